@@ -43,6 +43,9 @@ func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownershi
 				strings.Join(owners, " and ")))
 		}
 	}
+	if paths := x.Live.Excused; len(paths) > 0 {
+		out = append(out, fmt.Sprintf("the next deploy also overwrites %s, which the comparePatches of the bundle ignore", shortened(paths)))
+	}
 	if paths := x.Live.LastApplied; len(paths) > 0 {
 		out = append(out, fmt.Sprintf("its annotation kubectl.kubernetes.io/last-applied-configuration states %s, which the bundle does not: Fleet will report "+
 			"the object as modified, although it is not, until the annotation is removed", strings.Join(paths, ", ")))

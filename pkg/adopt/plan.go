@@ -108,11 +108,12 @@ func unchanged(d *evaluate.BundleDeployment, x *evaluate.Object) Item {
 }
 
 func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.Result, o Options) Item {
-	owners.Same = x.Live.Compared && len(x.Differences) == 0 && len(x.Live.LastApplied) == 0
+	differs := difference(d, x)
+	owners.Same = differs == ""
 	situation, err := owners.Decide(o.Policy, o.TakeFrom)
 	out := Item{Unchanged: o.Policy == ownership.IfNoDiff, ResourceVersion: x.Live.ResourceVersion, Before: x.Metadata, After: d.Ownership, AdoptedObject: report.AdoptedObject{
 		Ref: x.Ref, UID: x.Live.UID, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Situation: string(situation),
-		Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt, Refusals: append(never(d, x), refusals(err, x)...), Changes: changes(x.Metadata, d.Ownership),
+		Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt, Refusals: append(never(d, x), refusals(err, differs)...), Changes: changes(x.Metadata, d.Ownership),
 	}}
 	if len(out.Refusals) > 0 {
 		out.Action = report.ActionRefuse
@@ -163,7 +164,7 @@ func unproven(d *evaluate.BundleDeployment) []string {
 }
 
 // refusals lists the owners and the differences that prevent the adoption, each with the remedy.
-func refusals(err error, x *evaluate.Object) []string {
+func refusals(err error, differs string) []string {
 	refusal, ok := errors.AsType[*ownership.RefusalError](err)
 	if !ok {
 		return nil
@@ -173,7 +174,7 @@ func refusals(err error, x *evaluate.Object) []string {
 		remedy := fmt.Sprintf("; --dangerous-take-from=%s takes it anyway", c.Name())
 		switch {
 		case c.Situation == ownership.Differs:
-			out = append(out, difference(x)+fmt.Sprintf("; --policy=%s takes it", c.AllowedBy))
+			out = append(out, differs+fmt.Sprintf("; --policy=%s takes it", c.AllowedBy))
 			continue
 		case c.AllowedBy != "":
 			remedy = fmt.Sprintf("; --policy=%s takes it", c.AllowedBy)
@@ -183,31 +184,6 @@ func refusals(err error, x *evaluate.Object) []string {
 		out = append(out, "it "+c.Describe()+remedy)
 	}
 	return out
-}
-
-// difference describes why the policy if-no-diff does not take an object.
-func difference(x *evaluate.Object) string {
-	const most = 3
-	switch paths := x.Live.LastApplied; {
-	case len(x.Differences) > most+1:
-		return fmt.Sprintf("it differs from the bundle in %s and %d more fields", pathsOf(x.Differences[:most]), len(x.Differences)-most)
-	case len(x.Differences) > 0:
-		return "it differs from the bundle in " + pathsOf(x.Differences)
-	case !x.Live.Compared && x.Message != "":
-		return "it is not known whether it differs from the bundle: " + x.Message
-	case !x.Live.Compared:
-		return "it is not known whether it differs from the bundle: fields of its manifest differ each time the bundle is rendered"
-	default:
-		return fmt.Sprintf("its last-applied annotation states %s, which the bundle does not have: Fleet reports it as modified", strings.Join(paths, ", "))
-	}
-}
-
-func pathsOf(differences []evaluate.Difference) string {
-	var paths []string
-	for _, d := range differences {
-		paths = append(paths, d.Path)
-	}
-	return strings.Join(paths, ", ")
 }
 
 // changes lists the keys that differ, as the report shows them.
@@ -220,13 +196,18 @@ func changes(before, after ownership.Metadata) []report.KeyChange {
 }
 
 // Digest identifies what the items would write: sha256, in hex, over bundle deployment, object, uid, situation and keys of the items that
-// write. It excludes the resourceVersion: a plan stays the same while a controller writes an object's status.
+// write, and whether their fields must be unchanged: a plan of the policy if-no-diff does not confirm one of another policy. It excludes the
+// resourceVersion: a plan stays the same while a controller writes an object's status.
 func Digest(items []Item) string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
 	for _, i := range items {
 		if i.Writes() {
-			_ = e.Encode([]any{i.BundleDeployment, i.Ref, i.UID, i.Situation, i.Action, i.Changes}) // encoding these cannot fail
+			what := []any{i.BundleDeployment, i.Ref, i.UID, i.Situation, i.Action, i.Changes}
+			if i.Unchanged {
+				what = append(what, ownership.IfNoDiff)
+			}
+			_ = e.Encode(what) // encoding these cannot fail
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -17,11 +17,30 @@ func (l *liveObject) predict(o *Object, rules []compare.Rule) {
 		o.Message = "what the next deploy would change could not be predicted: the live object was not read in the version of the manifest"
 		return
 	}
-	if diffs := l.differences(o, desired, stable(rules, o)); len(diffs) > 0 {
+	diffs := l.differences(o, desired, stable(rules, o))
+	if len(diffs) > 0 {
 		o.Differences = l.attributed(o, desired, diffs)
+	}
+	if compare.Applies(rules, o.Ref) {
+		o.Live.Excused = notIn(diffs, l.differences(o, desired, stable(nil, o)))
 	}
 	o.Live.Compared = len(o.Unstable) == 0
 	o.Live.LastApplied = leftBehind(l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation], desired, l.content, o)
+}
+
+// notIn returns the paths of the differences in all that are not in some.
+func notIn(some, all []compare.Difference) []string {
+	known := map[string]bool{}
+	for _, d := range some {
+		known[d.Path.String()] = true
+	}
+	var out []string
+	for _, d := range all {
+		if path := d.Path.String(); !known[path] {
+			out = append(out, path)
+		}
+	}
+	return out
 }
 
 // live returns the properties of the live object, except its ownership metadata.

@@ -111,6 +111,9 @@ type Live struct {
 	// LastApplied are, for an unowned object, the paths of the fields that its last-applied annotation and the object have, and the bundle does not
 	// have: Fleet reports them as modified.
 	LastApplied []string
+	// Excused are, for an unowned object, the paths of the fields that differ and that only the comparePatches of the bundle ignore: Fleet does not
+	// report them, and the next deploy overwrites them.
+	Excused []string
 	// Compared is true if the object was compared with all of its manifest, for an unowned object. Without that, no difference proves nothing.
 	Compared bool
 }

@@ -5,8 +5,10 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,23 +157,72 @@ func testPolicy(t *testing.T, b *bundle, before []*unstructured.Unstructured, ta
 	b.expectRestored(before...)
 }
 
-// TestIfNoDiff adopts only the object that is as the bundle desires it. A field that the bundle does not state is no difference.
+// TestIfNoDiff adopts only objects that are as the bundle desires them. A field that the bundle does not state, or that the server sets, is no
+// difference. A field that comparePatches ignore is one. An object that another client writes to after the plan was made is left.
 func TestIfNoDiff(t *testing.T) {
 	f := newFleet(t, shared)
-	const manifest = "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: same}, data: {a: b}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: b}}\n"
-	b := f.deploy("guestbook", manifest)
-	for _, name := range []string{"same", "other"} {
-		f.removeOwnership(configMap(name))
-	}
+	const manifest = `---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: same}, data: {a: b}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: b}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: ignored}, data: {a: b}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: raced}, data: {a: b}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: invented}, stringData: {password: invented-value}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web}
+spec: {serviceName: web, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: registry.example.com/web:1}]}}}
+`
+	b := f.bundle("guestbook", manifest)
+	b.spec = "{diff: {comparePatches: [{apiVersion: v1, kind: ConfigMap, name: ignored, jsonPointers: [/data/a]}]}}"
+	b.deploy()
+	left := []*unstructured.Unstructured{configMap("other"), configMap("ignored"), configMap("raced")}
+	taken := []*unstructured.Unstructured{configMap("same"), object("v1", "Secret", apps, "invented"), object("v1", "Service", apps, "web"),
+		object("apps/v1", "StatefulSet", apps, "web")}
+	f.removeOwnership(slices.Concat(left, taken)...)
 	f.merge("kubectl", configMap("same"), `{"data":{"more":"c"}}`)
 	f.merge("kubectl", configMap("other"), `{"data":{"a":"changed"}}`)
-	same, other := f.get(configMap("same")), f.get(configMap("other"))
-	a := f.adopt("--yes", "--policy", string(ownership.IfNoDiff))
-	expectAdoption(t, a, 1, map[string]string{"configmap apps/same": "Adopt NoMark Done", "configmap apps/other": "Refuse Differs"})
-	f.expectOnlyOwnership(b.ownership(), same)
-	f.expectUnchanged(other)
-	expectAdoption(t, f.undo(a.receipt), 0, map[string]string{"configmap apps/same": "Restore Done"})
-	f.expectRestored(same)
+	f.merge("kubectl", configMap("ignored"), `{"data":{"a":"changed"}}`)
+	before, unowned := f.getAll(taken...), f.getAll(left[:2]...)
+	want := map[string]string{"configmap apps/same": "Adopt NoMark", "configmap apps/raced": "Adopt NoMark", "secret apps/invented": "Adopt NoMark",
+		"service apps/web": "Adopt NoMark", "statefulset.apps apps/web": "Adopt NoMark", "configmap apps/other": "Refuse Differs", "configmap apps/ignored": "Refuse Differs"}
+	policy := []string{"--policy", string(ownership.IfNoDiff)}
+	plan := f.adopt(policy...)
+	expectAdoption(t, plan, 1, want)
+	all := f.adopt("--confirm", plan.document.Digest, "configmap/same", "configmap/raced", "secret/invented", "service/web", "statefulset/web")
+	if expectContains(t, "stderr", all.stderr, "the confirmed plan has the digest"); all.status != 1 {
+		t.Errorf("the plan of if-no-diff confirmed one of if-unowned: status %d", all.status)
+	}
+	p := f.proxy()
+	var once sync.Once
+	p.onRequest(func(r *http.Request) {
+		if r.Method == http.MethodPatch {
+			once.Do(func() { f.merge("other", configMap("raced"), `{"data":{"a":"changed"}}`) })
+		}
+	})
+	a := f.adopt(append(policy, "--confirm", plan.document.Digest, "--kubeconfig", p.kubeconfig)...)
+	for key, planned := range want {
+		if strings.HasPrefix(planned, "Adopt") {
+			want[key] = planned + " Done"
+		}
+	}
+	want["configmap apps/raced"] = "Adopt NoMark Changed"
+	expectAdoption(t, a, 3, want)
+	f.expectOnlyOwnership(b.ownership(), before...)
+	f.expectUnchanged(unowned...)
+	if got := ownershipOf(f.get(configMap("raced"))); len(got) > 0 {
+		t.Errorf("an object that differs now was written to: %v", got)
+	}
+	if undone := f.undo(a.receipt); undone.status != 0 || undone.document.Summary.Done != len(taken) {
+		t.Errorf("undoing: status %d, %+v: %s", undone.status, undone.document.Summary, undone.stderr)
+	}
+	f.expectRestored(before...)
 }
 
 // TestUndecided damages a release record, so that an unknown owner may exist or not.

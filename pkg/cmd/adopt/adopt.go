@@ -32,8 +32,9 @@ records the previous values in a receipt; --undo restores them.
 adopt takes objects that have no other owner. With --policy=if-unowned, the default, it also
 takes objects whose owner no longer exists on this cluster. It takes an object of an existing
 owner, or one that two bundles desire, only if --dangerous-take-from names the owner. With
---policy=if-no-diff, adopt takes only objects in which no field differs from the bundle. An object
-that could not be compared, or that changes after the plan was made, is not taken.
+--policy=if-no-diff, adopt takes only those of them in which no field differs from the bundle, not
+even one that comparePatches ignore. An object that could not be compared, or that is written to
+after the plan was made, is not taken. A policy applies to adopt only: the webhook has none.
 
 Exit status: 0 everything is adopted, 1 not applied (only a plan, or objects were refused), 2
 wrong usage, 3 a write failed, or adopt was interrupted. --dry-run has the exit status of the
