@@ -43,13 +43,13 @@ func scopeText(scope []string) string {
 func related(before, after *report.Audit) bool {
 	names := map[string]bool{}
 	for _, bd := range before.BundleDeployments {
-		names[bd.Namespace+"/"+bd.Name] = true
+		names[bd.Key()] = true
 	}
 	clusters := map[string]bool{}
 	for _, c := range before.Clusters {
 		clusters[c.Namespace+"/"+c.Name] = true
 	}
-	return slices.ContainsFunc(after.BundleDeployments, func(bd report.BundleDeployment) bool { return names[bd.Namespace+"/"+bd.Name] }) ||
+	return slices.ContainsFunc(after.BundleDeployments, func(bd report.BundleDeployment) bool { return names[bd.Key()] }) ||
 		slices.ContainsFunc(after.Clusters, func(c report.Aggregate) bool { return clusters[c.Namespace+"/"+c.Name] })
 }
 

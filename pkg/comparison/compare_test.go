@@ -178,6 +178,16 @@ func TestGapsOfSnapshots(t *testing.T) {
 	}
 }
 
+// TestDownstream checks that a finding about a bundle deployment of which only the release is known, which has no namespace, is not fixed if the bundle
+// deployment has no result any more.
+func TestDownstream(t *testing.T) {
+	before, after := audit("a Ready", "FD604 error a"), audit("reported Ready 1/1")
+	before.BundleDeployments[0].Namespace, before.Findings[0].BundleDeployment, after.BundleDeployments[0].Namespace = "", "web", ""
+	if got := changes(Compare(before, after, "")); got != "Unknown deployment; Unknown FD604 a; ?" {
+		t.Error(got)
+	}
+}
+
 // TestIgnored checks that a finding that is ignored on one side is not fixed, and not new.
 func TestIgnored(t *testing.T) {
 	with, without := audit("a Ready", "FD205 warning Cluster"), audit("a Ready")

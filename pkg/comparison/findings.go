@@ -56,7 +56,7 @@ func Occurrences(a *report.Audit) []Occurrence {
 type deploymentKey struct{ cluster, key string }
 
 func keyOf(bd *report.BundleDeployment) deploymentKey {
-	return deploymentKey{bd.Cluster, bd.Namespace + "/" + bd.Name}
+	return deploymentKey{bd.Cluster, bd.Key()}
 }
 
 // resourceKey identifies an object that a bundle deployment desires.

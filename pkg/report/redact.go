@@ -61,8 +61,7 @@ var ownSentences = map[string]bool{"FD101": true, "FD104": true, "FD105": true, 
 func (a *Audit) Published(p *redact.Published) {
 	paths := map[object.Ref][]string{}
 	for _, bd := range a.BundleDeployments {
-		key := bd.Namespace + "/" + bd.Name
-		p.Sentence("bundle deployment "+key+"\x00release "+bd.Release+"\x00cluster "+bd.Cluster, nil)
+		p.Sentence("bundle deployment "+bd.Key()+"\x00release "+bd.Release+"\x00cluster "+bd.Cluster, nil)
 		for _, r := range bd.Resources {
 			p.Sentence(strings.ToLower(r.Kind)+" "+r.Namespace+"/"+r.Name, nil)
 			for _, d := range r.Differences {

@@ -225,7 +225,7 @@ func invocation(a *report.Audit) *sarif.Invocation {
 	excluded, isExcluded := 0, a.Excluded()
 	for i := range a.BundleDeployments {
 		bd := &a.BundleDeployments[i]
-		key := bd.Namespace + "/" + bd.Name
+		key := bd.Key()
 		switch {
 		case isExcluded(bd):
 			excluded++
