@@ -77,44 +77,47 @@ func deployments(before, after *report.Audit) []string {
 	return out
 }
 
+const notRead = "unknown (it could not be read)"
+
 // absent is the word for something that is not in the second report because it could not be read; "" if it would have been read.
 func absent(before, after *report.Audit) string {
 	if slices.ContainsFunc(after.Gaps, func(g report.Gap) bool { return !slices.Contains(before.Gaps, g) }) {
-		return unread
+		return notRead
 	}
 	return ""
 }
 
-const unread = "unknown (it could not be read)"
-
-// findings describes the findings on each cluster.
+// findings describes the findings on each cluster. It compares as compare does, with one difference: after a new gap, no finding is resolved. The lines
+// of a watch are read one by one, without the gap that explains them.
 func findings(before, after *report.Audit) []string {
-	was, is := comparison.Occurrences(before), comparison.Occurrences(after)
-	known, present := ids(was), ids(is)
+	was, is := byID(before), byID(after)
 	var out []string
-	for _, o := range is {
-		if !known[o.ID] {
+	for _, o := range comparison.Occurrences(after) {
+		switch old, known := was[o.ID]; {
+		case !known:
 			out = append(out, fmt.Sprintf("finding %s %s: %s", o.ID, o.Severity, messageOf(o)))
+		case old.Severity != o.Severity:
+			out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, old.Severity, o.Severity, messageOf(o)))
 		}
 	}
-	pair, lost := comparison.NewPair(before, after), absent(before, after)
-	for _, o := range was {
-		if present[o.ID] {
+	pair := comparison.NewPair(before, after)
+	for _, o := range comparison.Occurrences(before) {
+		if _, known := is[o.ID]; known {
 			continue
 		}
-		end := lost
+		end := cmp.Or(absent(before, after), "resolved")
 		if !pair.Fixed(o) {
-			end = unread
+			end = notRead
 		}
-		out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, o.Severity, cmp.Or(end, "resolved"), messageOf(o)))
+		out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, o.Severity, end, messageOf(o)))
 	}
 	return out
 }
 
-func ids(all []comparison.Occurrence) map[string]bool {
-	out := map[string]bool{}
-	for _, o := range all {
-		out[o.ID] = true
+func byID(a *report.Audit) map[string]comparison.Occurrence {
+	out := map[string]comparison.Occurrence{}
+	for _, o := range comparison.Occurrences(a) {
+		out[o.ID] = o
 	}
 	return out
 }

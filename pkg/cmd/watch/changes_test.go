@@ -3,6 +3,7 @@
 package watch
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -22,9 +23,17 @@ func modified() *report.Audit {
 			{Namespace: "x", Name: "well", Cluster: "c", State: report.Ready},
 			{Namespace: "y", Name: "app", Cluster: "d", State: report.Unknown, Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready"}},
 		},
-		Findings: []report.Finding{{ID: "FD104-1", Code: "FD104", Severity: report.Warning, Cluster: "c", BundleDeployment: "x/app", Object: theme, Message: "theme differs"}},
+		Findings: []report.Finding{{Code: "FD104", Severity: report.Warning, Cluster: "c", BundleDeployment: "x/app", Object: theme, Message: "theme differs"}},
 		Summary:  report.Summary{BundleDeployments: 3, Counts: report.Counts{Desired: 5, Ready: 4}, Findings: report.FindingCounts{Warning: 1}},
 	}
+}
+
+// withoutIDs replaces the identities of findings, which are computed.
+func withoutIDs(lines []string) []string {
+	for i, line := range lines {
+		lines[i] = regexp.MustCompile(`(FD\d+)-[0-9a-f]+`).ReplaceAllString(line, "$1-ID")
+	}
+	return lines
 }
 
 // TestChanges checks the lines of changes. A finding about something that could not be read is never resolved.
@@ -37,18 +46,28 @@ func TestChanges(t *testing.T) {
 		"nothing": {},
 		"resolved": {after: func(a *report.Audit) {
 			a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State, a.Findings = report.Ready, report.Ready, nil
-		}, want: []string{"bundledeployment x/app Modified -> Ready", "finding FD104-1 warning -> resolved: theme differs"}},
+		}, want: []string{"bundledeployment x/app Modified -> Ready", "finding FD104-ID warning -> resolved: theme differs"}},
 		"another finding": {after: func(a *report.Audit) {
-			a.Findings = append(a.Findings, report.Finding{ID: "FD101-2", Severity: report.Error, Message: "theme is missing"})
-		}, want: []string{"finding FD101-2 error: theme is missing"}},
+			a.Findings = append(a.Findings, report.Finding{Code: "FD101", Severity: report.Error, Message: "theme is missing"})
+		}, want: []string{"finding FD101-ID error: theme is missing"}},
+		"another severity": {after: func(a *report.Audit) { a.Findings[0].Severity = report.Error },
+			want: []string{"finding FD104-ID warning -> error: theme differs"}},
+		"resolved on one of two clusters": {before: func(a *report.Audit) { a.Findings[0].Clusters = []string{"c", "d"} },
+			want: []string{"finding FD104-ID warning -> resolved: theme differs (cluster d)"}},
+		"a deployment of a downstream cluster has no result": {before: func(a *report.Audit) { a.BundleDeployments[0].Namespace, a.Findings[0].BundleDeployment = "", "app" },
+			after: func(a *report.Audit) {
+				a.BundleDeployments[0].Namespace, a.Findings = "", nil
+				a.BundleDeployments[0].State, a.BundleDeployments[0].Reason, a.BundleDeployments[0].Resources = report.Unknown, "RecordUnreadable", nil
+			},
+			want: []string{"bundledeployment app Modified -> Unknown (RecordUnreadable)", "finding FD104-ID warning -> unknown (it could not be read): theme differs"}},
 		"the object cannot be read": {after: func(a *report.Audit) {
 			a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State, a.Findings = report.NotReady, report.Unknown, nil
-		}, want: []string{"bundledeployment x/app Modified -> NotReady", "finding FD104-1 warning -> unknown (it could not be read): theme differs"}},
+		}, want: []string{"bundledeployment x/app Modified -> NotReady", "finding FD104-ID warning -> unknown (it could not be read): theme differs"}},
 		"the deployment has no result": {after: func(a *report.Audit) {
 			a.BundleDeployments[0].State, a.BundleDeployments[0].Reason, a.BundleDeployments[0].Resources, a.Findings = report.Unknown, "Forbidden", nil, nil
-		}, want: []string{"bundledeployment x/app Modified -> Unknown (Forbidden)", "finding FD104-1 warning -> unknown (it could not be read): theme differs"}},
+		}, want: []string{"bundledeployment x/app Modified -> Unknown (Forbidden)", "finding FD104-ID warning -> unknown (it could not be read): theme differs"}},
 		"something else cannot be read": {after: func(a *report.Audit) { a.Findings, a.Gaps = nil, []report.Gap{gap} },
-			want: []string{"not read: listing ConfigMaps: Forbidden", "finding FD104-1 warning -> unknown (it could not be read): theme differs"}},
+			want: []string{"not read: listing ConfigMaps: Forbidden", "finding FD104-ID warning -> unknown (it could not be read): theme differs"}},
 		"it is read again": {before: func(a *report.Audit) { a.Gaps = []report.Gap{gap} }, want: []string{"read again: listing ConfigMaps"}},
 		"a new deployment, and one less": {after: func(a *report.Audit) { a.BundleDeployments[1].Name = "new" },
 			want: []string{"bundledeployment x/new Ready", "bundledeployment x/well Ready -> deleted"}},
@@ -61,8 +80,8 @@ func TestChanges(t *testing.T) {
 				f := &a.Findings[0]
 				f.ID, f.Cluster, f.Clusters, f.IDs = "FD104-2", "d", []string{"d", "e", "f"}, []string{"FD104-2", "FD104-3", "FD104-4"}
 				a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State = report.Ready, report.Ready
-			}, want: []string{"bundledeployment x/app Modified -> Ready", "finding FD104-4 warning: theme differs (cluster f)",
-				"finding FD104-1 warning -> resolved: theme differs (cluster c)"}},
+			}, want: []string{"bundledeployment x/app Modified -> Ready", "finding FD104-ID warning: theme differs (cluster f)",
+				"finding FD104-ID warning -> resolved: theme differs (cluster c)"}},
 		"another state in a status": {after: func(a *report.Audit) { a.BundleDeployments[2].Reported = &report.Reported{State: "ErrApplied"} },
 			want: []string{"bundledeployment y/app Unknown (Fleet reports Ready) -> Unknown (Fleet reports ErrApplied)"}},
 	} {
@@ -73,12 +92,12 @@ func TestChanges(t *testing.T) {
 		if tc.after != nil {
 			tc.after(after)
 		}
-		if diff := cmp.Diff(tc.want, Changes(before, after)); diff != "" {
+		if diff := cmp.Diff(tc.want, withoutIDs(Changes(before, after))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	first := Changes(nil, modified())
-	if diff := cmp.Diff([]string{"bundledeployment x/app Modified", "finding FD104-1 warning: theme differs"}, first[1:]); diff != "" || !strings.HasPrefix(first[0], "audit: objects ready: 4/5, bundle deployments: 3, without a result: 1,") {
+	first := withoutIDs(Changes(nil, modified()))
+	if diff := cmp.Diff([]string{"bundledeployment x/app Modified", "finding FD104-ID warning: theme differs"}, first[1:]); diff != "" || !strings.HasPrefix(first[0], "audit: objects ready: 4/5, bundle deployments: 3, without a result: 1,") {
 		t.Errorf("the first round: %q (-want +got):\n%s", first[0], diff)
 	}
 }
