@@ -122,6 +122,7 @@ func TestCompare(t *testing.T) {
 		"a finding, no gap":   {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready"}, "Better FD205 one"},
 		"a finding, a gap":    {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready", "gap x"}, "Unknown FD205 one; Unknown gap x; ?"},
 		"a new one, old gap":  {[]string{"a Ready", "gap x"}, []string{"a Ready", "FD205 warning Cluster"}, "Unknown FD205 one; Changed gap x; ?"},
+		"a finding, a result": {[]string{"a Ready", "FD205 warning Cluster"}, []string{"reported Ready 1/1"}, "Unknown deployment; Unknown FD205 one; ?"},
 		"the same gap":        {[]string{"a Ready", "gap in a.tgz", "FD205 warning Cluster"}, []string{"a Ready", "gap in a.tgz"}, "Better FD205 one"},
 		"severity":            {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready", "FD205 error Cluster"}, "Worse FD205 one"},
 		"information":         {[]string{"a Ready"}, []string{"a Ready", "FD109 info a"}, "Changed FD109 a"},

@@ -72,6 +72,8 @@ type side struct {
 	resources   map[resourceKey]*report.Resource
 	gaps        map[report.Gap]bool    // without the paths of snapshots
 	unread      map[deploymentKey]bool // of which the other side knows more
+	// withoutResult is true if a bundle deployment has a result on the other side only.
+	withoutResult bool
 }
 
 func newSide(a *report.Audit) *side {
@@ -115,13 +117,14 @@ type Pair struct {
 func NewPair(before, after *report.Audit) *Pair {
 	p := &Pair{before: newSide(before), after: newSide(after)}
 	p.lost, p.gained = len(without(p.after, p.before)) > 0, len(without(p.before, p.after)) > 0
-	p.before.unread, p.after.unread = unread(p.before, p.after), unread(p.after, p.before)
+	p.before.unread, p.before.withoutResult = unread(p.before, p.after)
+	p.after.unread, p.after.withoutResult = unread(p.after, p.before)
 	return p
 }
 
-// unread returns the bundle deployments of which a could not read an object that b could read.
-func unread(a, b *side) map[deploymentKey]bool {
-	out := map[deploymentKey]bool{}
+// unread returns the bundle deployments of which a could not read an object that b could read. withoutResult is true if a has no result of one of them.
+func unread(a, b *side) (out map[deploymentKey]bool, withoutResult bool) {
+	out = map[deploymentKey]bool{}
 	for key, bd := range a.deployments {
 		other := b.deployments[key]
 		if other == nil || other.WithoutResult() {
@@ -132,9 +135,10 @@ func unread(a, b *side) map[deploymentKey]bool {
 			return r.State == report.Unknown && (known == nil || known.State != report.Unknown)
 		}) {
 			out[key] = true
+			withoutResult = withoutResult || bd.WithoutResult()
 		}
 	}
-	return out
+	return out, withoutResult
 }
 
 // without returns the gaps of a that b does not have.
@@ -164,7 +168,9 @@ func evaluated(o Occurrence, with, absent *side, gaps bool) bool {
 	switch {
 	case o.BundleDeployment == "" && o.Cause != "": // a number of several bundle deployments
 		return !gaps && len(absent.unread) == 0
-	case o.BundleDeployment == "" || bd == nil:
+	case o.BundleDeployment == "": // it may depend on several bundle deployments
+		return !gaps && !absent.withoutResult
+	case bd == nil:
 		return !gaps
 	case bd.WithoutResult():
 		// A finding about the status of a deployment without a result does not need one.
