@@ -57,3 +57,21 @@ func TestNearMisses(t *testing.T) {
 		}
 	}
 }
+
+// TestFlagsOfOtherCommands checks that an unknown flag that other commands have comes with the names of these commands.
+func TestFlagsOfOtherCommands(t *testing.T) {
+	for args, want := range map[string]string{
+		"why bundle/x -w":         "-w is a flag of audit and tree.",
+		"targets bundle/x --all":  "--all is a flag of audit and tree.",
+		"webhook --image=x":       "--image is a flag of webhook install.",
+		"explain --snapshot=x":    " other commands.",
+		"why --quite-unknown":     "",
+		"audit -Z":                "",
+		"version --policy if-any": "--policy is a flag of adopt.",
+	} {
+		got := run(t, strings.Fields(args)...)
+		if got.status != 2 || !strings.Contains(got.errOut, want) || strings.Contains(got.errOut, "is a flag of") != (want != "") {
+			t.Errorf("%s: status %d: %s, want %q", args, got.status, got.errOut, want)
+		}
+	}
+}

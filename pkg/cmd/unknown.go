@@ -24,8 +24,45 @@ func flagError(c *cobra.Command, err error) error {
 	if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 {
 		return c.ValidateArgs(words)
 	}
-	return &exit.Error{Status: exit.Usage, Err: err, Hint: nearFlag(c, err)}
+	return &exit.Error{Status: exit.Usage, Err: err, Hint: strings.TrimSpace(nearFlag(c, err) + "\n" + elsewhere(c, err))}
 }
+
+// elsewhere names the other commands that have an unknown flag, such as --watch; "" if none has it.
+func elsewhere(c *cobra.Command, err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return ""
+	}
+	given := "--" + unknown.GetSpecifiedName()
+	if unknown.GetSpecifiedShortnames() != "" {
+		given = "-" + unknown.GetSpecifiedName()
+	}
+	var names []string
+	var visit func(*cobra.Command)
+	visit = func(other *cobra.Command) {
+		other.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && (given == "--"+f.Name || given == "-"+f.Shorthand) {
+				names = append(names, strings.TrimPrefix(other.CommandPath(), c.Root().CommandPath()+" "))
+			}
+		})
+		for _, child := range other.Commands() {
+			visit(child)
+		}
+	}
+	visit(c.Root())
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n > mostCommands:
+		return fmt.Sprintf("%s is a flag of %s and %d other commands.", given, strings.Join(names[:mostCommands], ", "), n-mostCommands)
+	case n > 1:
+		return fmt.Sprintf("%s is a flag of %s and %s.", given, strings.Join(names[:n-1], ", "), names[n-1])
+	}
+	return fmt.Sprintf("%s is a flag of %s.", given, names[0])
+}
+
+// mostCommands is the number of commands that a hint names.
+const mostCommands = 3
 
 // nearFlag asks whether the user meant a flag of a similar name, or a similar value of a flag with a fixed list of values. It returns "" if nothing is similar.
 func nearFlag(c *cobra.Command, err error) string {
