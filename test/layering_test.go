@@ -192,7 +192,7 @@ var layers = []layer{
 		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/comparison", "pkg/escape", "pkg/report", "pkg/printers"}},
 	// It passes the options of printed documents to the function that prints them.
 	{packages: []string{"pkg/cmd/query"},
-		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/printers"}},
+		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/cmd/watch", "pkg/printers"}},
 	{packages: []string{"pkg/cmd/diff"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/verb", "pkg/escape", "pkg/evaluate", "pkg/object", "pkg/printers", "pkg/printers/unified", "pkg/report"}},
 	// It opens the source that a command line names.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/watch"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 )
 
@@ -27,6 +29,7 @@ type Options struct {
 	print         *output.PrintFlags
 	printer       output.Printer
 	allNamespaces bool
+	watch         *watch.Flags // nil for a verb without --watch
 }
 
 // New returns the options of a verb.
@@ -53,6 +56,12 @@ func (o *Options) AddSortFlag(c *cobra.Command, rows, example string) {
 	o.print.AddSortFlag(c, rows, example)
 }
 
+// AddWatchFlags adds the flags of a watch, for a verb that calls Watch.
+func (o *Options) AddWatchFlags(c *cobra.Command) {
+	o.watch = &watch.Flags{}
+	o.watch.AddFlags(c)
+}
+
 // Sort sorts the rows of a document by --sort-by.
 func Sort[T any](o *Options, rows []T) error { return output.Sort(o.print, rows) }
 
@@ -70,10 +79,18 @@ func (o *Options) Complete() error {
 }
 
 // Validate implements verb.Options.
-func (o *Options) Validate() error { return nil }
+func (o *Options) Validate() error {
+	if o.watch == nil {
+		return nil
+	}
+	return o.watch.Validate(o.Captured(), o.print)
+}
 
 // ForPeople reports whether the document is printed for people, after Complete.
 func (o *Options) ForPeople() bool { return o.print.ForPeople() }
+
+// Watching reports whether --watch repeats the verb.
+func (o *Options) Watching() bool { return o.watch != nil && o.watch.Enabled }
 
 // Objects parses arguments of the form KIND/NAME or KIND NAME. --namespace is the namespace of those that state none.
 func (o *Options) Objects(args []string) ([]scope.Object, error) {
@@ -91,15 +108,36 @@ func (o *Options) Objects(args []string) ([]scope.Object, error) {
 
 // Show reads the source with read, and prints the document of the result.
 func Show[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error), document func(T, printers.Options) printers.Document) (T, error) {
-	var result T
-	err := o.Read(ctx, func(in *input.Reading) (err error) {
-		result, err = read(in)
-		return err
-	})
+	result, err := once(ctx, o, read)
 	if err != nil {
 		return result, err
 	}
 	return result, o.Print(ctx, document(result, o.Document))
+}
+
+// Watch does what Show does until ctx ends. lines describe the changes from the result before; it is nil in the first round. The error is that of the
+// status of the last result.
+func Watch[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error), document func(T, printers.Options) printers.Document, status func(T) error,
+	lines func(before *T, after T) []string) error {
+	return watch.Run(ctx, o.watch, o.Environment, watch.Rounds[T]{
+		Read:   func(ctx context.Context) (T, error) { return once(ctx, o, read) },
+		Status: status,
+		Print: func(w io.Writer, result T, width int) error {
+			shown := o.Document
+			shown.Width = width
+			return o.printer(w, document(result, shown))
+		},
+		Lines: lines,
+	})
+}
+
+// once reads the source with read.
+func once[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error)) (result T, err error) {
+	err = o.Read(ctx, func(in *input.Reading) (err error) {
+		result, err = read(in)
+		return err
+	})
+	return result, err
 }
 
 // Print prints a document to standard output, in the format of the flags.

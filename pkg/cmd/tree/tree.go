@@ -16,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/watch"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -36,6 +37,9 @@ clusters are valid here too.
 -o json and -o yaml print the report of an audit of these objects. -o name prints the bundle
 deployments that are not ready, with --all all of them, as arguments of kubectl, one per line.
 
+--watch repeats the tree until it is interrupted, as in an audit: on a terminal it redraws the tree,
+elsewhere it prints a line for each change.
+
 Exit status: 0 everything is ready, 1 something is not ready, 2 wrong usage, 3 an object was not
 found, or it is not known whether everything is ready.`
 
@@ -48,6 +52,9 @@ const examples = `  # a GitRepo with the objects that are not ready
   # what is deployed to one cluster, without objects
   %[1]s tree cluster/edge-1 -n fleet-default --compact
 
+  # a rollout, on the screen
+  %[1]s tree gitrepo/guestbook -n fleet-local --watch --watch-interval=10s
+
   # everything, with the objects on two other clusters
   %[1]s tree --contexts edge-1,edge-2`
 
@@ -58,6 +65,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	c := &cobra.Command{Use: "tree " + scope.TargetArgs, Short: "Show what Fleet deploys as a tree with states", Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, "Workspace of the objects; without it, all workspaces")
 	o.clusters.AddFlags(c.Flags())
+	o.AddWatchFlags(c)
 	c.Flags().BoolVar(&o.all, "all", false, "Show objects and clusters that are ready too")
 	c.Flags().BoolVar(&o.compact, "compact", false, "Show no objects")
 	return c
@@ -87,24 +95,37 @@ func (o *options) Run(ctx context.Context) error {
 	commands := o.Commands()
 	commands.Audit += o.clusters.Args()
 	pause := o.Pause
-	if o.ForPeople() {
+	if o.ForPeople() && !o.Watching() {
 		pause = func(context.Context) error { return nil } // no finding is shown
 	}
 	o.Document.ReadClusters = o.clusters.Suggest(o.Command("tree") + o.clusters.Args())
-	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Audit, error) {
+	read := func(in *input.Reading) (*report.Audit, error) {
 		found, err := engine.Run(ctx, in.Source, engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: pause, Commands: commands, Progress: in.Report,
 			Clusters: o.clusters.Clusters(in.Source), Scope: evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}})
 		if err != nil {
 			return nil, err
 		}
 		return found.Report(), nil
-	}, func(a *report.Audit, p printers.Options) printers.Document {
+	}
+	document := func(a *report.Audit, p printers.Options) printers.Document {
 		return printers.Tree(a, printers.TreeOptions{Options: p, All: o.all, Compact: o.compact})
-	})
+	}
+	if o.Watching() {
+		return query.Watch(ctx, o.Options, read, document, o.status, changes)
+	}
+	result, err := query.Show(ctx, o.Options, read, document)
 	if err != nil {
 		return err
 	}
 	return o.status(result)
+}
+
+// changes describes the changes between two rounds of a watch.
+func changes(before **report.Audit, after *report.Audit) []string {
+	if before == nil {
+		return watch.Changes(nil, after)
+	}
+	return watch.Changes(*before, after)
 }
 
 // status returns the error with the exit status of a tree.
