@@ -40,7 +40,10 @@ rect { fill: #f6f8fa; stroke: #d1d9e0 }
 // coloured matches text between a colour and the end of the colour.
 var coloured = regexp.MustCompile("\x1b\\[([0-9]+)m(.*?)\x1b\\[0m")
 
-// picture is the beginning and the total of an audit of the sick sample, as an image of a terminal.
+// unowned matches the first finding FD102 with its evidence and its next step.
+var unowned = regexp.MustCompile(`(?m)^ .* FD102 .*\n( {10}.*\n)+`)
+
+// picture is the beginning, one finding and the total of an audit of the sick sample, as an image of a terminal.
 func picture() ([]byte, error) { return pictureOf(root) }
 
 func pictureOf(root string) ([]byte, error) {
@@ -51,12 +54,13 @@ func pictureOf(root string) ([]byte, error) {
 		return nil, fmt.Errorf("%v: status %d: %s", args, status, errOut)
 	}
 	before, rest, found := strings.Cut(out.String(), "\n\x1b[1mbundle ")
-	if !found {
-		return nil, fmt.Errorf("%v: no findings of a bundle", args)
+	if !found || !unowned.MatchString(rest) {
+		return nil, fmt.Errorf("%v: no finding FD102 of a bundle", args)
 	}
-	findings := strings.SplitN(rest, "\n", 4)
+	bundle, _, _ := strings.Cut(rest, "\n")
+	finding := unowned.FindString(rest)
 	total := out.String()[strings.LastIndexByte(strings.TrimSpace(out.String()), '\n')+1:]
-	text := "$ kubectl fleetdoctor audit --snapshot " + sample + "\n" + before + "\n\x1b[1mbundle " + strings.Join(findings[:3], "\n") + "\n  …\n" + total
+	text := "$ kubectl fleetdoctor audit --snapshot " + sample + "\n" + before + "\n\x1b[1mbundle " + bundle + "\n  …\n" + finding + "  …\n\n" + total
 	text = strings.ReplaceAll(text, filepath.Join(root, sample), sample)
 	return terminal(strings.Split(strings.TrimSpace(text), "\n")), nil
 }
