@@ -180,7 +180,7 @@ func stateOf(bd *report.BundleDeployment) *report.DeploymentState {
 // deployment returns the effect of the change of a bundle deployment; "" if it did not change.
 func (p *Pair) deployment(before, after *report.BundleDeployment) report.Effect {
 	switch {
-	case before == nil && (p.gained || after.WithoutResult()), after == nil && p.lost:
+	case before == nil && (p.gained || after.WithoutResult() || after.State == report.Unknown), after == nil && p.lost:
 		return report.EffectUnknown
 	case before == nil && after.State != report.Ready:
 		return report.Worse
