@@ -6,6 +6,7 @@ package release
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -199,19 +200,18 @@ func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// decompress decodes the value of DataKey in a Secret: base64 of gzip of JSON, or of JSON. It returns a reader of the JSON, and the JSON itself if it is
-// not compressed. If the base64 is damaged, these have the part before the damage.
-func decompress(value []byte) (r io.Reader, plain []byte, err error) {
-	plain, err = base64.StdEncoding.AppendDecode(make([]byte, 0, base64.StdEncoding.DecodedLen(len(value))), value)
-	r = bytes.NewReader(plain)
-	if bytes.HasPrefix(plain, []byte{0x1f, 0x8b, 0x08}) {
-		unpacked, gzipErr := gzip.NewReader(r)
-		if gzipErr != nil {
-			return bytes.NewReader(nil), nil, gzipErr
-		}
-		return unpacked, nil, err
+// decompress returns the JSON of a record. value is the value of DataKey in the Secret: base64 of gzip of JSON, or of JSON. If the base64 is damaged, it
+// returns the part before the damage and the error.
+func decompress(value []byte) (io.Reader, error) {
+	packed, err := base64.StdEncoding.AppendDecode(make([]byte, 0, base64.StdEncoding.DecodedLen(len(value))), value)
+	if !bytes.HasPrefix(packed, []byte{0x1f, 0x8b, 0x08}) {
+		return bytes.NewReader(packed), err
 	}
-	return r, plain, err
+	unpacked, gzipErr := gzip.NewReader(bytes.NewReader(packed))
+	if gzipErr != nil {
+		return bytes.NewReader(nil), gzipErr
+	}
+	return unpacked, err
 }
 
 // MostUnpacked returns the maximum decompressed size, in bytes, of a record with the given compressed size: a hundred times that size, but at least 4 MiB.
@@ -244,8 +244,8 @@ var ErrUnpacked = errors.New("it unpacks to more than 4 MiB and to more than 100
 // UnpackedSize decompresses a record to find out its size in bytes, but at most one more than MostUnpacked. It needs little memory; Decode needs several
 // times the decompressed size. Of a damaged record it returns the size of the part before the damage.
 func UnpackedSize(value []byte) int {
-	r, _, _ := decompress(value)
-	n, _ := io.Copy(io.Discard, io.LimitReader(r, int64(MostUnpacked(len(value)))+1)) // the part after the damage is not decoded either
+	r, _ := decompress(value) // the part before the damage
+	n, _ := io.Copy(io.Discard, io.LimitReader(r, int64(MostUnpacked(len(value)))+1))
 	return int(n)
 }
 
@@ -302,26 +302,29 @@ func (n Name) SecretName() string {
 
 // unmarshal reads the JSON of a record into d. It returns ErrTooLarge for more than `size` bytes.
 //
-// It decompresses the whole JSON first. Half of a usual record is one string, the file in the chart. The decoder of a stream would need a buffer for that
-// string too, and enlarge it step by step.
+// If the size is stated, it decompresses the whole JSON first. Half of a usual record is one string, the file in the chart. The decoder of a stream
+// needs a buffer for that string too, and enlarges it step by step.
 func unmarshal(value []byte, size int, d *document) error {
-	r, plain, err := decompress(value)
-	if plain == nil && err == nil {
+	options := json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	r, damage := decompress(value)
+	limited := &io.LimitedReader{R: r, N: int64(size) + 1}
+	var err error
+	if stated := StatedSize(value); stated == 0 {
+		err = json.UnmarshalRead(limited, d, options)
+	} else {
 		buffer := buffers.Get().(*bytes.Buffer)
 		defer func() {
 			if buffer.Reset(); buffer.Cap() <= maxKept {
 				buffers.Put(buffer)
 			}
 		}()
-		buffer.Grow(min(StatedSize(value), size) + bytes.MinRead)
-		_, err = buffer.ReadFrom(io.LimitReader(r, int64(size)+1))
-		plain = buffer.Bytes()
+		buffer.Grow(min(stated, size) + bytes.MinRead)
+		if _, err = buffer.ReadFrom(limited); err == nil {
+			err = json.Unmarshal(buffer.Bytes(), d, options)
+		}
 	}
-	if len(plain) > size {
+	if limited.N <= 0 {
 		return ErrTooLarge
 	}
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(plain, d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	return cmp.Or(err, damage)
 }
