@@ -133,7 +133,7 @@ var layers = []layer{
 	{packages: []string{"pkg/explain"}, pure: true, never: evaluating,
 		may: []string{"pkg/source", "pkg/resolve", "pkg/ownership", "pkg/evaluate", "pkg/check", "pkg/report", "pkg/why"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
-		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/printers/unified"}},
+		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/printers/digest", "pkg/printers/unified"}},
 	{packages: []string{"pkg/printers/unified"}, pure: true, never: evaluating,
 		may: []string{"pkg/report", "pkg/escape"}},
 	{packages: []string{"pkg/printers/digest"}, pure: true, never: evaluating,

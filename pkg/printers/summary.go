@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // summary is the last line: the counts of objects and findings, and of deployments without a result.
 func (t text) summary(b *bytes.Buffer, a *report.Audit) {
-	c, f, all := a.Summary.Counts, a.Summary.Findings, a.Summary.BundleDeployments
+	c, f, all := a.Summary.Counts, a.Summary.Findings, len(a.BundleDeployments)
 	unread := a.WithoutResult()
 	var words []string // colours span several words of one element
 	if all == 0 {
@@ -24,23 +25,18 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 	if unread > 0 {
 		words = append(words, t.colour(yellow, fmt.Sprintf("No result for %d of %s.", unread, plural(all, "bundle deployment"))))
 	}
-	unlisted, others := t.unlisted(a)
 	var results []string
+	level, verdict := digest.Verdict(a)
 	switch {
-	case f.Error+f.Warning > 0:
+	case level == digest.Bad:
 		results = []string{t.colour(red, plural(f.Error, "error")), t.colour(yellow, plural(f.Warning, "warning"))}
-	case all > 0 && all == unread: // nothing was evaluated
-	case a.Filter != nil && a.Filter.Hidden.Total() > 0: // they may be problems
-	case c.Unknown+unread+len(a.Gaps) > 0 && others:
-		results = []string{t.colour(yellow, "No other problems in what could be read")}
-	case c.Unknown+unread+len(a.Gaps) > 0:
-		results = []string{t.colour(yellow, "No problems in what could be read")}
-	case others:
-		results = []string{"No other problems found"}
-	case all > 0:
-		results = []string{t.colour(green, "No problems found")}
+	case all == unread: // the words say it
+	case level == digest.Good:
+		results = []string{t.colour(green, verdict)}
+	default:
+		results = []string{t.colour(yellow, verdict)}
 	}
-	results = append(results, unlisted...)
+	results = append(results, t.unlisted(a)...)
 	switch n := f.Info; {
 	case n > 0 && t.informational(a):
 		results = append(results, fmt.Sprintf("%d informational", n))
@@ -70,19 +66,19 @@ func (t text) informational(a *report.Audit) bool {
 	return t.wide || t.All || a.Filter != nil
 }
 
-// unlisted counts the findings that are ignored, and those that the baseline has. others reports whether there are any.
-func (t text) unlisted(a *report.Audit) (counts []string, others bool) {
+// unlisted counts the findings that are ignored, and those that the baseline has.
+func (t text) unlisted(a *report.Audit) []string {
+	var out []string
 	switch n := a.Summary.Ignored; {
 	case n > 0 && t.wide:
-		counts = append(counts, fmt.Sprintf("%d ignored", n))
+		out = append(out, fmt.Sprintf("%d ignored", n))
 	case n > 0:
-		counts = append(counts, fmt.Sprintf("%d ignored (-o wide shows them)", n))
+		out = append(out, fmt.Sprintf("%d ignored (-o wide shows them)", n))
 	}
-	known := a.Summary.Baseline
-	if known != nil {
-		counts = append(counts, fmt.Sprintf("%d known from the baseline", *known))
+	if known := a.Summary.Baseline; known != nil {
+		out = append(out, fmt.Sprintf("%d known from the baseline", *known))
 	}
-	return counts, a.Summary.Ignored > 0 || known != nil && *known > 0
+	return out
 }
 
 // ignored lists the findings that the ignore file excludes, with the reasons.

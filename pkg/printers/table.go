@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -88,11 +89,13 @@ func short(s string, n int) string {
 }
 
 func ready(t text, bd *report.BundleDeployment) string {
-	switch {
-	case bd.Counts.Desired == 0 && bd.State == report.Unknown || bd.Reason != "":
+	switch c := bd.Counts; {
+	case bd.WithoutResult():
 		return t.colour(yellow, "?")
-	case bd.Counts.Ready < bd.Counts.Desired:
-		return t.colour(red, fraction(bd.Counts.Ready, bd.Counts.Desired))
+	case c.Ready+c.Unknown < c.Desired:
+		return t.colour(red, fraction(c.Ready, c.Desired))
+	case c.Unknown > 0:
+		return t.colour(yellow, fraction(c.Ready, c.Desired))
 	}
 	return t.colour(green, fraction(bd.Counts.Ready, bd.Counts.Desired))
 }
@@ -114,7 +117,7 @@ func fleetReports(t text, bd *report.BundleDeployment) string {
 
 // reportedFraction writes the numbers that Fleet reports, and whether they are old.
 func reportedFraction(r *report.Reported) string {
-	out := fraction(*r.Ready, *r.DesiredReady)
+	out := digest.ReportedFraction(r)
 	if r.Stale {
 		out += " (old)"
 	}
@@ -138,8 +141,6 @@ func number(code string, of func(report.Counts) int) func(text, *report.BundleDe
 		return t.colour(code, strconv.Itoa(n))
 	}
 }
-
-func fraction(a, b int) string { return fmt.Sprintf("%d/%d", a, b) }
 
 // deployments shows one line per bundle deployment. If there are several clusters, each is named on a line of its own: a column would take
 // more width. In an order of the user, it is a column. Clusters that were read come first. Bundle deployments on other clusters are only counted, unless

@@ -187,6 +187,8 @@ func TestSummary(t *testing.T) {
 		{name: "no result", bds: unread(6), findings: []report.Finding{warning}},
 		{name: "one without a result", bds: append(unread(1), ready)},
 		{name: "other states without a result", bds: append(unread(1), waiting, partly, ready)},
+		{name: "some objects are unknown", bds: []report.BundleDeployment{{Namespace: "x", Name: "partly", State: report.Unknown, Counts: report.Counts{Desired: 3, Ready: 2, Unknown: 1}}}},
+		{name: "waiting", bds: []report.BundleDeployment{{Namespace: "x", Name: "waiting", State: report.WaitApplied, Counts: report.Counts{Desired: 1, Ready: 1}}}},
 		{name: "informational", bds: []report.BundleDeployment{ready}, findings: []report.Finding{info}, green: true},
 		{name: "none, informational", findings: []report.Finding{info}},
 	} {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -97,13 +97,7 @@ func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt strin
 	if t.NoHeaders {
 		return
 	}
-	what := "snapshot " + s.Path
-	switch {
-	case s.Kind == "cluster" && s.Context != "":
-		what = "context " + s.Context
-	case s.Kind == "cluster":
-		what = "cluster " + s.Server
-	}
+	what := digest.Title(&s)
 	var facts []string
 	if takenAt != "" {
 		facts = append(facts, "taken at "+takenAt)
@@ -111,7 +105,7 @@ func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt strin
 	if s.KubernetesVersion != "" {
 		facts = append(facts, "Kubernetes "+s.KubernetesVersion)
 	}
-	if v := fleetVersion(s.FleetVersions); v != "" {
+	if v := digest.FleetVersion(s.FleetVersions); v != "" {
 		facts = append(facts, v)
 	}
 	line := t.bold(title + printable(what))
@@ -154,29 +148,10 @@ func (t text) clustersRead(b *bytes.Buffer, clusters []report.ClusterSource) {
 	fmt.Fprintln(b)
 }
 
-// fleetVersion is the version of the controller or, on a downstream cluster, of the agents.
-func fleetVersion(v *report.FleetVersions) string {
-	switch {
-	case v == nil:
-		return ""
-	case v.Controller != "":
-		return "Fleet " + v.Controller
-	}
-	agents := slices.Compact(slices.Sorted(maps.Values(v.Agents)))
-	switch len(agents) {
-	case 0:
-		return ""
-	case 1:
-		return "Fleet agent " + agents[0]
-	}
-	return "Fleet agents " + strings.Join(agents, " / ")
-}
-
 // notRead shows what could not be read, before the results that depend on it.
 func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 	if len(gaps) > 0 {
 		fmt.Fprintln(b, t.bold("NOT READ"))
-		forbidden := false
 		shown := limited(t, gaps)
 		for _, g := range shown {
 			what := g.What
@@ -184,10 +159,10 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 				what = "cluster " + g.Cluster + ": " + what
 			}
 			t.wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", what, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
-			forbidden = forbidden || g.Reason == "Forbidden"
 		}
 		t.more(b, "  ", len(gaps)-len(shown), "")
-		if forbidden && t.PrintRole != "" {
+		forbidden := func(g report.Gap) bool { return g.Reason == "Forbidden" }
+		if slices.ContainsFunc(gaps, forbidden) && t.PrintRole != "" {
 			fmt.Fprintf(b, "  %s %s prints a role that permits reading it\n", t.faint("→"), printable(t.PrintRole))
 		}
 		fmt.Fprintln(b)
@@ -201,12 +176,8 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 	}
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+// The tables write numbers as the other formats do.
+var plural, fraction = digest.Plural, digest.Fraction
 
 func sentence(s string) string {
 	if s == "" {

@@ -33,6 +33,10 @@ func Verdict(a *report.Audit) (Level, string) {
 			ready++
 		}
 	}
+	other := ""
+	if a.Summary.Ignored > 0 || a.Summary.Baseline != nil && *a.Summary.Baseline > 0 {
+		other = "other "
+	}
 	switch {
 	case a.Summary.Findings.Error+a.Summary.Findings.Warning > 0:
 		return Bad, "Problems found"
@@ -43,8 +47,8 @@ func Verdict(a *report.Audit) (Level, string) {
 	case a.Filter != nil && a.Filter.Hidden.Total() > 0:
 		return Unknown, "No errors or warnings among the selected findings"
 	case a.Summary.Counts.Unknown+unread+len(a.Gaps) > 0:
-		return Unknown, "No problems in what could be read"
-	case a.Summary.Ignored > 0 || a.Summary.Baseline != nil && *a.Summary.Baseline > 0:
+		return Unknown, "No " + other + "problems in what could be read"
+	case other != "":
 		return Unknown, "No other problems found"
 	case ready < all:
 		return Unknown, "No errors or warnings, but not everything is ready"
@@ -183,11 +187,8 @@ func Facts(a *report.Audit) []string {
 	}
 	add("taken at", a.TakenAt)
 	add("Kubernetes", a.Source.KubernetesVersion)
-	if v := a.Source.FleetVersions; v != nil {
-		add("Fleet", v.Controller)
-		if v.Controller == "" {
-			add("Fleet agent", strings.Join(slices.Compact(slices.Sorted(maps.Values(v.Agents))), " / "))
-		}
+	if v := FleetVersion(a.Source.FleetVersions); v != "" {
+		out = append(out, v)
 	}
 	add("namespace", strings.Join(a.Scope.Namespaces, ", "))
 	add("selector", strings.Join(a.Scope.Selectors, ", "))
@@ -196,6 +197,24 @@ func Facts(a *report.Audit) []string {
 		add("with", Plural(n, "other cluster"))
 	}
 	return out
+}
+
+// FleetVersion is the version of the controller or, on a downstream cluster, of the agents; "" if it is not known.
+func FleetVersion(v *report.FleetVersions) string {
+	switch {
+	case v == nil:
+		return ""
+	case v.Controller != "":
+		return "Fleet " + v.Controller
+	}
+	agents := slices.Compact(slices.Sorted(maps.Values(v.Agents)))
+	switch len(agents) {
+	case 0:
+		return ""
+	case 1:
+		return "Fleet agent " + agents[0]
+	}
+	return "Fleet agents " + strings.Join(agents, " / ")
 }
 
 // What names what a gap is about.

@@ -48,6 +48,7 @@ func TestVerdict(t *testing.T) {
 		"an error, unread": {audit(func(a *report.Audit) { a.Summary.Findings.Error = 1 }, unread), digest.Bad},
 		"hidden findings":  {audit(func(a *report.Audit) { a.Filter = &report.Filter{Hidden: report.FindingCounts{Warning: 1}} }, ready), digest.Unknown},
 		"ignored findings": {audit(func(a *report.Audit) { a.Summary.Ignored = 1 }, ready), digest.Unknown},
+		"known, unread":    {audit(func(a *report.Audit) { a.Summary.Ignored = 1 }, ready, unread), digest.Unknown},
 		"known findings":   {audit(func(a *report.Audit) { one := 1; a.Summary.Baseline = &one }, ready), digest.Unknown},
 		"for information":  {audit(func(a *report.Audit) { a.Summary.Findings.Info = 1 }, ready), digest.Good},
 	} {
