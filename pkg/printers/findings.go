@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -49,6 +50,16 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 		fmt.Fprintln(b, t.bold("OTHER FINDINGS"))
 		t.group(b, rest, nil)
 	}
+}
+
+// explain suggests the command that explains the code of the most severe finding that is shown.
+func (t text) explain(b *bytes.Buffer, a *report.Audit) {
+	groups := digest.Groups(a)
+	if t.Explain == "" || t.NoHeaders || len(groups) == 0 || groups[0].Severity == report.Info && !t.informational(a) {
+		return
+	}
+	code := printable(groups[0].Code)
+	fmt.Fprintf(b, "%s\n\n", t.faint("→ "+t.Explain+" "+code+" explains what "+code+" means"))
 }
 
 // title writes the title of a group, in several lines if a terminal is too narrow.

@@ -35,6 +35,8 @@ type Options struct {
 	PrintRole string
 	// ReadClusters is the command that also reads other clusters; empty if it is not suggested.
 	ReadClusters string
+	// Explain is the command that explains the code of a finding; empty if it is not suggested.
+	Explain string
 	// Undo is the command that undoes an adoption, without the file of the receipt.
 	Undo string
 }

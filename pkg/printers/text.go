@@ -62,6 +62,7 @@ func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
 		return err
 	}
 	t.findings(b, a)
+	t.explain(b, a)
 	t.ignored(b, a.Ignored)
 	t.summary(b, a)
 	return nil

@@ -41,6 +41,7 @@ func (t text) totals(b *bytes.Buffer, a *report.Audit) error {
 		if err := codes.write(b); err != nil {
 			return err
 		}
+		t.explain(b, a)
 	}
 	t.summary(b, a)
 	return nil

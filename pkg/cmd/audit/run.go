@@ -125,7 +125,7 @@ func (o *options) once(ctx context.Context) (*engine.Audit, *report.Audit, error
 // document lays out a report for an output of this width; 0 without a terminal.
 func (o *options) document(result *report.Audit, width int) printers.Document {
 	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: width, NoHeaders: !o.print.Headers(), All: o.all, Summary: o.summary,
-		Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
+		Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, Explain: input.Explain, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
 	o.diff.Set(&shown, o.print.ForPeople() && !o.watch.Enabled)
 	return printers.Audit(result, shown)
 }
