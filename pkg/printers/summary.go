@@ -69,11 +69,15 @@ func (t text) informational(a *report.Audit) bool {
 // unlisted counts the findings that are ignored, and those that the baseline has.
 func (t text) unlisted(a *report.Audit) []string {
 	var out []string
+	by := ""
+	if a.IgnoreFile != "" {
+		by = " by " + printable(a.IgnoreFile)
+	}
 	switch n := a.Summary.Ignored; {
 	case n > 0 && t.wide:
-		out = append(out, fmt.Sprintf("%d ignored", n))
+		out = append(out, fmt.Sprintf("%d ignored%s", n, by))
 	case n > 0:
-		out = append(out, fmt.Sprintf("%d ignored (-o wide shows them)", n))
+		out = append(out, fmt.Sprintf("%d ignored%s (-o wide shows them)", n, by))
 	}
 	if known := a.Summary.Baseline; known != nil {
 		out = append(out, fmt.Sprintf("%d known from the baseline", *known))

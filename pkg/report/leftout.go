@@ -36,7 +36,11 @@ func (a *Audit) LeftOut() []LeftOut {
 		add(ByFilter, f.Hidden.Total(), fmt.Sprintf("hidden by %s: %s", f, f.Hidden))
 	}
 	if n := a.Summary.Ignored; n > 0 {
-		add(ByIgnoreFile, n, "ignored")
+		text := "ignored"
+		if a.IgnoreFile != "" {
+			text += " by " + a.IgnoreFile
+		}
+		add(ByIgnoreFile, n, text)
 	}
 	if n := a.Summary.Baseline; n != nil {
 		add(ByBaseline, *n, "known from the baseline")

@@ -43,6 +43,8 @@ type Audit struct {
 	Gaps              []Gap              `json:"gaps"`
 	// Ignored are the findings that the ignore file excludes. They are not among the findings and their totals.
 	Ignored []Ignored `json:"ignored,omitempty"`
+	// IgnoreFile is the name of the ignore file, if it excludes a finding. The default is .fleetdoctor.yaml in the current directory.
+	IgnoreFile string `json:"ignoreFile,omitempty"`
 	// Notes are information for the reader that is neither a finding nor a gap.
 	Notes []string `json:"notes,omitempty"`
 }

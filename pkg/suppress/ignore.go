@@ -36,7 +36,9 @@ func (f *IgnoreFile) Apply(a *report.Audit, now time.Time) *report.Audit {
 		}
 		out.Ignored = append(out.Ignored, ignored)
 	}
-	out.Summary.Ignored = len(out.Ignored)
+	if out.Summary.Ignored = len(out.Ignored); out.Summary.Ignored > 0 {
+		out.IgnoreFile = f.name
+	}
 	out.Notes = slices.Concat(a.Notes, f.notes(a, used, now))
 	return out.WithFindings(kept)
 }

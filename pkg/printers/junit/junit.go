@@ -20,14 +20,14 @@ import (
 
 // Write writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the object has a finding of the severity
 // error or warning, has an error if the object is Unknown, and passes only if the object is Ready. Each other finding is a test of its own, and
-// each gap is a test with an error. What the report leaves out is skipped.
+// each gap is a test with an error. What the report leaves out is skipped. The notes are the output of the last suite.
 func Write(w io.Writer, a *report.Audit) error {
 	p := newPrinter(a)
 	out := junit.Testsuites{Name: "kubectl fleetdoctor audit"}
 	for i := range a.BundleDeployments {
 		out.AddSuite(p.deployment(&a.BundleDeployments[i]))
 	}
-	for _, suite := range []junit.Testsuite{p.others(), p.gaps(), p.leftOut()} {
+	for _, suite := range []junit.Testsuite{p.others(), p.gaps(), p.leftOut(), p.notes()} {
 		if suite.Tests > 0 || suite.SystemOut != nil {
 			out.AddSuite(suite)
 		}
@@ -194,6 +194,9 @@ func (p *printer) gaps() junit.Testsuite {
 // leftOut is the suite of the findings that the report does not list.
 func (p *printer) leftOut() junit.Testsuite {
 	suite := junit.Testsuite{Name: "findings left out"}
+	if p.IgnoreFile != "" {
+		suite.AddProperty("ignore-file", escape.Line(p.IgnoreFile))
+	}
 	for _, l := range p.LeftOut() {
 		if l.Count > 0 && l.By != report.ByIgnoreFile {
 			suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(l.By), Skipped: outcome(l.By, l.Text, "")})
@@ -202,6 +205,15 @@ func (p *printer) leftOut() junit.Testsuite {
 	for i := range p.Ignored {
 		x := &p.Ignored[i]
 		suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(x.ID + " " + x.Object.Key().String()), Skipped: outcome(report.ByIgnoreFile, x.Why(), "")})
+	}
+	return suite
+}
+
+// notes is a suite without tests.
+func (p *printer) notes() junit.Testsuite {
+	suite := junit.Testsuite{Name: "notes"}
+	if len(p.Notes) > 0 {
+		suite.SystemOut = &junit.Output{Data: escape.Text(strings.Join(p.Notes, "\n"))}
 	}
 	return suite
 }

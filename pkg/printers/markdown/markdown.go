@@ -51,7 +51,7 @@ func (d *document) fits(s string) bool { return d.b.Len()+len(s) <= Limit }
 func (d *document) head(a *report.Audit) {
 	level, verdict := digest.Verdict(a)
 	sign := map[digest.Level]string{digest.Good: "✅", digest.Bad: "❌", digest.Unknown: "❔"}[level]
-	d.add("## Fleet audit: "+sign+" "+verdict, "", "**"+digest.Totals(a)+"**", "", prose(digest.Title(&a.Source)+", "+strings.Join(digest.Facts(a), ", ")), "")
+	d.add("## Fleet audit: "+sign+" "+verdict, "", "**"+prose(digest.Totals(a))+"**", "", prose(digest.Title(&a.Source)+", "+strings.Join(digest.Facts(a), ", ")), "")
 }
 
 // table adds a table with as many rows as fit. more says what the other rows are.

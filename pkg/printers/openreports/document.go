@@ -48,6 +48,9 @@ func split(results []v1alpha1.ReportResult) [][]v1alpha1.ReportResult {
 func (p *printer) document(g group, part int, results []v1alpha1.ReportResult) any {
 	meta := metav1.ObjectMeta{Name: name(g.cluster, part), Namespace: g.namespace, Labels: map[string]string{managedBy: source}}
 	meta.Annotations = map[string]string{takenAt: p.TakenAt}
+	if p.IgnoreFile != "" {
+		meta.Annotations[ignoreFile] = p.IgnoreFile
+	}
 	if g.cluster != "" {
 		meta.Labels[clusterLabel], meta.Annotations[clusterLabel] = id(g.cluster), g.cluster
 	}

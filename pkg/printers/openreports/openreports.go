@@ -27,10 +27,13 @@ const (
 	managedBy    = "app.kubernetes.io/managed-by"
 	clusterLabel = "fleetdoctor.io/cluster" // also an annotation, with the complete name
 	takenAt      = "fleetdoctor.io/taken-at"
+	ignoreFile   = "fleetdoctor.io/ignore-file"
 	// state is the policy of results that are not findings: the state of a desired object, or what could not be read.
 	state = "DesiredState"
 	// leftOut is the policy of results that count findings which the report does not list.
 	leftOut = "LeftOut"
+	// note is the policy of results that are information for the reader.
+	note = "Note"
 )
 
 // Write writes a stream of YAML documents: a Report for each namespace, and a ClusterReport for everything without a namespace. Large reports are
@@ -46,6 +49,9 @@ func Write(w io.Writer, a *report.Audit) error {
 		p.deployment(&a.BundleDeployments[i], failed)
 	}
 	p.addLeftOut()
+	for _, n := range a.Notes {
+		p.add(group{}, p.result(note, note, "skip", n))
+	}
 	for _, g := range a.Gaps {
 		r := p.result(state, "Gap", v1alpha1.Result("error"), "could not be read: "+g.What+" ("+g.Why()+"): "+g.Effect)
 		p.add(group{cluster: g.Cluster}, r)

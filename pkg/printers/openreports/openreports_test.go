@@ -256,13 +256,16 @@ func TestHostile(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	got := map[string]int{}
 	for _, d := range read(t, reports.LeftOut()) {
+		if file := d.Annotations["fleetdoctor.io/ignore-file"]; file != "team/ignored.yaml" {
+			t.Errorf("report %s/%s: the ignore file is %q", d.Namespace, d.Name, file)
+		}
 		for _, r := range d.Results {
 			if r.Policy != "DesiredState" {
 				got[fmt.Sprint(d.Namespace, " ", r.Policy, " ", r.Rule, " ", r.Result)]++
 			}
 		}
 	}
-	want := map[string]int{"web FD104 ignored skip": 1, " LeftOut filter skip": 1, " LeftOut baseline skip": 1}
+	want := map[string]int{"web FD104 ignored skip": 1, " LeftOut filter skip": 1, " LeftOut baseline skip": 1, " Note Note skip": 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}

@@ -35,14 +35,15 @@ func Write(w io.Writer, a *report.Audit) error {
 
 // audit adds the metrics of the audit as a whole.
 func (m *metrics) audit(a *report.Audit) {
-	m.set("fleetdoctor_audit_info", "The program that made the report, and the kind of its source.", 1, label{"version", a.Tool.Version}, label{"source", a.Source.Kind})
+	m.set("fleetdoctor_audit_info", "The program that made the report, the kind of its source, and the file that ignores findings, if it ignores any.", 1, label{"version", a.Tool.Version}, label{"source", a.Source.Kind},
+		label{"ignore_file", a.IgnoreFile})
 	if taken, err := time.Parse(time.RFC3339, a.TakenAt); err == nil {
 		m.set("fleetdoctor_audit_taken_timestamp_seconds", "When the data of the audit was taken.", float64(taken.Unix()))
 	}
 	m.set("fleetdoctor_audit_complete", "1 if everything in scope was read. 0 if not; then a lower number of findings does not mean that problems are solved.",
 		boolean(a.Complete()))
 	m.set("fleetdoctor_audit_gaps", "Number of things that could not be read.", float64(len(a.Gaps)))
-	const left = "Number of findings that the audit found and that the other metrics do not count, by the reason."
+	const left = "Number of findings that the audit found and that the other metrics do not count, by the reason: a filter, an ignore file or a baseline."
 	for _, by := range []string{report.ByFilter, report.ByIgnoreFile, report.ByBaseline} {
 		m.add("fleetdoctor_audit_left_out_findings", left, 0, label{"reason", by})
 	}

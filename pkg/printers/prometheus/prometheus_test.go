@@ -69,7 +69,7 @@ func compare(t *testing.T, got, want map[string]float64) {
 func TestNumbers(t *testing.T) {
 	a := reports.Sample(t, "sick")
 	compare(t, read(t, a), map[string]float64{
-		"fleetdoctor_audit_info{test,snapshot}":                                                                                         1,
+		"fleetdoctor_audit_info{test,snapshot,}":                                                                                         1,
 		"fleetdoctor_audit_complete{}":                                                                                                  1,
 		"fleetdoctor_audit_gaps{}":                                                                                                      0,
 		"fleetdoctor_audit_taken_timestamp_seconds{}":                                                                                   1795160855,
@@ -144,6 +144,6 @@ func TestHostile(t *testing.T) {
 // TestLeftOut checks that the findings which the report does not list are counted, and that a report that lists all has zeros.
 func TestLeftOut(t *testing.T) {
 	const series = "fleetdoctor_audit_left_out_findings"
-	compare(t, read(t, reports.LeftOut()), map[string]float64{series + "{filter}": 2, series + "{ignored}": 1, series + "{baseline}": 4})
+	compare(t, read(t, reports.LeftOut()), map[string]float64{series + "{filter}": 2, series + "{ignored}": 1, series + "{baseline}": 4, "fleetdoctor_audit_info{test,cluster,team/ignored.yaml}": 1})
 	compare(t, read(t, reports.Unread()), map[string]float64{series + "{filter}": 0, series + "{ignored}": 0, series + "{baseline}": 0})
 }

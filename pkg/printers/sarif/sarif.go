@@ -218,9 +218,10 @@ func invocation(a *report.Audit) *sarif.Invocation {
 		notify(sarif.LevelError, "could not be read%s: %s (%s): %s", cluster, g.What, g.Why(), g.Effect)
 	}
 	for _, l := range a.LeftOut() {
-		if l.By != report.ByIgnoreFile { // those are results
-			notify(sarif.LevelNote, "%s", l.Text)
-		}
+		notify(sarif.LevelNote, "%s", l.Text)
+	}
+	for _, n := range a.Notes {
+		notify(sarif.LevelNote, "%s", n)
 	}
 	excluded, isExcluded := 0, a.Excluded()
 	for i := range a.BundleDeployments {
