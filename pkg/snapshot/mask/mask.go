@@ -109,7 +109,7 @@ func (m *Masker) learn(v string) {
 var onlyMask = regexp.MustCompile(`(?i)^[\W_x]*(redacted|masked)?[\W_]*$`)
 
 func (m *Masker) keep(v string) {
-	if _, known := m.learned[v]; known || len(v) < redact.MinLength || m.size > maxValues || m.Partial && onlyMask.MatchString(v) {
+	if _, known := m.learned[v]; known || len(v) < redact.MinLength || m.size > maxValues || m.Partial && onlyMask.MatchString(v) || isTime(v) {
 		return
 	}
 	v = strings.Clone(v)
@@ -121,13 +121,20 @@ func (m *Masker) keep(v string) {
 // it is never taken for one.
 var digits = base32.HexEncoding.WithPadding(base32.NoPadding)
 
+const tokenPrefix = "hmac_"
+
+// isToken reports whether a text is a replacement, or what another program wrote instead of a value.
+func isToken(text string) bool {
+	return strings.HasPrefix(text, tokenPrefix) || redact.Masked([]byte(text))
+}
+
 // token returns the replacement of a value. White space around the value is kept, because programs drop it.
 func (m *Masker) token(v string) string {
 	text := strings.TrimSpace(v)
 	if text == "" {
 		return v
 	}
-	prefix := "hmac_"
+	prefix := tokenPrefix
 	if m.Partial && redact.Masked([]byte(text)) {
 		prefix = "redacted_" // an audit must not compare it
 	}

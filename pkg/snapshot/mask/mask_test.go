@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
@@ -30,6 +32,8 @@ const (
 	inConfig = "planted-in-values"
 	lineOne  = "plantedMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7"
 	lineTwo  = "plantedVJTUt9Us8cKjMzEfYyjiWA4R4ypbHqGC0H0+tG3hGbN3MYHa"
+	hashed   = "$apr1$planted7Y$x3K9vQ2pLm8Zr4TbN6wE1."
+	loose    = "plantedQ7w3Er9Ty2Ui8Op4As6"
 	private  = "-----BEGIN PRIVATE KEY-----\n" + lineOne + "\n" + lineTwo + "\n-----END PRIVATE KEY-----\n"
 )
 
@@ -128,6 +132,12 @@ func objects(t *testing.T) map[string][]byte {
 		"env": obj(t, "apps/v1", "Deployment", "apps", "web", map[string]any{"spec": map[string]any{"image": "registry.example.com/web", "env": []any{
 			map[string]any{"name": "A", "value": inConfig + "-3"}, map[string]any{"name": "B", "value": "postgres://u:" + plain + "@db"}}}}),
 		"record": record(t, secretManifest),
+		"files": obj(t, "v1", "Secret", "apps", "files", map[string]any{"data": map[string]any{"htpasswd": b64("admin:" + hashed + "\nguest:{SHA}x\n"),
+			".env": b64("# settings\nexport A_DSN='planted-in-env-1'\nB=planted-in-env-2\n"), "app.conf": b64("server {\n  use " + loose + ";\n}\n")}}),
+		"parts": obj(t, "v1", "ConfigMap", "apps", "parts", map[string]any{"data": map[string]any{"hash": "x " + hashed, "one": "planted-in-env-1", "two": "b=planted-in-env-2", "word": "<" + loose + ">",
+			"address": "amqp://u:planted-in-no-secret@mq/", "escaped": "https://u:" + url.QueryEscape("planted/in no secret") + "@h", "x-" + plain: "y"}}),
+		"keys": withMetadata(t, obj(t, "example.com/v1", "Thing", "apps", "x", map[string]any{"spec": map[string]any{"users": map[string]any{plain: map[string]any{loose: "a"}}}}),
+			"annotations", map[string]any{"example.com/" + plain: "y"}),
 		"ConfigMap": obj(t, "v1", "ConfigMap", "apps", "a", map[string]any{"data": map[string]any{
 			"url": "u:" + url.QueryEscape(other+"/"+plain) + "@", "embedded": b64("user:" + plain), "again": b64(plain), "json": `{"a":"` + plain + `"}`,
 			"key": "  tls: |\n    " + strings.ReplaceAll(private, "\n", "\n    "), "packed": b64(gz(t, "x "+plain))},
@@ -253,6 +263,9 @@ func TestNamesStay(t *testing.T) {
 			t.Errorf("%q, want %q", got, name)
 		}
 	}
+	if got := at(t, out["parts"], "data", "address"); !strings.HasPrefix(got, "amqp://u:hmac_") || !strings.HasSuffix(got, "@mq/") {
+		t.Errorf("an address with a password became %q", got)
+	}
 	account := obj(t, "v1", "Pod", "apps", "web", map[string]any{"spec": map[string]any{"serviceAccountName": "web-account"}})
 	all := objects(t)
 	all["Pod"] = account
@@ -365,5 +378,29 @@ func TestTemplate(t *testing.T) {
 		if !strings.Contains(string(plain), want) {
 			t.Errorf("%q is not in\n%s", want, plain)
 		}
+	}
+}
+
+// TestFieldsStay checks values of Secrets that are no secret where they are: labels and their selectors, times, and names of fields.
+func TestFieldsStay(t *testing.T) {
+	selector := map[string]any{"matchLabels": map[string]any{"env": "staging-2"}, "matchExpressions": []any{map[string]any{"key": "env", "operator": "In", "values": []any{"staging-2"}}}}
+	all := map[string][]byte{
+		"Secret": obj(t, "v1", "Secret", "apps", "web", map[string]any{"data": map[string]any{"env": b64("staging-2"), "ttl": b64("24h0m0s"), "expiry": b64("2026-01-02T03:04:05Z"), "field": b64("replicas"),
+			"file": b64("app.yaml"), "domain": b64("apps.example.com")}}),
+		"GitRepo": obj(t, "fleet.cattle.io/v1alpha1", "GitRepo", "fleet", "web", map[string]any{"spec": map[string]any{"pollingInterval": "24h0m0s", "replicas": "x",
+			"targets": []any{map[string]any{"clusterSelector": selector}}, "files": map[string]any{"app.yaml": "x"}}, "status": map[string]any{"lastPollingTriggered": "2026-01-02T03:04:05Z"}}),
+	}
+	all["Cluster"] = withMetadata(t, obj(t, "fleet.cattle.io/v1alpha1", "Cluster", "fleet", "one", nil), "labels", map[string]any{"env": "staging-2", "apps.example.com/x": "y"})
+	_, out := masked(t, all)
+	for _, name := range []string{"GitRepo", "Cluster"} {
+		var want, got any
+		must(t, json.Unmarshal(all[name], &want))
+		must(t, json.Unmarshal(out[name], &got))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", name, diff)
+		}
+	}
+	if text := string(out["Secret"]); strings.Contains(text, b64("staging-2")) || strings.Contains(text, b64("24h0m0s")) {
+		t.Errorf("the Secret is not masked: %s", text)
 	}
 }

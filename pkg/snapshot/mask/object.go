@@ -87,6 +87,9 @@ var nameKeys = map[string]bool{"apiVersion": true, "kind": true, "namespace": tr
 // notInNames are characters that no name has. A field with one of them may quote an error with the value of a Secret.
 const notInNames = " \t\r\n\"'`=@{}<>"
 
+// labelKeys are the fields with labels, and with selectors of labels: labels are not masked, so that a selector still selects the same objects.
+var labelKeys = map[string]bool{"labels": true, "matchLabels": true, "matchExpressions": true, "namespaceLabels": true, "agentNamespaceLabels": true}
+
 // fixed are the members of metadata that are names, times or field names.
 var fixed = map[string]bool{"labels": true, "ownerReferences": true, "finalizers": true}
 
@@ -110,7 +113,7 @@ func (m *Masker) metadata(v any, secret bool) {
 			continue
 		}
 		if key == "managedFields" {
-			m.keys(v)
+			m.keys(v, secret)
 			continue
 		}
 		annotations, ok := v.(map[string]any)
@@ -123,20 +126,30 @@ func (m *Masker) metadata(v any, secret bool) {
 				annotations[name] = m.annotation(name, text, secret)
 			}
 		}
+		m.renameKeys(annotations)
 	}
 }
 
-// keys masks the keys of managedFields in place: they have the elements of sets.
-func (m *Masker) keys(v any) {
+// keys masks the keys of managedFields in place: they have the names of fields, the keys of lists, and the elements of sets.
+func (m *Masker) keys(v any, secret bool) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			m.keys(e)
+			m.keys(e, secret)
 		}
 	case map[string]any:
 		for key, e := range v {
-			m.keys(e)
-			if masked := m.text(key); masked != key && strings.HasPrefix(key, "v:") {
+			m.keys(e, secret)
+			masked := key
+			switch kind, rest, _ := strings.Cut(key, ":"); kind {
+			case "f":
+				if !secret { // whose keys are not masked
+					masked = "f:" + m.mapKey(rest)
+				}
+			case "k", "v":
+				masked = m.text(key)
+			}
+			if masked != key {
 				delete(v, key)
 				v[masked] = e
 			}
@@ -195,11 +208,15 @@ func (m *Masker) field(key string, v any, parent map[string]any) any {
 		}
 		return m.text(v)
 	case []any:
+		if labelKeys[key] {
+			return v
+		}
 		for i, e := range v {
 			v[i] = m.field("", e, nil)
 		}
 	case map[string]any:
 		switch {
+		case labelKeys[key]:
 		case v["kind"] == "Secret" && (v["data"] != nil || v["stringData"] != nil):
 			m.secret(v)
 		case key == "helm":
@@ -212,9 +229,36 @@ func (m *Masker) field(key string, v any, parent map[string]any) any {
 			for name, e := range v {
 				v[name] = m.field(name, e, v)
 			}
+			m.renameKeys(v)
 		}
 	}
 	return v
+}
+
+// renameKeys masks values of Secrets in the keys of a map.
+func (m *Masker) renameKeys(o map[string]any) {
+	if !m.ready {
+		return
+	}
+	for name, v := range o {
+		if masked := m.mapKey(name); masked != name {
+			delete(o, name)
+			o[masked] = v
+		}
+	}
+}
+
+// fieldName matches a key that may be the name of a field.
+var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+
+// mapKey masks the values of Secrets in a key. The name of a field is masked only if it looks like no word, and the domain of an annotation never.
+func (m *Masker) mapKey(name string) string {
+	if len(name) < fragment || fieldName.MatchString(name) && !random(name) {
+		return name
+	}
+	at := strings.IndexByte(name, '/') + 1
+	out, _ := m.replaceIn(name[at:], true)
+	return name[:at] + out
 }
 
 // free masks all texts in a value in which no key has a meaning.
@@ -230,6 +274,7 @@ func (m *Masker) free(v any) any {
 		for name, e := range v {
 			v[name] = m.free(e)
 		}
+		m.renameKeys(v)
 	}
 	return v
 }
@@ -255,8 +300,13 @@ func (m *Masker) values(v any, secret bool) any {
 		}
 	case map[string]any:
 		for name, e := range v {
+			if text, ok := e.(string); ok && text != "" && len(text) < fragment && sensitive.MatchString(name) {
+				v[name] = m.token(text) // too short to be found elsewhere
+				continue
+			}
 			v[name] = m.values(e, secret && !isRef(name) || sensitive.MatchString(name))
 		}
+		m.renameKeys(v)
 	}
 	return v
 }

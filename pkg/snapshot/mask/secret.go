@@ -109,31 +109,6 @@ func (s *secretData) value(key, v string) string {
 	return s.Masker.value(v)
 }
 
-var (
-	// login matches the password in an address.
-	login = regexp.MustCompile(`://[^\s:/@]*:([^\s@/]+)@`)
-	// setting matches a line of a configuration file with one key and one value.
-	setting = regexp.MustCompile(`(?m)^\s*(?:export\s+)?["']?([-.\w]+)["']?\s*[:=]\s*["']?([^\s"',;]+)["']?[,;]?\s*$`)
-)
-
-// learnParts learns the passwords in addresses and in lines of configuration files. Other objects may have a password alone.
-func (m *Masker) learnParts(v string) {
-	if m.ready {
-		return
-	}
-	for _, parts := range login.FindAllStringSubmatch(v, -1) {
-		m.learn(parts[1])
-		if plain, err := url.PathUnescape(parts[1]); err == nil {
-			m.learn(plain)
-		}
-	}
-	for _, parts := range setting.FindAllStringSubmatch(v, -1) {
-		if sensitive.MatchString(parts[1]) {
-			m.learn(parts[2])
-		}
-	}
-}
-
 // learnValues learns the values below sensitive keys of Helm values or of a configuration file.
 func (m *Masker) learnValues(text string) {
 	var v any

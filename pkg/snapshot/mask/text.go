@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"hash/maphash"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,7 +39,10 @@ type index struct {
 }
 
 // form is an encoding of a value, and its replacement.
-type form struct{ text, token string }
+type form struct {
+	text, token string
+	word        bool // the value looks like a word, which a key may be
+}
 
 // add adds a value.
 func (x *index) add(v string) {
@@ -76,7 +80,13 @@ func headOf(text string) uint64 {
 func hashOf(head uint64) uint64 { return head * 0x9E3779B97F4A7C15 >> (64 - filterBits) }
 
 // replace replaces the values in a text. It reports whether there were any.
-func (m *Masker) replace(text string) (string, bool) {
+func (m *Masker) replace(text string) (string, bool) { return m.replaceIn(text, false) }
+
+// plainWord matches a value that looks like a word or a file name.
+var plainWord = regexp.MustCompile(`^[A-Za-z._-]+$`)
+
+// replaceIn replaces the values in a text. In a key, it does not replace words.
+func (m *Masker) replaceIn(text string, key bool) (string, bool) {
 	x := &m.index
 	if len(x.values) == 0 || len(text) < fragment {
 		return text, false
@@ -89,7 +99,7 @@ func (m *Masker) replace(text string) (string, bool) {
 		if at := hashOf(head); x.filter[at/64]&(1<<(at%64)) == 0 || i < done {
 			continue
 		}
-		if f := m.longest(text[i:], x.lengths[head]); f.text != "" {
+		if f := m.longest(text[i:], x.lengths[head]); f.text != "" && !(key && f.word) {
 			out.WriteString(text[done:i])
 			out.WriteString(f.token)
 			done = i + len(f.text)
@@ -147,6 +157,7 @@ func (m *Masker) formsOf(v string) []form {
 		encoded[e.EncodeToString([]byte(v))] = e.EncodeToString([]byte(token))
 	}
 	var out []form
+	word := plainWord.MatchString(v)
 	for _, f := range redact.Forms(v) {
 		if len(f) < fragment {
 			continue
@@ -155,17 +166,18 @@ func (m *Masker) formsOf(v string) []form {
 		if !ok {
 			by = token
 		}
-		out = append(out, form{f, by})
+		out = append(out, form{f, by, word})
 	}
 	return out
 }
 
 // text masks the values in a text. A text with a value in an encoding that cannot be replaced in place is masked as a whole.
 func (m *Masker) text(text string) string {
-	if !m.ready || len(m.index.values) == 0 {
+	if !m.ready {
 		return text
 	}
 	out, _ := m.replace(text)
+	out = m.withoutLogins(out)
 	if m.hides(out, maxLayers) {
 		return m.token(text)
 	}
