@@ -48,7 +48,7 @@ func (m *Masker) record(name release.Name, value string) string {
 			}
 			m.unreadable(name, "", why)
 		}
-		out["manifest"] = m.manifest(objects)
+		out["manifest"] = m.recorded(objects)
 	}
 	out["hooks"] = m.hooks(o["hooks"])
 	text, err := encode(out)
@@ -166,7 +166,7 @@ func (m *Masker) hooks(v any) any {
 			objects = nil // a Secret among them would not be found
 		}
 		if text != "" {
-			hook["manifest"] = m.manifest(objects)
+			hook["manifest"] = m.recorded(objects)
 		}
 	}
 	return list
