@@ -141,6 +141,11 @@ func (c *preflightCase) check(t *testing.T, got *report.Preflight, covered map[s
 			if _, twice := out.Items[name]; twice {
 				t.Errorf("%s: two items %s", key, name)
 			}
+			for _, r := range item.Remedies {
+				if r.URL != preflight.URL(item.Rule) {
+					t.Errorf("%s: item %s has a remedy with the address %q", key, name, r.URL)
+				}
+			}
 			out.Items[name] = item.Message
 			if text, ok := want.Items[name]; ok && strings.Contains(item.Message, text) {
 				out.Items[name] = text

@@ -33,6 +33,11 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 			SetID: d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
 		}}
 		r.predict()
+		for _, item := range r.Items {
+			for i := range item.Remedies {
+				item.Remedies[i].URL = URL(item.Rule)
+			}
+		}
 		rollouts = append(rollouts, r.Rollout)
 	}
 	return rollouts, elsewhere

@@ -2,7 +2,12 @@
 
 package preflight
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+import (
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
 
 // Rule is one kind of problem of a rollout.
 type Rule struct {
@@ -14,6 +19,9 @@ type Rule struct {
 	// Description is for the documentation.
 	Description string
 }
+
+// URL returns the address of the explanation of a rule, by its name.
+func URL(rule string) string { return check.Pages + "preflight.md#" + strings.ToLower(rule) }
 
 // The rules.
 var (

@@ -92,7 +92,7 @@ func (t text) ruleGroup(b *bytes.Buffer, items []report.PreflightItem) {
 		if item.Object != nil {
 			t.overwrites(b, *item.Object, item.Overwrites)
 		}
-		again := func(later report.PreflightItem) bool { return slices.Equal(later.Remedies, item.Remedies) }
+		again := func(later report.PreflightItem) bool { return sameRemedies(later.Remedies, item.Remedies) }
 		if !slices.ContainsFunc(shown[i+1:], again) {
 			t.remedies(b, inset, item.Remedies)
 		}

@@ -268,13 +268,13 @@ const (
 	Info    Severity = "info"
 )
 
-// Remedy is one way to proceed after a finding. It has a text, a command, or both.
+// Remedy is one way to proceed after a finding, or an item of a preflight. It has a text, a command, or both.
 type Remedy struct {
 	// Text is a sentence: what to do if there is no command, otherwise the effect of the command.
 	Text string `json:"text,omitempty"`
 	// Command is a command line for a shell. It does not depend on how the program was called.
 	Command string `json:"command,omitempty"`
-	// URL is the address of a page that explains the finding.
+	// URL is the address of a page that explains the finding, or the rule of the item.
 	URL string `json:"url,omitempty"`
 }
 

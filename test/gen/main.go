@@ -203,7 +203,8 @@ func truthTable(b *bytes.Buffer) {
 func rules(b *bytes.Buffer) {
 	b.WriteString("\n## Rules\n\nAn error sets the verdict of the bundle. Of the other rules, only those with the verdict Unknown do.\n\n| rule | severity | verdict | meaning |\n|---|---|---|---|\n")
 	for _, r := range preflight.Rules() {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", r.Name, r.Severity, r.Verdict, r.Description)
+		_, anchor, _ := strings.Cut(preflight.URL(r.Name), "#")
+		fmt.Fprintf(b, "| <a id=%q></a>%s | %s | %s | %s |\n", anchor, r.Name, r.Severity, r.Verdict, r.Description)
 	}
 }
 
