@@ -131,7 +131,7 @@ var layers = []layer{
 		may: []string{"pkg/check", "pkg/comparison", "pkg/report"}},
 	// It explains the words of the documents.
 	{packages: []string{"pkg/explain"}, pure: true, never: evaluating,
-		may: []string{"pkg/source", "pkg/resolve", "pkg/ownership", "pkg/evaluate", "pkg/check", "pkg/report", "pkg/why"}},
+		may: []string{"pkg/source", "pkg/resolve", "pkg/ownership", "pkg/evaluate", "pkg/check", "pkg/preflight", "pkg/report", "pkg/why"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/printers/digest", "pkg/printers/unified"}},
 	{packages: []string{"pkg/printers/unified"}, pure: true, never: evaluating,

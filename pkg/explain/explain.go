@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain explains the words of the documents: the codes of findings, states, reasons, causes, the steps of why and the situations of adopt.
-// docs/findings.md is generated from it. The package is pure.
+// Package explain explains the words of the documents: the codes of findings, states, reasons, causes, the steps of why, the rules of
+// preflight and the situations of adopt. docs/findings.md is generated from it. The package is pure.
 package explain
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
 )
@@ -28,6 +29,9 @@ func Topics() []report.Topic {
 	}
 	for _, k := range why.Kinds() {
 		out = append(out, report.Topic{Kind: report.TopicStep, Name: string(k.Kind), What: k.Meaning, URL: check.Pages + "why.md#kinds-of-steps"})
+	}
+	for _, r := range preflight.Rules() {
+		out = append(out, report.Topic{Kind: report.TopicRule, Name: r.Name, Severity: r.Severity, What: r.Description, URL: preflight.URL(r.Name)})
 	}
 	for _, r := range ownership.TruthTable {
 		out = append(out, report.Topic{Kind: report.TopicSituation, Name: string(r.Situation), What: "the object has " + r.Description, Remedy: answers(r),

@@ -144,6 +144,7 @@ func TestFind(t *testing.T) {
 		"lag":         {"Cause Lag"},
 		"Forbidden":   {"Reason Forbidden"},
 		"NoMark":      {"Situation NoMark"},
+		"contested":   {"Finding FD103", "Rule Contested", "Situation Contested"},
 		"AgentSilent": {"Step AgentSilent"},
 		"FD999":       nil,
 		"":            nil,

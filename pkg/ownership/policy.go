@@ -75,9 +75,9 @@ var TruthTable = []Rule{
 	row(KnownHash, OnlyNamed, OnlyNamed, "the hash of a set that a release on this cluster has"),
 	row(UnknownHash, Leave, Take, "the hash of a set that no release on this cluster has"),
 	row(SystemSet, OnlyNamed, OnlyNamed, "a set of Fleet itself, or of another program that uses the same label and annotations (Rancher, K3s)"),
-	row(Contested, OnlyNamed, OnlyNamed, "another bundle of this cluster desires the object too"),
+	row(Contested, OnlyNamed, OnlyNamed, "a second bundle of this cluster that desires it"),
 	row(Undecided, OnlyNamed, OnlyNamed, "an owner that is not known, because not every release record could be read"),
-	{Differs, "another value than the bundle in a field that the bundle states, or could not be compared with the bundle",
+	{Differs, "another value than the bundle in a field that the bundle states, or fields that could not be compared",
 		map[Policy]Answer{TakeUnmarked: Take, IfUnowned: Take, IfNoDiff: Leave}},
 }
 

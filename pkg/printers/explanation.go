@@ -60,7 +60,7 @@ func (t text) topics(b *bytes.Buffer, all []report.Topic) {
 // heading names a kind of topics.
 func heading(k report.TopicKind) string {
 	of := map[report.TopicKind]string{report.TopicFinding: "", report.TopicState: " of objects and bundle deployments", report.TopicReason: " of the states Unowned and Unknown",
-		report.TopicCause: " of wrong numbers", report.TopicStep: " of why", report.TopicSituation: " of adopt"}
+		report.TopicCause: " of wrong numbers", report.TopicStep: " of why", report.TopicRule: " of preflight", report.TopicSituation: " of adopt"}
 	return strings.ToUpper(string(k)) + "S" + of[k]
 }
 

@@ -23,16 +23,17 @@ const (
 	TopicReason    TopicKind = "Reason"    // of the states Unowned and Unknown
 	TopicCause     TopicKind = "Cause"     // of a wrong number in a status
 	TopicStep      TopicKind = "Step"      // of the verb why
+	TopicRule      TopicKind = "Rule"      // of the verb preflight
 	TopicSituation TopicKind = "Situation" // of the verb adopt
 )
 
 // Topic is one word with its explanation.
 type Topic struct {
-	Kind TopicKind `json:"kind" jsonschema:"enum=Finding,enum=State,enum=Reason,enum=Cause,enum=Step,enum=Situation"`
+	Kind TopicKind `json:"kind" jsonschema:"enum=Finding,enum=State,enum=Reason,enum=Cause,enum=Step,enum=Rule,enum=Situation"`
 	// Name is the word, for a finding its code. Title is the name of a finding, such as Missing.
 	Name  string `json:"name"`
 	Title string `json:"title,omitempty"`
-	// Severity is that of a finding.
+	// Severity is that of a finding, or of a rule of preflight.
 	Severity Severity `json:"severity,omitempty"`
 	// What is the meaning, Why the causes and the effects.
 	What string `json:"what"`

@@ -20,7 +20,7 @@ import (
 
 const long = `Explain the words that the reports use: the codes of findings, the states of objects and bundle
 deployments, the reasons of the states Unowned and Unknown, the causes of wrong numbers, the steps
-of why, and the situations of adopt.
+of why, the rules of preflight, and the situations of adopt.
 
 For the code of a finding: what it says, why it occurs, the evidence, the remedy, the versions of
 Fleet that behave so, and the issues of Fleet. A word is accepted in upper or lower case, and a
@@ -87,7 +87,7 @@ func (o *options) Complete(words []string) error {
 			if hint == "" {
 				hint = o.env.Name + " explain lists all words."
 			}
-			return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("finding %q: it is no code, state, reason or cause of a report", word), Hint: hint}
+			return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("finding %q: it is no code, state, reason, cause, step, rule or situation of a report", word), Hint: hint}
 		}
 		o.topics = append(o.topics, found...)
 	}
