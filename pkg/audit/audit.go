@@ -326,7 +326,7 @@ func (r *reading) ofFiles() (*resolve.BundleDeployment, error) {
 	case len(found) == 0 && len(clusters) == 1:
 		return clusters[0].NewBundle(name), nil
 	}
-	return nil, fmt.Errorf("finding bundle %s: %d deployments on this cluster have that name", name, len(found))
+	return nil, fmt.Errorf("finding bundle %s: %d bundle deployments on this cluster have that name", name, len(found))
 }
 
 // render replaces the desired objects of bundle deployments by those of their rendered bundles, if the options request it.

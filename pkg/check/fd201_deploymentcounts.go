@@ -14,7 +14,7 @@ var deploymentCounts = Check{
 	Code: "FD201", Name: "DeploymentCounts", Severity: Warning,
 	Title: "the counts of a BundleDeployment are not those of its objects",
 	Explain: "The audit counts the live objects as Fleet's agent counts them: its missing objects include unowned ones. `cause` in the report says why the numbers differ. " +
-		"On a live cluster, a difference of cause Lag is reported only if the status does not change within five seconds. Deployments with objects that could not be evaluated, and those that have not applied the current deployment id, are not compared.",
+		"On a live cluster, a difference of cause Lag is reported only if the status does not change within five seconds. Bundle deployments with objects that could not be evaluated, and those that have not applied the current deployment id, are not compared.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			a := in.view(d)

@@ -13,9 +13,9 @@ import (
 var repoClusters = Check{
 	Code: "FD204", Name: "RepoClusters", Severity: Warning,
 	Title: "a GitRepo or HelmOp reports another number of ready clusters than it has",
-	Explain: "A cluster is ready if all deployments of the GitRepo that its bundles target there exist and are ready. Fleet counts the clusters that have a deployment: it omits those that " +
-		"a rollout has not reached or whose deployment is absent (FD302), and includes those with a deployment that is left over (FD301). If the targets are not known for certain, " +
-		"the deployments that exist are counted. Fleet 0.10 reports the clusters of one bundle.",
+	Explain: "A cluster is ready if it has a bundle deployment for each bundle that targets it, and all of them are ready. Fleet counts the clusters that have a bundle deployment: it omits those that " +
+		"a rollout has not reached or whose bundle deployment is absent (FD302), and includes those with a bundle deployment that is left over (FD301). If the targets are not known for certain, " +
+		"the bundle deployments that exist are counted. Fleet 0.10 reports the clusters of one bundle.",
 	run: func(in *Input, report func(Finding)) {
 		bundles := in.bundlesOfRepos()
 		in.eachRepo(func(a *evaluate.Aggregate, t totals, s *v1alpha1.Status, reported, actual fleet.RepoTotals) {
@@ -70,11 +70,11 @@ func (x *expectedClusters) differs() bool { return x.pending+x.absent+x.leftover
 func (x *expectedClusters) why() explanation {
 	switch {
 	case x.absent > 0:
-		return explanation{Unexplained, fmt.Sprintf("%s not exist, such as that of %s (FD302)", doNot(x.absent, "targeted deployment"), x.first.absent)}
+		return explanation{Unexplained, fmt.Sprintf("%s not exist, such as that of %s (FD302)", doNot(x.absent, "targeted bundle deployment"), x.first.absent)}
 	case x.leftover > 0:
-		return explanation{Unexplained, fmt.Sprintf("it counts %s, such as %s (FD301)", count(x.leftover, "leftover deployment"), x.first.leftover)}
+		return explanation{Unexplained, fmt.Sprintf("it counts %s, such as %s (FD301)", count(x.leftover, "leftover bundle deployment"), x.first.leftover)}
 	}
-	return explanation{PendingRollout, fmt.Sprintf("the rollout of %s has not reached %s", x.first.pending, count(x.pending, "targeted deployment"))}
+	return explanation{PendingRollout, fmt.Sprintf("the rollout of %s has not reached %s", x.first.pending, count(x.pending, "targeted bundle deployment"))}
 }
 
 func doNot(n int, what string) string {

@@ -13,8 +13,8 @@ import (
 
 var clusterCounts = Check{
 	Code: "FD205", Name: "ClusterCounts", Severity: Warning,
-	Title: "the counts of a Cluster are not the total of its deployments",
-	Explain: "Fleet computes them on the heartbeat of the agent and when a deployment is created, is deleted or changes its id or readiness, but not when an object is " +
+	Title: "the counts of a Cluster are not the total of its bundle deployments",
+	Explain: "Fleet computes them at the heartbeat of the agent, and when a bundle deployment is created, is deleted or changes its id or readiness, but not when an object is " +
 		"modified or deleted. The counts can be one heartbeat old (15 minutes by default), and old versions of Fleet compute other totals.",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.Tree[state.ClusterKind] {
@@ -43,7 +43,7 @@ func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
 	reported, actual := fleet.TotalsOfCluster(in.existing(p.reported)), fleet.TotalsOfCluster(in.existing(p.actual))
 	t := newTotals(a, "cluster ", &p)
 	t.cluster, t.recomputed = cluster, s.Agent.LastSeen
-	t.lag = "Fleet updates it at the heartbeat of the agent, and not when an object changes"
+	t.lag = "Fleet updates this number at the heartbeat of the agent, not when an object changes"
 	t.bugs = func(n number) []*fleet.Bug {
 		bugs := p.truncatedCounts(n)
 		if n.what == objectsReady && n.reported.desired != n.expected.desired {

@@ -29,7 +29,7 @@ var groupCounts = Check{
 			}
 			summary, r := fleet.SummarizeAll(summaries), a.Object.Reported()
 			t := newTotals(a, "cluster group ", &parts{countsKnown: true})
-			t.partsAs, t.lag = "its clusters", "Fleet updates it some seconds after one of its Clusters changes"
+			t.partsAs, t.lag = "its clusters", "Fleet updates this number some seconds after one of the Clusters changes"
 			in.reportWrong(t, slices.Concat(wrongCounts(r.Counts, sum, sum, t.parts), wrongSummary(r.Summary, summary, summary)),
 				Finding{Remedies: []Remedy{run(in.Commands.Kubectl+inNamespace(group.Namespace)+" get clusters.fleet.cattle.io --show-labels", "lists the Clusters that the group can select, with their labels")}}, report)
 		}

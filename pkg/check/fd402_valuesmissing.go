@@ -11,7 +11,7 @@ import (
 var valuesMissing = Check{
 	Code: "FD402", Name: "ValuesMissing", Severity: Error,
 	Title: "the values Secret of a BundleDeployment does not exist",
-	Explain: "The agent needs the Helm values in this Secret for each deployment. Without it, the agent tries again without any message in the status, and the deployment stays as it is. " +
+	Explain: "The agent needs the Helm values in this Secret for each deploy. Without it, the agent tries again without any message in the status, and the objects stay as they are. " +
 		"From 0.14.4 on the controller waits for the Secret and never writes it again, not even for a new forceSyncGeneration; from 0.14.1 to 0.14.3 it may store empty values, and the agent then " +
 		"deploys the defaults of the chart; before, it updates no target of the bundle. To repair it, make the controller discard the hash together with deploymentID: it then takes the current values from the Bundle, writes the Secret and " +
 		"restores both fields, and the agent deploys nothing that has not changed. Do not clear valuesHash alone: if deploymentID equals stagedDeploymentID, Fleet stores empty current values.",

@@ -29,7 +29,7 @@ var valuesMismatch = Check{
 
 // emptied is the finding about a Secret that lost its current values.
 func (in *Input) emptied(o *valuesOwner) Finding {
-	f := o.finding("the values Secret of %s has no current values, although its deployment has values: the next deploy installs the defaults of the chart", o.name())
+	f := o.finding("the values Secret of %s has no current values, although the bundle deployment has values: the next deploy installs the defaults of the chart", o.name())
 	f.Evidence = []string{"deploymentID equals stagedDeploymentID, and only stagedValues has values", o.why(),
 		"if the agent has deployed since, the objects may have the defaults of the chart, and Fleet reports them as ready"}
 	if o.deployment.GitRepo == "" {

@@ -15,7 +15,7 @@ var copyMissing = Check{
 	Code: "FD406", Name: "CopyMissing", Severity: Warning,
 	Title: "a copy of downstreamResources is missing on the cluster, or does not have the data of the original",
 	Explain: "Fleet copies the Secrets and ConfigMaps that downstreamResources names from the namespace of the Bundle to the release namespace. The copies are not objects of the release, " +
-		"so no status shows that one was deleted or changed. Fleet 0.14 copies them only with a deployment; later versions also when the original changes. " +
+		"so no status shows that one was deleted or changed. Fleet 0.14 copies them only when it deploys the bundle; later versions also when the original changes. " +
 		"The audit compares hashes of the data, and shows none.",
 	run: func(in *Input, report func(Finding)) {
 		for i := range in.Copies {
@@ -42,7 +42,7 @@ func (in *Input) wrongCopy(c *evaluate.Copy, what string) Finding {
 		f.Evidence = append(f.Evidence, "the last change of the original was at "+c.Changed.UTC().Format(time.RFC3339))
 	}
 	if v := in.controller(); v.Known && v.Before(15, 0) {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: it copies them only with a deployment", in.controllerVersion()))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: it copies them only when it deploys the bundle", in.controllerVersion()))
 	}
 	f.Remedies = in.redeploy(c.Deployment)
 	return f

@@ -10,7 +10,7 @@ import (
 
 var unread = Check{
 	Code: "FD607", Name: "Unread", Severity: Warning,
-	Title: "the desired objects of a deployment could not be read: no result",
+	Title: "the desired objects of a bundle deployment could not be read: no result",
 	Explain: "Without the release record, the desired objects of the bundle on this cluster are not known. The audit shows the status that Fleet reports, but cannot check it. " +
 		"Reading release records needs permission to list Secrets. The audit reports the same if the record could be read, but none of the objects.",
 	run: func(in *Input, report func(Finding)) {

@@ -29,10 +29,9 @@ var knowledge = map[string]Knowledge{
 	"FD101": {
 		Evidence: "The manifest of the release record has the object, and a complete list of its kind in its namespace does not. Without a complete " +
 			"list the object is Unknown.",
-		Remedy: "Find out who deleted the object: the audit log of the API server records it. Fleet creates the object with the next deployment of " +
-			"the bundle, or immediately if " +
-			"correctDrift is enabled. A new forceSyncGeneration of the GitRepo deploys all of its bundles again, on every cluster; `preflight` " +
-			"predicts the problems of a deployment.",
+		Remedy: "Find out who deleted the object: the audit log of the API server records it. The finding has " +
+			"a command that deploys the bundle again on this cluster only. `preflight` predicts whether Helm refuses that. Without it, Fleet creates " +
+			"the object with the next deploy of the bundle, or immediately if correctDrift is enabled.",
 		Versions: allVersions, Sections: []string{"3.1", "3.6"},
 	},
 	"FD102": {
@@ -95,7 +94,7 @@ var knowledge = map[string]Knowledge{
 	},
 	"FD110": {
 		Evidence: "namespaceLabels and namespaceAnnotations of the BundleDeployment, compared with the live Namespace of the release.",
-		Remedy: "Set the labels or annotations by hand, which changes nothing else. Any deployment of the bundle writes them too, except Pod " +
+		Remedy: "Set the labels or annotations by hand, which changes nothing else. Any deploy of the bundle writes them too, except Pod " +
 			"Security labels in the versions below.",
 		Versions: "all. 0.12.15+, 0.13.11+, 0.14.6+, 0.15.2+ and 0.16.0 to 0.16.1 do not write labels that begin with pod-security.kubernetes.io/",
 		Issues:   []string{"rancher/fleet#5550", "rancher/fleet#5687"}, Sections: []string{"1.10"},
@@ -126,7 +125,7 @@ var knowledge = map[string]Knowledge{
 	},
 	"FD204": {
 		Evidence: "readyClusters and desiredReadyClusters of the GitRepo or HelmOp, compared with the clusters that its targets select.",
-		Remedy:   "Use the counts of the audit. FD301 and FD302 name the clusters with a deployment too many or too few.",
+		Remedy:   "Use the counts of the audit. FD301 and FD302 name the clusters with a bundle deployment too many or too few.",
 		Versions: "all. 0.10 reports the clusters of one bundle",
 		Issues:   []string{"rancher/fleet#2995", "rancher/fleet#3008"}, Sections: []string{"4.4", "4.6"},
 	},
@@ -228,14 +227,14 @@ var knowledge = map[string]Knowledge{
 	},
 	"FD405": {
 		Evidence: "The type, the owner references and the name of the Secret, and a BundleDeployment or Bundle without a hash.",
-		Remedy: "Delete the Secret if nothing needs it: it has values of an earlier deployment. If its owner is wrong, correct the owner reference, " +
+		Remedy: "Delete the Secret if nothing needs it: it has values of an earlier deploy. If its owner is wrong, correct the owner reference, " +
 			"so that Kubernetes neither deletes nor keeps it by mistake.",
 		Versions: "from 0.10.11, 0.11.6 and 0.12.1 on", Sections: []string{"6.3", "6.4"},
 	},
 	"FD406": {
 		Evidence: "Hashes of the data of the original on the management cluster and of the copy in the release namespace.",
 		Remedy:   "Deploy the bundle again, which writes the copies again. From 0.15 on, a change of the data of the original has the same effect.",
-		Versions: "from 0.14 on; in 0.14 a change of the original reaches the copy only with the next deployment", Sections: []string{"6.5"},
+		Versions: "from 0.14 on; in 0.14 a change of the original reaches the copy only with the next deploy", Sections: []string{"6.5"},
 	},
 	"FD501": {
 		Evidence: "Each value that the controller recorded at the last import, compared with its present configuration, the kubeconfig Secret and the " +
@@ -271,7 +270,7 @@ var knowledge = map[string]Knowledge{
 	},
 	"FD602": {
 		Evidence: "The Secret of the release record that status.release of the BundleDeployment names, its status and its age.",
-		Remedy: "Pending: wait for the deployment, or let the agent roll back with the next one. Pruned or damaged: deploy the bundle again, so that " +
+		Remedy: "Pending: wait for the deploy, or let the agent roll back with the next one. Pruned or damaged: deploy the bundle again, so that " +
 			"there is a new record. Pending without an " +
 			"earlier revision, before 0.13.10 and from 0.14.0 to 0.14.3: delete the record if no agent is at work on it.",
 		Versions: "all. 0.13.10+, 0.14.4+ and 0.15 on resolve a pending first revision", Sections: []string{"1.7", "2.8"},
@@ -303,7 +302,7 @@ var knowledge = map[string]Knowledge{
 		Versions: allVersions, Sections: []string{"1.6", "1.8", "1.9"},
 	},
 	"FD607": {
-		Evidence: "The gap that the report lists: the release record or the live objects of the deployment could not be read.",
+		Evidence: "The gap that the report lists: the release record or the live objects of the bundle deployment could not be read.",
 		Remedy: "`audit --print-rbac` prints the role that an audit needs. For a snapshot, capture all Secrets of type helm.sh/release.v1 with " +
 			"their data.",
 		Versions: allVersions, Sections: []string{"2.8"},

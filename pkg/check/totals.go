@@ -124,7 +124,7 @@ func wrongSummary(reported *v1alpha1.Summary, expected, actual v1alpha1.Summary)
 type totals struct {
 	*evaluate.Aggregate
 	kind    string // "cluster "
-	partsAs string // "its deployments"
+	partsAs string // "its bundle deployments"
 	parts   *parts
 	// bugs returns the known bugs of some versions of the controller that can make a number wrong.
 	bugs func(n number) []*fleet.Bug
@@ -144,7 +144,7 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 	}
 	var lines []string
 	for _, n := range wrong {
-		lines = append(lines, fmt.Sprintf("reports %s %s, the total of %s is %s", n.reportedText, n.what, t.partsAs, n.actualText))
+		lines = append(lines, fmt.Sprintf("reports %s %s, but the total of %s is %s", n.reportedText, n.what, t.partsAs, n.actualText))
 	}
 	why := in.whyTotal(t, wrong)
 	r := t.Object.Reported()
@@ -212,7 +212,7 @@ func (in *Input) whyTotal(t totals, wrong []number) explanation {
 	// A deleted bundle deployment leaves no time behind. Without one, ready deployments show when they last changed.
 	if p.quiet && len(p.actual) > 0 && n.reported.desired <= n.actual.desired && in.longAgo(parsed(p.newest)) &&
 		(t.Kind != state.ClusterKind || parsed(t.recomputed).Sub(parsed(p.newest)) > settled && in.longAgo(parsed(t.recomputed))) {
-		return explanation{Unexplained, "its deployments have not changed since " + p.newest}
+		return explanation{Unexplained, "its bundle deployments have not changed since " + p.newest}
 	}
 	if l, ok := t.lasting(n); ok {
 		return explanation{Unexplained, l.key + " has not been ready since " + l.since}
@@ -230,7 +230,7 @@ func (t *totals) bugsOf(n number) []*fleet.Bug {
 
 // newTotals returns what the aggregates have in common.
 func newTotals(a *evaluate.Aggregate, kind string, p *parts) totals {
-	return totals{Aggregate: a, kind: kind, partsAs: "its deployments", parts: p, lag: "Fleet updates it some seconds after its deployments change"}
+	return totals{Aggregate: a, kind: kind, partsAs: "its bundle deployments", parts: p, lag: "Fleet updates this number some seconds after a bundle deployment changes"}
 }
 
 // written reports whether Fleet has ever written the status of an aggregate.

@@ -44,7 +44,7 @@ func TestImpactPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(page), "\n$ kubectl-fleetdoctor ")
+	_, rest, found := strings.Cut(string(page), "\n$ kubectl fleetdoctor ")
 	args, want, _ := strings.Cut(strings.TrimSuffix(rest, "```\n"), "\n")
 	t.Chdir("../..")
 	if got := run(t, strings.Fields(args)...); !found || got.out != want {

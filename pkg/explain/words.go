@@ -79,7 +79,7 @@ func reasons() []report.Topic {
 			"See FD602. `--desired=bundle` takes the desired objects from the contents of the bundle instead.", "2.8"),
 		r(string(resolve.RecordUnreadable), "Unknown: the release record or its manifest is damaged", "See FD602. `--desired=bundle` takes the "+
 			"desired objects from the contents of the bundle instead.", "2.8"),
-		r(string(resolve.ClusterNotRead), "Unknown: the deployment is on a cluster that the audit does not read. The report shows what Fleet reports",
+		r(string(resolve.ClusterNotRead), "Unknown: the bundle deployment is on a cluster that the audit does not read. The report shows what Fleet reports",
 			"--cluster, --contexts, --via-rancher or --via-kubeconfig-secrets read it in the same audit."),
 		r(evaluate.ScopeUnproven, "Unknown: the object has the set of its bundle with another scope than the release states, and no running agent "+
 			"shows which scope is in use",

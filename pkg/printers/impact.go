@@ -53,7 +53,7 @@ func (t text) impact(b *bytes.Buffer, d *report.Impact) error {
 // answer is the result of a deletion in one sentence.
 func answer(d *report.Deletion) string {
 	s := d.Summary
-	out := "deleting " + deletionName(d) + " "
+	out := "Deleting " + deletionName(d) + " "
 	switch {
 	case s.Removed > 0:
 		may := "removes "
@@ -78,7 +78,7 @@ func answer(d *report.Deletion) string {
 		out += fmt.Sprintf("; %d objects are kept", s.Kept)
 	}
 	if s.Unknown > 0 {
-		out += fmt.Sprintf("; on %d of %s it is not known what is removed", s.Unknown, plural(s.Clusters, "cluster"))
+		out += fmt.Sprintf("; it is not known what is removed on %d of %s", s.Unknown, plural(s.Clusters, "cluster"))
 	}
 	return out
 }

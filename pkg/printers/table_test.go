@@ -211,10 +211,10 @@ func TestSummary(t *testing.T) {
 // TestHeadVersions checks that the head has the version of Fleet, or of the agent on a downstream cluster.
 func TestHeadVersions(t *testing.T) {
 	for want, v := range map[string]*report.FleetVersions{
-		"Audit of snapshot x Fleet v2":             {Controller: "v2", Agents: map[string]string{"a": "v1"}},
-		"Audit of snapshot x Fleet agent v1":       {Agents: map[string]string{"a": "v1", "b": "v1"}},
-		"Audit of snapshot x Fleet agents v1 / v2": {Agents: map[string]string{"a": "v2", "b": "v1"}},
-		"Audit of snapshot x":                      {},
+		"Audit of snapshot x with Fleet v2":             {Controller: "v2", Agents: map[string]string{"a": "v1"}},
+		"Audit of snapshot x with Fleet agent v1":       {Agents: map[string]string{"a": "v1", "b": "v1"}},
+		"Audit of snapshot x with Fleet agents v1 / v2": {Agents: map[string]string{"a": "v2", "b": "v1"}},
+		"Audit of snapshot x":                           {},
 	} {
 		got := tableOf(t, func(a *report.Audit) { a.Source = report.Source{Kind: "snapshot", Path: "x", FleetVersions: v} })[0]
 		if got != want {

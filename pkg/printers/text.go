@@ -109,6 +109,9 @@ func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt strin
 	if v := digest.FleetVersion(s.FleetVersions); v != "" {
 		facts = append(facts, v)
 	}
+	if takenAt == "" && len(facts) > 0 {
+		facts[0] = "with " + facts[0]
+	}
 	line := t.bold(title + printable(what))
 	switch about := printable(strings.Join(facts, ", ")); {
 	case about == "":

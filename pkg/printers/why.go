@@ -63,7 +63,7 @@ func (t text) whyObject(b *bytes.Buffer, o *report.WhyObject, takenAt string) {
 	}
 	t.more(b, "", len(o.Causes)-len(shown), " causes")
 	if s := o.Summary; len(o.Causes) > 0 && s.Ready > 0 {
-		ready := fmt.Sprintf("%d of %s ready", s.Ready, plural(s.Deployments, "deployment"))
+		ready := fmt.Sprintf("%d of %s ready", s.Ready, plural(s.Deployments, "bundle deployment"))
 		if s.FromStatus > 0 {
 			ready += fmt.Sprintf(", %d as Fleet reports", s.FromStatus)
 		}
@@ -79,7 +79,7 @@ func (t text) whyObject(b *bytes.Buffer, o *report.WhyObject, takenAt string) {
 const maxClusters = 5
 
 func (t text) cause(b *bytes.Buffer, o *report.WhyObject, c *report.WhyCause, takenAt string) {
-	title := "for all of its deployments"
+	title := "for all of its bundle deployments"
 	var names []string
 	for _, d := range c.Deployments {
 		name := d.Cluster

@@ -171,7 +171,7 @@ func (p *parser) code(n *yaml.Node) string {
 	code := p.text(n)
 	switch known := slices.ContainsFunc(check.Catalogue(), func(c check.Check) bool { return c.Code == code }); {
 	case code == unread:
-		p.fail(n, "%s cannot be ignored: it reports that nothing is known about a deployment. Exclude the deployment with the arguments of the command", code)
+		p.fail(n, "%s cannot be ignored: it reports a bundle deployment without a result. Exclude the bundle deployment with the arguments of the command", code)
 	case code != "" && !known:
 		p.fail(n, "unknown code %q: docs/findings.md lists the codes, such as FD104", code)
 	}

@@ -95,7 +95,7 @@ var nouns = map[string]string{state.Bundle: "cluster", state.ClusterKind: "bundl
 // answer is the first sentence for people.
 func answer(o *report.WhyObject) string {
 	n, s := o.Name, o.Summary
-	noun := cmp.Or(nouns[o.Kind], "deployment")
+	noun := cmp.Or(nouns[o.Kind], "bundle deployment")
 	if o.State == report.Ready {
 		return n + ready(o, noun)
 	}
@@ -104,23 +104,35 @@ func answer(o *report.WhyObject) string {
 	if o.State == report.Unknown {
 		out, affected = "it is not known whether "+n+" is ready", s.Unknown
 	}
+	are := " are"
+	if affected == 1 {
+		are = " is"
+	}
 	switch {
 	case s.Deployments <= 1 || affected == 0:
 	case o.Kind == state.Bundle:
 		out += " on " + share(affected, s.Deployments, noun)
+	case o.State == report.Unknown:
+		out += ": " + share(affected, s.Deployments, noun) + are + " not known"
 	default:
-		out += ": " + share(affected, s.Deployments, noun) + " are not"
-		if o.State == report.Unknown {
-			out += " known"
-		}
+		out += ": " + share(affected, s.Deployments, noun) + are + " not ready"
 	}
-	switch k, of := len(o.Causes), len(c.Deployments); {
-	case k > 1 && of > 0 && s.Deployments > 1:
-		out += fmt.Sprintf(", for %d reasons. The first, on %s", k, plural(of, noun))
-	case k > 1:
-		out += fmt.Sprintf(", for %d reasons. The first", k)
+	k, root := len(o.Causes), rootName(n, c)
+	if k == 1 && root == "" && !strings.Contains(out, ":") {
+		return out + ": " + rootMessage(c)
 	}
-	return out + because(n, c)
+	if k == 1 {
+		out += ". The cause"
+	} else {
+		out += fmt.Sprintf(". The first of %d causes", k)
+	}
+	if of := len(c.Deployments); k > 1 && of > 0 && s.Deployments > 1 {
+		out += " (" + plural(of, noun) + ")"
+	}
+	if root != "" {
+		out += " is " + root
+	}
+	return out + ": " + rootMessage(c)
 }
 
 // ready is the end of the sentence about an object that is ready.
@@ -137,24 +149,28 @@ func ready(o *report.WhyObject, noun string) string {
 	return " is ready, with " + plural(s.Deployments, noun) + reportedOnly(s, noun)
 }
 
-// because is the cause of an object with a name as the end of a sentence.
-func because(name string, c *report.WhyCause) string {
+// rootName names the object of the root cause for people. It is empty if that is the object with the given name, on the cluster of the first step.
+func rootName(name string, c *report.WhyCause) string {
 	root := c.Steps[len(c.Steps)-1]
-	who := ""
-	if root.Name != name || root.Cluster != c.Steps[0].Cluster {
-		who = ", because of " + root.Name
-		if root.Object.Kind != state.BundleDeployment && root.Object.Kind != "" {
-			who = ", because of " + strings.ToLower(root.Object.Kind) + " " + root.Name
-		}
-		if root.Cluster != "" && root.Object.Kind == state.BundleDeployment && (root.Cluster != c.Steps[0].Cluster || len(c.Deployments) == 1) {
-			who += " on " + root.Cluster
-		}
+	if root.Name == name && root.Cluster == c.Steps[0].Cluster {
+		return ""
 	}
-	since := ""
-	if root.Since != "" {
-		since = " (since " + root.Since + ")"
+	if root.Object.Kind != state.BundleDeployment && root.Object.Kind != "" {
+		return strings.ToLower(root.Object.Kind) + " " + root.Name
 	}
-	return who + ": " + root.Message + since
+	if root.Cluster != "" && root.Object.Kind == state.BundleDeployment && (root.Cluster != c.Steps[0].Cluster || len(c.Deployments) == 1) {
+		return root.Name + " on " + root.Cluster
+	}
+	return root.Name
+}
+
+// rootMessage is the last step of a chain, and the time since which it is so.
+func rootMessage(c *report.WhyCause) string {
+	root := c.Steps[len(c.Steps)-1]
+	if root.Since == "" {
+		return root.Message
+	}
+	return root.Message + " (since " + root.Since + ")"
 }
 
 // reportedOnly tells how many ready deployments are ready only as Fleet reports.

@@ -109,9 +109,9 @@ func more(n int) string {
 	case 0:
 		return ""
 	case 1:
-		return ", and 1 more object"
+		return ", and 1 more object has a problem"
 	}
-	return fmt.Sprintf(", and %d more objects", n)
+	return fmt.Sprintf(", and %d more objects have problems", n)
 }
 
 // byStatus explains a deployment by the objects that its status lists. It never quotes the messages of the status.

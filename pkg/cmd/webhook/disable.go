@@ -78,7 +78,7 @@ func (o *disableOptions) printEnable(ctx context.Context, cluster *installation.
 	}
 	if release != "" { // Fleet would overwrite what enable writes
 		_, name, _ := strings.Cut(release, "/")
-		fmt.Fprintf(o.Streams.ErrOut, "To enable it again, resume the bundle. Fleet deploys it with its next deployment, or at once if correctDrift is on:\n"+
+		fmt.Fprintf(o.Streams.ErrOut, "To enable it again, resume the bundle. Fleet deploys it with its next deploy, or at once if correctDrift is on:\n"+
 			"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":false}}'\n", name)
 		return
 	}

@@ -121,7 +121,7 @@ func (o *change) printFleetNote(objects []*unstructured.Unstructured) {
 	}
 	release := installation.ReleaseOf(objects[i])
 	_, name, _ := strings.Cut(release, "/")
-	fmt.Fprintf(o.Streams.ErrOut, "Fleet deployed %s (release %s), and may create it again with its next deployment, or at once if\n"+
+	fmt.Fprintf(o.Streams.ErrOut, "Fleet deployed %s (release %s), and may create it again with its next deploy, or at once if\n"+
 		"correctDrift is on. To prevent this, pause the bundle on the management cluster:\n"+
 		"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":true}}'\n"+
 		"or remove it from the GitRepo.\n", nameOf(installation.RefOf(objects[i])), release, name)
