@@ -38,7 +38,7 @@ A controller of another version also updates the agents through their own bundle
 registration. That is not predicted.
 
 The verb reads the Clusters, the ConfigMap fleet-controller and the kubeconfig Secrets that the
-Clusters name. Of a kubeconfig nothing is shown.
+Clusters name. No part of a kubeconfig is shown.
 
 Exit status: 0 no findings at or above --fail-on, 1 an agent has stopped reporting, was imported
 and has never reported, or is imported again by a restart, 2 wrong usage, 3 no Cluster was found
@@ -50,7 +50,7 @@ const examples = `  # all clusters of the management cluster
   # one cluster, with all reasons
   %[1]s agents c-m-abcdefgh -n fleet-default -o wide
 
-  # a captured management cluster
+  # a snapshot of a management cluster
   %[1]s agents --snapshot dump.tgz`
 
 // NewCommand returns the verb.

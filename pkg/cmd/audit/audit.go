@@ -22,8 +22,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/watch"
 )
 
-const long = `Compare the live objects of a cluster, or of a captured snapshot, with what the bundles of
-Rancher Fleet specify.
+const long = `Compare the live objects of a cluster, or of a snapshot, with what the bundles of Rancher Fleet
+specify.
 
 Each desired object is Ready, NotReady, Modified, Unowned (it exists without the ownership
 metadata of its bundle), Missing or Unknown (it could not be read). The report shows the number
@@ -67,7 +67,7 @@ const examples = `  # everything that Fleet deploys to the current cluster
   # what Git specifies, before Fleet deploys it
   %[1]s audit --desired=bundle bundle/guestbook --diff
 
-  # a captured cluster: a folder or archive of kubectl get -o yaml, fleet dump, crust-gather,
+  # a snapshot: a folder or archive of kubectl get -o yaml, fleet dump, crust-gather,
   # a support bundle
   %[1]s audit --snapshot dump.tgz
 

@@ -62,7 +62,7 @@ const (
 func (f *Flags) AddFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.clusters, clusterFlag, nil, "Also read a cluster: NAME=KUBECONFIG or NAME=KUBECONFIG#CONTEXT. May be repeated. A value without = is the name of the kubeconfig cluster to use")
 	fs.StringSliceVar(&f.contexts, contextsFlag, nil, "Also read the clusters of these contexts of the kubeconfig")
-	fs.StringArrayVar(&f.snapshots, snapshotFlag, nil, "Also read a captured cluster: NAME=PATH. May be repeated")
+	fs.StringArrayVar(&f.snapshots, snapshotFlag, nil, "Also read the snapshot of a cluster: NAME=PATH. May be repeated")
 	fs.BoolVar(&f.viaRancher, viaRancherFlag, false, "Also read each Cluster of Fleet through the Rancher server of the current context")
 	fs.BoolVar(&f.viaKubeconfig, viaKubeconfigFlag, false, "Also read each Cluster of Fleet with the kubeconfig in the Secret that it names")
 }

@@ -38,7 +38,7 @@ const examples = `  # what is removed with a GitRepo, on the management cluster 
   # on every cluster that Rancher manages
   %[1]s impact helmop/postgres --via-rancher
 
-  # a captured cluster
+  # a snapshot
   %[1]s impact bundle/guestbook --snapshot dump.tgz -o json`
 
 // NewCommand returns the verb.

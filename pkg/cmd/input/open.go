@@ -50,7 +50,7 @@ func (f *Flags) cluster() (*cluster.Cluster, error) {
 	if _, err := clientcmd.ParseTimeout(*f.Config.Timeout); err != nil {
 		return nil, exit.UsageError(fmt.Errorf("parsing --request-timeout %q: it must be a number of seconds, or a number with a unit, such as 30s or 2m", *f.Config.Timeout))
 	}
-	config, err := f.RESTConfig("Name one with --kubeconfig or --context, or read a captured cluster with --snapshot.")
+	config, err := f.RESTConfig("Name one with --kubeconfig or --context, or read a snapshot with --snapshot.")
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (f *PrintFlags) AddFlags(c *cobra.Command) {
 }
 
 // AddColorFlag adds the flag --color, for a command with a coloured table.
-func (f *PrintFlags) AddColorFlag(c *cobra.Command) { f.colour.AddTo(c, "color", "Use colours") }
+func (f *PrintFlags) AddColorFlag(c *cobra.Command) { f.colour.AddTo(c, "color", "Use colors") }
 
 // AddViewFlags adds the flags --no-headers and --quiet, for a command that only reads.
 func (f *PrintFlags) AddViewFlags(c *cobra.Command) {

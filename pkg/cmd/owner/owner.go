@@ -26,14 +26,14 @@ bundles that desire the object, and what each label and annotation of its owners
 means. Fleet uses only the label objectset.rio.cattle.io/hash; the other ones show where an
 object comes from.
 
-Exit status: 0 the owner is known, or there is none, 2 wrong usage, 3 the object was not found or
+Exit status: 0 the owner is known, or the object has no owner, 2 wrong usage, 3 the object was not found or
 could not be read, or it is unknown which bundle desires it, because a release record could not
 be read.`
 
 const examples = `  # an object of the current cluster
   %[1]s owner deployment/frontend -n guestbook
 
-  # an object of a captured cluster
+  # an object in a snapshot
   %[1]s owner clusterrole/reader --snapshot dump.tgz`
 
 // NewCommand returns the verb.

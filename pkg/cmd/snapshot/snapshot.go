@@ -32,9 +32,10 @@ have equal masks. Names, labels and the other data of ConfigMaps are not masked:
 docs/snapshots.md before you give a snapshot to somebody else.
 
 The archive has one JSON file for each object, which kubectl get -f reads, and a file MANIFEST,
-which states the time, the versions, the captured kinds, and what could not be read. Only the user can read the archive. An interrupted command leaves no archive.
+which states the time, the versions, the captured kinds, and what could not be read. Only the user
+can read the archive. An interrupted command leaves no archive.
 
-With --snapshot, a capture is read instead of a cluster, for example to mask it.
+With --snapshot, a snapshot is read instead of the cluster, for example to mask it.
 
 Exit status: 0 the archive was written, 2 wrong usage, 3 it was not written: no Fleet found,
 nothing could be read, the file cannot be written, or anything could not be read under
@@ -50,7 +51,7 @@ const examples = `  # the current cluster, to a file with the time in its name
   # to standard output
   %[1]s snapshot -o - | ssh bastion 'cat > edge-1.tar.gz'
 
-  # mask the values of Secrets in a capture
+  # mask the values of Secrets in a snapshot of another program
   %[1]s snapshot --snapshot dump.tgz -o masked.tar.gz`
 
 // options are the flags of the verb.

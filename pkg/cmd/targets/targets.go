@@ -34,7 +34,7 @@ be read.`
 const examples = `  # the clusters of a bundle, on the current management cluster
   %[1]s targets bundle/guestbook -n fleet-default
 
-  # the clusters that a bundle of a captured cluster excludes
+  # the clusters that a bundle excludes, in a snapshot
   %[1]s targets bundle/guestbook --snapshot dump.tgz -o json`
 
 // NewCommand returns the verb.

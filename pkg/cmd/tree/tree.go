@@ -46,7 +46,7 @@ found, or it is not known whether everything is ready.`
 const examples = `  # a GitRepo with the objects that are not ready
   %[1]s tree gitrepo/guestbook -n fleet-local
 
-  # the same in a captured cluster, with every object
+  # the same in a snapshot, with every object
   %[1]s tree gitrepo/guestbook --all --snapshot test/testdata/sick
 
   # what is deployed to one cluster, without objects

@@ -40,7 +40,7 @@ const installExamples = `  # print what would be applied and deleted
   # install, and wait until it is ready
   %[1]s webhook install --wait
 
-  # certificates of cert-manager; also stamp objects without ownership metadata in namespaces labelled fleetdoctor.io/adopt=exact
+  # certificates of cert-manager; also objects without ownership metadata, in namespaces labeled fleetdoctor.io/adopt=exact
   %[1]s webhook install --certificates=cert-manager --exact
 
   # the right to read release records, which are Secrets, in two namespaces only
@@ -60,7 +60,7 @@ type installOptions struct {
 	changed      func(flag string) bool
 }
 
-const exactUsage = "Also stamp objects without ownership metadata, in namespaces labelled fleetdoctor.io/adopt=exact"
+const exactUsage = "Also add ownership metadata to objects that have none, in namespaces labeled fleetdoctor.io/adopt=exact"
 
 func newInstall(env verb.Environment) *cobra.Command {
 	o := &installOptions{

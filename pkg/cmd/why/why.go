@@ -47,7 +47,7 @@ const examples = `  # a bundle on all its clusters
   # one cluster, with its objects
   %[1]s why cluster/edge-1 -n fleet-default --cluster edge-1=edge-1.yaml
 
-  # a GitRepo of a captured management cluster, with all clusters and objects
+  # a GitRepo in a snapshot of a management cluster, with all clusters and objects
   %[1]s why gitrepo/apps --snapshot dump.tgz -o wide
 
   # what the root causes are about
