@@ -26,7 +26,7 @@ func Comparable(before, after *report.Audit) error {
 	if x, y := ScopeOf(before), ScopeOf(after); !slices.Equal(x, y) {
 		return fmt.Errorf("%w: the first one is about %s, the second one about %s", ErrNotComparable, scopeText(x), scopeText(y))
 	}
-	if len(before.BundleDeployments) > 0 && len(after.BundleDeployments) > 0 && len(before.Gaps)+len(after.Gaps) == 0 && !related(before, after) {
+	if Unrelated(before, after) {
 		return fmt.Errorf("%w: they have no bundle deployment and no Cluster in common, so they are not of the same cluster", ErrNotComparable)
 	}
 	return nil
@@ -37,6 +37,12 @@ func scopeText(scope []string) string {
 		return "everything"
 	}
 	return strings.Join(scope, ", ")
+}
+
+// Unrelated reports whether two reports are certainly not of the same cluster: both have bundle deployments, everything was read, and they have
+// nothing in common.
+func Unrelated(before, after *report.Audit) bool {
+	return len(before.BundleDeployments) > 0 && len(after.BundleDeployments) > 0 && len(before.Gaps)+len(after.Gaps) == 0 && !related(before, after)
 }
 
 // related reports whether two reports have a bundle deployment or a Cluster in common.

@@ -25,14 +25,10 @@ func (a *Audit) Filtered(f Filter) *Audit {
 	if f.Severity == "" && len(f.Codes) == 0 {
 		return a
 	}
-	noResult := map[[2]string]bool{} // by cluster and bundle deployment
-	for _, bd := range a.BundleDeployments {
-		noResult[[2]string{bd.Cluster, bd.Key()}] = bd.Reason != ""
-	}
+	unread := a.Unread()
 	shown := []Finding{}
 	for _, x := range a.Findings {
-		unread := x.Code == "FD607" || x.Code == "FD602" && noResult[[2]string{x.Cluster, x.BundleDeployment}]
-		if unread || x.Severity.atLeast(f.Severity) && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code)) {
+		if unread(&x) || x.Severity.atLeast(f.Severity) && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code)) {
 			shown = append(shown, x)
 		} else {
 			f.Hidden.add(x.Severity)
@@ -41,6 +37,19 @@ func (a *Audit) Filtered(f Filter) *Audit {
 	out := a.WithFindings(shown)
 	out.Filter = &f
 	return out
+}
+
+// Unread returns a function that reports whether a finding says that a bundle deployment has no result. Without such a finding, a report would look like
+// that of a deployment without problems.
+func (a *Audit) Unread() func(*Finding) bool {
+	noResult := map[[2]string]bool{} // by cluster and bundle deployment
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		noResult[[2]string{bd.Cluster, bd.Key()}] = bd.Reason != ""
+	}
+	return func(f *Finding) bool {
+		return f.Code == "FD607" || f.Code == "FD602" && noResult[[2]string{f.Cluster, f.BundleDeployment}]
+	}
 }
 
 // atLeast reports whether a severity is as high as another one. Every severity is as high as an empty one.

@@ -29,6 +29,14 @@ func NewBaseline(name string, content []byte) (*Baseline, error) {
 	return &Baseline{name, before}, nil
 }
 
+// Check returns an error if the baseline is of another cluster than a report: the names of objects may be the same on both.
+func (b *Baseline) Check(a *report.Audit) error {
+	if slices.Equal(comparison.ScopeOf(b.before), comparison.ScopeOf(a)) && comparison.Unrelated(b.before, a) {
+		return fmt.Errorf("%s is of another cluster: it has no bundle deployment and no Cluster in common with this audit", b.name)
+	}
+	return nil
+}
+
 // maxNamed is the number of fixed findings that a note names.
 const maxNamed = 10
 
@@ -38,8 +46,9 @@ func (b *Baseline) Apply(a *report.Audit) *report.Audit {
 	known := map[string]bool{}
 	earlier := comparison.Occurrences(b.before)
 	for _, o := range earlier {
-		known[o.ID] = o.Code != unread
+		known[o.ID] = true
 	}
+	unread := a.Unread()
 	out := *a
 	present := map[string]bool{}
 	for _, x := range a.Ignored {
@@ -48,7 +57,7 @@ func (b *Baseline) Apply(a *report.Audit) *report.Audit {
 	kept, removed := make([]report.Finding, 0, len(a.Findings)), 0
 	for _, o := range comparison.Occurrences(a) {
 		present[o.ID] = true
-		if known[o.ID] {
+		if known[o.ID] && !unread(o.Finding) {
 			removed++
 			continue
 		}
@@ -73,7 +82,11 @@ func (b *Baseline) notes(a *report.Audit, earlier []comparison.Occurrence, prese
 		switch {
 		case present[o.ID], narrower && !pair.InLater(o):
 		case pair.Fixed(o):
-			fixed = append(fixed, strings.TrimSpace(o.Code+" "+o.Object.Key().String()))
+			name := o.Code + " " + o.Object.Key().String()
+			if len(a.Source.Clusters) > 0 && o.Cluster != "" {
+				name += " on cluster " + o.Cluster
+			}
+			fixed = append(fixed, name)
 		default:
 			unknown++
 		}

@@ -14,11 +14,12 @@ import (
 )
 
 // Apply returns a copy of a report without the findings that the entries of the file select. The report has a finding for each cluster: an entry can
-// select one of them. Entries that have expired on the day of now select nothing.
+// select one of them. Entries that have expired on the day of now select nothing. A finding that says that a deployment has no result stays.
 func (f *IgnoreFile) Apply(a *report.Audit, now time.Time) *report.Audit {
 	used := make([]bool, len(f.entries))
 	kept := make([]report.Finding, 0, len(a.Findings))
 	out := *a
+	unread := a.Unread()
 	for _, x := range a.Findings {
 		var by *entry
 		for i := range f.entries {
@@ -26,7 +27,7 @@ func (f *IgnoreFile) Apply(a *report.Audit, now time.Time) *report.Audit {
 				by, used[i] = cmp.Or(by, e), true
 			}
 		}
-		if by == nil {
+		if by == nil || unread(&x) {
 			kept = append(kept, x)
 			continue
 		}

@@ -55,7 +55,7 @@ func ParseIgnoreFile(name string, content []byte) (*IgnoreFile, error) {
 	if decoder.Decode(&yaml.Node{}) == nil {
 		return nil, fmt.Errorf("%s: it has several YAML documents: join their lists \"ignore\"", name)
 	}
-	p.fields(root.Content[0], map[string]func(*yaml.Node){"ignore": func(list *yaml.Node) {
+	p.fields("the file", root.Content[0], map[string]func(*yaml.Node){"ignore": func(list *yaml.Node) {
 		for _, n := range p.list(list) {
 			p.entry(n)
 		}
@@ -81,10 +81,10 @@ func (p *parser) fail(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d: "+format, slices.Concat([]any{p.file.name, n.Line}, args)...))
 }
 
-// fields calls the function of each field of a map. order lists the names of the fields for messages.
-func (p *parser) fields(n *yaml.Node, known map[string]func(*yaml.Node), order ...string) {
+// fields calls the function of each field of a map. what is the name of the map, order lists the names of the fields for messages.
+func (p *parser) fields(what string, n *yaml.Node, known map[string]func(*yaml.Node), order ...string) {
 	if n.Kind != yaml.MappingNode {
-		p.fail(n, "expected a map with the fields %s", strings.Join(order, ", "))
+		p.fail(n, "%s: expected a map with the fields %s", what, strings.Join(order, ", "))
 		return
 	}
 	seen := map[string]bool{}
@@ -93,7 +93,7 @@ func (p *parser) fields(n *yaml.Node, known map[string]func(*yaml.Node), order .
 		read, ok := known[key.Value]
 		switch {
 		case !ok:
-			p.fail(key, "unknown field %q: must be one of %s", key.Value, strings.Join(order, ", "))
+			p.fail(key, "unknown field %q of %s: expected %s", key.Value, what, strings.Join(order, ", "))
 		case seen[key.Value]:
 			p.fail(key, "the field %s is stated twice", key.Value)
 		default:
@@ -105,27 +105,27 @@ func (p *parser) fields(n *yaml.Node, known map[string]func(*yaml.Node), order .
 
 func (p *parser) list(n *yaml.Node) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode && n.Tag != "!!null" {
-		p.fail(n, "expected a list")
+		p.fail(n, "ignore: expected a list of entries")
 		return nil
 	}
 	return n.Content
 }
 
-// text reads a string that is not empty.
-func (p *parser) text(n *yaml.Node) string {
+// text reads the value of a field, a string that is not empty.
+func (p *parser) text(field string, n *yaml.Node) (value string, ok bool) {
 	if n.Kind != yaml.ScalarNode || strings.TrimSpace(n.Value) == "" || n.Tag == "!!null" {
-		p.fail(n, "expected a text")
-		return ""
+		p.fail(n, "%s: expected a text that is not empty", field)
+		return "", false
 	}
-	return n.Value
+	return n.Value, true
 }
 
-// pattern returns the function that reads a pattern.
-func (p *parser) pattern(into *string) func(*yaml.Node) {
+// pattern returns the function that reads the pattern of a field.
+func (p *parser) pattern(field string, into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
-		*into = p.text(n)
+		*into, _ = p.text(field, n)
 		if _, err := path.Match(*into, ""); err != nil {
-			p.fail(n, "invalid pattern %q: * matches any characters, ? matches one character, [a-z] matches one of a range", *into)
+			p.fail(n, "%s: invalid pattern %q: * matches any characters, ? matches one character, [a-z] matches one of a range", field, *into)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (p *parser) pattern(into *string) func(*yaml.Node) {
 func (p *parser) entry(n *yaml.Node) {
 	e := entry{line: n.Line}
 	failed := len(p.errs)
-	p.fields(n, map[string]func(*yaml.Node){
+	p.fields("the entry", n, map[string]func(*yaml.Node){
 		"code": func(n *yaml.Node) {
 			codes := []*yaml.Node{n}
 			if n.Kind == yaml.SequenceNode {
@@ -144,17 +144,12 @@ func (p *parser) entry(n *yaml.Node) {
 			}
 		},
 		"object": func(n *yaml.Node) {
-			p.fields(n, map[string]func(*yaml.Node){"kind": p.pattern(&e.kind), "namespace": p.pattern(&e.namespace), "name": p.pattern(&e.name)},
-				"kind", "namespace", "name")
+			p.fields("object", n, map[string]func(*yaml.Node){"kind": p.pattern("object.kind", &e.kind), "namespace": p.pattern("object.namespace", &e.namespace),
+				"name": p.pattern("object.name", &e.name)}, "kind", "namespace", "name")
 		},
-		"bundle": p.pattern(&e.bundle), "cluster": p.pattern(&e.cluster),
-		"reason": func(n *yaml.Node) { e.reason = p.text(n) },
-		"expires": func(n *yaml.Node) {
-			var err error
-			if e.expires, err = time.Parse(dateLayout, p.text(n)); err != nil {
-				p.fail(n, "invalid date %q in expires: it must be YYYY-MM-DD", n.Value)
-			}
-		},
+		"bundle": p.pattern("bundle", &e.bundle), "cluster": p.pattern("cluster", &e.cluster),
+		"reason":  func(n *yaml.Node) { e.reason, _ = p.text("reason", n) },
+		"expires": func(n *yaml.Node) { e.expires = p.date("expires", n) },
 	}, "code", "object", "bundle", "cluster", "reason", "expires")
 	if len(p.errs) == failed { // otherwise the error may be the cause
 		if len(e.codes) == 0 {
@@ -167,13 +162,28 @@ func (p *parser) entry(n *yaml.Node) {
 	p.file.entries = append(p.file.entries, e)
 }
 
+// date reads the beginning of a day.
+func (p *parser) date(field string, n *yaml.Node) time.Time {
+	value, ok := p.text(field, n)
+	if !ok {
+		return time.Time{}
+	}
+	day, err := time.Parse(dateLayout, value)
+	if err != nil {
+		p.fail(n, "%s: invalid date %q: it must be a day, YYYY-MM-DD", field, value)
+	}
+	return day
+}
+
+// code reads a code, in upper or lower case.
 func (p *parser) code(n *yaml.Node) string {
-	code := p.text(n)
+	value, _ := p.text("code", n)
+	code := strings.ToUpper(value)
 	switch known := slices.ContainsFunc(check.Catalogue(), func(c check.Check) bool { return c.Code == code }); {
 	case code == unread:
-		p.fail(n, "%s cannot be ignored: it reports a bundle deployment without a result. Exclude the bundle deployment with the arguments of the command", code)
+		p.fail(n, "code: %s cannot be ignored: it reports a bundle deployment without a result. Exclude the bundle deployment with the arguments of the command", code)
 	case code != "" && !known:
-		p.fail(n, "unknown code %q: docs/findings.md lists the codes, such as FD104", code)
+		p.fail(n, "code: %q is not known: docs/findings.md lists the codes, such as FD104", value)
 	}
 	return code
 }

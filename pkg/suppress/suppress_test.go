@@ -23,19 +23,22 @@ func TestParseIgnoreFileRefuses(t *testing.T) {
 		"no YAML":            {"ignore: [", []string{"f.yaml:"}},
 		"no YAML, line 3":    {"ignore:\n- code: FD104\n   reason: x", []string{"f.yaml:3: "}},
 		"no map":             {"- a", []string{"f.yaml:1: ", "ignore"}},
-		"an unknown section": {"ignored: []", []string{`f.yaml:1: unknown field "ignored"`}},
-		"no list":            {"ignore: {}", []string{"f.yaml:1: expected a list"}},
+		"an unknown section": {"ignored: []", []string{`f.yaml:1: unknown field "ignored" of the file: expected ignore`}},
+		"no list":            {"ignore: {}", []string{"f.yaml:1: ignore: expected a list"}},
 		"an unknown field":   {"ignore:\n- code: FD104\n  resaon: x", []string{`f.yaml:3: unknown field "resaon"`, "reason"}},
 		"a field twice":      {"ignore:\n- code: FD104\n  code: FD101\n  reason: x", []string{"f.yaml:3: "}},
 		"no code":            {"ignore:\n- reason: x", []string{"f.yaml:2: ", "no code"}},
 		"no reason":          {"ignore:\n- code: FD104", []string{"f.yaml:2: ", "no reason"}},
-		"an empty reason":    {"ignore:\n- code: FD104\n  reason: ''", []string{"f.yaml:3: "}},
-		"an unknown code":    {"ignore:\n- code: FD999\n  reason: x", []string{`f.yaml:2: unknown code "FD999"`}},
-		"a code of a list":   {"ignore:\n- code:\n  - FD104\n  - FD99\n  reason: x", []string{`f.yaml:4: unknown code "FD99"`}},
-		"the code of Unread": {"ignore:\n- code: FD607\n  reason: x", []string{"f.yaml:2: FD607 cannot be ignored"}},
-		"a bad pattern":      {"ignore:\n- code: FD104\n  object: {name: 'a['}\n  reason: x", []string{`f.yaml:3: invalid pattern "a["`}},
-		"a bad date":         {"ignore:\n- code: FD104\n  reason: x\n  expires: 31.12.2026", []string{`f.yaml:4: invalid date "31.12.2026"`}},
-		"an alias":           {"x: &x [FD104]\nignore: *x", []string{`f.yaml:1: unknown field "x"`, "f.yaml:2: expected a list"}},
+		"an empty reason":    {"ignore:\n- code: FD104\n  reason: ''", []string{"f.yaml:3: reason: "}},
+		"an unknown code":    {"ignore:\n- code: FD999\n  reason: x", []string{`f.yaml:2: code: "FD999" is not known`}},
+		"a code of a list":   {"ignore:\n- code:\n  - FD104\n  - FD99\n  reason: x", []string{`f.yaml:4: code: "FD99" is not known`}},
+		"the code of Unread": {"ignore:\n- code: FD607\n  reason: x", []string{"f.yaml:2: code: FD607 cannot be ignored"}},
+		"a bad pattern":      {"ignore:\n- code: FD104\n  object: {name: 'a['}\n  reason: x", []string{`f.yaml:3: object.name: invalid pattern "a["`}},
+		"a bad date":         {"ignore:\n- code: FD104\n  reason: x\n  expires: 31.12.2026", []string{`f.yaml:4: expires: invalid date "31.12.2026"`}},
+		"no date":            {"ignore:\n- code: FD104\n  reason: x\n  expires:", []string{"f.yaml:4: expires: expected a text"}},
+		"no object":          {"ignore:\n- code: FD104\n  object: configmap/x\n  reason: x", []string{"f.yaml:3: object: expected a map", "kind, namespace, name"}},
+		"no entry":           {"ignore:\n-", []string{"f.yaml:2: the entry: expected a map", "code"}},
+		"an alias":           {"x: &x [FD104]\nignore: *x", []string{`f.yaml:1: unknown field "x"`, "f.yaml:2: ignore: expected a list"}},
 		"several documents":  {"ignore: []\n---\nignore: []", []string{"f.yaml: ", "several"}},
 		"all at once":        {"ignore:\n- code: FD1\n- code: FD2", []string{"f.yaml:2: ", "f.yaml:3: "}},
 	} {
@@ -97,6 +100,7 @@ func TestIgnore(t *testing.T) {
 	const all = "smtp fleet/one; FD104 smtp fleet/two; FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "
 	for name, tc := range map[string]struct{ entry, want string }{
 		"a code":                    {"code: FD101", "FD104 smtp fleet/one; FD104 smtp fleet/two; FD102 reader fleet/one; FD205 one "},
+		"a code in lower case":      {"code: fd101", "FD104 smtp fleet/one; FD104 smtp fleet/two; FD102 reader fleet/one; FD205 one "},
 		"several codes":             {"code: [FD101, FD104, FD205]", "FD102 reader fleet/one"},
 		"a kind in any case":        {"code: FD104, object: {kind: secret}", "FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
 		"another kind":              {"code: FD104, object: {kind: ConfigMap}", "FD104 " + all},
@@ -124,6 +128,38 @@ func TestIgnore(t *testing.T) {
 	}
 	if len(a.Findings) != 5 || a.Ignored != nil || a.Notes != nil {
 		t.Error("the report was changed")
+	}
+}
+
+// TestUnread checks that the finding that shows that a deployment has no result stays: FD602 reports the damaged record of a deployment.
+func TestUnread(t *testing.T) {
+	a := audit("FD602 BundleDeployment c/x on fleet/one", "FD602 BundleDeployment c/y on fleet/two")
+	a.BundleDeployments[0].Reason = "RecordUnreadable"
+	f, err := ParseIgnoreFile("f.yaml", []byte("ignore: [{code: FD602, reason: r}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]*report.Audit{"ignored": f.Apply(a, time.Now()), "known": baseline(t, a).Apply(a)} {
+		if s := ids(got); s != "FD602 x fleet/one" {
+			t.Errorf("%s: %s", name, s)
+		}
+	}
+}
+
+// TestOtherCluster checks that a baseline with nothing in common is refused, and one of another scope is not.
+func TestOtherCluster(t *testing.T) {
+	a := audit("FD104 Secret shop/smtp on fleet/one")
+	other := audit("FD104 Secret shop/smtp on fleet/one")
+	other.BundleDeployments[0].Name = "other"
+	scoped := *other
+	scoped.Scope.Targets = []string{"bundle/other"}
+	for name, tc := range map[string]struct {
+		before *report.Audit
+		ok     bool
+	}{"the same": {a, true}, "another": {other, false}, "another scope": {&scoped, true}} {
+		if err := baseline(t, tc.before).Check(a); (err == nil) != tc.ok {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -86,7 +86,7 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
 		return err
 	}
-	if err := o.load(o.changed(ignoreFileFlag)); err != nil {
+	if err := o.load(o.changed(ignoreFileFlag), o.Command("audit")); err != nil {
 		return err
 	}
 	if o.watch.Enabled {
@@ -118,7 +118,11 @@ func (o *options) once(ctx context.Context) (*engine.Audit, *report.Audit, error
 	}); err != nil {
 		return nil, nil, err
 	}
-	result := o.report(found, actual).Filtered(o.selected)
+	result, err := o.report(found, actual)
+	if err != nil {
+		return nil, nil, err
+	}
+	result = result.Filtered(o.selected)
 	return found, result, output.Sort(o.print, result.BundleDeployments)
 }
 

@@ -41,8 +41,8 @@ func (s *suppression) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.baselineFile, baselineFlag, "", "Report of an earlier audit (-o json or yaml): report only the findings that it does not have")
 }
 
-// load reads the files. stated is true if the user states the ignore file.
-func (s *suppression) load(stated bool) error {
+// load reads the files. stated is true if the user states the ignore file, audit is the command for hints.
+func (s *suppression) load(stated bool, audit string) error {
 	s.implied = !stated
 	if s.ignoreFile != "" {
 		content, err := readIgnoreFile(s.ignoreFile, stated)
@@ -59,13 +59,16 @@ func (s *suppression) load(stated bool) error {
 			s.baseline, err = suppress.NewBaseline(s.baselineFile, content)
 		}
 		if err != nil {
-			return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("reading the baseline: %w", err), Hint: "audit -o json > " + defaultBaseline + " makes a baseline."}
+			return baselineError(err, audit)
 		}
 	}
 	return nil
 }
 
-const defaultBaseline = "baseline.json"
+// baselineError is the error of a baseline that cannot be used, with the command that makes one.
+func baselineError(err error, audit string) error {
+	return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("reading the baseline: %w", err), Hint: audit + " -o json > baseline.json makes a baseline."}
+}
 
 // readIgnoreFile returns the content of an ignore file; nil if the default does not exist. The default is read from the current directory only, also
 // if it is a link.
@@ -97,7 +100,7 @@ func readIgnoreFile(name string, stated bool) ([]byte, error) {
 
 // report returns the report of an audit without the findings that are removed. actual is that of the versions of Fleet that run; nil if the report is
 // of them, too.
-func (o *options) report(found, actual *engine.Audit) *report.Audit {
+func (o *options) report(found, actual *engine.Audit) (*report.Audit, error) {
 	out := o.noteDiffering(found.Unmerged(), actual)
 	if o.ignore != nil {
 		out = o.ignore.Apply(out, o.Now())
@@ -106,7 +109,10 @@ func (o *options) report(found, actual *engine.Audit) *report.Audit {
 		}
 	}
 	if o.baseline != nil {
+		if err := o.baseline.Check(out); err != nil {
+			return nil, baselineError(err, o.Command("audit"))
+		}
 		out = o.baseline.Apply(out)
 	}
-	return out.Merged()
+	return out.Merged(), nil
 }
