@@ -55,11 +55,11 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 // explain suggests the command that explains the code of the most severe finding that is shown.
 func (t text) explain(b *bytes.Buffer, a *report.Audit) {
 	groups := digest.Groups(a)
-	if t.Explain == "" || t.NoHeaders || len(groups) == 0 || groups[0].Severity == report.Info && !t.informational(a) {
+	if t.Explain == "" || len(groups) == 0 || groups[0].Severity == report.Info && !t.informational(a) {
 		return
 	}
 	code := printable(groups[0].Code)
-	fmt.Fprintf(b, "%s\n\n", t.faint("→ "+t.Explain+" "+code+" explains what "+code+" means"))
+	fmt.Fprintf(b, "%s\n\n", t.faint("→ What "+code+" means: "+t.Explain+" "+code))
 }
 
 // title writes the title of a group, in several lines if a terminal is too narrow.

@@ -122,7 +122,7 @@ func TestExplain(t *testing.T) {
 	}{
 		"findings":            {sick, printers.Options{}, command + " FD101"},
 		"totals":              {sick, printers.Options{Summary: true}, command + " FD101"},
-		"no headers":          {sick, printers.Options{NoHeaders: true}, ""},
+		"no headers":          {sick, printers.Options{NoHeaders: true}, command + " FD101"},
 		"no findings":         {sample(t, "clean"), printers.Options{}, ""},
 		"hidden information":  {info, printers.Options{}, ""},
 		"visible information": {info, printers.Options{All: true}, command + " FD207"},
