@@ -50,10 +50,41 @@ func TestSnapshot(t *testing.T) {
 	if hidden, _ := filepath.Glob(filepath.Join(dir, ".*partial")); err != nil || len(left) != 1 || len(hidden) > 0 {
 		t.Errorf("left are %q and %q, error %v", left, hidden, err)
 	}
-	for _, args := range [][]string{{"-o", "-", "--require-complete"}, {"an-argument"}} {
+	for _, args := range [][]string{{"-o", "-", "--require-complete"}, {"-o", os.DevNull, "--require-complete"}, {"-o", dir}, {"an-argument"}} {
 		if r := run(t, append([]string{"snapshot", "--snapshot", sick}, args...)...); r.status != exit.Usage {
 			t.Errorf("%q: status %d: %s", args, r.status, r.errOut)
 		}
+	}
+}
+
+// TestSnapshotReplaces checks what happens to a file that exists.
+func TestSnapshotReplaces(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "s.tar.gz"), filepath.Join(dir, "link.tar.gz")
+	write(t, file, "earlier")
+	if err := os.Symlink("s.tar.gz", link); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, "snapshot", "--snapshot", damaged(t), "--require-complete", "-o", link); r.status != exit.Failed {
+		t.Errorf("status %d: %s", r.status, r.errOut)
+	}
+	if kept, err := os.ReadFile(file); string(kept) != "earlier" {
+		t.Errorf("a failed command left a file of %d bytes, error %v", len(kept), err)
+	}
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", link); r.status != exit.OK {
+		t.Errorf("status %d: %s", r.status, r.errOut)
+	}
+	if target, err := os.Readlink(link); target != "s.tar.gz" {
+		t.Errorf("the link leads to %q: %v", target, err)
+	}
+	if r := run(t, "audit", "--snapshot", file); r.status == exit.Failed {
+		t.Errorf("the file was not replaced: %s", r.errOut)
+	}
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", os.DevNull); r.status != exit.OK {
+		t.Errorf("a device: status %d: %s", r.status, r.errOut)
+	}
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Errorf("the device became a file: %v, error %v", info.Mode(), err)
 	}
 }
 

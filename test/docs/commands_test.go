@@ -195,11 +195,13 @@ func directory(t *testing.T) string {
 		"test": filepath.Join(top, "test"), "docs": filepath.Join(top, "docs"), "manifests": filepath.Join(top, "manifests"),
 		"before.tgz": sample, "after.tgz": top + "/test/testdata/clean",
 		"management.tgz": top + "/test/testdata/impact/management.yaml", "edge-1.tgz": top + "/test/testdata/impact/edge-1.yaml",
-		"edge-1.tar.gz": top + "/test/testdata/clean",
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if r := start(t.Context(), []string{"snapshot", "--snapshot", top + "/test/testdata/clean", "-o", filepath.Join(dir, "edge-1.tar.gz")}, nil); r.status != 0 {
+		t.Fatalf("status %d: %s", r.status, r.stderr)
 	}
 	report := start(t.Context(), []string{"audit", "--snapshot", sample, "-o", "json"}, nil)
 	var contexts strings.Builder

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -33,7 +34,8 @@ docs/snapshots.md before you give a snapshot to somebody else.
 
 The archive has one JSON file for each object, which kubectl get -f reads, and a file MANIFEST,
 which states the time, the versions, the captured kinds, and what could not be read. Only the user
-can read the archive. An interrupted command leaves no archive.
+can read the archive. It replaces a file of the same name only when it is complete: an
+interrupted command writes and changes no file.
 
 With --snapshot, a snapshot is read instead of the cluster, for example to mask it.
 
@@ -59,6 +61,7 @@ type options struct {
 	*input.Flags
 	output          string
 	requireComplete bool
+	stream          bool // output is a pipe or a device, which cannot be replaced by a file
 }
 
 // NewCommand returns the verb.
@@ -83,13 +86,19 @@ func (o *options) Complete(args []string) error {
 	return nil
 }
 
-// Validate implements verb.Options.
+// Validate implements verb.Options. It finds a wrong file before the cluster is read, which may take minutes.
 func (o *options) Validate() error {
-	switch {
-	case o.output == "-" && output.IsTerminal(o.Streams.Out):
+	if o.output == "-" && output.IsTerminal(o.Streams.Out) {
 		return errors.New("-o - writes a compressed archive, which a terminal cannot show: name a file with -o FILE, or redirect the output")
-	case o.output == "-" && o.requireComplete:
-		return errors.New("-o - and --require-complete are mutually exclusive: what was written to standard output cannot be withdrawn")
+	}
+	if info, err := os.Stat(o.output); err == nil && o.output != "-" {
+		if info.IsDir() {
+			return fmt.Errorf("-o %s is a directory: name a file in it", o.output)
+		}
+		o.stream = !info.Mode().IsRegular()
+	}
+	if (o.stream || o.output == "-") && o.requireComplete {
+		return fmt.Errorf("-o %s and --require-complete are mutually exclusive: what was written to a stream cannot be withdrawn", o.output)
 	}
 	return nil
 }
@@ -120,11 +129,21 @@ func (o *options) Run(ctx context.Context) error {
 	return nil
 }
 
-// write writes the file with a function. It appears under its name when it is complete.
+// write writes the file with a function. It appears under its name when it is complete, and replaces an earlier one.
 func (o *options) write(ctx context.Context, take func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(o.output), "."+filepath.Base(o.output)+".*.partial") // only the user can read it
+	if o.stream {
+		return o.writeStream(take)
+	}
+	name := o.output
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target // a link remains one
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.partial") // only the user can read it
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return o.failed(err, e.Path)
+	}
 	if err != nil {
-		return fmt.Errorf("creating %s: %w", o.output, err)
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -133,15 +152,35 @@ func (o *options) write(ctx context.Context, take func(io.Writer) error) (err er
 	}()
 	if err := take(f); err != nil {
 		_ = f.Close() // the first error is the one to show
-		return err
+		return o.failed(err, f.Name())
 	}
 	if err := errors.Join(f.Sync(), f.Close(), ctx.Err()); err != nil {
-		return fmt.Errorf("writing %s: %w", o.output, err)
+		return o.failed(err, f.Name())
 	}
-	if err := os.Rename(f.Name(), o.output); err != nil {
-		return fmt.Errorf("writing %s: %w", o.output, err)
+	return o.failed(os.Rename(f.Name(), name), f.Name())
+}
+
+// writeStream writes to a pipe or a device.
+func (o *options) writeStream(take func(io.Writer) error) error {
+	f, err := os.OpenFile(o.output, os.O_WRONLY, 0)
+	if err != nil {
+		return err
 	}
-	return nil
+	return errors.Join(take(f), f.Close())
+}
+
+// failed names the file that the user named in an error of the written file, which may have a temporary name.
+func (o *options) failed(err error, written string) error {
+	var cause error
+	if e, ok := errors.AsType[*fs.PathError](err); ok && e.Path == written {
+		cause = e.Err
+	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+		cause = e.Err
+	}
+	if cause == nil {
+		return err
+	}
+	return fmt.Errorf("writing %s: %w", o.output, cause)
 }
 
 // summary writes what the archive has, and what it lacks, to standard error: standard output may be the archive.
