@@ -54,7 +54,7 @@ const (
 const maxKept = 4 << 20
 
 // buffers are for the JSON of records. Records are read one after another, so one buffer serves many of them.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+var buffers sync.Pool // of *bytes.Buffer
 
 // ErrNoManifest is returned for a record that lost its manifest. See Record.ManifestLost.
 var ErrNoManifest = errors.New("the record has no manifest, and its chart has templates: the record is incomplete, or every template renders to nothing")
@@ -312,7 +312,10 @@ func unmarshal(value []byte, size int, d *document) error {
 	if stated := StatedSize(value); stated == 0 {
 		err = json.UnmarshalRead(limited, d, options)
 	} else {
-		buffer := buffers.Get().(*bytes.Buffer)
+		buffer, ok := buffers.Get().(*bytes.Buffer)
+		if !ok {
+			buffer = new(bytes.Buffer)
+		}
 		defer func() {
 			if buffer.Reset(); buffer.Cap() <= maxKept {
 				buffers.Put(buffer)

@@ -69,7 +69,7 @@ func compare(t *testing.T, got, want map[string]float64) {
 func TestNumbers(t *testing.T) {
 	a := reports.Sample(t, "sick")
 	compare(t, read(t, a), map[string]float64{
-		"fleetdoctor_audit_info{test,snapshot,}":                                                                                         1,
+		"fleetdoctor_audit_info{test,snapshot,}":                                                                                        1,
 		"fleetdoctor_audit_complete{}":                                                                                                  1,
 		"fleetdoctor_audit_gaps{}":                                                                                                      0,
 		"fleetdoctor_audit_taken_timestamp_seconds{}":                                                                                   1795160855,

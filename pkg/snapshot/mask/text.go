@@ -99,7 +99,7 @@ func (m *Masker) replaceIn(text string, key bool) (string, bool) {
 		if at := hashOf(head); x.filter[at/64]&(1<<(at%64)) == 0 || i < done {
 			continue
 		}
-		if f := m.longest(text[i:], x.lengths[head]); f.text != "" && !(key && f.word) {
+		if f := m.longest(text[i:], x.lengths[head]); f.text != "" && (!key || !f.word) {
 			out.WriteString(text[done:i])
 			out.WriteString(f.token)
 			done = i + len(f.text)
