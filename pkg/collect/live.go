@@ -138,7 +138,7 @@ func (l *lists) search(ctx context.Context, g *errgroup.Group) {
 		}
 	}
 	for _, k := range l.Kinds.All() {
-		if listed[k.GroupKind()] || transientGroups[k.Group] || k.Group == "" && k.Kind == "Event" {
+		if listed[k.GroupKind()] || k.ReadOnly || transientGroups[k.Group] || k.Group == "" && k.Kind == "Event" {
 			continue
 		}
 		g.Go(func() error { return l.searchKind(ctx, k, selector) })

@@ -17,6 +17,8 @@ type Kind struct {
 	Resource   string // the plural name in API paths, for example "deployments"
 	ShortNames []string
 	Namespaced bool
+	// ReadOnly is true if the server computes the objects of the kind, as ComponentStatus: nothing can create one.
+	ReadOnly bool
 }
 
 // Called reports whether word names the kind, as kubectl accepts it: the kind, its plural or a short name, with or without its group.

@@ -72,7 +72,8 @@ func addKinds(kinds *source.Kinds, groups []*metav1.APIGroup, lists []*metav1.AP
 			}
 			for _, r := range l.APIResources {
 				if !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "list") {
-					kinds.Add(source.Kind{GroupVersionKind: gv.WithKind(r.Kind), Resource: r.Name, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
+					kinds.Add(source.Kind{GroupVersionKind: gv.WithKind(r.Kind), Resource: r.Name, ShortNames: r.ShortNames, Namespaced: r.Namespaced,
+						ReadOnly: !slices.Contains(r.Verbs, "create")})
 				}
 			}
 		}

@@ -37,6 +37,8 @@ var discoveries = map[string]map[string]answer{
 	},
 	"aggregated": {
 		"/api": aggregated(groupDiscovery("", version("v1",
+			apidiscovery.APIResourceDiscovery{Resource: "componentstatuses", Scope: apidiscovery.ScopeCluster, Verbs: []string{"get", "list"},
+				ResponseKind: &metav1.GroupVersionKind{Kind: "ComponentStatus"}},
 			found("", "configmaps", "ConfigMap", apidiscovery.ScopeNamespace),
 			found("", "namespaces", "Namespace", apidiscovery.ScopeCluster)))),
 		"/apis": aggregated(
@@ -73,7 +75,7 @@ func version(name string, list ...apidiscovery.APIResourceDiscovery) apidiscover
 }
 
 func found(group, name, kind string, scope apidiscovery.ResourceScope) apidiscovery.APIResourceDiscovery {
-	return apidiscovery.APIResourceDiscovery{Resource: name, Scope: scope, Verbs: []string{"get", "list"},
+	return apidiscovery.APIResourceDiscovery{Resource: name, Scope: scope, Verbs: []string{"create", "get", "list"},
 		ResponseKind: &metav1.GroupVersionKind{Group: group, Kind: kind}}
 }
 
@@ -100,6 +102,7 @@ func TestKinds(t *testing.T) {
 				return source.Kind{GroupVersionKind: schema.FromAPIVersionAndKind(apiVersion, name), Resource: resource, Namespaced: namespaced}
 			}
 			want := []source.Kind{
+				{GroupVersionKind: schema.FromAPIVersionAndKind("v1", "ComponentStatus"), Resource: "componentstatuses", ReadOnly: true},
 				kind("v1", "ConfigMap", "configmaps", true),
 				kind("v1", "Namespace", "namespaces", false),
 				kind("apps/v1", "Deployment", "deployments", true),

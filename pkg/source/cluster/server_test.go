@@ -235,6 +235,7 @@ var legacyDiscovery = map[string]any{
 		groupOf("apps", "v1"),
 	}},
 	"/api/v1": resources("v1",
+		metav1.APIResource{Name: "componentstatuses", Kind: "ComponentStatus", Verbs: []string{"get", "list"}},
 		resource("configmaps", "ConfigMap", true),
 		resource("namespaces", "Namespace", false),
 		resource("pods/log", "Pod", true),
@@ -257,5 +258,5 @@ func resources(groupVersion string, list ...metav1.APIResource) metav1.APIResour
 }
 
 func resource(name, kind string, namespaced bool) metav1.APIResource {
-	return metav1.APIResource{Name: name, Kind: kind, Namespaced: namespaced, Verbs: []string{"get", "list"}}
+	return metav1.APIResource{Name: name, Kind: kind, Namespaced: namespaced, Verbs: []string{"create", "get", "list"}}
 }
