@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"github.com/tidwall/pretty"
 )
 
 // Line returns text for one line of a terminal. Each character that is not printable, except a tab, becomes U+FFFD. This includes line ends.
@@ -31,7 +33,10 @@ func replaced(s, kept string) string {
 
 // hidden reports whether a character is invisible or acts on a terminal: control and format characters, separators other than the blank, and
 // characters that are not assigned.
-func hidden(r rune) bool { return !unicode.IsPrint(r) }
+func hidden(r rune) bool {
+	ascii := r >= ' ' && r <= '~' // nearly all characters: the comparison is faster than IsPrint
+	return !ascii && !unicode.IsPrint(r)
+}
 
 // JSON returns a JSON document that decodes to the same value, and escapes with \u the characters in its strings that are not printable. It keeps
 // the layout between values.
@@ -63,11 +68,14 @@ func EncodeJSON(w io.Writer, v any, indent string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(JSON(b.Bytes()))
+	document := JSON(b.Bytes())
+	if indent != "" {
+		document = pretty.PrettyOptions(document, &pretty.Options{Indent: indent}) // json.Indent needs several times as long
+	}
+	_, err := w.Write(document)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -108,6 +109,25 @@ func FuzzDocuments(f *testing.F) {
 		}
 		if at := foreign(string(out)); at != "" {
 			t.Errorf("%q: the YAML has %s: %q", s, at, out)
+		}
+	})
+}
+
+// FuzzIndent checks that the indented JSON is that of encoding/json.
+func FuzzIndent(f *testing.F) {
+	for _, s := range []string{`{}`, `[]`, `null`, `-0.5e+10`, `"text"`, `[[],{},[{}],1,"a,b:{[\"\\"]`, `{"b":{"a":[1,2,{"c":[]}]},"a":"\u202e \u0001<&>","":{}}`, ` [ 1 , { "a" : [ ] } ] `} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var want, got bytes.Buffer
+		e := json.NewEncoder(escape.JSONWriter(&want))
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if e.Encode(json.RawMessage(raw)) != nil || !utf8.Valid(raw) {
+			return // this is not JSON
+		}
+		if err := escape.EncodeJSON(&got, json.RawMessage(raw), "  "); err != nil || got.String() != want.String() {
+			t.Errorf("%q became %q, not %q: %v", raw, &got, &want, err)
 		}
 	})
 }

@@ -8,7 +8,6 @@
 package snapshot
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -17,6 +16,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/pretty"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
@@ -170,12 +171,10 @@ func (t *taking) file(c capture, o source.Object) (name string, text []byte, ok 
 	if err == nil {
 		raw, err = t.masker.Mask(raw)
 	}
-	var out bytes.Buffer
-	if err == nil {
-		err = json.Indent(&out, raw, "", "  ")
+	if err != nil {
+		return "", nil, false
 	}
-	out.WriteByte('\n')
-	return name, out.Bytes(), err == nil
+	return name, pretty.PrettyOptions(raw, &pretty.Options{Indent: "  "}), true // json.Indent needs several times as long
 }
 
 // captured records a kind in the manifest.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/tidwall/pretty"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -233,7 +234,7 @@ func (m *Masker) manifest(objects []release.Object) string {
 // recorded returns masked objects as documents in JSON, which needs a third of the time.
 func (m *Masker) recorded(objects []release.Object) string {
 	return m.documents(objects, func(out *bytes.Buffer, raw []byte) {
-		_ = json.Indent(out, raw, "", " ") // the encoder wrote it
+		out.Write(bytes.TrimSuffix(pretty.PrettyOptions(raw, &pretty.Options{Indent: " "}), []byte("\n")))
 	})
 }
 
