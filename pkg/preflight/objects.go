@@ -48,7 +48,8 @@ func (r *rollout) object(o *evaluate.Object) {
 func (r *rollout) owners(o *evaluate.Object) bool {
 	found := false
 	for _, owner := range r.d.On.Owners(r.d.BundleDeployment, o.Key(), o.Metadata).Owners {
-		if !owner.Exists() {
+		ofRelease := owner.Situation == ownership.ExistingRelease && owner.SameName && r.Action == report.RolloutUpgrade
+		if !owner.Exists() || ofRelease { // the rollout upgrades that release, which inUse reports
 			continue
 		}
 		found = true

@@ -63,7 +63,7 @@ func (r *rollout) inUse(last *state.Record) {
 	}
 	item := r.add(releaseInUse, nil, "release %s exists already, and %s: Fleet would upgrade it, and delete the objects that are not in the bundle", last.Release(), owner)
 	item.Owner = "Helm release " + last.Release()
-	item.Remedies = append(advise("set another helm.releaseName"), report.Remedy(r.c.Commands.History(last.Name)))
+	item.Remedies = append(advise("set another helm.releaseName, or keep it if Fleet should take over the release"), report.Remedy(r.c.Commands.History(last.Name)))
 }
 
 // deletions reports the objects of the release that are no longer in the bundle.
