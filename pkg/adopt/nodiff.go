@@ -37,13 +37,19 @@ func difference(d *evaluate.BundleDeployment, x *evaluate.Object) string {
 	return ""
 }
 
-// outdated describes why the release record of a bundle deployment may be older than the bundle: the next deploy may then change objects that equal
-// the record. It is "" if the desired objects are those of the bundle.
+// outdated describes why the desired objects of a bundle deployment may be older than the bundle: the next deploy may then change objects that equal
+// them. It is "" if they are those of the bundle.
 func outdated(d *evaluate.BundleDeployment) string {
-	if d.From != resolve.FromRelease {
+	switch {
+	case d.From == resolve.FromFiles:
 		return ""
-	}
-	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID {
+	case d.BD == nil:
+		return fmt.Sprintf("the BundleDeployment of release record %s was not read, so the bundle may be newer than the record", d.Release)
+	case d.BD.Spec.DeploymentID != d.BD.Spec.StagedDeploymentID:
+		return "the newest deployment of the bundle waits for its rollout"
+	case d.From != resolve.FromRelease:
+		return ""
+	case d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID:
 		return fmt.Sprintf("release record %s is of an earlier deployment of the bundle; --desired=%s compares with the bundle itself", d.Release, resolve.FromBundle)
 	}
 	newer := slices.IndexFunc(d.RecordProblems, func(p resolve.RecordProblem) bool { return p.Record.Revision > d.Release.Revision })
