@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -156,6 +157,46 @@ func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 		}
 		x.input.ValuesFrom = append(x.input.ValuesFrom, data)
 	}
+	return nil
+}
+
+// previousValues reads the values of the release that the rollout upgrades, if the bundle has none: Helm uses them (docs/fleet-behavior.md, 2.5). The
+// release may be one that Fleet did not install.
+func (r *Reader) previousValues(ctx context.Context, x *rendering) error {
+	in := &x.input
+	in.PreviousValues = nil
+	namespace, name := in.Release()
+	last := x.Deployment.On.State.Latest[namespace+"/"+name]
+	if last == nil || !last.HasValues && last.Damaged == "" || last.Status == release.StatusUninstalling || in.HasValues() {
+		return nil
+	}
+	unknown := func(why string) error { // with other values, a chart would render other objects
+		in.Resources, in.Gaps = nil, append(in.Gaps, fmt.Sprintf("it has no Helm values, so Helm keeps those of release %s, which are not known: %s", last.Release(), why))
+		return nil
+	}
+	switch {
+	case last.Damaged != "":
+		return unknown("its record is damaged")
+	case last.Status != release.StatusDeployed:
+		return unknown("its last revision is not deployed")
+	case r.Description.Unmasked != nil:
+		withMasked(in)
+		return nil
+	}
+	var s struct {
+		Data map[string][]byte `json:"data"`
+	}
+	f, err := r.get(ctx, secretKind, last.Namespace, last.SecretName(), &s)
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		return unknown("its record could not be read: " + string(f.Reason))
+	}
+	if in.PreviousValues, err = release.Values(s.Data[release.DataKey]); err != nil {
+		return unknown("its record is damaged")
+	}
+	r.Secrets.AddText(in.PreviousValues)
 	return nil
 }
 

@@ -190,6 +190,9 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 		return err
 	}
 	in.Name, in.SetID, in.Revision = d.Name, d.Ownership.SetID, x.revision()
+	if err := target.previousValues(ctx, x); err != nil {
+		return err
+	}
 	in.KubeVersion, in.Now = target.Description.KubernetesVersion, target.Description.TakenAt
 	version, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
 	in.Helm3 = known && version.Minor < 15
@@ -198,7 +201,7 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 		in.APIVersions = apiVersions(target.Kinds)
 	}
 	x.result, x.err = renderer.Render(ctx, *in)
-	in.Resources, in.Values, in.ValuesFrom = nil, nil, nil // release the memory
+	in.Resources, in.Values, in.ValuesFrom, in.PreviousValues = nil, nil, nil, nil // release the memory
 	return fatal(ctx, x.err)
 }
 

@@ -114,6 +114,7 @@ type Record struct {
 	Commit         string
 	Deployed       time.Time // when this revision was deployed; zero if it is not known
 	ApplyMethod    string    // "ssa" or "csa"; empty before Helm 4
+	HasValues      bool      // values were given to Helm for the revision
 	Manifest       string
 	// ManifestLost means that the record has no manifest although its chart has manifests: a capture may have left the manifest out.
 	//
@@ -155,9 +156,32 @@ type document struct {
 		Templates templateNames `json:"templates"`
 		Files     manifestFiles `json:"files"`
 	} `json:"chart"`
-	Manifest    string `json:"manifest"`
-	ApplyMethod string `json:"apply_method"`
-	Hooks       hooks  `json:"hooks"`
+	Config      notEmpty `json:"config"`
+	Manifest    string   `json:"manifest"`
+	ApplyMethod string   `json:"apply_method"`
+	Hooks       hooks    `json:"hooks"`
+}
+
+// notEmpty is true for a map with a key. The values are not kept.
+type notEmpty bool
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (n *notEmpty) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	*n = false
+	if d.PeekKind() != '{' {
+		return d.SkipValue()
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		*n = true
+		if err := d.SkipValue(); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
 }
 
 // annotations are the annotations of a chart that are read. Others are ignored, because a record may have millions. The keys are those of package fleet.
@@ -249,6 +273,8 @@ func UnpackedSize(value []byte) int {
 	return int(n)
 }
 
+var errDamaged = errors.New("decoding release record: it is damaged (not base64 of gzip of JSON, or truncated)")
+
 // Decode decodes a record. value is the value of DataKey in the Secret, without the base64 of the API: base64 of gzip of JSON, or of JSON. Errors never
 // quote the record.
 func Decode(value []byte) (*Record, error) { return DecodeSized(value, maxRecord) }
@@ -270,7 +296,7 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 	case exceeded:
 		return nil, fmt.Errorf("decoding release record: %w", bound)
 	case err != nil:
-		return nil, errors.New("decoding release record: it is damaged (not base64 of gzip of JSON, or truncated)")
+		return nil, errDamaged
 	case d.Name == "" || d.Version < 1:
 		return nil, errors.New("decoding release record: it has no name or no version")
 	}
@@ -285,6 +311,7 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 		Commit:         a.Commit,
 		Deployed:       deployed,
 		ApplyMethod:    d.ApplyMethod,
+		HasValues:      bool(d.Config),
 		Manifest:       d.Manifest,
 		ManifestLost:   d.manifestLost(),
 		CRDFiles:       d.Chart.Files.crds,
@@ -295,16 +322,27 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 	return out, nil
 }
 
+// Values returns the values that were given to Helm for the revision, as JSON: those of the chart are not among them. value is that of Decode.
+func Values(value []byte) ([]byte, error) {
+	var d struct {
+		Config map[string]jsontext.Value `json:"config"`
+	}
+	if unmarshal(value, maxRecord, &d) != nil {
+		return nil, errDamaged
+	}
+	return json.Marshal(d.Config, json.Deterministic(true))
+}
+
 // SecretName returns the name of the Secret with the record of this revision.
 func (n Name) SecretName() string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", n.Name, n.Revision)
 }
 
-// unmarshal reads the JSON of a record into d. It returns ErrTooLarge for more than `size` bytes.
+// unmarshal reads the JSON of a record into the struct that d points to. It returns ErrTooLarge for more than `size` bytes.
 //
 // If the size is stated, it decompresses the whole JSON first. Half of a usual record is one string, the file in the chart. The decoder of a stream
 // needs a buffer for that string too, and enlarges it step by step.
-func unmarshal(value []byte, size int, d *document) error {
+func unmarshal(value []byte, size int, d any) error {
 	options := json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	r, damage := decompress(value)
 	limited := &io.LimitedReader{R: r, N: int64(size) + 1}

@@ -105,6 +105,19 @@ func TestParseSecretName(t *testing.T) {
 	}
 }
 
+// TestHasValues checks the forms of a record without values. A damaged record has an error that does not quote it.
+func TestHasValues(t *testing.T) {
+	for config, want := range map[string]bool{`{}`: false, `null`: false, `"text"`: false, `[1]`: false, `{"a":{"b":[1,{}]},"c":null}`: true} {
+		got, err := Decode(base64Of([]byte(`{"name":"a","namespace":"b","version":1,"config":` + config + `,"manifest":"x"}`)))
+		if err != nil || got.HasValues != want || got.Manifest != "x" {
+			t.Errorf("%s: %+v, error %v", config, got, err)
+		}
+	}
+	if _, err := Values(base64Of([]byte(`{"config":{"a":"` + secretValue))); err == nil || strings.Contains(err.Error(), secretValue) {
+		t.Errorf("a damaged record: %v", err)
+	}
+}
+
 func TestDecode(t *testing.T) {
 	const full = `{"name":"guestbook","namespace":"web","version":3,"apply_method":"ssa",
 		"info":{"status":"pending-upgrade","description":"Preparing upgrade","first_deployed":"2026-01-02T03:04:05Z"},
@@ -116,7 +129,7 @@ func TestDecode(t *testing.T) {
 		"hooks":[{"name":"migrate","kind":"Job","path":"x","manifest":"y","events":["pre-install"],"last_run":{"phase":"Succeeded"}}]}`
 	want := &Record{
 		Name: Name{"web", "guestbook", 3}, Status: "pending-upgrade", BundleID: "apps-guestbook", AgentNamespace: "cattle-fleet-system",
-		ServiceAccount: "helm", KeepResources: true, Commit: "0123abcd", ApplyMethod: "ssa", Manifest: "---\napiVersion: v1\n", Hooks: []Hook{{Kind: "Job", Name: "migrate"}},
+		ServiceAccount: "helm", KeepResources: true, Commit: "0123abcd", ApplyMethod: "ssa", HasValues: true, Manifest: "---\napiVersion: v1\n", Hooks: []Hook{{Kind: "Job", Name: "migrate"}},
 	}
 	for name, value := range map[string][]byte{
 		"gzip":                 base64Of(packed(t, full)),
@@ -131,6 +144,9 @@ func TestDecode(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if values, err := Values(value); err != nil || string(values) != `{"password":"`+secretValue+`"}` {
+			t.Errorf("%s: %d bytes of values, error %v", name, len(values), err)
 		}
 		if !got.Pending() {
 			t.Errorf("%s: the record with status %s is not pending", name, got.Status)

@@ -29,6 +29,13 @@ func releaseNamespace(o *v1alpha1.Options) string {
 	return cmp.Or(o.TargetNamespace, o.DefaultNamespace, fleet.DefaultNamespace)
 }
 
+// Release returns the release that the rollout installs or upgrades.
+func (in *Input) Release() (namespace, name string) {
+	o := in.Options
+	o.Helm = cmp.Or(o.Helm, &v1alpha1.HelmOptions{})
+	return releaseNamespace(&o), releaseName(in.Name, &o)
+}
+
 // smallRecord is the size, in bytes, of the parts of a record below which it does not come near the limit of a Secret, even uncompressed: base64
 // adds a third.
 const smallRecord = 600 << 10

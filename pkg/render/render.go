@@ -37,6 +37,8 @@ type Input struct {
 	ValuesHash string
 	// ValuesFrom are the texts of ValuesRefs(Options), by index. A text that is missing or nil is a gap.
 	ValuesFrom [][]byte
+	// PreviousValues are the values of the deployed revision that the rollout upgrades, as JSON. Helm uses them if the bundle has no values.
+	PreviousValues []byte
 	// Commit is the Git commit in a label of the BundleDeployment. It is part of the version of a generated chart.
 	Commit string
 	// SetID is the set id in the ownership metadata: fleet.SetID of the name and the agent's scope.

@@ -53,6 +53,16 @@ func ValuesRefs(o *v1alpha1.Options) []ValuesRef {
 	return refs
 }
 
+// HasValues reports whether the bundle states values, or may state some: those of valuesFrom, and those in a Secret that was not read.
+func (in *Input) HasValues() bool {
+	raw := in.Values
+	if raw == nil && in.Options.Helm != nil {
+		raw = in.Options.Helm.Values
+	}
+	var values map[string]any
+	return len(ValuesRefs(&in.Options)) > 0 || in.Values == nil && in.ValuesHash != "" || json.Unmarshal(raw, &values) == nil && len(values) > 0
+}
+
 // values returns the merged values of the release. The result is a copy, because Helm changes it. It has the types of JSON, as in the agent: every
 // number is a float64, which templates print in another format than an integer.
 func (b *bundle) values() (map[string]any, error) {
@@ -77,6 +87,12 @@ func (b *bundle) values() (map[string]any, error) {
 			return nil, b.in.fail("", r.String()+" "+err.Error())
 		}
 		values = loader.MergeMaps(values, more)
+	}
+	if previous := b.in.PreviousValues; len(values) == 0 && len(previous) > 0 {
+		if json.Unmarshal(previous, &values) != nil {
+			return nil, b.in.fail("", "the values of its release are not a map")
+		}
+		b.result.Notes = append(b.result.Notes, "it has no Helm values: an upgrade keeps those of the deployed revision")
 	}
 	return values, nil
 }

@@ -264,6 +264,8 @@ type caseRelease struct {
 	AgentNamespace string `json:"agentNamespace"`
 	KeepResources  bool   `json:"keepResources"`
 	ApplyMethod    string `json:"applyMethod"`
+	// Values were given to Helm.
+	Values map[string]any `json:"values"`
 	// Deployed is when the revision was deployed (RFC 3339).
 	Deployed string     `json:"deployed"`
 	Hooks    []caseHook `json:"hooks"`
@@ -301,7 +303,7 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 		"name": r.Name, "namespace": r.Namespace, "version": r.Revision, "info": map[string]any{"status": r.Status, "last_deployed": r.Deployed},
 		"chart": map[string]any{"metadata": map[string]any{"name": r.Name, "annotations": annotations},
 			"templates": chartFiles(r.Templates), "files": chartFiles(r.Files)},
-		"manifest": manifest, "hooks": r.Hooks, "apply_method": r.ApplyMethod,
+		"manifest": manifest, "hooks": r.Hooks, "apply_method": r.ApplyMethod, "config": r.Values,
 	}
 	if r.Lost {
 		delete(document, "manifest") // Helm omits an empty manifest
