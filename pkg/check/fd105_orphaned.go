@@ -4,6 +4,8 @@ package check
 
 import (
 	"fmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 var orphaned = Check{
@@ -15,8 +17,12 @@ var orphaned = Check{
 		for _, d := range in.Deployments {
 			for _, m := range d.Orphans {
 				f := about(d.BundleDeployment, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), d.Release.Release())
-				f.Remedies = []Remedy{in.on(m.On).show(m.Ref, "shows it, so that you can decide whether anything still uses it"),
-					run(in.on(m.On).kubectl(m.Ref)+" delete "+kubectlName(m.Ref), "deletes it and what it contains, which no deploy creates again")}
+				f.Remedies = []Remedy{in.on(m.On).show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
+				if n := in.withoutResult(m.On); n > 0 {
+					f.Evidence = append(f.Evidence, fmt.Sprintf("its cluster has %s without a result, which may desire it", count(n, "bundle deployment")))
+				} else {
+					f.Remedies = append(f.Remedies, run(in.on(m.On).kubectl(m.Ref)+" delete "+kubectlName(m.Ref), "deletes it and what it contains, which no deploy creates again"))
+				}
 				if _, still := d.Recorded[m.Key()]; still {
 					f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy deletes it", m.Key(), d.Release.Release())
 					f.Remedies = []Remedy{in.Commands.predict(d.BundleDeployment)}
@@ -25,4 +31,15 @@ var orphaned = Check{
 			}
 		}
 	},
+}
+
+// withoutResult returns the number of bundle deployments on a cluster with desired objects that are not known.
+func (in *Input) withoutResult(c *resolve.Cluster) int {
+	n := 0
+	for _, d := range in.Desired.Deployments {
+		if d.On == c && d.Problem != "" {
+			n++
+		}
+	}
+	return n
 }
