@@ -186,6 +186,34 @@ func TestNoValueRemains(t *testing.T) {
 	}
 }
 
+// TestNoValueRemainsIn checks forms of an object in which a value was not found once. VALUE and NUMBER are values of Secrets that are no names.
+func TestNoValueRemainsIn(t *testing.T) {
+	const number = "8675309123"
+	fill := strings.NewReplacer("VALUE", plain, "NUMBER", number, "SHORT", short)
+	annotated := func(text string) []byte {
+		return withMetadata(t, obj(t, "v1", "ConfigMap", "apps", "x", nil), "annotations", map[string]any{"example.com/x": fill.Replace(text)})
+	}
+	ofSecret := func(text string) []byte {
+		return withMetadata(t, obj(t, "v1", "Secret", "apps", "x", nil), "annotations", map[string]any{"example.com/x": fill.Replace(text)})
+	}
+	for name, raw := range map[string][]byte{
+		"two JSON objects in an annotation":             annotated(`{"level":"info"}` + "\n" + `{"password":"VALUE"}`),
+		"a key that occurs twice in an annotation":      annotated(`{"a":"VALUE","a":"b"}`),
+		"two JSON objects in an annotation of a Secret": ofSecret(`{"kind":"Secret"}{"data":{"pin":"SHORT"}}`),
+		"a key that occurs twice in a copy of a Secret": ofSecret(`{"stringData":{"pin":"SHORT","pin":""}}`),
+		"a member of a ConfigMap that the API lacks":    obj(t, "v1", "ConfigMap", "apps", "x", map[string]any{"extra": plain}),
+	} {
+		if len(layers.Find(raw, plain, number, short)) == 0 {
+			t.Errorf("%s: there is no value before it is masked", name)
+		}
+		_, out := masked(t, map[string][]byte{"x": raw, "Secret": obj(t, "v1", "Secret", "apps", "web",
+			map[string]any{"data": map[string]any{"password": b64(plain), "number": b64(number), "pin": b64(short)}})})
+		if found := layers.Find(out["x"], plain, number, short); len(found) > 0 {
+			t.Errorf("%s: %q\n%s", name, found, out["x"])
+		}
+	}
+}
+
 // at returns the text at a path in JSON.
 func at(t *testing.T, raw []byte, path ...string) string {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -123,7 +123,7 @@ func (m *Masker) metadata(v any, secret bool) {
 		}
 		for name, v := range annotations {
 			if text, ok := v.(string); ok {
-				annotations[name] = m.annotation(name, text, secret)
+				annotations[name] = m.annotation(text, secret)
 			}
 		}
 		m.renameKeys(annotations)
@@ -157,15 +157,19 @@ func (m *Masker) keys(v any, secret bool) {
 	}
 }
 
-// annotation masks an annotation, which may be a copy of the object.
-func (m *Masker) annotation(name, text string, secret bool) string {
+// annotation masks an annotation, which may be a copy of the object. secret is true for one of a Secret.
+func (m *Masker) annotation(text string, secret bool) string {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return m.text(text)
 	}
-	o, ok := decode([]byte(text))
+	var o map[string]any
+	ok := jsontext.Value(text).IsValid() // a decoder would not return what follows the object, nor the first value of a key that occurs twice
+	if ok {
+		o, ok = decode([]byte(text))
+	}
 	if !ok {
-		if secret && name == corev1.LastAppliedConfigAnnotation {
-			return m.token(text)
+		if secret {
+			return m.token(text) // it may be a copy
 		}
 		return m.text(text)
 	}
@@ -340,6 +344,8 @@ func (m *Masker) configMap(o map[string]any) {
 			m.metadata(v, false)
 		case "data", "binaryData":
 			o[key] = m.free(v)
+		default: // only a copy can have others
+			o[key] = m.field(key, v, o)
 		}
 	}
 	if text, ok := data["release"].(string); ok && labels["owner"] == "helm" {
