@@ -39,6 +39,7 @@ func TestSnapshot(t *testing.T) {
 	for name, r := range map[string]result{
 		"interrupted":       calledIn(ended, "", "kubectl-fleetdoctor", "snapshot", "--snapshot", sick, "-o", filepath.Join(dir, "a.tar.gz")),
 		"not complete":      run(t, "snapshot", "--snapshot", damaged(t), "--require-complete", "-o", filepath.Join(dir, "b.tar.gz")),
+		"no Secrets":        run(t, "snapshot", "--snapshot", withoutSecrets(t), "--require-complete", "-o", filepath.Join(dir, "b.tar.gz")),
 		"no Fleet":          run(t, "snapshot", "--snapshot", noFleet(t), "-o", filepath.Join(dir, "c.tar.gz")),
 		"no such directory": run(t, "snapshot", "--snapshot", sick, "-o", filepath.Join(dir, "none", "d.tar.gz")),
 	} {
@@ -54,6 +55,18 @@ func TestSnapshot(t *testing.T) {
 		if r := run(t, append([]string{"snapshot", "--snapshot", sick}, args...)...); r.status != exit.Usage {
 			t.Errorf("%q: status %d: %s", args, r.status, r.errOut)
 		}
+	}
+}
+
+// TestSnapshotWithoutSecrets checks that the user reads which values are not masked, and that an audit of the snapshot ends as one of the capture.
+func TestSnapshotWithoutSecrets(t *testing.T) {
+	capture, file := withoutSecrets(t), filepath.Join(t.TempDir(), "s.tar.gz")
+	if r := run(t, "snapshot", "--snapshot", capture, "-o", file); r.status != exit.OK || !strings.Contains(r.errOut, "gap: listing secrets: NotInSnapshot: ") ||
+		!strings.Contains(r.errOut, "are not masked in other objects") {
+		t.Errorf("status %d: %s", r.status, r.errOut)
+	}
+	if want, got := run(t, "audit", "--snapshot", capture), run(t, "audit", "--snapshot", file); got.status != want.status {
+		t.Errorf("an audit of the snapshot: status %d, of the capture %d", got.status, want.status)
 	}
 }
 
@@ -96,6 +109,19 @@ func damaged(t *testing.T) string {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "broken.json"), `{"apiVersion":"v1","kind":"ConfigMap","metadata":`)
+	return dir
+}
+
+// withoutSecrets is a copy of a capture without its Secrets.
+func withoutSecrets(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(sick)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "secrets.json")); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 

@@ -107,7 +107,8 @@ type capture struct {
 	not []string
 }
 
-// plan returns the kinds to capture, each in one version, sorted.
+// plan returns the kinds to capture, each in one version, sorted. Those that state values of Secrets are the first: if they are not the objects of which
+// the values are known, nothing else is written.
 func (r *recorder) plan(kinds *source.Kinds) []capture {
 	byKind := map[schema.GroupKind]*capture{}
 	for _, gvk := range slices.SortedFunc(maps.Keys(r.kinds), func(a, b schema.GroupVersionKind) int {
@@ -142,7 +143,7 @@ func (r *recorder) plan(kinds *source.Kinds) []capture {
 		}
 	}
 	slices.SortFunc(out, func(a, b capture) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind))
+		return cmp.Or(a.order()-b.order(), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind))
 	})
 	return out
 }
@@ -150,6 +151,13 @@ func (r *recorder) plan(kinds *source.Kinds) []capture {
 // states reports whether objects of a kind state values of Secrets that other objects may contain.
 func (c *capture) states() bool {
 	return c.GroupKind() == secretKind.GroupKind() || c.Group == fleetGroup
+}
+
+func (c *capture) order() int {
+	if c.states() {
+		return 0
+	}
+	return 1
 }
 
 const fleetGroup = "fleet.cattle.io"

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/tidwall/pretty"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
@@ -76,6 +77,7 @@ type taking struct {
 	kinds       *source.Kinds
 	found       *audit.Audit
 	plan        []capture
+	learned     map[schema.GroupVersionKind]source.Coverage // the kinds whose values of Secrets are known
 	manifest    format.Manifest
 	doing       string
 	objects     int // processed so far
@@ -115,20 +117,23 @@ func (t *taking) audit(ctx context.Context) error {
 
 // learn reads the values of Secrets.
 func (t *taking) learn(ctx context.Context) error {
+	t.learned = map[schema.GroupVersionKind]source.Coverage{}
 	for _, c := range t.plan {
 		if !c.states() {
 			continue
 		}
 		t.progress("reading the values of Secrets, to mask them")
-		if _, err := t.List(ctx, c.query, func(o source.Object) error {
+		cover, err := t.List(ctx, c.query, func(o source.Object) error {
 			t.object()
 			if raw, err := whole(o); err == nil { // an object that cannot be decoded is not written either
 				_ = t.masker.Learn(raw)
 			}
 			return nil
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
+		t.learned[c.query.Kind] = cover
 	}
 	return t.masker.Ready()
 }
@@ -136,6 +141,10 @@ func (t *taking) learn(ctx context.Context) error {
 // write writes the objects.
 func (t *taking) write(ctx context.Context, a *archive) error {
 	t.manifest.Captured = []format.Captured{}
+	if _, planned := t.learned[secretKind]; !planned {
+		_, failure, _ := t.kinds.Lookup(secretKind)
+		t.unread(secretKind, "secrets", source.NotCovered(failure))
+	}
 	for _, c := range t.plan {
 		t.progress("writing " + c.resource())
 		n, bad := 0, 0
@@ -149,6 +158,9 @@ func (t *taking) write(ctx context.Context, a *archive) error {
 			n++
 			return a.add(name, text)
 		})
+		if err == nil {
+			err = t.checkLearned(c, cover)
+		}
 		if err != nil {
 			return err
 		}
@@ -156,6 +168,24 @@ func (t *taking) write(ctx context.Context, a *archive) error {
 			cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: fmt.Sprintf("%d of the objects could not be decoded", bad)})
 		}
 		t.captured(c, n, cover)
+	}
+	return nil
+}
+
+// checkLearned returns an error if objects of a kind were written that could not be read when the values of Secrets were learned: other objects may
+// have these values, and the manifest would not state it.
+func (t *taking) checkLearned(c capture, written source.Coverage) error {
+	learned, stated := t.learned[c.query.Kind]
+	if !stated {
+		return nil
+	}
+	for _, ns := range slices.Concat(slices.Sorted(maps.Keys(learned.Failures())), written.Namespaces()) {
+		failure, known := learned.Of(ns)
+		if _, read := written.Of(ns); !read || known {
+			continue
+		}
+		g := source.CoverageGaps("listing "+c.resource(), source.CoveredIn(nil, source.Failure{}).With(ns, &failure), "")[0]
+		return fmt.Errorf("reading the values of Secrets, to mask them: %s: %s: take the snapshot again", g.What, g.Why())
 	}
 	return nil
 }
@@ -182,15 +212,26 @@ func (t *taking) captured(c capture, objects int, cover source.Coverage) {
 	k := format.Captured{Group: c.Group, Version: c.Version, Kind: c.Kind.Kind, Objects: objects, LabelSelector: c.query.LabelSelector}
 	k.State(cover)
 	t.manifest.Captured = append(t.manifest.Captured, k)
-	for _, g := range source.CoverageGaps("listing "+c.resource(), cover, "objects of this kind may be absent") {
-		if g.Reason != string(source.NotInSnapshot) && g.Reason != string(source.KindNotServed) {
-			t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Gap: g, Listed: true})
-		}
-	}
+	t.unread(c.query.Kind, c.resource(), cover)
 	if len(c.not) > 0 {
 		t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Gap: source.Gap{What: c.resource() + " in the versions " + strings.Join(c.not, ", "),
 			Reason: string(source.NotInSnapshot), Detail: "each object is captured in one version, " + c.GroupVersion().String(),
 			Effect: "fields of the other versions cannot be compared"}})
+	}
+}
+
+// unread records in the manifest what could not be read of a kind.
+func (t *taking) unread(kind schema.GroupVersionKind, resource string, cover source.Coverage) {
+	effect := "objects of this kind may be absent"
+	learned, states := t.learned[kind]
+	if states = states || kind == secretKind; states && !learned.Whole() {
+		effect += ", and values of Secrets in them are not masked in other objects"
+	}
+	for _, g := range source.CoverageGaps("listing "+resource, cover, effect) {
+		// A capture may leave out kinds, but without all Secrets it has values that are not masked.
+		if kind == secretKind || g.Reason != string(source.NotInSnapshot) && g.Reason != string(source.KindNotServed) {
+			t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Gap: g, Listed: true})
+		}
 	}
 }
 

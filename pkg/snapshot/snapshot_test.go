@@ -210,6 +210,63 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// failing is a source whose Lists of Secrets fail, as the function states for each one.
+type failing struct {
+	source.Source
+	lists *int
+	fails func(list int) source.Reason
+}
+
+// List implements source.Source.
+func (f failing) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+	if q.Kind.Kind == "Secret" && q.FieldSelector == "" {
+		*f.lists++
+		if reason := f.fails(*f.lists); reason != "" {
+			return source.NotCovered(source.Failure{Reason: reason, Detail: "as the test wants"}), nil
+		}
+	}
+	return f.Source.List(ctx, q, yield)
+}
+
+// TestSecretsNotRead checks that a snapshot states that values of Secrets are not masked in it, and that there is none if only the pass that learns them
+// failed.
+func TestSecretsNotRead(t *testing.T) {
+	take := func(fails func(int) source.Reason) (lists int, out []byte, m *format.Manifest, err error) {
+		var b bytes.Buffer
+		m, err = snapshot.Take(t.Context(), failing{open(t, testdata+"sick"), &lists, fails}, &b, snapshot.Options{})
+		return lists, b.Bytes(), m, err
+	}
+	lists, _, m, err := take(func(int) source.Reason { return "" })
+	must(t, err)
+	if len(m.Gaps) > 0 {
+		t.Errorf("all Secrets were read: %+v", m.Gaps)
+	}
+	_, out, _, err := take(func(list int) source.Reason {
+		if list == lists-1 {
+			return source.ReadFailed
+		}
+		return ""
+	})
+	if err == nil || !strings.Contains(err.Error(), "listing secrets: ReadFailed: as the test wants") {
+		t.Errorf("only the pass that learns failed: %v", err)
+	}
+	if found := layers.Find(out, `"kind": "ConfigMap"`); len(found) > 0 {
+		t.Errorf("other objects were written: %q", found)
+	}
+	for _, reason := range []source.Reason{source.Forbidden, source.NotInSnapshot} {
+		_, out, m, err = take(func(int) source.Reason { return reason })
+		must(t, err)
+		if len(m.Gaps) != 1 || m.Gaps[0].Reason != string(reason) || !strings.HasSuffix(m.Gaps[0].Effect, "values of Secrets in them are not masked in other objects") {
+			t.Errorf("%s: the gaps are %+v", reason, m.Gaps)
+		}
+		path := filepath.Join(t.TempDir(), "snapshot.tar.gz")
+		must(t, os.WriteFile(path, out, 0o600))
+		if _, err := format.Open(t.Context(), []string{path}, nil); err != nil {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+}
+
 // full is a disk that is full after some bytes.
 type full struct{ left int }
 

@@ -196,7 +196,7 @@ func (o *options) summary(m *format.Manifest) {
 	}
 	fmt.Fprintf(out, "wrote %d objects to %s; the values of Secrets are masked in %d of them\n", objects, name, m.Masked.Objects)
 	for _, g := range m.Gaps {
-		fmt.Fprintf(out, "gap: %s: %s\n", g.What, g.Why())
+		fmt.Fprintf(out, "gap: %s: %s: %s\n", g.What, g.Why(), g.Effect)
 	}
 	if !m.Complete {
 		fmt.Fprintln(out, "note: the source is a capture, which may lack objects without stating it")
