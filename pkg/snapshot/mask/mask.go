@@ -16,7 +16,9 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -43,6 +45,7 @@ type Masker struct {
 	masked  int                 // objects with Secrets with values
 	ready   bool
 	index   index
+	schema  schema // of the object that is masked
 }
 
 // New returns a Masker with the key of the HMAC.
@@ -58,7 +61,8 @@ func New(key []byte) *Masker {
 var publicWords = []string{"default", "Always", "IfNotPresent", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName", "ClusterFirst", "RollingUpdate",
 	"Recreate", "OnDelete", "Running", "Pending", "Succeeded", "Failed", "Unknown", "Opaque", "Namespaced", "Cluster", "Deployed", "deployed",
 	"superseded", "Ready", "Active", "Terminating", "Retain", "Delete", "Exists", "Orphan", "Background", "Foreground", "production",
-	"development", "staging", "enabled", "disabled", "localhost", "postgres", "kubernetes", "cluster.local", "application/json", "text/plain"}
+	"development", "staging", "enabled", "disabled", "localhost", "postgres", "kubernetes", "cluster.local", "application/json", "text/plain",
+	release.SecretType, values.BundleType, values.DeploymentType}
 
 // Name adds the name of an object or a word that is not secret. Its parts are not secret either.
 func (m *Masker) Name(name string) {

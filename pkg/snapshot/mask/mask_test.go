@@ -188,7 +188,7 @@ func TestNoValueRemains(t *testing.T) {
 
 // TestNoValueRemainsIn checks forms of an object in which a value was not found once. VALUE and NUMBER are values of Secrets that are no names.
 func TestNoValueRemainsIn(t *testing.T) {
-	const number = "8675309123"
+	const number, word = "8675309123", "plantedword"
 	fill := strings.NewReplacer("VALUE", plain, "NUMBER", number, "SHORT", short)
 	annotated := func(text string) []byte {
 		return withMetadata(t, obj(t, "v1", "ConfigMap", "apps", "x", nil), "annotations", map[string]any{"example.com/x": fill.Replace(text)})
@@ -196,19 +196,38 @@ func TestNoValueRemainsIn(t *testing.T) {
 	ofSecret := func(text string) []byte {
 		return withMetadata(t, obj(t, "v1", "Secret", "apps", "x", nil), "annotations", map[string]any{"example.com/x": fill.Replace(text)})
 	}
+	thing := func(members map[string]any) []byte { return obj(t, "example.com/v1", "Thing", "apps", "x", members) }
+	everywhere := map[string]any{}
+	for _, key := range []string{"type", "status", "phase", "state", "reason", "release", "commit", "time", "operation", "manager", "deploymentID", "valuesHash", "lastUpdateTime"} {
+		everywhere[key] = plain
+	}
 	for name, raw := range map[string][]byte{
+		"a number in a custom resource":                 thing(map[string]any{"spec": map[string]any{"pin": json.Number(number), "pins": []any{json.Number(number)}}}),
+		"a number in the status of a custom resource":   thing(map[string]any{"status": map[string]any{"pin": json.Number(number)}}),
+		"a number in an annotation":                     annotated(`{"pin":NUMBER}`),
+		"a number in a list in an annotation":           annotated(`[{"pin":NUMBER}]`),
+		"a number in Helm values":                       obj(t, "fleet.cattle.io/v1alpha1", "Bundle", "fleet", "x", map[string]any{"spec": map[string]any{"helm": map[string]any{"values": map[string]any{"n": json.Number(number)}}}}),
+		"a number in a ConfigMap that the API rejects":  obj(t, "v1", "ConfigMap", "apps", "x", map[string]any{"data": map[string]any{"n": json.Number(number)}}),
+		"fields with names of states":                   thing(map[string]any{"spec": everywhere, "status": everywhere}),
+		"top-level fields with names of states":         thing(everywhere),
+		"fields with names of states, of Kubernetes":    obj(t, "apps/v1", "Deployment", "apps", "x", map[string]any{"spec": everywhere, "status": plain}),
+		"metadata that the API lacks":                   withMetadata(t, thing(nil), "state", plain),
+		"a word in a field of a custom resource":        thing(map[string]any{"spec": map[string]any{"state": word}}),
+		"the type of a Secret":                          obj(t, "v1", "Secret", "apps", "x", map[string]any{"type": plain}),
+		"a key of a Secret":                             obj(t, "v1", "Secret", "apps", "x", map[string]any{"data": map[string]any{plain: b64("x")}}),
+		"a key of a Secret in managedFields":            withMetadata(t, obj(t, "v1", "Secret", "apps", "x", nil), "managedFields", []any{map[string]any{"fieldsV1": map[string]any{"f:data": map[string]any{"f:" + plain: map[string]any{}}}}}),
 		"two JSON objects in an annotation":             annotated(`{"level":"info"}` + "\n" + `{"password":"VALUE"}`),
 		"a key that occurs twice in an annotation":      annotated(`{"a":"VALUE","a":"b"}`),
 		"two JSON objects in an annotation of a Secret": ofSecret(`{"kind":"Secret"}{"data":{"pin":"SHORT"}}`),
 		"a key that occurs twice in a copy of a Secret": ofSecret(`{"stringData":{"pin":"SHORT","pin":""}}`),
 		"a member of a ConfigMap that the API lacks":    obj(t, "v1", "ConfigMap", "apps", "x", map[string]any{"extra": plain}),
 	} {
-		if len(layers.Find(raw, plain, number, short)) == 0 {
+		if len(layers.Find(raw, plain, number, short, word)) == 0 {
 			t.Errorf("%s: there is no value before it is masked", name)
 		}
 		_, out := masked(t, map[string][]byte{"x": raw, "Secret": obj(t, "v1", "Secret", "apps", "web",
-			map[string]any{"data": map[string]any{"password": b64(plain), "number": b64(number), "pin": b64(short)}})})
-		if found := layers.Find(out["x"], plain, number, short); len(found) > 0 {
+			map[string]any{"data": map[string]any{"password": b64(plain), "number": b64(number), "pin": b64(short), "word": b64(word)}})})
+		if found := layers.Find(out["x"], plain, number, short, word); len(found) > 0 {
 			t.Errorf("%s: %q\n%s", name, found, out["x"])
 		}
 	}
@@ -409,18 +428,26 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestFieldsStay checks values of Secrets that are no secret where they are: labels and their selectors, times, and names of fields.
+// TestFieldsStay checks values of Secrets that are no secret where they are: labels and their selectors, times, names of fields, states, numbers of
+// Kubernetes, and Fleet's references.
 func TestFieldsStay(t *testing.T) {
 	selector := map[string]any{"matchLabels": map[string]any{"env": "staging-2"}, "matchExpressions": []any{map[string]any{"key": "env", "operator": "In", "values": []any{"staging-2"}}}}
 	all := map[string][]byte{
 		"Secret": obj(t, "v1", "Secret", "apps", "web", map[string]any{"data": map[string]any{"env": b64("staging-2"), "ttl": b64("24h0m0s"), "expiry": b64("2026-01-02T03:04:05Z"), "field": b64("replicas"),
-			"file": b64("app.yaml"), "domain": b64("apps.example.com")}}),
+			"file": b64("app.yaml"), "domain": b64("apps.example.com"), "day": b64("2026-01-02"), "word": b64("Progressing"), "week": b64("604800"),
+			"commit": b64("3f786850e387550fdab836ed7e6dc881de23001b"), "release": b64("apps/web:1")}}),
+		"Job": withMetadata(t, obj(t, "batch/v1", "Job", "apps", "web", map[string]any{"spec": map[string]any{"ttlSecondsAfterFinished": json.Number("604800")}}),
+			"creationTimestamp", "2026-01-02T03:04:05Z"),
+		"Thing": withMetadata(t, obj(t, "example.com/v1", "Thing", "apps", "x", map[string]any{"status": map[string]any{"observedGeneration": json.Number("604800"),
+			"conditions": []any{map[string]any{"type": "Progressing", "lastTransitionTime": "2026-01-02T03:04:05Z"}}}}), "generation", json.Number("604800")),
+		"BundleDeployment": obj(t, "fleet.cattle.io/v1alpha1", "BundleDeployment", "fleet", "web", map[string]any{"status": map[string]any{"release": "apps/web:1"}}),
 		"GitRepo": obj(t, "fleet.cattle.io/v1alpha1", "GitRepo", "fleet", "web", map[string]any{"spec": map[string]any{"pollingInterval": "24h0m0s", "replicas": "x",
-			"targets": []any{map[string]any{"clusterSelector": selector}}, "files": map[string]any{"app.yaml": "x"}}, "status": map[string]any{"lastPollingTriggered": "2026-01-02T03:04:05Z"}}),
+			"targets": []any{map[string]any{"clusterSelector": selector}}, "files": map[string]any{"app.yaml": "x"}}, "status": map[string]any{"lastPollingTriggered": "2026-01-02T03:04:05Z",
+			"commit": "3f786850e387550fdab836ed7e6dc881de23001b"}}),
 	}
 	all["Cluster"] = withMetadata(t, obj(t, "fleet.cattle.io/v1alpha1", "Cluster", "fleet", "one", nil), "labels", map[string]any{"env": "staging-2", "apps.example.com/x": "y"})
 	_, out := masked(t, all)
-	for _, name := range []string{"GitRepo", "Cluster"} {
+	for _, name := range []string{"GitRepo", "Cluster", "Job", "Thing", "BundleDeployment"} {
 		var want, got any
 		must(t, json.Unmarshal(all[name], &want))
 		must(t, json.Unmarshal(out[name], &got))

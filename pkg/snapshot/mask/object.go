@@ -58,11 +58,42 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
+// schema is what is known about the fields of an object.
+type schema int
+
+const (
+	unknownFields    schema = iota // a custom resource or other JSON: a field may have any value
+	statusFields                   // the status of a custom resource, which has conditions and phases
+	kubernetesFields               // an object of Kubernetes: its numbers have a meaning, and a type
+	fleetFields                    // an object of Fleet
+)
+
+func schemaOf(apiVersion string) schema {
+	switch group := object.Group(apiVersion); {
+	case group == fleetGroup:
+		return fleetFields
+	case apiVersion != "" && !strings.Contains(group, "."), strings.HasSuffix(group, ".k8s.io"):
+		return kubernetesFields
+	}
+	return unknownFields
+}
+
+// within masks a part of an object with other fields than those around it.
+func (m *Masker) within(s schema, mask func()) {
+	before := m.schema
+	m.schema = s
+	mask()
+	m.schema = before
+}
+
 // object masks an object in place. raw is its JSON as it was read.
 func (m *Masker) object(o map[string]any, raw []byte) {
 	apiVersion, _ := o["apiVersion"].(string)
-	kind, _ := o["kind"].(string)
-	switch group := object.Group(apiVersion); {
+	m.within(schemaOf(apiVersion), func() { m.members(o, object.Group(apiVersion), raw) })
+}
+
+func (m *Masker) members(o map[string]any, group string, raw []byte) {
+	switch kind := o["kind"]; {
 	case group == "" && kind == "Secret":
 		m.secret(o)
 	case group == "" && kind == "ConfigMap":
@@ -78,11 +109,18 @@ func (m *Masker) object(o map[string]any, raw []byte) {
 
 const fleetGroup = "fleet.cattle.io"
 
-// nameKeys are the fields that identify objects, versions and states. They are not masked, because a masked reference would name nothing.
-var nameKeys = map[string]bool{"apiVersion": true, "kind": true, "namespace": true, "name": true, "generateName": true, "uid": true, "resourceVersion": true,
-	"type": true, "status": true, "phase": true, "state": true, "reason": true, "deploymentID": true, "appliedDeploymentID": true, "stagedDeploymentID": true,
-	"release": true, "commit": true, "valuesHash": true, "sha256sum": true, "lastTransitionTime": true, "lastUpdateTime": true, "time": true, "manager": true,
-	"operation": true}
+// nameKeys are the fields that identify objects. They are not masked, because a masked reference would name nothing.
+var nameKeys = map[string]bool{"apiVersion": true, "kind": true, "namespace": true, "name": true, "generateName": true, "uid": true, "resourceVersion": true}
+
+// referenceKeys are the fields in which Fleet identifies deployments, releases and contents.
+var referenceKeys = map[string]bool{"deploymentID": true, "appliedDeploymentID": true, "stagedDeploymentID": true, "release": true, "commit": true,
+	"valuesHash": true, "sha256sum": true}
+
+// stateKeys are the fields with states, of which programs know the words.
+var stateKeys = map[string]bool{"type": true, "status": true, "phase": true, "state": true, "reason": true, "operation": true}
+
+// countKeys are the fields with numbers that the API server counts for every object.
+var countKeys = map[string]bool{"generation": true, "observedGeneration": true, "deletionGracePeriodSeconds": true}
 
 // notInNames are characters that no name has. A field with one of them may quote an error with the value of a Secret.
 const notInNames = " \t\r\n\"'`=@{}<>"
@@ -99,6 +137,8 @@ func (m *Masker) fields(o map[string]any) {
 		switch key {
 		case "metadata":
 			m.metadata(v, false)
+		case "status":
+			m.within(max(m.schema, statusFields), func() { o[key] = m.field(key, v, o) })
 		default:
 			o[key] = m.field(key, v, o)
 		}
@@ -113,7 +153,7 @@ func (m *Masker) metadata(v any, secret bool) {
 			continue
 		}
 		if key == "managedFields" {
-			m.keys(v, secret)
+			m.keys(v)
 			continue
 		}
 		annotations, ok := v.(map[string]any)
@@ -131,21 +171,19 @@ func (m *Masker) metadata(v any, secret bool) {
 }
 
 // keys masks the keys of managedFields in place: they have the names of fields, the keys of lists, and the elements of sets.
-func (m *Masker) keys(v any, secret bool) {
+func (m *Masker) keys(v any) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			m.keys(e, secret)
+			m.keys(e)
 		}
 	case map[string]any:
 		for key, e := range v {
-			m.keys(e, secret)
+			m.keys(e)
 			masked := key
 			switch kind, rest, _ := strings.Cut(key, ":"); kind {
 			case "f":
-				if !secret { // whose keys are not masked
-					masked = "f:" + m.mapKey(rest)
-				}
+				masked = "f:" + m.mapKey(rest)
 			case "k", "v":
 				masked = m.text(key)
 			}
@@ -207,10 +245,14 @@ func (m *Masker) field(key string, v any, parent map[string]any) any {
 			return m.patch(v)
 		case key == "message":
 			return m.message(v)
-		case nameKeys[key] && !strings.ContainsAny(v, notInNames):
+		case m.keeps(key, v):
 			return v
 		}
 		return m.text(v)
+	case json.Number:
+		if m.schema < kubernetesFields && !countKeys[key] {
+			return m.number(v)
+		}
 	case []any:
 		if labelKeys[key] {
 			return v
@@ -235,6 +277,25 @@ func (m *Masker) field(key string, v any, parent map[string]any) any {
 			}
 			m.renameKeys(v)
 		}
+	}
+	return v
+}
+
+// keeps reports whether the text of a field is not masked, because it identifies something, is a state, or is a time.
+func (m *Masker) keeps(key, v string) bool {
+	switch {
+	case strings.ContainsAny(v, notInNames):
+		return false
+	case nameKeys[key], referenceKeys[key] && m.schema == fleetFields, isTime(v):
+		return true
+	}
+	return stateKeys[key] && m.schema != unknownFields && plainWord.MatchString(v)
+}
+
+// number masks a number that is a value of a Secret.
+func (m *Masker) number(v json.Number) any {
+	if _, known := m.learned[v.String()]; known && m.ready && !m.named(v.String()) {
+		return m.token(v.String())
 	}
 	return v
 }
@@ -270,6 +331,8 @@ func (m *Masker) free(v any) any {
 	switch v := v.(type) {
 	case string:
 		return m.text(v)
+	case json.Number:
+		return m.number(v)
 	case []any:
 		for i, e := range v {
 			v[i] = m.free(e)
@@ -298,6 +361,7 @@ func (m *Masker) values(v any, secret bool) any {
 		if secret && len(v) >= fragment {
 			return m.value(v.String())
 		}
+		return m.number(v)
 	case []any:
 		for i, e := range v {
 			v[i] = m.values(e, secret)

@@ -36,7 +36,11 @@ func (m *Masker) secret(o map[string]any) {
 			o[key] = s.values(v, true)
 		case "stringData":
 			o[key] = s.values(v, false)
-		case "type", "immutable":
+		case "type":
+			if text, ok := v.(string); ok {
+				o[key], _ = m.replaceIn(text, true)
+			}
+		case "immutable":
 		default:
 			o[key] = m.field(key, v, o)
 		}
@@ -81,6 +85,7 @@ func (s *secretData) values(v any, encoded bool) any {
 		}
 		data[key] = base64.StdEncoding.EncodeToString([]byte(s.value(key, string(plain))))
 	}
+	s.renameKeys(data)
 	return data
 }
 
