@@ -4,6 +4,7 @@ package cmd
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,8 +97,35 @@ func TestSnapshotReplaces(t *testing.T) {
 	if r := run(t, "snapshot", "--snapshot", sick, "-o", os.DevNull); r.status != exit.OK {
 		t.Errorf("a device: status %d: %s", r.status, r.errOut)
 	}
+	dangling := filepath.Join(dir, "dangling.tar.gz")
+	if err := os.Symlink("nowhere", dangling); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", dangling); r.status != exit.Usage || !strings.Contains(r.errOut, dangling) {
+		t.Errorf("a link to no file: status %d: %s", r.status, r.errOut)
+	}
+	if target, err := os.Readlink(dangling); target != "nowhere" {
+		t.Errorf("a link to no file leads to %q: %v", target, err)
+	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("the device became a file: %v, error %v", info.Mode(), err)
+	}
+}
+
+// TestSnapshotToSocket checks the error of a stream that cannot be written.
+func TestSnapshotToSocket(t *testing.T) {
+	capture, err := filepath.Abs(sick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir()) // the path of a socket must be short
+	l, err := net.Listen("unix", "s.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if r := run(t, "snapshot", "--snapshot", capture, "-o", "s.sock"); r.status != exit.Failed || !strings.HasPrefix(r.errOut, "error: writing s.sock: ") || !strings.Contains(r.errOut, "-o FILE") {
+		t.Errorf("status %d: %s", r.status, r.errOut)
 	}
 }
 

@@ -91,15 +91,35 @@ func (o *options) Validate() error {
 	if o.output == "-" && output.IsTerminal(o.Streams.Out) {
 		return errors.New("-o - writes a compressed archive, which a terminal cannot show: name a file with -o FILE, or redirect the output")
 	}
-	if info, err := os.Stat(o.output); err == nil && o.output != "-" {
-		if info.IsDir() {
-			return fmt.Errorf("-o %s is a directory: name a file in it", o.output)
-		}
-		o.stream = !info.Mode().IsRegular()
+	if err := o.validateFile(); err != nil {
+		return err
 	}
 	if (o.stream || o.output == "-") && o.requireComplete {
 		return fmt.Errorf("-o %s and --require-complete are mutually exclusive: what was written to a stream cannot be withdrawn", o.output)
 	}
+	return nil
+}
+
+// validateFile finds out what a file is that exists.
+func (o *options) validateFile() error {
+	if o.output == "-" {
+		return nil
+	}
+	info, err := os.Stat(o.output)
+	if link, notFound := os.Lstat(o.output); err != nil && notFound == nil && link.Mode().Type() == fs.ModeSymlink {
+		cause := err
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			cause = e.Err
+		}
+		return fmt.Errorf("-o %s is a link that leads to no file (%w): name a file, or remove the link", o.output, cause)
+	}
+	if err != nil {
+		return nil // it does not exist, or an error of writing it follows
+	}
+	if info.IsDir() {
+		return fmt.Errorf("-o %s is a directory: name a file in it", o.output)
+	}
+	o.stream = !info.Mode().IsRegular()
 	return nil
 }
 
@@ -113,7 +133,7 @@ func (o *options) Run(ctx context.Context) error {
 			return err
 		}
 		if o.output == "-" {
-			return take(o.Streams.Out)
+			return o.failed(take(o.Streams.Out), "/dev/stdout")
 		}
 		return o.write(ctx, func(out io.Writer) error {
 			if err := take(out); err != nil || !o.requireComplete || len(m.Gaps) == 0 {
@@ -164,9 +184,9 @@ func (o *options) write(ctx context.Context, take func(io.Writer) error) (err er
 func (o *options) writeStream(take func(io.Writer) error) error {
 	f, err := os.OpenFile(o.output, os.O_WRONLY, 0)
 	if err != nil {
-		return err
+		return o.failed(err, o.output)
 	}
-	return errors.Join(take(f), f.Close())
+	return o.failed(errors.Join(take(f), f.Close()), o.output)
 }
 
 // failed names the file that the user named in an error of the written file, which may have a temporary name.
@@ -180,7 +200,15 @@ func (o *options) failed(err error, written string) error {
 	if cause == nil {
 		return err
 	}
-	return fmt.Errorf("writing %s: %w", o.output, cause)
+	return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("writing %s: %w", o.target(), cause), Hint: "-o FILE names another file."}
+}
+
+// target names what is written.
+func (o *options) target() string {
+	if o.output == "-" {
+		return "standard output"
+	}
+	return o.output
 }
 
 // summary writes what the archive has, and what it lacks, to standard error: standard output may be the archive.
@@ -190,11 +218,7 @@ func (o *options) summary(m *format.Manifest) {
 	for _, c := range m.Captured {
 		objects += c.Objects
 	}
-	name := o.output
-	if name == "-" {
-		name = "standard output"
-	}
-	fmt.Fprintf(out, "wrote %d objects to %s; the values of Secrets are masked in %d of them\n", objects, name, m.Masked.Objects)
+	fmt.Fprintf(out, "wrote %d objects to %s; the values of Secrets are masked in %d of them\n", objects, o.target(), m.Masked.Objects)
 	for _, g := range m.Gaps {
 		fmt.Fprintf(out, "gap: %s: %s: %s\n", g.What, g.Why(), g.Effect)
 	}
