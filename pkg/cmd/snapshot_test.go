@@ -129,6 +129,25 @@ func TestSnapshotToSocket(t *testing.T) {
 	}
 }
 
+// TestSnapshotNamedAsFormat checks that -o is not taken for the name of a file if it is the output format of another verb.
+func TestSnapshotNamedAsFormat(t *testing.T) {
+	capture, err := filepath.Abs(sick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"json", "yaml", "table", "wide", "name", "html", "sarif", "markdown", "jsonpath={.a}"} {
+		if r := run(t, "snapshot", "--snapshot", capture, "-o", name); r.status != exit.Usage || !strings.Contains(r.errOut, "-o ./"+name) {
+			t.Errorf("%s: status %d: %s", name, r.status, r.errOut)
+		}
+	}
+	for _, name := range []string{"./json", "json.tar.gz"} {
+		if r := run(t, "snapshot", "--snapshot", capture, "-o", name); r.status != exit.OK {
+			t.Errorf("%s: status %d: %s", name, r.status, r.errOut)
+		}
+	}
+}
+
 // damaged is a copy of a capture with a file that cannot be read.
 func damaged(t *testing.T) string {
 	t.Helper()

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -62,6 +64,7 @@ type options struct {
 	output          string
 	requireComplete bool
 	stream          bool // output is a pipe or a device, which cannot be replaced by a file
+	command         *cobra.Command
 }
 
 // NewCommand returns the verb.
@@ -69,6 +72,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Flags: input.New(env)}
 	c := &cobra.Command{Use: "snapshot [-o FILE.tar.gz]", Short: "Write what an audit reads to an archive, with the values of Secrets masked",
 		Long: long, Example: fmt.Sprintf(examples, env.Name), Args: cobra.ArbitraryArgs, RunE: verb.RunE(o)}
+	o.command = c
 	o.AddFlags(c.Flags(), "Workspace that is read too if listing all namespaces is forbidden")
 	c.Flags().StringVarP(&o.output, "output", "o", "", "File to write, or - for standard output (default fleetdoctor-snapshot-TIME.tar.gz)")
 	c.Flags().BoolVar(&o.requireComplete, "require-complete", false, "Write no archive and exit with status 3 if anything could not be read")
@@ -90,6 +94,9 @@ func (o *options) Complete(args []string) error {
 func (o *options) Validate() error {
 	if o.output == "-" && output.IsTerminal(o.Streams.Out) {
 		return errors.New("-o - writes a compressed archive, which a terminal cannot show: name a file with -o FILE, or redirect the output")
+	}
+	if name, _, _ := strings.Cut(o.output, "="); slices.Contains(formats(o.command.Root()), name) {
+		return fmt.Errorf("-o names a file, but %q is an output format of other verbs: use -o %s.tar.gz, or -o ./%s for a file of that name", o.output, name, o.output)
 	}
 	if err := o.validateFile(); err != nil {
 		return err
@@ -209,6 +216,18 @@ func (o *options) target() string {
 		return "standard output"
 	}
 	return o.output
+}
+
+// formats returns the output formats of all verbs. In a script that is written for another verb, -o names one of them.
+func formats(c *cobra.Command) []string {
+	var out []string
+	if complete, ok := c.GetFlagCompletionFunc("output"); ok {
+		out, _ = complete(c, nil, "")
+	}
+	for _, verb := range c.Commands() {
+		out = append(out, formats(verb)...)
+	}
+	return out
 }
 
 // summary writes what the archive has, and what it lacks, to standard error: standard output may be the archive.
