@@ -35,7 +35,8 @@ type WhyObject struct {
 	Reported *Reported `json:"reported,omitempty"`
 	// Summary counts the deployments of the object: the pairs of a bundle and a cluster.
 	Summary WhySummary `json:"summary"`
-	// Causes are those for which it is not ready, or for which that is not known; the one with the most deployments first.
+	// Causes are those for which it is not ready, or for which that is not known; the one with the most deployments first. A state that is Unknown only
+	// because objects were not read that Fleet reports as ready has no cause.
 	Causes []WhyCause `json:"causes"`
 	Notes  []string   `json:"notes,omitempty"`
 }
@@ -46,7 +47,7 @@ type WhySummary struct {
 	Ready       int `json:"ready"`
 	NotReady    int `json:"notReady"`
 	Unknown     int `json:"unknown"`
-	// FromStatus are those of the ready ones whose objects were not read: Fleet reports them as ready.
+	// FromStatus are those of the ready ones whose objects were not read: Fleet reports them as ready. With any of them, the object is never Ready.
 	FromStatus int `json:"fromStatus"`
 }
 

@@ -161,7 +161,8 @@ func consistent(t *testing.T, name string, o report.WhyObject) {
 	if s.Deployments != s.Ready+s.NotReady+s.Unknown || s.FromStatus > s.Ready {
 		t.Errorf("%s: %s %s: the summary is not consistent: %+v", name, o.Kind, o.Key(), s)
 	}
-	if (o.State == report.Ready) != (len(o.Causes) == 0) || o.State == report.Ready && s.Ready != s.Deployments || o.Answer == "" {
+	ready := len(o.Causes) == 0 && s.Ready == s.Deployments && s.FromStatus == 0
+	if (o.State == report.Ready) != ready || o.State == report.NotReady && len(o.Causes) == 0 || o.Answer == "" {
 		t.Errorf("%s: %s %s is %s with %d causes: %s", name, o.Kind, o.Key(), o.State, len(o.Causes), o.Answer)
 	}
 	counted := 0

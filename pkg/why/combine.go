@@ -65,6 +65,9 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 			out.State = report.Unknown
 		}
 	}
+	if out.State == report.Ready && out.Summary.FromStatus > 0 {
+		out.State = report.Unknown // Fleet's status is not evidence that the objects are ready
+	}
 	out.Answer = answer(&out)
 	return out
 }
@@ -96,14 +99,17 @@ var nouns = map[string]string{state.Bundle: "cluster", state.ClusterKind: "bundl
 func answer(o *report.WhyObject) string {
 	n, s := o.Name, o.Summary
 	noun := cmp.Or(nouns[o.Kind], "bundle deployment")
-	if o.State == report.Ready {
+	out, affected := n+" is not ready", s.NotReady
+	switch o.State {
+	case report.Ready:
 		return n + ready(o, noun)
+	case report.Unknown:
+		out, affected = "It is not known whether "+n+" is ready", s.Unknown+s.FromStatus
+	}
+	if len(o.Causes) == 0 {
+		return out + ": " + reportedOnly(s)
 	}
 	c := &o.Causes[0]
-	out, affected := n+" is not ready", s.NotReady
-	if o.State == report.Unknown {
-		out, affected = "it is not known whether "+n+" is ready", s.Unknown
-	}
 	are := " are"
 	if affected == 1 {
 		are = " is"
@@ -126,7 +132,7 @@ func answer(o *report.WhyObject) string {
 	} else {
 		out += fmt.Sprintf(". The first of %d causes", k)
 	}
-	if of := len(c.Deployments); k > 1 && of > 0 && s.Deployments > 1 {
+	if of := len(c.Deployments); (k > 1 || of < affected) && of > 0 && s.Deployments > 1 {
 		out += " (" + plural(of, noun) + ")"
 	}
 	if root != "" {
@@ -142,11 +148,11 @@ func ready(o *report.WhyObject, noun string) string {
 	case s.Deployments == 0:
 		return " is ready: there is nothing to deploy"
 	case s.Deployments == 1:
-		return " is ready" + reportedOnly(s, noun)
+		return " is ready"
 	case o.Kind == state.Bundle:
-		return " is ready on " + plural(s.Deployments, noun) + reportedOnly(s, noun)
+		return " is ready on " + plural(s.Deployments, noun)
 	}
-	return " is ready, with " + plural(s.Deployments, noun) + reportedOnly(s, noun)
+	return " is ready, with " + plural(s.Deployments, noun)
 }
 
 // rootName names the object of the root cause for people. It is empty if that is the object with the given name, on the cluster of the first step.
@@ -173,15 +179,19 @@ func rootMessage(c *report.WhyCause) string {
 	return root.Message + " (since " + root.Since + ")"
 }
 
-// reportedOnly tells how many ready deployments are ready only as Fleet reports.
-func reportedOnly(s report.WhySummary, noun string) string {
-	switch s.FromStatus {
-	case 0:
-		return ""
-	case s.Deployments:
-		return ", as Fleet reports; its objects were not read"
+// reportedOnly says that Fleet reports deployments as ready whose objects were not read.
+func reportedOnly(s report.WhySummary) string {
+	const noun = "bundle deployment"
+	switch n := s.FromStatus; {
+	case s.Deployments == 1:
+		return "Fleet reports it as Ready, and its objects were not read"
+	case n == s.Deployments:
+		return "Fleet reports " + share(n, n, noun) + " as Ready, and their objects were not read"
+	case n == 1:
+		return "the objects of " + share(n, s.Deployments, noun) + " were not read, and Fleet reports it as Ready"
+	default:
+		return "the objects of " + share(n, s.Deployments, noun) + " were not read, and Fleet reports them as Ready"
 	}
-	return fmt.Sprintf("; on %s only as Fleet reports", plural(s.FromStatus, noun))
 }
 
 func share(n, of int, noun string) string {

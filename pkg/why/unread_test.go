@@ -131,3 +131,23 @@ func TestOther(t *testing.T) {
 		}
 	}
 }
+
+// TestReportedOnly: Fleet's status does not prove that an object is ready. The answer counts the deployments whose objects were not read.
+func TestReportedOnly(t *testing.T) {
+	const estate = testdata + "/impact/management.yaml"
+	of := func(src source.Source, kind, name string) report.WhyObject {
+		return explained(t, src, evaluate.Target{Kind: kind, Name: name}).Objects[0]
+	}
+	for _, tc := range []struct {
+		got    report.WhyObject
+		answer string
+	}{
+		{of(opened(t, estate), evaluate.TargetGitRepo, "platform"), "platform is ready: Fleet reports 3 of 3 bundle deployments as Ready, and their objects were not read"},
+		{of(opened(t, estate), evaluate.TargetCluster, "edge-1"), "edge-1 is ready: Fleet reports it as Ready, and its objects were not read"},
+	} {
+		consistent(t, "reported only", tc.got)
+		if want := "It is not known whether " + tc.answer; tc.got.State != report.Unknown || tc.got.Answer != want {
+			t.Errorf("%s is %s: %q, want %q", tc.got.Key(), tc.got.State, tc.got.Answer, want)
+		}
+	}
+}

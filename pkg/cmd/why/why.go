@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,9 +33,9 @@ rollout to the cluster that uses it up, and both to the cause there: values, mis
 silent agent, a pause, a schedule, a failed installation, or objects that are not ready.
 
 The states, the causes and the findings are those of an audit. Where the objects of a cluster were
-read, they decide. Otherwise the status that Fleet reports decides, and its time is shown. The
-flags of audit that read other clusters are valid here too. What could not be read is not known,
-and is never called ready.
+read, they decide. Otherwise the status that Fleet reports shows what is not ready, with its time. It
+does not prove that an object is ready: if Fleet reports Ready and the objects were not read, the
+state is not known. The flags of audit that read other clusters are valid here too.
 
 -o name prints the objects that the root causes are about as arguments of kubectl, one per line.
 
@@ -119,8 +120,12 @@ func (o *options) status(w *report.Why) error {
 		case report.NotReady:
 			return &exit.Error{Status: exit.Found, Shown: true}
 		case report.Unknown:
-			out = &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether %s is ready", x.Key()),
+			failed := &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether %s is ready", x.Key()),
 				Hint: o.Command("audit") + " lists what could not be read."}
+			if also := o.clusters.Suggest(o.Command("why "+strings.ToLower(x.Kind)+"/"+x.Namespace+"/"+x.Name) + o.clusters.Args()); also != "" && len(x.Causes) == 0 {
+				failed.Hint = also + " also reads the objects on other clusters."
+			}
+			out = failed
 		}
 	}
 	return out

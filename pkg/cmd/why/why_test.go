@@ -5,6 +5,7 @@ package why
 import (
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
@@ -14,6 +15,7 @@ import (
 // TestStatus checks the exit status for each combination of states.
 func TestStatus(t *testing.T) {
 	o := &options{Options: query.New(verb.Environment{Name: "kubectl fleetdoctor"})}
+	o.clusters = clusters.New(o.Flags)
 	for _, tc := range []struct {
 		states []report.State
 		want   int
