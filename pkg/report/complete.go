@@ -3,6 +3,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -31,6 +32,18 @@ func (a *Audit) Complete() bool {
 	return len(a.Gaps) == 0 && !slices.ContainsFunc(a.BundleDeployments, func(bd BundleDeployment) bool {
 		return !excluded(&bd) && (bd.WithoutResult() || bd.Counts.Unknown > 0)
 	})
+}
+
+// GapText counts the gaps and names the first one, as the end of a sentence. It is empty without a gap.
+func (a *Audit) GapText() string {
+	switch n := len(a.Gaps); n {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("1 gap in what was read: %s (%s)", a.Gaps[0].What, a.Gaps[0].Why())
+	default:
+		return fmt.Sprintf("%d gaps in what was read, the first is %s (%s)", n, a.Gaps[0].What, a.Gaps[0].Why())
+	}
 }
 
 // Excluded returns a function that reports whether a bundle deployment has no result only because the audit does not include its cluster. No bundle

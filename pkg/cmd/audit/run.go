@@ -168,9 +168,8 @@ func (o *options) status(evaluated *engine.Audit, a *report.Audit) error {
 	if err := evaluated.NoResult(); err != nil {
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.noResultHint(err)}
 	}
-	if o.requireComplete && len(a.Gaps) > 0 {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the audit is not complete: %d could not be read, the first is %s (%s)",
-			len(a.Gaps), a.Gaps[0].What, a.Gaps[0].Why())}
+	if unread := a.GapText(); o.requireComplete && unread != "" {
+		return &exit.Error{Status: exit.Failed, Err: errors.New("the audit is not complete: " + unread)}
 	}
 	f := a.Summary.Findings
 	found := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning + f.Info}[o.failOn.String()]

@@ -5,6 +5,7 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -140,9 +141,12 @@ func (o *options) status(a *report.Audit) error {
 			return &exit.Error{Status: exit.Found, Shown: true}
 		}
 	}
-	if unknown == 0 {
+	why := a.GapText() // bundle deployments that were not read are not in the tree
+	if unknown > 0 {
+		why = fmt.Sprintf("%d of %d bundle deployments have no result", unknown, len(a.BundleDeployments))
+	}
+	if why == "" {
 		return nil
 	}
-	return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether everything is ready: %d of %d bundle deployments have no result", unknown, len(a.BundleDeployments)),
-		Hint: o.Command("audit") + " shows why."}
+	return &exit.Error{Status: exit.Failed, Err: errors.New("it is not known whether everything is ready: " + why), Hint: o.Command("audit") + " shows what could not be read."}
 }

@@ -20,19 +20,24 @@ import (
 func TestStatus(t *testing.T) {
 	o := &options{Options: query.New(verb.Environment{Name: "kubectl fleetdoctor"})}
 	ready, unknown := report.BundleDeployment{State: report.Ready}, report.BundleDeployment{State: report.Unknown, Reason: "ClusterNotRead"}
+	gap := []report.Gap{{What: "bundledeployments.json", Reason: "it ends in the middle"}}
 	for name, tc := range map[string]struct {
 		all  []report.BundleDeployment
+		gaps []report.Gap
 		want int
 	}{
-		"nothing":                      {nil, exit.OK},
-		"ready":                        {[]report.BundleDeployment{ready, ready}, exit.OK},
-		"modified":                     {[]report.BundleDeployment{ready, {State: report.Modified}}, exit.Found},
-		"unknown":                      {[]report.BundleDeployment{ready, unknown}, exit.Failed},
-		"unknown and not ready":        {[]report.BundleDeployment{unknown, {State: report.ErrApplied}}, exit.Found},
-		"ready, without all objects":   {[]report.BundleDeployment{{State: report.Ready, Reason: "RecordUnreadable"}}, exit.Failed},
-		"waiting, without all objects": {[]report.BundleDeployment{{State: report.WaitApplied, Reason: "RecordUnreadable"}}, exit.Found},
+		"nothing":                      {nil, nil, exit.OK},
+		"ready":                        {[]report.BundleDeployment{ready, ready}, nil, exit.OK},
+		"modified":                     {[]report.BundleDeployment{ready, {State: report.Modified}}, nil, exit.Found},
+		"unknown":                      {[]report.BundleDeployment{ready, unknown}, nil, exit.Failed},
+		"unknown and not ready":        {[]report.BundleDeployment{unknown, {State: report.ErrApplied}}, nil, exit.Found},
+		"ready, without all objects":   {[]report.BundleDeployment{{State: report.Ready, Reason: "RecordUnreadable"}}, nil, exit.Failed},
+		"waiting, without all objects": {[]report.BundleDeployment{{State: report.WaitApplied, Reason: "RecordUnreadable"}}, nil, exit.Found},
+		"ready, with a gap":            {[]report.BundleDeployment{ready}, gap, exit.Failed},
+		"nothing, with a gap":          {nil, gap, exit.Failed},
+		"modified, with a gap":         {[]report.BundleDeployment{{State: report.Modified}}, gap, exit.Found},
 	} {
-		if got := exit.Status(o.status(&report.Audit{BundleDeployments: tc.all})); got != tc.want {
+		if got := exit.Status(o.status(&report.Audit{BundleDeployments: tc.all, Gaps: tc.gaps})); got != tc.want {
 			t.Errorf("%s: status %d, want %d", name, got, tc.want)
 		}
 	}
