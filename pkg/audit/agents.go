@@ -36,8 +36,10 @@ func Agents(ctx context.Context, src source.Source, o Options, names []string) (
 		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(slices.Concat(r.Description.Gaps, gaps)), Notes: r.Description.Notes}
 	switch {
 	case len(f.Clusters) > 0:
+	case len(r.Description.Gaps) > 0:
+		return nil, nothingRead(place(r.Description), r.Description.Gaps[0])
 	case !all && failure.Reason != source.KindNotServed && failure.Reason != source.NotInSnapshot:
-		return nil, fmt.Errorf("%w of Fleet's Clusters: %s: %s", ErrNothingRead, failure.Reason, failure.Detail)
+		return nil, fmt.Errorf("%w: listing Clusters: %s: %s", ErrNothingRead, failure.Reason, failure.Detail)
 	default:
 		return nil, fmt.Errorf("%w: there are no Clusters; they are on the management cluster", ErrNoFleet)
 	}
@@ -53,11 +55,11 @@ func Agents(ctx context.Context, src source.Source, o Options, names []string) (
 	}
 	for _, name := range names {
 		if !found[name] {
-			return nil, &NotFoundError{What: "cluster " + name, Word: name, Known: known}
+			return nil, orUnread(&NotFoundError{What: "cluster " + name, Word: name, Known: known}, r.Description)
 		}
 	}
 	if len(out.Agents) == 0 {
-		return nil, fmt.Errorf("finding Clusters in namespace %s: not found", o.Scope.Namespace)
+		return nil, orUnread(fmt.Errorf("finding Clusters in namespace %s: not found", o.Scope.Namespace), r.Description)
 	}
 	out.Complete()
 	return out, nil

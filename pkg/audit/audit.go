@@ -75,7 +75,7 @@ const (
 var ErrNoFleet = errors.New("no Fleet found here")
 
 // ErrNothingRead is returned if Fleet may be installed, but nothing of it could be read.
-var ErrNothingRead = errors.New("nothing could be read")
+var ErrNothingRead = errors.New("no object of Fleet could be read")
 
 // ErrScopeContradicted is returned if the user states an agent scope and a running agent shows another one.
 var ErrScopeContradicted = errors.New("the running agent contradicts --agent-scope")
@@ -224,14 +224,11 @@ func (r *reading) found() error {
 		!hidden && len(d.Bundles)+len(d.Fleet.Clusters)+len(d.GitRepos) > 0 {
 		return nil
 	}
-	where := r.Description.Server
-	if r.Description.Origin == source.OriginSnapshot {
-		where = strings.Join(r.Description.Paths, ", ")
-	}
+	where := place(r.Description)
 	_, _, served := r.Kinds.Lookup(v1alpha1.Kind(state.BundleDeployment))
 	switch {
 	case len(r.gaps) > 0:
-		return fmt.Errorf("%w of Fleet in %s: %s (%s)", ErrNothingRead, where, r.gaps[0].What, r.gaps[0].Why())
+		return nothingRead(where, r.gaps[0])
 	case served && !r.Description.Partial():
 		return nil // Fleet is installed and deploys nothing: the report is empty
 	}
@@ -300,12 +297,13 @@ func (r *reading) settleDisputes(ctx context.Context) error {
 
 // scope returns the bundle deployments that are audited.
 func (r *reading) scope() ([]*resolve.BundleDeployment, error) {
+	pick := r.options.Scope.Pick
 	if r.options.Pick != nil {
-		return r.options.Pick(r.desired)
+		pick = r.options.Pick
 	}
-	picked, err := r.options.Scope.Pick(r.desired)
-	if err != nil || r.options.Desired != DesiredFiles {
-		return picked, err
+	picked, err := pick(r.desired)
+	if err != nil || r.options.Desired != DesiredFiles || r.options.Pick != nil {
+		return picked, orUnread(err, r.Description)
 	}
 	d, err := r.ofFiles()
 	return []*resolve.BundleDeployment{d}, err

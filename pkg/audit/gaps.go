@@ -3,12 +3,36 @@
 package audit
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
+
+// place names a source in errors.
+func place(d source.Description) string {
+	if d.Origin == source.OriginSnapshot {
+		return strings.Join(d.Paths, ", ")
+	}
+	return d.Server
+}
+
+// nothingRead returns the error that a gap leaves no object of Fleet in a place.
+func nothingRead(where string, g source.Gap) error {
+	return fmt.Errorf("%w in %s: %s: %s", ErrNothingRead, where, strings.TrimPrefix(g.What, where+": "), g.Why())
+}
+
+// orUnread adds to the error that an object was not found the first gap of a damaged source, which may have lost the object.
+func orUnread(err error, d source.Description) error {
+	if err == nil || len(d.Gaps) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; it may exist, because not everything could be read: %s: %s", err, d.Gaps[0].What, d.Gaps[0].Why())
+}
 
 // stateGaps returns the gaps for the release records of a cluster that could not be read.
 func stateGaps(desired *resolve.DesiredState, c *resolve.Cluster, statusOnly bool) []source.Gap {

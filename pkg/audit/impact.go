@@ -70,7 +70,7 @@ func (r *reading) deletions(names []Named) ([]*impact.Target, error) {
 			if unread, all := r.desired.Coverage[kind].Of(n.Namespace); !all && unread.Reason != source.NotInSnapshot && unread.Reason != source.KindNotServed {
 				return nil, fmt.Errorf("finding %s: %s: %s", n, unread.Reason, unread.Detail)
 			}
-			return nil, evaluate.NotFound(r.desired, evaluate.Target{Kind: strings.ToLower(kind), Name: n.Name}, n.Namespace)
+			return nil, orUnread(evaluate.NotFound(r.desired, evaluate.Target{Kind: strings.ToLower(kind), Name: n.Name}, n.Namespace), r.Description)
 		}
 		out = append(out, found...)
 	}

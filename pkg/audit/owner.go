@@ -88,11 +88,11 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 	case len(out) > 0:
 		return out, nil
 	case !served:
-		return nil, r.unknownKind(n)
+		return nil, orUnread(r.unknownKind(n), r.Description)
 	case len(unread) > 0:
 		return nil, fmt.Errorf("finding %s: %s: %s", n, unread[0].Reason, unread[0].Detail)
 	}
-	return nil, r.unknownName(n)
+	return nil, orUnread(r.unknownName(n), r.Description)
 }
 
 func (r *reading) ownedObject(c *resolve.Cluster, m *object.Meta, o source.Object) report.OwnedObject {

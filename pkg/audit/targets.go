@@ -47,7 +47,7 @@ func Targets(ctx context.Context, src source.Source, o Options, names []Named) (
 			if unread, all := f.Coverage[state.Bundle].Of(n.Namespace); !all && unread.Reason != source.NotInSnapshot {
 				return nil, fmt.Errorf("finding %s: %s: %s", n, unread.Reason, unread.Detail)
 			}
-			return nil, evaluate.NotFound(desired, evaluate.Target{Kind: evaluate.TargetBundle, Name: n.Name}, n.Namespace)
+			return nil, orUnread(evaluate.NotFound(desired, evaluate.Target{Kind: evaluate.TargetBundle, Name: n.Name}, n.Namespace), r.Description)
 		}
 		out.Bundles = append(out.Bundles, found...)
 	}

@@ -75,3 +75,34 @@ func TestManagementClusterAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestTruncated checks that no verb says of a truncated capture that there is no Fleet, or that something does not exist, and that none succeeds.
+func TestTruncated(t *testing.T) {
+	const cluster = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"ClusterList","metadata":{},"items":[{"metadata":{"name":"local","namespace":"fleet-local"},"status":{"namespace":"one"}}]}
+`
+	const bundle = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleList","metadata":{},"items":[{"metadata":{"name":"web","namespace":"fleet-local"}}]}
+`
+	const deployment = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"web","namespace":"one","labels":{"fleet.cattle.io/bundle-name":"web","fleet.cattle.io/bundle-namespace":"fleet-local"}}}
+`
+	const cut = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"web"}}
+{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a`
+	const nothing, perhaps = "no object of Fleet could be read in -: ", "it may exist, because not everything could be read: "
+	for _, tc := range []struct{ text, args, want string }{
+		{cut, "agents", nothing},
+		{cut, "agents local", nothing},
+		{cut, "audit", nothing},
+		{cut, "owner configmap/theme", nothing},
+		{cut, "targets bundle/web", perhaps},
+		{cluster + bundle + deployment + cut, "agents other", perhaps},
+		{cluster + bundle + deployment + cut, "audit bundle/other", perhaps},
+		{cluster + bundle + deployment + cut, "why bundle/other", perhaps},
+		{cluster + bundle + deployment + cut, "impact bundle/other", perhaps},
+		{cluster + bundle + deployment + cut, "targets bundle/other", perhaps},
+		{cluster + bundle + deployment + cut, "owner configmap/theme", perhaps},
+	} {
+		got := called(t, tc.text, append([]string{"kubectl-fleetdoctor"}, strings.Fields(tc.args+" --snapshot -")...)...)
+		if got.status != 3 || !strings.Contains(got.errOut, tc.want) || !strings.Contains(got.errOut, "it ends in the middle") {
+			t.Errorf("%s: status %d, want 3 and %q:\n%s%s", tc.args, got.status, tc.want, got.out, got.errOut)
+		}
+	}
+}

@@ -34,7 +34,7 @@ func TestWithoutFleet(t *testing.T) {
 	t.Run("no Fleet, without permissions", func(t *testing.T) {
 		r := onServer(t, c).audit("--kubeconfig", (&fleetServer{Cluster: c, t: t}).user("nobody"))
 		expect(t, r, outcome{Status: 3})
-		expectContains(t, "stderr", r.stderr, "nothing could be read")
+		expectContains(t, "stderr", r.stderr, "no object of Fleet could be read")
 	})
 	t.Run("downstream", func(t *testing.T) { testDownstream(t, c) })
 }

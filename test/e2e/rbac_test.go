@@ -107,7 +107,7 @@ func TestNoPermissions(t *testing.T) {
 	f.deploy("guestbook", guestbook)
 	r := f.audit("--kubeconfig", f.user("nobody"))
 	expect(t, r, outcome{Status: 3})
-	expectContains(t, "stderr", r.stderr, "nothing could be read of Fleet", `forbidden: User "nobody"`, "--print-rbac")
+	expectContains(t, "stderr", r.stderr, "no object of Fleet could be read", `forbidden: User "nobody"`, "--print-rbac")
 }
 
 // TestPrintedRole checks that the role that --print-rbac prints is sufficient.

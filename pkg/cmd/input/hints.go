@@ -60,6 +60,8 @@ func (f *Flags) hint(err error) string {
 		return f.Command("audit") + " -o wide lists what the snapshot has."
 	case f.Captured() && errors.Is(err, engine.ErrNoFleet):
 		return "Name a snapshot of a cluster that Fleet deploys to, with Fleet's objects or the Secrets of its releases."
+	case f.Captured() && errors.Is(err, engine.ErrNothingRead):
+		return "Capture it again: " + program + " snapshot writes what an audit reads."
 	case f.Captured():
 		return ""
 	case errors.Is(err, engine.ErrNoFleet):
