@@ -19,7 +19,8 @@ import (
 
 // Scope selects the bundle deployments that are evaluated. The zero value selects all of them.
 type Scope struct {
-	// Namespace is a workspace: the namespace of GitRepos, HelmOps and Bundles. If only a release is known, it is the release's namespace.
+	// Namespace is a workspace: the namespace of GitRepos, HelmOps and Bundles. If it is none, it may be a namespace of BundleDeployments, as -o name
+	// prints it. If only a release is known, it is the release's namespace.
 	Namespace string
 	// Selector selects BundleDeployments by their labels; nil selects all.
 	Selector labels.Selector
@@ -68,13 +69,17 @@ func (s Scope) HasCluster(c *v1alpha1.Cluster) bool {
 // Pick returns the bundle deployments in scope. The error is a *NotFoundError if a target does not exist, and
 // ErrNothingInScope if nothing is in scope.
 func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment, error) {
+	namespaceOf := workspaceOf
 	if known := workspaces(desired); s.Namespace != "" && len(known) > 0 && !slices.Contains(known, s.Namespace) {
-		return nil, fmt.Errorf("finding namespace %s: it has no objects of Fleet; namespaces with objects of Fleet: %s", s.Namespace, strings.Join(known, ", "))
+		namespaceOf = ownNamespaceOf
+		if !slices.ContainsFunc(desired.Deployments, func(d *resolve.BundleDeployment) bool { return namespaceOf(d) == s.Namespace }) {
+			return nil, fmt.Errorf("finding namespace %s: it has no objects of Fleet; namespaces with objects of Fleet: %s", s.Namespace, strings.Join(known, ", "))
+		}
 	}
 	var out []*resolve.BundleDeployment
 	hit := make([]bool, len(s.Targets))
 	for _, d := range desired.Deployments {
-		if s.Namespace != "" && workspaceOf(d) != s.Namespace || s.Selector != nil && (d.BD == nil || !s.Selector.Matches(labels.Set(d.BD.Labels))) {
+		if s.Namespace != "" && namespaceOf(d) != s.Namespace || s.Selector != nil && (d.BD == nil || !s.Selector.Matches(labels.Set(d.BD.Labels))) {
 			continue
 		}
 		in := len(s.Targets) == 0
@@ -132,6 +137,14 @@ func workspaces(desired *resolve.DesiredState) []string {
 	}
 	delete(seen, "")
 	return slices.Sorted(maps.Keys(seen))
+}
+
+// ownNamespaceOf returns the namespace of a BundleDeployment; empty if only a release is known.
+func ownNamespaceOf(d *resolve.BundleDeployment) string {
+	if d.BD == nil {
+		return ""
+	}
+	return d.BD.Namespace
 }
 
 // workspaceOf returns the namespace of the bundle or, if only a release is known, the namespace of the release.

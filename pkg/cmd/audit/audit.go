@@ -145,7 +145,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 func (f *auditFlags) addFlags(c *cobra.Command) {
 	fs := c.Flags()
 	f.changed = fs.Changed
-	f.AddFlags(fs, "Workspace of the GitRepos, HelmOps and Bundles; without it, all workspaces. On a downstream cluster, the namespace of the releases")
+	f.AddFlags(fs, "Workspace of the GitRepos, HelmOps and Bundles, or namespace of the BundleDeployments; without it, all workspaces. On a downstream cluster, the namespace of the releases")
 	f.clusters.AddFlags(fs)
 	f.scope.AddFlags(c)
 	f.scope.AddDesiredFlag(c)

@@ -56,7 +56,7 @@ const examples = `  # what changed since a snapshot
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	c := &cobra.Command{Use: "compare BEFORE [AFTER]", Short: "Show what got better and worse between two audits", Long: long, Example: examples}
-	o.Setup(c, o, "Workspace of the GitRepos, HelmOps and Bundles; without it, all workspaces")
+	o.Setup(c, o, "Workspace of the GitRepos, HelmOps and Bundles, or namespace of the BundleDeployments; without it, all workspaces")
 	c.Flags().Var(&o.asVersion, flags.AsVersionFlag, "Compare a snapshot with itself, evaluated for this version of Fleet")
 	return c
 }

@@ -69,7 +69,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		ValidArgsFunction: scope.CompleteTargets,
 		RunE:              verb.RunE(&options{preflightFlags: f}),
 	}
-	f.AddFlags(c.Flags(), "Workspace of the GitRepos, HelmOps and Bundles; without it, all workspaces")
+	f.AddFlags(c.Flags(), "Workspace of the GitRepos, HelmOps and Bundles, or namespace of the BundleDeployments; without it, all workspaces")
 	f.scope.AddFlags(c)
 	f.print.AddFlags(c)
 	f.print.AddColorFlag(c)

@@ -64,7 +64,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	o.clusters = clusters.New(o.Flags)
 	c := &cobra.Command{Use: "tree " + scope.TargetArgs, Short: "Show what Fleet deploys as a tree with states", Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
-	o.Setup(c, o, "Workspace of the objects; without it, all workspaces")
+	o.Setup(c, o, "Workspace of the objects, or namespace of the BundleDeployments; without it, all workspaces")
 	o.clusters.AddFlags(c.Flags())
 	o.AddWatchFlags(c)
 	c.Flags().BoolVar(&o.all, "all", false, "Show objects and clusters that are ready too")

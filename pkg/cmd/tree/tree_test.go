@@ -50,16 +50,17 @@ func TestTree(t *testing.T) {
 		status int
 		has    string
 	}{
-		"gitrepo/guestbook --snapshot " + data + "sick":                                             {exit.Found, "configmap guestbook/theme"},
-		"gitrepo/fleet-local/guestbook --snapshot " + data + "sick":                                 {exit.Found, "configmap guestbook/theme"},
-		"gitrepo/guestbook -n fleet-local --snapshot " + data + "sick --compact":                    {exit.Found, "cluster fleet-local/local"},
-		"gitrepo guestbook ingress -o name --snapshot " + data + "sick":                             {exit.Found, "bundledeployment.fleet.cattle.io/ingress-ingress"},
-		"--snapshot " + data + "clean -o name --all":                                                {exit.OK, "bundledeployment.fleet.cattle.io/ingress-ingress"},
-		"cluster/local --snapshot " + data + "clean -o jsonpath={.kind}":                            {exit.OK, report.Kind},
-		"gitrepo/nothing --snapshot " + data + "sick":                                               {exit.Failed, ""},
-		"pod/frontend --snapshot " + data + "sick":                                                  {exit.Usage, ""},
-		"--snapshot " + data + "impact/management.yaml":                                             {exit.Failed, "ClusterNotRead"},
-		"--snapshot " + data + "impact/management.yaml --cluster-snapshot edge-1=" + data + "clean": {exit.Failed, "cluster fleet-default/edge-1"},
+		"gitrepo/guestbook --snapshot " + data + "sick":                                                                          {exit.Found, "configmap guestbook/theme"},
+		"gitrepo/fleet-local/guestbook --snapshot " + data + "sick":                                                              {exit.Found, "configmap guestbook/theme"},
+		"gitrepo/guestbook -n fleet-local --snapshot " + data + "sick --compact":                                                 {exit.Found, "cluster fleet-local/local"},
+		"gitrepo guestbook ingress -o name --snapshot " + data + "sick":                                                          {exit.Found, "bundledeployment.fleet.cattle.io/ingress-ingress"},
+		"--snapshot " + data + "clean -o name --all":                                                                             {exit.OK, "bundledeployment.fleet.cattle.io/ingress-ingress"},
+		"cluster/local --snapshot " + data + "clean -o jsonpath={.kind}":                                                         {exit.OK, report.Kind},
+		"bundledeployment.fleet.cattle.io/ingress-ingress -n cluster-fleet-local-local-1a3d67d0a899 --snapshot " + data + "sick": {exit.Found, "ingress-ingress"}, // as -o name prints it
+		"gitrepo/nothing --snapshot " + data + "sick":                                                                            {exit.Failed, ""},
+		"pod/frontend --snapshot " + data + "sick":                                                                               {exit.Usage, ""},
+		"--snapshot " + data + "impact/management.yaml":                                                                          {exit.Failed, "ClusterNotRead"},
+		"--snapshot " + data + "impact/management.yaml --cluster-snapshot edge-1=" + data + "clean":                              {exit.Failed, "cluster fleet-default/edge-1"},
 	} {
 		var out bytes.Buffer
 		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
