@@ -66,7 +66,7 @@ func answer(d *report.Deletion) string {
 		}
 		out += may + plural(s.Removed, "object") + " on " + on + amongThem(s.Losses)
 	case s.Unknown > 0:
-		out += "removes objects that are not known"
+		out = fmt.Sprintf("It is not known what deleting %s removes on %d of %s", deletionName(d), s.Unknown, plural(s.Clusters, "cluster"))
 	default:
 		out += "removes no object"
 	}
@@ -77,7 +77,7 @@ func answer(d *report.Deletion) string {
 	default:
 		out += fmt.Sprintf("; %d objects are kept", s.Kept)
 	}
-	if s.Unknown > 0 {
+	if s.Unknown > 0 && s.Removed > 0 {
 		out += fmt.Sprintf("; it is not known what is removed on %d of %s", s.Unknown, plural(s.Clusters, "cluster"))
 	}
 	return out
@@ -335,6 +335,11 @@ func (t text) releaseImpact(b *bytes.Buffer, r report.ReleaseImpact) {
 		}
 	}
 	t.list(b, "keeps", out)
+	for _, k := range r.Kept { // KEPT counts only objects of the release
+		if k.Reason == report.KeptNamespace {
+			t.wrapped(b, "      ", refName(k.Ref)+" stays: Helm does not delete the namespace of a release.")
+		}
+	}
 	out = nil
 	for _, ref := range r.Absent {
 		out = append(out, refName(ref))
@@ -362,7 +367,6 @@ var keptReasons = map[string]string{
 	"Hook":           "the manifest has helm.sh/hook",
 	"KeepResources":  "nothing of the release is deleted",
 	"ClaimTemplate":  "claims of a StatefulSet stay",
-	"Namespace":      "the namespace of a release stays",
 }
 
 // list writes objects below a heading, one per line.

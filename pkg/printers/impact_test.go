@@ -29,5 +29,6 @@ func TestGoldenImpact(t *testing.T) {
 	}
 	golden.Compare(t, "impact-repository.table", table(read("repository", audit.Named{Kind: "gitrepo", Name: "shop"}, audit.Named{Kind: "helmop", Name: "chart"}), "table"))
 	golden.Compare(t, "impact-clusters.table", table(read("clusters", audit.Named{Kind: "bundle", Name: "db"}, audit.Named{Kind: "cluster", Name: "one"}), "table"))
+	golden.Compare(t, "impact-unknown.table", table(read("clusters", audit.Named{Kind: "cluster", Name: "two"}), "table"))
 	golden.Compare(t, "impact-kept.table", table(read("keep-resources", audit.Named{Kind: "bd", Name: "renamed"}, audit.Named{Kind: "bd", Name: "late"}), "table"))
 }
