@@ -18,9 +18,13 @@ var ErrNotComparable = errors.New("the audits cannot be compared")
 
 // Comparable returns an error if two reports are not about the same objects.
 func Comparable(before, after *report.Audit) error {
-	for name, a := range map[string]*report.Audit{"first": before, "second": after} {
+	names := []string{"first", "second"}
+	for i, a := range []*report.Audit{before, after} {
 		if a.Summary.Baseline != nil {
-			return fmt.Errorf("%w: the %s one was made with --baseline, and does not list the findings that were known then", ErrNotComparable, name)
+			return fmt.Errorf("%w: the %s one was made with --baseline, and does not list the findings that were known then", ErrNotComparable, names[i])
+		}
+		if a.Filter.Hides() && !before.Filter.Same(after.Filter) {
+			return fmt.Errorf("%w: the %s one was made with %s, which leaves out findings (%s). Make it without %[3]s", ErrNotComparable, names[i], a.Filter, a.Filter.Hidden)
 		}
 	}
 	if x, y := ScopeOf(before), ScopeOf(after); !slices.Equal(x, y) {

@@ -206,6 +206,10 @@ func TestComparable(t *testing.T) {
 	n := 0
 	partial := audit("a Ready")
 	partial.Summary.Baseline = &n
+	hides, alike, hidesNothing := audit("a Ready"), audit("a Ready"), audit("a Ready")
+	hides.Filter = &report.Filter{Codes: []string{"FD104", "FD101"}, Hidden: report.FindingCounts{Warning: 1}}
+	alike.Filter = &report.Filter{Codes: []string{"FD101", "FD104"}, Hidden: report.FindingCounts{Info: 1}}
+	hidesNothing.Filter = &report.Filter{Severity: report.Error}
 	other := audit("a Ready")
 	other.BundleDeployments[0].Name = "other"
 	otherOfCluster, ofCluster := *other, *audit("a Ready")
@@ -217,6 +221,10 @@ func TestComparable(t *testing.T) {
 		"alike":             {audit("a Ready"), audit("b Ready"), true},
 		"another scope":     {audit("a Ready"), scoped, false},
 		"a baseline":        {audit("a Ready"), partial, false},
+		"hidden findings":   {audit("a Ready"), hides, false},
+		"another filter":    {hidesNothing, hides, false},
+		"the same filter":   {hides, alike, true},
+		"a filter, all":     {audit("a Ready"), hidesNothing, true},
 		"nothing in common": {audit("a Ready"), other, false},
 		"a Cluster":         {&ofCluster, &otherOfCluster, true},
 		"unread":            {audit("a Ready", "gap x"), other, true},

@@ -39,6 +39,15 @@ func (a *Audit) Filtered(f Filter) *Audit {
 	return out
 }
 
+// Hides reports whether findings were left out. Without a filter, none is.
+func (f *Filter) Hides() bool { return f != nil && f.Hidden.Total() > 0 }
+
+// Same reports whether two filters select the same findings. A report without a filter has nil.
+func (f *Filter) Same(o *Filter) bool {
+	codes := func(f *Filter) []string { return slices.Compact(slices.Sorted(slices.Values(f.Codes))) }
+	return f != nil && o != nil && f.Severity == o.Severity && slices.Equal(codes(f), codes(o))
+}
+
 // Unread returns a function that reports whether a finding says that a bundle deployment has no result. Without such a finding, a report would look like
 // that of a deployment without problems.
 func (a *Audit) Unread() func(*Finding) bool {

@@ -32,7 +32,7 @@ func (a *Audit) LeftOut() []LeftOut {
 		}
 		out = append(out, LeftOut{by, n, fmt.Sprintf("%d %s %s", n, noun, text)})
 	}
-	if f := a.Filter; f != nil && f.Hidden.Total() > 0 {
+	if f := a.Filter; f.Hides() {
 		add(ByFilter, f.Hidden.Total(), fmt.Sprintf("hidden by %s: %s", f, f.Hidden))
 	}
 	if n := a.Summary.Ignored; n > 0 {

@@ -17,14 +17,16 @@ type Baseline struct {
 	before *report.Audit
 }
 
-// NewBaseline reads the earlier report, in JSON or YAML.
-func NewBaseline(name string, content []byte) (*Baseline, error) {
+// NewBaseline reads the earlier report, in JSON or YAML. filter is that of the report to which it is applied.
+func NewBaseline(name string, content []byte, filter *report.Filter) (*Baseline, error) {
 	before, err := comparison.Decode(name, content)
 	switch {
 	case err != nil:
 		return nil, err
 	case before.Summary.Baseline != nil:
 		return nil, fmt.Errorf("%s was made with --baseline: it does not list the findings that were known then. Make it without --baseline", name)
+	case before.Filter.Hides() && !before.Filter.Same(filter):
+		return nil, fmt.Errorf("%s was made with %s, which leaves out findings (%s): this audit would report them as new. Make it without %[2]s", name, before.Filter, before.Filter.Hidden)
 	}
 	return &Baseline{name, before}, nil
 }

@@ -196,7 +196,7 @@ func baseline(t *testing.T, a *report.Audit) *Baseline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := NewBaseline("b.json", raw)
+	b, err := NewBaseline("b.json", raw, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,15 +256,24 @@ func TestBaselineRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	filtered := audit("FD104 Secret shop/smtp on fleet/one").Filtered(report.Filter{Severity: report.Error})
+	hides, err := json.Marshal(filtered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewBaseline("b.json", hides, &report.Filter{Severity: report.Error}); err != nil {
+		t.Errorf("the same filter: %v", err)
+	}
 	for text, want := range map[string]string{
 		`{"apiVersion": "fleetdoctor.io/v1alpha1", "kind": "WhyReport"}`:                              "WhyReport",
 		"{\n\"apiVersion\": \"fleetdoctor.io/v1alpha1\",\n\"kind":                                     "line 3",
 		"{\"apiVersion\": \"fleetdoctor.io/v1alpha1\", \"kind\": \"AuditReport\",\n\"findings\": {}}": "line 2",
-		"":          "b.json",
-		"a: [":      "b.json",
-		string(raw): "--baseline",
+		"":            "b.json",
+		"a: [":        "b.json",
+		string(raw):   "--baseline",
+		string(hides): "--severity=error",
 	} {
-		if _, err := NewBaseline("b.json", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "b.json") {
+		if _, err := NewBaseline("b.json", []byte(text), &report.Filter{Severity: report.Error, Codes: []string{"FD104"}}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "b.json") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

@@ -86,7 +86,7 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
 		return err
 	}
-	if err := o.load(o.changed(ignoreFileFlag), o.Command("audit")); err != nil {
+	if err := o.load(o.changed(ignoreFileFlag), &o.selected, o.Command("audit")); err != nil {
 		return err
 	}
 	if o.watch.Enabled {

@@ -41,8 +41,9 @@ func (s *suppression) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.baselineFile, baselineFlag, "", "Report of an earlier audit (-o json or yaml): report only the findings that it does not have")
 }
 
-// load reads the files. stated is true if the user states the ignore file, audit is the command for hints.
-func (s *suppression) load(stated bool, audit string) error {
+// load reads the files. stated is true if the user states the ignore file, selected are the findings that the report will have, audit is the command
+// for hints.
+func (s *suppression) load(stated bool, selected *report.Filter, audit string) error {
 	s.implied = !stated
 	if s.ignoreFile != "" {
 		content, err := readIgnoreFile(s.ignoreFile, stated)
@@ -56,7 +57,7 @@ func (s *suppression) load(stated bool, audit string) error {
 	if s.baselineFile != "" {
 		content, err := input.ReadFile(s.baselineFile, maxReport)
 		if err == nil {
-			s.baseline, err = suppress.NewBaseline(s.baselineFile, content)
+			s.baseline, err = suppress.NewBaseline(s.baselineFile, content, selected)
 		}
 		if err != nil {
 			return baselineError(err, audit)
