@@ -43,24 +43,33 @@ func scopeText(scope []string) string {
 	return strings.Join(scope, ", ")
 }
 
-// Unrelated reports whether two reports are certainly not of the same cluster: both have bundle deployments, everything was read, and they have
-// nothing in common.
+// Unrelated reports whether two reports are certainly not of the same cluster: they have nothing in common, although both have Clusters, or although
+// both have bundle deployments and everything was read.
 func Unrelated(before, after *report.Audit) bool {
-	return len(before.BundleDeployments) > 0 && len(after.BundleDeployments) > 0 && len(before.Gaps)+len(after.Gaps) == 0 && !related(before, after)
+	x, y := clustersOf(before), clustersOf(after)
+	deployments := map[string]bool{}
+	for _, bd := range before.BundleDeployments {
+		deployments[bd.Key()] = true
+	}
+	if slices.ContainsFunc(after.BundleDeployments, func(bd report.BundleDeployment) bool { return deployments[bd.Key()] }) ||
+		slices.ContainsFunc(slices.Collect(maps.Keys(y)), func(name string) bool { return x[name] }) {
+		return false
+	}
+	return len(x) > 0 && len(y) > 0 || len(deployments) > 0 && len(after.BundleDeployments) > 0 && len(before.Gaps)+len(after.Gaps) == 0
 }
 
-// related reports whether two reports have a bundle deployment or a Cluster in common.
-func related(before, after *report.Audit) bool {
-	names := map[string]bool{}
-	for _, bd := range before.BundleDeployments {
-		names[bd.Key()] = true
+// clustersOf returns the Clusters of a report. Those of which not everything is known are only named by their bundle deployments.
+func clustersOf(a *report.Audit) map[string]bool {
+	out := map[string]bool{}
+	for _, c := range a.Clusters {
+		out[c.Namespace+"/"+c.Name] = true
 	}
-	clusters := map[string]bool{}
-	for _, c := range before.Clusters {
-		clusters[c.Namespace+"/"+c.Name] = true
+	for _, bd := range a.BundleDeployments {
+		if bd.Cluster != "" {
+			out[bd.Cluster] = true
+		}
 	}
-	return slices.ContainsFunc(after.BundleDeployments, func(bd report.BundleDeployment) bool { return names[bd.Key()] }) ||
-		slices.ContainsFunc(after.Clusters, func(c report.Aggregate) bool { return clusters[c.Namespace+"/"+c.Name] })
+	return out
 }
 
 // Compare compares two comparable reports. Both are redacted. version is the version of the program.

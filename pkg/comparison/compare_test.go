@@ -200,6 +200,14 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
+// downstream returns a report of a downstream cluster, of which only the release of a bundle is known.
+func downstream(bundle string, lines ...string) *report.Audit {
+	a := audit(append(lines, "a Ready")...)
+	bd := &a.BundleDeployments[0]
+	bd.Namespace, bd.Name, bd.Cluster, bd.Bundle = "", bundle, "", ""
+	return a
+}
+
 func TestComparable(t *testing.T) {
 	scoped := audit("a Ready")
 	scoped.Scope.Targets = []string{"bundle/web"}
@@ -211,7 +219,7 @@ func TestComparable(t *testing.T) {
 	alike.Filter = &report.Filter{Codes: []string{"FD101", "FD104"}, Hidden: report.FindingCounts{Info: 1}}
 	hidesNothing.Filter = &report.Filter{Severity: report.Error}
 	other := audit("a Ready")
-	other.BundleDeployments[0].Name = "other"
+	other.BundleDeployments[0].Name, other.BundleDeployments[0].Cluster = "other", "fleet/two"
 	otherOfCluster, ofCluster := *other, *audit("a Ready")
 	otherOfCluster.Clusters, ofCluster.Clusters = []report.Aggregate{{Name: "one"}}, []report.Aggregate{{Name: "one"}}
 	for name, tc := range map[string]struct {
@@ -227,7 +235,9 @@ func TestComparable(t *testing.T) {
 		"a filter, all":     {audit("a Ready"), hidesNothing, true},
 		"nothing in common": {audit("a Ready"), other, false},
 		"a Cluster":         {&ofCluster, &otherOfCluster, true},
-		"unread":            {audit("a Ready", "gap x"), other, true},
+		"unread":            {downstream("web", "gap x"), downstream("other"), true},
+		"nothing unread":    {downstream("web"), downstream("other"), false},
+		"other Clusters":    {audit("a Ready", "gap x"), other, false},
 		"nothing deployed":  {audit(), audit("a Ready"), true},
 	} {
 		for _, err := range []error{Comparable(tc.x, tc.y), Comparable(tc.y, tc.x)} {

@@ -150,7 +150,7 @@ func TestUnread(t *testing.T) {
 func TestOtherCluster(t *testing.T) {
 	a := audit("FD104 Secret shop/smtp on fleet/one")
 	other := audit("FD104 Secret shop/smtp on fleet/one")
-	other.BundleDeployments[0].Name = "other"
+	other.BundleDeployments[0].Name, other.BundleDeployments[0].Cluster = "other", "fleet/two"
 	scoped := *other
 	scoped.Scope.Targets = []string{"bundle/other"}
 	for name, tc := range map[string]struct {
