@@ -404,7 +404,7 @@ func (r *reading) evaluate(ctx context.Context, b *background) (*evaluate.Result
 		return nil, err
 	}
 	out := &evaluate.Result{Desired: r.desired, Scope: o.Scope, Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
-		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Description, Gaps: r.gaps, Notes: slices.Concat(r.Description.Notes, r.notes)}
+		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(), Gaps: r.gaps, Notes: slices.Concat(r.Description.Notes, r.notes)}
 	for i, c := range r.desired.Clusters {
 		out.Notes = append(out.Notes, c.Notes...)
 		if i > 0 {

@@ -3,13 +3,17 @@
 package audit_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 // TestMappingsForbidden checks that no deployment in another namespace than its bundle is called absent or left over, and that a gap says why, if
@@ -44,6 +48,33 @@ func TestMappingsForbidden(t *testing.T) {
 		slices.Sort(seen)
 		if diff := cmp.Diff(tc.want, seen); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// system is a cluster with the Namespace kube-system.
+type system struct{ faulty }
+
+func (s system) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+	if q.Kind.Kind == "Namespace" && q.LabelSelector == "" {
+		item := object.Item{Raw: []byte(`{"metadata":{"name":"kube-system","uid":"u1"}}`)}
+		if err := yield(source.Object{Item: item, Kind: q.Kind}); err != nil {
+			return source.Coverage{}, err
+		}
+	}
+	return s.faulty.List(ctx, q, yield)
+}
+
+// TestClusterUID checks that a report has the uid of the cluster if the Namespaces are read, and that they are not read for it.
+func TestClusterUID(t *testing.T) {
+	for name, want := range map[string]string{"targets-mapped": "u1", "ready": ""} {
+		src := system{faulty{Source: readCase(t, casesDir+"/"+name+".yaml").open(t)}}
+		got, err := reportOf(audit.Run(t.Context(), src, audit.Options{Commands: cases.Commands, Pause: noPause}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Source.ClusterUID != want {
+			t.Errorf("%s: uid %q, want %q", name, got.Source.ClusterUID, want)
 		}
 	}
 }

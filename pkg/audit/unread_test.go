@@ -38,6 +38,7 @@ type faulty struct {
 func (f faulty) Describe(ctx context.Context) (source.Description, error) {
 	d, err := f.Source.Describe(ctx)
 	d.Origin, d.Server, d.Paths = source.OriginCluster, "https://cluster.example.com", nil
+	d.ClusterUID = "" // a server does not state it
 	return d, err
 }
 

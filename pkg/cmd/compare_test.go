@@ -55,6 +55,12 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// edge1 and edge2 are captures of downstream clusters with the same bundle.
+const (
+	edge1 = "../../test/testdata/impact/edge-1.yaml"
+	edge2 = "../../test/testdata/impact/edge-2.yaml"
+)
+
 // TestCompareOtherCluster checks that captures of two clusters are not compared.
 func TestCompareOtherCluster(t *testing.T) {
 	namespace := func(uid string) string {
@@ -65,6 +71,22 @@ func TestCompareOtherCluster(t *testing.T) {
 	}
 	if got := run(t, "compare", namespace("u1"), namespace("u1")); got.status != 0 {
 		t.Errorf("one cluster: status %d: %s", got.status, got.errOut)
+	}
+	reportOf := func(capture string) string {
+		file := filepath.Join(t.TempDir(), "report.json")
+		put(t, file, run(t, "audit", "--snapshot", capture, "-o", "json").out)
+		return file
+	}
+	if got := run(t, "compare", reportOf(namespace("u1")), namespace("u2")); got.status != 3 || !strings.Contains(got.errOut, "kube-system") {
+		t.Errorf("a report of another cluster: status %d: %s%s", got.status, got.out, got.errOut)
+	}
+	if got := run(t, "audit", "--status-only", "--snapshot", namespace("u2"), "--baseline", reportOf(namespace("u1"))); got.status != 2 || !strings.Contains(got.errOut, "kube-system") {
+		t.Errorf("a baseline of another cluster: status %d: %s%s", got.status, got.out, got.errOut)
+	}
+	for _, args := range [][]string{{"compare", edge1, edge2}, {"audit", "--snapshot", edge2, "--baseline", reportOf(edge1)}} {
+		if got := run(t, args...); got.status != 0 || !strings.Contains(got.out, "not known whether both audits are of the same cluster") {
+			t.Errorf("%v: two downstream clusters: status %d: %s%s", args, got.status, got.out, got.errOut)
+		}
 	}
 	if got := run(t, "compare", namespace("u1"), namespace("u2")); got.status != 3 || !strings.Contains(got.errOut, "kube-system") || got.out != "" {
 		t.Errorf("two clusters: status %d: %s%s", got.status, got.out, got.errOut)

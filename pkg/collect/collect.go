@@ -8,14 +8,17 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
@@ -32,6 +35,7 @@ type Reader struct {
 	Secrets *Secrets
 
 	progress progress
+	uid      atomic.Pointer[string] // of the Namespace kube-system
 }
 
 // Open prepares reading a source. The values of Secrets are added to secrets. report receives the progress from several goroutines; it may be nil.
@@ -106,6 +110,7 @@ func (r *Reader) list(ctx context.Context, q source.Query, decode func(source.Ob
 	bad := 0
 	cover, err := r.List(ctx, q, func(o source.Object) error {
 		r.progress.object()
+		r.identify(o)
 		if decode(o) != nil {
 			bad++
 		}
@@ -115,6 +120,25 @@ func (r *Reader) list(ctx context.Context, q source.Query, decode func(source.Ob
 		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: strconv.Itoa(bad) + " of the objects could not be decoded"})
 	}
 	return cover, err
+}
+
+// identify keeps the uid that identifies the cluster. It is not read for itself: it is known if the Namespaces are read.
+func (r *Reader) identify(o source.Object) {
+	if o.Kind != corev1.SchemeGroupVersion.WithKind(state.Namespace) {
+		return
+	}
+	if m, err := o.ReadMeta(); err == nil && m.Metadata.Name == metav1.NamespaceSystem {
+		r.uid.Store(&m.Metadata.UID)
+	}
+}
+
+// Described returns the description, with the uid of the cluster if it was read.
+func (r *Reader) Described() source.Description {
+	d := r.Description
+	if uid := r.uid.Load(); uid != nil {
+		d.ClusterUID = *uid
+	}
+	return d
 }
 
 // notFound is the reason for an object that does not exist.

@@ -30,8 +30,8 @@ func Comparable(before, after *report.Audit) error {
 	if x, y := ScopeOf(before), ScopeOf(after); !slices.Equal(x, y) {
 		return fmt.Errorf("%w: the first one is about %s, the second one about %s", ErrNotComparable, scopeText(x), scopeText(y))
 	}
-	if Unrelated(before, after) {
-		return fmt.Errorf("%w: they have no bundle deployment and no Cluster in common, so they are not of the same cluster", ErrNotComparable)
+	if why := OtherCluster(before, after); why != "" {
+		return fmt.Errorf("%w: they are of different clusters: %s", ErrNotComparable, why)
 	}
 	return nil
 }
@@ -41,35 +41,6 @@ func scopeText(scope []string) string {
 		return "everything"
 	}
 	return strings.Join(scope, ", ")
-}
-
-// Unrelated reports whether two reports are certainly not of the same cluster: they have nothing in common, although both have Clusters, or although
-// both have bundle deployments and everything was read.
-func Unrelated(before, after *report.Audit) bool {
-	x, y := clustersOf(before), clustersOf(after)
-	deployments := map[string]bool{}
-	for _, bd := range before.BundleDeployments {
-		deployments[bd.Key()] = true
-	}
-	if slices.ContainsFunc(after.BundleDeployments, func(bd report.BundleDeployment) bool { return deployments[bd.Key()] }) ||
-		slices.ContainsFunc(slices.Collect(maps.Keys(y)), func(name string) bool { return x[name] }) {
-		return false
-	}
-	return len(x) > 0 && len(y) > 0 || len(deployments) > 0 && len(after.BundleDeployments) > 0 && len(before.Gaps)+len(after.Gaps) == 0
-}
-
-// clustersOf returns the Clusters of a report. Those of which not everything is known are only named by their bundle deployments.
-func clustersOf(a *report.Audit) map[string]bool {
-	out := map[string]bool{}
-	for _, c := range a.Clusters {
-		out[c.Namespace+"/"+c.Name] = true
-	}
-	for _, bd := range a.BundleDeployments {
-		if bd.Cluster != "" {
-			out[bd.Cluster] = true
-		}
-	}
-	return out
 }
 
 // Compare compares two comparable reports. Both are redacted. version is the version of the program.

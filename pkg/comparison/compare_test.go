@@ -222,6 +222,10 @@ func TestComparable(t *testing.T) {
 	other.BundleDeployments[0].Name, other.BundleDeployments[0].Cluster = "other", "fleet/two"
 	otherOfCluster, ofCluster := *other, *audit("a Ready")
 	otherOfCluster.Clusters, ofCluster.Clusters = []report.Aggregate{{Name: "one"}}, []report.Aggregate{{Name: "one"}}
+	ofUID := func(uid string, a *report.Audit) *report.Audit {
+		a.Source.ClusterUID = uid
+		return a
+	}
 	for name, tc := range map[string]struct {
 		x, y *report.Audit
 		ok   bool
@@ -238,11 +242,37 @@ func TestComparable(t *testing.T) {
 		"unread":            {downstream("web", "gap x"), downstream("other"), true},
 		"nothing unread":    {downstream("web"), downstream("other"), false},
 		"other Clusters":    {audit("a Ready", "gap x"), other, false},
+		"one uid":           {ofUID("u1", downstream("web")), ofUID("u1", downstream("other")), true},
+		"two uids":          {ofUID("u1", audit("a Ready")), ofUID("u2", audit("a Ready")), false},
+		"a uid is unread":   {ofUID("u1", audit("a Ready")), audit("a Ready"), true},
+		"downstream":        {ofUID("u1", downstream("web")), downstream("web"), true},
 		"nothing deployed":  {audit(), audit("a Ready"), true},
 	} {
 		for _, err := range []error{Comparable(tc.x, tc.y), Comparable(tc.y, tc.x)} {
 			if (err == nil) != tc.ok || err != nil && !errors.Is(err, ErrNotComparable) {
 				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestClusterNotes checks that two reports of downstream clusters are not taken for those of one cluster because a bundle is deployed to both.
+func TestClusterNotes(t *testing.T) {
+	uid := downstream("web")
+	uid.Source.ClusterUID = "u1"
+	for name, tc := range map[string]struct {
+		x, y  *report.Audit
+		notes int
+	}{
+		"no uid":           {downstream("web"), downstream("web"), 1},
+		"one uid":          {downstream("web"), uid, 1},
+		"both uids":        {uid, uid, 0},
+		"no bundle":        {downstream("web", "gap x"), downstream("other"), 0},
+		"a management one": {audit("a Ready"), audit("a Ready"), 0},
+	} {
+		for _, got := range [][]string{ClusterNotes(tc.x, tc.y), ClusterNotes(tc.y, tc.x)} {
+			if len(got) != tc.notes {
+				t.Errorf("%s: %q", name, got)
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func Time(t time.Time) string {
 
 // NewSource describes the source of a document.
 func NewSource(d source.Description, desired *resolve.DesiredState) Source {
-	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion}
+	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion, ClusterUID: d.ClusterUID}
 	versions := FleetVersions{Controller: desired.ControllerVersion}
 	for _, c := range desired.Clusters {
 		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) { // of two agents of one Cluster, the last one counts

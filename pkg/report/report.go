@@ -56,12 +56,14 @@ type Tool struct {
 
 // Source is the source of the data.
 type Source struct {
-	Kind              string         `json:"kind"` // cluster or snapshot
-	Context           string         `json:"context,omitempty"`
-	Server            string         `json:"server,omitempty"`
-	Path              string         `json:"path,omitempty"` // only for a snapshot; several paths are joined with ", "
-	KubernetesVersion string         `json:"kubernetesVersion,omitempty"`
-	FleetVersions     *FleetVersions `json:"fleetVersions,omitempty"`
+	Kind              string `json:"kind"` // cluster or snapshot
+	Context           string `json:"context,omitempty"`
+	Server            string `json:"server,omitempty"`
+	Path              string `json:"path,omitempty"` // only for a snapshot; several paths are joined with ", "
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+	// ClusterUID is the uid of the Namespace kube-system, which identifies the cluster. It is absent if this Namespace was not read.
+	ClusterUID    string         `json:"clusterUID,omitempty"`
+	FleetVersions *FleetVersions `json:"fleetVersions,omitempty"`
 	// Clusters are the clusters that were read in addition.
 	Clusters []ClusterSource `json:"clusters,omitempty"`
 }

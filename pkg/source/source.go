@@ -41,6 +41,7 @@ type Description struct {
 	Context, Server   string   // of a cluster: the context of the kubeconfig and the address of the server
 	Paths             []string // of a snapshot
 	KubernetesVersion string   // as the server states it, "" if unknown
+	ClusterUID        string   // the uid of the Namespace kube-system, which identifies the cluster, "" if unknown
 	TakenAt           time.Time
 	Earliest          bool     // TakenAt is the newest time in the data, which may have been taken later
 	Notes             []string // information that is not a gap, for example duplicate objects

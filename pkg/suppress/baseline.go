@@ -33,8 +33,8 @@ func NewBaseline(name string, content []byte, filter *report.Filter) (*Baseline,
 
 // Check returns an error if the baseline is of another cluster than a report: the names of objects may be the same on both.
 func (b *Baseline) Check(a *report.Audit) error {
-	if slices.Equal(comparison.ScopeOf(b.before), comparison.ScopeOf(a)) && comparison.Unrelated(b.before, a) {
-		return fmt.Errorf("%s is of another cluster: it has no bundle deployment and no Cluster in common with this audit", b.name)
+	if why := comparison.OtherCluster(b.before, a); why != "" {
+		return fmt.Errorf("%s and this audit are of different clusters: %s", b.name, why)
 	}
 	return nil
 }
@@ -77,6 +77,7 @@ func (b *Baseline) notes(a *report.Audit, earlier []comparison.Occurrence, prese
 	if x, y := b.before.Source.Server, a.Source.Server; x != y && x != "" && y != "" {
 		out = append(out, fmt.Sprintf("the baseline %s was made of the cluster %s, this report of %s", b.name, x, y))
 	}
+	out = append(out, comparison.ClusterNotes(b.before, a)...)
 	pair := comparison.NewPair(b.before, a)
 	narrower := !slices.Equal(comparison.ScopeOf(b.before), comparison.ScopeOf(a))
 	unknown := 0

@@ -131,13 +131,12 @@ func (o *options) compare(ctx context.Context, before *side) (*report.Comparison
 	if err != nil {
 		return nil, err
 	}
-	if before.uid != "" && after.uid != "" && before.uid != after.uid {
-		return nil, fmt.Errorf("%w: they are of different clusters: the Namespace kube-system has another uid", comparison.ErrNotComparable)
-	}
 	if err := comparison.Comparable(first, second); err != nil {
 		return nil, err
 	}
-	return comparison.Compare(first, second, o.Version), nil
+	out := comparison.Compare(first, second, o.Version)
+	out.Notes = append(out.Notes, comparison.ClusterNotes(first, second)...)
+	return out, nil
 }
 
 // versions compares a snapshot with itself under another version of Fleet.

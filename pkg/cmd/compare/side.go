@@ -27,7 +27,6 @@ import (
 type side struct {
 	report *report.Audit
 	source source.Source
-	uid    string // of the Namespace kube-system, if it was read
 }
 
 // maxReport is the size of the largest report that is read, sniffed the number of bytes by which a report is recognized.
@@ -99,10 +98,11 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 		if err != nil {
 			return nil, err
 		}
-		if s.uid, err = clusterUID(ctx, src); err != nil {
-			return nil, err
+		out := found.Report()
+		if out.Source.ClusterUID == "" {
+			out.Source.ClusterUID, err = clusterUID(ctx, src)
 		}
-		return found.Report(), nil
+		return out, err
 	}
 	if s.source != nil {
 		in := o.progress("evaluating")

@@ -64,6 +64,7 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 	s.description = source.Description{
 		Origin: source.OriginSnapshot, Paths: slices.Clone(paths),
 		KubernetesVersion: cmp.Or(r.server, r.kubelet),
+		ClusterUID:        r.store.cluster,
 		TakenAt:           cmp.Or(r.taken, r.newest),
 		Earliest:          r.taken.IsZero(),
 		Notes:             r.notes,
