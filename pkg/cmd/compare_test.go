@@ -19,6 +19,9 @@ func TestCompare(t *testing.T) {
 	cleanReport, sickReport, scoped := filepath.Join(dir, "clean.json"), filepath.Join(dir, "sick.yaml"), filepath.Join(dir, "scoped.json")
 	put(t, filepath.Join(dir, "why.json"), run(t, "why", "cluster/local", "--snapshot", sick, "-o", "json").out)
 	put(t, filepath.Join(dir, "cut.json"), reports["clean.json"][:2000])
+	noObject, noFleet := filepath.Join(dir, "text.yaml"), filepath.Join(dir, "secrets.json")
+	put(t, noObject, "hello: world\n")
+	put(t, noFleet, `{"apiVersion":"v1","kind":"SecretList","items":[]}`)
 	for _, tc := range []struct {
 		args   string
 		stdin  string
@@ -46,11 +49,18 @@ func TestCompare(t *testing.T) {
 		{args: "no-such-file " + sick, status: 3, text: "no-such-file"},
 		{args: scoped + " " + sick, status: 3, text: "bundle/guestbook-guestbook"},
 		{args: filepath.Join(dir, "why.json") + " " + sick, status: 3, text: "WhyReport"},
+		{args: noObject + " " + sick, status: 3, text: "Name a snapshot, or a report of audit -o json."},
+		{args: sick + " " + noObject, status: 3, text: "Name a snapshot, or a report of audit -o json."},
+		{args: noFleet + " " + sick, status: 3, text: "Name a snapshot of a cluster that Fleet deploys to"},
+		{args: noFleet + " --as-version=0.13", status: 3, text: "Name a snapshot of a cluster that Fleet deploys to"},
 		{args: filepath.Join(dir, "cut.json") + " " + sick, status: 3, text: "cut.json"},
 	} {
 		got := called(t, tc.stdin, append([]string{"kubectl-fleetdoctor", "compare"}, strings.Fields(tc.args)...)...)
 		if got.status != tc.status || !strings.Contains(got.out+got.errOut, tc.text) {
 			t.Errorf("%s: status %d, want %d and %q:\n%s%s", tc.args, got.status, tc.status, tc.text, got.out, got.errOut)
+		}
+		if strings.Contains(got.errOut, "current-context") {
+			t.Errorf("%s: the hint is about a live cluster: %s", tc.args, got.errOut)
 		}
 	}
 }

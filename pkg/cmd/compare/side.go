@@ -27,7 +27,11 @@ import (
 type side struct {
 	report *report.Audit
 	source source.Source
+	path   string // of the snapshot
 }
+
+// nameFile is the next step after an error of reading an argument.
+const nameFile = "Name a snapshot, or a report of audit -o json."
 
 // maxReport is the size of the largest report that is read, sniffed the number of bytes by which a report is recognized.
 const (
@@ -44,13 +48,13 @@ func (o *options) open(ctx context.Context, name string) (*side, error) {
 	if name != "-" {
 		info, err := os.Stat(name)
 		if err != nil {
-			return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("opening %s: %w", name, err), Hint: "Name a snapshot, or a report of audit -o json."}
+			return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("opening %s: %w", name, err), Hint: nameFile}
 		}
 		stat = info.Mode()
 		if !stat.IsDir() {
 			f, err := os.Open(name)
 			if err != nil {
-				return nil, &exit.Error{Status: exit.Failed, Err: err}
+				return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: nameFile}
 			}
 			defer func() { _ = f.Close() }() // it was only read
 			in = f
@@ -70,9 +74,9 @@ func (o *options) open(ctx context.Context, name string) (*side, error) {
 	}
 	s, err := snapshot.Open(ctx, paths, in)
 	if err != nil {
-		return nil, o.Explain(err)
+		return nil, o.ExplainSnapshot(name, err, nameFile)
 	}
-	return &side{source: s}, nil
+	return &side{source: s, path: name}, nil
 }
 
 func readReport(name string, in io.Reader) (*side, error) {
@@ -107,7 +111,8 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 	if s.source != nil {
 		in := o.progress("evaluating")
 		defer in.Clear()
-		return run(s.source, in)
+		out, err := run(s.source, in)
+		return out, o.ExplainSnapshot(s.path, err, nameFile)
 	}
 	var out *report.Audit
 	err := o.Read(ctx, func(in *input.Reading) (err error) {

@@ -3,6 +3,7 @@
 package input
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -20,6 +21,17 @@ func (f *Flags) Explain(err error) error {
 		return err
 	}
 	return &exit.Error{Status: exit.Failed, Err: err, Hint: strings.Trim(near(err)+"\n"+f.hint(err), "\n")}
+}
+
+// ExplainSnapshot does what Explain does for a snapshot that no flag names. hint is the next step after an error without another hint.
+func (f *Flags) ExplainSnapshot(path string, err error, hint string) error {
+	of := *f
+	of.Snapshots = []string{path}
+	err = of.Explain(err)
+	if e, ok := errors.AsType[*exit.Error](err); ok {
+		e.Hint = cmp.Or(e.Hint, hint)
+	}
+	return err
 }
 
 // near asks whether the user meant a similar name. It returns "" if no name is similar.
