@@ -72,16 +72,25 @@ type (
 )
 
 func findings(a *report.Audit) []*sarif.Result {
-	out := make([]*sarif.Result, 0, len(a.Findings))
 	times := map[string]int{}
+	for i := range a.Findings {
+		if f := &a.Findings[i]; len(f.Clusters) > 0 {
+			times[joinedID(f)]++
+		}
+	}
+	out := make([]*sarif.Result, 0, len(a.Findings))
 	for _, f := range a.Findings {
-		if len(a.Source.Clusters) > 0 && f.Bundle != "" && f.BundleDeployment != "" { // findings of several clusters may be joined
-			f.ID = report.FindingID(&f, "", f.Bundle, times)
+		// Two joined findings with one identity have different messages. Each keeps its own: a viewer must not take one for the other.
+		if len(f.Clusters) > 0 && times[joinedID(&f)] == 1 {
+			f.ID = joinedID(&f)
 		}
 		out = append(out, result(f))
 	}
 	return out
 }
+
+// joinedID returns the identity of a finding of several clusters. It does not depend on the clusters: that of the finding changes with the first one.
+func joinedID(f *report.Finding) string { return report.FindingID(f, "", f.Bundle, map[string]int{}) }
 
 // ignored returns the findings that the ignore file excludes. The report has only their identity and the reason.
 func ignored(a *report.Audit) []*sarif.Result {

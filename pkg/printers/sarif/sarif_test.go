@@ -147,6 +147,34 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
+// TestMessages checks that findings with different messages about the object of a bundle on two clusters do not take the fingerprints of each other.
+func TestMessages(t *testing.T) {
+	fingerprints := func(joined bool, clusters ...string) map[string]string {
+		a := reports.Full()
+		a.Source.Clusters = []report.ClusterSource{{Name: "one"}}
+		f := a.Findings[0]
+		a.Findings = nil
+		for _, c := range clusters {
+			f.Cluster, f.Clusters, f.ID, f.BundleDeployment, f.Message = c, nil, "FD104-"+c, c+"/web", "differs on "+c
+			if joined {
+				f.Clusters = []string{c, c + "-2"}
+			}
+			a.Findings = append(a.Findings, f)
+		}
+		out := map[string]string{}
+		for i, r := range read(t, a).Results[:len(clusters)] {
+			out[clusters[i]] = r.PartialFingerprints["primaryLocationLineHash"]
+		}
+		return out
+	}
+	if both, one := fingerprints(false, "a", "b"), fingerprints(false, "b"); both["b"] != one["b"] || both["a"] == both["b"] {
+		t.Errorf("on two clusters %v, on one %v", both, one)
+	}
+	if both := fingerprints(true, "a", "b"); both["a"] == both["b"] || strings.HasSuffix(both["b"], "-2") {
+		t.Errorf("joined: %v", both)
+	}
+}
+
 // TestClusters checks that a result on several clusters stays the same result when its first cluster is repaired.
 func TestClusters(t *testing.T) {
 	fingerprints := func(clusters ...string) map[string]string {
