@@ -8,8 +8,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
+// CodeUnread is the code of the finding that a bundle deployment has no result.
+const CodeUnread = "FD607"
+
 var unread = Check{
-	Code: "FD607", Name: "Unread", Severity: Warning,
+	Code: CodeUnread, Name: "Unread", Severity: Warning,
 	Title: "the desired objects of a bundle deployment could not be read: no result",
 	Explain: "Without the release record, the desired objects of the bundle on this cluster are not known. The audit shows the status that Fleet reports, but cannot check it. " +
 		"Reading release records needs permission to list Secrets. The audit reports the same if the record could be read, but none of the objects.",

@@ -80,13 +80,7 @@ func (p *Pair) gaps(out *report.Comparison) {
 
 // findings adds the findings that one side does not have, and those with another severity.
 func (p *Pair) findings(out *report.Comparison) {
-	earlier, later := map[string]Occurrence{}, map[string]Occurrence{}
-	for _, o := range Occurrences(p.before.Audit) {
-		earlier[o.ID] = o
-	}
-	for _, o := range Occurrences(p.after.Audit) {
-		later[o.ID] = o
-	}
+	earlier, later := ByID(p.before.Audit), ByID(p.after.Audit)
 	ignored := map[string]bool{} // on one side: it is not known whether the other one is worse
 	for _, x := range slices.Concat(p.before.Ignored, p.after.Ignored) {
 		ignored[x.ID] = true
@@ -139,8 +133,8 @@ func effectOf(more int) report.Effect {
 func (p *Pair) deployments(out *report.Comparison) {
 	all := maps.Clone(p.before.deployments)
 	maps.Copy(all, p.after.deployments)
-	keys := slices.SortedFunc(maps.Keys(all), func(x, y deploymentKey) int {
-		return cmp.Or(cmp.Compare(x.cluster, y.cluster), cmp.Compare(x.key, y.key))
+	keys := slices.SortedFunc(maps.Keys(all), func(x, y DeploymentKey) int {
+		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Key, y.Key))
 	})
 	for _, key := range keys {
 		before, after := p.before.deployments[key], p.after.deployments[key]
@@ -242,13 +236,13 @@ func reportedNotReady(r *report.Reported) *int {
 }
 
 // resources adds the objects of a bundle deployment whose state changed.
-func (p *Pair) resources(out *report.Comparison, key deploymentKey, before, after *report.BundleDeployment) {
+func (p *Pair) resources(out *report.Comparison, key DeploymentKey, before, after *report.BundleDeployment) {
 	add := func(x, y *report.Resource) {
 		effect := resourceEffect(x, y)
 		if effect == "" {
 			return
 		}
-		c := report.ResourceChange{Effect: effect, Ref: cmp.Or(x, y).Ref, Cluster: key.cluster, BundleDeployment: key.key}
+		c := report.ResourceChange{Effect: effect, Ref: cmp.Or(x, y).Ref, Cluster: key.Cluster, BundleDeployment: key.Key}
 		if x != nil {
 			c.Before = &report.ResourceState{State: x.State, Reason: x.Reason}
 		}

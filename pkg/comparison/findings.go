@@ -23,11 +23,11 @@ type Occurrence struct {
 
 // Occurrences returns the findings of a report, once for each of their clusters.
 func Occurrences(a *report.Audit) []Occurrence {
-	bundles := map[deploymentKey]string{}
+	bundles := map[DeploymentKey]string{}
 	deployments := map[[2]string]string{} // by bundle and cluster
 	for i := range a.BundleDeployments {
 		bd := &a.BundleDeployments[i]
-		bundles[keyOf(bd)], deployments[[2]string{bd.Bundle, bd.Cluster}] = bd.Bundle, keyOf(bd).key
+		bundles[KeyOf(bd)], deployments[[2]string{bd.Bundle, bd.Cluster}] = bd.Bundle, KeyOf(bd).Key
 	}
 	times := map[string]int{}
 	out := make([]Occurrence, 0, len(a.Findings))
@@ -38,7 +38,7 @@ func Occurrences(a *report.Audit) []Occurrence {
 	for i := range a.Findings {
 		f := &a.Findings[i]
 		add(f.ID, f, f.Cluster, f.BundleDeployment)
-		bundle := cmp.Or(f.Bundle, bundles[deploymentKey{f.Cluster, f.BundleDeployment}])
+		bundle := cmp.Or(f.Bundle, bundles[DeploymentKey{f.Cluster, f.BundleDeployment}])
 		for j, c := range f.Clusters {
 			id := ""
 			if len(f.IDs) == len(f.Clusters) {
@@ -52,37 +52,47 @@ func Occurrences(a *report.Audit) []Occurrence {
 	return out
 }
 
-// deploymentKey identifies a bundle deployment. Those of which only the release is known have no namespace.
-type deploymentKey struct{ cluster, key string }
+// ByID returns the findings of a report by their identities, once for each of their clusters.
+func ByID(a *report.Audit) map[string]Occurrence {
+	out := map[string]Occurrence{}
+	for _, o := range Occurrences(a) {
+		out[o.ID] = o
+	}
+	return out
+}
 
-func keyOf(bd *report.BundleDeployment) deploymentKey {
-	return deploymentKey{bd.Cluster, bd.Key()}
+// DeploymentKey identifies a bundle deployment. Those of which only the release is known have no namespace: on several clusters, they have the same Key.
+type DeploymentKey struct{ Cluster, Key string }
+
+// KeyOf returns the identity of a bundle deployment.
+func KeyOf(bd *report.BundleDeployment) DeploymentKey {
+	return DeploymentKey{bd.Cluster, bd.Key()}
 }
 
 // resourceKey identifies an object that a bundle deployment desires.
 type resourceKey struct {
-	deploymentKey
+	DeploymentKey
 	object.Ref
 }
 
 // side is one of the two reports.
 type side struct {
 	*report.Audit
-	deployments map[deploymentKey]*report.BundleDeployment
+	deployments map[DeploymentKey]*report.BundleDeployment
 	resources   map[resourceKey]*report.Resource
 	gaps        map[report.Gap]bool    // without the paths of snapshots
-	unread      map[deploymentKey]bool // of which the other side knows more
+	unread      map[DeploymentKey]bool // of which the other side knows more
 	// withoutResult is true if a bundle deployment has a result on the other side only.
 	withoutResult bool
 }
 
 func newSide(a *report.Audit) *side {
-	s := &side{Audit: a, deployments: map[deploymentKey]*report.BundleDeployment{}, resources: map[resourceKey]*report.Resource{}, gaps: map[report.Gap]bool{}}
+	s := &side{Audit: a, deployments: map[DeploymentKey]*report.BundleDeployment{}, resources: map[resourceKey]*report.Resource{}, gaps: map[report.Gap]bool{}}
 	for i := range a.BundleDeployments {
 		bd := &a.BundleDeployments[i]
-		s.deployments[keyOf(bd)] = bd
+		s.deployments[KeyOf(bd)] = bd
 		for j := range bd.Resources {
-			s.resources[resourceKey{keyOf(bd), bd.Resources[j].Ref}] = &bd.Resources[j]
+			s.resources[resourceKey{KeyOf(bd), bd.Resources[j].Ref}] = &bd.Resources[j]
 		}
 	}
 	for _, g := range a.Gaps {
@@ -123,8 +133,8 @@ func NewPair(before, after *report.Audit) *Pair {
 }
 
 // unread returns the bundle deployments of which a could not read an object that b could read. withoutResult is true if a has no result of one of them.
-func unread(a, b *side) (out map[deploymentKey]bool, withoutResult bool) {
-	out = map[deploymentKey]bool{}
+func unread(a, b *side) (out map[DeploymentKey]bool, withoutResult bool) {
+	out = map[DeploymentKey]bool{}
 	for key, bd := range a.deployments {
 		other := b.deployments[key]
 		if other == nil || other.WithoutResult() {
@@ -163,7 +173,7 @@ func (p *Pair) Began(o Occurrence) bool { return evaluated(o, p.after, p.before,
 // evaluated reports whether the side that does not have a finding has evaluated what it is about. gaps is true if that side has gaps that the other
 // one does not have.
 func evaluated(o Occurrence, with, absent *side, gaps bool) bool {
-	key := deploymentKey{o.Cluster, o.BundleDeployment}
+	key := DeploymentKey{o.Cluster, o.BundleDeployment}
 	bd := absent.deployments[key]
 	switch {
 	case o.BundleDeployment == "" && o.Cause != "": // a number of several bundle deployments
@@ -187,7 +197,7 @@ func evaluated(o Occurrence, with, absent *side, gaps bool) bool {
 
 // InLater reports whether the later report is about the bundle deployment of a finding.
 func (p *Pair) InLater(o Occurrence) bool {
-	return p.after.deployments[deploymentKey{o.Cluster, o.BundleDeployment}] != nil
+	return p.after.deployments[DeploymentKey{o.Cluster, o.BundleDeployment}] != nil
 }
 
 // ScopeOf lists the words of the scope of a report. Reports with different scopes are about different objects.

@@ -5,6 +5,7 @@ package report
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -57,7 +58,7 @@ func (a *Audit) Unread() func(*Finding) bool {
 		noResult[[2]string{bd.Cluster, bd.Key()}] = bd.Reason != ""
 	}
 	return func(f *Finding) bool {
-		return f.Code == "FD607" || f.Code == "FD602" && noResult[[2]string{f.Cluster, f.BundleDeployment}]
+		return f.Code == check.CodeUnread || f.Code == "FD602" && noResult[[2]string{f.Cluster, f.BundleDeployment}]
 	}
 }
 

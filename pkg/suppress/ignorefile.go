@@ -35,10 +35,6 @@ type entry struct {
 	expires               time.Time // the beginning of the last day on which it applies; zero if it always does
 }
 
-// unread is the code of the finding that nothing is known about a deployment. It cannot be removed: the report would look like that of a
-// deployment without problems.
-const unread = "FD607"
-
 const dateLayout = "2006-01-02"
 
 // ParseIgnoreFile reads the content of an ignore file. Its errors name the file, the line and the remedy, all of them at once.
@@ -180,7 +176,7 @@ func (p *parser) code(n *yaml.Node) string {
 	value, _ := p.text("code", n)
 	code := strings.ToUpper(value)
 	switch known := slices.ContainsFunc(check.Catalogue(), func(c check.Check) bool { return c.Code == code }); {
-	case code == unread:
+	case code == check.CodeUnread: // without it, the report would look like that of a deployment without problems
 		p.fail(n, "code: %s cannot be ignored: it reports a bundle deployment without a result. Exclude the bundle deployment with the arguments of the command", code)
 	case code != "" && !known:
 		p.fail(n, "code: %q is not known: docs/findings.md lists the codes, such as FD104", value)

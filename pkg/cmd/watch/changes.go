@@ -43,14 +43,11 @@ func stateOf(bd *report.BundleDeployment) string {
 	return string(bd.State)
 }
 
-// deploymentKey identifies a bundle deployment. On downstream clusters, several may have the same name.
-type deploymentKey struct{ cluster, name string }
-
-func states(a *report.Audit) map[deploymentKey]string {
-	out := map[deploymentKey]string{}
+func states(a *report.Audit) map[comparison.DeploymentKey]string {
+	out := map[comparison.DeploymentKey]string{}
 	for i := range a.BundleDeployments {
 		bd := &a.BundleDeployments[i]
-		out[deploymentKey{bd.Cluster, bd.Key()}] = stateOf(bd)
+		out[comparison.KeyOf(bd)] = stateOf(bd)
 	}
 	return out
 }
@@ -60,18 +57,18 @@ func deployments(before, after *report.Audit) []string {
 	var out []string
 	for i := range after.BundleDeployments {
 		bd := &after.BundleDeployments[i]
-		key := deploymentKey{bd.Cluster, bd.Key()}
+		key := comparison.KeyOf(bd)
 		switch old, known := was[key]; {
 		case !known:
-			out = append(out, fmt.Sprintf("bundledeployment %s %s", key.name, is[key]))
+			out = append(out, fmt.Sprintf("bundledeployment %s %s", key.Key, is[key]))
 		case old != is[key]:
-			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s", key.name, old, is[key]))
+			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s", key.Key, old, is[key]))
 		}
 	}
 	for i := range before.BundleDeployments {
 		bd := &before.BundleDeployments[i]
-		if key := (deploymentKey{bd.Cluster, bd.Key()}); is[key] == "" {
-			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s", key.name, was[key], cmp.Or(absent(before, after), "deleted")))
+		if key := comparison.KeyOf(bd); is[key] == "" {
+			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s", key.Key, was[key], cmp.Or(absent(before, after), "deleted")))
 		}
 	}
 	return out
@@ -90,7 +87,7 @@ func absent(before, after *report.Audit) string {
 // findings describes the findings on each cluster. It compares as compare does, with one difference: after a new gap, no finding is resolved. The lines
 // of a watch are read one by one, without the gap that explains them.
 func findings(before, after *report.Audit) []string {
-	was, is := byID(before), byID(after)
+	was, is := comparison.ByID(before), comparison.ByID(after)
 	var out []string
 	for _, o := range comparison.Occurrences(after) {
 		switch old, known := was[o.ID]; {
@@ -110,14 +107,6 @@ func findings(before, after *report.Audit) []string {
 			end = notRead
 		}
 		out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, o.Severity, end, messageOf(o)))
-	}
-	return out
-}
-
-func byID(a *report.Audit) map[string]comparison.Occurrence {
-	out := map[string]comparison.Occurrence{}
-	for _, o := range comparison.Occurrences(a) {
-		out[o.ID] = o
 	}
 	return out
 }
