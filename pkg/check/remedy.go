@@ -117,6 +117,9 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
 		}
 		out = append([]Remedy{here}, out...)
 	}
+	if d.Counts.Modified > 0 && out[0].Command != "" { // Helm refuses a deploy if another field manager owns a field that it changes
+		out = append([]Remedy{in.Commands.predict(d.BundleDeployment)}, out...)
+	}
 	if d.BD.Spec.OffSchedule {
 		out = append([]Remedy{advise("wait for the schedule of the cluster: its agent deploys nothing outside of it")}, out...)
 	}

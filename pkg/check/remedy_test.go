@@ -60,6 +60,11 @@ func TestRedeploy(t *testing.T) {
 			c.Namespace, c.Name, c.Status.Namespace = "fleet-local", "one", d.Namespace
 			in.Desired.Fleet.Clusters = []*v1alpha1.Cluster{c}
 		}, []string{"targets bundle/guestbook -n fleet-local"}},
+		{"modified objects", func(d *evaluate.BundleDeployment, _ *Input) { d.Counts.Modified = 1 }, []string{"kubectl fleetdoctor preflight bundle/guestbook -n fleet-local", here}},
+		{"modified objects, and nothing deploys it again", func(d *evaluate.BundleDeployment, in *Input) {
+			d.Counts.Modified, d.BD.Status.AppliedDeploymentID = 1, ""
+			in.Desired.Bundles, in.Desired.Coverage = nil, map[string]source.Coverage{state.Bundle: source.Covered()}
+		}, []string{""}},
 		{"lost values", func(d *evaluate.BundleDeployment, in *Input) {
 			staged := []byte(`{"key":"value"}`)
 			d.BD.Spec.StagedDeploymentID, d.BD.Spec.ValuesHash = applied, values.DeploymentHash(nil, staged)
