@@ -21,3 +21,9 @@ func (f *Finding) NextSteps() []Remedy {
 	}
 	return []Remedy{{Text: f.Remediation}}
 }
+
+// Lines returns the lines that show a remedy: its command and the effect of it, or one sentence. The command is first, because it is the subject of the
+// effect.
+func (r Remedy) Lines() []string {
+	return slices.DeleteFunc([]string{r.Command, r.Text}, func(line string) bool { return line == "" })
+}

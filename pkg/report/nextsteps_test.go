@@ -25,3 +25,19 @@ func TestNextSteps(t *testing.T) {
 		}
 	}
 }
+
+// TestLines checks that a command comes before its effect, a clause whose subject is the command.
+func TestLines(t *testing.T) {
+	for _, tc := range []struct {
+		remedy report.Remedy
+		want   []string
+	}{
+		{report.Remedy{Command: "kubectl get pods", Text: "lists the Pods"}, []string{"kubectl get pods", "lists the Pods"}},
+		{report.Remedy{Command: "kubectl get pods"}, []string{"kubectl get pods"}},
+		{report.Remedy{Text: "restore it"}, []string{"restore it"}},
+	} {
+		if diff := cmp.Diff(tc.want, tc.remedy.Lines()); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tc.remedy, diff)
+		}
+	}
+}

@@ -72,10 +72,10 @@ func finding(f *report.Finding) string {
 	}
 	lines = append(lines, f.Evidence...)
 	if remedies := f.NextSteps(); len(remedies) > 0 { // the first one is the safest
-		for _, text := range []string{remedies[0].Text, remedies[0].Command} {
-			if text != "" {
-				lines = append(lines, "→ "+text)
-			}
+		mark := "→ "
+		for _, text := range remedies[0].Lines() {
+			lines = append(lines, mark+text)
+			mark = ""
 		}
 	}
 	return annotation(cmp.Or(commands[f.Severity], "notice"), strings.TrimSpace(f.Code+" "+f.Title), lines...)

@@ -247,10 +247,10 @@ func describe(findings []report.Finding) string {
 			fmt.Fprintf(&b, "  %s\n", e)
 		}
 		for _, step := range f.NextSteps() {
-			for _, s := range []string{step.Text, step.Command} {
-				if s != "" {
-					fmt.Fprintf(&b, "  -> %s\n", s)
-				}
+			mark := "->"
+			for _, s := range step.Lines() {
+				fmt.Fprintf(&b, "  %s %s\n", mark, s)
+				mark = "  "
 			}
 		}
 	}

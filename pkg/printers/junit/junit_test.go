@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,13 @@ func TestObjects(t *testing.T) {
 				t.Errorf("%s is %s: test %s %s", r.Name, r.State, test.Name, test.Status)
 			}
 		}
+	}
+	first := a.Findings[0].NextSteps()[0]
+	if step := "  -> " + first.Command + "\n     " + first.Text + "\n"; !slices.ContainsFunc(suites[0].Tests, func(test official.Test) bool {
+		failure, ok := test.Error.(official.Error)
+		return ok && strings.Contains(failure.Body, step)
+	}) {
+		t.Errorf("no test has the command above its effect: %q", step)
 	}
 	want := map[official.Status]int{official.StatusPassed: a.Summary.Counts.Ready, official.StatusFailed: len(a.Findings)}
 	if diff := cmp.Diff(want, statuses(suites)); diff != "" {

@@ -277,6 +277,9 @@ func (d *document) diffs(findings []*report.Finding, differences digest.Differen
 	}
 }
 
+// indent makes lines a part of a list item, without spaces on empty lines.
+var indent = strings.NewReplacer("\n\n", "\n\n  ", "\n", "\n  ")
+
 // remedies adds the ways to proceed, each once. The commands with the same effect are in one block.
 func (d *document) remedies(findings []*report.Finding) {
 	var texts []string
@@ -291,20 +294,22 @@ func (d *document) remedies(findings []*report.Finding) {
 			}
 		}
 	}
-	left := 0
+	left, head := 0, "Next steps:\n\n" // without it, the steps would be items of the list of findings
 	for _, text := range texts {
-		out := ""
+		var parts []string
+		if c := commands[text]; len(c) > 0 { // the command comes first, because it is the subject of its effect
+			parts = append(parts, strings.TrimSuffix(block("sh", strings.Join(c, "\n")), "\n"))
+		}
 		if text != "" {
-			out = "→ " + prose(text) + "\n\n"
+			parts = append(parts, prose(text))
 		}
-		if c := commands[text]; len(c) > 0 {
-			out += block("sh", strings.Join(c, "\n")) + "\n"
-		}
+		out := head + "- " + indent.Replace(strings.Join(parts, "\n\n")) + "\n\n"
 		if !d.fits(out) {
 			left++
 			continue
 		}
 		d.b.WriteString(out)
+		head = ""
 	}
 	if left > 0 {
 		d.add("Not all next steps fit into a ticket.", "")
