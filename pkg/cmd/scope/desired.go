@@ -63,6 +63,9 @@ func (f *Flags) LoadDirectory(o *engine.Options) error {
 		return nil
 	}
 	in, err := files.Load(f.directory, files.Options{GitRepo: f.gitRepo, Path: f.path})
+	if errors.Is(err, files.ErrNoName) {
+		return exit.UsageError(fmt.Errorf("%s: %w; add --gitrepo=NAME and --path=PATH", f.directory, err))
+	}
 	if err != nil {
 		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: %w", f.directory, err), Hint: "-f must name the directory of one bundle, such as a path of a GitRepo."}
 	}

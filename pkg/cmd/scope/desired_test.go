@@ -52,7 +52,7 @@ func TestDesired(t *testing.T) {
 		{args: []string{"-f", named, "--desired=bundle"}, status: exit.Usage, message: "-f and --desired=bundle are mutually exclusive"},
 		{args: []string{"-f", named, "--desired=release"}, status: exit.Usage, message: "-f and --desired=release are mutually exclusive"},
 		{args: []string{"-f", ""}, status: exit.Usage, message: "-f is empty"},
-		{args: []string{"-f", unnamed}, status: exit.Failed, message: "name"},
+		{args: []string{"-f", unnamed}, status: exit.Usage, message: "no fleet.yaml states its name; add --gitrepo=NAME and --path=PATH"},
 		{args: []string{"-f", empty, "--gitrepo=apps"}, status: exit.Failed, message: "it has no file to deploy"},
 		{args: []string{"-f", filepath.Join(empty, "absent")}, status: exit.Failed, message: "opening bundle directory"},
 		{args: []string{"-f", filepath.Join(named, "cm.yaml")}, status: exit.Failed, message: "opening bundle directory"},

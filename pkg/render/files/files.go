@@ -34,6 +34,9 @@ const (
 	maxFiles = 50_000
 )
 
+// ErrNoName is returned for a directory whose fleet.yaml states no name: the name of its bundle depends on the GitRepo and the path, which Options state.
+var ErrNoName = errors.New("naming the bundle: no fleet.yaml states its name")
+
 var (
 	errTooLarge = errors.New("the directory has more than 64 MiB or more than 50,000 files")
 	// errEmpty is returned for a directory of which Fleet does not make a Bundle.
@@ -77,7 +80,7 @@ func Load(dir string, o Options) (*render.Input, error) {
 	in := &render.Input{Name: f.Name, Options: f.Options, Notes: f.unknown}
 	if in.Name == "" {
 		if o.GitRepo == "" {
-			return nil, errors.New("naming the bundle: its fleet.yaml states no name, so the name depends on the GitRepo and the path, which are not specified")
+			return nil, ErrNoName
 		}
 		in.Name = fleet.HelmReleaseName(path.Join(o.GitRepo, filepath.ToSlash(o.Path))) // docs/fleet-behavior.md, 1.4
 	}
@@ -99,7 +102,8 @@ func Load(dir string, o Options) (*render.Input, error) {
 	if err := t.read(); err != nil {
 		return nil, err
 	}
-	if in.Resources = t.resources; len(in.Resources) == 0 {
+	in.Resources = t.resources
+	if helm := in.Options.Helm; len(in.Resources) == 0 && (helm == nil || helm.Chart == "" && helm.Repo == "") { // a chart that Fleet downloads is enough
 		return nil, errEmpty
 	}
 	if in.Options.Helm == nil || !in.Options.Helm.DisableDependencyUpdate {
