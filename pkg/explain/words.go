@@ -74,7 +74,7 @@ func reasons() []report.Topic {
 		r(string(source.ReadFailed), "Unknown: the API server answered with an error, did not answer, or the object could not be decoded", "Run the "+
 			"audit again; the gap in the report has the error."),
 		r(string(source.NotInSnapshot), "Unknown: the snapshot does not prove whether the object existed",
-			"Capture the kind in all namespaces; see docs/snapshots.md for what a snapshot has to contain."),
+			"Capture the kind in all namespaces; "+check.Pages+"snapshots.md describes what a snapshot has to contain."),
 		r(string(resolve.NoReleaseRecord), "Unknown: nothing is installed, or the revision that the BundleDeployment names is not recorded any more",
 			"See FD602. `--desired=bundle` takes the desired objects from the contents of the bundle instead.", "2.8"),
 		r(string(resolve.RecordUnreadable), "Unknown: the release record or its manifest is damaged", "See FD602. `--desired=bundle` takes the "+

@@ -104,6 +104,7 @@ func (t text) topic(b *bytes.Buffer, x *report.Topic) {
 	}
 	fmt.Fprintf(b, "\n%s\n  %s\n", t.bold("READ MORE"), printable(x.URL))
 	if len(x.Sections) > 0 {
-		t.wrapped(b, "  ", "docs/fleet-behavior.md, "+strings.Join(x.Sections, ", "))
+		directory := x.URL[:strings.LastIndex(x.URL, "/")+1] // both pages are in it
+		t.wrapped(b, "  ", directory+"fleet-behavior.md, "+strings.Join(x.Sections, ", "))
 	}
 }

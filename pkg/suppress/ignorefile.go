@@ -179,7 +179,7 @@ func (p *parser) code(n *yaml.Node) string {
 	case code == check.CodeUnread: // without it, the report would look like that of a deployment without problems
 		p.fail(n, "code: %s cannot be ignored: it reports a bundle deployment without a result. Exclude the bundle deployment with the arguments of the command", code)
 	case code != "" && !known:
-		p.fail(n, "code: %q is not known: docs/findings.md lists the codes, such as FD104", value)
+		p.fail(n, "code: %q is not known: kubectl fleetdoctor explain lists the codes, such as FD104", value)
 	}
 	return code
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -51,7 +52,7 @@ func (s *suppression) load(stated bool, selected *report.Filter, audit string) e
 			s.ignore, err = suppress.ParseIgnoreFile(s.ignoreFile, content)
 		}
 		if err != nil {
-			return &exit.Error{Status: exit.Usage, Err: err, Hint: "docs/ignore.md describes the file. --" + ignoreFileFlag + "='' reads none."}
+			return &exit.Error{Status: exit.Usage, Err: err, Hint: check.Pages + "ignore.md describes the file. --" + ignoreFileFlag + "='' reads none."}
 		}
 	}
 	if s.baselineFile != "" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
@@ -31,8 +32,9 @@ cluster.
 
 The values of Secrets are masked in each object before it is written: in Secrets, in the files of
 bundles, in Helm release records, in the status of Fleet's objects and in other text. Equal values
-have equal masks. Names, labels and the other data of ConfigMaps are not masked: read
-docs/snapshots.md before you give a snapshot to somebody else.
+have equal masks. Names, labels and the other data of ConfigMaps are not masked. Before
+you give a snapshot to somebody else, read
+` + check.Pages + `snapshots.md
 
 The archive has one JSON file for each object, which kubectl get -f reads, and a file MANIFEST,
 which states the time, the versions, the captured kinds, and what could not be read. Only the user

@@ -30,41 +30,47 @@ func NewFilter() *Filter {
 // AddFlags adds the flags to a command.
 func (f *Filter) AddFlags(c *cobra.Command) {
 	f.severity.AddTo(c, "severity", "Show only findings of this severity or above")
-	c.Flags().StringSliceVar(&f.codes, "code", nil, "Show only findings with these codes, such as FD104. May be repeated, or a list with commas")
+	c.Flags().StringSliceVar(&f.codes, "code", nil, "Show only findings with these codes or names, such as FD104 or Modified. May be repeated, or a list with commas")
 	_ = c.RegisterFlagCompletionFunc("code", completeCodes) // the flag exists
 }
 
-// ToFilter parses the flags. Codes may be in lower case.
+// ToFilter parses the flags. A code may be in lower case, and the name of a finding stands for its code, as in the verb explain.
 func (f *Filter) ToFilter() (report.Filter, error) {
 	out := report.Filter{Severity: report.Severity(f.severity.String())}
 	for _, code := range f.codes {
-		known := strings.ToUpper(strings.TrimSpace(code))
-		if !slices.ContainsFunc(check.Catalogue(), func(c check.Check) bool { return c.Code == known }) {
-			return out, fmt.Errorf("invalid --code %q: %s", code, suggestion(known))
+		word := strings.TrimSpace(code)
+		at := slices.IndexFunc(check.Catalogue(), func(c check.Check) bool { return strings.EqualFold(c.Code, word) || strings.EqualFold(c.Name, word) })
+		if at < 0 {
+			return out, fmt.Errorf("invalid --code %q: %s", code, suggestion(word))
 		}
-		out.Codes = append(out.Codes, known)
+		out.Codes = append(out.Codes, check.Catalogue()[at].Code)
 	}
 	slices.Sort(out.Codes)
 	out.Codes = slices.Compact(out.Codes)
 	return out, nil
 }
 
-// suggestion asks whether the user meant one of the codes that are most similar to a word, by their number or their name.
+// suggestion asks whether the user meant one of the codes that are most similar to a word, by their number or their name. All codes begin with the same
+// letters, so that only the digits are compared.
 func suggestion(word string) string {
-	var known []string
+	const letters = "FD"
+	number := strings.TrimPrefix(strings.ToUpper(word), letters)
+	var numbers, names, texts []string
 	shown := map[string]string{}
 	for _, c := range check.Catalogue() {
-		known = append(known, c.Code, c.Name)
-		shown[c.Code], shown[c.Name] = c.Code+" ("+c.Name+")", c.Code+" ("+c.Name+")"
+		digits := strings.TrimPrefix(c.Code, letters)
+		numbers, names = append(numbers, digits), append(names, c.Name)
+		shown[digits], shown[c.Name] = c.Code+" ("+c.Name+")", c.Code+" ("+c.Name+")"
 	}
-	var texts []string
-	for _, near := range suggest.Nearest(word, known) {
-		if text := shown[near]; !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
+	near := append(suggest.Nearest(number, numbers), suggest.Nearest(word, names)...)
+	if shown[number] != "" {
+		near = []string{number}
+	}
+	for _, n := range near {
+		texts = append(texts, shown[n])
 	}
 	if len(texts) == 0 {
-		return "there is no such code; docs/findings.md lists the codes"
+		return "there is no such code; kubectl fleetdoctor explain lists the codes"
 	}
 	return "there is no such code; did you mean " + strings.Join(texts, " or ") + "?"
 }

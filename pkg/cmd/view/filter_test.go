@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -25,7 +26,7 @@ func filter(t *testing.T, args ...string) (report.Filter, error) {
 	return f.ToFilter()
 }
 
-// TestFilter checks lists of codes: repeated, with commas, in lower case.
+// TestFilter checks lists of codes: repeated, with commas, in lower case, by their names.
 func TestFilter(t *testing.T) {
 	for _, tc := range []struct {
 		args     string
@@ -34,6 +35,7 @@ func TestFilter(t *testing.T) {
 	}{
 		{"", "", nil},
 		{"--severity=warning", report.Warning, nil},
+		{"--code missing,FD104", "", []string{"FD101", "FD104"}},
 		{"--code FD104 --code fd101,FD104", "", []string{"FD101", "FD104"}},
 	} {
 		got, err := filter(t, strings.Fields(tc.args)...)
@@ -45,13 +47,26 @@ func TestFilter(t *testing.T) {
 
 // TestWrongFilter checks which codes an error suggests.
 func TestWrongFilter(t *testing.T) {
-	for wrong, want := range map[string]string{"FD140": "FD104", "FD1044": "FD104", "modifed": "FD104", "FD999x": "docs/findings.md", "": "docs/findings.md"} {
+	for wrong, want := range map[string]string{"FD140": "FD104", "FD1044": "FD104", "modifed": "FD104", "104": "FD104", "FD999": "explain lists the codes", "": "explain lists the codes"} {
 		if _, err := filter(t, "--code", wrong+","); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%q: %v, want %s", wrong, err, want)
 		}
 	}
 	if _, err := filter(t, "--severity", "fatal"); err == nil || !strings.Contains(err.Error(), "warning") {
 		t.Errorf("an unknown severity: %v", err)
+	}
+}
+
+// TestNames checks that a name or a code, in any case, means one finding.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range check.Catalogue() {
+		for _, word := range []string{strings.ToLower(c.Code), strings.ToLower(c.Name)} {
+			if seen[word] {
+				t.Errorf("%s means two findings", word)
+			}
+			seen[word] = true
+		}
 	}
 }
 
