@@ -37,8 +37,8 @@ even one that comparePatches ignore. An object that could not be compared, or th
 after the plan was made, is not taken. A policy applies to adopt only: the webhook has none.
 
 Exit status: 0 everything is adopted, 1 not applied (only a plan, or objects were refused), 2
-wrong usage, 3 a write failed, or adopt was interrupted. --dry-run has the exit status of the
-adoption.`
+wrong usage, 3 a write failed, adopt was interrupted, an object, a file or the cluster was not
+found, or something that decides could not be read. --dry-run has the exit status of the adoption.`
 
 const examples = `  # show the plan, then decide
   %[1]s adopt
