@@ -44,7 +44,8 @@ ready and that Fleet reports as ready, and totals that Fleet reports correctly. 
 
 --severity and --code select findings in every format. The report counts the findings that they
 hide, and the exit status is that of the findings that are shown. The findings about a bundle
-deployment without a result (FD607) are always shown. The states of objects do not change.
+deployment without a result (FD607) are always shown. A bundle deployment on a cluster that was not
+read has no such finding: the table counts it. The states of objects do not change.
 
 The findings that --ignore-file and --baseline remove are counted. They do not change the exit
 status.
@@ -52,7 +53,8 @@ status.
 --watch repeats the audit until it is interrupted. On a terminal it redraws the table. Elsewhere it
 prints a line for each bundle deployment that changes its state, and for each finding that appears
 or is resolved. Each round costs as much as one audit: it lists everything again. A round that fails
-is reported, and the watch goes on. The exit status is that of the last round.
+is reported, and the watch goes on. The exit status is that of the last complete
+round.
 
 Exit status: 0 no findings at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could
 not be completed: no Fleet found, nothing in scope, no bundle deployment with a result, or
