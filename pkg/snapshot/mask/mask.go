@@ -96,12 +96,12 @@ func (m *Masker) Masked() (objects, values int) { return m.masked, len(m.learned
 
 // learn adds a value that is searched for in other text, and its parts that may occur alone.
 func (m *Masker) learn(v string) {
-	if m.ready {
+	if m.ready || public(v) {
 		return
 	}
 	m.keep(strings.TrimSpace(v))
 	if strings.Contains(v, "PRIVATE KEY-----") { // an indented block of a key has other line breaks
-		for line := range strings.Lines(v) {
+		for line := range strings.Lines(publicBlock.ReplaceAllString(v, "\n")) {
 			if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
 				m.keep(line)
 			}

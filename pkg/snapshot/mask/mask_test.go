@@ -428,6 +428,28 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
+// TestCertificatesStay checks that certificates remain outside of Secrets, and no private key beside them.
+func TestCertificatesStay(t *testing.T) {
+	const key = "aW52ZW50ZWQta2V5LWluLWEtdGVzdA=="
+	const certificate = "-----BEGIN CERTIFICATE-----\naW52ZW50ZWQtY2VydGlmaWNhdGU=\nb2YtdGhpcy10ZXN0LW9ubHktMTI=\n-----END CERTIFICATE-----\n"
+	const both = certificate + "-----BEGIN EC PRIVATE KEY-----\n" + key + "\n-----END EC PRIVATE KEY-----\n"
+	kubeconfig := "clusters:\n- cluster: {certificate-authority-data: " + b64(certificate) + "}\nusers:\n- user: {token: " + plain + "}\n"
+	config := `{"apiServerCA":"` + b64(certificate) + `","broken":"` + b64(certificate) + `x","key":"` + b64(both) + `"}`
+	_, out := masked(t, map[string][]byte{
+		"Secret": obj(t, "v1", "Secret", "apps", "web", map[string]any{"data": map[string]any{"ca.crt": b64(certificate), "value": b64(kubeconfig), "tls.pem": b64(both)}}),
+		"config": obj(t, "v1", "ConfigMap", "apps", "controller", map[string]any{"data": map[string]any{"config": config, "pem": certificate, "key": both}}),
+	})
+	if got := at(t, out["config"], "data", "pem"); got != certificate {
+		t.Errorf("the certificate became %q", got)
+	}
+	if text := string(out["config"]); !strings.Contains(text, b64(certificate)+`\",`) || strings.Contains(text, key) || strings.Contains(text, b64(both)) {
+		t.Errorf("the ConfigMap became %s", text)
+	}
+	if text := string(out["Secret"]); strings.Contains(text, b64(certificate)) {
+		t.Errorf("the Secret became %s", text)
+	}
+}
+
 // TestFieldsStay checks values of Secrets that are no secret where they are: labels and their selectors, times, names of fields, states, numbers of
 // Kubernetes, and Fleet's references.
 func TestFieldsStay(t *testing.T) {

@@ -3,6 +3,7 @@
 package mask
 
 import (
+	"encoding/base64"
 	"net/url"
 	"regexp"
 	"strings"
@@ -19,6 +20,21 @@ var (
 	// publicBlock matches what a PEM file shows to everybody.
 	publicBlock = regexp.MustCompile(`-----BEGIN (?:[A-Z ]*CERTIFICATE[A-Z ]*|[A-Z ]*PUBLIC KEY)-----[^-]*-----END [A-Z ]+-----`)
 )
+
+// public reports whether a text, or what it encodes in base64, has only public blocks. The certificate of a CA is in many objects, as in the configuration
+// of Fleet's controller, which nobody could decode with a mask in it.
+func public(v string) bool {
+	const begin, encoded = "-----BEGIN ", "LS0tLS1CRUdJTi"
+	v = strings.TrimSpace(v)
+	if strings.HasPrefix(v, encoded) {
+		raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "=")) // as a word in a file, it has lost them
+		if err != nil {
+			return false
+		}
+		v = string(raw)
+	}
+	return strings.HasPrefix(v, begin) && strings.TrimSpace(publicBlock.ReplaceAllString(v, "")) == ""
+}
 
 // learnParts learns the parts of a value that other objects may have alone: the passwords in addresses and in lines of configuration files, the values
 // of environment variables, the lines of private keys, and words that look like a key or a hash.
