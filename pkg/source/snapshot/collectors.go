@@ -36,7 +36,7 @@ func (f *file) ofCollector(head []byte) {
 		}
 	case monitorOutput.Match(text):
 		f.known = true
-		f.r.gaps.add(f.name, "it is the output of fleet monitor, which has summaries and not the objects", "it does not count; capture the objects with fleet dump")
+		f.r.gaps.add(f.name, "it is the output of fleet monitor, which has summaries and not the objects", "it is not used; capture the objects with fleet dump")
 	}
 }
 

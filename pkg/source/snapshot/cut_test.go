@@ -305,8 +305,8 @@ func TestIncomplete(t *testing.T) {
 		{"last after a key", yml(cmA) + "---\n" + yml(cmB, "data:"), nil, []string{"standard input, line 7 (document 2) | it ends after a key, so it is not complete" + perPath}},
 		{"without name, not last", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n---\n" + yml(cmA), nil, []string{"standard input, line 1 | it has no name, so it is not complete" + perDocument}},
 		{"List without kind", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n- " + obj(cmB) + "\n", nil, []string{"standard input, line 4, item 2 | it has no kind, so it is not complete" + perDocument}},
-		{"chart", yml(cmA) + "---\napiVersion: v2\nname: web\nversion: 1.0.0\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are not Kubernetes objects | those documents do not count"}},
-		{"configuration", yml(cmA) + "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are not Kubernetes objects | those documents do not count"}},
+		{"chart", yml(cmA) + "---\napiVersion: v2\nname: web\nversion: 1.0.0\n", []string{"a"}, []string{"standard input line 7 | some documents are not Kubernetes objects | these documents are not used"}},
+		{"configuration", yml(cmA) + "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", []string{"a"}, []string{"standard input line 7 | some documents are not Kubernetes objects | these documents are not used"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := openText(t, tc.text)
@@ -412,7 +412,7 @@ func TestSelected(t *testing.T) {
 		}
 		var gaps []string
 		if want == nil {
-			gaps = []string{"1 file in DIR: " + name + " | the name states a selector, so objects that do not match it were not captured | they do not prove that an object is missing; capture without a selector"}
+			gaps = []string{"1 file in DIR: " + name + " | the name states a selector, so objects that do not match it were not captured | it is no evidence that an object is missing; capture without a selector"}
 		}
 		if diff := cmp.Diff(gaps, gapLines(describe(t, s), dir)); diff != "" {
 			t.Errorf("%s: gaps (-want +got):\n%s", name, diff)

@@ -20,7 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-const perRefused = " | they do not count; only whole Lists prove that an object is missing"
+const perRefused = " | they are not used; only whole Lists prove that an object is missing"
 
 func TestRefusedEntries(t *testing.T) {
 	headers := []tar.Header{
@@ -49,7 +49,7 @@ func TestRefusedEntries(t *testing.T) {
 	want := []string{
 		"2 links in standard input: sym.yaml, hard.yaml | links are not followed" + perRefused,
 		"3 special files in standard input: null, sda, fifo | only regular files are read" + perRefused,
-		"3 files in standard input: ../up.yaml, a/../../up.yaml, /etc/abs.yaml | their names lead outside the archive" + perRefused,
+		"3 files in standard input: ../up.yaml, a/../../up.yaml, /etc/abs.yaml | a name that leads outside the archive is not read" + perRefused,
 	}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
@@ -76,7 +76,7 @@ func TestFolderOfLinksAndPipes(t *testing.T) {
 	}
 	want := []string{
 		"3 links in DIR: link.yaml, linked, loop | links are not followed" + perRefused,
-		"1 special file in DIR: pipe.yaml | only regular files are read" + perRefused,
+		"1 special file in DIR: pipe.yaml | only regular files are read" + strings.Replace(perRefused, "they are", "it is", 1),
 	}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), dir)); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
@@ -183,7 +183,7 @@ func TestBounded(t *testing.T) {
 		{"tar bomb", gz(t, tarOf(t, entry{"zeros.yaml", zeros})), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"skipped bomb", gz(t, tarOf(t, entry{"zeros.log", zeros})), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"zip bomb", zipOf(t, entry{"zeros.yaml", zeros}), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
-		{"gzip in gzip", gz(t, gz(t, zeros)), snapshot.Limits{}, 64, "standard input | no Kubernetes objects were found in it"},
+		{"gzip in gzip", gz(t, gz(t, zeros)), snapshot.Limits{}, 64, "standard input | no Kubernetes objects were found"},
 		{"long stream", gz(t, tarOf(t, entry{"x.log", zeros}, entry{"y.yaml", yml(cmA)})), snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, 64, "the snapshot has more than 10 MiB after decompression"},
 		{"zip from a stream", zipOf(t, entry{"a.yaml", yml(cmA)}), snapshot.Limits{Bytes: 256}, 32, "a zip archive from a pipe may have at most 64 bytes"},
 	} {

@@ -39,19 +39,28 @@ const (
 	logs // files that are not meant to have objects: a note counts them
 )
 
-var tallied = [...]struct{ noun, reason, effect string }{
-	noObjects:    {"file", "no Kubernetes objects were found in them", effectIgnored},
-	otherObjects: {"file", "they also have documents that are not Kubernetes objects", "those documents do not count"},
-	nested:       {"file", "archives in archives are not read", effectIgnored},
+// The effect depends on the number of files. It is nil for those that are not a gap.
+var tallied = [...]struct {
+	noun, reason string
+	effect       func(int) string
+}{
+	noObjects:    {"file", "no Kubernetes objects were found", ignored},
+	otherObjects: {"file", someOthers, func(int) string { return effectOthers }},
+	nested:       {"file", "archives in archives are not read", ignored},
 	selectedOnly: {
 		"file", "the name states a selector, so objects that do not match it were not captured",
-		"they do not prove that an object is missing; capture without a selector",
+		func(n int) string {
+			return isOrAre(n) + " no evidence that an object is missing; capture without a selector"
+		},
 	},
-	links:        {"link", "links are not followed", effectRefused},
-	specialFiles: {"special file", "only regular files are read", effectRefused},
-	outsideNames: {"file", "their names lead outside the archive", effectRefused},
-	logs:         {"file", "no Kubernetes objects were found in them", ""},
+	links:        {"link", "links are not followed", refused},
+	specialFiles: {"special file", "only regular files are read", refused},
+	outsideNames: {"file", "a name that leads outside the archive is not read", refused},
+	logs:         {"file", "no Kubernetes objects were found", nil},
 }
+
+// someOthers is the reason of a gap for documents that are not objects, in a file with objects.
+const someOthers = "some documents are not Kubernetes objects"
 
 // finish adds the gaps and the note of the counted files.
 func (a *argument) finish(r *reader) {
@@ -61,11 +70,11 @@ func (a *argument) finish(r *reader) {
 			continue
 		}
 		what := t.of(text.noun+" in "+a.name, text.noun+"s in "+a.name)
-		if text.effect == "" {
+		if text.effect == nil {
 			r.notes = append(r.notes, what+": "+text.reason)
 			continue
 		}
-		r.gaps.add(what, text.reason, text.effect)
+		r.gaps.add(what, text.reason, text.effect(t.count))
 	}
 }
 
@@ -151,11 +160,13 @@ func (f *file) done() {
 		f.arg.tallies[selectedOnly].add(f.rel)
 	}
 	switch {
+	case f.found > 0 && f.others > 0 && f.explicit:
+		f.r.gaps.add(f.name+strings.TrimPrefix(f.firstOther, f.rel), someOthers, effectOthers)
 	case f.found > 0 && f.others > 0:
 		f.arg.tallies[otherObjects].add(f.firstOther)
 	case f.found > 0 || f.known || f.harmed || f.r.gaps.damaged > f.before.damaged:
 	case f.explicit:
-		f.r.gaps.add(f.name, "no Kubernetes objects were found in it", "it does not count")
+		f.r.gaps.add(f.name, "no Kubernetes objects were found", ignored(1))
 	case doubtful || f.blank || documentNames.MatchString(f.file) || dumpedSecret.MatchString(f.file):
 		f.arg.tallies[noObjects].add(f.rel)
 	default:

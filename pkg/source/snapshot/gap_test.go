@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	perDocument = " | its objects do not count, and documents in its folder do not prove that an object is missing; capture it again"
-	perItem     = " | it does not count, and its List does not prove that an object is missing; capture it again"
+	perDocument = " | its objects are not used, and single objects in its folder do not prove that another object is missing; capture it again"
+	perItem     = " | it is not used, and its List does not prove that an object is missing; capture it again"
 	perPath     = " | the rest was not read; only whole Lists of it prove that an object is missing"
 )
 
@@ -100,13 +100,13 @@ func TestGaps(t *testing.T) {
 			name:  "unnamed formats",
 			files: []entry{{"notes.txt", "see:\napiVersion: v1\n]\n"}, {"log.txt", "{\"level\":\"info\"}\n{not json\n"}, {"a.txt", "text\napiVersion: v1\n"}, {"cm", yml(cmA)}},
 			want:  []string{cmA},
-			gaps:  []string{"3 files in DIR: a.txt, log.txt, notes.txt | no Kubernetes objects were found in them | they do not count"},
+			gaps:  []string{"3 files in DIR: a.txt, log.txt, notes.txt | no Kubernetes objects were found | they are not used"},
 		},
 		{
 			name:  "objects and other documents",
 			files: []entry{{"x.yaml", yml(cmA) + "---\nreplicas: 1\n---\n- a\n"}, {"y.json", obj(cmB) + "\n1\n[\"x\"]\nnull\n{}"}},
 			want:  []string{cmA, cmB},
-			gaps:  []string{"2 files in DIR: x.yaml line 7, y.json line 2 | they also have documents that are not Kubernetes objects | those documents do not count"},
+			gaps:  []string{"2 files in DIR: x.yaml line 7, y.json line 2 | some documents are not Kubernetes objects | these documents are not used"},
 		},
 		{
 			name:  "items that are not objects",
@@ -221,7 +221,7 @@ func TestTarCutBetweenEntries(t *testing.T) {
 // TestFileStart has files whose format is not visible at their beginning.
 func TestFileStart(t *testing.T) {
 	blank := strings.Repeat("\n", 100<<10)
-	none := " | no Kubernetes objects were found in them | they do not count"
+	none := " | no Kubernetes objects were found | it is not used"
 	for _, tc := range []struct {
 		name, file, text string
 		want             []string
@@ -254,7 +254,7 @@ func TestManyDamaged(t *testing.T) {
 		s, err := openText(t, text)
 		must(t, err)
 		got := gapLines(describe(t, s), "")
-		if len(got) != 51 || got[50] != name+" | they are damaged | they do not count" {
+		if len(got) != 51 || got[50] != name+" | they are damaged | they are not used" {
 			t.Errorf("%d gaps: %q", len(got), got)
 		}
 	}
@@ -298,7 +298,7 @@ func TestNothingReadable(t *testing.T) {
 		want  string
 	}{
 		"nothing":      {nil, "opening snapshot: nothing in DIR can be read; expected Kubernetes objects or Lists in YAML or JSON"},
-		"no objects":   {[]entry{{"README.md", "text"}}, "opening snapshot: nothing in DIR can be read (1 file in DIR: README.md: no Kubernetes objects were found in them); expected"},
+		"no objects":   {[]entry{{"README.md", "text"}}, "opening snapshot: nothing in DIR can be read (1 file in DIR: README.md: no Kubernetes objects were found); expected"},
 		"only damaged": {[]entry{{"x.json", "{"}}, "opening snapshot: nothing in DIR can be read (DIR/x.json, line 1, column 2: it ends in the middle); expected"},
 		"version only": {[]entry{{"version.yaml", "gitVersion: v1.36.3\n"}}, "opening snapshot: nothing in DIR can be read; expected"},
 	} {

@@ -87,12 +87,27 @@ func reason(err error) string {
 
 // The effects of gaps, with remedies.
 const (
-	effectDocument = "its objects do not count, and documents in its folder do not prove that an object is missing; capture it again"
-	effectItem     = "it does not count, and its List does not prove that an object is missing; capture it again"
+	effectDocument = "its objects are not used, and single objects in its folder do not prove that another object is missing; capture it again"
+	effectItem     = "it is not used, and its List does not prove that an object is missing; capture it again"
 	effectRest     = "the rest was not read; only whole Lists of it prove that an object is missing"
-	effectRefused  = "they do not count; only whole Lists prove that an object is missing"
-	effectIgnored  = "they do not count"
+	effectOthers   = "these documents are not used"
 )
+
+// isOrAre begins a sentence about a number of things that were named before.
+func isOrAre(n int) string {
+	if n == 1 {
+		return "it is"
+	}
+	return "they are"
+}
+
+// ignored is the effect of a gap about n files or documents.
+func ignored(n int) string { return isOrAre(n) + " not used" }
+
+// refused is the effect of a gap about n files that may have objects.
+func refused(n int) string {
+	return ignored(n) + "; only whole Lists prove that an object is missing"
+}
 
 // gaps has the gaps in the order of reading.
 type gaps struct {
@@ -114,7 +129,7 @@ func (g *gaps) addDamaged(gap source.Gap) {
 // all returns the gaps. One gap counts the damaged documents that have no gap.
 func (g *gaps) all() []source.Gap {
 	if more := g.damaged - maxDamaged; more > 0 {
-		g.add(fmt.Sprintf("%d more documents", more), "they are damaged", effectIgnored)
+		g.add(fmt.Sprintf("%d more documents", more), "they are damaged", ignored(more))
 	}
 	return g.list
 }
