@@ -73,8 +73,8 @@ func (p *Pair) gaps(out *report.Comparison) {
 			out.Summary.Gaps.Add(effect)
 		}
 	}
-	add(report.EffectUnknown, without(p.after, p.before))
-	add(report.Changed, without(p.before, p.after))
+	add(report.EffectUnknown, NewGaps(p.before.Audit, p.after.Audit))
+	add(report.Changed, NewGaps(p.after.Audit, p.before.Audit))
 	out.Summary.Complete = out.Summary.Complete && !p.lost
 }
 

@@ -179,6 +179,19 @@ func TestGapsOfSnapshots(t *testing.T) {
 	}
 }
 
+// TestGapDetails checks that gaps are the same if only their details differ, unless one report has more of them.
+func TestGapDetails(t *testing.T) {
+	before, after := audit("a Ready", "gap x"), audit("a Ready", "gap x")
+	before.Gaps[0].Detail, after.Gaps[0].Detail = "timeout after 1.2s", "timeout after 1.3s"
+	if got := changes(Compare(before, after, "")); got != "" {
+		t.Error(got)
+	}
+	after.Gaps = append(after.Gaps, before.Gaps[0])
+	if got := changes(Compare(before, after, "")); got != "Unknown gap x; ?" {
+		t.Errorf("two gaps: %s", got)
+	}
+}
+
 // TestDownstream checks that a finding about a bundle deployment of which only the release is known, which has no namespace, is not fixed if the bundle
 // deployment has no result any more.
 func TestDownstream(t *testing.T) {

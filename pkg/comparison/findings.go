@@ -80,14 +80,13 @@ type side struct {
 	*report.Audit
 	deployments map[DeploymentKey]*report.BundleDeployment
 	resources   map[resourceKey]*report.Resource
-	gaps        map[report.Gap]bool    // without the paths of snapshots
 	unread      map[DeploymentKey]bool // of which the other side knows more
 	// withoutResult is true if a bundle deployment has a result on the other side only.
 	withoutResult bool
 }
 
 func newSide(a *report.Audit) *side {
-	s := &side{Audit: a, deployments: map[DeploymentKey]*report.BundleDeployment{}, resources: map[resourceKey]*report.Resource{}, gaps: map[report.Gap]bool{}}
+	s := &side{Audit: a, deployments: map[DeploymentKey]*report.BundleDeployment{}, resources: map[resourceKey]*report.Resource{}}
 	for i := range a.BundleDeployments {
 		bd := &a.BundleDeployments[i]
 		s.deployments[KeyOf(bd)] = bd
@@ -95,25 +94,7 @@ func newSide(a *report.Audit) *side {
 			s.resources[resourceKey{KeyOf(bd), bd.Resources[j].Ref}] = &bd.Resources[j]
 		}
 	}
-	for _, g := range a.Gaps {
-		s.gaps[s.comparable(g)] = true
-	}
 	return s
-}
-
-// comparable returns a gap without the path of the snapshot, which differs in each snapshot.
-func (s *side) comparable(g report.Gap) report.Gap {
-	paths := strings.Split(s.Source.Path, ", ")
-	for _, c := range s.Source.Clusters {
-		paths = append(paths, strings.Split(c.Path, ", ")...)
-	}
-	slices.SortFunc(paths, func(x, y string) int { return len(y) - len(x) })
-	for _, p := range paths {
-		if p != "" {
-			g.What = strings.ReplaceAll(g.What, p, "SNAPSHOT")
-		}
-	}
-	return g
 }
 
 // Pair are two reports.
@@ -126,7 +107,7 @@ type Pair struct {
 // NewPair returns the reports with what their comparison needs.
 func NewPair(before, after *report.Audit) *Pair {
 	p := &Pair{before: newSide(before), after: newSide(after)}
-	p.lost, p.gained = len(without(p.after, p.before)) > 0, len(without(p.before, p.after)) > 0
+	p.lost, p.gained = len(NewGaps(before, after)) > 0, len(NewGaps(after, before)) > 0
 	p.before.unread, p.before.withoutResult = unread(p.before, p.after)
 	p.after.unread, p.after.withoutResult = unread(p.after, p.before)
 	return p
@@ -151,15 +132,43 @@ func unread(a, b *side) (out map[DeploymentKey]bool, withoutResult bool) {
 	return out, withoutResult
 }
 
-// without returns the gaps of a that b does not have.
-func without(a, b *side) []report.Gap {
+// NewGaps returns the gaps that a report has, and an earlier one does not have. Their details do not count: they may have a time or a number of bytes
+// that differs each time. If a report has a gap several times, the other one must have it as often.
+func NewGaps(before, after *report.Audit) []report.Gap {
+	known := map[report.Gap]int{}
+	comparable := comparableGap(before)
+	for _, g := range before.Gaps {
+		known[comparable(g)]++
+	}
 	var out []report.Gap
-	for _, g := range a.Gaps {
-		if !b.gaps[a.comparable(g)] {
+	comparable = comparableGap(after)
+	for _, g := range after.Gaps {
+		if k := comparable(g); known[k] > 0 {
+			known[k]--
+		} else {
 			out = append(out, g)
 		}
 	}
 	return out
+}
+
+// comparableGap returns a function that returns a gap of a report without its detail, and without the path of the snapshot, which differs in each
+// snapshot.
+func comparableGap(a *report.Audit) func(report.Gap) report.Gap {
+	paths := strings.Split(a.Source.Path, ", ")
+	for _, c := range a.Source.Clusters {
+		paths = append(paths, strings.Split(c.Path, ", ")...)
+	}
+	slices.SortFunc(paths, func(x, y string) int { return len(y) - len(x) })
+	return func(g report.Gap) report.Gap {
+		for _, p := range paths {
+			if p != "" {
+				g.What = strings.ReplaceAll(g.What, p, "SNAPSHOT")
+			}
+		}
+		g.Detail = ""
+		return g
+	}
 }
 
 // Fixed reports whether a finding of the earlier report is fixed, if the later report does not have it. known is false if the later report could not

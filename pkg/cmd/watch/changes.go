@@ -26,7 +26,25 @@ func Changes(before, after *report.Audit) []string {
 		}
 		return append(out, Changes(before, after)...)
 	}
-	return slices.Concat(gaps(before, after), deployments(before, after), findings(before, after))
+	on := onCluster(before, after)
+	return slices.Concat(gaps(before, after), deployments(before, after, on), findings(before, after, on))
+}
+
+// onCluster returns a function that returns the end of a line with the cluster; "" if the reports are about one cluster. Bundle deployments of downstream
+// clusters, and objects, have the same names on several clusters.
+func onCluster(reports ...*report.Audit) func(cluster string) string {
+	clusters := map[string]bool{}
+	for _, a := range reports {
+		for i := range a.BundleDeployments {
+			clusters[a.BundleDeployments[i].Cluster] = true
+		}
+	}
+	return func(cluster string) string {
+		if cluster == "" || len(clusters) < 2 {
+			return ""
+		}
+		return " (cluster " + cluster + ")"
+	}
 }
 
 // clusterNotRead is the reason of a bundle deployment on a cluster that was not read. Of these, only the state that Fleet reports changes.
@@ -52,7 +70,7 @@ func states(a *report.Audit) map[comparison.DeploymentKey]string {
 	return out
 }
 
-func deployments(before, after *report.Audit) []string {
+func deployments(before, after *report.Audit, on func(cluster string) string) []string {
 	was, is := states(before), states(after)
 	var out []string
 	for i := range after.BundleDeployments {
@@ -60,15 +78,15 @@ func deployments(before, after *report.Audit) []string {
 		key := comparison.KeyOf(bd)
 		switch old, known := was[key]; {
 		case !known:
-			out = append(out, fmt.Sprintf("bundledeployment %s %s", key.Key, is[key]))
+			out = append(out, fmt.Sprintf("bundledeployment %s %s%s", key.Key, is[key], on(key.Cluster)))
 		case old != is[key]:
-			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s", key.Key, old, is[key]))
+			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s%s", key.Key, old, is[key], on(key.Cluster)))
 		}
 	}
 	for i := range before.BundleDeployments {
 		bd := &before.BundleDeployments[i]
 		if key := comparison.KeyOf(bd); is[key] == "" {
-			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s", key.Key, was[key], cmp.Or(absent(before, after), "deleted")))
+			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s%s", key.Key, was[key], cmp.Or(absent(before, after), "deleted"), on(key.Cluster)))
 		}
 	}
 	return out
@@ -78,7 +96,7 @@ const notRead = "unknown (it could not be read)"
 
 // absent is the word for something that is not in the second report because it could not be read; "" if it would have been read.
 func absent(before, after *report.Audit) string {
-	if slices.ContainsFunc(after.Gaps, func(g report.Gap) bool { return !slices.Contains(before.Gaps, g) }) {
+	if len(comparison.NewGaps(before, after)) > 0 {
 		return notRead
 	}
 	return ""
@@ -86,15 +104,15 @@ func absent(before, after *report.Audit) string {
 
 // findings describes the findings on each cluster. It compares as compare does, with one difference: after a new gap, no finding is resolved. The lines
 // of a watch are read one by one, without the gap that explains them.
-func findings(before, after *report.Audit) []string {
+func findings(before, after *report.Audit, on func(cluster string) string) []string {
 	was, is := comparison.ByID(before), comparison.ByID(after)
 	var out []string
 	for _, o := range comparison.Occurrences(after) {
 		switch old, known := was[o.ID]; {
 		case !known:
-			out = append(out, fmt.Sprintf("finding %s %s: %s", o.ID, o.Severity, messageOf(o)))
+			out = append(out, fmt.Sprintf("finding %s %s: %s", o.ID, o.Severity, o.Message+on(o.Cluster)))
 		case old.Severity != o.Severity:
-			out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, old.Severity, o.Severity, messageOf(o)))
+			out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, old.Severity, o.Severity, o.Message+on(o.Cluster)))
 		}
 	}
 	pair := comparison.NewPair(before, after)
@@ -106,25 +124,15 @@ func findings(before, after *report.Audit) []string {
 		if !pair.Fixed(o) {
 			end = notRead
 		}
-		out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, o.Severity, end, messageOf(o)))
+		out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, o.Severity, end, o.Message+on(o.Cluster)))
 	}
 	return out
 }
 
-// messageOf returns the message of a finding, with the cluster if there are several.
-func messageOf(o comparison.Occurrence) string {
-	if len(o.Clusters) > 0 {
-		return o.Message + " (cluster " + o.Cluster + ")"
-	}
-	return o.Message
-}
-
 func gaps(before, after *report.Audit) []string {
 	var out []string
-	for _, g := range after.Gaps {
-		if !slices.Contains(before.Gaps, g) {
-			out = append(out, fmt.Sprintf("not read: %s: %s", of(g), g.Why()))
-		}
+	for _, g := range comparison.NewGaps(before, after) {
+		out = append(out, fmt.Sprintf("not read: %s: %s", of(g), g.Why()))
 	}
 	for _, g := range before.Gaps {
 		if !slices.ContainsFunc(after.Gaps, func(x report.Gap) bool { return x.Cluster == g.Cluster && x.What == g.What }) {
