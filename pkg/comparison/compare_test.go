@@ -223,7 +223,9 @@ func downstream(bundle string, lines ...string) *report.Audit {
 
 func TestComparable(t *testing.T) {
 	scoped := audit("a Ready")
-	scoped.Scope.Targets = []string{"bundle/web"}
+	scoped.Scope.Targets = []string{"bundle/web", "bundle/api"}
+	otherOrder := audit("a Ready")
+	otherOrder.Scope.Targets = []string{"bundle/api", "bundle/web", "bundle/api"}
 	n := 0
 	partial := audit("a Ready")
 	partial.Summary.Baseline = &n
@@ -245,6 +247,7 @@ func TestComparable(t *testing.T) {
 	}{
 		"alike":             {audit("a Ready"), audit("b Ready"), true},
 		"another scope":     {audit("a Ready"), scoped, false},
+		"another order":     {scoped, otherOrder, true},
 		"a baseline":        {audit("a Ready"), partial, false},
 		"hidden findings":   {audit("a Ready"), hides, false},
 		"another filter":    {hidesNothing, hides, false},

@@ -209,7 +209,12 @@ func (p *Pair) InLater(o Occurrence) bool {
 	return p.after.deployments[DeploymentKey{o.Cluster, o.BundleDeployment}] != nil
 }
 
-// ScopeOf lists the words of the scope of a report. Reports with different scopes are about different objects.
+// ScopeOf lists the words of the scope of a report, in an order that does not depend on the arguments. Reports with different scopes are about different
+// objects.
 func ScopeOf(a *report.Audit) []string {
-	return slices.Concat(a.Scope.Namespaces, a.Scope.Selectors, a.Scope.Targets)
+	var out []string
+	for _, words := range [][]string{a.Scope.Namespaces, a.Scope.Selectors, a.Scope.Targets} {
+		out = append(out, slices.Compact(slices.Sorted(slices.Values(words)))...)
+	}
+	return out
 }
