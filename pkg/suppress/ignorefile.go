@@ -46,10 +46,13 @@ func ParseIgnoreFile(name string, content []byte) (*IgnoreFile, error) {
 	case errors.Is(err, io.EOF): // empty, or only comments
 		return p.file, nil
 	case err != nil:
-		return nil, fmt.Errorf("%s:%s", name, inYAML.ReplaceAllString(err.Error(), "$1"))
+		return nil, notYAML(name, err)
 	}
-	if decoder.Decode(&yaml.Node{}) == nil {
+	switch err := decoder.Decode(&yaml.Node{}); {
+	case err == nil:
 		return nil, fmt.Errorf("%s: it has several YAML documents: join their lists \"ignore\"", name)
+	case !errors.Is(err, io.EOF):
+		return nil, notYAML(name, err)
 	}
 	p.fields("the file", root.Content[0], map[string]func(*yaml.Node){"ignore": func(list *yaml.Node) {
 		for _, n := range p.list(list) {
@@ -60,6 +63,11 @@ func ParseIgnoreFile(name string, content []byte) (*IgnoreFile, error) {
 		p.errs = append(p.errs[:maxErrors], fmt.Errorf("%d more errors", len(p.errs)-maxErrors))
 	}
 	return p.file, errors.Join(p.errs...)
+}
+
+// notYAML is the error of a file that the decoder cannot read.
+func notYAML(name string, err error) error {
+	return fmt.Errorf("%s:%s", name, inYAML.ReplaceAllString(err.Error(), "$1"))
 }
 
 // inYAML matches the beginning of an error of the decoder. It states the line, unless that is the first one.

@@ -40,6 +40,7 @@ func TestParseIgnoreFileRefuses(t *testing.T) {
 		"no entry":           {"ignore:\n-", []string{"f.yaml:2: the entry: expected a map", "code"}},
 		"an alias":           {"x: &x [FD104]\nignore: *x", []string{`f.yaml:1: unknown field "x"`, "f.yaml:2: ignore: expected a list"}},
 		"several documents":  {"ignore: []\n---\nignore: []", []string{"f.yaml: ", "several"}},
+		"a bad document":     {"ignore: []\n---\nignore: [", []string{"f.yaml:3: "}},
 		"all at once":        {"ignore:\n- code: FD1\n- code: FD2", []string{"f.yaml:2: ", "f.yaml:3: "}},
 	} {
 		_, err := ParseIgnoreFile("f.yaml", []byte(tc.text))
