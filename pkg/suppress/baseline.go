@@ -50,7 +50,7 @@ func (b *Baseline) Apply(a *report.Audit) *report.Audit {
 	for _, o := range earlier {
 		known[o.ID] = true
 	}
-	unread := a.Unread()
+	stays := a.Unread()
 	out := *a
 	present := map[string]bool{}
 	for _, x := range a.Ignored {
@@ -59,7 +59,7 @@ func (b *Baseline) Apply(a *report.Audit) *report.Audit {
 	kept, removed := make([]report.Finding, 0, len(a.Findings)), 0
 	for _, o := range comparison.Occurrences(a) {
 		present[o.ID] = true
-		if known[o.ID] && !unread(o.Finding) {
+		if known[o.ID] && !stays(o.Finding) {
 			removed++
 			continue
 		}

@@ -16,18 +16,18 @@ import (
 // Apply returns a copy of a report without the findings that the entries of the file select. The report has a finding for each cluster: an entry can
 // select one of them. Entries that have expired on the day of now select nothing. A finding that says that a deployment has no result stays.
 func (f *IgnoreFile) Apply(a *report.Audit, now time.Time) *report.Audit {
-	used := make([]bool, len(f.entries))
+	used, refused := make([]bool, len(f.entries)), make([]bool, len(f.entries))
 	kept := make([]report.Finding, 0, len(a.Findings))
 	out := *a
-	unread := a.Unread()
+	stays := a.Unread()
 	for _, x := range a.Findings {
 		var by *entry
 		for i := range f.entries {
 			if e := &f.entries[i]; !e.expired(now) && e.selects(&x) {
-				by, used[i] = cmp.Or(by, e), true
+				by, used[i], refused[i] = cmp.Or(by, e), true, refused[i] || stays(&x)
 			}
 		}
-		if by == nil || unread(&x) {
+		if by == nil || stays(&x) {
 			kept = append(kept, x)
 			continue
 		}
@@ -40,18 +40,21 @@ func (f *IgnoreFile) Apply(a *report.Audit, now time.Time) *report.Audit {
 	if out.Summary.Ignored = len(out.Ignored); out.Summary.Ignored > 0 {
 		out.IgnoreFile = f.name
 	}
-	out.Notes = slices.Concat(a.Notes, f.notes(a, used, now))
+	out.Notes = slices.Concat(a.Notes, f.notes(a, used, refused, now))
 	return out.WithFindings(kept)
 }
 
-// notes describe the entries that select nothing. In a report about a part of the bundles, many entries do.
-func (f *IgnoreFile) notes(a *report.Audit, used []bool, now time.Time) []string {
-	var expired, unused []string
+// notes describe the entries that select nothing, and those that select a finding which stays. In a report about a part of the bundles, many entries
+// select nothing.
+func (f *IgnoreFile) notes(a *report.Audit, used, refused []bool, now time.Time) []string {
+	var expired, unused, without []string
 	for i, e := range f.entries {
 		where := fmt.Sprintf("line %d (%s)", e.line, strings.Join(e.codes, ", "))
 		switch {
 		case e.expired(now):
 			expired = append(expired, where+" on "+e.expires.Format(dateLayout))
+		case refused[i]:
+			without = append(without, where)
 		case !used[i] && len(a.Scope.Namespaces)+len(a.Scope.Selectors)+len(a.Scope.Targets) == 0:
 			unused = append(unused, where)
 		}
@@ -59,6 +62,9 @@ func (f *IgnoreFile) notes(a *report.Audit, used []bool, now time.Time) []string
 	var out []string
 	if len(expired) > 0 {
 		out = append(out, fmt.Sprintf("%s: entries that have expired ignore nothing: %s", f.name, strings.Join(expired, ", ")))
+	}
+	if len(without) > 0 {
+		out = append(out, fmt.Sprintf("%s: findings about bundle deployments without a result are not ignored: %s", f.name, strings.Join(without, ", ")))
 	}
 	if len(unused) > 0 {
 		out = append(out, fmt.Sprintf("%s: entries that match no finding: %s", f.name, strings.Join(unused, ", ")))

@@ -145,6 +145,9 @@ func TestUnread(t *testing.T) {
 			t.Errorf("%s: %s", name, s)
 		}
 	}
+	if notes := f.Apply(a, time.Now()).Notes; len(notes) != 1 || !strings.Contains(notes[0], "line 1 (FD602)") || !strings.Contains(notes[0], "not ignored") {
+		t.Errorf("notes %q", notes)
+	}
 }
 
 // TestOtherCluster checks that a baseline with nothing in common is refused, and one of another scope is not.
