@@ -64,7 +64,7 @@ func TestIgnoreFile(t *testing.T) {
 	if _, got := summaryOf(t, root); got.status != 2 || !strings.Contains(got.errOut, "1 MiB") {
 		t.Errorf("a large file: status %d: %s", got.status, got.errOut)
 	}
-	if _, got := summaryOf(t, root, "--ignore-file=absent.yaml"); got.status != 2 || !strings.Contains(got.errOut, "absent.yaml") {
+	if _, got := summaryOf(t, root, "--ignore-file=absent.yaml"); got.status != 2 || !strings.Contains(got.errOut, "reading the ignore file: open absent.yaml") {
 		t.Errorf("an absent file: status %d: %s", got.status, got.errOut)
 	}
 	outside := filepath.Join(t.TempDir(), "outside.yaml")

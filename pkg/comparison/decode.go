@@ -52,6 +52,9 @@ func position(content []byte, err error) string {
 		return fmt.Sprintf("line %d: it is not JSON, or it is truncated", line(e.Offset))
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if e.Field == "" {
+			return "it has no fields: it is a value of the type " + e.Value
+		}
 		return fmt.Sprintf("line %d: the field %s has a wrong type", line(e.Offset), e.Field)
 	}
 	return "it is not JSON"

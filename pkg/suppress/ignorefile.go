@@ -54,7 +54,11 @@ func ParseIgnoreFile(name string, content []byte) (*IgnoreFile, error) {
 	case !errors.Is(err, io.EOF):
 		return nil, notYAML(name, err)
 	}
-	p.fields("the file", root.Content[0], map[string]func(*yaml.Node){"ignore": func(list *yaml.Node) {
+	if top := root.Content[0]; top.Kind != yaml.MappingNode {
+		p.fail(top, "the ignore file has no field: it must have the field \"ignore\" with a list of entries")
+		return nil, errors.Join(p.errs...)
+	}
+	p.fields("the ignore file", root.Content[0], map[string]func(*yaml.Node){"ignore": func(list *yaml.Node) {
 		for _, n := range p.list(list) {
 			p.entry(n)
 		}

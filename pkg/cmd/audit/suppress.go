@@ -48,7 +48,10 @@ func (s *suppression) load(stated bool, selected *report.Filter, audit string) e
 	s.implied = !stated
 	if s.ignoreFile != "" {
 		content, err := readIgnoreFile(s.ignoreFile, stated)
-		if err == nil && content != nil {
+		switch {
+		case err != nil:
+			err = fmt.Errorf("reading the ignore file: %w", err)
+		case content != nil:
 			s.ignore, err = suppress.ParseIgnoreFile(s.ignoreFile, content)
 		}
 		if err != nil {
