@@ -201,7 +201,7 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/completion"}, never: evaluating,
 		may: []string{"pkg/cmd/exit"}},
 	{packages: []string{"pkg/cmd/clusters"}, never: printing,
-		may: []string{"pkg/cmd/input", "pkg/audit", "pkg/check", "pkg/fleet", "pkg/object", "pkg/source", "pkg/source/cluster", "pkg/state"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/input", "pkg/audit", "pkg/check", "pkg/fleet", "pkg/object", "pkg/source", "pkg/source/cluster", "pkg/state"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},

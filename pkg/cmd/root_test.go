@@ -151,6 +151,8 @@ func TestUsage(t *testing.T) {
 		{"only the status, and fields that differ", []string{"audit", "--snapshot", sick, "--status-only", "--diff"}, []string{"--status-only", "--diff"}},
 		{"values in full without a diff", []string{"audit", "--snapshot", sick, "--full"}, []string{"--full", "--diff"}},
 		{"a scope that is not a namespace", []string{"audit", "--snapshot", sick, "--agent-scope=No"}, []string{"--agent-scope", `"No"`}},
+		{"an empty snapshot", []string{"why", "bundle/x", "--snapshot", ""}, []string{"--snapshot is empty"}},
+		{"a snapshot of a cluster that does not exist", []string{"audit", "--snapshot", sick, "--cluster-snapshot", "one=nope"}, []string{"--cluster-snapshot one=nope: "}},
 		{"standard input twice", []string{"audit", "--snapshot", "-", "--snapshot", "-"}, []string{"--snapshot", "standard input"}},
 		{"a malformed namespace", []string{"audit", "--snapshot", sick, "-n", "Fleet Local"}, []string{"--namespace", `"Fleet Local"`}},
 		{"all namespaces and one", []string{"audit", "--snapshot", sick, "-A", "-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},

@@ -83,6 +83,9 @@ func (o *options) Run(ctx context.Context) error {
 	if o.printRBAC {
 		return o.printRole(ctx)
 	}
+	if err := o.clusters.Check(); err != nil {
+		return err
+	}
 	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -16,6 +18,7 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -41,6 +44,7 @@ type Flags struct {
 // target is one cluster that the command line names.
 type target struct {
 	name string
+	flag string // the flag with its value, as on the command line
 	in   *input.Flags
 }
 
@@ -123,8 +127,47 @@ func (f *Flags) add(flag, value, name, from string, in *input.Flags) error {
 	if slices.ContainsFunc(f.targets, func(t target) bool { return t.name == name }) {
 		return fmt.Errorf("parsing --%s %q: another cluster is named %q", flag, value, name)
 	}
-	f.targets = append(f.targets, target{name, in})
+	f.targets = append(f.targets, target{name: name, flag: "--" + flag + " " + value, in: in})
 	f.args += " --" + flag + " " + shellescape.Quote(value)
+	return nil
+}
+
+// Check returns a usage error if a flag names a file or a context that does not exist: a typing error must not look like a cluster that could not be
+// read. Every other problem becomes a gap when the cluster is read.
+func (f *Flags) Check() error {
+	for _, t := range f.targets {
+		if err := t.exists(); err != nil {
+			return exit.UsageError(fmt.Errorf("%s: %w", t.flag, err))
+		}
+	}
+	return nil
+}
+
+// exists returns an error if the snapshot, the kubeconfig or the context of a cluster does not exist.
+func (t target) exists() error {
+	if t.in.Captured() {
+		path := t.in.Snapshots[0]
+		if path == "-" { // standard input
+			return nil
+		}
+		_, err := os.Stat(path)
+		return absent(err)
+	}
+	config, err := t.in.Config.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return absent(err)
+	}
+	if name := *t.in.Config.Context; name != "" && config.Contexts[name] == nil {
+		return errors.New("the kubeconfig has no such context; kubectl config get-contexts lists the contexts")
+	}
+	return nil
+}
+
+// absent is the reason of an error for a file that does not exist, nil for every other error.
+func absent(err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
+		return path.Err
+	}
 	return nil
 }
 

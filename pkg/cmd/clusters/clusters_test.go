@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -74,6 +77,40 @@ func TestComplete(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", args, diff)
+		}
+	}
+}
+
+// TestCheck checks that a name of something that does not exist is wrong usage, and that every other problem is left to the reader of the cluster.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"config": "contexts: [{name: edge, context: {cluster: edge}}]\n", "wrong": "contexts: invented\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string]string{
+		"--cluster-snapshot one=DIR":               "",
+		"--cluster-snapshot one=-":                 "",
+		"--cluster-snapshot one=DIR/nope":          "--cluster-snapshot one=DIR/nope: no such file or directory",
+		"--cluster one=DIR/config":                 "",
+		"--cluster one=DIR/config#edge":            "",
+		"--cluster one=DIR/wrong#edge":             "",
+		"--cluster one=DIR/nope":                   "--cluster one=DIR/nope: no such file or directory",
+		"--cluster one=DIR/config#egde":            "--cluster one=DIR/config#egde: the kubeconfig has no such context; kubectl config get-contexts lists the contexts",
+		"--kubeconfig DIR/config --contexts edge":  "",
+		"--kubeconfig DIR/config --contexts other": "--contexts other: the kubeconfig has no such context; kubectl config get-contexts lists the contexts",
+	} {
+		f, err := parse(t, strings.ReplaceAll(args, "DIR", dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err = f.Check(); err != nil {
+			got = strings.ReplaceAll(err.Error(), dir, "DIR")
+		}
+		if got != want || want != "" && exit.Status(err) != exit.Usage {
+			t.Errorf("%s: %q, status %d, want %q", args, got, exit.Status(err), want)
 		}
 	}
 }

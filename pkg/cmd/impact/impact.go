@@ -86,6 +86,9 @@ func (o *options) Validate() error {
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
+	if err := o.clusters.Check(); err != nil {
+		return err
+	}
 	o.Document.ReadClusters = o.clusters.Suggest(o.repeated() + o.clusters.Args())
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Impact, error) {
 		read := engine.Options{Version: o.Version, Progress: in.Report, Commands: o.Commands(), Clusters: o.clusters.Clusters(in.Source)}

@@ -40,6 +40,9 @@ func (f *Flags) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	if name := f.connection(); name != "" {
 		return nil, exit.UsageError(fmt.Errorf("--snapshot and --%s are mutually exclusive: a snapshot needs no cluster", name))
 	}
+	if slices.Contains(f.Snapshots, "") { // usually the value of a shell variable that is not set
+		return nil, exit.UsageError(errors.New("--snapshot is empty: it must name a folder or a file"))
+	}
 	if i := slices.Index(f.Snapshots, "-"); i >= 0 && slices.Contains(f.Snapshots[i+1:], "-") {
 		return nil, exit.UsageError(errors.New("--snapshot - is given twice: standard input can only be read once"))
 	}

@@ -93,6 +93,9 @@ func (o *options) Complete(args []string) (err error) {
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
+	if err := o.clusters.Check(); err != nil {
+		return err
+	}
 	commands := o.Commands()
 	commands.Audit += o.clusters.Args()
 	pause := o.Pause

@@ -95,6 +95,9 @@ func (o *options) Validate() error {
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
+	if err := o.clusters.Check(); err != nil {
+		return err
+	}
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Why, error) {
 		read := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: o.Commands(), Progress: in.Report, Clusters: o.clusters.Clusters(in.Source),
 			Scope: evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}, Pick: o.targets.Pick}
