@@ -123,7 +123,7 @@ func TestSnapshotToSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { _ = l.Close() })
 	if r := run(t, "snapshot", "--snapshot", capture, "-o", "s.sock"); r.status != exit.Failed || !strings.HasPrefix(r.errOut, "error: writing s.sock: ") || !strings.Contains(r.errOut, "-o FILE") {
 		t.Errorf("status %d: %s", r.status, r.errOut)
 	}

@@ -32,8 +32,8 @@ cluster.
 
 The values of Secrets are masked in each object before it is written: in Secrets, in the files of
 bundles, in Helm release records, in the status of Fleet's objects and in other text. Equal values
-have equal masks. Names, labels and the other data of ConfigMaps are not masked. Before
-you give a snapshot to somebody else, read
+have equal masks. Names, labels and the other data of ConfigMaps are not masked. Before you give a
+snapshot to somebody else, read
 ` + check.Pages + `snapshots.md
 
 The archive has one JSON file for each object, which kubectl get -f reads, and a file MANIFEST,
@@ -114,21 +114,14 @@ func (o *options) validateFile() error {
 	if o.output == "-" {
 		return nil
 	}
-	info, err := os.Stat(o.output)
-	if link, notFound := os.Lstat(o.output); err != nil && notFound == nil && link.Mode().Type() == fs.ModeSymlink {
-		cause := err
-		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			cause = e.Err
+	if info, err := os.Stat(o.output); err == nil {
+		o.stream = !info.Mode().IsRegular()
+		if info.IsDir() {
+			return fmt.Errorf("-o %s is a directory: name a file in it", o.output)
 		}
-		return fmt.Errorf("-o %s is a link that leads to no file (%w): name a file, or remove the link", o.output, cause)
+	} else if _, err := os.Readlink(o.output); err == nil { // os.Rename would replace it
+		return fmt.Errorf("-o %s is a link that leads to no file: name a file, or remove the link", o.output)
 	}
-	if err != nil {
-		return nil // it does not exist, or an error of writing it follows
-	}
-	if info.IsDir() {
-		return fmt.Errorf("-o %s is a directory: name a file in it", o.output)
-	}
-	o.stream = !info.Mode().IsRegular()
 	return nil
 }
 
