@@ -4,6 +4,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -19,19 +20,28 @@ type NotFoundError struct {
 	Kind                bool
 	// Known are words that are known in this place.
 	Known []string
+	// Snapshot is true if the source is a snapshot, which need not have all kinds.
+	Snapshot bool
+	// DesiredBy are the bundle deployments that desire the object.
+	DesiredBy []string
 }
 
 // Error implements error.
 func (e *NotFoundError) Error() string {
-	if e.Kind {
+	switch {
+	case e.Kind && e.Snapshot:
+		return fmt.Sprintf("finding %s: the snapshot has no objects of kind %q, and no definition of it", e.What, e.Word)
+	case e.Kind:
 		return fmt.Sprintf("finding %s: kind %q not found", e.What, e.Word)
+	case len(e.DesiredBy) > 0:
+		return fmt.Sprintf("finding %s: not found, but bundle deployment %s desires it", e.What, strings.Join(e.DesiredBy, ", "))
 	}
 	return "finding " + e.What + ": not found"
 }
 
 // unknownKind returns the error that no cluster serves the kind of a name.
 func (r *reading) unknownKind(n Named) error {
-	e := &NotFoundError{What: n.String(), Word: n.Kind, After: strings.TrimPrefix(n.String(), n.Kind), Kind: true}
+	e := &NotFoundError{What: n.String(), Word: n.Kind, After: strings.TrimPrefix(n.String(), n.Kind), Kind: true, Snapshot: r.Description.Origin == source.OriginSnapshot}
 	for _, c := range r.clusters {
 		for _, k := range c.Kinds.All() {
 			e.Known = append(e.Known, strings.ToLower(k.Kind))
@@ -43,12 +53,27 @@ func (r *reading) unknownKind(n Named) error {
 // unknownName returns the error that no object has a name. The known names are those of desired objects, which are in memory.
 func (r *reading) unknownName(n Named) error {
 	var desired []object.Ref
+	var desiredBy []string
 	for _, d := range r.desired.Deployments {
 		for _, o := range d.Desired {
 			desired = append(desired, o.Ref)
+			if o.Name == n.Name && n.isOf(o.Ref, r.Kinds) {
+				desiredBy = append(desiredBy, d.Key())
+			}
 		}
 	}
-	return NotFound(n, desired, r.Kinds)
+	e := NotFound(n, desired, r.Kinds)
+	e.DesiredBy = slices.Compact(desiredBy)
+	return e
+}
+
+// isOf reports whether the name has the kind and the namespace of an object.
+func (n Named) isOf(o object.Ref, kinds *source.Kinds) bool {
+	k, ok := kinds.Preferred(o.GroupVersionKind().GroupKind())
+	if !ok {
+		k = source.Kind{GroupVersionKind: o.GroupVersionKind()}
+	}
+	return k.Called(n.Kind) && (n.Namespace == "" || n.Namespace == o.Namespace)
 }
 
 // NotFound returns the error that none of the objects has a name. kinds has the names of their kinds.
@@ -56,11 +81,7 @@ func NotFound(n Named, objects []object.Ref, kinds *source.Kinds) *NotFoundError
 	e := &NotFoundError{What: n.String(), Before: strings.TrimSuffix(n.String(), n.Name), Word: n.Name}
 	var types []string
 	for _, o := range objects {
-		k, ok := kinds.Preferred(o.GroupVersionKind().GroupKind())
-		if !ok {
-			k = source.Kind{GroupVersionKind: o.GroupVersionKind()}
-		}
-		if k.Called(n.Kind) && (n.Namespace == "" || n.Namespace == o.Namespace) {
+		if n.isOf(o, kinds) {
 			e.Known = append(e.Known, o.Name)
 		}
 		types = append(types, strings.ToLower(o.Kind))

@@ -137,13 +137,13 @@ func result(c *resolve.Cluster, have ownership.Metadata, o report.OwnedObject) (
 	case len(o.DesiredBy) > 0:
 		return report.OwnerNotOwned, "it has no hash label: Fleet does not count it as an object of " + o.DesiredBy[0].BundleDeployment + ", which desires it"
 	case o.Unknown != "" && have.ReleaseName != "":
-		return report.OwnerUnknown, "it is an object of Helm release " + have.Release() + "; it is not known whether a bundle desires it: " + o.Unknown
+		return report.OwnerUnknown, "Helm release " + have.Release() + " owns it; it is not known whether a bundle desires it: " + o.Unknown
 	case o.Unknown != "":
 		return report.OwnerUnknown, "it is not known whether a bundle desires it: " + o.Unknown
 	case have.ReleaseName != "":
-		return report.OwnerHelmRelease, "it is not an object of Fleet: it is an object of Helm release " + have.Release()
+		return report.OwnerHelmRelease, "no bundle owns it: Helm release " + have.Release() + " owns it"
 	}
-	return report.OwnerNone, "it is not an object of Fleet, and no bundle that is installed on this cluster desires it"
+	return report.OwnerNone, "no bundle owns it, and no bundle that is installed on this cluster desires it"
 }
 
 // setResult is the result for an object that has a hash.

@@ -91,9 +91,15 @@ func TestOwnerFinds(t *testing.T) {
 	if diff := cmp.Diff([]string{"service ingress/edge", "deployment.apps guestbook/frontend"}, keys(got)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
+	// A Bundle is an object of Fleet that no bundle owns.
+	got, err = audit.Owner(t.Context(), sick, audit.Options{}, []audit.Named{{Kind: "bundle", Name: "guestbook-guestbook"}})
+	if want := "no bundle owns it, and no bundle that is installed on this cluster desires it"; err != nil || len(got.Objects) != 1 || got.Objects[0].Verdict != want {
+		t.Errorf("got %+v, error %v, want %q", got, err, want)
+	}
 	for name, want := range map[audit.Named]string{
-		{Kind: "frobnicator", Name: "x"}:                    `kind "frobnicator" not found`,
+		{Kind: "frobnicator", Name: "x"}:                    `the snapshot has no objects of kind "frobnicator", and no definition of it`,
 		{Kind: "svc", Name: "nowhere"}:                      "finding svc/nowhere: not found",
+		{Kind: "cm", Namespace: "guestbook", Name: "theme"}: "finding cm/guestbook/theme: not found, but bundle deployment cluster-fleet-local-local-1a3d67d0a899/guestbook-guestbook desires it",
 		{Kind: "svc", Namespace: "guestbook", Name: "edge"}: "finding svc/guestbook/edge: not found",
 	} {
 		if _, err := audit.Owner(t.Context(), sick, audit.Options{}, []audit.Named{name}); err == nil || !strings.Contains(err.Error(), want) {

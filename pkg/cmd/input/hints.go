@@ -57,6 +57,9 @@ func (f *Flags) UnreadHint(reason string) string {
 }
 
 func (f *Flags) hint(err error) string {
+	if e, ok := errors.AsType[*engine.NotFoundError](err); ok && len(e.DesiredBy) > 0 {
+		return f.Command("audit bundledeployment/"+strings.TrimPrefix(e.DesiredBy[0], "/")) + " shows the state of all its objects."
+	}
 	listing := f.listing(err)
 	unread, noResult := errors.AsType[*evaluate.NoResultError](err)
 	switch {
