@@ -16,7 +16,11 @@ import (
 // totals shows the numbers of a report: of objects by state, of findings by code, and of what could not be read.
 func (t text) totals(b *bytes.Buffer, a *report.Audit) error {
 	if n := len(a.Gaps); n > 0 {
-		for _, line := range t.lines(fmt.Sprintf("Not read: %d (an audit without --summary lists what could not be read).", n), 0, 0) {
+		them := "them"
+		if n == 1 {
+			them = "it"
+		}
+		for _, line := range t.lines(plural(n, "gap")+" in what was read: run the audit without --summary to list "+them+".", 0, 0) {
 			fmt.Fprintln(b, t.colour(yellow, line))
 		}
 		fmt.Fprintln(b)

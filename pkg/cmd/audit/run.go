@@ -62,6 +62,8 @@ func (o *options) Validate() error {
 	switch {
 	case o.summary && o.all:
 		return errors.New("--" + summaryFlag + " and --all are mutually exclusive")
+	case o.summary && o.changed("diff"):
+		return errors.New("--" + summaryFlag + " and --diff are mutually exclusive: the first shows only totals")
 	case o.summary && !o.print.ForPeople():
 		return fmt.Errorf("--%s and --output=%s are mutually exclusive: use --output=jsonpath={.summary}", summaryFlag, o.print.Format)
 	}
