@@ -15,7 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Agents reports the agents of the Clusters in a namespace with some names; empty means all. It returns an error that names the Cluster if it is not
+// Agents reports the agents of the Clusters in a namespace with some names, NAME or NAMESPACE/NAME; empty means all. It returns an error that names the Cluster if it is not
 // found, and ErrNoFleet if there is none.
 func Agents(ctx context.Context, src source.Source, o Options, names []string) (*report.Agents, error) {
 	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
@@ -46,11 +46,12 @@ func Agents(ctx context.Context, src source.Source, o Options, names []string) (
 	found := map[string]bool{}
 	var known []string
 	for _, a := range evaluate.Agents(desired, r.Description) {
-		known = append(known, a.Cluster.Name)
-		if ns := o.Scope.Namespace; ns != "" && ns != a.Cluster.Namespace || len(names) > 0 && !slices.Contains(names, a.Cluster.Name) {
+		name, key := a.Cluster.Name, a.Cluster.Namespace+"/"+a.Cluster.Name
+		known = append(known, name)
+		if ns := o.Scope.Namespace; ns != "" && ns != a.Cluster.Namespace || len(names) > 0 && !slices.Contains(names, name) && !slices.Contains(names, key) {
 			continue
 		}
-		found[a.Cluster.Name] = true
+		found[name], found[key] = true, true
 		out.Add(a)
 	}
 	for _, name := range names {

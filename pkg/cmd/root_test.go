@@ -158,6 +158,8 @@ func TestUsage(t *testing.T) {
 		{"all namespaces and one", []string{"audit", "--snapshot", sick, "-A", "-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},
 		{"all namespaces and one of a verb that names objects", []string{"why", "bundle/x", "--snapshot", sick, "-A", "-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},
 		{"totals in another format", []string{"audit", "--snapshot", sick, "--summary", "-o", "json"}, []string{"--summary", "--output=json", "jsonpath={.summary}"}},
+		{"totals and differences", []string{"audit", "--snapshot", sick, "--summary", "--diff"}, []string{"--summary", "--diff"}},
+		{"a bundle without its kind", []string{"targets", "guestbook-guestbook", "--snapshot", sick}, []string{`"guestbook-guestbook"`, "it must be bundle/NAME"}},
 		{"totals and everything", []string{"audit", "--snapshot", sick, "--summary", "--all"}, []string{"--summary", "--all"}},
 		{"an order by a field that no row has", []string{"audit", "--snapshot", sick, "--sort-by", "{.nothing}"}, []string{"{.nothing}", "-o json"}},
 		{"an order by an object", []string{"agents", "--snapshot", sick, "--sort-by", "heartbeat"}, []string{"heartbeat", "neither a number nor a text"}},

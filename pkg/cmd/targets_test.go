@@ -32,3 +32,25 @@ func TestTargets(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentNames checks how agents finds Clusters by their names.
+func TestAgentNames(t *testing.T) {
+	for _, tc := range []struct {
+		args   string
+		status int
+		out    string // a part of the output or of the error
+	}{
+		{"local", exit.OK, "fleet-local/local"},
+		{"cluster/local", exit.OK, "fleet-local/local"},
+		{"clusters.fleet.cattle.io/fleet-local/local", exit.OK, "fleet-local/local"},
+		{"local cluster/local", exit.OK, "fleet-local/local"},
+		{"local other", exit.Failed, "finding cluster other: not found"},
+		{"cluster/other", exit.Failed, "finding cluster other: not found"},
+		{"bundle/local", exit.Failed, "finding cluster bundle/local: not found"},
+	} {
+		got := run(t, append([]string{"agents", "--fail-on=none", "--snapshot", sick}, strings.Fields(tc.args)...)...)
+		if got.status != tc.status || !strings.Contains(got.out+got.errOut, tc.out) {
+			t.Errorf("%q: status %d, %q, %q", tc.args, got.status, got.out, got.errOut)
+		}
+	}
+}

@@ -50,6 +50,9 @@ const examples = `  # all clusters of the management cluster
   # one cluster, with all reasons
   %[1]s agents c-m-abcdefgh -n fleet-default -o wide
 
+  # a cluster as other verbs name it
+  %[1]s agents cluster/c-m-abcdefgh
+
   # a snapshot of a management cluster
   %[1]s agents --snapshot dump.tgz`
 
@@ -73,7 +76,9 @@ type options struct {
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) error {
-	o.clusters = args
+	for _, arg := range args {
+		o.clusters = append(o.clusters, scope.ClusterName(arg))
+	}
 	return o.Options.Complete()
 }
 

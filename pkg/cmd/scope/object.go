@@ -41,5 +41,13 @@ func KindNames(args []string) []string {
 	return out
 }
 
+// ClusterName returns the name in an argument that is NAME, cluster/NAME or cluster/NAMESPACE/NAME.
+func ClusterName(arg string) string {
+	if kind, name, ok := strings.Cut(arg, "/"); ok && targetKind(kind) == evaluate.TargetCluster {
+		return name
+	}
+	return arg
+}
+
 // IsBundle reports whether a word names the kind Bundle.
 func IsBundle(word string) bool { return targetKind(word) == evaluate.TargetBundle }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,13 +54,13 @@ type options struct {
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
+	for _, arg := range scope.KindNames(args) {
+		if kind, _, _ := strings.Cut(arg, "/"); !scope.IsBundle(kind) || kind == arg {
+			return &exit.Error{Status: exit.Usage, Hint: scope.NearKind(arg), Err: fmt.Errorf("parsing argument %q: it must be bundle/NAME", arg)}
+		}
+	}
 	if o.bundles, err = o.Objects(args); err != nil {
 		return err
-	}
-	for _, b := range o.bundles {
-		if !scope.IsBundle(b.Kind) {
-			return &exit.Error{Status: exit.Usage, Hint: scope.NearKind(b.String()), Err: fmt.Errorf("parsing argument %q: it must be bundle/NAME", b.Kind+"/"+b.Name)}
-		}
 	}
 	return o.Options.Complete()
 }
