@@ -91,7 +91,7 @@ func (p *Pair) findings(out *report.Comparison) {
 		if known {
 			c.Effect = effectOf(severityRank(after) - severityRank(before))
 		}
-		out.Summary.Complete = out.Summary.Complete && (known || severityRank(cmp.Or(after, before)) == 0)
+		out.Summary.Complete = out.Summary.Complete && (known || severityRank(c.Severity()) == 0)
 		out.Findings = append(out.Findings, c)
 		out.Summary.Findings.Add(c.Effect)
 	}

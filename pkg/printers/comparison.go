@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -45,6 +46,8 @@ func (t text) comparison(b *bytes.Buffer, c *report.Comparison) {
 	}
 	b.WriteByte('\n')
 	t.notRead(b, nil, c.Notes)
+	changes := slices.Clone(c.Findings)
+	slices.SortStableFunc(changes, func(x, y report.FindingChange) int { return cmp.Compare(rank[x.Severity()], rank[y.Severity()]) })
 	for _, e := range effects {
 		var lines []string
 		for _, bd := range c.BundleDeployments {
@@ -53,7 +56,7 @@ func (t text) comparison(b *bytes.Buffer, c *report.Comparison) {
 			}
 		}
 		told := map[object.Ref]bool{}
-		for _, f := range c.Findings {
+		for _, f := range changes {
 			if f.Effect == e.effect {
 				told[f.Object] = true
 				lines = append(lines, findingChange(&f))
@@ -116,7 +119,7 @@ func deploymentState(s *report.DeploymentState) string {
 }
 
 func findingChange(f *report.FindingChange) string {
-	s := fmt.Sprintf("%s %s %s", cmp.Or(f.After, f.Before), f.Code, f.Message)
+	s := fmt.Sprintf("%s %s %s", f.Severity(), f.Code, f.Message)
 	switch {
 	case f.After == "" && f.Effect == report.EffectUnknown:
 		return s + " (it was reported before; what it is about could not be read after)"
@@ -148,10 +151,11 @@ func gapChange(g *report.GapChange) string {
 	if g.Cluster != "" {
 		what = "cluster " + g.Cluster + ": " + what
 	}
+	audit := "second"
 	if g.Effect == report.Changed {
-		return what + ": it could not be read before (" + g.Why() + ")"
+		audit = "first"
 	}
-	return what + ": it could not be read after (" + g.Why() + ")"
+	return fmt.Sprintf("not read in the %s audit: %s (%s)", audit, what, g.Why())
 }
 
 // changes is the last line: the number of changes of each kind.

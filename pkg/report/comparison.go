@@ -2,7 +2,11 @@
 
 package report
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+import (
+	"cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
 
 // KindComparison is the kind of a Comparison.
 const KindComparison = "ComparisonReport"
@@ -100,6 +104,9 @@ type FindingChange struct {
 	Bundle           string     `json:"bundle,omitempty"`           // "namespace/name"
 	Message          string     `json:"message"`
 }
+
+// Severity is the severity after the change; that before it if the finding is gone.
+func (f *FindingChange) Severity() Severity { return cmp.Or(f.After, f.Before) }
 
 // BundleDeploymentChange is a bundle deployment that changed.
 type BundleDeploymentChange struct {
