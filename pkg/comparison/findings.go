@@ -136,39 +136,37 @@ func unread(a, b *side) (out map[DeploymentKey]bool, withoutResult bool) {
 // that differs each time. If a report has a gap several times, the other one must have it as often.
 func NewGaps(before, after *report.Audit) []report.Gap {
 	known := map[report.Gap]int{}
-	comparable := comparableGap(before)
-	for _, g := range before.Gaps {
-		known[comparable(g)]++
+	for _, g := range withoutDetails(before) {
+		known[g]++
 	}
 	var out []report.Gap
-	comparable = comparableGap(after)
-	for _, g := range after.Gaps {
-		if k := comparable(g); known[k] > 0 {
-			known[k]--
+	for i, g := range withoutDetails(after) {
+		if known[g] > 0 {
+			known[g]--
 		} else {
-			out = append(out, g)
+			out = append(out, after.Gaps[i])
 		}
 	}
 	return out
 }
 
-// comparableGap returns a function that returns a gap of a report without its detail, and without the path of the snapshot, which differs in each
-// snapshot.
-func comparableGap(a *report.Audit) func(report.Gap) report.Gap {
+// withoutDetails returns the gaps of a report without their details, and without the path of the snapshot, which differs in each snapshot.
+func withoutDetails(a *report.Audit) []report.Gap {
 	paths := strings.Split(a.Source.Path, ", ")
 	for _, c := range a.Source.Clusters {
 		paths = append(paths, strings.Split(c.Path, ", ")...)
 	}
 	slices.SortFunc(paths, func(x, y string) int { return len(y) - len(x) })
-	return func(g report.Gap) report.Gap {
+	out := slices.Clone(a.Gaps)
+	for i := range out {
 		for _, p := range paths {
 			if p != "" {
-				g.What = strings.ReplaceAll(g.What, p, "SNAPSHOT")
+				out[i].What = strings.ReplaceAll(out[i].What, p, "SNAPSHOT")
 			}
 		}
-		g.Detail = ""
-		return g
+		out[i].Detail = ""
 	}
+	return out
 }
 
 // Fixed reports whether a finding of the earlier report is fixed, if the later report does not have it. known is false if the later report could not
