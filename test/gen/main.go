@@ -197,13 +197,13 @@ func truthTable(b *bytes.Buffer) {
 		b.WriteByte('\n')
 	}
 	b.WriteString("\nNo policy takes objects that are being deleted, objects with a controller, objects of a `fleet-agent` bundle, and cluster-scoped objects of a bundle with a " +
-		"targetNamespace.\n\nThe policy `if-no-diff` compares the fields that the bundle states, also those that its comparePatches ignore, because the next deploy overwrites them. It takes nothing if the release record is older than the bundle: use `--desired=bundle` then. Naming an owner does not permit a difference. The policies are those of `adopt` only: the [webhook](webhook.md#the-stamp) decides about owners as `if-unowned` does, and compares no fields.\n\nOnly the labels `objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
+		"targetNamespace.\n\nThe policy `if-no-diff` compares the fields that the bundle states, also those that its comparePatches ignore, because the next deploy overwrites them. It takes nothing if the release record is older than the bundle: use `--desired=bundle` then. Naming an owner does not permit a difference. The policies are those of `adopt` only: the [webhook](webhook.md#the-mutating-handler) decides about owners as `if-unowned` does, and compares no fields.\n\nOnly the labels `objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
 		"`meta.helm.sh/release-namespace` are written, with the field manager `" + ownership.FieldManager + "`, and only to the object of the plan: its uid is checked.\n")
 }
 
 // rules writes the rules of preflight.
 func rules(b *bytes.Buffer) {
-	b.WriteString("\n## Rules\n\nAn error sets the verdict of the bundle. Of the other rules, only those with the verdict Unknown do.\n\n| rule | severity | verdict | meaning |\n|---|---|---|---|\n")
+	b.WriteString("\n## Rules\n\nAn error sets the result of the bundle. Of the other rules, only those with the result Unknown do.\n\n| rule | severity | result | meaning |\n|---|---|---|---|\n")
 	for _, r := range preflight.Rules() {
 		_, anchor, _ := strings.Cut(preflight.URL(r.Name), "#")
 		fmt.Fprintf(b, "| <a id=%q></a>%s | %s | %s | %s |\n", anchor, r.Name, r.Severity, r.Verdict, r.Description)
