@@ -84,7 +84,7 @@ func recordGaps(desired *resolve.DesiredState, c *resolve.Cluster) []source.Gap 
 	records := c.State.Coverage.Records
 	switch {
 	case evaluate.NoRecordCaptured(desired):
-		return []source.Gap{{What: "release records", Reason: string(source.NotInSnapshot), Detail: "the snapshot holds none (Secrets of type " + release.SecretType + ")",
+		return []source.Gap{{What: "release records", Reason: string(source.NotInSnapshot), Detail: "the snapshot has none (Secrets of type " + release.SecretType + ")",
 			Effect: "no object can be evaluated; only the status that Fleet reports is shown"}}
 	case len(records.Failures()) > 0 && !c.State.Captured:
 		return source.CoverageGaps("listing release records (Secrets)", records, "the bundle deployments that need these records have no result")

@@ -157,7 +157,7 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 		if p.oldest != "" {
 			age = ", the oldest of " + p.oldest
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: their statuses count%s", p.unread, count(len(p.actual), "bundle deployment"), age))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: the total uses the numbers in their statuses%s", p.unread, count(len(p.actual), "bundle deployment"), age))
 	}
 	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.cause == Lag && len(t.bugsOf(wrong[0])) > 0 {
 		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")

@@ -27,7 +27,7 @@ type Options struct {
 	Width int
 	// NoHeaders omits the first line, which names the source, and the headers of tables.
 	NoHeaders bool
-	// All also shows what is well, informational findings, and lists in full. Summary shows only totals.
+	// All also shows ready bundle deployments, correct totals and informational findings, and lists in full. Summary shows only totals.
 	All, Summary bool
 	// Sorted is true if the user chose the order of the rows.
 	Sorted bool

@@ -155,7 +155,7 @@ func place(resolvers []*resolver, bd *v1alpha1.BundleDeployment, byNamespace map
 		d.OnOtherCluster = false
 		return d
 	}
-	d.Problem, d.Detail = ClusterNotRead, "it is not known on which cluster it is deployed: nothing that could be read shows it"
+	d.Problem, d.Detail = ClusterNotRead, "its cluster is not known"
 	if d.OnOtherCluster {
 		d.Detail = "it is deployed on another cluster than the one that was read"
 	}

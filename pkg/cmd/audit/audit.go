@@ -36,8 +36,8 @@ clusters, and the objects that are not ready. A dash means that Fleet reports no
 An audit only reads. Only --server-check sends server-side dry runs, which store nothing but call
 the admission webhooks of the cluster.
 
-The table leaves out what is well if there is much of it: more than ten bundle deployments that are
-ready and that Fleet reports as ready, and totals that Fleet reports correctly. --all shows them.
+The table leaves out bundle deployments that are ready and that Fleet reports as ready, if there are
+more than ten, and totals that Fleet reports correctly. --all shows them.
 --summary shows only totals.
 
 -o name prints the bundle deployments that are not ready as arguments of kubectl, one per line.
@@ -158,7 +158,7 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.filter.AddFlags(c)
 	f.watch.AddFlags(c)
 	f.diff.AddFlags(fs, "Show the fields that differ as a unified diff, with who wrote them and when")
-	fs.BoolVar(&f.all, "all", false, "Show also what is well in the table, informational findings, and lists in full")
+	fs.BoolVar(&f.all, "all", false, "Also show ready bundle deployments, correct totals and informational findings, and show lists in full")
 	fs.BoolVar(&f.summary, summaryFlag, false, "Show only totals")
 	f.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")
 	fs.BoolVar(&f.requireComplete, "require-complete", false, "Exit with status 3 if anything could not be read")
