@@ -165,11 +165,13 @@ func message(f report.Finding) string {
 	}
 	lines = append(lines, f.Evidence...)
 	for _, step := range f.NextSteps()[:min(1, len(f.NextSteps()))] {
-		if step.Text != "" && !strings.ContainsAny(step.Text, "{}") {
-			lines = append(lines, "Next step: "+step.Text)
-		}
-		if step.Command != "" && !strings.ContainsAny(step.Command, "{}") {
-			lines = append(lines, "Command: "+step.Command)
+		const braces = "{}"
+		switch shown := step.Lines(); {
+		case len(shown) == 0 || strings.ContainsAny(step.Text, braces):
+		case strings.ContainsAny(step.Command, braces): // the command is the subject of its effect
+			lines = append(lines, strings.TrimSpace("Next step: the command in the properties "+step.Text))
+		default:
+			lines = append(append(lines, "Next step: "+shown[0]), shown[1:]...)
 		}
 	}
 	return text(strings.Join(lines, "\n"))

@@ -98,6 +98,23 @@ func TestUnread(t *testing.T) {
 	}
 }
 
+// TestNextStep checks that a message has the command of a remedy before its effect, and no braces of a command.
+func TestNextStep(t *testing.T) {
+	for want, step := range map[string]report.Remedy{
+		"Next step: kubectl get pods\nlists the Pods":                 {Command: "kubectl get pods", Text: "lists the Pods"},
+		"Next step: the command in the properties patches the Bundle": {Command: "kubectl patch -p '{}'", Text: "patches the Bundle"},
+		"Next step: restore it":                                       {Text: "restore it"},
+	} {
+		a := reports.Full()
+		a.Findings = a.Findings[:1]
+		f := &a.Findings[0]
+		f.Message, f.Evidence, f.Remedies = "gone", nil, []report.Remedy{step}
+		if got := *read(t, a).Results[0].Message.Text; !strings.HasSuffix(got, want) {
+			t.Errorf("%+v: %q", step, got)
+		}
+	}
+}
+
 // TestHostile checks that text from a cluster is neither a link nor a placeholder, and acts on no terminal.
 func TestHostile(t *testing.T) {
 	a := reports.Hostile(reports.Full(), reports.Evil)
