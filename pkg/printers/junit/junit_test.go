@@ -70,7 +70,7 @@ func TestObjects(t *testing.T) {
 	}
 	first := a.Findings[0].NextSteps()[0]
 	if step := "  -> " + first.Command + "\n     " + first.Text + "\n"; !slices.ContainsFunc(suites[0].Tests, func(test official.Test) bool {
-		failure, ok := test.Error.(official.Error)
+		failure, ok := errors.AsType[official.Error](test.Error)
 		return ok && strings.Contains(failure.Body, step)
 	}) {
 		t.Errorf("no test has the command above its effect: %q", step)
