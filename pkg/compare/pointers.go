@@ -55,7 +55,7 @@ func Exclude(ref object.Ref, pointers []string) Rule {
 
 // excludes reports whether with the rules, exactly the differences without a pointer remain.
 func excludes(rules []Rule, ref object.Ref, desired, live map[string]any, differences []Difference, pointers []string) bool {
-	d, dErr := Apply(rules, ref, desired)
+	d, dErr := ApplyDesired(rules, ref, desired)
 	l, lErr := Apply(rules, ref, live)
 	if dErr != nil || lErr != nil {
 		return false

@@ -56,6 +56,33 @@ func Apply(rules []Rule, ref object.Ref, content map[string]any) (map[string]any
 	return out, err
 }
 
+// emptied is a map of the desired content from which the rules removed everything. Fleet reports an object that lacks it, although it is equal to an
+// empty map of a manifest, which Fleet drops before it applies the rules.
+type emptied struct{}
+
+// ApplyDesired is Apply for the desired content, in which it marks the maps that the rules emptied.
+func ApplyDesired(rules []Rule, ref object.Ref, content map[string]any) (map[string]any, error) {
+	out, err := Apply(rules, ref, content)
+	if err == nil {
+		markEmptied(normalised(ref.GroupVersionKind().GroupKind(), content), out)
+	}
+	return out, err
+}
+
+func markEmptied(before, after map[string]any) {
+	for name, v := range before {
+		was, _ := v.(map[string]any)
+		is, ok := after[name].(map[string]any)
+		switch {
+		case !ok || len(was) == 0:
+		case len(is) == 0:
+			after[name] = emptied{}
+		default:
+			markEmptied(was, is)
+		}
+	}
+}
+
 // pointers returns the fields to remove from an object, one by one. Group and kind of a rule are patterns here; an empty namespace or name
 // matches any.
 func pointers(rules []Rule, ref object.Ref) []string {

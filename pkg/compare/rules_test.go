@@ -19,7 +19,7 @@ func ruled(t *testing.T, rules []compare.Rule, ref object.Ref, desired, live map
 	t.Helper()
 	if compare.Applies(rules, ref) {
 		var err error
-		if desired, err = compare.Apply(rules, ref, desired); err != nil {
+		if desired, err = compare.ApplyDesired(rules, ref, desired); err != nil {
 			t.Fatal(err)
 		}
 		if live, err = compare.Apply(rules, ref, live); err != nil {
@@ -108,6 +108,14 @@ func TestApply(t *testing.T) {
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, nil},
 		{"a pointer that only one side has", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a"}},
 			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {a: x}`, `data: {}`, nil},
+		{"a pointer that empties a map", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a"}},
+			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {a: x}`, `data: {b: y}`, nil},
+		{"a pointer that empties a map, which the live object lacks", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a"}},
+			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {a: x}`, `{}`, []string{".data"}},
+		{"a pointer that empties a map of a Secret, which the live object lacks", compare.Rule{APIVersion: "v1", Kind: "Secret", JSONPointers: []string{"/data/a"}},
+			object.Ref{APIVersion: "v1", Kind: "Secret"}, `stringData: {a: x}`, `{}`, []string{".data"}},
+		{"a map that was empty before, which the live object lacks", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a"}},
+			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {}`, `{}`, nil},
 		{"a key with a slash", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a~1b"}},
 			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {a/b: x}`, `data: {a/b: y}`, nil},
 		{"kind as a pattern of alternatives", compare.Rule{APIVersion: "apps/v1", Kind: "{Deployment,StatefulSet}", JSONPointers: []string{"/spec/replicas"}},

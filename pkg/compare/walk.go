@@ -28,6 +28,12 @@ func (w *walker) value(at *step, f field, p pair, exact bool) {
 	if p.live == nil {
 		p.has = false // for the API, null is the same as a missing value
 	}
+	if p.desired == (emptied{}) {
+		if p.desired = map[string]any{}; !p.has {
+			w.differs(at, p)
+			return
+		}
+	}
 	if p.desired == nil && f.nullIsZero {
 		if !p.has {
 			return

@@ -116,16 +116,17 @@ func (l *liveObject) differences(o *Object, desired object.Content, rules []comp
 	if slices.Contains(o.Unstable, "") {
 		return nil
 	}
-	desired, live := applied(rules, o.Ref, desired, l.content)
+	desired, live := applied(compare.ApplyDesired, rules, o.Ref, desired, l.content)
 	return compare.Objects(desired, live, o.GroupVersionKind())
 }
 
-// applied applies a bundle's rules to two states of an object. It returns them unchanged if a rule cannot be applied to one of them.
-func applied(rules []compare.Rule, ref object.Ref, a, b object.Content) (object.Content, object.Content) {
+// applied applies a bundle's rules to two states of an object, with the function `first` to the first one. It returns them unchanged if a rule cannot be
+// applied to one of them.
+func applied(first func([]compare.Rule, object.Ref, map[string]any) (map[string]any, error), rules []compare.Rule, ref object.Ref, a, b object.Content) (object.Content, object.Content) {
 	if !compare.Applies(rules, ref) {
 		return a, b
 	}
-	x, xErr := compare.Apply(rules, ref, a)
+	x, xErr := first(rules, ref, a)
 	y, yErr := compare.Apply(rules, ref, b)
 	if xErr != nil || yErr != nil {
 		return a, b
