@@ -71,16 +71,29 @@ func ApplyDesired(rules []Rule, ref object.Ref, content map[string]any) (map[str
 
 func markEmptied(before, after map[string]any) {
 	for name, v := range before {
-		was, _ := v.(map[string]any)
-		is, ok := after[name].(map[string]any)
-		switch {
-		case !ok || len(was) == 0:
-		case len(is) == 0:
-			after[name] = emptied{}
-		default:
-			markEmptied(was, is)
+		if is, ok := after[name]; ok {
+			after[name] = marked(v, is)
 		}
 	}
+}
+
+// marked returns a value with its emptied maps marked. The elements of a list are those of before only if the rules removed none.
+func marked(before, after any) any {
+	switch is := after.(type) {
+	case map[string]any:
+		was, _ := before.(map[string]any)
+		if len(is) == 0 && len(was) > 0 {
+			return emptied{}
+		}
+		markEmptied(was, is)
+	case []any:
+		if was, _ := before.([]any); len(was) == len(is) {
+			for i := range is {
+				is[i] = marked(was[i], is[i])
+			}
+		}
+	}
+	return after
 }
 
 // pointers returns the fields to remove from an object, one by one. Group and kind of a rule are patterns here; an empty namespace or name
