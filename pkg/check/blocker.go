@@ -49,6 +49,8 @@ type Blocker struct {
 	Dependency string
 	// Record is the release record of BlockerRecord.
 	Record release.Name
+	// Refused is true for a BlockerFailed whose installation Helm refused: the agent does not try it again.
+	Refused bool
 }
 
 // blockers finds the blockers of bundle deployments.
@@ -110,8 +112,13 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 	one := func(kind BlockerKind, since time.Time, format string, args ...any) []Blocker {
 		return []Blocker{{Kind: kind, Of: d, Since: since, Message: fmt.Sprintf(format, args...)}}
 	}
+	refused := func(at time.Time) []Blocker {
+		out := one(BlockerFailed, at, "its installation was refused; its condition Installed has the error")
+		out[0].Refused = true
+		return out
+	}
 	if at, is := conditionFalse(d.BD, "Installed"); is && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
-		return one(BlockerFailed, at, installRefused) // the agent has tried it, so nothing else blocked it
+		return refused(at) // the agent has tried it, so nothing else blocked it
 	}
 	switch spec := &d.BD.Spec; {
 	case spec.Paused:
@@ -139,15 +146,13 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 		}
 	}
 	if at, is := conditionFalse(d.BD, "Installed"); is {
-		return one(BlockerFailed, at, installRefused)
+		return refused(at)
 	}
 	if at, is := conditionFalse(d.BD, "Deployed"); is && !SaysItWaits(d.BD) {
 		return one(BlockerFailed, at, "its agent could not deploy it; its condition Deployed has the error")
 	}
 	return nil
 }
-
-const installRefused = "its installation was refused; its condition Installed has the error"
 
 // dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing shows one.
 func (c *blockers) dependency(d *resolve.BundleDeployment, seen map[string]bool) []Blocker {

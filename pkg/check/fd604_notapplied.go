@@ -35,7 +35,7 @@ var notApplied = Check{
 			if root.Kind == BlockerFailed {
 				f.Remedies = []Remedy{in.Commands.describe(root.Of.Ref())}
 			}
-			if root.Message == installRefused && root.Of == d.BundleDeployment { // the agent does not try it again (docs/fleet-behavior.md, 1.7)
+			if root.Refused && root.Of == d.BundleDeployment { // docs/fleet-behavior.md, 1.7
 				f.Remedies = append(f.Remedies, in.Commands.predict(d.BundleDeployment), in.redeployBundle(d))
 			}
 			report(f)
