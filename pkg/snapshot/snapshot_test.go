@@ -228,8 +228,8 @@ func (f failing) List(ctx context.Context, q source.Query, yield func(source.Obj
 	return f.Source.List(ctx, q, yield)
 }
 
-// TestSecretsNotRead checks that a snapshot states that values of Secrets are not masked in it, and that there is none if only the pass that learns them
-// failed.
+// TestSecretsNotRead checks that a snapshot states it if values of Secrets are not masked, and that no snapshot is taken if only the pass that learns
+// the values failed.
 func TestSecretsNotRead(t *testing.T) {
 	take := func(fails func(int) source.Reason) (lists int, out []byte, m *format.Manifest, err error) {
 		var b bytes.Buffer
