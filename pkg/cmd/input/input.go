@@ -83,7 +83,6 @@ func (r *Reading) Report(p collect.Progress) { r.Show(p.Doing, p.Objects) }
 
 // Read opens the source, shows a progress line while read runs, and adds a hint to the error.
 func (f *Flags) Read(ctx context.Context, read func(*Reading) error) error {
-	collectLater()
 	r := &Reading{Progress: f.StartProgress()}
 	defer r.Clear()
 	var err error
