@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,15 +158,20 @@ func (b *bench) measure(ctx context.Context, res result, m measured) (result, er
 	return res, nil
 }
 
-// round measures one round.
-func (b *bench) round(ctx context.Context, f *floor, m measured, withDiff bool) (round, error) {
-	var r round
-	var err error
-	if r.Floor, err = f.run(ctx); err != nil {
-		return r, err
+// round measures one round. The order of floor and audit is random: with a fixed order, the server collects garbage at about the same point of each
+// round, and so always during the same one of the two.
+func (b *bench) round(ctx context.Context, f *floor, m measured, withDiff bool) (r round, err error) {
+	measure := []func() error{
+		func() (err error) { r.Floor, err = f.run(ctx); return err },
+		func() (err error) { r.Audit, err = m.audit(ctx, b.kubeconfig()); return err },
 	}
-	if r.Audit, err = m.audit(ctx, b.kubeconfig()); err != nil || !withDiff || m.diff == nil {
-		return r, err
+	for _, i := range rand.Perm(len(measure)) {
+		if err := measure[i](); err != nil {
+			return r, err
+		}
+	}
+	if !withDiff || m.diff == nil {
+		return r, nil
 	}
 	diff, err := m.diff(ctx)
 	r.Diff = &diff
