@@ -23,13 +23,14 @@ type ItemReader struct {
 	// raw is the object. It begins with the members that Meta has; rest are the others.
 	raw, rest     []byte
 	managedFields []byte
-	// escaped is true if a name has an escape sequence: it may be one of the names that Read compares.
-	escaped bool
+	meta          *Meta
+	// unusual is true if the metadata must be read by the library: a name may be one of those that Read compares, or a value is no plain string.
+	unusual bool
 }
 
 // Read reads the next object of a stream. The error is an error of the stream.
 func (r *ItemReader) Read(dec *jsontext.Decoder) (Item, error) {
-	r.raw, r.rest, r.managedFields, r.escaped = append(r.raw[:0], '{'), r.rest[:0], r.managedFields[:0], false
+	*r = ItemReader{raw: append(r.raw[:0], '{'), rest: r.rest[:0], managedFields: r.managedFields[:0], meta: &Meta{}}
 	if dec.PeekKind() != jsontext.KindBeginObject {
 		raw, err := dec.ReadValue()
 		if err != nil {
@@ -42,59 +43,109 @@ func (r *ItemReader) Read(dec *jsontext.Decoder) (Item, error) {
 		switch string(name) {
 		case `"metadata"`:
 			return r.metadata(dec, name)
-		case `"apiVersion"`, `"kind"`:
-			return copyMember(&r.raw, dec, name)
+		case `"apiVersion"`:
+			return r.text(&r.meta.APIVersion, dec, name)
+		case `"kind"`:
+			return r.text(&r.meta.Kind, dec, name)
 		}
-		return copyMember(&r.rest, dec, name)
+		_, err := copyMember(&r.rest, dec, name)
+		return err
 	})
 	if err != nil {
 		return Item{}, err
 	}
-	r.raw = append(r.raw, '}')
-	meta, _ := ReadMeta(r.raw)
 	if len(r.rest) > 0 {
-		r.raw = append(append(appendComma(r.raw[:len(r.raw)-1]), r.rest...), '}')
+		r.raw = append(appendComma(r.raw), r.rest...)
 	}
-	if r.escaped {
-		meta, _ = ReadMeta(r.raw)
+	r.raw = append(r.raw, '}')
+	if r.unusual {
+		r.meta, _ = ReadMeta(r.raw)
 	}
-	return Item{Raw: r.raw, ManagedFields: r.managedFields, Meta: meta}, nil
+	return Item{Raw: r.raw, ManagedFields: r.managedFields, Meta: r.meta}, nil
 }
 
 // metadata reads the metadata without managedFields.
 func (r *ItemReader) metadata(dec *jsontext.Decoder, name jsontext.Value) error {
 	r.raw = appendName(r.raw, name)
 	if dec.PeekKind() != jsontext.KindBeginObject {
-		return copyValue(&r.raw, dec)
+		r.unusual = true
+		_, err := copyValue(&r.raw, dec)
+		return err
 	}
 	r.raw = append(r.raw, '{')
+	m := &r.meta.Metadata
 	err := r.members(dec, func(name jsontext.Value) error {
-		if string(name) == `"managedFields"` {
+		switch string(name) {
+		case `"managedFields"`:
 			r.managedFields = r.managedFields[:0]
-			return copyValue(&r.managedFields, dec)
+			_, err := copyValue(&r.managedFields, dec)
+			return err
+		case `"name"`:
+			return r.text(&m.Name, dec, name)
+		case `"namespace"`:
+			return r.text(&m.Namespace, dec, name)
+		case `"uid"`:
+			return r.text(&m.UID, dec, name)
+		case `"resourceVersion"`:
+			return r.text(&m.ResourceVersion, dec, name)
+		case `"creationTimestamp"`:
+			return r.text(&m.CreationTimestamp, dec, name)
+		case `"deletionTimestamp"`:
+			return r.text(&m.DeletionTimestamp, dec, name)
+		case `"labels"`:
+			return r.value(&m.Labels, dec, name)
+		case `"annotations"`:
+			return r.value(&m.Annotations, dec, name)
+		case `"ownerReferences"`:
+			return r.value(&m.OwnerReferences, dec, name)
 		}
-		return copyMember(&r.raw, dec, name)
+		_, err := copyMember(&r.raw, dec, name)
+		return err
 	})
 	r.raw = append(r.raw, '}')
 	return err
 }
 
+// text reads a member, and decodes it if it is a string of ASCII characters without escape sequences.
+func (r *ItemReader) text(to *string, dec *jsontext.Decoder, name jsontext.Value) error {
+	value, err := copyMember(&r.raw, dec, name)
+	if err != nil {
+		return err
+	}
+	if s := (scanner{raw: value}); s.at('"') && s.plain() {
+		*to = string(value[1:s.next])
+	} else {
+		r.unusual = true
+	}
+	return nil
+}
+
+// value reads a member, and decodes it.
+func (r *ItemReader) value(to any, dec *jsontext.Decoder, name jsontext.Value) error {
+	value, err := copyMember(&r.raw, dec, name)
+	if err == nil && Into(value, to) != nil {
+		r.unusual = true
+	}
+	return err
+}
+
 func (r *ItemReader) members(dec *jsontext.Decoder, member func(name jsontext.Value) error) error {
 	return Members(dec, func(name jsontext.Value) error {
-		r.escaped = r.escaped || bytes.IndexByte(name, '\\') >= 0
+		r.unusual = r.unusual || bytes.IndexByte(name, '\\') >= 0
 		return member(name)
 	})
 }
 
-func copyMember(to *[]byte, dec *jsontext.Decoder, name jsontext.Value) error {
+// copyMember returns the value of the member.
+func copyMember(to *[]byte, dec *jsontext.Decoder, name jsontext.Value) (jsontext.Value, error) {
 	*to = appendName(*to, name)
 	return copyValue(to, dec)
 }
 
-func copyValue(to *[]byte, dec *jsontext.Decoder) error {
+func copyValue(to *[]byte, dec *jsontext.Decoder) (jsontext.Value, error) {
 	value, err := dec.ReadValue()
 	*to = append(*to, value...)
-	return err
+	return value, err
 }
 
 // appendName appends the name of the next member.

@@ -37,8 +37,15 @@ func (k Key) String() string {
 
 // Compare orders keys by group, kind, namespace and name.
 func (k Key) Compare(o Key) int {
-	return cmp.Or(cmp.Compare(k.Group, o.Group), cmp.Compare(k.Kind, o.Kind),
-		cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Name, o.Name))
+	switch { // without comparisons that are not needed: reports sort all objects
+	case k.Group != o.Group:
+		return cmp.Compare(k.Group, o.Group)
+	case k.Kind != o.Kind:
+		return cmp.Compare(k.Kind, o.Kind)
+	case k.Namespace != o.Namespace:
+		return cmp.Compare(k.Namespace, o.Namespace)
+	}
+	return cmp.Compare(k.Name, o.Name)
 }
 
 // Ref identifies an object in a document: its Key with the version of the manifest or of the read object.

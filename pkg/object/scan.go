@@ -21,7 +21,8 @@ const (
 // the library, because it makes no tokens. It accepts no other form; the library decodes those.
 type scanner struct {
 	raw           []byte
-	next          int // offset in raw
+	next          int    // offset in raw
+	copied        string // raw: one allocation for all strings without escape sequences
 	managedFields []byte
 	names         *names
 }
@@ -30,7 +31,7 @@ type scanner struct {
 func scan(raw []byte) (content Content, managedFields []byte, ok bool) {
 	known, _ := pooledNames.Get().(*names)
 	defer pooledNames.Put(known)
-	s := scanner{raw: raw, names: known}
+	s := scanner{raw: raw, copied: string(raw), names: known}
 	if !s.at('{') {
 		return nil, nil, false
 	}
@@ -158,7 +159,7 @@ func (s *scanner) text() (string, bool) {
 	begin := s.next
 	if s.plain() {
 		s.next++
-		return string(s.raw[begin : s.next-1]), true
+		return s.copied[begin : s.next-1], true
 	}
 	for s.next < len(s.raw) && !s.at('"') {
 		s.at('\\')

@@ -81,6 +81,31 @@ func FuzzItem(f *testing.F) {
 	})
 }
 
+// FuzzHead compares the identity with that of the library.
+func FuzzHead(f *testing.F) {
+	for _, form := range forms {
+		f.Add([]byte(form))
+	}
+	for _, form := range []string{
+		`{"apiVersion":"v1","data":{"a":"}\\","b":"\"{"},"kind":"ConfigMap","metadata":{"annotations":{"x":"\\\""},"generateName":"b-","name":"a","namespace":"c"}}`,
+		`{"apiVersion":"v1","kind":"List","items":[{"kind":"A"},{}]}`, `{"kind":"List","items":null}`, `{"kind":"A","kind":"B","metadata":{"name":"a"},"metadata":null}`,
+		`{"kind": "A"}`, `{"a":[1 ,2],"kind":"A"}`, `{"kind":"A","x":-1.5e3}`,
+	} {
+		f.Add([]byte(form))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if !jsontext.Value(raw).IsValid(lenient) {
+			return
+		}
+		got, err := ReadHead(raw)
+		var want Head
+		wantErr := Into(raw, &want)
+		if (err != nil) != (wantErr != nil) || err == nil && !reflect.DeepEqual(got, want) {
+			t.Fatalf("the identity is %+v (%v), want %+v (%v)", got, err, want, wantErr)
+		}
+	})
+}
+
 // BenchmarkDecode compares the scanner with the library for a Deployment of 1 KiB.
 func BenchmarkDecode(b *testing.B) {
 	raw := []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"guestbook","namespace":"default","labels":{"app":"guestbook"},` +

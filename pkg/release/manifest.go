@@ -9,8 +9,6 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
@@ -105,17 +103,8 @@ func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
 	if string(raw) == "null" {
 		return out, nil // comments only
 	}
-	var o struct {
-		APIVersion string           `json:"apiVersion"`
-		Kind       string           `json:"kind"`
-		Items      []jsontext.Value `json:"items"`
-		Metadata   struct {
-			Name         string `json:"name"`
-			GenerateName string `json:"generateName"`
-			Namespace    string `json:"namespace"`
-		} `json:"metadata"`
-	}
-	if err := object.Into(raw, &o); err != nil {
+	o, err := object.ReadHead(raw)
+	if err != nil {
 		return nil, errors.New("it is not a Kubernetes object")
 	}
 	if o.APIVersion == "" || o.Kind == "" {
@@ -123,7 +112,6 @@ func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
 	}
 	if strings.HasSuffix(o.Kind, "List") && o.Items != nil && depth < maxListDepth {
 		for _, item := range o.Items {
-			var err error
 			if out, err = appendObjects(out, item, depth+1); err != nil {
 				return nil, err
 			}

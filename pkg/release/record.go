@@ -249,7 +249,7 @@ func MostUnpacked(packed int) int {
 // MostUnpacked. The stated size may be wrong: DecodeSized does not decompress more.
 func StatedSize(value []byte) int {
 	const magic, end = "H4sI", 8 // the base64 of the first three bytes of gzip, and the length of that of the last four or more
-	if !bytes.HasPrefix(value, []byte(magic)) || len(value)%4 != 0 || bytes.ContainsAny(value, "\r\n") {
+	if !bytes.HasPrefix(value, []byte(magic)) || len(value)%4 != 0 || bytes.IndexByte(value, '\r') >= 0 || bytes.IndexByte(value, '\n') >= 0 {
 		return 0
 	}
 	last, err := base64.StdEncoding.AppendDecode(nil, value[max(0, len(value)-end):])
