@@ -133,6 +133,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 		return nil, err
 	}
 	r.input = resolve.Input{} // release the objects of every revision
+	r.hide(b)
 	result, err := r.evaluate(ctx, b)
 	if err != nil {
 		return nil, err
@@ -161,8 +162,10 @@ type reading struct {
 	options  Options
 	input    resolve.Input
 	desired  *resolve.DesiredState
-	gaps     []source.Gap
-	notes    []string
+	// secrets are the Secrets in manifests, as JSON: their values must not be shown.
+	secrets [][]byte
+	gaps    []source.Gap
+	notes   []string
 }
 
 // read reads Fleet's objects and the state of the clusters.
@@ -209,11 +212,7 @@ func (r *reading) readState(ctx context.Context) error {
 }
 
 // resolve computes the desired state from the data that was read so far.
-func (r *reading) resolve() {
-	var secrets [][]byte
-	r.desired, secrets = resolve.Resolve(r.input)
-	r.Secrets.AddRaw(secrets)
-}
+func (r *reading) resolve() { r.desired, r.secrets = resolve.Resolve(r.input) }
 
 // found returns an error if there is nothing to audit.
 func (r *reading) found() error {

@@ -113,3 +113,13 @@ func (r *reading) controllers(ctx context.Context) error {
 	}
 	return r.Controllers(ctx, r.desired.Fleet)
 }
+
+// hide adds the values of the Secrets in manifests to those that must not be shown.
+func (r *reading) hide(b *background) {
+	secrets := r.secrets
+	r.secrets = nil
+	b.start(func() (func(), error) {
+		r.Secrets.AddRaw(secrets)
+		return func() {}, nil
+	})
+}
