@@ -93,9 +93,9 @@ func (r *ItemReader) metadata(dec *jsontext.Decoder, name jsontext.Value) error 
 		case `"deletionTimestamp"`:
 			return r.text(&m.DeletionTimestamp, dec, name)
 		case `"labels"`:
-			return r.value(&m.Labels, dec, name)
+			return r.texts(&m.Labels, dec, name)
 		case `"annotations"`:
-			return r.value(&m.Annotations, dec, name)
+			return r.texts(&m.Annotations, dec, name)
 		case `"ownerReferences"`:
 			return r.value(&m.OwnerReferences, dec, name)
 		}
@@ -115,6 +115,27 @@ func (r *ItemReader) text(to *string, dec *jsontext.Decoder, name jsontext.Value
 	if s := (scanner{raw: value}); s.at('"') && s.plain() {
 		*to = string(value[1:s.next])
 	} else {
+		r.unusual = true
+	}
+	return nil
+}
+
+// texts reads a member, and decodes it.
+func (r *ItemReader) texts(to *map[string]string, dec *jsontext.Decoder, name jsontext.Value) error {
+	value, err := copyMember(&r.raw, dec, name)
+	if err != nil {
+		return err
+	}
+	s := scanner{raw: value}
+	out := map[string]string{}
+	if ok := *to == nil && s.members(func(name []byte) bool {
+		var text string
+		ok := s.string(&text)
+		out[string(name)] = text
+		return ok
+	}); ok {
+		*to = out
+	} else if Into(value, to) != nil {
 		r.unusual = true
 	}
 	return nil
