@@ -6,6 +6,7 @@
 package transport
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -35,7 +36,7 @@ func Guard(config *rest.Config, b Bounds) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		g := &guard{next: next, decompress: next, bounds: b}
 		if !config.DisableCompression {
-			g.decompress = gzhttp.Transport(next, gzhttp.TransportEnableZstd(false), gzhttp.TransportAlwaysDecompress(true))
+			g.decompress = gzhttp.Transport(buffered{next}, gzhttp.TransportEnableZstd(false), gzhttp.TransportAlwaysDecompress(true))
 		}
 		return g
 	})
@@ -89,6 +90,29 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return resp, nil
 }
+
+// buffered reads compressed answers in pieces of bufferSize. The decompressor reads 4 KiB at a time, and for each read HTTP/2 sends a frame that permits the
+// server to send more.
+type buffered struct{ next http.RoundTripper }
+
+const bufferSize = 256 << 10
+
+// RoundTrip implements http.RoundTripper.
+func (b buffered) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.next.RoundTrip(req)
+	if err == nil && resp.Header.Get("Content-Encoding") == "gzip" {
+		resp.Body = &bufferedBody{bufio.NewReaderSize(resp.Body, bufferSize), resp.Body}
+	}
+	return resp, err
+}
+
+type bufferedBody struct {
+	reader io.Reader
+	io.Closer
+}
+
+// Read implements io.Reader.
+func (b *bufferedBody) Read(p []byte) (int, error) { return b.reader.Read(p) }
 
 func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") != "" }
 
