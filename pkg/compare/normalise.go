@@ -26,9 +26,15 @@ func withoutOwnershipMetadata(v any) any {
 	if !ok {
 		return v
 	}
-	out := maps.Clone(m)
-	maps.DeleteFunc(out, func(k string, _ any) bool { return strings.HasPrefix(k, objectset) })
-	return out
+	owned := func(k string) bool { return strings.HasPrefix(k, objectset) }
+	for k := range m {
+		if owned(k) { // few manifests have it
+			out := maps.Clone(m)
+			maps.DeleteFunc(out, func(k string, _ any) bool { return owned(k) })
+			return out
+		}
+	}
+	return m
 }
 
 // normalisers convert equivalent forms of an object of their kind to one form (docs/fleet-behavior.md, 3.2). Each changes a shallow copy.
