@@ -14,8 +14,8 @@ import (
 type Content = map[string]any
 
 // Decode decodes the JSON of one object. It returns metadata.managedFields, often half of an object, as separate JSON (nil if there are none), because
-// they are read only for objects that differ. managedFields is a slice of raw; the content shares no memory with raw. Its strings may be parts of one
-// string, so a kept one may keep the memory of all.
+// they are read only for objects that differ. managedFields is a slice of raw; the content shares no memory with raw. The
+// strings of a small object share memory with each other.
 func Decode(raw []byte) (content Content, managedFields []byte, err error) {
 	if content, managedFields, ok := scan(raw); ok {
 		return content, managedFields, nil

@@ -38,20 +38,20 @@ func (s *scanner) head(h *Head) bool {
 	return s.members(func(name []byte) bool {
 		switch string(name) {
 		case "apiVersion":
-			return s.string(&h.APIVersion)
+			return s.plainString(&h.APIVersion)
 		case "kind":
-			return s.string(&h.Kind)
+			return s.plainString(&h.Kind)
 		case "items":
 			return false
 		case "metadata":
 			return s.members(func(name []byte) bool {
 				switch string(name) {
 				case "name":
-					return s.string(&h.Metadata.Name)
+					return s.plainString(&h.Metadata.Name)
 				case "generateName":
-					return s.string(&h.Metadata.GenerateName)
+					return s.plainString(&h.Metadata.GenerateName)
 				case "namespace":
-					return s.string(&h.Metadata.Namespace)
+					return s.plainString(&h.Metadata.Namespace)
 				}
 				return s.pass()
 			})
@@ -60,7 +60,7 @@ func (s *scanner) head(h *Head) bool {
 	})
 }
 
-// members reads an object. value reads the value of each name.
+// members reads an object. value reads the value of each name. The JSON must be valid: commas are not checked.
 func (s *scanner) members(value func(name []byte) bool) bool {
 	if !s.at('{') {
 		return false
@@ -80,8 +80,8 @@ func (s *scanner) members(value func(name []byte) bool) bool {
 	return true
 }
 
-// string reads a string without escape sequences.
-func (s *scanner) string(to *string) bool {
+// plainString decodes a string of printable ASCII characters without escape sequences.
+func (s *scanner) plainString(to *string) bool {
 	begin := s.next + 1
 	if !s.at('"') || !s.plain() {
 		return false
@@ -91,7 +91,7 @@ func (s *scanner) string(to *string) bool {
 	return true
 }
 
-// pass moves past a value. White space is not in the usual form.
+// pass moves past a value. The JSON must be valid: only the nesting is checked. White space is not in the usual form.
 func (s *scanner) pass() bool {
 	for depth := 0; s.next < len(s.raw); s.next++ {
 		switch s.raw[s.next] {
@@ -100,7 +100,9 @@ func (s *scanner) pass() bool {
 				return false
 			}
 		case '{', '[':
-			depth++
+			if depth++; depth > maxDepth {
+				return false
+			}
 		case '}', ']', ',':
 			if depth == 0 {
 				return true

@@ -23,8 +23,9 @@ type ItemReader struct {
 	// raw is the object. It begins with the members that Meta has; rest are the others.
 	raw, rest     []byte
 	managedFields []byte
-	meta          *Meta
-	// unusual is true if the metadata must be read by the library: a name may be one of those that Read compares, or a value is no plain string.
+	meta          *Meta // what was decoded so far
+	// unusual is true if the library must decode the metadata: a name has an escape sequence, so it may equal one that Read compares, or a value is
+	// not a plain string or could not be decoded.
 	unusual bool
 }
 
@@ -106,7 +107,7 @@ func (r *ItemReader) metadata(dec *jsontext.Decoder, name jsontext.Value) error 
 	return err
 }
 
-// text reads a member, and decodes it if it is a string of ASCII characters without escape sequences.
+// text copies a member to raw, and decodes it if it is a plain string.
 func (r *ItemReader) text(to *string, dec *jsontext.Decoder, name jsontext.Value) error {
 	value, err := copyMember(&r.raw, dec, name)
 	if err != nil {
@@ -120,7 +121,7 @@ func (r *ItemReader) text(to *string, dec *jsontext.Decoder, name jsontext.Value
 	return nil
 }
 
-// texts reads a member, and decodes it.
+// texts copies a member to raw, and decodes it.
 func (r *ItemReader) texts(to *map[string]string, dec *jsontext.Decoder, name jsontext.Value) error {
 	value, err := copyMember(&r.raw, dec, name)
 	if err != nil {
@@ -130,7 +131,7 @@ func (r *ItemReader) texts(to *map[string]string, dec *jsontext.Decoder, name js
 	out := map[string]string{}
 	if ok := *to == nil && s.members(func(name []byte) bool {
 		var text string
-		ok := s.string(&text)
+		ok := s.plainString(&text)
 		out[string(name)] = text
 		return ok
 	}); ok {
@@ -141,7 +142,7 @@ func (r *ItemReader) texts(to *map[string]string, dec *jsontext.Decoder, name js
 	return nil
 }
 
-// value reads a member, and decodes it.
+// value copies a member to raw, and decodes it.
 func (r *ItemReader) value(to any, dec *jsontext.Decoder, name jsontext.Value) error {
 	value, err := copyMember(&r.raw, dec, name)
 	if err == nil && Into(value, to) != nil {

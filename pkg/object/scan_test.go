@@ -29,6 +29,7 @@ func FuzzDecode(f *testing.F) {
 	for _, form := range forms {
 		f.Add([]byte(form))
 	}
+	f.Add([]byte(`{"a":"` + string(bytes.Repeat([]byte("x"), maxShared)) + `","b":["c"]}`))
 	f.Add([]byte(`{"a":` + string(bytes.Repeat([]byte("["), 300)) + string(bytes.Repeat([]byte("]"), 300)) + `}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		got, gotManaged, ok := scan(raw)

@@ -91,7 +91,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// buffered reads compressed answers in pieces of bufferSize. The decompressor reads 4 KiB at a time, and for each read HTTP/2 sends a frame that permits the
+// buffered reads the compressed pages of lists in pieces of bufferSize. The decompressor reads 4 KiB at a time, and for each read HTTP/2 sends a frame that permits the
 // server to send more.
 type buffered struct{ next http.RoundTripper }
 
@@ -100,7 +100,7 @@ const bufferSize = 256 << 10
 // RoundTrip implements http.RoundTripper.
 func (b buffered) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := b.next.RoundTrip(req)
-	if err == nil && resp.Header.Get("Content-Encoding") == "gzip" {
+	if err == nil && isPage(req) && resp.Header.Get("Content-Encoding") == "gzip" {
 		resp.Body = &bufferedBody{bufio.NewReaderSize(resp.Body, bufferSize), resp.Body}
 	}
 	return resp, err
@@ -114,15 +114,17 @@ type bufferedBody struct {
 // Read implements io.Reader.
 func (b *bufferedBody) Read(p []byte) (int, error) { return b.reader.Read(p) }
 
+// isPage reports whether a request is for a page of a list.
+func isPage(req *http.Request) bool { return req.URL.Query().Get("limit") != "" }
+
 func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") != "" }
 
 // limit is the limit of the answer to a request, 0 for none. A watch has no end.
 func (g *guard) limit(req *http.Request) int64 {
-	query := req.URL.Query()
 	switch {
 	case isWatch(req):
 		return 0
-	case query.Get("limit") != "" && g.bounds.Page > 0:
+	case isPage(req) && g.bounds.Page > 0:
 		return g.bounds.Page
 	}
 	return g.bounds.Answer
