@@ -114,7 +114,7 @@ func (r *reading) controllers(ctx context.Context) error {
 	return r.Controllers(ctx, r.desired.Fleet)
 }
 
-// hide adds the values of the Secrets in manifests to those that must not be shown.
+// hide adds the values of the Secrets in manifests to those that must not be shown. It must follow the last resolve, and they are complete after wait.
 func (r *reading) hide(b *background) {
 	secrets := r.secrets
 	r.secrets = nil

@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -145,6 +147,32 @@ func TestClusterRepeated(t *testing.T) {
 		}
 	}
 }
+
+// TestClusterRepeatedSecrets expects that the values of the Secrets of a cluster that is dropped are hidden: the management cluster may quote them.
+func TestClusterRepeatedSecrets(t *testing.T) {
+	const value = "invented-old-password"
+	manifest := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"login","namespace":"shop"},"stringData":{"password":"` + value + `"}}` + "\n"
+	found, err := audit.Run(t.Context(), capture(t, managementOf("one")...), audit.Options{Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) {
+		return []audit.Cluster{clusterOf("first", capture(t, downstreamOf(t, "one")...), nil),
+			clusterOf("again", capture(t, append(downstreamOf(t, "one"), recordSecret(t, "shop", manifest))...), nil)}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := oneText("the password is " + value)
+	if got := found.Secrets.Redactor(text)(string(text)); strings.Contains(got, value) {
+		t.Errorf("the text is %q", got)
+	}
+}
+
+// oneText is a redact.Document that is a text.
+type oneText string
+
+func (t oneText) Texts(f func(...string)) { f(string(t)) }
+
+func (oneText) Names(func(...string)) {}
+
+func (oneText) Published(*redact.Published) {}
 
 // TestClusterMisnamed gives clusters a name of another Cluster, and of none. The agent decides.
 func TestClusterMisnamed(t *testing.T) {
