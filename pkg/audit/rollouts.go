@@ -13,14 +13,14 @@ import (
 // new revision before it changes objects. If the newest revision is still the one of the desired objects, no upgrade explains the result. A
 // snapshot without a manifest may lack records.
 func (c readCluster) confirmReleases(ctx context.Context, on *resolve.Cluster, e *evaluate.Evaluated) error {
-	var suspects []*resolve.BundleDeployment
-	for _, d := range e.Suspects() {
-		suspects = append(suspects, d.BundleDeployment)
+	var changed []*resolve.BundleDeployment
+	for _, d := range e.PossiblyChanged() {
+		changed = append(changed, d.BundleDeployment)
 	}
-	if c.Description.Partial() || len(suspects) == 0 {
+	if c.Description.Partial() || len(changed) == 0 {
 		return nil
 	}
-	rollouts, err := c.Rollouts(ctx, on, suspects)
+	rollouts, err := c.Rollouts(ctx, on, changed)
 	if err != nil {
 		return err
 	}

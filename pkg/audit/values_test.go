@@ -278,7 +278,7 @@ func (m *moving) paused(q source.Query) bool {
 	return m.pauses > 0
 }
 
-// TestValuesAreReadAgain checks what a live cluster reports if a suspect changes, or stays, between the two readings.
+// TestValuesAreReadAgain checks what a live cluster reports if a candidate changes, or stays, between the two readings.
 func TestValuesAreReadAgain(t *testing.T) {
 	gone := newEstate("v0.16.0")
 	gone.deployment("guestbook", past)
@@ -336,8 +336,8 @@ func TestValuesPauseEnds(t *testing.T) {
 	}
 }
 
-// TestManySuspects checks that many suspects are listed, not read one by one.
-func TestManySuspects(t *testing.T) {
+// TestManyCandidates checks that many candidates are listed, not read one by one.
+func TestManyCandidates(t *testing.T) {
 	e := newEstate("v0.16.0")
 	for i := range 101 {
 		name := fmt.Sprintf("app-%d", i)

@@ -24,10 +24,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// maxAgain is how many suspects of one type are read by name. More are listed again.
+// maxAgain is how many candidates of one type are read by name. More are listed again.
 const maxAgain = 100
 
-// Pause waits for the time after which a suspect is read again. Its error is that of the context.
+// Pause waits for the time after which a candidate is read again. Its error is that of the context.
 func Pause(ctx context.Context) error {
 	timer := time.NewTimer(5 * time.Second)
 	defer timer.Stop()
@@ -40,7 +40,8 @@ func Pause(ctx context.Context) error {
 }
 
 // Values reads the values Secrets of a management cluster. It keeps their hashes, types, owners and times, and no value. On a live
-// cluster it reads suspects a second time, together with their owners; before that it calls pause if one is missing or has another hash.
+// cluster it reads those that seem wrong (candidates) a second time, together with their owners. Before that it calls pause if one is
+// missing or has another hash.
 func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.Context) error) (*state.Values, []source.Gap, error) {
 	if len(f.BundleDeployments)+len(f.Bundles) == 0 {
 		return nil, nil, nil
@@ -55,20 +56,20 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
-	suspects := v.suspects()
+	candidates := v.candidates()
 	if v.out.Captured {
-		if err := v.others(ctx, suspects); err != nil {
+		if err := v.others(ctx, candidates); err != nil {
 			return nil, nil, err
 		}
 		return v.out, v.gaps(), nil
 	}
 	changes := r.Description.Origin == source.OriginCluster
-	if changes && slices.ContainsFunc(suspects, func(s suspect) bool { return s.Owner.Hash != "" }) {
+	if changes && slices.ContainsFunc(candidates, func(s candidate) bool { return s.Owner.Hash != "" }) {
 		if err := pause(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
-	return v.out, v.gaps(), v.again(ctx, suspects)
+	return v.out, v.gaps(), v.again(ctx, candidates)
 }
 
 // valuesReader fills a state.Values.
@@ -79,8 +80,8 @@ type valuesReader struct {
 	out   *state.Values
 }
 
-// suspect is a values Secret that must be read again, with the facts of the first reading.
-type suspect struct {
+// candidate is a values Secret that must be read again, with the facts of the first reading.
+type candidate struct {
 	state.ValuesKey
 	values.Facts
 }
@@ -171,12 +172,12 @@ func (v *valuesReader) owners() map[state.ValuesKey]values.Owner {
 	return out
 }
 
-// suspects returns the Secrets that must be read again.
-func (v *valuesReader) suspects() []suspect {
-	var out []suspect
+// candidates returns the Secrets that must be read again.
+func (v *valuesReader) candidates() []candidate {
+	var out []candidate
 	for k, owner := range v.owners() {
-		if f := v.out.Facts(k, owner); f.Suspect() {
-			out = append(out, suspect{k, f})
+		if f := v.out.Facts(k, owner); f.NeedsConfirmation() {
+			out = append(out, candidate{k, f})
 		}
 	}
 	return out
@@ -184,9 +185,9 @@ func (v *valuesReader) suspects() []suspect {
 
 // others reads the other Secrets of a capture if one is missing. A Secret of another type can have its name. If only Secrets that an audit needs were
 // captured, by their type or name, a values Secret is not missing: it was not captured.
-func (v *valuesReader) others(ctx context.Context, suspects []suspect) error {
+func (v *valuesReader) others(ctx context.Context, candidates []candidate) error {
 	missing := map[[2]string]string{}
-	for _, s := range suspects {
+	for _, s := range candidates {
 		if s.Secret == nil {
 			missing[[2]string{s.Namespace, s.Name}] = s.ValuesKey.Type
 		}
@@ -222,12 +223,12 @@ func (v *valuesReader) cover(c source.Coverage) {
 	}
 }
 
-// again reads suspects and their owners a second time.
-func (v *valuesReader) again(ctx context.Context, suspects []suspect) error {
+// again reads candidates and their owners a second time.
+func (v *valuesReader) again(ctx context.Context, candidates []candidate) error {
 	for secretType, kind := range map[string]string{values.DeploymentType: state.BundleDeployment, values.BundleType: state.Bundle} {
 		var keys []state.ValuesKey
 		first := map[state.ValuesKey]values.Owner{}
-		for _, s := range suspects {
+		for _, s := range candidates {
 			if s.ValuesKey.Type == secretType {
 				keys, first[s.ValuesKey] = append(keys, s.ValuesKey), s.Owner
 			}

@@ -22,9 +22,9 @@ type Rollout struct {
 	Next map[object.Key][sha256.Size]byte
 }
 
-// Suspects returns the bundle deployments that an upgrade of their release may have changed since its record was read: objects are missing, modified,
+// PossiblyChanged returns the bundle deployments that an upgrade of their release may have changed since its record was read: objects are missing, modified,
 // or not desired.
-func (e *Evaluated) Suspects() []*BundleDeployment {
+func (e *Evaluated) PossiblyChanged() []*BundleDeployment {
 	hashes := map[string]bool{}
 	for _, u := range e.Undesired {
 		hashes[u.Metadata.Hash] = true

@@ -25,7 +25,7 @@ type Values struct {
 	Captured bool
 	// Coverage reports, by type, which of them were read.
 	Coverage map[string]source.Coverage
-	// Again has the facts of suspects, which were read together with their owner after the lists.
+	// Again has the facts of candidates, which were read together with their owner after the lists.
 	Again map[ValuesKey]values.Facts
 }
 

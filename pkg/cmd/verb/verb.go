@@ -29,7 +29,7 @@ type Environment struct {
 	Interruption *Interruption
 	// Renderer renders bundles; nil renders them in this process, without limits on templates.
 	Renderer collect.Renderer
-	// Pause waits before suspects are read a second time; nil is collect.Pause.
+	// Pause waits before values Secrets that seem wrong are read a second time; nil is collect.Pause.
 	Pause func(context.Context) error
 	// Wait waits between two rounds of a watch; nil waits for that time.
 	Wait func(context.Context, time.Duration) error

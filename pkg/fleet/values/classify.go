@@ -105,8 +105,8 @@ type Result struct {
 	Since time.Time
 }
 
-// Suspect reports whether a Secret must be read again, together with its owner, before it is called missing, different, emptied or left over.
-func (f Facts) Suspect() bool {
+// NeedsConfirmation reports whether a Secret must be read again, together with its owner, before it is called missing, different, emptied or left over.
+func (f Facts) NeedsConfirmation() bool {
 	switch s := f.Secret; {
 	case f.Owner.Deleting, !f.Read:
 		return false

@@ -37,7 +37,7 @@ func TestClassify(t *testing.T) {
 		facts   Facts
 		state   State
 		reason  Reason
-		suspect bool
+		confirm bool
 	}{
 		{"equal", facts(func(*Facts) {}), OK, Equal, false},
 		{"no values", facts(func(f *Facts) { f.Secret, f.Owner.Hash = nil, "" }), OK, NotNeeded, false},
@@ -119,8 +119,8 @@ func TestClassify(t *testing.T) {
 		if got.State != tt.state || got.Reason != tt.reason {
 			t.Errorf("%s: %s %s, want %s %s", tt.name, got.State, got.Reason, tt.state, tt.reason)
 		}
-		if tt.facts.Suspect() != tt.suspect {
-			t.Errorf("%s: suspect is %v", tt.name, !tt.suspect)
+		if tt.facts.NeedsConfirmation() != tt.confirm {
+			t.Errorf("%s: needs confirmation: %v", tt.name, !tt.confirm)
 		}
 		if inline := Classify(tt.facts, now, ControllerOf("v0.12.0")); inline != (Result{State: OK, Reason: Inline}) {
 			t.Errorf("%s: with inline values %+v", tt.name, inline)
