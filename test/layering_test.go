@@ -85,7 +85,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet"}},
 	// Helm's engine imports the clients of its lookup function; it gets none.
 	{packages: []string{"pkg/render"}, pure: true, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/redact"}},
 	// The loader of directories is a separate package, so that rendering opens no file.
 	{packages: []string{"pkg/render/files"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render"}},
@@ -114,11 +114,11 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet"}},
 	{packages: []string{"pkg/health"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/redact"}, pure: true, never: evaluating,
-		may: []string{"pkg/object"}},
+		may: []string{"pkg/object", "pkg/escape"}},
 	{packages: []string{"pkg/evaluate"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state", "pkg/resolve", "pkg/compare", "pkg/health", "pkg/redact"}},
 	{packages: []string{"pkg/check"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/compare"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact"}},
 	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/redact"}},
 	// It explains the result of an audit.
@@ -162,7 +162,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/check", "pkg/adopt"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/check"}},
 
 	// Impact computes what a deletion removes, from the desired state and a few live objects.
 	{packages: []string{"pkg/impact"}, pure: true, never: evaluating,
@@ -174,7 +174,7 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/exit"}, never: evaluating},
 	// It only compares words.
 	{packages: []string{"pkg/cmd/suggest"}, pure: true, never: evaluating},
-	{packages: []string{"pkg/cmd/flags"}, never: printing},
+	{packages: []string{"pkg/cmd/flags"}, never: printing, may: []string{"pkg/fleet"}},
 	// It prints documents; verbs pass it the function that prints the table.
 	{packages: []string{"pkg/cmd/output"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/suggest", "pkg/escape", "pkg/collect"}},

@@ -123,7 +123,7 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		{args: "adopt --snapshot testdata/sick", status: exit.Found},
 		{args: "adopt --snapshot testdata/sick --policy=unmarked deployment/frontend", status: exit.OK},
 		{args: "owner --snapshot testdata/sick deployment/frontend service/edge clusterrole/edge-reader", status: exit.OK},
-		{args: "agents --snapshot testdata/sick", status: exit.OK},
+		{args: "agents --snapshot testdata/sick", status: exit.Failed},
 		{args: "agents --snapshot -", in: "testdata/cases/agent-heartbeats.yaml", status: exit.Found},
 		{args: "agents --snapshot -", in: "testdata/cases/reimport-ca.yaml", status: exit.Found},
 		{args: "targets --snapshot testdata/sick bundle/guestbook-guestbook", status: exit.OK},

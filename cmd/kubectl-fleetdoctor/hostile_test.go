@@ -67,8 +67,17 @@ func TestHostileBundle(t *testing.T) {
 			t.Errorf("%v: status %d, %v: %s", args, status, err, &errOut)
 			continue
 		}
-		if len(document.Gaps) != 1 || document.Gaps[0].What != "rendering bundle a-hostile" || !strings.Contains(document.Gaps[0].Detail, "512 MiB of memory") {
-			t.Errorf("%v: gaps %+v", args, document.Gaps)
+		rendered := 0 // the other gaps are those of Fleet's kinds that the case does not have
+		for _, g := range document.Gaps {
+			if strings.HasPrefix(g.What, "rendering ") {
+				rendered++
+				if g.What != "rendering bundle a-hostile" || !strings.Contains(g.Detail, "512 MiB of memory") {
+					t.Errorf("%v: gap %+v", args, g)
+				}
+			}
+		}
+		if rendered != 1 {
+			t.Errorf("%v: %d gaps of renderings: %+v", args, rendered, document.Gaps)
 		}
 		if !strings.Contains(out.String(), "b-healthy") {
 			t.Errorf("%v: the other bundle has no result", args)

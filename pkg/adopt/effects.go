@@ -4,15 +4,11 @@ package adopt
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
-
-// agentManager is the field manager of Fleet's agent: its own fields are no conflict.
-const agentManager = "fleetagent"
 
 // effects lists the consequences of an adoption: the owner that loses the object, the uninstall that deletes it, the fields that the next deploy
 // changes, and the state that Fleet reports.
@@ -38,7 +34,7 @@ func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownershi
 	out = append(out, uninstall(d, x))
 	if n := len(x.Differences); n > 0 {
 		out = append(out, overwritten(d, n))
-		if owners := Conflicting(d, x.Differences); len(owners) > 0 {
+		if owners := d.Conflicting(x.Differences); len(owners) > 0 {
 			out = append(out, fmt.Sprintf("the release is applied server-side, and %s owns fields that differ: the next deploy may fail on the conflict",
 				strings.Join(owners, " and ")))
 		}
@@ -76,19 +72,4 @@ func overwritten(d *evaluate.BundleDeployment, n int) string {
 		return fields + " from the bundle: correctDrift is on, Fleet overwrites " + them + " at once"
 	}
 	return fields + " from the bundle: the next deploy overwrites " + them
-}
-
-// Conflicting lists the managers of the fields on which the next deploy may conflict: the differing fields of a release that is applied
-// server-side. An absent field has no manager.
-func Conflicting(d *evaluate.BundleDeployment, diffs []evaluate.Difference) []string {
-	if !d.ServerSide {
-		return nil
-	}
-	var out []string
-	for _, x := range diffs {
-		if x.Manager != "" && x.Manager != agentManager && !x.Live.IsZero() && !slices.Contains(out, x.Manager) {
-			out = append(out, x.Manager)
-		}
-	}
-	return out
 }

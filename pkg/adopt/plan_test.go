@@ -22,7 +22,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -93,11 +92,7 @@ func TestPlan(t *testing.T) {
 
 func find(t *testing.T, capture *cases.Capture, desired cases.Desired, want expectedPlan) *audit.Audit {
 	t.Helper()
-	in, err := capture.Stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	src, err := capture.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Agents reports the agents of the Clusters in a namespace with some names, NAME or NAMESPACE/NAME; empty means all. It returns an error that names the Cluster if it is not
-// found, and ErrNoFleet if there is none.
+// Agents reports the agents of the Clusters in a namespace with some names, NAME or NAMESPACE/NAME; empty means all. It returns ErrNoFleet if there is
+// none. For each name that is not found, there is a *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
 func Agents(ctx context.Context, src source.Source, o Options, names []string) (*report.Agents, error) {
 	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
 	if err != nil {
@@ -38,30 +38,37 @@ func Agents(ctx context.Context, src source.Source, o Options, names []string) (
 	case len(f.Clusters) > 0:
 	case len(r.Description.Gaps) > 0:
 		return nil, nothingRead(place(r.Description), r.Description.Gaps[0])
+	case all && len(names) == 0 && o.Scope.Namespace == "": // Fleet is installed, and manages no cluster
+		out.Complete()
+		return out, nil
 	case !all && failure.Reason != source.KindNotServed && failure.Reason != source.NotInSnapshot:
 		return nil, fmt.Errorf("%w: listing Clusters: %s: %s", ErrNothingRead, failure.Reason, failure.Detail)
 	default:
 		return nil, fmt.Errorf("%w: there are no Clusters; they are on the management cluster", ErrNoFleet)
 	}
 	found := map[string]bool{}
-	var known []string
 	for _, a := range evaluate.Agents(desired, r.Description) {
 		name, key := a.Cluster.Name, a.Cluster.Namespace+"/"+a.Cluster.Name
-		known = append(known, name)
 		if ns := o.Scope.Namespace; ns != "" && ns != a.Cluster.Namespace || len(names) > 0 && !slices.Contains(names, name) && !slices.Contains(names, key) {
 			continue
 		}
 		found[name], found[key] = true, true
 		out.Add(a)
 	}
+	var missing []error
 	for _, name := range names {
 		if !found[name] {
-			return nil, orUnread(&NotFoundError{What: "cluster " + name, Word: name, Known: known}, r.Description)
+			target := evaluate.Target{Kind: evaluate.TargetCluster, Name: name}
+			missing = append(missing, orUnread(evaluate.NotFound(desired, target, o.Scope.Namespace), r.Description))
 		}
 	}
-	if len(out.Agents) == 0 {
-		return nil, orUnread(fmt.Errorf("finding Clusters in namespace %s: not found", o.Scope.Namespace), r.Description)
+	switch {
+	case len(out.Agents) > 0:
+	case len(missing) > 0:
+		return nil, evaluate.Join(missing)
+	default:
+		return nil, orUnread(fmt.Errorf("namespace %s has no Clusters", o.Scope.Namespace), r.Description)
 	}
 	out.Complete()
-	return out, nil
+	return out, evaluate.Join(missing)
 }

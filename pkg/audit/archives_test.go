@@ -192,7 +192,7 @@ func TestArchivesOfCollectors(t *testing.T) {
 		"crust-gather":       {crustGather, whole, "v1.36.3", "2026-11-20T07:47:40Z", []string{"listing Secrets,"}},
 		"support-bundle-kit": {supportBundleKit, status, "v1.36.3", "2026-11-20T07:47:40Z", []string{"release record", "release record", "values Secrets"}},
 		"troubleshoot":       {troubleshoot, status, "v1.36.3", "", []string{"listing values", "release records"}},
-		"fleet dump":         {fleetDump, status, "", "", []string{"listing values", "release records"}},
+		"fleet dump":         {fleetDump, status, "", "", []string{"listing values", "reading ConfigMap", "release records"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, f := t.TempDir(), files{}

@@ -44,7 +44,7 @@ type Options struct {
 	StatusOnly bool
 	// Renderer renders bundles; nil renders them in this process, without limits for templates.
 	Renderer collect.Renderer
-	// Predict also compares unowned objects, and records the data that adopting or deploying them needs.
+	// Predict also records the data that adopting or deploying objects needs.
 	Predict bool
 	// Clusters returns the clusters that are read in addition to the source, for Fleet's objects of the source; nil reads no other cluster.
 	Clusters func(*state.Fleet) ([]Cluster, []source.Gap)
@@ -97,7 +97,7 @@ type Audit struct {
 
 // Input returns the input of checks and predictions.
 func (a *Audit) Input() *check.Input {
-	in := &check.Input{Result: a.Result, Commands: a.options.Commands, ClusterCommands: map[*resolve.Cluster]check.Commands{}}
+	in := &check.Input{Result: a.Result, Commands: a.options.Commands, ClusterCommands: map[*resolve.Cluster]check.Commands{}, Quotations: &a.Secrets.Quotations}
 	for i, c := range a.clusters {
 		in.ClusterCommands[a.Desired.Clusters[i]] = c.Commands
 	}
@@ -174,8 +174,11 @@ func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = r.readState(ctx)
-	return r, err
+	if err = r.readState(ctx); err != nil {
+		return nil, err
+	}
+	r.gaps = append(r.gaps, r.stateGaps(r.desired.Deployments)...)
+	return r, nil
 }
 
 // readFleet reads Fleet's objects.
@@ -203,9 +206,8 @@ func (r *reading) readState(ctx context.Context) error {
 	r.resolve()
 	r.dropRepeated()
 	r.dropReadGaps()
-	r.gaps = append(r.gaps, fleetGaps(r.desired)...)
+	r.gaps = append(r.gaps, fleetGaps(r.input.Fleet, r.within)...)
 	for i, c := range r.desired.Clusters {
-		r.gaps = append(r.gaps, r.clusters[i].named(stateGaps(r.desired, c, r.options.StatusOnly))...)
 		r.gaps = append(r.gaps, r.clusters[i].unidentified(r.desired, c)...)
 	}
 	return nil
@@ -217,34 +219,20 @@ func (r *reading) resolve() { r.desired, r.secrets = resolve.Resolve(r.input) }
 // found returns an error if there is nothing to audit.
 func (r *reading) found() error {
 	d := r.desired
-	hidden := r.deploymentsHidden()
-	if len(d.Deployments) > 0 || slices.ContainsFunc(d.Clusters, func(c *resolve.Cluster) bool { return len(c.Leftovers) > 0 }) ||
-		!hidden && len(d.Bundles)+len(d.Fleet.Clusters)+len(d.GitRepos) > 0 {
+	leftovers := func(c *resolve.Cluster) bool { return len(c.Leftovers) > 0 }
+	if len(d.Deployments) > 0 || d.Fleet.Any() || slices.ContainsFunc(d.Clusters, leftovers) {
 		return nil
 	}
 	where := place(r.Description)
+	gaps := append(r.gaps, r.stateGaps(nil)...)
 	_, _, served := r.Kinds.Lookup(v1alpha1.Kind(state.BundleDeployment))
 	switch {
-	case len(r.gaps) > 0:
-		return nothingRead(where, r.gaps[0])
+	case len(gaps) > 0:
+		return nothingRead(where, gaps[0])
 	case served && !r.Description.Partial():
 		return nil // Fleet is installed and deploys nothing: the report is empty
 	}
 	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", ErrNoFleet, where)
-}
-
-// deploymentsHidden reports whether no BundleDeployment could be read, although there may be some. A damaged snapshot may have lost them.
-func (r *reading) deploymentsHidden() bool {
-	f, all := r.desired.Coverage[state.BundleDeployment].Of("")
-	switch {
-	case all, f.Reason == source.KindNotServed:
-		return false
-	case f.Reason == source.NotInSnapshot:
-		return len(r.Description.Gaps) > 0
-	}
-	return !slices.ContainsFunc(r.desired.Fleet.Clusters, func(c *v1alpha1.Cluster) bool {
-		return r.desired.Read(state.BundleDeployment, c.Status.Namespace)
-	})
 }
 
 // statedScope returns an error if every running agent contradicts the scope that the user states.
@@ -322,5 +310,5 @@ func (r *reading) ofFiles() (*resolve.BundleDeployment, error) {
 	case len(found) == 0 && len(clusters) == 1:
 		return clusters[0].NewBundle(name), nil
 	}
-	return nil, fmt.Errorf("finding bundle %s: %d bundle deployments on this cluster have that name", name, len(found))
+	return nil, fmt.Errorf("bundle %s: %d bundle deployments on this cluster have that name", name, len(found))
 }

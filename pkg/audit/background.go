@@ -64,7 +64,7 @@ func (r *reading) management(ctx context.Context, b *background) {
 		labels, cover, err := r.NamespaceLabels(ctx, f)
 		return func() {
 			f.NamespaceLabels, f.Coverage[state.Namespace] = labels, cover
-			r.gaps = append(r.gaps, mappingGaps(f)...)
+			r.gaps = append(r.gaps, mappingGaps(f, r.within)...)
 		}, err
 	})
 	b.start(func() (func(), error) { return r.values(ctx, f) })
@@ -80,7 +80,7 @@ func (r *reading) contents(ctx context.Context, f *state.Fleet) (add func(), err
 	contents, err := r.ContentNames(ctx, f)
 	return func() {
 		f.Contents = contents
-		if f, all := contents.Coverage.Of(""); !all && f.Reason != source.NotInSnapshot && f.Reason != source.KindNotServed && f != (source.Failure{}) {
+		if f, all := contents.Coverage.Of(""); !all && f.Reason != source.KindNotServed && f != (source.Failure{}) {
 			r.gaps = append(r.gaps, source.NewGap("listing Content objects", f, "missing contents (FD601) are not found"))
 		}
 	}, err
@@ -96,7 +96,7 @@ func (r *reading) namespaces(ctx context.Context, b *background) {
 		b.start(func() (func(), error) {
 			found, f, err := r.clusters[i].Namespaces(ctx, stated)
 			return func() {
-				if found == nil && f.Reason != source.NotInSnapshot {
+				if found == nil {
 					gap := source.NewGap("listing Namespaces", f, "missing labels and annotations of namespaces (FD110) are not found")
 					r.gaps = append(r.gaps, r.clusters[i].named([]source.Gap{gap})...)
 				}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -63,13 +64,9 @@ func readCase(t *testing.T, path string) *caseFile {
 }
 
 // open opens the case as a snapshot.
-func (c *caseFile) open(t *testing.T) *snapshot.Snapshot {
+func (c *caseFile) open(t *testing.T) source.Source {
 	t.Helper()
-	in, err := c.capture.Stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	s, err := c.capture.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,10 +96,14 @@ type expected struct {
 	Secrets []string `json:"secrets"`
 }
 
-// expectedLevel are the numbers of an aggregate: "ready/desired" objects and bundle deployments. A number that Fleet does not report is empty.
+// expectedLevel are the numbers of an aggregate: "ready/desired" objects and bundle deployments. A number that Fleet
+// does not report is empty. If the actual numbers are absent, they are "?", and the totals of the statuses are
+// compared.
 type expectedLevel struct {
 	Objects             string `json:"objects"`
 	Deployments         string `json:"deployments"`
+	StatusObjects       string `json:"statusObjects"`
+	StatusDeployments   string `json:"statusDeployments"`
 	ReportedObjects     string `json:"reportedObjects"`
 	ReportedDeployments string `json:"reportedDeployments"`
 }
@@ -157,6 +158,7 @@ func TestCases(t *testing.T) {
 			}
 			c.Expect.check(t, got)
 			checkCounts(t, got)
+			checkCited(t, got)
 			slices.Reverse(c.capture.Documents)
 			again, err := c.run(t)
 			if err != nil {
@@ -272,18 +274,30 @@ func levelsOf(got *report.Audit) map[string]expectedLevel {
 	for kind, all := range map[string][]report.Aggregate{"GitRepo": got.GitRepos, "HelmOp": got.HelmOps, "Bundle": got.Bundles,
 		"Cluster": got.Clusters, "ClusterGroup": got.ClusterGroups} {
 		for _, a := range all {
-			l := expectedLevel{Objects: fmt.Sprintf("%d/%d", a.Actual.Counts.Ready, a.Actual.Counts.Desired),
-				Deployments: fmt.Sprintf("%d/%d", a.Actual.ReadyBundleDeployments, a.Actual.BundleDeployments)}
-			if r := a.Reported; r != nil && r.Ready != nil && r.DesiredReady != nil {
-				l.ReportedObjects = fmt.Sprintf("%d/%d", *r.Ready, *r.DesiredReady)
+			l := expectedLevel{Objects: "?", Deployments: "?"}
+			if x := a.Actual; x != nil {
+				l.Objects = fmt.Sprintf("%d/%d", x.Counts.Ready, x.Counts.Desired)
+				l.Deployments = fmt.Sprintf("%d/%d", x.ReadyBundleDeployments, x.BundleDeployments)
 			}
-			if r := a.Reported; r != nil && r.ReadyBundleDeployments != nil && r.BundleDeployments != nil {
-				l.ReportedDeployments = fmt.Sprintf("%d/%d", *r.ReadyBundleDeployments, *r.BundleDeployments)
+			l.ReportedObjects, l.ReportedDeployments = fractionsOf(a.Reported)
+			if a.Actual == nil {
+				l.StatusObjects, l.StatusDeployments = fractionsOf(a.Statuses)
 			}
 			out[kind+" "+a.Namespace+"/"+a.Name] = l
 		}
 	}
 	return out
+}
+
+// fractionsOf returns the fractions of ready objects and bundle deployments that are reported.
+func fractionsOf(r *report.Reported) (objects, deployments string) {
+	if r != nil && r.Ready != nil && r.DesiredReady != nil {
+		objects = fmt.Sprintf("%d/%d", *r.Ready, *r.DesiredReady)
+	}
+	if r != nil && r.ReadyBundleDeployments != nil && r.BundleDeployments != nil {
+		deployments = fmt.Sprintf("%d/%d", *r.ReadyBundleDeployments, *r.BundleDeployments)
+	}
+	return objects, deployments
 }
 
 // stateOf converts a bundle deployment to the form of an expectation. It leaves out the optional fields that the expectation does not set.
@@ -461,6 +475,26 @@ func checkCounts(t *testing.T, got *report.Audit) {
 	}
 	if diff := cmp.Diff(all, got.Summary.Counts); diff != "" {
 		t.Errorf("the summary is not the total (-want +got):\n%s", diff)
+	}
+}
+
+// citedCode is the code of another finding in the words of a finding.
+var citedCode = regexp.MustCompile(`\((FD\d{3})\)`)
+
+// checkCited checks a rule of every report: if a wrong total is explained by another finding, the report has that
+// finding.
+func checkCited(t *testing.T, got *report.Audit) {
+	t.Helper()
+	has := map[string]bool{}
+	for _, f := range got.Findings {
+		has[f.Code] = true
+	}
+	for _, f := range got.Findings {
+		for _, cited := range citedCode.FindAllStringSubmatch(f.Message, -1) {
+			if !has[cited[1]] {
+				t.Errorf("%s cites %s, which is not in the report: %s", findingKey(f), cited[1], f.Message)
+			}
+		}
 	}
 }
 

@@ -146,9 +146,9 @@ func (r *reading) dropRepeated() {
 			r.clusters, r.input.Clusters = append(r.clusters, clusters[i]), append(r.input.Clusters, states[i])
 		}
 	}
-	dropped := r.secrets // a BundleDeployment of the management cluster may quote them
+	all := r.secrets // a BundleDeployment of the management cluster may quote those of the dropped clusters
 	r.resolve()
-	r.secrets = append(dropped, r.secrets...)
+	r.secrets = append(all, r.secrets...)
 }
 
 // dropReadGaps drops the gaps of Clusters that could not be read in one way and were read in another. The management cluster may be one of its own

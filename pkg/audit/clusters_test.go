@@ -128,7 +128,13 @@ func TestClusters(t *testing.T) {
 		}
 	}
 	if len(modified) != 1 || !slices.Equal(modified[0].Clusters, []string{"fleet-default/one", "fleet-default/two"}) {
-		t.Errorf("the same drift on two clusters is not one finding: %+v", modified)
+		t.Fatalf("the same drift on two clusters is not one finding: %+v", modified)
+	}
+	for i, name := range []string{"one", "two"} {
+		on := modified[0].PerCluster[i]
+		if on.BundleDeployment != "cluster-"+name+"/guestbook" || len(on.Remedies) == 0 || on.ID != modified[0].IDs[i] {
+			t.Errorf("the finding on cluster %s: %+v", name, on)
+		}
 	}
 }
 

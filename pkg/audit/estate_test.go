@@ -3,8 +3,6 @@
 package audit_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +10,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 // The data were taken at 08:00:00. A change at `recent` may belong to an update in progress.
@@ -89,18 +87,16 @@ func (e estate) removeSecret(namespace, name string) { delete(e, "Secret/"+names
 // open returns the management cluster as a snapshot in which every kind was captured.
 func (e estate) open(t *testing.T) source.Source {
 	t.Helper()
-	var b bytes.Buffer
-	lists := map[string]string{}
+	c := cases.Capture{}
+	lists := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(e)) {
-		if err := json.NewEncoder(&b).Encode(e[key]); err != nil {
-			t.Fatal(err)
-		}
-		lists[fmt.Sprint(e[key]["kind"])] = fmt.Sprint(e[key]["apiVersion"])
+		c.Documents = append(c.Documents, e[key])
+		lists[fmt.Sprint(e[key]["kind"])] = e[key]["apiVersion"]
 	}
 	for kind, version := range lists {
-		fmt.Fprintf(&b, `{"apiVersion":%q,"kind":%q,"metadata":{},"items":[]}`+"\n", version, kind+"List")
+		c.Documents = append(c.Documents, document{"apiVersion": version, "kind": kind + "List", "metadata": document{}, "items": []any{}})
 	}
-	s, err := snapshot.Open(t.Context(), []string{"-"}, &b)
+	s, err := c.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,6 +86,7 @@ func (r *reading) evaluate(ctx context.Context, b *background) (*evaluate.Result
 	if err := b.wait(); err != nil {
 		return nil, err
 	}
+	r.gaps = append(r.gaps, r.stateGaps(scope)...)
 	if err := r.controllers(ctx); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,9 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -31,22 +33,45 @@ func orUnread(err error, d source.Description) error {
 	if err == nil || len(d.Gaps) == 0 {
 		return err
 	}
+	if each, several := errors.AsType[evaluate.Errors](err); several {
+		out := make(evaluate.Errors, len(each))
+		for i, one := range each {
+			out[i] = orUnread(one, d)
+		}
+		return out
+	}
 	return fmt.Errorf("%w; it may exist, because not everything could be read: %s: %s", err, d.Gaps[0].What, d.Gaps[0].Why())
 }
 
-// stateGaps returns the gaps for the release records of a cluster that could not be read.
-func stateGaps(desired *resolve.DesiredState, c *resolve.Cluster, statusOnly bool) []source.Gap {
+// OrUnread joins errors that objects were not found. They name the first gap of a damaged source, which may have lost the objects.
+func (a *Audit) OrUnread(missing []error) error { return orUnread(evaluate.Join(missing), a.Source) }
+
+// stateGaps returns the gaps for the release records of all clusters that could not be read. For a part of the bundle
+// deployments, it returns those that one of them may need; nil means everything.
+func (r *reading) stateGaps(scope []*resolve.BundleDeployment) []source.Gap {
 	var out []source.Gap
-	if !statusOnly {
-		out = recordGaps(desired, c)
+	all := len(scope) == 0 || r.options.Scope.Whole() && r.options.Files == nil
+	releases, unread := map[string]bool{}, all
+	for _, d := range scope {
+		releases[d.Release.Release()] = true
+		unread = unread || d.Problem != ""
 	}
-	for _, u := range c.OverBound {
-		out = append(out, unreadableRecord(u, u.OverBound, "its objects are not known"))
-	}
-	for _, u := range c.Unreadable {
-		if u.OverBound == "" {
-			out = append(out, unreadableRecord(u, u.Damaged, "it is not known which release it is of"))
+	for i, c := range r.desired.Clusters {
+		var gaps []source.Gap
+		if unread && !r.options.StatusOnly {
+			gaps = recordGaps(r.desired, c)
 		}
+		for _, u := range c.OverBound {
+			if all || releases[u.Release()] {
+				gaps = append(gaps, unreadableRecord(u, u.OverBound, "its objects are not known"))
+			}
+		}
+		for _, u := range c.Unreadable {
+			if u.OverBound == "" && unread {
+				gaps = append(gaps, unreadableRecord(u, u.Damaged, "it is not known which release it is of"))
+			}
+		}
+		out = append(out, r.clusters[i].named(gaps)...)
 	}
 	return out
 }
@@ -55,28 +80,37 @@ func unreadableRecord(r *state.Record, detail, effect string) source.Gap {
 	return source.Gap{What: "release record " + r.Namespace + "/" + r.SecretName(), Reason: string(resolve.RecordUnreadable), Detail: detail, Effect: effect}
 }
 
-// fleetGaps returns the gaps for Fleet's own objects. A snapshot need not contain objects to which nothing in it refers.
-func fleetGaps(desired *resolve.DesiredState) []source.Gap {
-	referred := map[string]bool{}
-	for _, d := range desired.Deployments {
-		for kind := range d.Parents() {
-			referred[kind] = true
-		}
-	}
+// fleetGaps returns the gaps for Fleet's own objects of some kinds; without kinds, for all. within returns the namespaces of a
+// kind that are in scope, nil for all.
+func fleetGaps(f *state.Fleet, within func(kind string) []string, kinds ...string) []source.Gap {
 	var out []source.Gap
 	for _, kind := range state.Kinds {
-		cover := desired.Coverage[kind.Name]
-		switch cover.Failures()["*"].Reason {
-		case source.KindNotServed: // no Fleet, or one without HelmOps
+		if len(kinds) > 0 && !slices.Contains(kinds, kind.Name) {
 			continue
-		case source.NotInSnapshot:
-			if !referred[kind.Name] || len(kind.Of(desired.Fleet)) > 0 {
-				continue
-			}
 		}
-		out = append(out, source.CoverageGaps("listing "+kind.Name+" objects", cover, "the status that Fleet reports is not known")...)
+		effect := "the status that Fleet reports is not known"
+		if kind.Name == state.BundleDeployment {
+			effect = "it is not known what is deployed"
+		}
+		cover := f.Needed(kind.Name).Within(within(kind.Name))
+		out = append(out, source.CoverageGaps("listing "+kind.Name+" objects", cover, effect)...)
 	}
 	return out
+}
+
+// everywhere is the scope of verbs without one.
+func everywhere(string) []string { return nil }
+
+// within returns the namespaces of one of Fleet's kinds that are in scope; nil if that may be all of them.
+func (r *reading) within(kind string) []string {
+	if r.options.Files != nil && kind == state.BundleDeployment {
+		out := []string{}
+		for _, c := range r.desired.Clusters {
+			out = append(out, c.Watched()...)
+		}
+		return out
+	}
+	return r.input.Fleet.InWorkspace(kind, r.options.Scope.Namespace)
 }
 
 // recordGaps returns one gap for all release records that could not be read, instead of one for each bundle deployment.

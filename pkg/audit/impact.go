@@ -20,7 +20,8 @@ import (
 )
 
 // Impact reports what is removed on each cluster if objects of Fleet are deleted. The kind of a name is one of evaluate.TargetKinds. A name without a
-// namespace may match several objects; the error is a *evaluate.NotFoundError if it matches none.
+// namespace may match several objects. For each name that is not found or could not be read, there is an error, such as a *evaluate.NotFoundError, beside
+// the report of the other ones, which is nil without any.
 func Impact(ctx context.Context, src source.Source, o Options, names []Named) (*report.Impact, error) {
 	o.AllManifests = true
 	r, err := read(ctx, src, o)
@@ -30,17 +31,15 @@ func Impact(ctx context.Context, src source.Source, o Options, names []Named) (*
 	if err := r.found(); err != nil {
 		return nil, err
 	}
-	targets, err := r.deletions(names)
-	if err != nil {
-		return nil, err
+	targets, missing := r.deletions(names)
+	if len(targets) == 0 {
+		return nil, missing
 	}
 	affects := keys(targets)
 	r.input.Uninstalls = func(d *resolve.BundleDeployment) bool { return affects[deploymentKey(d)] }
 	r.resolve()
 	r.input = resolve.Input{} // release the objects of every revision
-	if targets, err = r.deletions(names); err != nil {
-		return nil, err
-	}
+	targets, _ = r.deletions(names)
 	affected, err := r.affected(ctx, targets)
 	if err != nil {
 		return nil, err
@@ -54,27 +53,57 @@ func Impact(ctx context.Context, src source.Source, o Options, names []Named) (*
 	out.Source.Clusters = report.ClusterSources(r.moreClusters())
 	targeting := r.desired.Targeting()
 	for _, t := range targets {
-		out.Deletions = append(out.Deletions, impact.Evaluate(impact.Input{Desired: r.desired, Target: t, Targeting: targeting, Affected: affected, Reported: reported}))
+		deletion := impact.Evaluate(impact.Input{Desired: r.desired, Target: t, Targeting: targeting, Affected: affected, Reported: reported})
+		deletion.Unread = r.unreadOf(t)
+		out.Deletions = append(out.Deletions, deletion)
 	}
 	out.Complete()
-	return out, nil
+	return out, missing
 }
 
-// deletions finds the objects that are deleted.
+// deletions finds the objects that are deleted. The error has one error for each name that is not found.
 func (r *reading) deletions(names []Named) ([]*impact.Target, error) {
 	var out []*impact.Target
+	var missing []error
 	for _, n := range names {
 		kind := fleetKind(n.Kind)
 		found := impact.Find(r.desired, kind, n.Namespace, n.Name)
-		if len(found) == 0 {
-			if unread, all := r.desired.Coverage[kind].Of(n.Namespace); !all && unread.Reason != source.NotInSnapshot && unread.Reason != source.KindNotServed {
-				return nil, fmt.Errorf("finding %s: %s: %s", n, unread.Reason, unread.Detail)
-			}
-			return nil, orUnread(evaluate.NotFound(r.desired, evaluate.Target{Kind: strings.ToLower(kind), Name: n.Name}, n.Namespace), r.Description)
+		if out = append(out, found...); len(found) == 0 {
+			missing = append(missing, r.noDeletion(n, kind))
 		}
-		out = append(out, found...)
 	}
-	return out, nil
+	return out, evaluate.Join(missing)
+}
+
+// noDeletion is the error that no object of a kind of Fleet has a name.
+func (r *reading) noDeletion(n Named, kind string) error {
+	absent := []source.Reason{source.NotInSnapshot, source.KindNotServed}
+	if unread, all := r.desired.Coverage[kind].Of(n.Namespace); !all && !slices.Contains(absent, unread.Reason) {
+		return fmt.Errorf("%s could not be read: %s: %s", n, unread.Reason, unread.Detail)
+	}
+	target := evaluate.Target{Kind: strings.ToLower(kind), Name: n.Name}
+	return orUnread(evaluate.NotFound(r.desired, target, n.Namespace), r.Description)
+}
+
+// unreadOf says which objects of Fleet could not be read that may be deleted with a target; empty if there are none.
+func (r *reading) unreadOf(t *impact.Target) string {
+	kinds := []string{state.BundleDeployment}
+	within := func(kind string) []string { return r.desired.InWorkspace(kind, t.Namespace) }
+	switch t.Kind {
+	case state.BundleDeployment:
+		return ""
+	case state.ClusterKind:
+		if ns := impact.DeletedNamespace(r.desired, t); ns != "" {
+			within = func(string) []string { return []string{ns} }
+		}
+	case state.GitRepo, state.HelmOp:
+		kinds = append(kinds, state.Bundle)
+	}
+	gaps := fleetGaps(r.desired.Fleet, within, kinds...)
+	if len(gaps) == 0 {
+		return ""
+	}
+	return gaps[0].What + ": " + gaps[0].Why()
 }
 
 // fleetKind returns the kind of Fleet for any name of it that is accepted.

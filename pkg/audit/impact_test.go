@@ -16,7 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
@@ -80,11 +79,7 @@ func TestImpact(t *testing.T) {
 
 func expectDeletion(t *testing.T, capture *cases.Capture, arg string, want expectedDeletion) {
 	t.Helper()
-	in, err := capture.Stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	src, err := capture.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,11 +258,7 @@ func TestImpactUnread(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, err := capture.Stream()
-			if err != nil {
-				t.Fatal(err)
-			}
-			src, err := snapshot.Open(t.Context(), []string{"-"}, in)
+			src, err := capture.Open(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

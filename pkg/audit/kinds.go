@@ -6,10 +6,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // DesiredKinds returns the kinds that the bundles of a source deploy and that the source serves, ordered by group and kind.
@@ -37,4 +42,22 @@ func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error)
 		}
 	}
 	return out, nil
+}
+
+// WorkspaceNamespaces are the namespaces of what a workspace deploys, sorted: of the BundleDeployments of its Clusters, and of their
+// releases. Those that could not be read are missing.
+type WorkspaceNamespaces struct{ Clusters, Releases []string }
+
+// NamespacesOf returns the namespaces of what a workspace deploys.
+func NamespacesOf(ctx context.Context, src source.Source, workspace string) (WorkspaceNamespaces, error) {
+	r, err := readFleet(ctx, src, Options{Scope: evaluate.Scope{Namespace: workspace}})
+	if err != nil {
+		return WorkspaceNamespaces{}, err
+	}
+	f := r.input.Fleet
+	f.BundleDeployments = slices.DeleteFunc(f.BundleDeployments, func(bd *v1alpha1.BundleDeployment) bool {
+		return bd.Labels[fleet.BundleNamespaceLabel] != workspace
+	})
+	_, releases := f.SecretNamespaces()
+	return WorkspaceNamespaces{Clusters: f.InWorkspace(state.BundleDeployment, workspace), Releases: releases}, nil
 }

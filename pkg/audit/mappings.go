@@ -12,14 +12,14 @@ import (
 )
 
 // mappingGaps returns the gap for BundleNamespaceMappings, or for the labels of Namespaces that they select, if targets may depend on them: a bundle and
-// a cluster are in different namespaces. A capture that has none is not a gap.
-func mappingGaps(f *state.Fleet) []source.Gap {
+// a cluster are in different namespaces. within returns the namespaces of a kind that are in scope, nil for all. A capture that has none is not a gap.
+func mappingGaps(f *state.Fleet, within func(kind string) []string) []source.Gap {
 	var out []source.Gap
 	for _, x := range []struct {
 		kind string
 		need bool
 	}{{state.BundleNamespaceMapping, mapped(f)}, {state.Namespace, f.NeedsNamespaces()}} {
-		cover := f.Coverage[x.kind]
+		cover := f.Coverage[x.kind].Within(within(x.kind))
 		if reason := cover.Failures()["*"].Reason; !x.need || reason == source.KindNotServed || reason == source.NotInSnapshot {
 			continue
 		}

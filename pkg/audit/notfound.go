@@ -18,8 +18,8 @@ type NotFoundError struct {
 	// Word is the part of the argument that is not known, Before and After are the parts around it. If it is a kind, Kind is true.
 	Before, Word, After string
 	Kind                bool
-	// Known are words that are known in this place.
-	Known []string
+	// Known are words that are known in this place. If the name exists in other namespaces, Elsewhere are its names there instead.
+	Known, Elsewhere []string
 	// Snapshot is true if the source is a snapshot, which need not have all kinds.
 	Snapshot bool
 	// DesiredBy are the bundle deployments that desire the object.
@@ -30,13 +30,13 @@ type NotFoundError struct {
 func (e *NotFoundError) Error() string {
 	switch {
 	case e.Kind && e.Snapshot:
-		return fmt.Sprintf("finding %s: the snapshot has no objects of kind %q, and no definition of it", e.What, e.Word)
+		return fmt.Sprintf("%s not found: the snapshot has no objects of kind %q, and no definition of it", e.What, e.Word)
 	case e.Kind:
-		return fmt.Sprintf("finding %s: kind %q not found", e.What, e.Word)
+		return fmt.Sprintf("%s not found: the cluster does not serve a kind %q", e.What, e.Word)
 	case len(e.DesiredBy) > 0:
-		return fmt.Sprintf("finding %s: not found, but bundle deployment %s desires it", e.What, strings.Join(e.DesiredBy, ", "))
+		return fmt.Sprintf("%s not found, but bundle deployment %s desires it", e.What, strings.Join(e.DesiredBy, ", "))
 	}
-	return "finding " + e.What + ": not found"
+	return e.What + " not found"
 }
 
 // unknownKind returns the error that no cluster serves the kind of a name.
@@ -57,7 +57,7 @@ func (r *reading) unknownName(n Named) error {
 	for _, d := range r.desired.Deployments {
 		for _, o := range d.Desired {
 			desired = append(desired, o.Ref)
-			if o.Name == n.Name && n.isOf(o.Ref, r.Kinds) {
+			if n.Is(o.Ref, r.Kinds) {
 				desiredBy = append(desiredBy, d.Key())
 			}
 		}
@@ -67,26 +67,43 @@ func (r *reading) unknownName(n Named) error {
 	return e
 }
 
-// isOf reports whether the name has the kind and the namespace of an object.
-func (n Named) isOf(o object.Ref, kinds *source.Kinds) bool {
+// Is reports whether an object has the name.
+func (n Named) Is(o object.Ref, kinds *source.Kinds) bool {
+	return o.Name == n.Name && n.hasNamespace(o) && n.hasKind(o, kinds)
+}
+
+// hasNamespace reports whether an object is in the namespace of the name. A cluster-scoped object is: as in kubectl, the namespace has no effect.
+func (n Named) hasNamespace(o object.Ref) bool {
+	return n.Namespace == "" || o.Namespace == "" || n.Namespace == o.Namespace
+}
+
+func (n Named) hasKind(o object.Ref, kinds *source.Kinds) bool {
 	k, ok := kinds.Preferred(o.GroupVersionKind().GroupKind())
 	if !ok {
 		k = source.Kind{GroupVersionKind: o.GroupVersionKind()}
 	}
-	return k.Called(n.Kind) && (n.Namespace == "" || n.Namespace == o.Namespace)
+	return k.Called(n.Kind)
 }
 
 // NotFound returns the error that none of the objects has a name. kinds has the names of their kinds.
 func NotFound(n Named, objects []object.Ref, kinds *source.Kinds) *NotFoundError {
 	e := &NotFoundError{What: n.String(), Before: strings.TrimSuffix(n.String(), n.Name), Word: n.Name}
+	mistyped := !slices.ContainsFunc(kinds.All(), func(k source.Kind) bool { return k.Called(n.Kind) })
 	var types []string
 	for _, o := range objects {
-		if n.isOf(o, kinds) {
-			e.Known = append(e.Known, o.Name)
-		}
 		types = append(types, strings.ToLower(o.Kind))
+		if !n.hasKind(o, kinds) {
+			continue
+		}
+		mistyped = false
+		switch {
+		case n.hasNamespace(o):
+			e.Known = append(e.Known, o.Name)
+		case n.Name == o.Name:
+			e.Elsewhere = append(e.Elsewhere, Named{n.Kind, o.Namespace, o.Name}.String())
+		}
 	}
-	if len(e.Known) == 0 && len(types) > 0 { // the kind is mistyped, or no bundle desires an object of it
+	if mistyped {
 		e.Before, e.Word, e.After, e.Known = "", n.Kind, strings.TrimPrefix(n.String(), n.Kind), types
 	}
 	return e

@@ -28,8 +28,8 @@ func (n Named) String() string {
 	return n.Kind + "/" + n.Namespace + "/" + n.Name
 }
 
-// Owner reports the owners of objects. A name may match several objects, in several namespaces or API groups. Owner returns an error that names
-// the object if it is not found.
+// Owner reports the owners of objects. A name may match several objects, in several namespaces or API groups. For each name that is not found or could
+// not be read, there is an error that names it, beside the report of the other ones, which is nil without any.
 func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*report.Ownership, error) {
 	r, err := read(ctx, src, o)
 	if err != nil {
@@ -43,15 +43,19 @@ func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*r
 	}
 	out := &report.Ownership{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
 		Source: report.NewSource(r.Description, r.desired), Gaps: report.Gaps(r.gaps)}
+	var missing []error
 	for _, n := range names {
 		found, err := r.named(ctx, n)
 		if err != nil {
-			return nil, err
+			missing = append(missing, err)
 		}
 		out.Objects = append(out.Objects, found...)
 	}
+	if len(out.Objects) == 0 {
+		return nil, evaluate.Join(missing)
+	}
 	out.Complete()
-	return out, nil
+	return out, evaluate.Join(missing)
 }
 
 // named finds the objects that a name matches, on every cluster.
@@ -72,7 +76,7 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 			cover, err := r.clusters[i].List(ctx, q, func(o source.Object) error {
 				m, err := o.ReadMeta()
 				if err != nil {
-					return fmt.Errorf("finding %s: its metadata could not be decoded", n)
+					return fmt.Errorf("decoding the metadata of %s: it is not valid", n)
 				}
 				out = append(out, r.ownedObject(c, m, o))
 				return nil
@@ -90,7 +94,7 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 	case !served:
 		return nil, orUnread(r.unknownKind(n), r.Description)
 	case len(unread) > 0:
-		return nil, fmt.Errorf("finding %s: %s: %s", n, unread[0].Reason, unread[0].Detail)
+		return nil, fmt.Errorf("%s could not be read: %s: %s", n, unread[0].Reason, unread[0].Detail)
 	}
 	return nil, orUnread(r.unknownName(n), r.Description)
 }

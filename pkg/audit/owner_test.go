@@ -98,9 +98,9 @@ func TestOwnerFinds(t *testing.T) {
 	}
 	for name, want := range map[audit.Named]string{
 		{Kind: "frobnicator", Name: "x"}:                    `the snapshot has no objects of kind "frobnicator", and no definition of it`,
-		{Kind: "svc", Name: "nowhere"}:                      "finding svc/nowhere: not found",
-		{Kind: "cm", Namespace: "guestbook", Name: "theme"}: "finding cm/guestbook/theme: not found, but bundle deployment cluster-fleet-local-local-1a3d67d0a899/guestbook-guestbook desires it",
-		{Kind: "svc", Namespace: "guestbook", Name: "edge"}: "finding svc/guestbook/edge: not found",
+		{Kind: "svc", Name: "nowhere"}:                      "svc/nowhere not found",
+		{Kind: "cm", Namespace: "guestbook", Name: "theme"}: "cm/guestbook/theme not found, but bundle deployment cluster-fleet-local-local-1a3d67d0a899/guestbook-guestbook desires it",
+		{Kind: "svc", Namespace: "guestbook", Name: "edge"}: "svc/guestbook/edge not found",
 	} {
 		if _, err := audit.Owner(t.Context(), sick, audit.Options{}, []audit.Named{name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)

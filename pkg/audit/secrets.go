@@ -13,6 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -28,7 +29,10 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 			}
 		}
 	}
+	texts := slices.Collect(a.Input().Quotable())
+	quotes.Add(texts...)
 	if quotes.Empty() {
+		a.Secrets.Quotations.Searched(texts, func(redact.Place) string { return "" }) // they are shorter than every value that is hidden
 		return nil, nil
 	}
 	namespaces := knownNamespaces(a.Result)
@@ -37,18 +41,53 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 		public[address] = true
 	}
 	var gaps []source.Gap
+	covers := make([]source.Coverage, len(a.clusters))
 	var mu sync.Mutex // guards gaps
 	err := each(ctx, a.clusters, func(ctx context.Context, i int) error {
 		c := a.clusters[i]
-		cover, err := c.QuotedSecrets(ctx, &quotes, public, slices.Sorted(maps.Keys(namespaces)))
+		cover, err := c.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: &quotes, Except: public, HelmValues: valuesSecrets(a.Desired.Deployments, a.Desired.Clusters[i]),
+			Namespaces: slices.Sorted(maps.Keys(namespaces))})
+		covers[i] = cover
 		if _, all := cover.Of(""); err == nil && !all && showsValues(a.Deployments) {
 			mu.Lock()
 			defer mu.Unlock()
-			gaps = append(gaps, c.named(source.CoverageGaps("listing Secrets, to hide their values", cover, "values of Secrets that were not read are shown if an object contains them"))...)
+			unread := source.CoverageGaps("listing Secrets, to hide their values", cover,
+				"values of Secrets that were not read are shown if an object contains them")
+			gaps = append(gaps, c.named(source.AsOptional(unread))...)
 		}
 		return err
 	})
+	a.Secrets.Quotations.Searched(texts, func(p redact.Place) string { return a.notRead(covers, p) })
 	return gaps, err
+}
+
+// valuesSecrets are the Secrets ("namespace/name") that valuesFrom of the bundles on a cluster names.
+func valuesSecrets(all []*resolve.BundleDeployment, on *resolve.Cluster) map[string]bool {
+	out := map[string]bool{}
+	for _, d := range all {
+		if d.On == on {
+			for _, ref := range d.ValuesSecrets() {
+				out[ref.Namespace+"/"+ref.Name] = true
+			}
+		}
+	}
+	return out
+}
+
+// notRead returns why the Secrets of a place were not read; empty if they were. covers are the coverages of the clusters.
+func (a *Audit) notRead(covers []source.Coverage, p redact.Place) string {
+	if p.Cluster < 0 {
+		return "those of namespace " + p.Namespace + " on a cluster that was not read"
+	}
+	f, all := covers[p.Cluster].Of(p.Namespace)
+	if all {
+		return ""
+	}
+	where := "those of namespace " + p.Namespace
+	if name := a.clusters[p.Cluster].Name; name != "" {
+		where += " on cluster " + name
+	}
+	return where + " (" + strings.TrimSuffix(string(f.Reason)+": "+f.Detail, ": ") + ")"
 }
 
 // ownWords are words of the program's own sentences that are long enough to be hidden if a Secret has such a value.

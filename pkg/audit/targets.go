@@ -19,8 +19,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
+// targetKinds are the kinds that decide which clusters a bundle targets, and where it is deployed.
+var targetKinds = []string{state.Bundle, state.ClusterKind, state.ClusterGroup, state.BundleDeployment}
+
 // Targets reports which clusters bundles are deployed to, and why. It reads only Fleet's own objects. A name without a namespace may match several
-// bundles; the error is a *evaluate.NotFoundError if it matches none.
+// bundles. For each name that is not found or could not be read, there is an error, such as a *evaluate.NotFoundError, beside the report of the other ones,
+// which is nil without any.
 func Targets(ctx context.Context, src source.Source, o Options, names []Named) (*report.Targets, error) {
 	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
 	if err != nil {
@@ -34,31 +38,38 @@ func Targets(ctx context.Context, src source.Source, o Options, names []Named) (
 		return nil, err
 	}
 	desired := &resolve.DesiredState{Fleet: f}
-	gaps = slices.Concat(r.Description.Gaps, gaps, fleetGaps(desired), mappingGaps(f))
+	gaps = slices.Concat(r.Description.Gaps, gaps, fleetGaps(f, everywhere, targetKinds...), mappingGaps(f, everywhere))
 	out := &report.Targets{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
 		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(gaps), Notes: targetNotes(f)}
 	all := &targetsOf{Fleet: f, targeting: f.Targeting(), deployments: map[string]*v1alpha1.BundleDeployment{}}
 	for _, bd := range f.BundleDeployments {
 		all.deployments[bd.Namespace+"/"+bd.Name] = bd
 	}
+	var missing []error
 	for _, n := range names {
 		found := all.named(n)
-		if len(found) == 0 {
-			if unread, all := f.Coverage[state.Bundle].Of(n.Namespace); !all && unread.Reason != source.NotInSnapshot {
-				return nil, fmt.Errorf("finding %s: %s: %s", n, unread.Reason, unread.Detail)
-			}
-			return nil, orUnread(evaluate.NotFound(desired, evaluate.Target{Kind: evaluate.TargetBundle, Name: n.Name}, n.Namespace), r.Description)
+		unread, read := f.Coverage[state.Bundle].Of(n.Namespace)
+		switch {
+		case len(found) > 0:
+		case !read && unread.Reason != source.NotInSnapshot:
+			missing = append(missing, fmt.Errorf("%s could not be read: %s: %s", n, unread.Reason, unread.Detail))
+		default:
+			target := evaluate.Target{Kind: evaluate.TargetBundle, Name: n.Name}
+			missing = append(missing, orUnread(evaluate.NotFound(desired, target, n.Namespace), r.Description))
 		}
 		out.Bundles = append(out.Bundles, found...)
 	}
+	if len(out.Bundles) == 0 {
+		return nil, evaluate.Join(missing)
+	}
 	out.Complete()
-	return out, nil
+	return out, evaluate.Join(missing)
 }
 
 // targetNotes describe what the results do not include.
 func targetNotes(f *state.Fleet) []string {
 	var out []string
-	if unread, _ := f.Coverage[state.BundleNamespaceMapping].Of(""); !f.Read(state.BundleNamespaceMapping, "") && len(mappingGaps(f)) == 0 {
+	if unread, _ := f.Coverage[state.BundleNamespaceMapping].Of(""); !f.Read(state.BundleNamespaceMapping, "") && len(mappingGaps(f, everywhere)) == 0 {
 		out = append(out, fmt.Sprintf("BundleNamespaceMappings could not be read (%s): a bundle may also target clusters of other namespaces", unread.Reason))
 	}
 	if f.ControllerVersion == "" {

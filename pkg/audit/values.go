@@ -17,7 +17,7 @@ func (r *reading) values(ctx context.Context, f *state.Fleet) (add func(), err e
 	if o.StatusOnly || o.Predict || o.Files != nil {
 		return func() {}, nil
 	}
-	values, gaps, err := r.Values(ctx, f, o.pause)
+	values, gaps, err := r.Values(ctx, f, o.Scope.Namespace, o.pause)
 	return func() { f.Values, r.gaps = values, append(r.gaps, gaps...) }, err
 }
 

@@ -34,12 +34,11 @@ func stopped(a evaluate.Agent) bool {
 	return a.Heartbeat.State == agentconfig.Stale && a.Cluster.DeletionTimestamp.IsZero()
 }
 
-// agents returns the agents in scope: all of them, or those of the Clusters that the scope names.
+// agents returns the agents of the Clusters in scope.
 func (in *Input) agents() []evaluate.Agent {
-	if in.Scope.Whole() && !in.Whole {
-		return nil // the files of one bundle
-	}
-	return slices.DeleteFunc(in.Agents(), func(a evaluate.Agent) bool { return !in.Scope.HasCluster(a.Cluster) })
+	return slices.DeleteFunc(in.Agents(), func(a evaluate.Agent) bool {
+		return !in.Includes(state.ClusterKind, a.Cluster)
+	})
 }
 
 // onCluster returns a finding about a Cluster.
@@ -66,7 +65,7 @@ func (in *Input) agentOf(namespace string) (a evaluate.Agent, known bool) {
 const silentAfter = 3 * agentconfig.DefaultInterval
 
 // IsSilent reports whether an agent is silent: its heartbeat is stale or, if its interval was not read, older than three default intervals, or it has
-// never reported after it was imported.
+// never reported although it should have.
 func IsSilent(a evaluate.Agent) bool {
 	h := a.Heartbeat
 	return a.Silent || h.State == agentconfig.Stale || h.State == agentconfig.Alive && h.Interval == 0 && h.Age > silentAfter

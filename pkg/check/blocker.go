@@ -43,6 +43,8 @@ type Blocker struct {
 	Of *resolve.BundleDeployment
 	// Message is a sentence about it. It has no name of an object that differs between clusters.
 	Message string
+	// Said is the error that Fleet or Helm reported, as the end of the sentence; empty without one.
+	Said string
 	// Since is when that began; zero if it is not known.
 	Since time.Time
 	// Dependency is the name of the bundle that it waits for; empty for a selector that selects nothing, and for other kinds.
@@ -113,8 +115,8 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 		return []Blocker{{Kind: kind, Of: d, Since: since, Message: fmt.Sprintf(format, args...)}}
 	}
 	refused := func(at time.Time) []Blocker {
-		out := one(BlockerFailed, at, "its installation was refused; its condition Installed has the error")
-		out[0].Refused = true
+		out := one(BlockerFailed, at, "its installation was refused")
+		out[0].Refused, out[0].Said = true, c.said(d, "Installed")
 		return out
 	}
 	if at, is := conditionFalse(d.BD, "Installed"); is && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
@@ -149,9 +151,16 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 		return refused(at)
 	}
 	if at, is := conditionFalse(d.BD, "Deployed"); is && !SaysItWaits(d.BD) {
-		return one(BlockerFailed, at, "its agent could not deploy it; its condition Deployed has the error")
+		out := one(BlockerFailed, at, "its agent could not deploy it")
+		out[0].Said = c.said(d, "Deployed")
+		return out
 	}
 	return nil
+}
+
+// said returns the error in a condition, as the end of a sentence.
+func (c *blockers) said(d *resolve.BundleDeployment, condition string) string {
+	return cmp.Or(c.in.saidOf(d, condition), "; its condition "+condition+" has no message")
 }
 
 // dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing shows one.

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
@@ -24,6 +25,8 @@ type Input struct {
 	// Commands are those of the management cluster, ClusterCommands those of each cluster that is read.
 	Commands        Commands
 	ClusterCommands map[*resolve.Cluster]Commands
+	// Quotations are the texts of Fleet and Helm that findings quote.
+	Quotations *redact.Quotations
 
 	// What follows is computed when a check first needs it.
 	targeting        *targets
@@ -148,6 +151,17 @@ func Run(in *Input) []Finding {
 		})
 	}
 	return out
+}
+
+// inScope iterates over the aggregates of a kind that are in scope.
+func (in *Input) inScope(kind string) iter.Seq[*evaluate.Aggregate] {
+	return func(yield func(*evaluate.Aggregate) bool) {
+		for _, a := range in.Tree[kind] {
+			if a.InScope && !yield(a) {
+				return
+			}
+		}
+	}
 }
 
 // objects iterates over the desired objects in scope.

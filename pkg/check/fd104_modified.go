@@ -11,23 +11,37 @@ var modified = Check{
 		"manager of the field and the time. Fields that the manifest does not state are ignored.",
 	run: func(in *Input, report func(Finding)) {
 		for d, o := range in.ofState(evaluate.Modified) {
-			var paths []string
+			f := about(d.BundleDeployment, o.Ref, "%s differs in %s", o.Key(), list(paths(o)))
 			for _, diff := range o.Differences {
-				paths = append(paths, diff.Path)
+				f.AsOf = max(f.AsOf, diff.Time)
 			}
-			f := about(d.BundleDeployment, o.Ref, "%s differs in %s", o.Key(), list(paths))
-			for _, diff := range o.Differences {
-				who := diff.Who()
-				if len(o.Differences) > 1 {
-					who = diff.Path + ": " + who
-				}
-				f.Evidence, f.AsOf = append(f.Evidence, who), max(f.AsOf, diff.Time)
-			}
-			if o.Message != "" {
-				f.Evidence = append(f.Evidence, o.Message)
-			}
-			f.Remedies = in.restoreOrAccept(d)
+			f.Evidence, f.Remedies = differs(o, len(o.Differences) > 1), in.restoreOrAccept(d)
 			report(f)
 		}
 	},
+}
+
+// paths are the fields in which an object differs.
+func paths(o *evaluate.Object) []string {
+	var out []string
+	for _, diff := range o.Differences {
+		out = append(out, diff.Path)
+	}
+	return out
+}
+
+// differs describes who wrote the fields in which an object differs, and what qualifies the differences. With names, each sentence names its field.
+func differs(o *evaluate.Object, names bool) []string {
+	var out []string
+	for _, diff := range o.Differences {
+		who := diff.Who()
+		if names {
+			who = diff.Path + ": " + who
+		}
+		out = append(out, who)
+	}
+	if o.Message != "" {
+		out = append(out, o.Message)
+	}
+	return out
 }

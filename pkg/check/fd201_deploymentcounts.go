@@ -12,25 +12,23 @@ import (
 
 var deploymentCounts = Check{
 	Code: "FD201", Name: "DeploymentCounts", Severity: Warning,
-	Title: "the counts of a BundleDeployment are not those of its objects",
+	Title: "the counts or the state of a BundleDeployment are not those of its objects",
 	Explain: "The audit counts the live objects as Fleet's agent counts them: its missing objects include unowned ones. `cause` in the report says why the numbers differ. " +
+		"Before Fleet 0.12, a BundleDeployment has no counts: those of its lists are compared. If the lists may be " +
+		"truncated, its state, `ready` and `nonModified` are compared. " +
 		"On a live cluster, a difference of cause Lag is reported only if the status does not change within five seconds. Bundle deployments with objects that could not be evaluated, and those that have not applied the current deployment id, are not compared.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			a := in.view(d)
-			if a.why.cause == "" || d.BD.Status.ResourceCounts == nil || d.State == evaluate.WaitApplied || d.State == evaluate.ErrApplied {
+			if a.why.cause == "" || ofOtherDeployment(d) {
 				continue // FD208 reports a status of another deployment id
 			}
-			reported := shareOf(a.reported.Counts).String()
-			if shareOf(a.reported.Counts) == shareOf(a.actual.Counts) {
-				reported = detailed(a.reported.Counts) // only the details differ
-			}
-			f := onDeployment(d, "%s reports %s objects ready, %s are%s: %s", d.Key(), reported, shareOf(a.actual.Counts), inWords(a.actual.Counts), a.why.words)
+			f := onDeployment(d, "%s %s: %s", d.Key(), a.difference(d.BD), a.why.words)
 			if f.Cause = a.why.cause; f.Cause == Lag {
 				f.Compares = []object.Ref{d.Ref()}
 			}
 			if c := d.Counts; c.Unowned > 0 {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("of the missing objects, %d exist and are not owned", c.Unowned))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("unowned objects, which Fleet counts as missing: %d", c.Unowned))
 			}
 			if version := agentVersion(d); version != "" {
 				f.Evidence = append(f.Evidence, "the agent's version is "+version)
@@ -41,6 +39,27 @@ var deploymentCounts = Check{
 			report(f)
 		}
 	},
+}
+
+// ofOtherDeployment reports whether the status is that of another deployment id, or may be.
+func ofOtherDeployment(d *evaluate.BundleDeployment) bool {
+	return d.State == evaluate.WaitApplied || d.State == evaluate.ErrApplied
+}
+
+// difference describes what a status reports of its objects, and what they are.
+func (a *view) difference(bd *v1alpha1.BundleDeployment) string {
+	reported, actual := shareOf(a.reported.Counts).String(), shareOf(a.actual.Counts).String()
+	if reported == actual {
+		reported = detailed(a.reported.Counts) // only the details differ
+	}
+	switch details := inWords(a.actual.Counts); {
+	case a.claim != "":
+		return fmt.Sprintf("reports %s, but %s objects are ready%s", a.claim, actual, details)
+	case bd.Status.ResourceCounts == nil:
+		return fmt.Sprintf("lists %s objects as ready, %s are%s", reported, actual, details)
+	default:
+		return fmt.Sprintf("reports %s objects ready, %s are%s", reported, actual, details)
+	}
 }
 
 // fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it returns the counts as the agent

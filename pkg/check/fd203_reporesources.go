@@ -74,7 +74,7 @@ func (p *parts) truncatedCounts(n number) []*fleet.Bug {
 func (in *Input) eachRepo(f func(a *evaluate.Aggregate, t totals, s *v1alpha1.Status, reported, actual fleet.RepoTotals)) {
 	for _, kind := range []string{state.GitRepo, state.HelmOp} {
 		for _, a := range in.Tree[kind] {
-			s := statusOf(a)
+			s := statusOf(a.Object)
 			if p, ok := in.partsOf(a); ok && s != nil && written(a) {
 				f(a, newTotals(a, map[string]string{state.GitRepo: "gitrepo ", state.HelmOp: "helmop "}[kind], &p), s, fleet.TotalsOfRepo(p.reported), fleet.TotalsOfRepo(p.actual))
 			}
@@ -83,8 +83,8 @@ func (in *Input) eachRepo(f func(a *evaluate.Aggregate, t totals, s *v1alpha1.St
 }
 
 // statusOf returns the status of a Bundle, GitRepo, HelmOp or ClusterGroup; nil for other kinds.
-func statusOf(a *evaluate.Aggregate) *v1alpha1.Status {
-	switch o := a.Object.(type) {
+func statusOf(o v1alpha1.Object) *v1alpha1.Status {
+	switch o := o.(type) {
 	case *v1alpha1.Bundle:
 		return &o.Status
 	case *v1alpha1.GitRepo:
@@ -92,7 +92,7 @@ func statusOf(a *evaluate.Aggregate) *v1alpha1.Status {
 	case *v1alpha1.HelmOp:
 		return &o.Status
 	case *v1alpha1.ClusterGroup:
-		return &o.Status
+		return &o.Status.Status
 	}
 	return nil
 }

@@ -28,9 +28,9 @@ var contradiction = Check{
 		}
 		failing := in.failingBundles()
 		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind, state.ClusterGroup} {
-			for _, a := range in.Tree[kind] {
+			for a := range in.inScope(kind) {
 				found := contradictionsOf(a)
-				if b := failing[[2]string{kind, a.Key()}]; b != nil && conditionOf(conditionsOf(a), "Ready").Status == "True" {
+				if b := failing[[2]string{kind, a.Key()}]; b != nil && conditionOf(conditionsOf(a.Object), "Ready").Status == "True" {
 					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name, conditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 				}
 				for _, x := range found {
@@ -81,7 +81,7 @@ func contradictions(d *evaluate.BundleDeployment) exclusives {
 
 // contradictionsOf returns what is mutually exclusive in the status of an aggregate.
 func contradictionsOf(a *evaluate.Aggregate) exclusives {
-	r, ready := a.Object.Reported(), conditionOf(conditionsOf(a), "Ready")
+	r, ready := a.Object.Reported(), conditionOf(conditionsOf(a.Object), "Ready")
 	var out exclusives
 	all := true
 	if s := r.Summary; s != nil {
@@ -98,7 +98,7 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 	if ready.Status == "False" && ready.Message == "" && all && r.Summary != nil && r.Summary.Ready > 0 {
 		out.add("notReady", "condition Ready is False without a message, but all bundle deployments are ready")
 	}
-	if s := statusOf(a); s != nil && s.DesiredReadyClusters != nil && s.ReadyClusters > *s.DesiredReadyClusters {
+	if s := statusOf(a.Object); s != nil && s.DesiredReadyClusters != nil && s.ReadyClusters > *s.DesiredReadyClusters {
 		out.add("clusters", "%d clusters are ready, but only %d are desired", s.ReadyClusters, *s.DesiredReadyClusters)
 	}
 	if c := r.Counts; c != nil && c.Ready > c.DesiredReady {
@@ -129,11 +129,15 @@ func repoOf(b *v1alpha1.Bundle) (repo [2]string, ok bool) {
 	return [2]string{state.HelmOp, b.Namespace + "/" + name}, name != ""
 }
 
-func conditionsOf(a *evaluate.Aggregate) []v1alpha1.Condition {
-	if c, ok := a.Object.(*v1alpha1.Cluster); ok {
-		return c.Status.Conditions
+// conditionsOf returns the conditions of an object of Fleet.
+func conditionsOf(o v1alpha1.Object) []v1alpha1.Condition {
+	switch o := o.(type) {
+	case *v1alpha1.BundleDeployment:
+		return o.Status.Conditions
+	case *v1alpha1.Cluster:
+		return o.Status.Conditions
 	}
-	if s := statusOf(a); s != nil {
+	if s := statusOf(o); s != nil {
 		return s.Conditions
 	}
 	return nil

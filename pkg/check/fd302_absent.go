@@ -18,12 +18,12 @@ var absent = Check{
 		"It is no finding while Fleet still has to: the rollout is pending, the spec is not processed yet, the targets have an error, the chart version is not resolved, " +
 		"or the cluster is off schedule or has no namespace for BundleDeployments yet.",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.bundlesInScope() {
+		for _, b := range in.candidates() {
 			if in.rolloutPending(b) {
 				continue
 			}
 			for r := range in.Targets(b).Results() {
-				if r.Outcome == targeting.Expected && in.clusterInScope(r.Cluster.Cluster) && in.lacks(b, r.Cluster.Cluster) {
+				if r.Outcome == targeting.Expected && in.deploymentInScope(b, r.Cluster.Key()) && in.lacks(b, r.Cluster.Cluster) {
 					report(in.absent(b, r))
 				}
 			}

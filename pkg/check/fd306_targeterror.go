@@ -17,8 +17,8 @@ var targetError = Check{
 	Explain: "Fleet computes the options of all clusters of a Bundle at once. If the values of one cluster cannot be computed, because a template uses a label or value that the Cluster does not have, " +
 		"or if one selector is not valid, Fleet creates, updates and deletes nothing for any cluster. Add the label, or give the template a default.",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.bundlesInScope() {
-			if f, ok := in.targetError(b); ok {
+		for _, b := range in.candidates() {
+			if f, ok := in.targetError(b); ok && in.deploymentInScope(b, f.Cluster) {
 				f.Object, f.AsOf = Ref(state.Bundle, b.Namespace, b.Name), b.Reported().AsOf
 				report(f)
 			}
@@ -26,7 +26,7 @@ var targetError = Check{
 	},
 }
 
-// The parts of the message of a targeting error that are shown. The rest may quote values.
+// The parts of the message of a targeting error that name what is missing.
 var (
 	errorCluster = regexp.MustCompile(`\bcluster ([a-z0-9]\S*) in namespace ([a-z0-9][a-z0-9-]*):`)
 	errorKey     = regexp.MustCompile(`map has no entry for key "([^"]{1,253})"`)
@@ -45,6 +45,7 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 		}, true
 	}
 	message, failed := bundleError(b)
+	reported := "Fleet reports" + in.Said(b, "Ready")
 	m := errorCluster.FindStringSubmatch(message)
 	if !failed || m == nil || !templateStep.MatchString(message) {
 		return Finding{}, false
@@ -55,6 +56,7 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 	missing := errorKey.FindStringSubmatch(message)
 	if missing == nil {
 		f.Message = fmt.Sprintf("the values of bundle %s cannot be computed for cluster %s: Fleet updates none of its clusters", key(b), f.Cluster)
+		f.Evidence = []string{reported}
 		return f, true
 	}
 	where := "value"
@@ -65,7 +67,7 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 		where = "value"
 	}
 	f.Message = fmt.Sprintf("a template of bundle %s uses %s %q, which cluster %s does not have: Fleet updates none of its clusters", key(b), where, missing[1], f.Cluster)
-	f.Evidence = in.labelNow(namespace, name, where, missing[1])
+	f.Evidence = append(in.labelNow(namespace, name, where, missing[1]), reported)
 	return f, true
 }
 

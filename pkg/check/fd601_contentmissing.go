@@ -49,7 +49,7 @@ func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) 
 			waiting++
 		}
 	}
-	if len(users) == 1 {
+	if in.usersOf(id) == 1 { // in every scope, so that the identity of the finding is the same
 		f.BundleDeployment, f.Cluster = users[0].Key(), users[0].Cluster
 	}
 	f.Message = fmt.Sprintf("content %s does not exist: it has the manifests of %s", id, list(names))
@@ -63,6 +63,17 @@ func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) 
 		f.Evidence = append(f.Evidence, count(len(users)-waiting, "bundle deployment")+" with it applied cannot be deployed again")
 	}
 	return f
+}
+
+// usersOf counts the bundle deployments of a Content, in scope or not.
+func (in *Input) usersOf(content string) int {
+	n := 0
+	for _, d := range in.Desired.Deployments {
+		if d.BD != nil && state.ContentID(d.BD) == content {
+			n++
+		}
+	}
+	return n
 }
 
 // writeContent makes the controller write a Content. It never overwrites one that exists (docs/fleet-behavior.md, 4.10).

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -35,6 +36,7 @@ var releaseRecord = Check{
 				if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
 					f.Message = name + ": " + t.Detail
 				}
+				f.Message += in.quote(t.Reported, in.secretsOf(d.BundleDeployment)...)
 				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(), t.Status, since(t.Since))}
 				f.Aspect, f.Remedies = t.Record.String(), in.redeploy(d)
 				switch {
@@ -99,9 +101,10 @@ func (in *Input) fleetsReleases(c *resolve.Cluster, report func(Finding)) {
 			continue
 		}
 		report(Finding{
-			Object:   resolve.SecretRef(r.Name),
-			Cluster:  in.clusterName(c),
-			Message:  fmt.Sprintf("release %s of Fleet itself: revision %d is %s", r.Release(), r.Revision, r.Status),
+			Object:  resolve.SecretRef(r.Name),
+			Cluster: in.clusterName(c),
+			Message: fmt.Sprintf("release %s of Fleet itself: revision %d is %s%s", r.Release(), r.Revision, r.Status,
+				in.quote(r.Description, redact.Place{Cluster: slices.Index(in.Desired.Clusters, c), Namespace: r.Namespace})),
 			Evidence: []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))},
 			Remedies: []Remedy{in.on(c).History(r.Name)},
 		})

@@ -25,10 +25,15 @@ var stuckDeletion = Check{
 		if in.Now().IsZero() {
 			return
 		}
-		inScope := map[string]*evaluate.BundleDeployment{}
+		deployments, inScope := map[string]*evaluate.BundleDeployment{}, map[[2]string]bool{}
 		for _, d := range in.Deployments {
 			if d.BD != nil {
-				inScope[d.Key()] = d
+				deployments[d.Key()], inScope[[2]string{state.BundleDeployment, d.Key()}] = d, true
+			}
+		}
+		for kind := range in.Tree {
+			for a := range in.inScope(kind) {
+				inScope[[2]string{kind, a.Key()}] = true
 			}
 		}
 		var children map[[2]string]int
@@ -36,14 +41,16 @@ var stuckDeletion = Check{
 			if len(o.Finalizers) == 0 {
 				continue // the API server deletes it at once
 			}
-			if !in.Whole && (o.Kind != state.BundleDeployment || inScope[o.Namespace+"/"+o.Name] == nil) || in.Now().Sub(o.Since) < stuckAfter {
+			id := [2]string{o.Kind, o.Namespace + "/" + o.Name}
+			included := in.Whole || inScope[id]
+			if !included || in.Now().Sub(o.Since) < stuckAfter {
 				continue
 			}
 			if children == nil {
 				children = in.children()
 			}
-			f := in.stuck(&o, children[[2]string{o.Kind, o.Namespace + "/" + o.Name}])
-			if d := inScope[f.BundleDeployment]; d != nil {
+			f := in.stuck(&o, children[id])
+			if d := deployments[f.BundleDeployment]; d != nil {
 				f.Cluster = d.Cluster
 			}
 			report(f)

@@ -2,7 +2,11 @@
 
 package check
 
-import "time"
+import (
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+)
 
 // waitsAfter is how long a dependency may take before a bundle that waits for it is reported.
 const waitsAfter = 15 * time.Minute
@@ -24,23 +28,32 @@ var notApplied = Check{
 				continue
 			}
 			root := chain[len(chain)-1]
-			f := onDeployment(d, "%s is not applied: %s%s", d.Key(), root.Message, since(root.Since))
+			f := onDeployment(d, "%s is not applied: %s%s%s", d.Key(), root.Message, since(root.Since), root.Said)
 			if root.Of != d.BundleDeployment {
-				f = onDeployment(d, "%s is not applied because of %s: %s%s", d.Key(), root.Of.Key(), root.Message, since(root.Since))
+				f = onDeployment(d, "%s is not applied because of %s: %s%s%s", d.Key(), root.Of.Key(), root.Message, since(root.Since), root.Said)
 			}
 			for _, step := range chain[:len(chain)-1] {
 				f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
 			}
 			f.Remedies = []Remedy{in.Commands.why(d.BundleDeployment)}
 			if root.Kind == BlockerFailed {
-				f.Remedies = []Remedy{in.Commands.describe(root.Of.Ref())}
-			}
-			if root.Refused && root.Of == d.BundleDeployment { // docs/fleet-behavior.md, 1.7
-				f.Remedies = append(f.Remedies, in.Commands.predict(d.BundleDeployment), in.redeployBundle(d))
+				f.Remedies = in.afterFailure(d, root)
 			}
 			report(f)
 		}
 	},
+}
+
+// afterFailure returns the ways to proceed if the agent could not install or deploy a bundle because of which d is not applied.
+func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Blocker) []Remedy {
+	var out []Remedy
+	if root.Of.On != nil {
+		out = append(out, in.Commands.predict(root.Of))
+	}
+	if root.Refused && root.Of == d.BundleDeployment { // docs/fleet-behavior.md, 1.7
+		out = append(out, in.redeployBundle(d))
+	}
+	return append(out, in.Commands.describe(root.Of.Ref()))
 }
 
 // waited reports whether a status has not changed for long.

@@ -18,6 +18,8 @@ const (
 	defaultPolling = 15 * time.Second
 	// jobInProgress is the gitJobStatus while a Job runs.
 	jobInProgress = "InProgress"
+	// jobFailed is the gitJobStatus after a Job that failed.
+	jobFailed = "Failed"
 )
 
 var repoNotFollowed = Check{
@@ -26,12 +28,13 @@ var repoNotFollowed = Check{
 	Explain: "The repository is not polled or cannot be polled, a change of the GitRepo did not start a Job, or no Bundle has the commit in its status: Fleet before 0.15.1 forgets a commit if its Job cannot be " +
 		"created (rancher/fleet#4948). This is reported after 15 minutes, or after three polling intervals if that is longer. A new forceSyncGeneration starts a Job.",
 	run: func(in *Input, report func(Finding)) {
-		if !in.Whole || in.Now().IsZero() {
+		if in.Now().IsZero() {
 			return
 		}
 		var commits map[string]*repoCommits
-		for _, g := range in.Desired.GitRepos {
-			if g.Spec.Paused || g.DeletionTimestamp != nil || g.Spec.Repo == "" {
+		for a := range in.inScope(state.GitRepo) {
+			g, ok := a.Object.(*v1alpha1.GitRepo)
+			if !ok || !followed(g) {
 				continue
 			}
 			if commits == nil {
@@ -40,20 +43,25 @@ var repoNotFollowed = Check{
 			ref := Ref(state.GitRepo, g.Namespace, g.Name)
 			if since, failed := in.pollingFails(g); failed {
 				report(Finding{
-					Object: ref, Message: fmt.Sprintf("GitRepo %s/%s cannot be polled since %s: its condition GitPolling has the error", g.Namespace, g.Name, since.UTC().Format(time.RFC3339)),
-					AsOf:     g.Reported().AsOf,
+					Object: ref, AsOf: g.Reported().AsOf,
+					Message:  fmt.Sprintf("GitRepo %s cannot be polled since %s%s", key(g), since.UTC().Format(time.RFC3339), in.Said(g, "GitPolling")),
 					Remedies: []Remedy{in.Commands.describe(ref)}, Aspect: "polling",
 				})
 				continue
 			}
 			for _, x := range in.behind(g, commits[key(g)]) {
 				report(Finding{
-					Object: ref, Message: x.message, Aspect: x.aspect, AsOf: g.Reported().AsOf, Evidence: refused(g),
+					Object: ref, Message: x.message, Aspect: x.aspect, AsOf: g.Reported().AsOf, Evidence: in.refused(g),
 					Remedies: []Remedy{in.startJob(key(g), g.Spec.ForceSyncGeneration+1)},
 				})
 			}
 		}
 	},
+}
+
+// followed reports whether Fleet should follow a GitRepo.
+func followed(g *v1alpha1.GitRepo) bool {
+	return !g.Spec.Paused && g.DeletionTimestamp == nil && g.Spec.Repo != ""
 }
 
 // repoCommits are the commits of the Bundles of a GitRepo.
@@ -132,15 +140,19 @@ func (in *Input) pollingFails(g *v1alpha1.GitRepo) (time.Time, bool) {
 	return since, failed && !g.Spec.DisablePolling && in.late(since, max(3*interval, behindAfter))
 }
 
-// refused returns why no Job starts, if the GitRepo has a condition about that.
-func refused(g *v1alpha1.GitRepo) []string {
+// refused returns why no Job starts, or why the last one failed, if the GitRepo has a condition about that.
+func (in *Input) refused(g *v1alpha1.GitRepo) []string {
+	var out []string
 	if since, failed := failedSince(g, "Accepted"); failed {
-		return []string{"its condition Accepted has an error since " + since.UTC().Format(time.RFC3339) + ": resolve that first"}
+		out = append(out, "resolve this first: its condition Accepted has an error since "+since.UTC().Format(time.RFC3339)+in.Said(g, "Accepted"))
 	}
-	return nil
+	if g.Status.GitJobStatus == jobFailed {
+		out = append(out, "the last Job failed"+in.Said(g, "Stalled"))
+	}
+	return out
 }
 
-// failedSince returns the time of a condition with an error. The message is not shown: it can quote credentials.
+// failedSince returns the time of a condition with an error.
 func failedSince(g *v1alpha1.GitRepo, condition string) (time.Time, bool) {
 	for _, c := range g.Status.Conditions {
 		if since, err := time.Parse(time.RFC3339, c.LastUpdateTime); c.Type == condition && c.Status == "False" && c.Reason == "Error" && err == nil {

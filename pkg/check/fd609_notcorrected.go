@@ -41,7 +41,7 @@ var notCorrected = Check{
 				continue
 			}
 			f := about(d.BundleDeployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(), since.UTC().Format(time.RFC3339))
-			f.Evidence = notCorrectedWhy(d, correct, first)
+			f.Evidence = in.notCorrectedWhy(d, correct, first)
 			f.Remedies = in.redeploy(d)
 			report(f)
 		}
@@ -81,11 +81,12 @@ func (in *Input) modifiedSince(d *evaluate.BundleDeployment, o *evaluate.Object)
 }
 
 // notCorrectedWhy returns what may be the cause, as sentences.
-func notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1.CorrectDrift, first evaluate.Difference) []string {
+func (in *Input) notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1.CorrectDrift, first evaluate.Difference) []string {
 	out := []string{first.Path + ": " + first.Who()}
+	secrets := in.secretsOf(d.BundleDeployment)
 	for _, t := range d.RecordProblems {
 		if t.Status == release.StatusFailed {
-			out = append(out, fmt.Sprintf("revision %d of the release failed: a correction may have failed", t.Record.Revision))
+			out = append(out, fmt.Sprintf("a correction may have failed: revision %d of the release failed%s", t.Record.Revision, in.quote(t.Reported, secrets...)))
 		}
 	}
 	if tag := d.On.AgentVersion(d.Namespace); tag != "" {

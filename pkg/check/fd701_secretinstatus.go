@@ -38,9 +38,7 @@ var secretInStatus = Check{
 				}
 			}
 		}
-		if in.Whole {
-			in.exposedInSummaries(reported, report)
-		}
+		in.exposedInSummaries(reported, report)
 	},
 }
 
@@ -52,8 +50,8 @@ func changePasswords(secrets []string) Remedy {
 // exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment shows any more. The status of a
 // Cluster can be 15 minutes old.
 func (in *Input) exposedInSummaries(reported map[object.Ref]bool, report func(Finding)) {
-	for kind, all := range in.Tree {
-		for _, a := range all {
+	for kind := range in.Tree {
+		for a := range in.inScope(kind) {
 			ref := Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
 			if names := secretsShown(modifiedIn(a.Object.Reported().Summary)); len(names) > 0 && !reported[ref] {
 				report(Finding{

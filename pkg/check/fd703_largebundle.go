@@ -17,10 +17,7 @@ var largeBundle = Check{
 	Explain: "etcd stores objects of up to 1.5 MiB by default. A Bundle that grows beyond that can no longer be updated. Split the directory into several bundles, exclude files with " +
 		".fleetignore, or store the contents in an OCI registry.",
 	run: func(in *Input, report func(Finding)) {
-		if !in.Whole {
-			return
-		}
-		for _, b := range in.Desired.Bundles {
+		for _, b := range in.bundlesInScope() {
 			if b.Size > largeSize {
 				report(Finding{Object: Ref(state.Bundle, b.Namespace, b.Name),
 					Message:  fmt.Sprintf("Bundle %s/%s has %.1f MiB", b.Namespace, b.Name, float64(b.Size)/(1<<20)),

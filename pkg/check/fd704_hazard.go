@@ -16,13 +16,12 @@ var hazard = Check{
 		"An empty list overrideTargets in fleet.yaml removes the restrictions: each customization then selects clusters, also some that the GitRepo does not target, and without customizations the " +
 		"bundle is deployed to the ClusterGroup default. With targetNamespace (namespace in fleet.yaml), every deploy of a bundle with a cluster-scoped object fails; that is found if the bundle is rendered (--desired=bundle).",
 	run: func(in *Input, report func(Finding)) {
-		if in.Whole {
-			for _, b := range in.Desired.Bundles {
-				if fleet.IsAgentBundle(b.Name) && b.Labels[fleet.RepoLabel]+b.Labels[fleet.HelmOpLabel] != "" {
-					report(Finding{Object: Ref(state.Bundle, b.Namespace, b.Name),
-						Message:  fmt.Sprintf("the name of Bundle %s/%s begins with fleet-agent: Fleet treats it as its agent, and never uninstalls it", b.Namespace, b.Name),
-						Remedies: []Remedy{advise("give the bundle another name in its fleet.yaml")}})
-				}
+		for _, b := range in.bundlesInScope() {
+			if fleet.IsAgentBundle(b.Name) && b.Labels[fleet.RepoLabel]+b.Labels[fleet.HelmOpLabel] != "" {
+				report(Finding{Object: Ref(state.Bundle, b.Namespace, b.Name),
+					Message: fmt.Sprintf("the name of Bundle %s/%s begins with fleet-agent: Fleet treats it as its agent, and "+
+						"never uninstalls it", b.Namespace, b.Name),
+					Remedies: []Remedy{advise("give the bundle another name in its fleet.yaml")}})
 			}
 		}
 		in.emptyOverride(report)

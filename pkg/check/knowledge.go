@@ -35,8 +35,8 @@ var knowledge = map[string]Knowledge{
 		Versions: allVersions, Sections: []string{"3.1", "3.6"},
 	},
 	"FD102": {
-		Evidence: "The label objectset.rio.cattle.io/hash of the live object is not the hash of the bundle's set. The finding shows the present owner " +
-			"and the required labels and annotations.",
+		Evidence: "The label objectset.rio.cattle.io/hash of the live object is not the hash of the bundle's set. The finding shows the present owner, " +
+			"the required labels and annotations, and the fields that differ from the bundle.",
 		Remedy: "`adopt` shows a plan with the present owner and the effects, and writes only the ownership metadata. `owner` explains each label. If " +
 			"another bundle or release " +
 			"desires the object too, remove it there first.",
@@ -106,11 +106,13 @@ var knowledge = map[string]Knowledge{
 		Versions: allVersions, Sections: []string{"3.1", "3.3"},
 	},
 	"FD201": {
-		Evidence: "status.resourceCounts of the BundleDeployment, compared with the counts of its live objects in Fleet's own terms.",
+		Evidence: "status.resourceCounts of the BundleDeployment, its lists or its state, compared with its live objects in " +
+			"Fleet's own terms.",
 		Remedy: "Use the counts of the audit. The cause in the finding says what makes Fleet's counts wrong, and whether they correct themselves " +
 			"(`explain CAUSE`).",
-		Versions: "resourceCounts exist from 0.12 on; in 0.10 and 0.11 the counts come from truncated lists",
-		Issues:   []string{"rancher/fleet#3203", "rancher/fleet#3408"}, Sections: []string{"4.2", "4.5", "4.6"},
+		Versions: "all. resourceCounts exist from 0.12 on; in 0.10 and 0.11 the lists are compared, or the state if they may " +
+			"be truncated",
+		Issues: []string{"rancher/fleet#3203", "rancher/fleet#3408"}, Sections: []string{"4.2", "4.5", "4.6"},
 	},
 	"FD202": {
 		Evidence: "status.summary of the Bundle, compared with the states of its BundleDeployments.",
@@ -193,7 +195,7 @@ var knowledge = map[string]Knowledge{
 	},
 	"FD306": {
 		Evidence: "The condition Ready of the Bundle with the reason Error, and a targeting error that the audit finds in the targets, or the message " +
-			"of the condition.",
+			"of the condition, which the finding quotes.",
 		Remedy: "Add the missing label to the Cluster, or give the template a default value. The controller then processes all clusters of the " +
 			"Bundle again.",
 		Versions: allVersions, Issues: []string{"rancher/fleet#3190"}, Sections: []string{"2.5", "5.5"},
@@ -251,7 +253,8 @@ var knowledge = map[string]Knowledge{
 		Versions: allVersions, Sections: []string{"7.1", "7.6"},
 	},
 	"FD503": {
-		Evidence: "The Cluster was imported, status.agent.lastSeen is empty, and three intervals have passed.",
+		Evidence: "status.agent.lastSeen is empty, and three intervals have passed since the Cluster was imported or, if its " +
+			"agent registers itself, created.",
 		Remedy: "Look at the Pod and the log of fleet-agent on the cluster, and compare the API server URL and CA that the controller gave to it " +
 			"with those of the management cluster.",
 		Versions: allVersions, Sections: []string{"7.1", "7.2"},
@@ -269,7 +272,8 @@ var knowledge = map[string]Knowledge{
 		Issues:   []string{"rancher/fleet#4472"}, Sections: []string{"2.1", "2.2"},
 	},
 	"FD602": {
-		Evidence: "The Secret of the release record that status.release of the BundleDeployment names, its status and its age.",
+		Evidence: "The Secret of the release record that status.release of the BundleDeployment names, its status and its age. Of a failed revision, the " +
+			"finding quotes the error of Helm.",
 		Remedy: "Pending: wait for the deploy, or let the agent roll back with the next one. Pruned or damaged: deploy the bundle again, so that " +
 			"there is a new record. Pending without an " +
 			"earlier revision, before 0.13.10 and from 0.14.0 to 0.14.3: delete the record if no agent is at work on it.",
@@ -284,14 +288,15 @@ var knowledge = map[string]Knowledge{
 	"FD604": {
 		Evidence: "What the agent tests before it deploys, in its order: pause, schedule, values, dependencies, contents, release record, and the " +
 			"condition Deployed or Installed.",
-		Remedy:   "`why` shows the chain from the object to this root cause, with the next command.",
+		Remedy: "The finding quotes the error of Fleet or Helm. `preflight` predicts whether the next deploy is refused, and `why` shows the chain from the object " +
+			"to this root cause.",
 		Versions: "all. Before 0.13.7 and from 0.14.0 to 0.14.1 the agent tries again with growing pauses", Sections: []string{"4.3", "4.9"},
 	},
 	"FD605": {
 		Evidence: "status.lastPollingTriggered, the condition GitPolling, status.observedGeneration and status.commit of the GitRepo, and the commits " +
 			"on its Bundles.",
-		Remedy: "Look at the condition GitPolling and at the log of gitjob. If a commit is on no Bundle, a new forceSyncGeneration starts a Job; it " +
-			"also deploys all bundles of the GitRepo again.",
+		Remedy: "The finding quotes the error of the poll or of the Job. The log of gitjob has the details. If a commit is on no Bundle, a new " +
+			"forceSyncGeneration starts a Job; it also deploys all bundles of the GitRepo again.",
 		Versions: "all. Before 0.15.1 a commit is forgotten if its Job cannot be created",
 		Issues:   []string{"rancher/fleet#4948"}, Sections: []string{"4.8"},
 	},

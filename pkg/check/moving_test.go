@@ -64,7 +64,7 @@ func TestTotalsNotWritten(t *testing.T) {
 		if asOf != "" {
 			group.Status.Conditions = []v1alpha1.Condition{{Type: "Processed", Status: "True", LastUpdateTime: asOf}}
 		}
-		a := &evaluate.Aggregate{Kind: state.ClusterGroup, Object: group, Clusters: in.Tree[state.ClusterKind]}
+		a := &evaluate.Aggregate{Kind: state.ClusterGroup, Object: group, InScope: true, Clusters: in.Tree[state.ClusterKind]}
 		in.Tree[state.ClusterGroup] = []*evaluate.Aggregate{a}
 		if got := findings(groupCounts, in); len(got) != want {
 			t.Errorf("status of %q: %d findings, want %d", asOf, len(got), want)

@@ -136,15 +136,15 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
 // redeployHere makes one agent deploy a bundle again. Fleet's controller writes the spec of a BundleDeployment, but not this field
 // (docs/fleet-behavior.md, 4.10).
 func (in *Input) redeployHere(d *evaluate.BundleDeployment) Remedy {
-	where := "one cluster"
+	effect := "deploys the bundle again only on one cluster"
 	if d.Cluster != "" {
-		where = "cluster " + d.Cluster
+		effect = "deploys the bundle again only on cluster " + d.Cluster
 	}
 	if in.silent(in.clusterOf(d)) {
-		where += " (when its agent, which is silent now, reports again)"
+		effect += "; the agent is silent now and deploys the bundle when it reports again"
 	}
 	return run(in.Commands.kubectl(d.Ref())+" patch "+kubectlName(d.Ref())+" --subresource=status --type=merge -p '{\"status\":{\"appliedDeploymentID\":\"\"}}'",
-		"deploys the bundle again on %s only; preflight predicts whether Helm refuses it", where)
+		"%s; preflight predicts whether Helm refuses it", effect)
 }
 
 // redeployBundle makes all agents of a bundle deploy it again. It has no command if nothing is known that would do that.

@@ -4,11 +4,11 @@ package check
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -103,56 +103,39 @@ func bundleError(b *v1alpha1.Bundle) (message string, ok bool) {
 	return "", false
 }
 
-// bundlesInScope returns the bundles that are in scope as a whole, with the clusters that are not out of scope.
+// bundlesInScope returns the bundles that are in scope, without those in deletion.
 func (in *Input) bundlesInScope() []*v1alpha1.Bundle {
 	var out []*v1alpha1.Bundle
-	for _, b := range in.Desired.Bundles {
-		if !deleting(b) && in.bundleInScope(b) {
+	for a := range in.inScope(state.Bundle) {
+		if b, ok := a.Object.(*v1alpha1.Bundle); ok && !deleting(b) {
 			out = append(out, b)
 		}
 	}
 	return out
 }
 
-func (in *Input) bundleInScope(b *v1alpha1.Bundle) bool {
-	s := in.Scope
-	switch {
-	case in.Whole:
-		return true
-	case s.Whole(), s.Selector != nil, s.Namespace != "" && s.Namespace != b.Namespace:
-		return false
-	}
-	for _, t := range s.Targets {
-		parent := ""
-		switch t.Kind {
-		case evaluate.TargetCluster:
-			return true // see clusterInScope
-		case evaluate.TargetBundle:
-			parent = b.Name
-		case evaluate.TargetGitRepo:
-			parent = b.Labels[fleet.RepoLabel]
-		case evaluate.TargetHelmOp:
-			parent = b.Labels[fleet.HelmOpLabel]
-		}
-		if parent != "" && (t.Name == parent || t.Name == b.Namespace+"/"+parent) {
-			return true
+// candidates returns the bundles, without those in deletion, of which a deployment may be in scope.
+func (in *Input) candidates() []*v1alpha1.Bundle {
+	ofCluster := slices.ContainsFunc(in.Scope.Targets, func(t evaluate.Target) bool {
+		return t.Kind == evaluate.TargetCluster
+	})
+	var out []*v1alpha1.Bundle
+	for _, b := range in.Desired.Bundles {
+		if included := ofCluster || in.Includes(state.Bundle, b); included && !deleting(b) {
+			out = append(out, b)
 		}
 	}
-	return len(s.Targets) == 0
+	return out
 }
 
-// clusterInScope reports whether a cluster of a bundle in scope is in scope.
-func (in *Input) clusterInScope(c *v1alpha1.Cluster) bool {
-	named := false
-	for _, t := range in.Scope.Targets {
-		if t.Kind == evaluate.TargetCluster {
-			named = true
-			if t.Name == c.Name || t.Name == key(c) {
-				return true
-			}
-		}
+// deploymentInScope reports whether the deployment of a bundle to a cluster ("namespace/name") is in scope, or would be
+// if it existed.
+func (in *Input) deploymentInScope(b *v1alpha1.Bundle, cluster string) bool {
+	s := in.Scope
+	if s.Selector != nil || s.Namespace != "" && s.Namespace != b.Namespace {
+		return false
 	}
-	return !named
+	return in.Includes(state.Bundle, b) || s.Names(state.ClusterKind, cluster)
 }
 
 // uninstalls describes what the removal of a bundle deployment removes from its cluster.

@@ -37,7 +37,8 @@ type parts struct {
 
 // partsOf returns the bundle deployments of an aggregate; ok is false if not all of them are known, or if a deletion changes them now.
 func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
-	if !a.Listed || a.All != len(a.BundleDeployments) || a.All == 0 && !in.Whole || deleting(a.Object) {
+	known := a.Listed && a.All == len(a.BundleDeployments)
+	if !a.InScope || !known || deleting(a.Object) {
 		return p, false
 	}
 	p.countsKnown, p.reportedKnown, p.quiet = true, true, true
@@ -143,8 +144,12 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 		return
 	}
 	var lines []string
-	for _, n := range wrong {
-		lines = append(lines, fmt.Sprintf("reports %s %s, but the total of %s is %s", n.reportedText, n.what, t.partsAs, n.actualText))
+	for i, n := range wrong {
+		line := fmt.Sprintf("reports %s %s, but the number computed from %s is %s", n.reportedText, n.what, t.partsAs, n.actualText)
+		if i > 0 {
+			line = fmt.Sprintf("it also reports %s %s, but the computed number is %s", n.reportedText, n.what, n.actualText)
+		}
+		lines = append(lines, line)
 	}
 	why := in.whyTotal(t, wrong)
 	r := t.Object.Reported()
@@ -157,7 +162,7 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 		if p.oldest != "" {
 			age = ", the oldest of " + p.oldest
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: the total uses the numbers in their statuses%s", p.unread, count(len(p.actual), "bundle deployment"), age))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: the computed number is based on their statuses%s", p.unread, count(len(p.actual), "bundle deployment"), age))
 	}
 	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.cause == Lag && len(t.bugsOf(wrong[0])) > 0 {
 		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")
@@ -193,7 +198,7 @@ func (in *Input) whyTotal(t totals, wrong []number) explanation {
 		return t.why
 	}
 	if n.reported == n.expected && p.wrong != nil {
-		return explanation{in.view(p.wrong).why.cause, "it adds up the wrong counts of " + p.wrong.Key() + " (FD201)"}
+		return in.wrongPart(p.wrong)
 	}
 	controller := in.Desired.ControllerVersion
 	for _, b := range t.bugsOf(n) {
@@ -218,6 +223,19 @@ func (in *Input) whyTotal(t totals, wrong []number) explanation {
 		return explanation{Unexplained, l.key + " has not been ready since " + l.since}
 	}
 	return explanation{Lag, t.lag}
+}
+
+// wrongPart explains a total by the wrong status of one of its bundle deployments.
+func (in *Input) wrongPart(d *evaluate.BundleDeployment) explanation {
+	a := in.view(d)
+	what, code := "counts", "FD201"
+	if a.claim != "" {
+		what = "state"
+	}
+	if ofOtherDeployment(d) {
+		code = "FD208"
+	}
+	return explanation{a.why.cause, fmt.Sprintf("it adds up the wrong %s of %s (%s)", what, d.Key(), code)}
 }
 
 // bugsOf returns the known bugs that can make a number wrong, other than by its parts.

@@ -40,7 +40,8 @@ func (in *Input) valuesOwners() iter.Seq[valuesOwner] {
 		}
 		for _, a := range in.Tree[state.Bundle] {
 			b, ok := a.Object.(*v1alpha1.Bundle)
-			if !ok || !in.Whole && len(a.BundleDeployments) == 0 || b.Labels[fleet.HelmOpLabel] != "" && b.Labels[fleet.RepoLabel] == "" {
+			inScope := a.InScope || len(a.BundleDeployments) > 0
+			if !ok || !inScope || ofHelmOp(b) {
 				continue // the values of a HelmOp are in its Bundle
 			}
 			facts := secrets.Facts(state.BundleKey(b), state.BundleOwner(b))
@@ -49,6 +50,10 @@ func (in *Input) valuesOwners() iter.Seq[valuesOwner] {
 			}
 		}
 	}
+}
+
+func ofHelmOp(b *v1alpha1.Bundle) bool {
+	return b.Labels[fleet.HelmOpLabel] != "" && b.Labels[fleet.RepoLabel] == ""
 }
 
 // controller is the version of the controller, which writes the Secrets.

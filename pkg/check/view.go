@@ -21,7 +21,10 @@ type view struct {
 	reportedKnown, known bool
 	// live is true if actual follows from the live objects. Otherwise it is the same as reported.
 	live bool
-	// why explains why the counts differ; zero if they do not.
+	// claim is what the status says about objects that are not all ready, such as "the state Ready"; empty if its counts
+	// show the difference.
+	claim string
+	// why explains why the counts or the claim are wrong; zero if they are not.
 	why explanation
 }
 
@@ -54,14 +57,43 @@ func (in *Input) newView(d *evaluate.BundleDeployment) *view {
 		return out
 	}
 	out.live, out.known, out.actual.Counts = true, true, c
-	// With the same counts, the state that Fleet shows is right. Without counts, only objects that are not ready prove another state.
-	if s := liveState(d, m.State); out.reportedKnown && !alike(m.Counts, c) || !out.reportedKnown && s != fleet.Ready {
+	if out.reportedKnown && !alike(m.Counts, c) {
+		out.actual.State, out.why = liveState(d, m.State), in.whyDeployment(d, m.Counts, c)
+		return out
+	}
+	s := liveState(d, m.State)
+	out.claim = out.wrongClaim(d.BD)
+	// Without counts, only objects that are not ready prove another state.
+	if out.claim != "" || !out.reportedKnown && s != fleet.Ready {
 		out.actual.State = s
 	}
-	if out.reportedKnown && !alike(m.Counts, c) {
-		out.why = in.whyDeployment(d, m.Counts, c)
+	switch {
+	case out.claim == "":
+	case out.reportedKnown:
+		out.why = explanation{Lag, "fleet-controller writes the state some seconds after the agent writes the counts"}
+	default:
+		out.why = in.whyDeployment(d, v1alpha1.ResourceCounts{DesiredReady: c.DesiredReady, Ready: c.DesiredReady}, c)
 	}
 	return out
+}
+
+// wrongClaim returns what a status without wrong counts says about its objects, although they are not all ready; empty
+// if it says nothing wrong. If the status has counts, FD209 compares its other fields with them.
+func (a *view) wrongClaim(bd *v1alpha1.BundleDeployment) string {
+	c, s := a.actual.Counts, &bd.Status
+	switch {
+	case c.Ready == c.DesiredReady, bd.Spec.DeploymentID != s.AppliedDeploymentID:
+		return ""
+	case a.reported.State == fleet.Ready:
+		return "the state Ready"
+	case a.reportedKnown:
+		return ""
+	case s.NonModified && c.Missing+c.Modified > 0:
+		return "nonModified: true"
+	case s.Ready && c.NotReady > 0:
+		return "ready: true"
+	}
+	return ""
 }
 
 // labelledCluster is the cluster that the labels name. Fleet does not use anything else to count clusters.

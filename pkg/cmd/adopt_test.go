@@ -55,7 +55,7 @@ func TestAdoptUsage(t *testing.T) {
 // TestAdoptPolicyHelp checks that the help of --policy describes each value.
 func TestAdoptPolicyHelp(t *testing.T) {
 	help := strings.Join(strings.Fields(run(t, "adopt", "--help").out), " ")
-	want := "those without another owner and those whose owner is gone (if-unowned), or only those without another owner (unmarked)"
+	want := "without another owner (unmarked); also those whose owner is gone (if-unowned); those of if-unowned whose fields all have the values of the bundle (if-no-diff)"
 	if !strings.Contains(help, want) {
 		t.Errorf("no %q in:\n%s", want, help)
 	}
@@ -78,6 +78,9 @@ func TestAdoptPlans(t *testing.T) {
 		{[]string{"--dry-run=client", "--policy=unmarked"}, 1, 2, 1, 0},
 		{[]string{"deployment/frontend"}, 0, 0, 0, 1},
 		{[]string{"configmap/theme"}, 0, 0, 0, 1},
+		{[]string{"service/frontend", "-n", "guestbook"}, 1, 1, 0, 0},        // the namespace of the object, not a workspace
+		{[]string{"clusterrole/edge-reader", "-n", "guestbook"}, 1, 1, 0, 0}, // it has no namespace
+		{[]string{"bundle/ingress-ingress", "clusterrole/edge-reader", "-n", "fleet-local"}, 1, 1, 0, 0},
 		{[]string{"deployment/frontend", "deploy/guestbook/frontend"}, 0, 0, 0, 1}, // the same object
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
@@ -134,7 +137,7 @@ func TestOwner(t *testing.T) {
 		{[]string{"deploy/frontend", "-o", "jsonpath={.objects[0].holder.gitRepo}"}, 0, "fleet-local/guestbook"},
 		{[]string{"service", "edge", "-n", "ingress", "-o", "jsonpath={.objects[*].desiredBy[0].reason}"}, 0, "Unmarked"},
 		{[]string{"service/ingress/edge", "-o", "yaml"}, 0, "kind: OwnerReport"},
-		{[]string{"service/guestbook/edge"}, 3, "finding service/guestbook/edge: not found"},
+		{[]string{"service/guestbook/edge"}, 3, "service/guestbook/edge not found"},
 		{[]string{"service//edge", "-n", "guestbook"}, 2, `"service//edge"`},
 		{[]string{"a/b/c/d"}, 2, `"a/b/c/d"`},
 		{[]string{"edge"}, 2, `"edge"`},

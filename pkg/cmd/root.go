@@ -50,12 +50,16 @@ var (
 	commit  = ""
 )
 
-// released is the version that the linker sets or, for a program that "go install" built from a module, the version of the module.
-func released() string {
-	if built, ok := debug.ReadBuildInfo(); ok && version == "dev" && built.Main.Version != "" && built.Main.Version != "(devel)" {
+// released is the version that the linker sets. A program that the go command built has the version of its module: the one that "go install" was called
+// with, or one that the go command makes of the commit. It is "dev" if neither is known.
+func released(linked string, built *debug.BuildInfo) string {
+	switch {
+	case linked != "" && linked != "dev":
+		return linked
+	case built != nil && built.Main.Version != "" && built.Main.Version != "(devel)":
 		return built.Main.Version
 	}
-	return version
+	return "dev"
 }
 
 // quiet drops the log of client-go: failures are returned as errors or gaps. klog has one logger per process.
@@ -100,10 +104,15 @@ const (
 // printError writes the error of a command, and its hint, to standard error.
 func printError(ctx context.Context, streams genericiooptions.IOStreams, command string, err error) {
 	e, explained := errors.AsType[*exit.Error](err)
+	each, several := errors.AsType[exit.Errors](err)
 	switch {
 	case explained && e.Shown:
 	case ctx.Err() != nil:
 		fmt.Fprintln(streams.ErrOut, nothingPrinted)
+	case several:
+		for _, one := range each {
+			printError(ctx, streams, command, one)
+		}
 	default:
 		out := escape.TextWriter(streams.ErrOut) // errors quote arguments and messages of servers
 		fmt.Fprintf(out, "error: %s\n", message(err))
@@ -127,7 +136,8 @@ var lineBegin = regexp.MustCompile(`\n(\S)`)
 // New returns the root command, and sets the name of the environment, and its version and clock if they are not set. arg0 is the name by which the
 // program was called.
 func New(arg0 string, env verb.Environment) *cobra.Command {
-	env.Name, env.Version, env.Commit = calledAs(arg0, os.Getenv("PATH")), cmp.Or(env.Version, released()), commit
+	built, _ := debug.ReadBuildInfo() // nil without it
+	env.Name, env.Version, env.Commit = calledAs(arg0, os.Getenv("PATH")), cmp.Or(env.Version, released(version, built)), commit
 	if env.Now == nil {
 		env.Now = time.Now
 	}

@@ -10,7 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strconv"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -109,6 +110,29 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// TestReleased checks the version of builds by the linker's flags, by go install, and by go build without the data of a commit.
+func TestReleased(t *testing.T) {
+	module := func(version string) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Version: version}}
+	}
+	for _, tc := range []struct {
+		linked string
+		built  *debug.BuildInfo
+		want   string
+	}{
+		{"v1.2.3", module("v9.9.9"), "v1.2.3"},
+		{"dev", module("v1.2.3"), "v1.2.3"},
+		{"", module("v1.2.3"), "v1.2.3"},
+		{"dev", module("v0.0.0-20260102030405-0123456789ab+dirty"), "v0.0.0-20260102030405-0123456789ab+dirty"},
+		{"dev", module("(devel)"), "dev"},
+		{"dev", nil, "dev"},
+	} {
+		if got := released(tc.linked, tc.built); got != tc.want {
+			t.Errorf("%q, %+v: %q, want %q", tc.linked, tc.built, got, tc.want)
+		}
+	}
+}
+
 // TestUsage checks that wrong usage has exit status 2, that the error names the wrong part, and that no report is printed.
 func TestUsage(t *testing.T) {
 	for _, tc := range []struct {
@@ -161,7 +185,7 @@ func TestUsage(t *testing.T) {
 		{"totals and differences", []string{"audit", "--snapshot", sick, "--summary", "--diff"}, []string{"--summary", "--diff"}},
 		{"a bundle without its kind", []string{"targets", "guestbook-guestbook", "--snapshot", sick}, []string{`"guestbook-guestbook"`, "it must be bundle/NAME"}},
 		{"totals and everything", []string{"audit", "--snapshot", sick, "--summary", "--all"}, []string{"--summary", "--all"}},
-		{"an order by a field that no row has", []string{"audit", "--snapshot", sick, "--sort-by", "{.nothing}"}, []string{"{.nothing}", "-o json"}},
+		{"an order by a field that no row has", []string{"audit", "--snapshot", sick, "--sort-by", "{.nothing}"}, []string{"{.nothing}", "Fields: bundle, cluster"}},
 		{"an order by an object", []string{"agents", "--snapshot", sick, "--sort-by", "heartbeat"}, []string{"heartbeat", "neither a number nor a text"}},
 		{"a watch of a snapshot", []string{"audit", "--snapshot", sick, "--watch"}, []string{"--watch", "--snapshot"}},
 		{"a watch in a format for programs", []string{"audit", "-w", "-o", "json"}, []string{"--watch", "--output=json"}},
@@ -199,7 +223,7 @@ func TestStatus(t *testing.T) {
 	if err := os.WriteFile(withoutFleet, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const noResult = "no bundle deployment has a result"
+	const noResult, unread = "no bundle deployment has a result", "not everything was read: listing Bundle objects"
 	cut := filepath.Join(t.TempDir(), "cut.json") // a gap beside complete objects
 	if err := os.WriteFile(cut, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a`), 0o600); err != nil {
 		t.Fatal(err)
@@ -226,15 +250,16 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", sick, "GitRepos.fleet.cattle.io", "guestbook", "bd/ingress-ingress"}, 1, ""},
 		{[]string{"--snapshot", sick, "bundle", "guestbook-guestbook", "ingress-ingress"}, 1, ""},
 		{[]string{"--snapshot", sick, "--all-namespaces"}, 1, ""},
-		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "finding namespace elsewhere: it has no objects of Fleet; namespaces with objects of Fleet: fleet-local"},
+		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "namespace elsewhere has no objects of Fleet; namespaces with objects of Fleet: fleet-local"},
 		{[]string{"--snapshot", sick, "gitrepo/unknown"}, 3, "gitrepo/unknown"},
 		{[]string{"--snapshot", dump}, 3, noResult},
 		{[]string{"--snapshot", dump, "--fail-on=none"}, 3, noResult},
-		{[]string{"--snapshot", dump, "--status-only"}, 0, ""},
+		{[]string{"--snapshot", dump, "--status-only"}, 3, unread},
+		{[]string{"--snapshot", dump, "--status-only", "--fail-on=none"}, 0, ""},
 		{[]string{"--snapshot", dump, "--require-complete"}, 3, noResult},
 		{[]string{"--snapshot", clean, "--snapshot", cut, "--require-complete"}, 3, "the audit is not complete"},
 		{[]string{"--snapshot", info}, 3, noResult},
-		{[]string{"--snapshot", info, "--status-only"}, 0, ""},
+		{[]string{"--snapshot", info, "--status-only"}, 3, unread},
 		{[]string{"--snapshot", info, "--status-only", "--fail-on=info"}, 1, ""},
 		{[]string{"--snapshot", withoutFleet}, 3, "no Fleet found here"},
 		{[]string{"--snapshot", filepath.Join(t.TempDir(), "not-there")}, 3, "not-there"},
@@ -251,14 +276,16 @@ func TestStatus(t *testing.T) {
 			if got.status != tc.status || !strings.Contains(got.errOut, tc.message) || (tc.message == "") != (got.errOut == "") {
 				t.Errorf("status %d, want %d and %q: %s", got.status, tc.status, tc.message, got.errOut)
 			}
-			if (got.out == "") != (tc.status == 3 && tc.message != noResult && tc.message != "the audit is not complete") {
+			reported := []string{noResult, unread, "the audit is not complete"}
+			if (got.out == "") != (tc.status == 3 && !slices.Contains(reported, tc.message)) {
 				t.Errorf("printed %q", got.out)
 			}
 		})
 	}
 }
 
-// TestNoKubeconfig checks that every verb reports a KUBECONFIG without any existing file, and accepts one with some existing files.
+// TestNoKubeconfig checks that every verb reports a KUBECONFIG without any existing file, and accepts one with some existing files. A kubeconfig without a
+// current context is an error that names its contexts. No verb connects to localhost.
 func TestNoKubeconfig(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	for _, verb := range [][]string{{"audit"}, {"adopt"}, {"owner", "deploy/a"}, {"agents"}, {"why", "bundle/a"}, {"preflight"}, {"webhook", "status"}, {"webhook", "disable"},
@@ -267,7 +294,7 @@ func TestNoKubeconfig(t *testing.T) {
 		t.Setenv("KUBERNETES_SERVICE_HOST", "")
 		t.Setenv("KUBECONFIG", gone)
 		got := calledIn(t.Context(), "", append([]string{"kubectl-fleetdoctor"}, verb...)...)
-		if got.status != 3 || got.out != "" || !strings.Contains(got.errOut, "KUBECONFIG="+strconv.Quote(gone)) || !strings.Contains(got.errOut, "--kubeconfig") {
+		if got.status != 3 || got.out != "" || !strings.Contains(got.errOut, "looked in "+gone+" (does not exist), from KUBECONFIG") || !strings.Contains(got.errOut, "--kubeconfig") {
 			t.Errorf("%v: status %d: %s%s", verb, got.status, got.out, got.errOut)
 		}
 	}
@@ -276,9 +303,34 @@ func TestNoKubeconfig(t *testing.T) {
 		`"contexts":[{"name":"a","context":{"cluster":"a"}}],"current-context":"a"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("KUBECONFIG", gone+string(filepath.ListSeparator)+there)
-	if got := calledIn(t.Context(), "", "kubectl-fleetdoctor", "audit"); !strings.Contains(got.errOut, "http://127.0.0.1:1") {
-		t.Errorf("status %d: %s", got.status, got.errOut)
+	without := filepath.Join(t.TempDir(), "without")
+	if err := os.WriteFile(without, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],`+
+		`"contexts":[{"name":"b","context":{"cluster":"a"}},{"name":"a","context":{"cluster":"a"}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		variable string
+		args     string
+		want     string
+	}{
+		{gone + string(filepath.ListSeparator) + there, "audit", "http://127.0.0.1:1"},
+		{without, "audit", "no current context: looked in " + without + ", from KUBECONFIG; contexts: a, b\n"},
+		{without, "audit --context=a", "http://127.0.0.1:1"},
+		{without, "owner deploy/a --cluster=a", "http://127.0.0.1:1"},
+		{empty, "audit", "no kubeconfig with a context was found: looked in " + empty + ", from KUBECONFIG\n"},
+		{there, "audit --kubeconfig=" + empty, "looked in " + empty + ", from --kubeconfig\n"},
+		{"", "audit", "no kubeconfig with a context was found: looked in "},
+		{"", "audit --server=http://127.0.0.1:1", "http://127.0.0.1:1"},
+	} {
+		t.Setenv("KUBECONFIG", tc.variable)
+		got := calledIn(t.Context(), "", append([]string{"kubectl-fleetdoctor"}, strings.Fields(tc.args)...)...)
+		if got.status != 3 || !strings.Contains(got.errOut, tc.want) || strings.Contains(got.errOut, "localhost") {
+			t.Errorf("KUBECONFIG=%s, %s: status %d, want 3 and %q: %s", tc.variable, tc.args, got.status, tc.want, got.errOut)
+		}
 	}
 }
 
@@ -314,7 +366,7 @@ func TestPanic(t *testing.T) {
 // TestStdin checks that a snapshot can be read from a pipe.
 func TestStdin(t *testing.T) {
 	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"piped","namespace":"b"}}]}`
-	got := called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "-o", "name", "--status-only")
+	got := called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "-o", "name", "--status-only", "--fail-on=none")
 	if got.status != 0 || got.out != "-n b bundledeployment.fleet.cattle.io/piped\n" {
 		t.Errorf("status %d: %s%s", got.status, got.out, got.errOut)
 	}

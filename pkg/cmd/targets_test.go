@@ -44,9 +44,9 @@ func TestAgentNames(t *testing.T) {
 		{"cluster/local", exit.OK, "fleet-local/local"},
 		{"clusters.fleet.cattle.io/fleet-local/local", exit.OK, "fleet-local/local"},
 		{"local cluster/local", exit.OK, "fleet-local/local"},
-		{"local other", exit.Failed, "finding cluster other: not found"},
-		{"cluster/other", exit.Failed, "finding cluster other: not found"},
-		{"bundle/local", exit.Failed, "finding cluster bundle/local: not found"},
+		{"local other", exit.Failed, "cluster/other not found"},
+		{"cluster/other", exit.Failed, "cluster/other not found"},
+		{"bundle/local", exit.Failed, "cluster/bundle/local not found"},
 	} {
 		got := run(t, append([]string{"agents", "--fail-on=none", "--snapshot", sick}, strings.Fields(tc.args)...)...)
 		if got.status != tc.status || !strings.Contains(got.out+got.errOut, tc.out) {

@@ -54,7 +54,7 @@ func elsewhere(c *cobra.Command, err error) string {
 	case n == 0:
 		return ""
 	case n > mostCommands:
-		return fmt.Sprintf("%s is a flag of %s and %d other commands.", given, strings.Join(names[:mostCommands], ", "), n-mostCommands)
+		return fmt.Sprintf("%s is a flag of %s and other commands.", given, strings.Join(names[:mostCommands], ", "))
 	case n > 1:
 		return fmt.Sprintf("%s is a flag of %s and %s.", given, strings.Join(names[:n-1], ", "), names[n-1])
 	}
@@ -76,8 +76,8 @@ func nearFlag(c *cobra.Command, err error) string {
 		return suggest.HintIn("--", unknown.GetSpecifiedName(), "", names)
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		if values := strings.Split(invalid.GetFlag().Value.Type(), "|"); len(values) > 1 {
-			return suggest.HintIn("--"+invalid.GetFlag().Name+"=", invalid.GetValue(), "", values)
+		if e, ok := invalid.GetFlag().Value.(interface{ Values() []string }); ok {
+			return suggest.HintIn("--"+invalid.GetFlag().Name+"=", invalid.GetValue(), "", e.Values())
 		}
 	}
 	return ""

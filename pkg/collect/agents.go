@@ -98,7 +98,7 @@ func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 	defer k.mu.Unlock()
 	if failure, _ := cover.Of(""); !cover.Whole() {
 		k.out.ConfigFailure = &failure
-		if needed && len(k.out.Configs) == 0 && failure.Reason != source.NotInSnapshot {
+		if needed && len(k.out.Configs) == 0 {
 			k.gaps = append(k.gaps, source.CoverageGaps(what, cover, notPredicted)...)
 		}
 	}

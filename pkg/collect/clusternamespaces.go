@@ -19,7 +19,7 @@ func (r *Reader) ClusterNamespaces(ctx context.Context, f *state.Fleet) (map[str
 		return nil, nil, nil
 	}
 	found, cover, err := r.clusterNamespaces(ctx)
-	if reason := cover.Failures()["*"].Reason; err != nil || reason == source.NotInSnapshot || reason == source.KindNotServed {
+	if reason := cover.Failures()["*"].Reason; err != nil || reason == source.KindNotServed {
 		return found, nil, err
 	}
 	return found, source.CoverageGaps("listing the namespaces of clusters", cover, "it is not known whether one is left over of a cluster that is gone"), nil

@@ -85,7 +85,9 @@ func numbersOf(o v1alpha1.Object) any {
 	case *v1alpha1.HelmOp:
 		return withoutConditions(o.Status)
 	case *v1alpha1.ClusterGroup:
-		return withoutConditions(o.Status)
+		s := o.Status
+		s.Status = withoutConditions(s.Status)
+		return s
 	}
 	return o
 }

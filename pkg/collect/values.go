@@ -41,8 +41,8 @@ func Pause(ctx context.Context) error {
 
 // Values reads the values Secrets of a management cluster. It keeps their hashes, types, owners and times, and no value. On a live
 // cluster it reads those that seem wrong (candidates) a second time, together with their owners. Before that it calls pause if one is
-// missing or has another hash.
-func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.Context) error) (*state.Values, []source.Gap, error) {
+// missing or has another hash. workspace limits the gaps to the owners in a workspace; empty for all.
+func (r *Reader) Values(ctx context.Context, f *state.Fleet, workspace string, pause func(context.Context) error) (*state.Values, []source.Gap, error) {
 	if len(f.BundleDeployments)+len(f.Bundles) == 0 {
 		return nil, nil, nil
 	}
@@ -61,7 +61,7 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.
 		if err := v.others(ctx, candidates); err != nil {
 			return nil, nil, err
 		}
-		return v.out, v.gaps(), nil
+		return v.out, v.gaps(workspace), nil
 	}
 	changes := r.Description.Origin == source.OriginCluster
 	if changes && slices.ContainsFunc(candidates, func(s candidate) bool { return s.Owner.Hash != "" }) {
@@ -69,7 +69,7 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.
 			return nil, nil, err
 		}
 	}
-	return v.out, v.gaps(), v.again(ctx, candidates)
+	return v.out, v.gaps(workspace), v.again(ctx, candidates)
 }
 
 // valuesReader fills a state.Values.
@@ -325,12 +325,19 @@ func byName(gvk schema.GroupVersionKind, k state.ValuesKey) source.Query {
 }
 
 // gaps returns the gaps for the needed Secrets that could not be read or have no data.
-func (v *valuesReader) gaps() []source.Gap {
+func (v *valuesReader) gaps(workspace string) []source.Gap {
 	var out []source.Gap
+	inScope := map[string][]string{ // nil for all namespaces
+		values.DeploymentType: v.fleet.InWorkspace(state.BundleDeployment, workspace),
+		values.BundleType:     v.fleet.InWorkspace(state.Bundle, workspace),
+	}
 	masked := 0
 	unread := map[string]bool{}
 	for k, owner := range v.owners() {
 		if owner.Hash == "" || owner.Deleting {
+			continue
+		}
+		if in := inScope[k.Type]; in != nil && !slices.Contains(in, k.Namespace) {
 			continue
 		}
 		f := v.out.Facts(k, owner)

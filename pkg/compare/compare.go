@@ -70,6 +70,9 @@ func (w *walker) metadata(at *step, f field, desired, live any) {
 		p := pair{d[name], v, ok, d}
 		if name == "labels" || name == "annotations" {
 			p.desired = withoutOwnershipMetadata(d[name])
+			if rest, stated := p.desired.(map[string]any); stated && len(rest) == 0 && !ok {
+				continue // an object without ownership metadata may have no other either
+			}
 		}
 		w.value(&step{parent: at, name: name}, member(f, name), p, false)
 	}

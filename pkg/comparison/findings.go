@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package comparison compares two reports of an audit. What only one of them could read is unknown: it is never better and never worse.
+// Package comparison compares two reports of an audit. A result that only one of them has is not known. It counts neither as better nor as worse.
 package comparison
 
 import (

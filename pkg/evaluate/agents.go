@@ -25,7 +25,8 @@ type Agent struct {
 	// Version is the image tag of its workload; empty if its cluster is not read.
 	Version   string
 	Heartbeat agentconfig.Heartbeat
-	// Silent is true if the agent was imported longer ago than the limit of its heartbeat, and has never reported since.
+	// Silent is true if the agent was imported longer ago than the limit of its heartbeat, and has never reported since;
+	// or if it registers itself, and its Cluster is older than that.
 	Silent bool
 	// Now is what a restart of the present controller does; Upgraded is what the start of a controller of agentconfig.Upgraded does, or Now if the
 	// controller is not older.
@@ -99,14 +100,20 @@ func intervalOf(w state.Workload, c *agentconfig.Config) *time.Duration {
 	return &c.CheckinInterval
 }
 
-// silent reports whether an imported agent should have reported. Each import changes the time of a condition.
+// silent reports whether an agent should have reported. Each import changes the time of a condition.
 func silent(c *v1alpha1.Cluster, now time.Time, limit time.Duration) bool {
+	if now.IsZero() || !c.DeletionTimestamp.IsZero() || now.Sub(c.CreationTimestamp.Time) <= limit {
+		return false
+	}
+	if c.Spec.KubeConfigSecret == "" {
+		return c.Spec.ClientID != "" && !c.CreationTimestamp.IsZero() && !agentconfig.Skipped(c)
+	}
 	s := c.Status
-	if c.Spec.KubeConfigSecret == "" || s.AgentDeployedGeneration == nil || s.AgentConfigChanged || !c.DeletionTimestamp.IsZero() || now.IsZero() {
+	if s.AgentDeployedGeneration == nil || s.AgentConfigChanged {
 		return false
 	}
 	changed, err := time.Parse(time.RFC3339, s.LastChange())
-	return err == nil && now.Sub(changed) > limit && now.Sub(c.CreationTimestamp.Time) > limit
+	return err == nil && now.Sub(changed) > limit
 }
 
 // missingSecret is a kubeconfig Secret that does not exist, or may not exist.

@@ -133,7 +133,7 @@ func (e *Evaluator) listGaps(objects []*resolve.Object, seen map[*resolve.Object
 	}
 	// If every desired object was read before the list failed, objects that no release desires may still be missing. A kind that is not served or
 	// not in a snapshot is not a failure.
-	others := source.CoverageGaps(what, l.Coverage, "orphaned objects of this kind may be missed")
+	others := source.AsOptional(source.CoverageGaps(what, l.Coverage, "orphaned objects of this kind may be missed"))
 	others = slices.DeleteFunc(others, func(g source.Gap) bool {
 		return g.Reason == string(source.NotInSnapshot) || g.Reason == string(source.KindNotServed) || slices.ContainsFunc(out, func(o source.Gap) bool {
 			return o.What == g.What && g.What != what || g.What == what && o.Why() == g.Why()
@@ -161,7 +161,7 @@ func unsearched(kinds []string) []source.Gap {
 		names += fmt.Sprintf(" and %d more", n)
 	}
 	return []source.Gap{{What: "searching for objects with the hash label in " + names, Reason: "not readable",
-		Effect: "orphaned and abandoned objects of these kinds are not found"}}
+		Effect: "orphaned and abandoned objects of these kinds are not found", Optional: true}}
 }
 
 // count sets the counts and the state of each bundle deployment. Missing objects that the bundle's own rules ignore are removed.

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	// Now is the time when the live objects were read; zero if it is not known.
 	Now time.Time
-	// Predict also compares unowned objects, and records the data that adopting or deploying them needs.
+	// Predict also records the data that adopting or deploying objects needs.
 	Predict bool
 }
 

@@ -3,6 +3,7 @@
 package evaluate
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,36 +17,74 @@ import (
 type NotFoundError struct {
 	Target    Target
 	Namespace string
-	// Known are the names of the targets of this kind that exist, sorted. They have a namespace if the name of the target has one.
-	Known []string
+	// Unread is the kind of the target if not every object of it was read; empty otherwise.
+	Unread string
+	// Known are the names of the targets of this kind that exist, sorted. They have a namespace if the name of the target has one. If its name
+	// exists in other namespaces, Elsewhere are the targets there, sorted.
+	Known, Elsewhere []string
 }
 
 // Error implements error.
 func (e *NotFoundError) Error() string {
-	where := ""
+	text := e.Target.String() + " not found"
 	if e.Namespace != "" {
-		where = " in namespace " + e.Namespace
+		text += " in namespace " + e.Namespace
 	}
-	return fmt.Sprintf("finding %s%s: not found, or without a bundle deployment", e.Target, where)
+	if e.Unread != "" {
+		text += fmt.Sprintf(": no bundle deployment is part of it, and not every %s was read", e.Unread)
+	}
+	return text
+}
+
+// Errors are the errors about several names, one for each.
+type Errors []error
+
+// Error implements error. The messages are lines.
+func (e Errors) Error() string { return errors.Join(e...).Error() }
+
+// Unwrap returns the errors.
+func (e Errors) Unwrap() []error { return e }
+
+// Join returns the errors about names as one error, nil without any.
+func Join(each []error) error {
+	switch len(each) {
+	case 0:
+		return nil
+	case 1:
+		return each[0]
+	}
+	return Errors(each)
 }
 
 // NotFound returns the error that a target does not exist in a namespace, or in any if it is empty.
 func NotFound(desired *resolve.DesiredState, t Target, namespace string) *NotFoundError {
-	known := map[string]bool{}
+	e := &NotFoundError{Target: t, Namespace: namespace}
+	stated, bare, named := strings.Cut(t.Name, "/")
+	if !named {
+		stated, bare = namespace, t.Name
+	}
+	known, elsewhere := map[string]bool{}, map[string]bool{}
 	add := func(ns, name string) {
+		if stated != "" && ns != "" && ns != stated && name == bare {
+			elsewhere[t.Kind+"/"+ns+"/"+name] = true
+		}
 		switch {
 		case name == "" || namespace != "" && ns != "" && ns != namespace:
-		case strings.Contains(t.Name, "/") && ns != "":
+		case named && ns != "":
 			known[ns+"/"+name] = true
 		default:
 			known[name] = true
 		}
 	}
 	for _, k := range state.Kinds {
-		if t.is(k.Name) && desired.Fleet != nil {
-			for _, o := range k.Of(desired.Fleet) {
-				add(o.GetNamespace(), o.GetName())
-			}
+		if !t.is(k.Name) || desired.Fleet == nil {
+			continue
+		}
+		for _, o := range k.Of(desired.Fleet) {
+			add(o.GetNamespace(), o.GetName())
+		}
+		if k.Name != state.BundleDeployment && !desired.Read(k.Name, stated) {
+			e.Unread = k.Name
 		}
 	}
 	for _, d := range desired.Deployments { // on a downstream cluster, only releases are known
@@ -58,5 +97,6 @@ func NotFound(desired *resolve.DesiredState, t Target, namespace string) *NotFou
 			}
 		}
 	}
-	return &NotFoundError{Target: t, Namespace: namespace, Known: slices.Sorted(maps.Keys(known))}
+	e.Known, e.Elsewhere = slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(elsewhere))
+	return e
 }

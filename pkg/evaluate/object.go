@@ -49,9 +49,7 @@ func (l *liveObject) evaluate(desired *resolve.Object, rules []compare.Rule) Obj
 	class, idMismatch := ownership.Classify(have, d.Ownership)
 	if class != ownership.Owned {
 		o.State, o.Reason, o.Metadata, o.Owner = Unowned, string(class), have, l.owner(have, d)
-		if l.options.Predict {
-			l.predict(&o, rules)
-		}
+		l.compareUnowned(&o, rules)
 		return o
 	}
 	o.IDMismatch = idMismatch

@@ -3,6 +3,8 @@
 package evaluate
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
@@ -10,8 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// predict sets the data that adopting an unowned object needs. The differences are the fields that the next deploy of the bundle overwrites.
-func (l *liveObject) predict(o *Object, rules []compare.Rule) {
+// compareUnowned sets the differences of an unowned object, which the next deploy of the bundle overwrites, and the data that adopting it needs.
+func (l *liveObject) compareUnowned(o *Object, rules []compare.Rule) {
 	desired, _, err := object.Decode(o.Raw)
 	if err != nil || l.decode() != nil || l.source.Kind != o.GroupVersionKind() {
 		o.Message = "what the next deploy would change could not be predicted: the live object was not read in the version of the manifest"
@@ -21,11 +23,29 @@ func (l *liveObject) predict(o *Object, rules []compare.Rule) {
 	if len(diffs) > 0 {
 		o.Differences = l.attributed(o, desired, diffs)
 	}
+	if o.Live == nil {
+		return // nothing is predicted
+	}
 	if compare.Applies(rules, o.Ref) {
 		o.Live.Excused = notIn(diffs, l.differences(o, desired, stable(nil, o)))
 	}
 	o.Live.Compared = len(o.Unstable) == 0
 	o.Live.LastApplied = leftBehind(l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation], desired, l.content, o)
+}
+
+// Conflicting lists the managers of the fields on which the next deploy may conflict: the differing fields of a release that is applied
+// server-side. An absent field has no manager, and a field of Fleet's agent is no conflict.
+func (d *BundleDeployment) Conflicting(diffs []Difference) []string {
+	if !d.ServerSide {
+		return nil
+	}
+	var out []string
+	for _, x := range diffs {
+		if x.Manager != "" && x.Manager != fleet.AgentManager && !x.Live.IsZero() && !slices.Contains(out, x.Manager) {
+			out = append(out, x.Manager)
+		}
+	}
+	return out
 }
 
 // notIn returns the paths of the differences in all that are not in some.

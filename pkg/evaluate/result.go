@@ -8,9 +8,12 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Result is the result of an evaluation. It is not changed once it is complete.
@@ -71,11 +74,17 @@ func (r *Result) Complete(scope []*resolve.BundleDeployment, clusters []Evaluate
 		r.Deployments = append(r.Deployments, x)
 		r.inScope[d] = true
 	}
-	r.Tree = newTree(r.Desired, r.Deployments, r.Whole)
+	r.Tree = newTree(r.Desired, r.Deployments, r.Includes)
 }
 
 // InScope reports whether a bundle deployment is in scope.
 func (r *Result) InScope(d *resolve.BundleDeployment) bool { return r.inScope[d] }
+
+// Includes reports whether one of Fleet's objects above the bundle deployments is itself in scope. The files of one
+// bundle include none.
+func (r *Result) Includes(kind string, o metav1.Object) bool {
+	return r.Whole || !r.Scope.Whole() && r.Scope.Has(kind, o)
+}
 
 // Coverage counts the bundle deployments in scope by how far they could be evaluated.
 type Coverage struct {
@@ -127,6 +136,41 @@ func (r *Result) NoResult() error {
 	}
 	reason, detail := r.firstUnread()
 	return &NoResultError{Coverage: n, Reason: reason, Detail: detail}
+}
+
+// HiddenDeployments says why there may be BundleDeployments in scope that were not read; empty if all were read.
+func (r *Result) HiddenDeployments() string {
+	kind := state.BundleDeployment
+	cover := r.Desired.Needed(kind).Within(r.Desired.InWorkspace(kind, r.Scope.Namespace))
+	for _, g := range source.CoverageGaps("listing "+kind+" objects", cover, "") {
+		return g.What + ": " + g.Why()
+	}
+	return ""
+}
+
+// Undecided says what was not read and may hide a problem; it is empty if everything that decides was read. Bundle
+// deployments on clusters that are not read are outside of the result.
+func (r *Result) Undecided() string {
+	for _, g := range r.Gaps {
+		if !g.Optional {
+			return g.What + ": " + g.Why()
+		}
+	}
+	if r.StatusOnly {
+		return ""
+	}
+	if n := r.Coverage(); n.Unread+n.Unplaced > 0 {
+		_, detail := r.firstUnread()
+		return detail
+	}
+	for _, d := range r.Deployments {
+		for i := range d.Objects {
+			if o := &d.Objects[i]; o.State == Unknown {
+				return fmt.Sprintf("%s is Unknown: %s", o.Key(), o.Reason)
+			}
+		}
+	}
+	return ""
 }
 
 // evaluated reports whether a bundle deployment has a result. A bundle deployment that is not installed has a result

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -59,21 +60,36 @@ func (t Target) String() string { return t.Kind + "/" + t.Name }
 // Whole reports whether everything is in scope.
 func (s Scope) Whole() bool { return s.Namespace == "" && s.Selector == nil && len(s.Targets) == 0 }
 
-// HasCluster reports whether a Cluster itself is in scope, with its agent.
-func (s Scope) HasCluster(c *v1alpha1.Cluster) bool {
-	return s.Selector == nil && (s.Namespace == "" || s.Namespace == c.Namespace) && (len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, func(t Target) bool {
-		return t.Kind == TargetCluster && t.Name == c.Name
-	}))
+// Has reports whether one of Fleet's objects above the bundle deployments is itself in scope: a target names it, or the
+// GitRepo or HelmOp of a Bundle, or the scope is its namespace.
+func (s Scope) Has(kind string, o metav1.Object) bool {
+	switch {
+	case s.Selector != nil, s.Namespace != "" && s.Namespace != o.GetNamespace():
+		return false
+	case len(s.Targets) == 0:
+		return true
+	}
+	parent := func(kind, label string) bool {
+		name := o.GetLabels()[label]
+		return name != "" && s.Names(kind, o.GetNamespace()+"/"+name)
+	}
+	return s.Names(kind, o.GetNamespace()+"/"+o.GetName()) ||
+		kind == state.Bundle && (parent(state.GitRepo, fleet.RepoLabel) || parent(state.HelmOp, fleet.HelmOpLabel))
+}
+
+// Names reports whether a target names an object ("namespace/name").
+func (s Scope) Names(kind, key string) bool {
+	return slices.ContainsFunc(s.Targets, func(t Target) bool { return t.is(kind) && t.matches(key) })
 }
 
 // Pick returns the bundle deployments in scope. The error is a *NotFoundError if a target does not exist, and
 // ErrNothingInScope if nothing is in scope.
 func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment, error) {
-	namespaceOf := workspaceOf
+	namespaceOf := (*resolve.BundleDeployment).Workspace
 	if known := workspaces(desired); s.Namespace != "" && len(known) > 0 && !slices.Contains(known, s.Namespace) {
 		namespaceOf = ownNamespaceOf
 		if !slices.ContainsFunc(desired.Deployments, func(d *resolve.BundleDeployment) bool { return namespaceOf(d) == s.Namespace }) {
-			return nil, fmt.Errorf("finding namespace %s: it has no objects of Fleet; namespaces with objects of Fleet: %s", s.Namespace, strings.Join(known, ", "))
+			return nil, fmt.Errorf("namespace %s has no objects of Fleet; namespaces with objects of Fleet: %s", s.Namespace, strings.Join(known, ", "))
 		}
 	}
 	var out []*resolve.BundleDeployment
@@ -84,7 +100,7 @@ func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment,
 		}
 		in := len(s.Targets) == 0
 		for i, t := range s.Targets {
-			if t.names(d) {
+			if t.Names(d) {
 				in, hit[i] = true, true
 			}
 		}
@@ -97,10 +113,16 @@ func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment,
 			return nil, NotFound(desired, t, s.Namespace)
 		}
 	}
-	if len(out) == 0 && !s.Whole() {
+	if len(out) == 0 && !s.Whole() && !s.hidden(desired.Fleet) {
 		return nil, s.nothing()
 	}
 	return out, nil
+}
+
+// hidden reports whether there may be BundleDeployments in scope that were not read.
+func (s Scope) hidden(f *state.Fleet) bool {
+	cover := f.Needed(state.BundleDeployment).Within(f.InWorkspace(state.BundleDeployment, s.Namespace))
+	return len(cover.Failures()) > 0
 }
 
 // nothing returns the error that no bundle deployment is in scope.
@@ -125,7 +147,7 @@ var ErrNothingInScope = errors.New("no bundle deployment matches")
 func workspaces(desired *resolve.DesiredState) []string {
 	seen := map[string]bool{}
 	for _, d := range desired.Deployments {
-		seen[workspaceOf(d)] = true
+		seen[d.Workspace()] = true
 	}
 	for _, k := range state.Kinds {
 		if k.Name == state.BundleDeployment || k.Name == state.ClusterGroup {
@@ -147,28 +169,24 @@ func ownNamespaceOf(d *resolve.BundleDeployment) string {
 	return d.BD.Namespace
 }
 
-// workspaceOf returns the namespace of the bundle or, if only a release is known, the namespace of the release.
-func workspaceOf(d *resolve.BundleDeployment) string {
-	if d.BD == nil {
-		return d.Release.Namespace
-	}
-	return d.BD.Labels[fleet.BundleNamespaceLabel]
-}
-
 func (t Target) is(kind string) bool { return t.Kind == strings.ToLower(kind) }
 
-func (t Target) names(d *resolve.BundleDeployment) bool {
-	key := ""
+// Names reports whether the target is the bundle deployment, or one of its parents.
+func (t Target) Names(d *resolve.BundleDeployment) bool {
 	if t.is(state.BundleDeployment) {
-		key = d.Key()
+		return d.Named(t.Name)
 	}
+	key := ""
 	for kind, parent := range d.Parents() {
 		if t.is(kind) {
 			key = parent
 		}
 	}
-	return key != "" && (key == t.Name || strings.HasSuffix(key, "/"+t.Name))
+	return key != "" && t.matches(key)
 }
+
+// matches reports whether the target's name is "namespace/name", or its end.
+func (t Target) matches(key string) bool { return key == t.Name || strings.HasSuffix(key, "/"+t.Name) }
 
 // exists reports whether the target exists, also if it has no bundle deployment.
 func (s Scope) exists(f *state.Fleet, t Target) bool {

@@ -27,7 +27,7 @@ func TestPickNamespace(t *testing.T) {
 		"team-a":      "shop", // a workspace has precedence
 		"team-b":      "blog wiki",
 		"cluster-one": "shop blog",
-		"elsewhere":   "finding namespace elsewhere: it has no objects of Fleet; namespaces with objects of Fleet: team-a, team-b",
+		"elsewhere":   "namespace elsewhere has no objects of Fleet; namespaces with objects of Fleet: team-a, team-b",
 	} {
 		picked, err := Scope{Namespace: namespace}.Pick(desired)
 		var got []string

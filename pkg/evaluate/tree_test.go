@@ -29,7 +29,8 @@ func TestGroupComplete(t *testing.T) {
 		group.Namespace, group.Name, group.Spec.Selector = "fleet-default", "prod", &metav1.LabelSelector{}
 		desired := &resolve.DesiredState{Fleet: &state.Fleet{ClusterGroups: []*v1alpha1.ClusterGroup{group},
 			Coverage: map[string]source.Coverage{state.ClusterKind: tc.clusters, state.BundleDeployment: all}}}
-		if got := newTree(desired, nil, tc.whole)[state.ClusterGroup][0]; got.Complete != tc.complete {
+		includes := func(string, metav1.Object) bool { return tc.whole }
+		if got := newTree(desired, nil, includes)[state.ClusterGroup][0]; got.Complete != tc.complete {
 			t.Errorf("%s: complete is %t, want %t", tc.name, got.Complete, tc.complete)
 		}
 	}

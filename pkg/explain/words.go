@@ -43,8 +43,8 @@ func states() []report.Topic {
 		s(report.WaitApplied, "the agent has not applied the current deployment yet", "The agent may be at work, silent, off schedule, or waiting for "+
 			"values.",
 			"`why` shows what it waits for.", "4.3", "4.9"),
-		s(report.ErrApplied, "the agent could not apply the current deployment", "The condition Deployed has the error. A dependency that is not "+
-			"ready is reported so too.",
+		s(report.ErrApplied, "the agent could not apply the current deployment", "The finding FD604 quotes the error in the condition "+
+			"Deployed. A dependency that is not ready is reported so too.",
 			"`why` shows the root cause.", "4.3", "4.9"),
 		s("Pending", "Fleet's word for a target of a Bundle without a BundleDeployment", "A rollout has not reached the cluster.", "`why` and "+
 			"`targets` show the clusters.", "4.4", "5.5"),

@@ -38,7 +38,7 @@ func CountObjects(live []v1alpha1.ObjectKey, modified []v1alpha1.ModifiedStatus,
 		delete(rest, modified[i].Key())
 	}
 	for _, n := range notReady {
-		if k := v1alpha1.ObjectKey(n); rest[k] {
+		if k := n.Key(); rest[k] {
 			delete(rest, k)
 			out.NotReady++
 		}

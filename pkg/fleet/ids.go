@@ -85,6 +85,13 @@ func SafeConcat(parts ...string) string {
 	return name[:maxName-8] + "-" + digest[:6]
 }
 
+// RegisteredName returns the name of the Cluster that the controller creates when an agent registers itself with this
+// clientID. Source: docs/fleet-behavior.md, 7.2.
+func RegisteredName(clientID string) string {
+	sum := sha256.Sum256([]byte(clientID[:min(len(clientID), 100)]))
+	return "cluster-" + hex.EncodeToString(sum[:])[:12]
+}
+
 var (
 	releaseUnclean = regexp.MustCompile(`[^a-zA-Z0-9-]+`)
 	releaseDashes  = regexp.MustCompile(`-+`)

@@ -68,6 +68,8 @@ func IsSystemNamespace(namespace string) bool {
 // Objects of an agent on its cluster.
 const (
 	AgentName = "fleet-agent" // Secret, Deployment or StatefulSet in the agent's namespace
+	// AgentManager is the field manager of the agent, and of Helm in it.
+	AgentManager = "fleetagent"
 	// DefaultAccount is the service account that an agent uses, if it exists, for bundles that name none.
 	DefaultAccount = "fleet-default"
 	// AgentScopeEnv is the environment variable of the agent that is part of every set id.

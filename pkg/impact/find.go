@@ -31,16 +31,19 @@ func (t *Target) Key() string {
 	return t.Namespace + "/" + t.Name
 }
 
-// Find returns the objects of a kind with a name, ordered by namespace. An empty namespace means all namespaces. An object that could not be read is
-// found if a BundleDeployment names it.
+// Find returns the objects of a kind with a name, ordered by namespace. An empty namespace means all namespaces. That of a BundleDeployment may be its
+// workspace. An object that could not be read is found if a BundleDeployment names it.
 func Find(desired *resolve.DesiredState, kind, namespace, name string) []*Target {
 	found := map[string]*Target{}
-	add := func(key string) *Target {
+	add := func(key string, workspace ...string) *Target {
 		ns, n, namespaced := strings.Cut(key, "/")
 		if !namespaced {
 			ns, n = "", key
 		}
-		if n != name || namespace != "" && ns != namespace {
+		if n != name {
+			return nil
+		}
+		if namespace != "" && !slices.Contains(append(workspace, ns), namespace) {
 			return nil
 		}
 		if found[key] == nil {
@@ -59,13 +62,14 @@ func Find(desired *resolve.DesiredState, kind, namespace, name string) []*Target
 	owners := bundleOwners(desired, kind)
 	for _, d := range desired.Deployments {
 		key := d.Parents()[kind]
+		var workspace []string
 		if kind == state.BundleDeployment {
-			key = d.Key()
+			key, workspace = d.Key(), []string{d.Workspace()}
 		}
 		if of := owners[d.Bundle]; of != "" {
 			key = of
 		}
-		if t := add(key); key != "" && t != nil {
+		if t := add(key, workspace...); key != "" && t != nil {
 			t.Deployments = append(t.Deployments, d)
 			if d.Bundle != "" && kind != state.ClusterKind && kind != state.BundleDeployment {
 				t.Bundles = append(t.Bundles, d.Bundle)

@@ -91,6 +91,21 @@ func (s *scanner) plainString(to *string) bool {
 	return true
 }
 
+// texts decodes a map of such strings.
+func (s *scanner) texts(to *map[string]string) bool {
+	out := map[string]string{}
+	ok := s.members(func(name []byte) bool {
+		var text string
+		ok := s.plainString(&text)
+		out[string(name)] = text
+		return ok
+	})
+	if ok {
+		*to = out
+	}
+	return ok
+}
+
 // pass moves past a value. The JSON must be valid: only the nesting is checked. White space is not in the usual form.
 func (s *scanner) pass() bool {
 	for depth := 0; s.next < len(s.raw); s.next++ {

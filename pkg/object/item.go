@@ -107,45 +107,31 @@ func (r *ItemReader) metadata(dec *jsontext.Decoder, name jsontext.Value) error 
 	return err
 }
 
-// text copies a member to raw, and decodes it if it is a plain string.
+// text reads a member that is a string.
 func (r *ItemReader) text(to *string, dec *jsontext.Decoder, name jsontext.Value) error {
-	value, err := copyMember(&r.raw, dec, name)
-	if err != nil {
-		return err
-	}
-	if s := (scanner{raw: value}); s.at('"') && s.plain() {
-		*to = string(value[1:s.next])
-	} else {
-		r.unusual = true
-	}
-	return nil
+	return r.decode(dec, name, func(value jsontext.Value) bool {
+		s := scanner{raw: value}
+		return s.plainString(to)
+	})
 }
 
-// texts copies a member to raw, and decodes it.
+// texts reads a member that is a map of strings.
 func (r *ItemReader) texts(to *map[string]string, dec *jsontext.Decoder, name jsontext.Value) error {
-	value, err := copyMember(&r.raw, dec, name)
-	if err != nil {
-		return err
-	}
-	s := scanner{raw: value}
-	out := map[string]string{}
-	if ok := *to == nil && s.members(func(name []byte) bool {
-		var text string
-		ok := s.plainString(&text)
-		out[string(name)] = text
-		return ok
-	}); ok {
-		*to = out
-	} else if Into(value, to) != nil {
-		r.unusual = true
-	}
-	return nil
+	return r.decode(dec, name, func(value jsontext.Value) bool {
+		s := scanner{raw: value}
+		return *to == nil && s.texts(to) || Into(value, to) == nil
+	})
 }
 
-// value copies a member to raw, and decodes it.
+// value reads a member of another type.
 func (r *ItemReader) value(to any, dec *jsontext.Decoder, name jsontext.Value) error {
+	return r.decode(dec, name, func(value jsontext.Value) bool { return Into(value, to) == nil })
+}
+
+// decode copies a member to raw, and decodes its value. If decode returns false, the library decodes the metadata.
+func (r *ItemReader) decode(dec *jsontext.Decoder, name jsontext.Value, decode func(value jsontext.Value) bool) error {
 	value, err := copyMember(&r.raw, dec, name)
-	if err == nil && Into(value, to) != nil {
+	if err == nil && !decode(value) {
 		r.unusual = true
 	}
 	return err

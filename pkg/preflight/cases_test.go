@@ -18,7 +18,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -94,11 +93,7 @@ func TestCheck(t *testing.T) {
 
 func (c *preflightCase) run(t *testing.T, capture *cases.Capture) *report.Preflight {
 	t.Helper()
-	in, err := capture.Stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	src, err := capture.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -129,7 +128,7 @@ func (r *rollout) overwrites(o *evaluate.Object) {
 		fields = fmt.Sprintf("%d fields that differ", n)
 	}
 	var item *report.PreflightItem
-	if owners := adopt.Conflicting(r.d, o.Differences); len(owners) > 0 {
+	if owners := r.d.Conflicting(o.Differences); len(owners) > 0 {
 		item = r.add(applyConflict, &o.Ref, "%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(), strings.Join(owners, " and "), fields)
 		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
 	} else {

@@ -29,9 +29,7 @@ func (t text) agents(b *bytes.Buffer, a *report.Agents) error {
 		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), t.lastSeen(x.Heartbeat) + " / " + cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"),
 			cmp.Or(t.place(x.AgentNamespace), "-"), cmp.Or(t.place(x.Version), "-"), t.prediction(x.Now), t.prediction(x.AfterUpgrade)})
 	}
-	if !t.wide {
-		g.fit()
-	}
+	g.fit()
 	rows, err := g.lines()
 	if err != nil {
 		return err
@@ -44,7 +42,7 @@ func (t text) agents(b *bytes.Buffer, a *report.Agents) error {
 
 // place shortens a name so that the table keeps its width.
 func (t text) place(name string) string {
-	if t.wide {
+	if !t.fits() {
 		return printable(name)
 	}
 	return short(name, len("cattle-fleet-local-system"))

@@ -7,13 +7,13 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // captured opens a case file and ignores its first document.
-func captured(t *testing.T, file string) *snapshot.Snapshot {
+func captured(t *testing.T, file string) source.Source {
 	t.Helper()
 	var head map[string]any
 	capture, err := cases.Read("../../test/testdata/"+file, &head)
@@ -23,11 +23,7 @@ func captured(t *testing.T, file string) *snapshot.Snapshot {
 	if err := capture.Complete(nil); err != nil {
 		t.Fatal(err)
 	}
-	in, err := capture.Stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	s, err := capture.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

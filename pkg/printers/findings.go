@@ -155,6 +155,10 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 	for _, f := range list {
 		total[f.Code]++
 	}
+	steps := make([][]report.Remedy, len(list))
+	for i := range list {
+		steps[i] = t.steps(&list[i])
+	}
 	var last []report.Remedy
 	for i, f := range list {
 		shown[f.Code]++
@@ -164,9 +168,9 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 			}
 			continue
 		}
-		remedies := f.NextSteps()
-		again := i+1 < len(list) && sameRemedies(list[i+1].NextSteps(), remedies) && shown[f.Code] != maxShown
-		if t.Diff && f.Code == "FD104" {
+		remedies := steps[i]
+		again := i+1 < len(list) && sameRemedies(steps[i+1], remedies) && shown[f.Code] != maxShown
+		if t.Diff && digest.AboutFields(&f) && len(diffs[f.Object]) > 0 {
 			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
 			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool { return strings.HasSuffix(r.Command, " --diff") })
 			t.finding(b, f)
@@ -176,10 +180,21 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 		}
 		if !again && !sameRemedies(remedies, last) {
 			t.remedies(b, inset, remedies)
+			t.more(b, inset, len(f.NextSteps())-len(t.steps(&f)), " steps")
 			last = remedies
 		}
 	}
 	emptyLine(b)
+}
+
+// steps returns the ways to proceed that are shown. Without -o wide or --all, they are those of at most maxRepeated
+// clusters.
+func (t text) steps(f *report.Finding) []report.Remedy {
+	short := *f
+	if !t.wide && !t.All {
+		short.PerCluster = f.PerCluster[:min(len(f.PerCluster), maxRepeated)]
+	}
+	return short.NextSteps()
 }
 
 // inset is the indent of the lines below the first line of a finding.
@@ -192,7 +207,7 @@ func (t text) finding(b *bytes.Buffer, f report.Finding) {
 	const before = len("  warning FD100  ")
 	fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[f.Severity], fmt.Sprintf("%-7s", f.Severity)), printable(f.Code),
 		strings.Join(t.lines(f.Message, before, len(inset)), "\n"+inset))
-	evidence := f.Evidence
+	evidence := f.Described()
 	if f.Code == "FD102" && !t.wide {
 		evidence = nil // up to five labels and annotations; adopt shows them
 	}

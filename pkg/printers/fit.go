@@ -36,7 +36,7 @@ func (t text) fitting(shown []report.BundleDeployment, clusters bool) []column {
 		return columns
 	}
 	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.wide && (!clusters || c.header != clusterHeader) })
-	if t.remaining(all, shown) >= 0 {
+	if !t.fits() || t.remaining(all, shown) >= 0 {
 		return all
 	}
 	used := slices.DeleteFunc(slices.Clone(all), func(c column) bool {

@@ -4,35 +4,63 @@ package printers_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"maps"
 	"slices"
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/github"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/openreports"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/prometheus"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// formats are the formats with golden files. The templates print the whole document, or a column of it.
+// formats are the formats with golden files. The templates print the whole document. custom-columns has a column for each field of the rows.
 var (
 	formats   = []string{"table", "wide", "json", "yaml", "name"}
-	templates = []string{"jsonpath={}", "jsonpath-as-json={}", "go-template={{.}}", "custom-columns=A:.name,B:.resources,C:.objects,D:.overwrites"}
+	templates = []string{"jsonpath={}", "jsonpath-as-json={}", "go-template={{.}}", "custom-columns"}
 )
 
 // printIn writes a document in a format of -o.
 func printIn(w io.Writer, format string, d output.Document) error {
 	f := output.NewPrintFlags()
 	f.Format = format
+	if format == "custom-columns" {
+		f.Format += "=NAME:.name" + allColumns(d)
+	}
 	show, err := f.ToPrinter()
 	if err != nil {
 		return err
 	}
 	return show(w, d)
+}
+
+// allColumns returns a column for each field that a row of a document has.
+func allColumns(d output.Document) string {
+	raw, err := json.Marshal(d.Rows())
+	var rows []map[string]any
+	if err != nil || json.Unmarshal(raw, &rows) != nil {
+		return ""
+	}
+	fields := map[string]bool{}
+	for _, row := range rows {
+		for name := range row {
+			fields[name] = true
+		}
+	}
+	out := ""
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		out += "," + name + ":." + name
+	}
+	return out
 }
 
 func shown(t *testing.T, format string, d output.Document) string {
@@ -63,4 +91,4 @@ func printed(t *testing.T, a *report.Audit) map[string]string {
 
 // ofAudits are formats that only an audit has.
 var ofAudits = map[string]func(io.Writer, *report.Audit) error{"compare-patches": comparepatches.Write, "junit": junit.Write, "openreports": openreports.Write,
-	"prometheus": prometheus.Write, "sarif": sarif.Write}
+	"prometheus": prometheus.Write, "sarif": sarif.Write, "html": html.Write, "github": github.Write, "markdown": markdown.Write}

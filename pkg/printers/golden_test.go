@@ -69,7 +69,7 @@ func large() *report.Audit {
 			FleetVersions: &report.FleetVersions{Controller: "v0.16.1", Agents: map[string]string{"fleet-default/downstream": "v0.15.6"}}},
 		Scope: report.Scope{Namespaces: []string{"fleet-default"}, Targets: []string{"gitrepo/apps"}},
 		Notes: []string{"bundle deployment x: its release was made for set \"default-x\"", "the object configmap a/b was found more than once"},
-		GitRepos: []report.Aggregate{{Namespace: "fleet-default", Name: "apps", Actual: report.Actual{Counts: report.Counts{Desired: 20, Ready: 3}},
+		GitRepos: []report.Aggregate{{Namespace: "fleet-default", Name: "apps", Actual: &report.Actual{Counts: report.Counts{Desired: 20, Ready: 3}},
 			Reported: &report.Reported{DesiredReady: n(20), Ready: n(20), State: "Ready"}}},
 		Clusters: []report.Aggregate{{Namespace: "fleet-default", Name: "no-state", Reported: &report.Reported{State: "WaitCheckIn"}}},
 	}
@@ -123,9 +123,9 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// TestWidthOfLongNames checks that long names do not make the table wider.
+// TestWidthOfLongNames checks that long names do not make the table wider than a terminal.
 func TestWidthOfLongNames(t *testing.T) {
-	table, _, _ := strings.Cut(show(t, large(), "table", printers.Options{}), "AGGREGATE")
+	table, _, _ := strings.Cut(show(t, large(), "table", printers.Options{Width: 100}), "AGGREGATE")
 	for line := range strings.SplitSeq(table, "\n") {
 		if n := utf8.RuneCountInString(line); n > 100 {
 			t.Errorf("%d columns: %s", n, line)

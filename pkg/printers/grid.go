@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,13 +17,17 @@ import (
 type grid struct {
 	columns []column
 	rows    [][]string
-	width   int // 0 means the default
+	width   int // 0 means that the table is not fitted
 	headed  bool
 }
 
-// grid returns an empty table with the width of the output.
+// grid returns an empty table for the output.
 func (t text) grid(columns []column) grid {
-	return grid{columns: columns, width: t.columns(), headed: !t.NoHeaders}
+	g := grid{columns: columns, headed: !t.NoHeaders}
+	if t.fits() {
+		g.width = t.columns()
+	}
+	return g
 }
 
 // gap separates two columns.
@@ -32,7 +35,7 @@ const gap = "  "
 
 // left is the width that the other columns leave for the names.
 func (g *grid) left() int {
-	left := cmp.Or(g.width, width)
+	left := g.width
 	for i, c := range g.columns[1:] {
 		widest := span(c.header)
 		for _, row := range g.rows {
@@ -43,16 +46,28 @@ func (g *grid) left() int {
 	return left
 }
 
-// remove removes a column.
-func (g *grid) remove(at int) {
+// remove removes the column with a header.
+func (g *grid) remove(header string) {
+	at := slices.IndexFunc(g.columns, func(c column) bool { return c.header == header })
 	g.columns = slices.Delete(slices.Clone(g.columns), at, at+1)
 	for i := range g.rows {
 		g.rows[i] = slices.Delete(g.rows[i], at, at+1)
 	}
 }
 
+// removeEmpty removes the column with a header if it has no value.
+func (g *grid) removeEmpty(header string) {
+	at := slices.IndexFunc(g.columns, func(c column) bool { return c.header == header })
+	if !slices.ContainsFunc(g.rows, func(row []string) bool { return row[at] != "" }) {
+		g.remove(header)
+	}
+}
+
 // cutNames shortens the names to the width that the other columns leave.
 func (g *grid) cutNames() {
+	if g.width == 0 {
+		return
+	}
 	left := g.left()
 	for _, row := range g.rows {
 		name := strings.TrimLeft(row[0], " │├└─") // the lines of a tree belong to the indent
@@ -63,8 +78,8 @@ func (g *grid) cutNames() {
 
 // fit makes the table as narrow as its width, as far as possible: it leaves out columns without a value, uses short headers, and shortens the widest texts.
 func (g *grid) fit() {
-	limit := cmp.Or(g.width, width)
-	if g.span() <= limit {
+	limit := g.width
+	if limit == 0 || g.span() <= limit {
 		return
 	}
 	for i := len(g.columns) - 1; i > 0; i-- {

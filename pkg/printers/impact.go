@@ -67,6 +67,8 @@ func answer(d *report.Deletion) string {
 		out += may + plural(s.Removed, "object") + " on " + on + amongThem(s.Losses)
 	case s.Unknown > 0:
 		out = fmt.Sprintf("It is not known what deleting %s removes on %d of %s", deletionName(d), s.Unknown, plural(s.Clusters, "cluster"))
+	case d.Unread != "":
+		return "It is not known what deleting " + deletionName(d) + " removes: " + d.Unread
 	default:
 		out += "removes no object"
 	}
@@ -79,6 +81,9 @@ func answer(d *report.Deletion) string {
 	}
 	if s.Unknown > 0 && s.Removed > 0 {
 		out += fmt.Sprintf("; it is not known what is removed on %d of %s", s.Unknown, plural(s.Clusters, "cluster"))
+	}
+	if d.Unread != "" {
+		out += "; there may be more: " + d.Unread
 	}
 	return out
 }
@@ -215,9 +220,7 @@ func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) erro
 		}
 		g.rows = append(g.rows, row)
 	}
-	if !t.wide {
-		g.fit()
-	}
+	g.fit()
 	rows, err := g.lines()
 	if err != nil {
 		return err

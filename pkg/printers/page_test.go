@@ -5,8 +5,11 @@ package printers_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // TestPage checks that a page has at most the rows of the terminal, with lines that the terminal breaks, and that it counts the lines that are left out.
@@ -28,7 +31,32 @@ func TestPage(t *testing.T) {
 			t.Errorf("%q on %d × %d: %q, want %q", tc.text, tc.columns, tc.rows, got, tc.want)
 		}
 	}
+	const before, after = "NAME  READY\n├─ a  1/1\n└─ b  1/1\n… and 2 more lines\n", "NAME    READY  STATE\n├─ a    1/1\n├─ b    0/1\n└─ new  1/1\n\n… and 3 more lines\n"
+	want := "  NAME    READY  STATE\n  ├─ a    1/1\n* ├─ b    0/1\n* └─ new  1/1\n\n  … and 3 more lines\n"
+	if got := printers.Marked(before, after); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	if got := printers.Wrapped(strings.Repeat("word ", 20), 60); got != strings.TrimSuffix(strings.Repeat("word ", 12), " ")+"\n  "+strings.TrimSuffix(strings.Repeat("word ", 8), " ")+"\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestScreen checks that an audit fits a screen of any size, with the totals on top, and that the table and the findings share the rest.
+func TestScreen(t *testing.T) {
+	for name, a := range map[string]*report.Audit{"sick": sample(t, "sick"), "many": many(), "large": large(), "clean": sample(t, "clean")} {
+		for _, rows := range []int{12, 21, 60} {
+			got := show(t, a, "table", printers.Options{Width: 78, Rows: rows})
+			if rows == 21 {
+				golden.Compare(t, name+".screen", got)
+			}
+			if n := strings.Count(got, "\n"); n > rows {
+				t.Errorf("%s: %d lines on a screen of %d:\n%s", name, n, rows, got)
+			}
+			for line := range strings.Lines(got) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 78 {
+					t.Errorf("%s: %d columns: %s", name, n, line)
+				}
+			}
+		}
 	}
 }

@@ -25,6 +25,8 @@ type Options struct {
 	ExternalDiff func(cluster string, of object.Ref, differences []report.Difference)
 	// Width is the number of columns of the terminal; 0 if the output is no terminal.
 	Width int
+	// Rows is the number of lines of a screen that is redrawn, which the document must fit; 0 without one.
+	Rows int
 	// NoHeaders omits the first line, which names the source, and the headers of tables.
 	NoHeaders bool
 	// All also shows ready bundle deployments, correct totals and informational findings, and lists in full. Summary shows only totals.
@@ -74,7 +76,7 @@ func written(w io.Writer, show func(*bytes.Buffer) error) error {
 	return err
 }
 
-// Audit lays out the report of an audit. Its names are the bundle deployments that are not ready.
+// Audit lays out the report of an audit. Its names are the bundle deployments that are not ready, or that have no result.
 func Audit(a *report.Audit, o Options) Document {
 	return Document{o, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error { return t.audit(b, a) }, func(b *bytes.Buffer) {
 		for _, bd := range a.BundleDeployments {

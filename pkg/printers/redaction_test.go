@@ -23,6 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -51,12 +52,13 @@ const (
 	otherCopy      // in an annotation that another tool left on a live Secret
 	registryLogin  // within .dockerconfigjson
 	registryAuth   // within its auth
+	helmValues     // one of the values in the values Secret of a BundleDeployment
 	places
 )
 
 func (p place) String() string {
 	return [...]string{"manifest stringData", "manifest data", "live data", "missing Secret", "unowned Secret", "last-applied annotation", "earlier revision",
-		"later revision", "hook", "damaged manifest", "other bundle's Secret", "Secret without a bundle", "other tool's annotation", "registry login", "registry auth"}[p]
+		"later revision", "hook", "damaged manifest", "other bundle's Secret", "Secret without a bundle", "other tool's annotation", "registry login", "registry auth", "Helm values"}[p]
 }
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -98,9 +100,11 @@ func record(t *testing.T, revision int, status string, objects ...doc) doc {
 	return recordOf(t, "guestbook", revision, status, nil, objects...)
 }
 
-// recordOf is the Secret with a release record of a bundle. A nil object is a document that is not valid YAML.
+// recordOf is the Secret with a release record of a bundle. The status may be followed by ": " and a description. A nil object is a document that is not
+// valid YAML.
 func recordOf(t *testing.T, bundle string, revision int, status string, hook doc, objects ...doc) doc {
 	t.Helper()
+	status, description, _ := strings.Cut(status, ": ")
 	var manifest strings.Builder
 	for _, o := range objects {
 		if len(o) == 0 {
@@ -121,7 +125,7 @@ func recordOf(t *testing.T, bundle string, revision int, status string, hook doc
 		}
 		hooks = append(hooks, doc{"kind": "Secret", "name": "hook", "manifest": string(document)})
 	}
-	raw, err := json.Marshal(doc{"name": bundle, "namespace": "web", "version": revision, "info": doc{"status": status}, "hooks": hooks,
+	raw, err := json.Marshal(doc{"name": bundle, "namespace": "web", "version": revision, "info": doc{"status": status, "description": description}, "hooks": hooks,
 		"chart":    doc{"metadata": doc{"annotations": doc{fleet.BundleIDAnnotation: bundle, fleet.AgentNamespaceAnnotation: "system"}}},
 		"manifest": manifest.String()})
 	if err != nil {
@@ -173,15 +177,20 @@ func cluster(t *testing.T, value string, in place) []doc {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []doc{
+	helm, err := json.Marshal(doc{"database": doc{"password": strings.ToValidUTF8(at(helmValues, value), "")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(reportedErrors(words), []doc{
 		bd,
+		secret("refused", doc{"type": "fleet.cattle.io/bundle-deployment/v1alpha1", "data": doc{"values": b64(string(helm)), "stagedValues": b64(string(helm))}}),
 		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "other", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
 			"status": doc{"appliedDeploymentID": "id-1", "release": "web/other:1"}}),
 		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "damaged", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
 			"status": doc{"appliedDeploymentID": "id-1", "release": "web/damaged:1"}}),
 		recordOf(t, "other", 1, "deployed", secret("hook", doc{"data": doc{"k": b64(at(hookSecret, value))}}), secret("others", doc{"data": doc{"k": b64("stated")}})),
 		recordOf(t, "damaged", 1, "deployed", nil, doc{}, secret("damaged", doc{"data": doc{"k": b64(at(unknownRelease, value))}})),
-		record(t, 3, "failed", secret("later", doc{"data": doc{"k": b64(at(laterRevision, value))}})),
+		record(t, 3, "failed: Upgrade failed: "+strings.Join(words, " "), secret("later", doc{"data": doc{"k": b64(at(laterRevision, value))}})),
 		secret("others", doc{"data": doc{"k": b64(at(otherBundle, value))}}),
 		secret("no-bundle", doc{"data": doc{"k": b64(at(noBundle, value))}}),
 		secret("pull", doc{"type": "kubernetes.io/dockerconfigjson", "data": doc{".dockerconfigjson": b64(string(login))}}),
@@ -216,7 +225,26 @@ func cluster(t *testing.T, value string, in place) []doc {
 		owned(doc{"apiVersion": "v1", "kind": "ConfigMap", "metadata": doc{"namespace": "web", "name": "set", "finalizers": []any{"other"}}}),
 		owned(document("v1", "ConfigMap", "keys", nil)),
 		{"apiVersion": "v1", "kind": "SecretList", "items": []any{}},
+	}...)
+}
+
+// reportedErrors are objects of Fleet with errors that quote a value: each in the form of one of the words, then in all forms.
+func reportedErrors(words []string) []doc {
+	var out []doc
+	for i, w := range append(words, strings.Join(words, "\n")) {
+		said := func(kind string) []any {
+			return []any{doc{"type": kind, "status": "False", "reason": "Error", "lastUpdateTime": "2026-01-02T01:00:00Z", "message": "not installed: " + w}}
+		}
+		name := fmt.Sprintf("refused-%d", i)
+		out = append(out, [...]doc{
+			document("fleet.cattle.io/v1alpha1", "BundleDeployment", name, doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+				"status": doc{"appliedDeploymentID": "id-1", "conditions": said("Installed")}}),
+			document("fleet.cattle.io/v1alpha1", "GitRepo", name, doc{"spec": doc{"repo": "a"}, "status": doc{"conditions": said("GitPolling")}}),
+			document("fleet.cattle.io/v1alpha1", "Bundle", name, doc{"status": doc{"conditions": said("Ready")}}),
+		}[i%3])
 	}
+	return append(out, doc{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "ClusterGroup",
+		"metadata": doc{"name": "clock", "namespace": "web", "creationTimestamp": "2026-01-02T04:00:00Z"}})
 }
 
 // plainOf is a value as it is in a text.
@@ -251,6 +279,32 @@ func auditOf(t *testing.T, docs []doc, targets ...evaluate.Target) *report.Audit
 		t.Fatal(err)
 	}
 	return got.Report()
+}
+
+// explainedOf are the explanations of the bundles with errors, in the formats of kubectl.
+func explainedOf(t *testing.T, docs []doc) map[string]string {
+	t.Helper()
+	var b bytes.Buffer
+	var targets []evaluate.Target
+	for _, d := range docs {
+		if err := json.NewEncoder(&b).Encode(d); err != nil {
+			t.Fatal(err)
+		}
+		meta, _ := d["metadata"].(doc)
+		if name, _ := meta["name"].(string); d["kind"] == "Bundle" || d["kind"] == "GitRepo" || strings.HasPrefix(name, "refused-") {
+			targets = append(targets, evaluate.Target{Kind: strings.ToLower(fmt.Sprint(d["kind"])), Name: "web/" + name})
+		}
+	}
+	s, err := snapshot.Open(t.Context(), []string{"-"}, &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := whyOf(t, s, targets...)
+	out := map[string]string{}
+	for _, format := range formats {
+		out[format] = shown(t, format, printers.Why(explained, printers.Options{}))
+	}
+	return out
 }
 
 // decoded is an output without escapes, which could hide a value: the output itself and, for JSON and YAML, each of its strings.
@@ -337,7 +391,7 @@ func FuzzRedaction(f *testing.F) {
 		if len(strings.TrimSpace(value)) < 6 || len(value) > 1<<12 {
 			return // short texts occur in every report
 		}
-		if (in == manifestStringData || in == lastApplied || in == registryLogin) && !utf8.ValidString(value) {
+		if (in == manifestStringData || in == lastApplied || in == registryLogin || in == helmValues) && !utf8.ValidString(value) {
 			return // such a place stores only valid UTF-8
 		}
 		if baseline[in] == nil {
@@ -357,6 +411,17 @@ func FuzzRedaction(f *testing.F) {
 			}
 			if form := leak(t, format, narrow[format], value); form != "" {
 				t.Errorf("%s: with a scope, the value is in -o %s, %s", in, format, form)
+			}
+		}
+		explained := explainedOf(t, docs)
+		for format, text := range explained {
+			if form := leak(t, format, text, value); form != "" {
+				t.Errorf("%s: the value is in why -o %s, %s", in, format, form)
+			}
+		}
+		for _, text := range []string{out["json"], explained["json"]} {
+			if !strings.Contains(text, "not installed: ") {
+				t.Errorf("%s: no error is quoted", in)
 			}
 		}
 		slices.Reverse(docs)

@@ -28,7 +28,7 @@ type column struct {
 var columns = []column{
 	{header: "BUNDLEDEPLOYMENT", cell: func(t text, bd *report.BundleDeployment) string { return t.name(bd) }}, // shortened to the remaining width
 	{header: clusterHeader, wide: true, cell: func(t text, bd *report.BundleDeployment) string {
-		if t.wide {
+		if !t.fits() {
 			return printable(bd.Cluster)
 		}
 		return short(bd.Cluster, maxCluster)
@@ -52,7 +52,7 @@ var columns = []column{
 	{header: "SET ID", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.SetID) }},
 }
 
-// clusterHeader is the header of the column of clusters. Outside of the wide table, its names have at most maxCluster columns.
+// clusterHeader is the header of the column of clusters. On a terminal, its names have at most maxCluster columns.
 const clusterHeader, maxCluster = "CLUSTER", 24
 
 // none is a cell without a number.
@@ -126,7 +126,7 @@ func reportedFraction(r *report.Reported) string {
 
 // bounded shortens a state, which may be any text, to the length of Fleet's states.
 func (t text) bounded(state string) string {
-	if t.wide {
+	if !t.fits() {
 		return printable(state)
 	}
 	return short(state, len("WaitCheckIn"))
@@ -170,9 +170,7 @@ func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 		}
 		g.rows = append(g.rows, row)
 	}
-	if !t.wide {
-		g.cutNames()
-	}
+	g.cutNames()
 	lines, err := g.lines()
 	if err != nil {
 		return err
@@ -197,7 +195,11 @@ func (t text) clusterLine(bd *report.BundleDeployment) string {
 	if onOtherCluster(*bd) {
 		suffix = " (not read)"
 	}
-	return short(cmp.Or(bd.Cluster, "unknown cluster"), t.columns()-len(suffix)) + t.faint(suffix)
+	name := printable(cmp.Or(bd.Cluster, "unknown cluster"))
+	if t.fits() {
+		name = short(name, t.columns()-len(suffix))
+	}
+	return name + t.faint(suffix)
 }
 
 func onOtherCluster(bd report.BundleDeployment) bool { return bd.Reason == clusterNotRead }
@@ -205,44 +207,64 @@ func onOtherCluster(bd report.BundleDeployment) bool { return bd.Reason == clust
 // clusterNotRead is the reason of a bundle deployment on a cluster that was not read.
 const clusterNotRead = "ClusterNotRead"
 
-// aggregates shows the aggregates with other reported counts than the evaluated ones. Aggregates without an evaluated deployment are left out.
+// aggregates shows the aggregates with other reported counts than the evaluated ones or, if not all of their bundle
+// deployments were evaluated, than the totals of the statuses. Aggregates of which no deployment has a result, and that
+// were read completely, are left out.
 func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
-	g := t.grid([]column{{header: "AGGREGATE"}, {header: "READY", right: true}, {header: "FLEET REPORTS", right: true}})
+	g := t.grid([]column{{header: "AGGREGATE"}, {header: "READY", right: true}, {header: "STATUSES", right: true},
+		{header: "FLEET REPORTS", right: true}, {header: "STATE"}})
 	evaluated := map[string]bool{}
 	for _, bd := range a.BundleDeployments {
 		if bd.State != report.Unknown {
 			evaluated["gitrepo "+bd.GitRepo], evaluated["helmop "+bd.HelmOp], evaluated["cluster "+bd.Cluster] = true, true, true
 		}
 	}
-	hasState := false
 	for _, level := range []struct {
 		kind string
 		list []report.Aggregate
 	}{{"gitrepo", a.GitRepos}, {"helmop", a.HelmOps}, {"cluster", a.Clusters}, {"clustergroup", a.ClusterGroups}} {
 		for _, s := range level.list {
 			name := level.kind + " " + s.Namespace + "/" + s.Name
-			known := evaluated[name] || s.Actual.BundleDeployments == 0 || level.kind == "clustergroup" && s.Actual.Counts.Desired > 0
-			r, counts := s.Reported, s.Actual.Counts
-			if r == nil || r.Ready == nil || r.DesiredReady == nil || !known || !t.wide && !t.All && *r.Ready == counts.Ready && *r.DesiredReady == counts.Desired {
-				continue
+			known := evaluated[name]
+			if level.kind == "clustergroup" && s.Actual != nil {
+				known = s.Actual.Counts.Desired > 0
 			}
-			hasState = hasState || r.State != ""
-			g.rows = append(g.rows, []string{printable(name), fraction(counts.Ready, counts.Desired), reportedFraction(r), t.bounded(r.State)})
+			row, differs := t.aggregate(name, &s, known)
+			if shown := differs || t.wide || t.All; shown && row != nil {
+				g.rows = append(g.rows, row)
+			}
 		}
 	}
 	if len(g.rows) == 0 {
 		return nil
 	}
-	if hasState {
-		g.columns = append(g.columns, column{header: "STATE"})
-	}
-	if !t.wide {
-		g.cutNames()
-	}
+	g.removeEmpty("STATE")
+	g.removeEmpty("STATUSES")
+	g.cutNames()
 	rows, err := g.lines()
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(b, "%s\n\n", strings.Join(rows, "\n"))
 	return nil
+}
+
+// aggregate returns the row of an aggregate, and whether Fleet reports other numbers; nil if there is nothing to
+// compare. known is true if a bundle deployment of it has a result.
+func (t text) aggregate(name string, s *report.Aggregate, known bool) (row []string, differs bool) {
+	reported := digest.ReportedFraction(s.Reported)
+	if reported == "" || s.OutOfScope {
+		return nil, false
+	}
+	row = []string{printable(name), t.colour(yellow, "?"), "", reportedFraction(s.Reported), t.bounded(s.Reported.State)}
+	if s.Actual == nil {
+		total := digest.ReportedFraction(s.Statuses)
+		row[2] = cmp.Or(total, none)
+		return row, total != "" && total != reported
+	}
+	if !known && s.Actual.BundleDeployments > 0 {
+		return nil, false
+	}
+	row[1] = fraction(s.Actual.Counts.Ready, s.Actual.Counts.Desired)
+	return row, row[1] != reported
 }

@@ -43,10 +43,10 @@ func finished(a *report.Audit) *report.Audit {
 	return a.Redacted(&redact.Secrets{})
 }
 
-// tableOf returns the lines of the narrow table of a report.
+// tableOf returns the lines of the narrow table of a report on a terminal of 100 columns.
 func tableOf(t *testing.T, change func(*report.Audit)) []string {
 	t.Helper()
-	return strings.Split(show(t, closed(change), "table", printers.Options{}), "\n")
+	return strings.Split(show(t, closed(change), "table", printers.Options{Width: 100}), "\n")
 }
 
 // words returns the lines with single blanks between their words.
@@ -121,8 +121,18 @@ func TestFleetReportsNothing(t *testing.T) {
 func TestAggregates(t *testing.T) {
 	n := 5
 	repo := func(name, state string) report.Aggregate {
-		return report.Aggregate{Namespace: "fleet-default", Name: name, Actual: report.Actual{BundleDeployments: 1, Counts: report.Counts{Desired: 5, Ready: 2}},
+		return report.Aggregate{Namespace: "fleet-default", Name: name, Actual: &report.Actual{BundleDeployments: 1, Counts: report.Counts{Desired: 5, Ready: 2}},
 			Reported: &report.Reported{DesiredReady: &n, Ready: &n, State: state}}
+	}
+	unread := func(name string, ready int) report.Aggregate {
+		out := repo(name, "Ready")
+		out.Actual, out.Statuses = nil, &report.Reported{DesiredReady: &n, Ready: &ready}
+		return out
+	}
+	withoutNumbers := func(name string) report.Aggregate {
+		out := unread(name, 0)
+		out.Statuses = &report.Reported{}
+		return out
 	}
 	below := func(name string, state report.State) report.BundleDeployment {
 		return report.BundleDeployment{Namespace: "x", Name: name, GitRepo: "fleet-default/" + name, State: state}
@@ -136,6 +146,10 @@ func TestAggregates(t *testing.T) {
 		"a state":   {[]report.Aggregate{repo("apps", "Ready")}, report.NotReady, []string{"AGGREGATE READY FLEET REPORTS STATE", "gitrepo fleet-default/apps 2/5 5/5 Ready"}},
 		"no state":  {[]report.Aggregate{repo("apps", "")}, report.NotReady, []string{"AGGREGATE READY FLEET REPORTS", "gitrepo fleet-default/apps 2/5 5/5"}},
 		"no result": {[]report.Aggregate{repo("apps", "Ready")}, report.Unknown, nil},
+		"not all were read": {[]report.Aggregate{unread("apps", 1), unread("equal", n)}, report.Unknown,
+			[]string{"AGGREGATE READY STATUSES FLEET REPORTS STATE", "gitrepo fleet-default/apps ? 1/5 5/5 Ready"}},
+		"no number of the statuses": {[]report.Aggregate{repo("apps", ""), withoutNumbers("old")}, report.NotReady,
+			[]string{"AGGREGATE READY FLEET REPORTS", "gitrepo fleet-default/apps 2/5 5/5"}},
 		"long": {[]report.Aggregate{repo(long, "Ready")}, report.NotReady, []string{"AGGREGATE READY FLEET REPORTS STATE",
 			"gitrepo fleet-default/repository-re…y-repository-repository-repository- 2/5 5/5 Ready"}},
 	} {

@@ -78,9 +78,7 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 		}
 		g.rows = append(g.rows, []string{printable(c.Cluster), printable(string(c.Result)), dash(decides), dash(strings.Join(c.Customizations, ",")), printable(string(c.Deployment))})
 	}
-	if !t.wide {
-		g.fit()
-	}
+	g.fit()
 	lines, err := g.lines()
 	if err != nil {
 		return err

@@ -35,6 +35,9 @@ type text struct {
 	said map[string]bool
 }
 
+// fits reports whether tables are fitted to the width of a terminal. Elsewhere a program such as grep reads them: names are whole.
+func (t text) fits() bool { return t.Width > 0 && !t.wide }
+
 // columns is the width of the output.
 func (t text) columns() int {
 	if t.Width <= 0 {
@@ -44,6 +47,9 @@ func (t text) columns() int {
 }
 
 func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
+	if t.Rows > 0 && !t.Summary {
+		return t.screen(b, a)
+	}
 	t.head(b, "Audit of ", a.Source, a.TakenAt)
 	if t.Summary {
 		return t.totals(b, a)
@@ -156,7 +162,11 @@ func (t text) clustersRead(b *bytes.Buffer, clusters []report.ClusterSource) {
 func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 	if len(gaps) > 0 {
 		fmt.Fprintln(b, t.bold("NOT READ"))
-		shown := limited(t, gaps)
+		all := gaps
+		if !t.wide {
+			all = joined(gaps)
+		}
+		shown := limited(t, all)
 		for _, g := range shown {
 			what := g.What
 			if g.Cluster != "" {
@@ -164,7 +174,7 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 			}
 			t.wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", what, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
 		}
-		t.more(b, "  ", len(gaps)-len(shown), "")
+		t.more(b, "  ", len(all)-len(shown), "")
 		forbidden := func(g report.Gap) bool { return g.Reason == "Forbidden" }
 		if slices.ContainsFunc(gaps, forbidden) && t.PrintRole != "" {
 			fmt.Fprintf(b, "  %s %s prints a role that permits reading it\n", t.faint("→"), printable(t.PrintRole))
@@ -179,6 +189,43 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 		fmt.Fprintln(b)
 	}
 }
+
+// joined joins the gaps with the same reason and effect. The message of a server names the kind, so gaps that are forbidden have
+// the same reason without it.
+func joined(gaps []report.Gap) []report.Gap {
+	of := map[report.Gap][]report.Gap{}
+	var order []report.Gap
+	for _, g := range gaps {
+		same := g
+		same.What = ""
+		if g.Reason == "Forbidden" {
+			same.Detail = ""
+		}
+		if of[same] == nil {
+			order = append(order, same)
+		}
+		of[same] = append(of[same], g)
+	}
+	for i, same := range order {
+		all := of[same]
+		if len(all) == 1 {
+			order[i] = all[0]
+			continue
+		}
+		var what []string
+		for _, g := range all[:min(len(all), maxJoined)] {
+			what = append(what, g.What)
+		}
+		order[i].What = strings.Join(what, ", ")
+		if n := len(all) - maxJoined; n > 0 {
+			order[i].What += fmt.Sprintf(" and %d more", n)
+		}
+	}
+	return order
+}
+
+// maxJoined is the number of gaps that a joined gap names.
+const maxJoined = 5
 
 // The tables write numbers as the other formats do.
 var plural, fraction = digest.Plural, digest.Fraction

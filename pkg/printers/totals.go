@@ -69,7 +69,7 @@ func (t text) codes(findings []report.Finding) grid {
 	left := t.columns() - g.span() + span("MEANING")
 	for i, f := range order {
 		g.rows[i][3] = printable(f.Title)
-		if !t.wide {
+		if t.fits() {
 			g.rows[i][3] = cut(g.rows[i][3], left)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -23,7 +24,7 @@ type TreeOptions struct {
 }
 
 // Tree lays out the report of an audit as a tree of the objects that its scope names; without names, of all GitRepos and HelmOps, and of the bundles without
-// one. Its names are the bundle deployments that are not ready, or all of them.
+// one. Its names are the bundle deployments that are not ready or have no result, or all of them.
 func Tree(a *report.Audit, o TreeOptions) Document {
 	return Document{o.Options, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error { return t.tree(b, a, o) }, func(b *bytes.Buffer) {
 		for _, bd := range a.BundleDeployments {
@@ -56,8 +57,8 @@ var shapes = map[string][]level{
 
 // branch is a line of a tree with the lines below it.
 type branch struct {
-	name, state, ready, fleetState, fleetReady, reason string
-	below                                              []branch
+	name, state, ready, statuses, fleetState, fleetReady, reason string
+	below                                                        []branch
 }
 
 // treeText lays out one tree.
@@ -139,9 +140,29 @@ func (t treeText) everything() []branch {
 				others = append(others, bd)
 			}
 		}
-		out, left = append(out, t.branches(in, shapes[root.kind])...), others
+		branches := t.branches(in, shapes[root.kind])
+		if root.kind == gitRepos.kind || root.kind == helmOps.kind {
+			branches = t.withEmpty(root, branches, in)
+		}
+		out, left = append(out, branches...), others
 	}
 	return out
+}
+
+// withEmpty adds the GitRepos or HelmOps without a bundle deployment to the branches of the others.
+func (t treeText) withEmpty(root level, branches []branch, members []*report.BundleDeployment) []branch {
+	known := map[string]bool{}
+	for _, bd := range members {
+		known[root.of(bd)] = true
+	}
+	for key := range t.aggregates {
+		kind, name, _ := strings.Cut(key, " ")
+		if kind == root.kind && !known[name] {
+			branches = append(branches, t.aggregate(root, name, nil))
+		}
+	}
+	slices.SortFunc(branches, func(x, y branch) int { return cmp.Compare(x.name, y.name) })
+	return branches
 }
 
 func (t treeText) members(in func(*report.BundleDeployment) bool) []*report.BundleDeployment {
@@ -172,8 +193,8 @@ func (t treeText) branches(members []*report.BundleDeployment, levels []level) [
 	return out
 }
 
-// aggregate returns the line of an aggregate ("namespace/name"). An aggregate of which not all bundle deployments could be read is not in the list, and has no
-// number of objects.
+// aggregate returns the line of an aggregate ("namespace/name"). Without the actual number of objects, it has that of
+// the statuses of its bundle deployments.
 func (t treeText) aggregate(l level, key string, members []*report.BundleDeployment) branch {
 	ready := 0
 	for _, bd := range members {
@@ -186,8 +207,18 @@ func (t treeText) aggregate(l level, key string, members []*report.BundleDeploym
 	if s == nil {
 		return out
 	}
-	counts, r := s.Actual.Counts, s.Reported
-	out.ready = t.part(counts.Ready, counts.Desired)
+	switch {
+	case s.Actual == nil:
+		out.statuses = cmp.Or(digest.ReportedFraction(s.Statuses), none)
+	case s.Actual.BundleDeployments == 0:
+		out.state, out.ready = "not deployed", none
+	default:
+		out.ready = t.part(s.Actual.Counts.Ready, s.Actual.Counts.Desired)
+	}
+	if s.Actual == nil && len(members) == 0 {
+		out.state = t.colour(yellow, "?")
+	}
+	r := s.Reported
 	switch {
 	case r == nil:
 	case r.ReadyBundleDeployments != nil && r.BundleDeployments != nil:
@@ -301,17 +332,19 @@ func (t treeText) show(b *bytes.Buffer, branches []branch) error {
 	if len(branches) == 0 {
 		return nil
 	}
-	g := t.grid([]column{{header: "TREE"}, {header: "STATE"}, {header: "READY", right: true}, {header: "FLEET STATE"}, {header: "FLEET READY", right: true}, {header: "REASON"}})
+	g := t.grid([]column{{header: "TREE"}, {header: "STATE"}, {header: "READY", right: true},
+		{header: "STATUSES", right: true}, {header: "FLEET STATE"}, {header: "FLEET READY", right: true}, {header: "REASON"}})
 	for _, root := range branches {
 		g.rows = appendRows(g.rows, "", "", root)
 	}
 	if !t.wide {
-		g.remove(5)
-		if g.left() < minTreeName {
-			g.remove(3)
-		}
-		g.cutNames()
+		g.remove("REASON")
 	}
+	g.removeEmpty("STATUSES")
+	if t.fits() && g.left() < minTreeName {
+		g.remove("FLEET STATE")
+	}
+	g.cutNames()
 	rows, err := g.lines()
 	if err != nil {
 		return err
@@ -322,7 +355,8 @@ func (t treeText) show(b *bytes.Buffer, branches []branch) error {
 
 // appendRows adds the rows of a branch. first is written before its name, rest before the names below it.
 func appendRows(rows [][]string, first, rest string, of branch) [][]string {
-	rows = append(rows, []string{first + of.name, of.state, of.ready, of.fleetState, of.fleetReady, printable(of.reason)})
+	rows = append(rows, []string{first + of.name, of.state, of.ready, of.statuses, of.fleetState, of.fleetReady,
+		printable(of.reason)})
 	for i, child := range of.below {
 		if i == len(of.below)-1 {
 			rows = appendRows(rows, rest+"└─ ", rest+"   ", child)

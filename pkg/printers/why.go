@@ -109,7 +109,13 @@ func (t text) cause(b *bytes.Buffer, o *report.WhyObject, c *report.WhyCause, ta
 	if len(c.Findings) > 0 {
 		fmt.Fprintln(b, "     "+t.faint(printable("audit: "+strings.Join(c.Findings, ", "))))
 	}
-	t.remedies(b, "     ", c.Remedies)
+	most := maxRepeated
+	if t.wide {
+		most = 0
+	}
+	steps := c.NextSteps(most)
+	t.remedies(b, "     ", steps)
+	t.more(b, "     ", len(c.NextSteps(0))-len(steps), " steps")
 }
 
 // step shows one step of a chain. A step on another cluster than the first one names it.

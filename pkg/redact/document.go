@@ -19,10 +19,15 @@ type Document interface {
 	Published(*Published)
 }
 
-// Redactor returns a function that hides the values in a text of the document.
+// Redactor returns a function that hides the values in a text of the document, and replaces its references to quotations.
 func (s *Secrets) Redactor(d Document) func(text string) string {
 	var q Quotes
-	d.Texts(q.Add)
+	d.Texts(func(texts ...string) {
+		q.Add(texts...)
+		for _, text := range texts {
+			q.Add(s.Quotations.quoted(text)...)
+		}
+	})
 	values := q.formsOf(s.values)
 	if others := q.formsOf(s.others); len(others) > 0 {
 		var published Published
@@ -44,14 +49,15 @@ func (s *Secrets) Redactor(d Document) func(text string) string {
 	for _, v := range longestFirst(maps.Keys(values)) { // a value may contain another one
 		pairs = append(pairs, v, "***")
 	}
-	hide := strings.NewReplacer(pairs...)
-	return func(text string) string {
-		hidden := hide.Replace(text)
-		if slices.ContainsFunc(unescaped(hidden), func(s string) bool { return hide.Replace(s) != s }) {
+	replacer := strings.NewReplacer(pairs...)
+	hide := func(text string) string {
+		hidden := replacer.Replace(text)
+		if slices.ContainsFunc(unescaped(hidden), func(s string) bool { return replacer.Replace(s) != s }) {
 			return "***" // the text has an escaped value
 		}
 		return hidden
 	}
+	return func(text string) string { return s.Quotations.expand(hide(text), hide) }
 }
 
 // quotedPart matches the quoted parts of a sentence or a path.

@@ -2,10 +2,26 @@
 
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/base64"
+)
 
 // Masked reports whether a value is a usual replacement for the value of a Secret, as programs that capture clusters write it.
 func Masked(v []byte) bool {
 	text := bytes.ToLower(bytes.Trim(v, `"<>[]() `))
 	return len(bytes.Trim(text, "*")) == 0 || len(bytes.Trim(text, "x")) == 0 || bytes.Contains(text, []byte("redacted")) || bytes.Contains(text, []byte("masked"))
+}
+
+// MaskedSecret reports whether a value of a Secret, given as decoded JSON, is such a replacement.
+func MaskedSecret(c map[string]any) bool {
+	masked := false
+	secretValues(c, func(v string, encoded bool) {
+		content := []byte(v)
+		if b, err := base64.StdEncoding.DecodeString(v); encoded && err == nil {
+			content = b
+		}
+		masked = masked || len(content) > 0 && Masked(content)
+	})
+	return masked
 }

@@ -238,7 +238,7 @@ func TestAddQuoted(t *testing.T) {
 		t.Error("no text was added")
 	}
 	var s redact.Secrets
-	s.AddQuoted(secret, &quotes, map[string]bool{"Deployment": true})
+	s.AddQuoted(secret, &quotes, map[string]bool{"Deployment": true}, false)
 	want := `Deployment web is not ready: "***", ***, .spec.replicas, .data["***"]`
 	if got := s.Redactor(d)(d.texts[0]); got != want {
 		t.Errorf("shown as %q, want %q", got, want)

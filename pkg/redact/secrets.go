@@ -5,6 +5,7 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 // Secrets collects the values that must not be shown. The zero value is ready to use. A cluster may have very many values, so they are stored
 // unchanged and only expanded into their forms if a text may quote them.
 type Secrets struct {
+	// Quotations are the texts of other programs that documents quote.
+	Quotations Quotations
+
 	values map[string]bool // true if the value is base64, as in the data of a Secret
 	others map[string]bool // the same, from AddQuoted: no bundle states them, and any user can choose them
 }
@@ -36,13 +40,19 @@ func add(values *map[string]bool, v string, encoded bool) {
 // AddText adds a text from a Secret: the whole text and, if it is YAML, each value in it, because a template may use the values one by one.
 func (s *Secrets) AddText(text []byte) {
 	s.AddPlain(string(text))
+	leavesOf(text, s.AddPlain)
+}
+
+// leavesOf calls f with each string and number in a text that is YAML or JSON.
+func leavesOf(text []byte, f func(string)) {
 	numbers := func(d *json.Decoder) *json.Decoder {
 		d.UseNumber() // a password may be a number
 		return d
 	}
 	var v any
-	if yaml.Unmarshal(text, &v, numbers) == nil {
-		Leaves(v, s.AddPlain)
+	// YAML excludes control characters that JSON permits.
+	if numbers(json.NewDecoder(bytes.NewReader(text))).Decode(&v) == nil || yaml.Unmarshal(text, &v, numbers) == nil {
+		Leaves(v, f)
 	}
 }
 
@@ -70,13 +80,25 @@ func (s *Secrets) AddSecret(c map[string]any) {
 	secretValues(c, func(v string, encoded bool) { add(&s.values, v, encoded) })
 }
 
-// AddQuoted is AddSecret for the values that the document may quote. The values in except are not secret.
-func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool) {
-	secretValues(c, func(v string, encoded bool) {
+// AddQuoted is AddSecret for the values that the document may quote. The values in except are not secret. With helmValues, the Secret has Helm values:
+// YAML of which a template may use each value.
+func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool, helmValues bool) {
+	quoted := func(v string, encoded bool) {
 		all := variants(v, encoded)
 		if slices.ContainsFunc(all, q.mayQuote) && !slices.ContainsFunc(all, func(v string) bool { return except[v] }) {
 			add(&s.others, strings.Clone(v), encoded) // the value must not keep the object in memory
 		}
+	}
+	secretValues(c, func(v string, encoded bool) {
+		quoted(v, encoded)
+		if !helmValues {
+			return
+		}
+		text := []byte(v)
+		if encoded {
+			text, _ = base64.StdEncoding.DecodeString(v) // Helm reads no damaged Secret
+		}
+		leavesOf(text, func(leaf string) { quoted(leaf, true) })
 	})
 }
 

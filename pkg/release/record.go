@@ -48,6 +48,8 @@ const (
 	maxHooks = 20_000
 	// maxField limits the length, in bytes, of each name that is kept. No name in Kubernetes and no annotation of Fleet is longer.
 	maxField = 1 << 10
+	// maxDescription limits the length, in bytes, of the error that is kept.
+	maxDescription = 16 << 10
 )
 
 // maxKept limits the buffers that are used again, in bytes.
@@ -107,6 +109,7 @@ func ParseSecretName(namespace, secret string) (Name, error) {
 type Record struct {
 	Name
 	Status         string // in Helm: deployed, superseded, failed, pending-install, ...
+	Description    string // of a failed revision: Helm's error, which may have values of Secrets
 	BundleID       string // the name of the BundleDeployment; empty if Fleet did not install the release
 	AgentNamespace string
 	ServiceAccount string // for Helm, in the agent's namespace; empty for the agent's own
@@ -148,6 +151,7 @@ type document struct {
 	Info      struct {
 		Status       string `json:"status"`
 		LastDeployed string `json:"last_deployed"`
+		Description  string `json:"description"`
 	} `json:"info"`
 	Chart struct {
 		Metadata struct {
@@ -315,6 +319,9 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 		Manifest:       d.Manifest,
 		ManifestLost:   d.manifestLost(),
 		CRDFiles:       d.Chart.Files.crds,
+	}
+	if d.Info.Status == StatusFailed && len(d.Info.Description) <= maxDescription {
+		out.Description = d.Info.Description
 	}
 	for _, h := range d.Hooks {
 		out.Hooks = append(out.Hooks, h.Hook)

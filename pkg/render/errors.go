@@ -93,8 +93,8 @@ func LineOf(err error, text []byte) string {
 var plainReasons = []string{"nil pointer evaluating", "can't evaluate field", "wrong type for value", "wrong number of args",
 	"function ", "undefined variable", "map has no entry for key", "unexpected ", "no template ", "range can't iterate", "error calling include"}
 
-// templateError returns the line where a template failed. It returns the reason only if the reason cannot contain a value: it is a message of the
-// template engine, or it is the text of a call of fail or required in the chart.
+// templateError returns the line where a template failed, with the reason: a message of the template engine, or the text of a call of fail or required in
+// the chart. Values in it are hidden.
 func (b *bundle) templateError(err error) error {
 	text := strings.TrimSpace(err.Error())
 	reason := "the template failed"
@@ -103,12 +103,17 @@ func (b *bundle) templateError(err error) error {
 		part = strings.TrimSpace(part)
 		plain := slices.ContainsFunc(plainReasons, func(p string) bool { return strings.HasPrefix(part, p) })
 		if len(part) > 3 && (plain || inTemplates(b.chart, part)) {
-			reason += ": " + b.redact(part)
-			break
+			return b.in.fail(templateLine.FindString(text), reason+": "+b.redact(part))
 		}
+	}
+	if at := placeEnd.FindAllStringIndex(last, -1); at != nil {
+		reason += ": " + b.hide(last[at[len(at)-1][1]:])
 	}
 	return b.in.fail(templateLine.FindString(text), reason)
 }
+
+// placeEnd is the end of the place in an error of the template engine: "execution error at (app/templates/a.yaml:1:3): ", "at <fail .a>: ".
+var placeEnd = regexp.MustCompile(`\.\w+:\d+:\d+\): |>: `)
 
 // inTemplates reports whether a text is a string in the templates of a chart or of its dependencies.
 func inTemplates(ch *chart.Chart, s string) bool {

@@ -4,12 +4,15 @@ package render
 
 import (
 	"bytes"
+	"encoding/base64"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
 var quoted = regexp.MustCompile("'[^']*'|\"[^\"]*\"|`[^`]*`|“[^”]*”")
@@ -17,7 +20,6 @@ var quoted = regexp.MustCompile("'[^']*'|\"[^\"]*\"|`[^`]*`|“[^”]*”")
 // redact removes from a library's message everything that may be a value: the lines after the first, quoted text that is not a file name of the
 // bundle, the values, and the contents of the bundle's Secrets.
 func (b *bundle) redact(message string) string {
-	const longest, shortest = 200, 3
 	text, _, _ := strings.Cut(message, "\n")
 	text, _, _ = strings.Cut(text, "node contents")
 	text = quoted.ReplaceAllStringFunc(text, func(s string) string {
@@ -27,11 +29,26 @@ func (b *bundle) redact(message string) string {
 		}
 		return "…"
 	})
+	return b.hide(text)
+}
+
+// hide replaces the values and the contents of the bundle's Secrets in a text, also if they are encoded, and shortens it.
+func (b *bundle) hide(text string) string {
+	const longest, shortest = 200, 3
 	values, err := b.values()
 	if err != nil {
 		return "the reason is not shown"
 	}
-	found := append(texts(values, nil), b.secrets()...)
+	var found []string
+	for _, v := range append(texts(values, nil), b.secrets()...) {
+		if len(v) < shortest {
+			continue
+		}
+		found = append(found, redact.Forms(v)...)
+		if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
+			found = append(found, string(decoded))
+		}
+	}
 	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) }) // one text may be part of a longer one
 	for _, v := range found {
 		if len(v) >= shortest {

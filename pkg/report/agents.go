@@ -32,7 +32,7 @@ type Agents struct {
 // AgentsSummary counts the agents.
 type AgentsSummary struct {
 	Clusters int `json:"clusters"`
-	// Stale agents have stopped reporting. NeverSeen agents were imported and have never reported.
+	// Stale agents have stopped reporting. NeverSeen agents were imported or register themselves, and have never reported.
 	Stale     int `json:"stale"`
 	NeverSeen int `json:"neverSeen"`
 	// ReImported are the agents that a restart of the controller imports again. ReImportedAfterUpgrade are those that the start of a controller of

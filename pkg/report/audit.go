@@ -50,8 +50,10 @@ func (a *Audit) markStale(r *evaluate.Result) {
 		}
 	}
 	for _, c := range a.Clusters {
-		if c.Reported != nil {
-			c.Reported.Stale = stale[c.Namespace+"/"+c.Name]
+		for _, r := range []*Reported{c.Reported, c.Statuses} {
+			if r != nil {
+				r.Stale = stale[c.Namespace+"/"+c.Name]
+			}
 		}
 	}
 	for _, bd := range a.BundleDeployments {
@@ -102,8 +104,8 @@ func ClusterSources(clusters []evaluate.ClusterSource) []ClusterSource {
 	return out
 }
 
-// merged joins the findings that are the same on several clusters: about the same object of the same bundle, with the same message. Each keeps the
-// evidence and the remediation of the first cluster. The order does not change.
+// merged joins the findings that are the same on several clusters: about the same object of the same bundle, with the
+// same message. The order does not change.
 func merged(findings []Finding) []Finding {
 	type key struct {
 		code, bundle, message string
@@ -120,14 +122,21 @@ func merged(findings []Finding) []Finding {
 			at[k] = len(out)
 		case out[i].Cluster != f.Cluster && !slices.Contains(out[i].Clusters, f.Cluster):
 			if out[i].Clusters == nil {
-				out[i].Clusters, out[i].IDs = []string{out[i].Cluster}, []string{out[i].ID}
+				first := out[i]
+				out[i].join(&first)
 			}
-			out[i].Clusters, out[i].IDs = append(out[i].Clusters, f.Cluster), append(out[i].IDs, f.ID)
+			out[i].join(&f)
 			continue
 		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// join adds a cluster with the same finding.
+func (f *Finding) join(o *Finding) {
+	f.Clusters, f.IDs = append(f.Clusters, o.Cluster), append(f.IDs, o.ID)
+	f.PerCluster = append(f.PerCluster, ClusterFinding{o.Cluster, o.ID, o.BundleDeployment, o.Evidence, o.Remedies})
 }
 
 // NewScope describes the requested scope.
@@ -202,23 +211,38 @@ func Differences(all []evaluate.Difference) []Difference {
 	return out
 }
 
-// newAggregates returns the aggregates of which all bundle deployments are known. A partial total proves nothing. codes are the codes of the findings
-// by object.
+// newAggregates returns the aggregates that are in scope or have a bundle deployment in scope. codes are the codes of
+// the findings by object.
 func newAggregates(all []*evaluate.Aggregate, codes map[string][]string) []Aggregate {
 	var out []Aggregate
 	for _, a := range all {
-		if !a.Complete {
+		if !a.InScope && len(a.BundleDeployments) == 0 {
 			continue
 		}
-		out = append(out, Aggregate{Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(), Reported: NewReported(a.Object.Reported()),
-			Actual: Actual{BundleDeployments: a.Actual.BundleDeployments, ReadyBundleDeployments: a.Actual.ReadyBundleDeployments,
-				Counts: Counts(a.Actual.Counts)},
-			Findings: slices.Compact(codes[a.Kind+" "+a.Key()])})
+		x := Aggregate{Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(), OutOfScope: !a.InScope,
+			Reported: NewReported(a.Object.Reported()), Findings: slices.Compact(codes[a.Kind+" "+a.Key()])}
+		if a.Complete {
+			x.Actual = &Actual{a.Actual.BundleDeployments, a.Actual.ReadyBundleDeployments, Counts(a.Actual.Counts)}
+		}
+		if a.Listed {
+			x.Statuses = newStatuses(a.Statuses)
+		}
+		out = append(out, x)
 	}
 	slices.SortFunc(out, func(x, y Aggregate) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
 	return out
+}
+
+// newStatuses converts the totals of statuses.
+func newStatuses(s evaluate.Statuses) *Reported {
+	r := v1alpha1.Reported{AsOf: s.AsOf}
+	r.Summary = &v1alpha1.Summary{DesiredReady: s.BundleDeployments, Ready: s.ReadyBundleDeployments}
+	if !s.CountsUnknown {
+		r.Counts = &s.Counts
+	}
+	return NewReported(r)
 }
 
 // NewReported converts a status.

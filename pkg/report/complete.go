@@ -46,6 +46,16 @@ func (a *Audit) GapText() string {
 	}
 }
 
+// Undecided says what was not read and may hide a problem, among the gaps; empty if nothing.
+func Undecided(gaps []Gap) string {
+	for _, g := range gaps {
+		if !g.Optional {
+			return g.What + ": " + g.Why()
+		}
+	}
+	return ""
+}
+
 // Excluded returns a function that reports whether a bundle deployment has no result only because the audit does not include its cluster. No bundle
 // deployment is excluded if none has a result: then the audit proves nothing.
 func (a *Audit) Excluded() func(*BundleDeployment) bool {

@@ -37,6 +37,8 @@ type PreflightSummary struct {
 	Contested         int `json:"contested"`
 	Refused           int `json:"refused"`
 	Unknown           int `json:"unknown"`
+	// Elsewhere are the bundle deployments on other clusters, which are not evaluated.
+	Elsewhere int `json:"elsewhere,omitempty"`
 }
 
 // Verdict is the predicted result of a rollout.
@@ -120,7 +122,7 @@ func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
 	out := newRedactor(s, &sorted).preflight(&sorted)
 	out.APIVersion, out.Kind = APIVersion, KindPreflight
 	out.BundleDeployments, out.Gaps = present(out.BundleDeployments), present(out.Gaps)
-	out.Summary = PreflightSummary{BundleDeployments: len(out.BundleDeployments)}
+	out.Summary = PreflightSummary{BundleDeployments: len(out.BundleDeployments), Elsewhere: p.Summary.Elsewhere}
 	for i := range out.BundleDeployments {
 		r := &out.BundleDeployments[i]
 		r.Items = present(r.Items)

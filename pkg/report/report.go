@@ -32,6 +32,7 @@ type Audit struct {
 	// Filter is set if the user selected findings by severity or by code. The report then has only these findings.
 	Filter *Filter `json:"filter,omitempty"`
 
+	// The objects above the BundleDeployments: those in scope, and those that have a BundleDeployment in scope.
 	GitRepos      []Aggregate `json:"gitRepos,omitempty"`
 	HelmOps       []Aggregate `json:"helmOps,omitempty"`
 	Bundles       []Aggregate `json:"bundles,omitempty"`
@@ -148,12 +149,21 @@ type Reported struct {
 	Stale bool `json:"stale,omitempty"`
 }
 
-// Aggregate is one object above the BundleDeployments, with its actual totals and the totals that Fleet reports.
+// Aggregate is one object above the BundleDeployments, with its totals.
 type Aggregate struct {
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	Actual    Actual    `json:"actual"`
-	Reported  *Reported `json:"reported,omitempty"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// OutOfScope is true if the scope does not include the object: it is here because one of its BundleDeployments is in
+	// scope.
+	OutOfScope bool `json:"outOfScope,omitempty"`
+	// Actual are the actual totals. They are absent unless all of its BundleDeployments are in scope and their objects
+	// were read.
+	Actual *Actual `json:"actual,omitempty"`
+	// Statuses are the totals of the statuses of all its BundleDeployments, in scope or not, as old as the oldest of them.
+	// They are absent unless all of these were read. The numbers of objects are absent if one of the statuses has none.
+	Statuses *Reported `json:"statuses,omitempty"`
+	// Reported is what Fleet reports of the object itself.
+	Reported *Reported `json:"reported,omitempty"`
 	// Findings are the codes of the findings about the aggregate object itself.
 	Findings []string `json:"findings,omitempty"`
 }
@@ -297,6 +307,9 @@ type Finding struct {
 	// IDs are the identities of the finding on each of Clusters, in the same order. ID is the first of them: if the finding is fixed on the first
 	// cluster, ID becomes that of another one. Compare IDs to find out on which clusters a finding is new or fixed.
 	IDs []string `json:"ids,omitempty"`
+	// PerCluster has what differs between Clusters, in the same order. BundleDeployment, Evidence, Remedies and
+	// Remediation are those of the first one.
+	PerCluster []ClusterFinding `json:"perCluster,omitempty"`
 	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
 	// Bundle, GitRepo and HelmOp are those of the bundle deployment, or the object itself ("namespace/name"), if they are known.
@@ -313,6 +326,15 @@ type Finding struct {
 	Cause Cause `json:"cause,omitempty" jsonschema:"enum=Lag,enum=StaleAgent,enum=Paused,enum=OffSchedule,enum=PendingRollout,enum=Truncated,enum=StickyIncompleteState,enum=LeftoverLastApplied,enum=KnownBug,enum=Unexplained"`
 }
 
+// ClusterFinding is the part of a finding on several clusters that is of one cluster.
+type ClusterFinding struct {
+	Cluster          string   `json:"cluster"` // "namespace/name"
+	ID               string   `json:"id"`
+	BundleDeployment string   `json:"bundleDeployment"` // "namespace/name"
+	Evidence         []string `json:"evidence,omitempty"`
+	Remedies         []Remedy `json:"remedies,omitempty"`
+}
+
 // Cause is why a number in a status of Fleet is not the recomputed one. docs/output.md describes the causes.
 type Cause = check.Cause
 
@@ -326,6 +348,8 @@ type Gap struct {
 	// Detail is the message of the server or the library, if there is one.
 	Detail string `json:"detail,omitempty"`
 	Effect string `json:"effect"`
+	// Optional is true if no result of this report needs the data. A report with other gaps is not complete: without findings, the exit status is 3.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Why returns the reason with its detail.

@@ -39,7 +39,7 @@ func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
 				state.Bundle: &v1alpha1.Bundle{ObjectMeta: meta(ns, name)}, state.ClusterKind: &v1alpha1.Cluster{ObjectMeta: meta(ns, name)},
 				state.ClusterGroup: &v1alpha1.ClusterGroup{ObjectMeta: meta(ns, name)},
 			} {
-				out.Tree[kind] = append(out.Tree[kind], &evaluate.Aggregate{Kind: kind, Object: o, Complete: true})
+				out.Tree[kind] = append(out.Tree[kind], &evaluate.Aggregate{Kind: kind, Object: o, Complete: true, InScope: true})
 			}
 			d := &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Namespace: ns, Name: name},
 				Counts: evaluate.Counts{Desired: 3, Ready: 1, Modified: 2}}
@@ -283,7 +283,7 @@ func TestUnstatedSecrets(t *testing.T) {
 	a := build()
 	var quotes redact.Quotes
 	a.Texts(quotes.Add)
-	secrets.AddQuoted(map[string]any{"stringData": data}, &quotes, nil)
+	secrets.AddQuoted(map[string]any{"stringData": data}, &quotes, nil, false)
 	a = a.Redacted(&secrets)
 	raw, err := json.Marshal(a)
 	if err != nil {

@@ -61,7 +61,8 @@ type WhyCause struct {
 	Steps []WhyStep `json:"steps"`
 	// Deployments have this cause. The list is empty if the cause is one of the object itself, for all of its deployments.
 	Deployments []WhyDeployment `json:"deployments"`
-	// Remedies are ways to proceed, the safest one first. Next is the first of them as one text: its command, or its sentence.
+	// Remedies are ways to proceed, the safest one first. For several deployments, they are those of the first one. Next
+	// is the first of them as one text: its command, or its sentence.
 	Remedies []Remedy `json:"remedies,omitempty"`
 	Next     string   `json:"next,omitempty"`
 	// Findings are the codes of the findings of an audit about the last step.
@@ -74,6 +75,8 @@ type WhyDeployment struct {
 	Cluster string `json:"cluster,omitempty"` // "namespace/name"
 	// BundleDeployment is "namespace/name"; empty without one.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
+	// Remedies are ways to proceed on this cluster. They are absent if they are those of the cause.
+	Remedies []Remedy `json:"remedies,omitempty"`
 }
 
 // WhyStep is one step of a chain.
@@ -156,6 +159,10 @@ func (h *redactor) why(w *Why) *Why {
 		o.Answer, o.Notes = h.replace(o.Answer), h.texts(o.Notes)
 		o.Causes = each(o.Causes, func(c WhyCause) WhyCause {
 			c.Remedies = h.remedies(c.Remedies)
+			c.Deployments = each(c.Deployments, func(d WhyDeployment) WhyDeployment {
+				d.Remedies = h.remedies(d.Remedies)
+				return d
+			})
 			c.Next = first(c.Remedies)
 			c.Steps = each(c.Steps, func(s WhyStep) WhyStep {
 				s.Message, s.Evidence = h.replace(s.Message), h.texts(s.Evidence)

@@ -147,6 +147,19 @@ func (d *BundleDeployment) Key() string {
 	return d.Namespace + "/" + d.Name
 }
 
+// Workspace is the namespace of its bundle or, if only a release is known, the namespace of the release.
+func (d *BundleDeployment) Workspace() string {
+	if d.BD == nil {
+		return d.Release.Namespace
+	}
+	return d.BD.Labels[fleet.BundleNamespaceLabel]
+}
+
+// Named reports whether a name is that of the bundle deployment: its name alone, or after its namespace or its workspace.
+func (d *BundleDeployment) Named(name string) bool {
+	return name == d.Name || name == d.Key() || name == d.Workspace()+"/"+d.Name
+}
+
 // Parents are the objects of Fleet that the bundle deployment is part of: "namespace/name" by kind, without unknown ones.
 func (d *BundleDeployment) Parents() map[string]string {
 	out := map[string]string{state.Bundle: d.Bundle, state.GitRepo: d.GitRepo, state.HelmOp: d.HelmOp, state.ClusterKind: d.Cluster}
@@ -163,6 +176,21 @@ func (d *BundleDeployment) Options() *v1alpha1.Options {
 		return &d.BD.Spec.Options
 	}
 	return &v1alpha1.Options{}
+}
+
+// ValuesSecrets returns the Secrets on its cluster that its valuesFrom names, with their namespaces.
+func (d *BundleDeployment) ValuesSecrets() []v1alpha1.ValuesKey {
+	o := d.Options()
+	if o.Helm == nil {
+		return nil
+	}
+	var out []v1alpha1.ValuesKey
+	for _, from := range o.Helm.ValuesFrom {
+		if ref := from.SecretKeyRef; ref != nil {
+			out = append(out, v1alpha1.ValuesKey{Name: ref.Name, Namespace: cmp.Or(ref.Namespace, o.ReleaseNamespace()), Key: ref.Key})
+		}
+	}
+	return out
 }
 
 // FromFiles reports whether the bundle was read from files.
@@ -217,6 +245,8 @@ type RecordProblem struct {
 	Record release.Name
 	Status string // Helm's, or "pruned", "damaged"
 	Detail string
+	// Reported is the error of Helm in the record, which may have values of Secrets.
+	Reported string
 	// Since is when Helm began with this revision; zero if it is not known.
 	Since time.Time
 	// Predecessor is true if the revision before this one is recorded.

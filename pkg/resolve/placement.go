@@ -98,13 +98,24 @@ func (r *resolver) byReleases(agent string, records []*state.Record) {
 	}
 	watched := slices.Collect(maps.Keys(matched))[0]
 	c := r.byNamespace[watched]
-	if c == nil || c.Status.Agent.Namespace != "" || missed[watched] {
-		return // without a Cluster, it is not known whether its agent ever reported
+	if missed[watched] {
+		return
+	}
+	var cluster, reports string
+	switch {
+	case c == nil && r.Needed(state.ClusterKind).Whole() || c == nil && !r.Read(state.BundleDeployment, ""):
+		return // it is another cluster, or one whose BundleDeployments were not read
+	case c == nil:
+		cluster, reports = "the cluster of namespace "+watched, "no Cluster was read that shows its agent"
+	case c.Status.Agent.Namespace != "":
+		return
+	default:
+		cluster, reports = "cluster "+c.Namespace+"/"+c.Name, "the agent in namespace "+agent+" has never reported to it"
 	}
 	r.out.watches[agent] = watched
-	r.out.Notes = append(r.out.Notes, fmt.Sprintf("cluster %s/%s was identified by its releases: the agent in namespace %s has never reported to it; "+
+	r.out.Notes = append(r.out.Notes, fmt.Sprintf("%s was identified by its releases: %s; "+
 		"the bundle ids, release names and namespaces of its installed bundle deployments (%d) match the release records here, and no other cluster matches",
-		c.Namespace, c.Name, agent, matched[watched]))
+		cluster, reports, matched[watched]))
 }
 
 // madeRelease is a release and its bundle.

@@ -67,6 +67,21 @@ func (c Coverage) Of(namespace string) (Failure, bool) {
 	return c.elsewhere, c.all
 }
 
+// Within limits the coverage to the namespaces that matter; nil means that all of them matter. Then nothing is missing in the
+// other namespaces.
+func (c Coverage) Within(namespaces []string) Coverage {
+	if namespaces == nil {
+		return c
+	}
+	out := Covered()
+	for _, ns := range namespaces {
+		if f, all := c.Of(ns); !all {
+			out = out.With(ns, &f)
+		}
+	}
+	return out
+}
+
 // Namespaces returns the namespaces that are covered one by one, sorted. Those of a List of all namespaces are not among them.
 func (c Coverage) Namespaces() []string {
 	var out []string

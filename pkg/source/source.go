@@ -67,6 +67,17 @@ type Gap struct {
 	Reason string `json:"reason"`
 	Detail string `json:"detail,omitempty"`
 	Effect string `json:"effect,omitempty"`
+	// Optional is true if no result needs the data: neither the state of a desired object, nor a number, nor a check of one of Fleet's objects.
+	// Without the data, an audit can still end without findings.
+	Optional bool `json:"optional,omitempty"`
+}
+
+// AsOptional returns gaps of data that no result needs.
+func AsOptional(gaps []Gap) []Gap {
+	for i := range gaps {
+		gaps[i].Optional = true
+	}
+	return gaps
 }
 
 // NewGap makes a gap from a failure.

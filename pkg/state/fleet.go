@@ -65,8 +65,13 @@ func (f *Fleet) AddController(raw []byte) error {
 
 // ClusterNamespaces returns the namespaces of the Clusters' BundleDeployments, sorted.
 func (f *Fleet) ClusterNamespaces() []string {
-	var out []string
-	for _, c := range f.Clusters {
+	return clusterNamespaces(f.Clusters)
+}
+
+// clusterNamespaces returns the namespaces of the BundleDeployments of Clusters, sorted. It is not nil.
+func clusterNamespaces(clusters []*v1alpha1.Cluster) []string {
+	out := []string{}
+	for _, c := range clusters {
 		if ns := c.Status.Namespace; ns != "" {
 			out = append(out, ns)
 		}

@@ -64,7 +64,7 @@ func ParseIgnoreFile(name string, content []byte) (*IgnoreFile, error) {
 		}
 	}}, "ignore")
 	if len(p.errs) > maxErrors {
-		p.errs = append(p.errs[:maxErrors], fmt.Errorf("%d more errors", len(p.errs)-maxErrors))
+		p.errs = append(p.errs[:maxErrors], fmt.Errorf("further errors: %d", len(p.errs)-maxErrors))
 	}
 	return p.file, errors.Join(p.errs...)
 }

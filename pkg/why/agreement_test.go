@@ -63,11 +63,7 @@ func caseOf(t *testing.T, file string) source.Source {
 	if err := c.Complete(notCaptured); err != nil {
 		t.Fatal(err)
 	}
-	in, err := c.Stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	s, err := c.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

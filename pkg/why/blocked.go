@@ -17,7 +17,7 @@ import (
 func (x *explainer) blocked(chain []check.Blocker, seen path) verdict {
 	var steps []report.WhyStep
 	for _, b := range chain {
-		s := stepOf(kindOfBlocker(b.Kind), b.Of, b.Message)
+		s := stepOf(kindOfBlocker(b.Kind), b.Of, b.Message+b.Said)
 		s.Since = report.Time(b.Since)
 		if b.Kind == check.BlockerFailed {
 			s.AsOf = ""
@@ -69,7 +69,7 @@ func (x *explainer) root(b check.Blocker, seen path) verdict {
 	case check.BlockerAbsent:
 		return x.absentDependency(b, seen)
 	}
-	code := map[check.BlockerKind][]string{check.BlockerValues: {"FD402", "FD403"}, check.BlockerRecord: {"FD602"}}[b.Kind]
+	code := map[check.BlockerKind][]string{check.BlockerValues: {"FD402", "FD403"}, check.BlockerRecord: {"FD602"}, check.BlockerFailed: {"FD604"}}[b.Kind]
 	f, ok := x.find(d, code...)
 	if b.Kind == check.BlockerContent {
 		f, ok = x.about(check.Ref(state.Content, "", state.ContentID(d.BD)), "FD601")

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -53,6 +54,9 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 			out.Summary.Unknown++
 		}
 		c := add(m.verdict)
+		if next := report.NewRemedies(m.next); !slices.Equal(next, c.Remedies) {
+			m.WhyDeployment.Remedies = next
+		}
 		c.Deployments = append(c.Deployments, m.WhyDeployment)
 	}
 	slices.SortStableFunc(out.Causes[whole:], func(a, b report.WhyCause) int {
@@ -68,8 +72,27 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 	if out.State == report.Ready && out.Summary.FromStatus > 0 {
 		out.State = report.Unknown // Fleet's status is not evidence that the objects are ready
 	}
+	if v, hidden := x.hidden(r); hidden && out.State == report.Ready {
+		add(v)
+		out.State = report.Unknown
+	}
 	out.Answer = answer(&out)
 	return out
+}
+
+// hidden returns the verdict that an object may have deployments that were not read.
+func (x *explainer) hidden(r object.Ref) (v verdict, hidden bool) {
+	if r.Kind == state.BundleDeployment {
+		return verdict{}, false
+	}
+	for _, kind := range []string{state.BundleDeployment, state.Bundle, state.ClusterKind, state.ClusterGroup} {
+		cover := x.in.Desired.Needed(kind).Within(x.in.Desired.InWorkspace(kind, x.in.Scope.Namespace))
+		for _, f := range source.CoverageGaps("listing "+kind+" objects", cover, "") {
+			s := report.WhyStep{Kind: Unread, Object: r, Name: r.Name, Message: f.What + ": " + f.Why()}
+			return unknown(x.in.PrintRole(), s), true
+		}
+	}
+	return verdict{}, false
 }
 
 // differing are the kinds of steps whose messages may have numbers that differ between clusters with the same cause.

@@ -114,18 +114,26 @@ func more(n int) string {
 	return fmt.Sprintf(", and %d more objects have problems", n)
 }
 
-// byStatus explains a deployment by the objects that its status lists. It never quotes the messages of the status.
+// mostSaid is the number of objects of which the reason that Fleet reports is shown.
+const mostSaid = 3
+
+// byStatus explains a deployment by the objects that its status lists.
 func (x *explainer) byStatus(d *resolve.BundleDeployment) verdict {
 	status := &d.BD.Status
 	var all []report.Resource
+	var said []string // why objects are not ready, as Fleet reports
 	add := func(s report.State, apiVersion, kind, namespace, name string) {
 		r := report.Resource{Ref: object.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}, State: s}
 		r.Message = sentenceOf(s, r.Ref, "")
 		all = append(all, r)
 	}
 	if reportedState(d.BD) == fleet.NotReady {
-		for _, o := range status.NonReadyStatus {
+		for i := range status.NonReadyStatus {
+			o := &status.NonReadyStatus[i]
 			add(report.NotReady, o.APIVersion, o.Kind, o.Namespace, o.Name)
+			if text := x.in.ReportedOf(d, o); text != "" && len(said) < mostSaid {
+				said = append(said, all[i].Key().String()+text)
+			}
 		}
 	}
 	for _, o := range status.ModifiedStatus {
@@ -149,7 +157,7 @@ func (x *explainer) byStatus(d *resolve.BundleDeployment) verdict {
 	}
 	s := stepOf(Objects, d, all[0].Message+more(len(all)-1)+", as Fleet reports")
 	s.Resources = all
-	s.Evidence = []string{"its cluster was not read: this is the status that its agent wrote"}
+	s.Evidence = append(said, "its cluster was not read: this is the status that its agent wrote")
 	if status.IncompleteState {
 		s.Evidence = append(s.Evidence, "the status lists ten objects of each kind at most")
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -62,7 +63,7 @@ func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 	out := x.combine(r, list, own)
 	out.Reported = report.NewReported(o.Reported())
 	if g, ok := o.(*v1alpha1.GitRepo); ok {
-		out.Notes = append(out.Notes, notesOf(g)...)
+		out.Notes = append(out.Notes, x.notesOf(g)...)
 	}
 	for _, f := range x.others[r] {
 		if f.Cause != "" || f.Code == "FD209" || f.Code == "FD305" {
@@ -131,10 +132,11 @@ func (x *explainer) stop(b *v1alpha1.Bundle) (verdict, bool) {
 	case check.UnresolvedChart(b):
 		s.Kind, s.Message = ChartVersion, "its chart version is not an exact version: Fleet deploys it when the HelmOp has resolved it"
 		if helmOp := b.Labels[fleet.HelmOpLabel]; helmOp != "" {
-			inspect = x.in.Inspect(check.Ref(state.HelmOp, b.Namespace, helmOp))
+			r := check.Ref(state.HelmOp, b.Namespace, helmOp)
+			inspect, s.Evidence = x.in.Inspect(r), x.errors(r)
 		}
 	case check.Failed(b):
-		s.Kind, s.Message = BundleError, "the controller could not process it; its condition Ready has the error"
+		s.Kind, s.Message = BundleError, "the controller could not process it"+x.in.Said(b, "Ready")
 	case b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration < b.Generation:
 		s.Kind, s.Message = BundlePending, fmt.Sprintf("the controller has processed generation %d of %d", b.Status.ObservedGeneration, b.Generation)
 	default:
@@ -164,14 +166,14 @@ func (x *explainer) repo(namespace, name, label string) (list []member, own []ve
 }
 
 // notesOf are what keeps a GitRepo from deploying later commits. It does not keep the present one from being ready.
-func notesOf(g *v1alpha1.GitRepo) []string {
+func (x *explainer) notesOf(g *v1alpha1.GitRepo) []string {
 	var out []string
 	if g.Spec.Paused {
 		out = append(out, "the GitRepo is paused")
 	}
 	for _, c := range g.Status.Conditions {
 		if c.Type == "GitPolling" && c.Status == "False" {
-			out = append(out, "its repository cannot be polled, so later commits are not deployed; its condition GitPolling has the error"+asOf(c.LastUpdateTime))
+			out = append(out, "its repository cannot be polled"+asOf(c.LastUpdateTime)+", so later commits are not deployed"+x.in.Said(g, c.Type))
 		}
 	}
 	return out
@@ -191,7 +193,7 @@ func (x *explainer) gitRepo(g *v1alpha1.GitRepo, members int) []verdict {
 	switch g.Status.GitJobStatus {
 	case jobFailed:
 		s := s
-		s.Kind, s.Message = GitJob, "the Job for commit "+g.Status.Commit+" failed"
+		s.Kind, s.Message = GitJob, "the Job for commit "+g.Status.Commit+" failed"+x.in.Said(g, "Stalled")
 		out = append(out, notReady(x.in.Inspect(r), nil, s))
 	case jobInProgress:
 		s := s
@@ -217,7 +219,16 @@ func (x *explainer) noBundles(r object.Ref) []verdict {
 	}) {
 		return nil
 	}
-	return []verdict{notReady(x.in.Inspect(r), nil, report.WhyStep{Kind: NoBundles, Object: r, Name: r.Name, Message: "it has no Bundle"})}
+	return []verdict{notReady(x.in.Inspect(r), nil, report.WhyStep{Kind: NoBundles, Object: r, Name: r.Name, Message: "it has no Bundle", Evidence: x.errors(r)})}
+}
+
+// errors returns what Fleet reports as errors about a GitRepo, HelmOp or Cluster itself, as sentences.
+func (x *explainer) errors(r object.Ref) []string {
+	var out []string
+	for _, o := range objects(x.in.Desired.Fleet, evaluate.Target{Kind: r.Kind, Name: r.Namespace + "/" + r.Name}) {
+		out = append(out, x.in.Errors(o, "Accepted", "Polled", "GitPolling", "Stalled", "Imported")...)
+	}
+	return out
 }
 
 // waitCheckIn is the state of a Cluster whose agent has not reported yet.
@@ -229,7 +240,7 @@ func (x *explainer) cluster(c *v1alpha1.Cluster) (list []member, own []verdict) 
 	s := report.WhyStep{Object: r, Name: c.Name, Cluster: c.Namespace + "/" + c.Name}
 	ns := c.Status.Namespace
 	if ns == "" {
-		s.Kind, s.Message = NoNamespace, "it has no namespace for BundleDeployments yet"
+		s.Kind, s.Message, s.Evidence = NoNamespace, "it has no namespace for BundleDeployments yet", x.errors(r)
 		return nil, []verdict{notReady(x.in.Inspect(r), nil, s)}
 	}
 	for _, d := range x.in.Desired.Deployments {
@@ -250,7 +261,7 @@ func (x *explainer) cluster(c *v1alpha1.Cluster) (list []member, own []verdict) 
 		s.Kind, s.Since, s.Message = kindOfBlocker(check.BlockerAgent), report.Time(a.Heartbeat.LastSeen), "its agent has not reported"
 		own = append(own, notReady(x.in.AgentLogs(a), check.OfAgent(a), s))
 	case known && a.Heartbeat.State == agentconfig.Never && c.Status.Display.State == waitCheckIn:
-		s.Kind, s.Message = kindOfBlocker(check.BlockerAgent), "its agent has not reported yet"
+		s.Kind, s.Message, s.Evidence = kindOfBlocker(check.BlockerAgent), "its agent has not reported yet", x.errors(r)
 		own = append(own, notReady(x.in.AgentLogs(a), check.OfAgent(a), s))
 	}
 	return list, own

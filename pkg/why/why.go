@@ -24,7 +24,7 @@ import (
 type Targets []evaluate.Target
 
 // Pick returns the bundle deployments that an explanation needs: those of the targets, those that they depend on, and, for each that a rollout holds back,
-// those of the same bundle. The error is a *evaluate.NotFoundError if a target does not exist.
+// those of the same bundle. The error has a *evaluate.NotFoundError for each target if none exists.
 func (t Targets) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment, error) {
 	var picked []*resolve.BundleDeployment
 	in := map[*resolve.BundleDeployment]bool{}
@@ -34,16 +34,14 @@ func (t Targets) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeploymen
 			picked = append(picked, d)
 		}
 	}
+	if missing := t.Missing(desired); len(missing) == len(t) {
+		return nil, evaluate.Join(missing)
+	}
 	for _, x := range t {
-		found := false
 		for _, d := range desired.Deployments {
-			if names(x, d) {
-				found = true
+			if x.Names(d) {
 				add(d)
 			}
-		}
-		if !found && len(objects(desired.Fleet, x)) == 0 {
-			return nil, evaluate.NotFound(desired, x, "")
 		}
 	}
 	dependencies := check.NewDependencies(desired)
@@ -69,13 +67,15 @@ func (t Targets) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeploymen
 	return picked, nil
 }
 
-// names reports whether a target is a bundle deployment, or one of its parents.
-func names(t evaluate.Target, d *resolve.BundleDeployment) bool {
-	key := d.Parents()[kindOf(t)]
-	if kindOf(t) == state.BundleDeployment {
-		key = d.Key()
+// Missing returns a *evaluate.NotFoundError for each target that does not exist.
+func (t Targets) Missing(desired *resolve.DesiredState) []error {
+	var out []error
+	for _, x := range t {
+		if len(objects(desired.Fleet, x)) == 0 && !slices.ContainsFunc(desired.Deployments, x.Names) {
+			out = append(out, evaluate.NotFound(desired, x, ""))
+		}
 	}
-	return key != "" && (key == t.Name || strings.HasSuffix(key, "/"+t.Name))
+	return out
 }
 
 // kindOf returns the kind of a target: "Bundle".
@@ -95,7 +95,11 @@ func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 			continue
 		}
 		for _, o := range k.Of(f) {
-			if o.GetName() == t.Name || o.GetNamespace()+"/"+o.GetName() == t.Name {
+			workspace := o.GetNamespace()
+			if k.Name == state.BundleDeployment {
+				workspace = o.GetLabels()[fleet.BundleNamespaceLabel]
+			}
+			if slices.Contains([]string{o.GetName(), o.GetNamespace() + "/" + o.GetName(), workspace + "/" + o.GetName()}, t.Name) {
 				out = append(out, o)
 			}
 		}
@@ -119,7 +123,7 @@ func Explain(in *check.Input, findings []check.Finding, targets Targets, version
 		}
 		// A bundle deployment that is known by its release, or a parent that was not read.
 		for _, d := range in.Deployments {
-			if kindOf(t) == state.BundleDeployment && names(t, d.BundleDeployment) {
+			if kindOf(t) == state.BundleDeployment && t.Names(d.BundleDeployment) {
 				out.Objects = append(out.Objects, x.alone(d.BundleDeployment))
 			}
 		}
@@ -223,7 +227,7 @@ func shown(bd *v1alpha1.BundleDeployment) string { return string(fleet.ShownStat
 func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 	var keys []string
 	for _, d := range x.in.Deployments {
-		if names(t, d.BundleDeployment) {
+		if t.Names(d.BundleDeployment) {
 			keys = append(keys, d.Parents()[kindOf(t)])
 		}
 	}

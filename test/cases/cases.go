@@ -22,13 +22,15 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
 // Capture is a captured cluster: the objects of a case file with its abbreviations expanded.
 type Capture struct {
-	Documents []map[string]any
-	kinds     map[string]bool // kinds that occur: "apps/v1/Deployment"
+	Documents   []map[string]any
+	kinds       map[string]bool // kinds that occur: "apps/v1/Deployment"
+	notCaptured []string        // kinds of which only the documents were captured, or nothing
 }
 
 // Read reads a case file. Its first document, which describes the case, is decoded into head; unknown fields are
@@ -68,8 +70,9 @@ func Read(path string, head any) (*Capture, error) {
 // Complete adds an empty List of each kind that occurs, except for those that were not captured completely: the
 // List proves that there are no more objects.
 func (c *Capture) Complete(notCaptured []string) error {
+	c.notCaptured = notCaptured
 	for _, k := range notCaptured {
-		if !c.kinds[k] {
+		if !c.kinds[k] && !strings.HasPrefix(k, v1alpha1.GroupVersion.Group+"/") {
 			return fmt.Errorf("notCaptured names %s, which does not occur", k)
 		}
 		delete(c.kinds, k)
@@ -79,6 +82,11 @@ func (c *Capture) Complete(notCaptured []string) error {
 		c.Documents = append(c.Documents, map[string]any{"apiVersion": k[:i], "kind": k[i+1:] + "List", "metadata": map[string]any{}, "items": []any{}})
 	}
 	return nil
+}
+
+// Has reports whether the capture has an object of a kind.
+func (c *Capture) Has(kind string) bool {
+	return slices.ContainsFunc(c.Documents, func(d map[string]any) bool { return d["kind"] == kind })
 }
 
 // Stream returns the documents as a stream of JSON, as a snapshot on standard input.
@@ -260,6 +268,7 @@ type caseRelease struct {
 	Name           string `json:"name"`
 	Revision       int    `json:"revision"`
 	Status         string `json:"status"`
+	Description    string `json:"description"`
 	BundleID       string `json:"bundleID"`
 	AgentNamespace string `json:"agentNamespace"`
 	KeepResources  bool   `json:"keepResources"`
@@ -300,7 +309,7 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 		r.Status = release.StatusDeployed
 	}
 	document := map[string]any{
-		"name": r.Name, "namespace": r.Namespace, "version": r.Revision, "info": map[string]any{"status": r.Status, "last_deployed": r.Deployed},
+		"name": r.Name, "namespace": r.Namespace, "version": r.Revision, "info": map[string]any{"status": r.Status, "last_deployed": r.Deployed, "description": r.Description},
 		"chart": map[string]any{"metadata": map[string]any{"name": r.Name, "annotations": annotations},
 			"templates": chartFiles(r.Templates), "files": chartFiles(r.Files)},
 		"manifest": manifest, "hooks": r.Hooks, "apply_method": r.ApplyMethod, "config": r.Values,

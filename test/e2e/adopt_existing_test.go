@@ -160,7 +160,7 @@ func TestNamedObjects(t *testing.T) {
 	if a.status != 3 || a.stdout != "" {
 		t.Errorf("status %d: %s", a.status, a.stdout)
 	}
-	expectContains(t, "stderr", a.stderr, "finding deployment/undesired")
+	expectContains(t, "stderr", a.stderr, "no bundle in scope desires deployment/undesired")
 }
 
 // TestHelmAfterAdoption has Helm upgrade the release after the adoption, with client-side apply (before Fleet

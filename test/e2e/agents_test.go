@@ -94,7 +94,7 @@ func TestAgents(t *testing.T) {
 		{"sufficient permissions", f.user("agents-reader", clusters, workloads, configs, secrets), 1, "re-import none", "FD501 FD502", nil},
 		{"without Secrets", f.user("agents-no-secrets", clusters, workloads, configs), 1, "unknown unknown", "FD502",
 			[]string{"reading the kubeconfig Secrets in namespace fleet-local: Forbidden"}},
-		{"without ConfigMaps", f.user("agents-no-configmaps", clusters, workloads, secrets), 0, "unknown unknown", "",
+		{"without ConfigMaps", f.user("agents-no-configmaps", clusters, workloads, secrets), 3, "unknown unknown", "",
 			[]string{"reading ConfigMap fleet-controller: Forbidden"}},
 		{"without Deployments", f.user("agents-no-deployments", clusters, configs, secrets), 1, "unknown none", "FD502", nil},
 	} {

@@ -24,6 +24,7 @@ func TestKindRemoved(t *testing.T) {
 	}
 	r := f.audit()
 	expect(t, r, outcome{
+		Status:      3,
 		Deployments: map[string]string{"guestbook": "Unknown"},
 		Objects:     map[string]string{widgetKey: "Unknown KindNotServed"},
 		Gaps:        []string{"reading Widget objects in namespace apps: KindNotServed"},
@@ -68,6 +69,7 @@ spec: {group: example.com, version: v1, groupPriorityMinimum: 1000, versionPrior
 		return nil
 	})
 	expect(t, f.audit(), outcome{
+		Status:      3,
 		Deployments: map[string]string{"guestbook": "Unknown"},
 		Objects:     map[string]string{widgetKey: "Unknown ReadFailed"},
 		Gaps:        []string{"reading Widget objects in namespace apps: ReadFailed"},

@@ -74,9 +74,9 @@ func TestWrongScope(t *testing.T) {
 		status   int
 		contains []string
 	}{
-		"an unknown bundle":             {args: []string{"bundle/nope"}, status: 3, contains: []string{"finding bundle/nope", "get bundles.fleet.cattle.io -A"}},
-		"a bundle of another workspace": {args: []string{"-n", "team", "bundle/guestbook"}, status: 3, contains: []string{"finding namespace team"}},
-		"an empty workspace":            {args: []string{"-n", "nowhere"}, status: 3, contains: []string{"finding namespace nowhere", "fleet-local"}},
+		"an unknown bundle":             {args: []string{"bundle/nope"}, status: 3, contains: []string{"bundle/nope not found", "get bundles.fleet.cattle.io -A"}},
+		"a bundle of another workspace": {args: []string{"-n", "team", "bundle/guestbook"}, status: 3, contains: []string{"namespace team has no objects of Fleet"}},
+		"an empty workspace":            {args: []string{"-n", "nowhere"}, status: 3, contains: []string{"namespace nowhere has no objects of Fleet", "fleet-local"}},
 		"one of two targets":            {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3, contains: []string{"gitrepo/nope"}},
 		"a bundle without deployments":  {args: []string{"bundle/targetless"}, status: 3, contains: []string{"no bundle deployment matches: bundle/targetless"}},
 		"a selector without a match":    {args: []string{"-l", "tier=none"}, status: 3, contains: []string{`no bundle deployment matches: selector "tier=none"`}},

@@ -50,7 +50,7 @@ func TestAllReady(t *testing.T) {
 	}
 	actual := report.Actual{BundleDeployments: 1, ReadyBundleDeployments: 1, Counts: all}
 	for kind, list := range map[string][]report.Aggregate{"GitRepo": r.report.GitRepos, "Bundle": r.report.Bundles, "Cluster": r.report.Clusters} {
-		if len(list) != 1 || list[0].Actual != actual {
+		if len(list) != 1 || *list[0].Actual != actual {
 			t.Errorf("%s: %+v, want one with %+v", kind, list, actual)
 		}
 	}
@@ -109,8 +109,12 @@ func TestStates(t *testing.T) {
 				f.remove(configMap("settings"))
 				f.ApplyYAML(f.t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}")
 			},
-			expected: report.Resource{State: report.Unowned, Reason: "Unmarked"},
-			finding:  "FD102",
+			expected: report.Resource{State: report.Unowned, Reason: "Unmarked", Differences: []report.Difference{
+				{Path: ".data.colour", Desired: evaluate.Plain("blue")},
+				{Path: ".data.size", Desired: evaluate.Plain("large")},
+				{Path: ".metadata.labels.app", Desired: evaluate.Plain("guestbook")},
+			}},
+			finding: "FD102",
 		},
 		"id removed": {
 			change:   patch("", noID),

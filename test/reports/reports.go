@@ -73,8 +73,8 @@ func LeftOut() *report.Audit {
 // form, and differences of texts with many lines, of lists, of Secrets and without one side.
 func Full() *report.Audit {
 	n := func(i int) *int { return &i }
-	actual := func(all, ready int, c report.Counts) report.Actual {
-		return report.Actual{BundleDeployments: all, ReadyBundleDeployments: ready, Counts: c}
+	actual := func(all, ready int, c report.Counts) *report.Actual {
+		return &report.Actual{BundleDeployments: all, ReadyBundleDeployments: ready, Counts: c}
 	}
 	shop := object.Ref{APIVersion: "example.com/v1", Kind: "Shop", Namespace: "web", Name: "größe-店"}
 	counts := report.Counts{Desired: 12, Ready: 5, Missing: 2, Unowned: 1, Modified: 1, NotReady: 1, Unknown: 2, Orphaned: 1}
@@ -94,7 +94,9 @@ func Full() *report.Audit {
 		Clusters: []report.Aggregate{
 			{Namespace: "fleet-default", Name: "downstream", Actual: actual(2, 1, counts.Plus(report.Counts{Desired: 4, Ready: 4})), Findings: []string{"FD205"},
 				Reported: &report.Reported{DesiredReady: n(24), Ready: n(24)}},
-			{Namespace: "fleet-default", Name: "unread", Actual: actual(1, 0, report.Counts{}), Reported: &report.Reported{DesiredReady: n(7), Ready: n(7), Stale: true}}},
+			{Namespace: "fleet-default", Name: "unread",
+				Statuses: &report.Reported{DesiredReady: n(7), Ready: n(2), Stale: true},
+				Reported: &report.Reported{DesiredReady: n(7), Ready: n(7), Stale: true}}},
 		BundleDeployments: []report.BundleDeployment{
 			{Namespace: "cluster-a", Name: "apps-web", Cluster: "fleet-default/downstream", Bundle: "fleet-default/apps-web", GitRepo: "fleet-default/apps",
 				Release: "web/apps-web:12", State: report.Modified, Counts: counts, Reported: &report.Reported{State: "Ready", DesiredReady: n(20), Ready: n(20)},
@@ -120,12 +122,28 @@ func Full() *report.Audit {
 			Command: `kubectl -n fleet-default patch gitrepo apps --type=merge -p '{"spec":{"forceSyncGeneration":1}}'`}, {Text: "or add the object to Git"}}})
 	add(a, report.Finding{Code: "FD104", Severity: report.Warning, Title: "desired fields differ on the cluster", Object: shop, Message: "shop.example.com web/größe-店 differs in .spec.list",
 		Evidence: []string{"the object was changed twice"}, Remediation: "kubectl fleetdoctor audit bundle/apps-web -n fleet-default --diff", AsOf: "2026-01-02T03:00:00Z"})
+	add(a, unowned(shop))
 	add(a, report.Finding{Code: "FD109", Severity: report.Info, Title: "the object carries a copied hash", Object: shop, Message: "for information", Remediation: "nothing needs to be done"})
 	a.Findings = append(a.Findings, report.Finding{ID: "FD106-1", Code: "FD106", Severity: report.Warning, Title: "an object was abandoned", Message: `configmap web/left has ownership metadata of set "default-gone"`})
 	return finished(a)
 }
 
 // add adds a finding about the first bundle deployment.
+// unowned is a finding on two clusters, with a command for each of them.
+func unowned(ref object.Ref) report.Finding {
+	on := func(cluster string) report.ClusterFinding {
+		return report.ClusterFinding{Cluster: "fleet-default/" + cluster, ID: "FD102-" + cluster,
+			BundleDeployment: "cluster-" + cluster + "/apps-web",
+			Evidence:         []string{"the label is missing", "changed on " + cluster},
+			Remedies:         []report.Remedy{{Command: "kubectl fleetdoctor adopt --context " + cluster, Text: "shows what changes"}}}
+	}
+	first, second := on("downstream"), on("edge-1")
+	return report.Finding{Code: "FD102", Severity: report.Error, Title: "an object is not owned by its bundle", Object: ref,
+		Message: "shop.example.com web/größe-店 exists", PerCluster: []report.ClusterFinding{first, second},
+		Clusters: []string{first.Cluster, second.Cluster}, IDs: []string{first.ID, second.ID},
+		Evidence: first.Evidence, Remedies: first.Remedies, Remediation: first.Remedies[0].Command}
+}
+
 func add(a *report.Audit, f report.Finding) {
 	bd := a.BundleDeployments[0]
 	f.ID, f.Cluster, f.BundleDeployment = fmt.Sprintf("%s-%d", f.Code, len(a.Findings)), bd.Cluster, bd.Namespace+"/"+bd.Name
@@ -175,9 +193,9 @@ func Many(n int) *report.Audit {
 	for i := range a.BundleDeployments {
 		bd := &a.BundleDeployments[i]
 		zero, well := 0, report.Counts{Desired: 3, Ready: 3}
-		a.Clusters = append(a.Clusters, report.Aggregate{Namespace: "fleet-default", Name: fmt.Sprintf("edge-%02d", i), Actual: report.Actual{BundleDeployments: 1, Counts: bd.Counts},
+		a.Clusters = append(a.Clusters, report.Aggregate{Namespace: "fleet-default", Name: fmt.Sprintf("edge-%02d", i), Actual: &report.Actual{BundleDeployments: 1, Counts: bd.Counts},
 			Reported: &report.Reported{DesiredReady: &bd.Counts.Desired, Ready: &zero}},
-			report.Aggregate{Namespace: "fleet-default", Name: fmt.Sprintf("well-%02d", i), Actual: report.Actual{BundleDeployments: 1, ReadyBundleDeployments: 1, Counts: well},
+			report.Aggregate{Namespace: "fleet-default", Name: fmt.Sprintf("well-%02d", i), Actual: &report.Actual{BundleDeployments: 1, ReadyBundleDeployments: 1, Counts: well},
 				Reported: &report.Reported{DesiredReady: &well.Desired, Ready: &well.Ready}})
 	}
 	return finished(a)

@@ -29,12 +29,16 @@ deploy overwrites, who may delete it. On a terminal, adopt asks whether to apply
 Elsewhere --yes applies it, or --confirm with the digest of the plan that was reviewed. adopt
 records the previous values in a receipt; --undo restores them.
 
-adopt takes objects that have no other owner. With --policy=if-unowned, the default, it also
-takes objects whose owner no longer exists on this cluster. It takes an object of an existing
-owner, or one that two bundles desire, only if --dangerous-take-from names the owner. With
---policy=if-no-diff, adopt takes only those of them in which no field differs from the bundle, not
-even one that comparePatches ignore. An object that could not be compared, or that is written to
-after the plan was made, is not taken. A policy applies to adopt only: the webhook has none.
+--policy selects the objects that adopt takes:
+
+  unmarked    objects that have no other owner
+  if-unowned  also objects whose owner no longer exists on this cluster; the default
+  if-no-diff  the objects of if-unowned, but only if every field has the value of the bundle. Fields
+              that comparePatches ignore are compared too. An object that could not be compared, or
+              that changes after the plan was made, is not taken.
+
+An object of an existing owner, or one that two bundles desire, is taken only if
+--dangerous-take-from names the owner. The webhook has no policy.
 
 Exit status: 0 everything is adopted, 1 not applied (only a plan, or objects were refused), 2
 wrong usage, 3 a write failed, adopt was interrupted, an object, a file or the cluster was not
@@ -48,7 +52,7 @@ const examples = `  # show the plan, then decide
   %[1]s adopt bundle/guestbook -n fleet-local --confirm=$(yq .digest plan.yaml)
 
   # one object
-  %[1]s adopt deployment/web/frontend --yes
+  %[1]s adopt deployment/frontend -n web --yes
 
   # the objects of a bundle in this directory, before Fleet deploys it
   %[1]s adopt -f apps/guestbook --gitrepo=apps --path=guestbook
@@ -106,12 +110,12 @@ func NewCommand(env verb.Environment) *cobra.Command {
 func (f *adoptFlags) addFlags(c *cobra.Command) {
 	fs := c.Flags()
 	f.changed = fs.Changed
-	f.AddFlags(fs, "Workspace of the GitRepos, HelmOps and Bundles, or namespace of the BundleDeployments; without it, all workspaces. On a downstream cluster, the namespace of the releases")
+	f.AddFlags(fs, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases. For KIND/NAME of any other object, its namespace")
 	f.scope.AddFlags(c)
 	f.scope.AddDesiredFlag(c)
 	f.format.AddFlags(c)
 	f.format.AddColorFlag(c)
-	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: those without another owner and those whose owner is gone (if-unowned), or only those without another owner (unmarked); those of if-unowned in which no field differs from the bundle (if-no-diff)")
+	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: without another owner (unmarked); also those whose owner is gone (if-unowned); those of if-unowned whose fields all have the values of the bundle (if-no-diff)")
 	fs.StringArrayVar(&f.takeFrom, "dangerous-take-from", nil, "Also take the objects of this bundle, set id or release (NAMESPACE/NAME). May be repeated")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "Apply the plan without asking")
 	fs.StringVar(&f.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")

@@ -14,7 +14,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -36,11 +35,11 @@ type options struct {
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) error {
-	targets, objects, err := parseArgs(args)
+	targets, objects, err := parseArgs(args, *o.Config.Namespace)
 	if err != nil {
 		return err
 	}
-	if o.auditOptions, err = o.scope.ToOptions(targets); err != nil {
+	if o.auditOptions, err = o.scope.ToOptions(targets, objects...); err != nil {
 		return err
 	}
 	o.objects = objects
@@ -94,6 +93,9 @@ func (o *options) Run(ctx context.Context) error {
 		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known which of their objects to adopt", n),
 			Hint: s.Command("audit") + " shows why (FD602, FD607)."}
 	}
+	if hidden := s.found.HiddenDeployments(); hidden != "" {
+		return &exit.Error{Status: exit.Failed, Err: errors.New("not complete: there may be other bundle deployments: " + hidden)}
+	}
 	return nil
 }
 
@@ -129,7 +131,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	notFound := slices.Clone(s.objects)
 	if len(s.objects) > 0 {
 		o.Pick = func(r object.Ref) bool {
-			named := func(arg scope.Object) bool { return names(arg, r, found.Kinds) }
+			named := func(arg scope.Object) bool { return arg.Is(r, found.Kinds) }
 			notFound = slices.DeleteFunc(notFound, named)
 			return slices.ContainsFunc(s.objects, named)
 		}
@@ -154,7 +156,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 
 // notDesired returns the error that no bundle in scope desires an object of the command line.
 func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
-	err := fmt.Errorf("finding %s: no bundle in scope desires this object", o)
+	err := fmt.Errorf("no bundle in scope desires %s", o)
 	if hint := scope.NearKind(o.String()); hint != "" {
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
 	}
@@ -164,8 +166,7 @@ func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
 			desired = append(desired, x.Ref)
 		}
 	}
-	near := engine.NotFound(o, desired, found.Kinds)
-	return &exit.Error{Status: exit.Failed, Err: err, Hint: suggest.HintIn(near.Before, near.Word, near.After, near.Known)}
+	return &exit.Error{Status: exit.Failed, Err: err, Hint: input.NearObject(engine.NotFound(o, desired, found.Kinds))}
 }
 
 // describe begins the document with the description of the source.

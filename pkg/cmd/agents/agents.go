@@ -5,6 +5,8 @@ package agents
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +22,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Show the agents of the Clusters of a management cluster: the last heartbeat against its interval,
-the namespace and the version of the agent, and what a restart of fleet-controller does to it now
-(RESTART), and when it is upgraded to Fleet 0.13 or later (AFTER 0.13).
+const long = `Show the agents of the Clusters of a management cluster: the last heartbeat and the interval of
+heartbeats, the namespace and the version of the agent. The column RESTART is what a restart of
+fleet-controller does to the agent now. AFTER 0.13 is what a restart does after an upgrade of
+fleet-controller to Fleet 0.13 or later.
 
 A controller that starts imports an agent again if its configuration, or the spec of the Cluster,
 differs from what it recorded at the last import: it deletes the agent, installs a new one, and
@@ -40,9 +43,9 @@ registration. That is not predicted.
 The verb reads the Clusters, the ConfigMap fleet-controller and the kubeconfig Secrets that the
 Clusters name. No part of a kubeconfig is shown.
 
-Exit status: 0 no findings at or above --fail-on, 1 an agent has stopped reporting, was imported
-and has never reported, or is imported again by a restart, 2 wrong usage, 3 no Cluster was found
-or could be read.`
+Exit status: 0 no findings at or above --fail-on, 1 an agent has stopped reporting or has never
+reported, or is imported again by a restart, 2 wrong usage, 3 a result is unknown, or a Cluster was
+not found or could not be read.`
 
 const examples = `  # all clusters of the management cluster
   %[1]s agents
@@ -77,7 +80,11 @@ type options struct {
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) error {
 	for _, arg := range args {
-		o.clusters = append(o.clusters, scope.ClusterName(arg))
+		name, err := scope.ClusterName(arg, *o.Config.Namespace)
+		if err != nil {
+			return err
+		}
+		o.clusters = append(o.clusters, name)
 	}
 	return o.Options.Complete()
 }
@@ -87,10 +94,13 @@ func (o *options) Run(ctx context.Context) error {
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Agents, error) {
 		workspace := evaluate.Scope{Namespace: *o.Config.Namespace}
 		found, err := engine.Agents(ctx, in.Source, engine.Options{Version: o.Version, Scope: workspace, Progress: in.Report}, o.clusters)
-		if err != nil {
+		if found == nil {
 			return nil, err
 		}
-		return found, query.Sort(o.Options, found.Agents)
+		if err := query.Sort(o.Options, found.Agents); err != nil {
+			return nil, err
+		}
+		return found, err
 	}, printers.Agents)
 	if err != nil {
 		return err
@@ -99,6 +109,12 @@ func (o *options) Run(ctx context.Context) error {
 		if fail := o.failOn.String(); len(a.Findings) > 0 && (fail == "warning" || fail == "info") {
 			return &exit.Error{Status: exit.Found, Shown: true}
 		}
+	}
+	if n := result.Summary.Unknown; n > 0 && o.failOn.String() != "none" {
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether the controller imports an agent again (%d of %d)", n, len(result.Agents))}
+	}
+	if unread := report.Undecided(result.Gaps); unread != "" && o.failOn.String() != "none" {
+		return &exit.Error{Status: exit.Failed, Err: errors.New("not everything was read: " + unread)}
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/watch"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 const long = `Compare the live objects of a cluster, or of a snapshot, with what the bundles of Rancher Fleet
@@ -40,21 +41,24 @@ The table leaves out bundle deployments that are ready and that Fleet reports as
 more than ten, and totals that Fleet reports correctly. --all shows them.
 --summary shows only totals.
 
--o name prints the bundle deployments that are not ready as arguments of kubectl, one per line.
+-o name prints the bundle deployments that are not ready or have no result, not their objects. Each
+line has the arguments of kubectl for one of them: -n NAMESPACE KIND/NAME.
+-o custom-columns prints a line for each bundle deployment, with --rows=findings for each finding.
 
 --severity and --code select findings in every format. The report counts the findings that they
 hide, and the exit status is that of the findings that are shown. The findings about a bundle
-deployment without a result (FD607) are always shown. A bundle deployment on a cluster that was not
-read has no such finding: the table counts it. The states of objects do not change.
+deployment without a result (FD607) are always shown. Bundle deployments on clusters that were not
+read have no findings; the table shows their number. The states of objects do not change.
 
 The findings that --ignore-file and --baseline remove are counted. They do not change the exit
 status.
 
---watch repeats the audit until it is interrupted. On a terminal it redraws the table. Elsewhere it
-prints a line for each bundle deployment that changes its state, and for each finding that appears
-or is resolved. Each round costs as much as one audit: it lists everything again. A round that fails
-is reported, and the watch goes on. The exit status is that of the last complete
-round.
+--watch repeats the audit until it is interrupted. On a terminal it redraws the screen: the totals,
+one line for each bundle deployment and for each finding, and the last changes. A line that
+differs from the round before begins with an asterisk. Elsewhere it prints a line for each bundle
+deployment that changes its state, and for each finding that appears or is resolved. Each round
+costs as much as one audit: it lists everything again. A round that fails is reported, and the watch
+goes on. The exit status is that of the last complete round.
 
 Exit status: 0 no findings at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could
 not be completed: no Fleet found, nothing in scope, no bundle deployment with a result, or
@@ -82,7 +86,7 @@ const examples = `  # everything that Fleet deploys to the current cluster
   # a rollout, on the screen; in a log, redirect the output to a file
   %[1]s audit gitrepo/guestbook -n fleet-local --watch --watch-interval=10s
 
-  # the objects that are not ready, passed on to kubectl
+  # the bundle deployments that are not ready, as Fleet describes them
   %[1]s audit -o name | xargs -L1 kubectl get -o yaml
 
   # only what is new since an earlier report
@@ -147,13 +151,14 @@ func NewCommand(env verb.Environment) *cobra.Command {
 func (f *auditFlags) addFlags(c *cobra.Command) {
 	fs := c.Flags()
 	f.changed = fs.Changed
-	f.AddFlags(fs, "Workspace of the GitRepos, HelmOps and Bundles, or namespace of the BundleDeployments; without it, all workspaces. On a downstream cluster, the namespace of the releases")
+	f.AddFlags(fs, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases")
 	f.clusters.AddFlags(fs)
 	f.scope.AddFlags(c)
 	f.scope.AddDesiredFlag(c)
 	f.print.AddFlags(c)
 	f.print.AddColorFlag(c)
 	f.print.AddViewFlags(c)
+	f.print.AddRowsFlag(c, report.Audit{}, "bundleDeployments")
 	f.print.AddSortFlag(c, "bundle deployments", "name or counts.missing")
 	f.filter.AddFlags(c)
 	f.watch.AddFlags(c)
@@ -166,5 +171,5 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.serverCheck.AddTo(c, serverCheckFlag, "Confirm differences with a server-side dry run, which calls admission webhooks: where permitted (auto), for every object (always), or never")
 	f.suppression.addFlags(fs)
 	fs.Var(&f.asVersion, flags.AsVersionFlag, "Evaluate as if the controller and the agents of Fleet had this version, such as 0.13; a note lists the results that differ")
-	fs.BoolVar(&f.printRBAC, "print-rbac", false, "Print the smallest ClusterRole that may read what an audit of this source reads, and exit")
+	fs.BoolVar(&f.printRBAC, "print-rbac", false, "Print the smallest role that may read what an audit of this source reads, and exit: a ClusterRole, or with --namespace the Roles for a workspace")
 }

@@ -101,7 +101,7 @@ func (o *options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.show.Print(ctx, o.Streams.Out, o.document(result, o.print.Width(o.Streams.Out))); err != nil {
+	if err := o.show.Print(ctx, o.Streams.Out, o.document(result, o.print.Width(o.Streams.Out), 0)); err != nil {
 		return err
 	}
 	if err := o.diff.Run(ctx, o.Environment); err != nil {
@@ -131,9 +131,9 @@ func (o *options) once(ctx context.Context) (*engine.Audit, *report.Audit, error
 	return found, result, output.Sort(o.print, result.BundleDeployments)
 }
 
-// document lays out a report for an output of this width; 0 without a terminal.
-func (o *options) document(result *report.Audit, width int) printers.Document {
-	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: width, NoHeaders: !o.print.Headers(), All: o.all, Summary: o.summary,
+// document lays out a report for an output of this width, 0 without a terminal, and for a screen with this number of lines, 0 without a limit.
+func (o *options) document(result *report.Audit, width, rows int) printers.Document {
+	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: width, Rows: rows, NoHeaders: !o.print.Headers(), All: o.all, Summary: o.summary,
 		Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, Explain: input.Explain, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
 	o.diff.Set(&shown, o.print.ForPeople() && !o.watch.Enabled)
 	return printers.Audit(result, shown)
@@ -147,7 +147,12 @@ func (o *options) printRole(ctx context.Context) error {
 	if exit.Status(err) == exit.Usage {
 		return err
 	}
-	document, err := role(ctx, src, err)
+	var document []byte
+	if workspace := *o.Config.Namespace; workspace != "" {
+		document, err = workspaceRoles(ctx, src, workspace)
+	} else {
+		document, err = role(ctx, src, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -180,6 +185,10 @@ func (o *options) status(evaluated *engine.Audit, a *report.Audit) error {
 	found := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning + f.Info}[o.failOn.String()]
 	if found > 0 {
 		return &exit.Error{Status: exit.Found, Shown: true}
+	}
+	if unread := evaluated.Undecided(); unread != "" && o.failOn.String() != "none" {
+		return &exit.Error{Status: exit.Failed, Err: errors.New("nothing was found, but not everything was read: " + unread),
+			Hint: "--fail-on=none accepts this: the exit status then says nothing about findings."}
 	}
 	return nil
 }

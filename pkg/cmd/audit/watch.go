@@ -27,8 +27,8 @@ func (o *options) repeat(ctx context.Context) error {
 			return round{result, o.status(found, result)}, nil
 		},
 		Status: func(r round) error { return r.status },
-		Print: func(w io.Writer, r round, width int) error {
-			return o.show(w, o.document(r.result, width))
+		Print: func(w io.Writer, r round, width, rows int) error {
+			return o.show(w, o.document(r.result, width, rows))
 		},
 		Lines: func(before *round, after round) []string {
 			if before == nil {

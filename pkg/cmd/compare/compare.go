@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/comparison"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -26,14 +27,16 @@ fixed, and bundle deployments and objects whose state changed.
 BEFORE and AFTER are snapshots, as for audit --snapshot, or reports of audit -o json or -o yaml.
 Without AFTER, BEFORE is compared with the current cluster.
 
-What only one of the audits could read is not known: it is never better and never worse. Of the
-bundle deployments without a result on both sides, the status that Fleet reports is compared.
+A result that only one of the audits has is listed as not known. It counts neither as better nor as
+worse. If both audits have no result for a bundle deployment, the status that Fleet reports is
+compared.
 
 --as-version compares a snapshot with itself: it shows which results would differ if the
 controller and the agents of Fleet had that version. The status in the snapshot remains that of
 the version that wrote it.
 
--o name prints the bundle deployments that got worse as arguments of kubectl, one per line.
+-o name prints the bundle deployments that got worse. Each line has the arguments of kubectl for one
+of them: -n NAMESPACE KIND/NAME.
 
 Exit status: 0 nothing got worse, 1 something got worse, 2 wrong usage, 3 the audits cannot be
 compared (another scope, another cluster), or it is not known whether something got worse,
@@ -56,7 +59,8 @@ const examples = `  # what changed since a snapshot
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	c := &cobra.Command{Use: "compare BEFORE [AFTER]", Short: "Show what got better and worse between two audits", Long: long, Example: examples}
-	o.Setup(c, o, "Workspace of the GitRepos, HelmOps and Bundles, or namespace of the BundleDeployments; without it, all workspaces")
+	o.Setup(c, o, scope.NamespaceUsage)
+	o.AddRowsFlag(c, report.Comparison{}, "findings")
 	c.Flags().Var(&o.asVersion, flags.AsVersionFlag, "Compare a snapshot with itself, evaluated for this version of Fleet")
 	return c
 }

@@ -41,6 +41,15 @@ func (e *Error) Unwrap() error { return e.Err }
 // UsageError returns an error with the status of wrong usage.
 func UsageError(err error) error { return &Error{Status: Usage, Err: err} }
 
+// Errors are several errors, each with its own hint.
+type Errors []error
+
+// Error implements error. The messages are lines.
+func (e Errors) Error() string { return errors.Join(e...).Error() }
+
+// Unwrap returns the errors. The exit status is that of the first one.
+func (e Errors) Unwrap() []error { return e }
+
 // Status is the exit status of an error, Failed for an error without one.
 func Status(err error) int {
 	if err == nil {

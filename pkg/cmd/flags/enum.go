@@ -29,6 +29,9 @@ func (e *Enum) String() string { return e.value }
 // Type is the placeholder of the value in help: all values.
 func (e *Enum) Type() string { return strings.Join(e.allowed, "|") }
 
+// Values are the values that are accepted.
+func (e *Enum) Values() []string { return e.allowed }
+
 // Set parses a value.
 func (e *Enum) Set(s string) error {
 	if !slices.Contains(e.allowed, s) {

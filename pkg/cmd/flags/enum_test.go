@@ -40,3 +40,20 @@ func TestEnum(t *testing.T) {
 		t.Errorf("completion %v, %v", words, directive)
 	}
 }
+
+// TestFleetVersion checks which versions of Fleet are accepted: those whose rules are known.
+func TestFleetVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"0.10": "v0.10.0", "0.13.2": "v0.13.2", "v0.16.1": "v0.16.1", "0.16.0-rc.1": "v0.16.0-rc.1",
+		"0.99": "", "0.17": "", "0.9": "", "1.2": "", "dev": "", "": "",
+	} {
+		var v FleetVersion
+		if err := v.Set(version); (err == nil) != (want != "") || v.String() != want {
+			t.Errorf("%q: %q, error %v, want %q", version, v.String(), err, want)
+		}
+	}
+	var v FleetVersion
+	if err := v.Set("0.99"); err == nil || !strings.Contains(err.Error(), "0.10 to 0.16") {
+		t.Errorf("the error does not name the versions that are known: %v", err)
+	}
+}

@@ -4,10 +4,13 @@ package flags
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
 // FleetVersion is a flag with a version of Fleet. It implements pflag.Value.
@@ -32,7 +35,11 @@ func (v *FleetVersion) Set(s string) error {
 	if m[2] == "" {
 		m[2] = ".0"
 	}
-	v.value = "v" + strings.Join(m[1:], "")
+	tag := "v" + strings.Join(m[1:], "")
+	if known, _ := fleet.ParseVersion(tag); known.Minor < fleet.OldestKnown || known.Minor > fleet.NewestKnown {
+		return fmt.Errorf("the rules of Fleet %s are not known, those of 0.%d to 0.%d are", m[1], fleet.OldestKnown, fleet.NewestKnown)
+	}
+	v.value = tag
 	return nil
 }
 

@@ -47,7 +47,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o.clusters = clusters.New(o.Flags)
 	c := &cobra.Command{Use: "impact gitrepo/NAME | helmop/NAME | bundle/NAME | bundledeployment/NAME | cluster/NAME ...", Short: "Show what a deletion removes on each cluster",
 		Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
-	o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
+	o.Setup(c, o, scope.NamespaceUsage)
 	o.clusters.AddFlags(c.Flags())
 	return c
 }
@@ -64,7 +64,7 @@ func (o *options) Complete(args []string) (err error) {
 	if err := o.clusters.Complete(); err != nil {
 		return err
 	}
-	if o.objects, err = o.Objects(args); err != nil {
+	if o.objects, err = scope.ParseObjects(args, *o.Config.Namespace); err != nil {
 		return err
 	}
 	for _, x := range o.objects {
@@ -98,12 +98,10 @@ func (o *options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	unknown := 0
 	for _, d := range result.Deletions {
-		unknown += d.Summary.Unknown
-	}
-	if unknown > 0 {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the impact is not known for %d clusters", unknown), Shown: true}
+		if d.Summary.Unknown > 0 || d.Unread != "" {
+			return &exit.Error{Status: exit.Failed, Err: errors.New("it is not known what is removed"), Shown: true}
+		}
 	}
 	return nil
 }

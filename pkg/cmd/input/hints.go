@@ -15,8 +15,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Explain adds a hint to an error of the engine. An error that has an exit status is returned as it is.
+// Explain adds a hint to an error of the engine, and to each of several joined errors. An error that has an exit status is returned as it is.
 func (f *Flags) Explain(err error) error {
+	if each, several := errors.AsType[evaluate.Errors](err); several {
+		var out exit.Errors
+		for _, one := range each {
+			out = append(out, f.Explain(one))
+		}
+		return out
+	}
 	if _, explained := errors.AsType[*exit.Error](err); err == nil || explained {
 		return err
 	}
@@ -37,12 +44,17 @@ func (f *Flags) ExplainSnapshot(path string, err error, hint string) error {
 // near asks whether the user meant a similar name. It returns "" if no name is similar.
 func near(err error) string {
 	if e, ok := errors.AsType[*evaluate.NotFoundError](err); ok {
-		return suggest.HintIn(e.Target.Kind+"/", e.Target.Name, "", e.Known)
+		return cmp.Or(suggest.Ask(e.Elsewhere), suggest.HintIn(e.Target.Kind+"/", e.Target.Name, "", e.Known))
 	}
 	if e, ok := errors.AsType[*engine.NotFoundError](err); ok {
-		return suggest.HintIn(e.Before, e.Word, e.After, e.Known)
+		return NearObject(e)
 	}
 	return ""
+}
+
+// NearObject asks whether the user meant a similar name, or the same name in another namespace.
+func NearObject(e *engine.NotFoundError) string {
+	return cmp.Or(suggest.Ask(e.Elsewhere), suggest.HintIn(e.Before, e.Word, e.After, e.Known))
 }
 
 // UnreadHint returns the next step if something could not be read, for a reason of the state Unknown.

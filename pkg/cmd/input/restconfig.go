@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -25,11 +26,10 @@ func (f *Flags) RESTConfig(hint string) (*rest.Config, error) {
 	if server := *f.Config.APIServer; server != "" && escape.Address(server) == escape.NoAddress {
 		return nil, &exit.Error{Status: exit.Failed, Err: errors.New("parsing --server: it is not a URL like https://HOST:PORT")}
 	}
-	err := CheckKubeconfig(f.Config)
-	var config *rest.Config
-	if err == nil {
-		config, err = f.Config.ToRESTConfig()
+	if err := CheckKubeconfig(f.Config); err != nil {
+		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
 	}
+	config, err := f.Config.ToRESTConfig()
 	if err == nil {
 		err = HideCredentials(config)
 	}
@@ -41,19 +41,45 @@ func (f *Flags) RESTConfig(hint string) (*rest.Config, error) {
 	return config, nil
 }
 
-// CheckKubeconfig returns an error if no file that the variable KUBECONFIG names exists, and nothing else names a cluster. client-go would
-// connect to localhost:8080.
+// CheckKubeconfig returns an error if nothing names a cluster: no flag, no context of a kubeconfig, and no pod in which the program runs. client-go would
+// connect to localhost:8080. Other errors of the kubeconfig are left to client-go.
 func CheckKubeconfig(flags *genericclioptions.ConfigFlags) error {
-	paths := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
-	if len(paths) == 0 || *flags.KubeConfig != "" || *flags.APIServer != "" || os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
+	if *flags.APIServer != "" || os.Getenv("KUBERNETES_MASTER") != "" || inCluster() {
 		return nil
 	}
-	for _, path := range paths {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return nil // client-go reports other errors
+	kubeconfig, err := flags.ToRawKubeConfigLoader().RawConfig()
+	namesCluster := flags.ClusterName != nil && *flags.ClusterName != ""
+	switch {
+	case err != nil, *flags.Context != "", namesCluster, kubeconfig.CurrentContext != "":
+		return nil
+	case len(kubeconfig.Contexts) > 0:
+		return fmt.Errorf("no current context: %s; contexts: %s", places(flags), strings.Join(slices.Sorted(maps.Keys(kubeconfig.Contexts)), ", "))
+	}
+	return fmt.Errorf("no kubeconfig with a context was found: %s", places(flags))
+}
+
+// inCluster reports whether the program runs in a pod that may connect to its cluster.
+func inCluster() bool {
+	_, err := rest.InClusterConfig()
+	return err == nil
+}
+
+// places are the files in which a kubeconfig is looked for, and what names them.
+func places(flags *genericclioptions.ConfigFlags) string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	from, files := "", rules.GetLoadingPrecedence()
+	switch {
+	case *flags.KubeConfig != "":
+		from, files = ", from --kubeconfig", []string{*flags.KubeConfig}
+	case os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "":
+		from = ", from " + clientcmd.RecommendedConfigPathEnvVar
+	}
+	for i, file := range files {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			files[i] += " (does not exist)"
 		}
 	}
-	return fmt.Errorf("finding any file that KUBECONFIG=%q names: %w", os.Getenv(clientcmd.RecommendedConfigPathEnvVar), fs.ErrNotExist)
+	return "looked in " + strings.Join(files, " and ") + from
 }
 
 // HideCredentials moves user and password from the address to the fields that client-go has for them, and drops a query, which client-go does

@@ -26,6 +26,7 @@ const (
 // column is one column of -o custom-columns.
 type column struct {
 	header string
+	text   string // the path as the user wrote it
 	path   *jsonpath.JSONPath
 }
 
@@ -63,25 +64,30 @@ func newColumns(headers, paths []string) ([]column, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parsing the path of column %q: %w", headers[i], err)
 		}
-		out = append(out, column{headers[i], parsed})
+		out = append(out, column{headers[i], path, parsed})
 	}
 	return out, nil
 }
 
 // parsePath parses the path of a field. {.name}, .name and name are the same.
 func parsePath(name, path string) (*jsonpath.JSONPath, error) {
-	bare := strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
 	parsed := jsonpath.New(name).AllowMissingKeys(true)
-	if err := parsed.Parse("{." + strings.TrimPrefix(bare, ".") + "}"); err != nil || bare == "" {
+	if err := parsed.Parse(bracketed(path)); err != nil || strings.Trim(path, "{}") == "" {
 		return nil, fmt.Errorf("%q is not a JSONPath", path)
 	}
 	return parsed, nil
 }
 
+// bracketed is the path as a template: {.name}.
+func bracketed(path string) string {
+	bare := strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
+	return "{." + strings.TrimPrefix(bare, ".") + "}"
+}
+
 // printColumns writes a table of the rows, with or without headers. Their text is escaped first: a line end in a cell would look like another row.
-func printColumns(w io.Writer, d Document, columns []column, headed bool) error {
+func printColumns(w io.Writer, list any, columns []column, headed bool) error {
 	var rows []any
-	if err := decode(d.Rows(), &rows); err != nil {
+	if err := decode(list, &rows); err != nil {
 		return err
 	}
 	var b bytes.Buffer

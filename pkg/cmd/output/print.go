@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -70,6 +71,7 @@ type PrintFlags struct {
 
 	noHeaders, quiet bool
 	sortBy           string
+	rows             rows
 }
 
 // NewPrintFlags returns the flags with their defaults. own are the formats of the verb.
@@ -136,6 +138,9 @@ func (f *PrintFlags) ToPrinter() (Printer, error) {
 	if err := f.checkSort(); err != nil {
 		return nil, err
 	}
+	if f.given(rowsFlag) && !strings.HasPrefix(f.format(), customColumns) {
+		return nil, exit.UsageError(errors.New("--" + rowsFlag + " requires --output=" + customColumns))
+	}
 	p, err := f.selected()
 	if f.quiet && err == nil {
 		return func(io.Writer, Document) error { return nil }, nil
@@ -163,10 +168,13 @@ func (f *PrintFlags) selected() (Printer, error) {
 		}
 	}
 	printer, err := f.template(format)
+	_, explained := errors.AsType[*exit.Error](err)
 	switch {
 	case genericclioptions.IsNoCompatiblePrinterError(err):
 		err := fmt.Errorf("invalid --output %q: must be one of %s", format, strings.Join(f.Formats(), ", "))
 		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: suggest.HintIn("-o ", format, "", f.Formats())}
+	case explained:
+		return nil, err
 	case err != nil:
 		return nil, exit.UsageError(fmt.Errorf("invalid --output %q: %w", format, err))
 	}
@@ -178,7 +186,10 @@ func (f *PrintFlags) template(format string) (Printer, error) {
 	if name == customColumns || name == customColumnsFile {
 		parse := map[string]func(string) ([]column, error){customColumns: parseColumns, customColumnsFile: readColumns}[name]
 		columns, err := parse(cmp.Or(argument, *f.templates.TemplateArgument))
-		return func(w io.Writer, d Document) error { return printColumns(w, d, columns, f.Headers()) }, err
+		if err != nil {
+			return nil, err
+		}
+		return func(w io.Writer, d Document) error { return f.printRows(w, d, columns) }, f.rows.check(columns)
 	}
 	printer, err := f.templates.ToPrinter(format)
 	return func(w io.Writer, d Document) error { return printTemplate(w, d, printer, name == "jsonpath-as-json") }, err

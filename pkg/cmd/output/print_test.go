@@ -19,14 +19,23 @@ import (
 
 // row is an element of a document.
 type row struct {
-	Name string `json:"name"`
-	N    int    `json:"n"`
+	Name string            `json:"name"`
+	N    int               `json:"n"`
+	More string            `json:"more,omitempty"`
+	Any  map[string]string `json:"any,omitempty"`
+}
+
+// other is an element of another list of a document.
+type other struct {
+	Code string `json:"code"`
+	Rows []row  `json:"rows,omitempty"`
 }
 
 // document is a small document with text that acts on a terminal.
 type document struct {
-	Kind string `json:"kind"`
-	Rows []row  `json:"rows"`
+	Kind   string  `json:"kind"`
+	Rows   []row   `json:"rows"`
+	Others []other `json:"others,omitempty"`
 }
 
 type printable struct{ document }
@@ -46,16 +55,22 @@ func (p printable) Table(w io.Writer, wide bool) error {
 // Names implements Document.
 func (p printable) Names(w io.Writer) error { _, err := io.WriteString(w, "as names"); return err }
 
-var example = printable{document{Kind: "Example", Rows: []row{{"one\x1b[31m\nthree 3", 20_000_000}, {"two", 2}}}}
+var example = printable{document{Kind: "Example", Rows: []row{{Name: "one\x1b[31m\nthree 3", N: 20_000_000}, {Name: "two", N: 2}}}}
 
 // printed parses a command line and prints the example.
 func printed(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	return printedOf(t, example, args...)
+}
+
+func printedOf(t *testing.T, d Document, args ...string) (string, error) {
 	t.Helper()
 	f := NewPrintFlags()
 	c := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return nil }}
 	f.AddFlags(c)
 	f.AddViewFlags(c)
 	f.AddSortFlag(c, "rows", "n")
+	f.AddRowsFlag(c, document{}, "rows")
 	c.SetArgs(args)
 	if err := c.Execute(); err != nil {
 		t.Fatal(err)
@@ -65,7 +80,7 @@ func printed(t *testing.T, args ...string) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	err = show(&b, example)
+	err = show(&b, d)
 	return b.String(), err
 }
 
@@ -103,7 +118,7 @@ func TestFormats(t *testing.T) {
 		{[]string{"-o", "custom-columns=N:.n", "--no-headers"}, "20000000\n2\n"},
 		{[]string{"--quiet"}, ""},
 		{[]string{"-q", "-o", "json"}, ""},
-		{[]string{"-o", "custom-columns=X:.absent"}, "X\n<none>\n<none>\n"},
+		{[]string{"-o", "custom-columns=X:.more"}, "X\n<none>\n<none>\n"}, // no row has it, but a row can have it
 	} {
 		got, err := printed(t, tc.args...)
 		if err != nil || got != tc.want {

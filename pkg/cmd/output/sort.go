@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/fvbommel/sortorder"
@@ -44,20 +45,20 @@ func Sort[T any](f *PrintFlags, rows []T) error {
 	if err != nil {
 		return err
 	}
+	if unknown, ok := errors.AsType[*unknownField](checkPath(f.sortBy, value(reflect.TypeFor[T]()))); ok {
+		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("sorting by %q: %w", f.sortBy, unknown), Hint: unknown.hint()}
+	}
 	type keyed struct {
 		key any
 		row T
 	}
-	list, found := make([]keyed, len(rows)), false
+	list := make([]keyed, len(rows))
 	for i, row := range rows {
 		key, err := sortKey(path, row)
 		if err != nil {
 			return exit.UsageError(fmt.Errorf("sorting by %q: %w", f.sortBy, err))
 		}
-		list[i], found = keyed{key, row}, found || key != nil
-	}
-	if !found {
-		return exit.UsageError(fmt.Errorf("sorting by %q: no row has this field; -o json shows the fields of the rows", f.sortBy))
+		list[i] = keyed{key, row}
 	}
 	slices.SortStableFunc(list, func(x, y keyed) int { return compareKeys(x.key, y.key) })
 	for i := range list {

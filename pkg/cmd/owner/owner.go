@@ -52,7 +52,7 @@ type options struct {
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
-	if o.objects, err = o.Objects(args); err != nil {
+	if o.objects, err = scope.ParseObjects(args, *o.Config.Namespace); err != nil {
 		return err
 	}
 	return o.Options.Complete()
@@ -77,7 +77,7 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	for _, x := range result.Objects {
 		if x.Unknown != "" {
-			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("finding the bundle that desires %s: unknown: %s", x.Key(), x.Unknown),
+			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known which bundle desires %s: %s", x.Key(), x.Unknown),
 				Hint: o.Command("audit") + " lists what could not be read."}
 		}
 	}

@@ -69,7 +69,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		ValidArgsFunction: scope.CompleteTargets,
 		RunE:              verb.RunE(&options{preflightFlags: f}),
 	}
-	f.AddFlags(c.Flags(), "Workspace of the GitRepos, HelmOps and Bundles, or namespace of the BundleDeployments; without it, all workspaces")
+	f.AddFlags(c.Flags(), scope.NamespaceUsage)
 	f.scope.AddFlags(c)
 	f.print.AddFlags(c)
 	f.print.AddColorFlag(c)
@@ -127,25 +127,29 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.diff.Run(ctx, o.Environment); err != nil {
 		return err
 	}
-	return status(result)
+	return status(result, found.HiddenDeployments())
 }
 
 func (o *options) predict(found *engine.Audit) *report.Preflight {
 	rollouts, elsewhere := preflight.Check(found.Input())
 	p := &report.Preflight{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: o.Version}, Source: report.NewSource(found.Source, found.Desired),
 		Scope: report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
-	if elsewhere > 0 {
+	if p.Summary.Elsewhere = elsewhere; elsewhere > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("bundle deployments on other clusters, which are not evaluated: %d", elsewhere))
 	}
 	return p.Redacted(found.Secrets)
 }
 
-// status returns the error with the exit status of a report.
-func status(p *report.Preflight) error {
+// status returns the error with the exit status of a report. hidden says which bundle deployments could not be read.
+func status(p *report.Preflight, hidden string) error {
 	s := p.Summary
 	switch {
 	case s.Refused+s.Contested > 0:
 		return &exit.Error{Status: exit.Found, Shown: true}
+	case hidden != "":
+		return &exit.Error{Status: exit.Failed, Err: errors.New("there may be other bundle deployments: " + hidden)}
+	case s.BundleDeployments == 0 && s.Elsewhere == 0:
+		return nil // everything was read, and nothing is deployed
 	case s.BundleDeployments == 0:
 		return &exit.Error{Status: exit.Failed, Err: errors.New("nothing in scope is deployed to this cluster"),
 			Hint: "preflight evaluates a bundle on the cluster that it is deployed to; -f names the directory of a bundle that is not deployed yet."}

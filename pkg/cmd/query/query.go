@@ -4,9 +4,7 @@
 package query
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -56,6 +54,11 @@ func (o *Options) AddSortFlag(c *cobra.Command, rows, example string) {
 	o.print.AddSortFlag(c, rows, example)
 }
 
+// AddRowsFlag adds the flag --rows, for a document with several lists. first is the default.
+func (o *Options) AddRowsFlag(c *cobra.Command, document any, first string) {
+	o.print.AddRowsFlag(c, document, first)
+}
+
 // AddWatchFlags adds the flags of a watch, for a verb that calls Watch.
 func (o *Options) AddWatchFlags(c *cobra.Command) {
 	o.watch = &watch.Flags{}
@@ -67,10 +70,10 @@ func Sort[T any](o *Options, rows []T) error { return output.Sort(o.print, rows)
 
 // Complete parses the flags of the output.
 func (o *Options) Complete() error {
-	if o.allNamespaces && *o.Config.Namespace != "" {
-		return errors.New("--namespace and --all-namespaces are mutually exclusive")
+	err := scope.CheckNamespace(*o.Config.Namespace, o.allNamespaces)
+	if err != nil {
+		return err
 	}
-	var err error
 	o.printer, err = o.print.ToPrinter()
 	o.NoProgress, o.Document.NoHeaders, o.Document.Sorted = o.print.Quiet(), !o.print.Headers(), o.print.Sorted()
 	o.Document.Colour, o.Document.Width = o.print.Coloured(o.Streams.Out), o.print.Width(o.Streams.Out)
@@ -92,27 +95,18 @@ func (o *Options) ForPeople() bool { return o.print.ForPeople() }
 // Watching reports whether --watch repeats the verb.
 func (o *Options) Watching() bool { return o.watch != nil && o.watch.Enabled }
 
-// Objects parses arguments of the form KIND/NAME or KIND NAME. --namespace is the namespace of those that state none.
-func (o *Options) Objects(args []string) ([]scope.Object, error) {
-	var objects []scope.Object
-	for _, arg := range scope.KindNames(args) {
-		named, err := scope.ParseObject(arg)
-		if err != nil {
-			return nil, err
-		}
-		named.Namespace = cmp.Or(named.Namespace, *o.Config.Namespace)
-		objects = append(objects, named)
-	}
-	return objects, nil
-}
-
-// Show reads the source with read, and prints the document of the result.
+// Show reads the source with read, and prints the document of the result. If read returns both a result and an error, such as for one of several names,
+// Show prints the result and returns the error.
 func Show[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error), document func(T, printers.Options) printers.Document) (T, error) {
-	result, err := once(ctx, o, read)
-	if err != nil {
+	var none T
+	result, failed := once(ctx, o, read)
+	if any(result) == any(none) {
+		return result, failed
+	}
+	if err := o.Print(ctx, document(result, o.Document)); err != nil {
 		return result, err
 	}
-	return result, o.Print(ctx, document(result, o.Document))
+	return result, failed
 }
 
 // Watch does what Show does until ctx ends. lines describe the changes from the result before; it is nil in the first round. The error is that of the
@@ -122,9 +116,9 @@ func Watch[T any](ctx context.Context, o *Options, read func(*input.Reading) (T,
 	return watch.Run(ctx, o.watch, o.Environment, watch.Rounds[T]{
 		Read:   func(ctx context.Context) (T, error) { return once(ctx, o, read) },
 		Status: status,
-		Print: func(w io.Writer, result T, width int) error {
+		Print: func(w io.Writer, result T, width, rows int) error {
 			shown := o.Document
-			shown.Width = width
+			shown.Width, shown.Rows = width, rows
 			return o.printer(w, document(result, shown))
 		},
 		Lines: lines,

@@ -15,18 +15,40 @@ import (
 // Object is an object on the command line: KIND/NAME or KIND/NAMESPACE/NAME.
 type Object = engine.Named
 
-// ParseObject parses an argument that names an object. No part may be empty: an empty namespace, from a variable that is not set, would
-// select all namespaces. Its errors are usage errors.
-func ParseObject(arg string) (Object, error) {
+// ParseObject parses an argument that names an object. namespace is that of --namespace, for an argument that states none. No part may be empty:
+// an empty namespace, from a variable that is not set, would select all namespaces. Its errors are usage errors.
+func ParseObject(arg, namespace string) (Object, error) {
 	parts := strings.Split(arg, "/")
 	switch {
 	case slices.Contains(parts, ""):
 	case len(parts) == 2:
-		return Object{Kind: parts[0], Name: parts[1]}, nil
+		return Object{Kind: parts[0], Namespace: namespace, Name: parts[1]}, nil
 	case len(parts) == 3:
-		return Object{Kind: parts[0], Namespace: parts[1], Name: parts[2]}, nil
+		return Object{Kind: parts[0], Namespace: parts[1], Name: parts[2]}, sameNamespace(arg, parts[1], namespace)
 	}
 	return Object{}, exit.UsageError(fmt.Errorf("parsing argument %q: it must be KIND/NAME or KIND/NAMESPACE/NAME", arg))
+}
+
+// ParseObjects parses arguments of the form KIND/NAME or KIND NAME, as ParseObject does.
+func ParseObjects(args []string, namespace string) ([]Object, error) {
+	var objects []Object
+	for _, arg := range KindNames(args) {
+		named, err := ParseObject(arg, namespace)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, named)
+	}
+	return objects, nil
+}
+
+// sameNamespace returns an error of usage if an argument states a namespace that is not that of --namespace.
+func sameNamespace(arg, stated, namespace string) error {
+	if namespace == "" || stated == namespace {
+		return nil
+	}
+	err := fmt.Errorf("argument %q is in namespace %s, but --namespace is %s", arg, stated, namespace)
+	return &exit.Error{Status: exit.Usage, Err: err, Hint: "Leave out --namespace, or the namespace in the argument."}
 }
 
 // KindNames returns the arguments as KIND/NAME. As in kubectl, "KIND NAME ..." is valid too.
@@ -41,12 +63,17 @@ func KindNames(args []string) []string {
 	return out
 }
 
-// ClusterName returns the name in an argument that is NAME, cluster/NAME or cluster/NAMESPACE/NAME.
-func ClusterName(arg string) string {
-	if kind, name, ok := strings.Cut(arg, "/"); ok && targetKind(kind) == evaluate.TargetCluster {
-		return name
+// ClusterName returns the name in an argument that is NAME, cluster/NAME or cluster/NAMESPACE/NAME. namespace is that of --namespace. Its errors
+// are usage errors.
+func ClusterName(arg, namespace string) (string, error) {
+	name := arg
+	if kind, rest, ok := strings.Cut(arg, "/"); ok && targetKind(kind) == evaluate.TargetCluster {
+		name = rest
 	}
-	return arg
+	if stated, _, ok := strings.Cut(name, "/"); ok {
+		return name, sameNamespace(arg, stated, namespace)
+	}
+	return name, nil
 }
 
 // IsBundle reports whether a word names the kind Bundle.

@@ -22,7 +22,7 @@ func TestParseObject(t *testing.T) {
 		"//":                        {},
 		"":                          {},
 	} {
-		got, err := scope.ParseObject(arg)
+		got, err := scope.ParseObject(arg, "")
 		if got != want || (err != nil) != (want == scope.Object{}) {
 			t.Errorf("%q: %+v, want %+v; error %v", arg, got, want, err)
 		}

@@ -18,6 +18,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
+// NamespaceUsage is the usage of --namespace for a verb with targets.
+const NamespaceUsage = "Workspace of the GitRepos, HelmOps, Bundles and Clusters, or namespace of the BundleDeployments; without it, all workspaces"
+
 // Flags mirror the flags that select bundles and desired objects. Make them with New.
 type Flags struct {
 	in            *input.Flags
@@ -46,13 +49,15 @@ func (f *Flags) AddFlags(c *cobra.Command) {
 	fs.StringVar(&f.path, "path", "", "Path of the directory of -f in the repository")
 }
 
-// ToOptions parses the flags and the arguments. LoadDirectory completes the options.
-func (f *Flags) ToOptions(args []string) (engine.Options, error) {
+// ToOptions parses the flags and the arguments that name targets. objects are the other arguments: without a target, --namespace is only their
+// namespace, and the scope is every workspace. LoadDirectory completes the options.
+func (f *Flags) ToOptions(args []string, objects ...Object) (engine.Options, error) {
 	o := engine.Options{Version: f.in.Version, Renderer: f.in.Renderer, Pause: f.in.Pause, Commands: f.in.Commands()}
 	var err error
-	if o.Scope, err = f.scope(args); err != nil {
+	if o.Scope, err = f.scope(args, len(args) == 0 && len(objects) > 0); err != nil {
 		return o, err
 	}
+	o.Commands = input.InWorkspace(o.Commands, o.Scope.Namespace)
 	if o.Desired, err = f.from(o.Scope); err != nil {
 		return o, err
 	}
@@ -61,15 +66,28 @@ func (f *Flags) ToOptions(args []string) (engine.Options, error) {
 	return o, err
 }
 
-func (f *Flags) scope(args []string) (evaluate.Scope, error) {
-	s := evaluate.Scope{Namespace: *f.in.Config.Namespace}
-	if s.Namespace != "" {
-		if f.allNamespaces {
-			return s, errors.New("--namespace and --all-namespaces are mutually exclusive")
-		}
-		if wrong := validation.IsDNS1123Label(s.Namespace); len(wrong) > 0 {
-			return s, fmt.Errorf("parsing --namespace %q: %s", s.Namespace, strings.Join(wrong, "; "))
-		}
+// CheckNamespace returns an error if the value of --namespace is not the name of a namespace, or if all is given too: the flag --all-namespaces.
+func CheckNamespace(namespace string, all bool) error {
+	switch wrong := validation.IsDNS1123Label(namespace); {
+	case namespace == "":
+		return nil
+	case all:
+		return errors.New("--namespace and --all-namespaces are mutually exclusive")
+	case len(wrong) > 0:
+		return fmt.Errorf("parsing --namespace %q: %s", namespace, strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// scope parses the scope. If everyWorkspace is true, --namespace does not narrow it.
+func (f *Flags) scope(args []string, everyWorkspace bool) (evaluate.Scope, error) {
+	namespace := *f.in.Config.Namespace
+	if err := CheckNamespace(namespace, f.allNamespaces); err != nil {
+		return evaluate.Scope{}, err
+	}
+	s := evaluate.Scope{Namespace: namespace}
+	if everyWorkspace {
+		s.Namespace = ""
 	}
 	var err error
 	if f.selector != "" {
@@ -77,6 +95,6 @@ func (f *Flags) scope(args []string) (evaluate.Scope, error) {
 			return s, fmt.Errorf("parsing --selector %q: %w", f.selector, err)
 		}
 	}
-	s.Targets, err = targets(args)
+	s.Targets, err = ParseTargets(args, namespace)
 	return s, err
 }

@@ -21,8 +21,9 @@ const TargetArgs = "[gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | b
 // kinds are the kinds of targets, in the order of messages.
 var kinds = []string{evaluate.TargetGitRepo, evaluate.TargetHelmOp, evaluate.TargetBundle, evaluate.TargetCluster, evaluate.TargetBundleDeployment}
 
-// targets parses "gitrepo/a bundle/b" and "bundle a b": the arguments after a kind alone are names, up to the next KIND/NAME.
-func targets(args []string) ([]evaluate.Target, error) {
+// ParseTargets parses "gitrepo/a bundle/b" and "bundle a b": the arguments after a kind alone are names, up to the next KIND/NAME. namespace is that of
+// --namespace.
+func ParseTargets(args []string, namespace string) ([]evaluate.Target, error) {
 	var out []evaluate.Target
 	for len(args) > 0 {
 		first := args[0]
@@ -41,7 +42,13 @@ func targets(args []string) ([]evaluate.Target, error) {
 			return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: NearKind(first)}
 		}
 		for _, name := range names {
-			out = append(out, evaluate.Target{Kind: targetKind(kind), Name: name})
+			t := evaluate.Target{Kind: targetKind(kind), Name: name}
+			if stated, _, ok := strings.Cut(name, "/"); ok {
+				if err := sameNamespace(t.String(), stated, namespace); err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, t)
 		}
 	}
 	return out, nil
@@ -59,9 +66,9 @@ func NearKind(arg string) string {
 	return suggest.HintIn("", kind, name, kinds)
 }
 
-// Targets parses arguments that name targets. --namespace is the namespace of those that state none.
+// Targets does what ParseTargets does, and adds the namespace to the names that state none.
 func Targets(args []string, namespace string) ([]evaluate.Target, error) {
-	out, err := targets(args)
+	out, err := ParseTargets(args, namespace)
 	for i := range out {
 		if namespace != "" && !strings.Contains(out[i].Name, "/") {
 			out[i].Name = namespace + "/" + out[i].Name

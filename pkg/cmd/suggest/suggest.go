@@ -64,12 +64,21 @@ func Hint(word string, known []string) string { return HintIn("", word, "", know
 func HintIn(before, word, after string, known []string) string {
 	near := Nearest(word, known)
 	for i, n := range near {
-		near[i] = strconv.Quote(before + n + after)
+		near[i] = before + n + after
 	}
-	if len(near) == 0 {
+	return Ask(near)
+}
+
+// Ask returns the question whether the user meant one of some words, "" without any.
+func Ask(words []string) string {
+	if len(words) == 0 {
 		return ""
 	}
-	return "Did you mean " + strings.Join(near, " or ") + "?"
+	quoted := make([]string, 0, most)
+	for _, w := range words[:min(len(words), most)] {
+		quoted = append(quoted, strconv.Quote(w))
+	}
+	return "Did you mean " + strings.Join(quoted, " or ") + "?"
 }
 
 // distance is the number of letters by which two words differ: 1 if the letters are the same in another order.

@@ -29,8 +29,8 @@ one that is expected and does not exist is Pending if Fleet still has to create 
 The rules are those of the version of Fleet's controller. If the result depends on something that
 is not known, such as that version, it is Unknown.
 
-Exit status: 0 the targets were evaluated, 2 wrong usage, 3 the bundle was not found or could not
-be read.`
+Exit status: 0 the targets were evaluated, 2 wrong usage, 3 a result is unknown, or the bundle was
+not found or could not be read.`
 
 const examples = `  # the clusters of a bundle, on the current management cluster
   %[1]s targets bundle/guestbook -n fleet-default
@@ -59,7 +59,7 @@ func (o *options) Complete(args []string) (err error) {
 			return &exit.Error{Status: exit.Usage, Hint: scope.NearKind(arg), Err: fmt.Errorf("parsing argument %q: it must be bundle/NAME", arg)}
 		}
 	}
-	if o.bundles, err = o.Objects(args); err != nil {
+	if o.bundles, err = scope.ParseObjects(args, *o.Config.Namespace); err != nil {
 		return err
 	}
 	return o.Options.Complete()
@@ -75,10 +75,21 @@ func (o *options) Validate() error {
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
-	_, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Targets, error) {
+	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Targets, error) {
 		read := engine.Options{Version: o.Version, Progress: in.Report}
 		read.Scope.Namespace = o.bundles[0].Namespace
 		return engine.Targets(ctx, in.Source, read, o.bundles)
 	}, printers.Targets)
-	return err
+	if err != nil {
+		return err
+	}
+	if unread := report.Undecided(result.Gaps); unread != "" {
+		return &exit.Error{Status: exit.Failed, Err: errors.New("not everything was read: " + unread)}
+	}
+	for _, b := range result.Bundles {
+		if b.Summary.Unknown > 0 {
+			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether bundle %s/%s targets %d of its clusters", b.Namespace, b.Name, b.Summary.Unknown)}
+		}
+	}
+	return nil
 }

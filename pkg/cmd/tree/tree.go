@@ -25,18 +25,20 @@ import (
 
 const long = `Show the objects that Fleet deploys as a tree: a GitRepo or HelmOp, its bundles, their clusters,
 and the objects on each cluster. For cluster/NAME, the tree begins with the cluster. Without a name,
-it shows all GitRepos and HelmOps, and the bundles without one.
+it shows all GitRepos and HelmOps, also those that deploy nothing, and the bundles without one.
 
 STATE and READY are the actual states and numbers, as in an audit. For a GitRepo, a HelmOp, a bundle
 or a cluster, STATE is the number of bundle deployments that are ready. FLEET STATE and FLEET READY
 are what Fleet reports. A dash means that Fleet reports no such number, a question mark that there
-is no result.
+is no result. If not everything was read, STATUSES is the total of the statuses of the bundle
+deployments, beside the numbers that Fleet reports of the object itself.
 
 Objects that are ready are only counted; --all shows them too. The flags of audit that read other
 clusters are valid here too.
 
 -o json and -o yaml print the report of an audit of these objects. -o name prints the bundle
-deployments that are not ready, with --all all of them, as arguments of kubectl, one per line.
+deployments that are not ready or have no result, with --all all of them. Each line has the
+arguments of kubectl for one of them: -n NAMESPACE KIND/NAME.
 
 --watch repeats the tree until it is interrupted, as in an audit: on a terminal it redraws the tree,
 elsewhere it prints a line for each change.
@@ -64,9 +66,10 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	o.clusters = clusters.New(o.Flags)
 	c := &cobra.Command{Use: "tree " + scope.TargetArgs, Short: "Show what Fleet deploys as a tree with states", Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
-	o.Setup(c, o, "Workspace of the objects, or namespace of the BundleDeployments; without it, all workspaces")
+	o.Setup(c, o, scope.NamespaceUsage)
 	o.clusters.AddFlags(c.Flags())
 	o.AddWatchFlags(c)
+	o.AddRowsFlag(c, report.Audit{}, "bundleDeployments")
 	c.Flags().BoolVar(&o.all, "all", false, "Show objects and clusters that are ready too")
 	c.Flags().BoolVar(&o.compact, "compact", false, "Show no objects")
 	return c
@@ -85,7 +88,7 @@ func (o *options) Complete(args []string) (err error) {
 	if err := o.clusters.Complete(); err != nil {
 		return err
 	}
-	if o.targets, err = scope.Targets(args, ""); err != nil {
+	if o.targets, err = scope.ParseTargets(args, *o.Config.Namespace); err != nil {
 		return err
 	}
 	return o.Options.Complete()
@@ -96,7 +99,8 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.clusters.Check(); err != nil {
 		return err
 	}
-	commands := o.Commands()
+	commands := input.InWorkspace(o.Commands(), *o.Config.Namespace)
+	o.Document.PrintRole = commands.PrintRole
 	commands.Audit += o.clusters.Args()
 	pause := o.Pause
 	if o.ForPeople() && !o.Watching() {
@@ -144,9 +148,9 @@ func (o *options) status(a *report.Audit) error {
 			return &exit.Error{Status: exit.Found, Shown: true}
 		}
 	}
-	why := a.GapText() // bundle deployments that were not read are not in the tree
+	why := report.Undecided(a.Gaps) // bundle deployments that were not read are not in the tree
 	if unknown > 0 {
-		why = fmt.Sprintf("%d of %d bundle deployments have no result", unknown, len(a.BundleDeployments))
+		why = fmt.Sprintf("bundle deployments without a result: %d of %d", unknown, len(a.BundleDeployments))
 	}
 	if why == "" {
 		return nil

@@ -37,7 +37,7 @@ type Flags struct {
 // AddFlags adds the flags to a command.
 func (f *Flags) AddFlags(c *cobra.Command) {
 	f.changed = c.Flags().Changed
-	c.Flags().BoolVarP(&f.Enabled, "watch", "w", false, "Repeat until interrupted: redraw the table on a terminal, print changes as lines elsewhere")
+	c.Flags().BoolVarP(&f.Enabled, "watch", "w", false, "Repeat until interrupted: redraw the screen on a terminal, print changes as lines elsewhere")
 	c.Flags().DurationVar(&f.interval, intervalFlag, defaultInterval, "Time between the end of a round of --watch and the next one, at least "+minInterval.String()+". Each round reads everything again")
 }
 
@@ -66,8 +66,8 @@ type Rounds[T any] struct {
 	Read func(context.Context) (T, error)
 	// Status is the error with the exit status of a result.
 	Status func(T) error
-	// Print prints the result for a terminal of this width.
-	Print func(w io.Writer, result T, width int) error
+	// Print prints the result for a screen with this number of columns and lines. What does not fit is left out.
+	Print func(w io.Writer, result T, columns, lines int) error
 	// Lines describe the changes from the result before; it is nil in the first round.
 	Lines func(before *T, after T) []string
 }
@@ -78,8 +78,11 @@ type watch[T any] struct {
 	env      verb.Environment
 	interval time.Duration
 	last     *T
+	before   *T // the result of the successful round before the last one
 	err      error
 	at       time.Time // the end of the last successful round
+	changes  []string  // the lines of the last successful round that has changes
+	changed  time.Time // its end
 
 	columns, lines int // the size of the terminal that was drawn
 }
@@ -113,23 +116,39 @@ func Run[T any](ctx context.Context, f *Flags, env verb.Environment, rounds Roun
 
 // show shows a round: its result, or its error.
 func (w *watch[T]) show(draw bool, result T, err error) error {
-	before := w.last
 	if w.err = err; err == nil {
-		w.last, w.at = &result, w.env.Now()
+		w.before, w.last, w.at = w.last, &result, w.env.Now()
 	}
 	switch {
-	case draw:
-		return w.draw()
-	case err != nil:
+	case err == nil && !draw:
+		return w.print()
+	case err == nil:
+		w.remember()
+	case !draw:
 		fmt.Fprintf(w.env.Streams.ErrOut, "%s error: %s\n", w.time(w.env.Now()), message(err))
 		return nil
 	}
+	return w.draw()
+}
+
+// print prints the changes of the last round.
+func (w *watch[T]) print() error {
 	var b strings.Builder
-	for _, line := range w.Lines(before, result) {
+	for _, line := range w.Lines(w.before, *w.last) {
 		fmt.Fprintf(&b, "%s %s\n", w.time(w.at), escape.Line(line))
 	}
-	_, err = io.WriteString(w.env.Streams.Out, b.String())
+	_, err := io.WriteString(w.env.Streams.Out, b.String())
 	return err
+}
+
+// remember keeps the changes of the last round for the screen, if there are any.
+func (w *watch[T]) remember() {
+	if w.before == nil {
+		return // everything is new
+	}
+	if changes := w.Lines(w.before, *w.last); len(changes) > 0 {
+		w.changes, w.changed = changes, w.at
+	}
 }
 
 // status is the error of the last complete round. An error of reading was shown.
@@ -147,20 +166,57 @@ func (w *watch[T]) status() error {
 // clearScreen moves the cursor to the first line and erases the screen (ECMA-48: cursor position, erase in page).
 const clearScreen = "\x1b[H\x1b[2J"
 
-// draw replaces the screen by the last result. What does not fit is left out: a screen that scrolls cannot be redrawn.
+// draw replaces the screen by the last result and the last changes. What does not fit is left out: a screen that scrolls cannot be redrawn.
 func (w *watch[T]) draw() error {
 	w.columns, w.lines = output.Size(w.env.Streams.Out)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "Every %s, last at %s. Ctrl-C ends the watch.\n", w.interval, w.time(w.at))
+	fmt.Fprintf(&b, "Every %s, last at %s. Ctrl-C to stop.\n", w.interval, w.time(w.at))
 	if w.err != nil {
 		b.WriteString(printers.Wrapped(fmt.Sprintf("%s error: %s. The result below is older.", w.time(w.env.Now()), message(w.err)), w.columns))
 	}
 	b.WriteByte('\n')
-	if err := w.Print(&b, *w.last, w.columns); err != nil {
+	changes := w.listChanges()
+	left := max(1, w.lines-1-strings.Count(b.String()+changes, "\n"))
+	result, err := w.body(w.last, left)
+	if err != nil {
 		return err
 	}
-	_, err := io.WriteString(w.env.Streams.Out, clearScreen+printers.Page(b.String(), w.columns, w.lines-1))
+	before, err := w.body(w.before, left)
+	if err != nil {
+		return err
+	}
+	b.WriteString(printers.Page(printers.Marked(before, result), w.columns, left) + changes)
+	_, err = io.WriteString(w.env.Streams.Out, clearScreen+printers.Page(b.String(), w.columns, w.lines-1))
 	return err
+}
+
+// linesPerChange is the number of lines that a screen must have for each change that it lists.
+const linesPerChange = 6
+
+// listChanges lists the last changes, one line each; "" without any.
+func (w *watch[T]) listChanges() string {
+	if len(w.changes) == 0 {
+		return ""
+	}
+	out := fmt.Sprintf("\nChanged at %s:\n", w.time(w.changed))
+	shown := w.changes[:min(len(w.changes), max(1, w.lines/linesPerChange))]
+	for _, line := range shown {
+		out += printers.Cut(printers.Mark+escape.Line(line), w.columns) + "\n"
+	}
+	if more := len(w.changes) - len(shown); more > 0 {
+		out += fmt.Sprintf("… and %d more\n", more)
+	}
+	return out
+}
+
+// body is a result for the columns beside the marks; "" without a result.
+func (w *watch[T]) body(result *T, lines int) (string, error) {
+	if result == nil {
+		return "", nil
+	}
+	var b bytes.Buffer
+	err := w.Print(&b, *result, w.columns-len(printers.Mark), lines)
+	return strings.TrimRight(b.String(), "\n") + "\n", err
 }
 
 // wait waits for the next round, and redraws a terminal that has changed its size.

@@ -78,8 +78,8 @@ func (s script) play(t *testing.T, out io.Writer, waiting func()) played {
 			}
 			return &exit.Error{Status: n}
 		},
-		Print: func(w io.Writer, n, width int) error {
-			_, err := fmt.Fprintf(w, "result %d for %d columns\n%s", n, width, strings.Repeat("line\n", 10))
+		Print: func(w io.Writer, n, columns, lines int) error {
+			_, err := fmt.Fprintf(w, "result %d for %d × %d\n%s", n, columns, lines, strings.Repeat("line\n", 10))
 			return err
 		},
 		Lines: func(before *int, after int) []string {
@@ -124,8 +124,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestScreen checks that a terminal is redrawn in each round and after it has changed its size, that the page fits, and that an error is shown beside the
-// last result.
+// TestScreen checks that a terminal is redrawn in each round and after it has changed its size, that the page fits, that changes are listed and marked, and
+// that an error is shown beside the last result.
 func TestScreen(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	user, terminal, err := pty.Open()
@@ -145,7 +145,7 @@ func TestScreen(t *testing.T) {
 		read <- all.String()
 	}()
 	waited := 0
-	got := script{rounds: []int{1, -1}}.play(t, terminal, func() {
+	got := script{rounds: []int{1, 2, -1}}.play(t, terminal, func() {
 		if waited++; waited == 3 {
 			resize(60, 8)
 		}
@@ -155,17 +155,21 @@ func TestScreen(t *testing.T) {
 	}
 	screens := strings.Split(strings.ReplaceAll(<-read, "\r\n", "\n"), clearScreen)[1:]
 	_ = user.Close() // nothing more is read
-	if len(screens) != 3 || len(got.waits) != 11 || exit.Status(got.err) != exit.Failed || got.errOut != "" {
+	if len(screens) != 4 || len(got.waits) != 21 || exit.Status(got.err) != exit.Failed || got.errOut != "" {
 		t.Fatalf("%d screens, %d waits, status %d, %q:\n%s", len(screens), len(got.waits), exit.Status(got.err), got.errOut, strings.Join(screens, "--\n"))
 	}
-	for i, want := range [][]string{{"Every 10s, last at 2026-01-02T03:04:05Z", "result 1 for 80 columns"}, {"result 1 for 60 columns", "… and 8 more lines"},
-		{"last at 2026-01-02T03:04:05Z", "2026-01-02T03:04:15Z error: error -1", "result 1 for 60 columns"}} {
+	for i, want := range [][]string{
+		{"Every 10s, last at 2026-01-02T03:04:05Z", "\n  result 1 for 78 × 17\n  line"},
+		{"\n  result 1 for 58 × 5\n", "… and 7 more lines"},
+		{"last at 2026-01-02T03:04:15Z", "\n\n* result 2 for 58 × 2\n… and 10 more lines\n\nChanged at 2026-01-02T03:04:15Z:\n* 1 -> 2\n"},
+		{"last at 2026-01-02T03:04:15Z", "2026-01-02T03:04:25Z error: error -1"},
+	} {
 		for _, s := range want {
 			if !strings.Contains(screens[i], s) {
 				t.Errorf("screen %d has no %q:\n%s", i, s, screens[i])
 			}
 		}
-		if limit := []int{19, 7, 7}[i]; strings.Count(screens[i], "\n") > limit {
+		if limit := []int{19, 7, 7, 7}[i]; strings.Count(screens[i], "\n") > limit {
 			t.Errorf("screen %d has more than %d lines:\n%s", i, limit, screens[i])
 		}
 	}

@@ -139,7 +139,7 @@ const maxAnswer = 256 << 20
 // connect returns a client and sends no request. Warnings of the API server go to the handler; without one they are
 // dropped.
 func (o *connection) connect(warnings rest.WarningHandlerWithContext) (*installation.Cluster, error) {
-	config, err := o.RESTConfig("Name one with --kubeconfig or --context.")
+	config, err := o.RESTConfig("Name a kubeconfig with --kubeconfig or KUBECONFIG, or a context with --context.")
 	if err != nil {
 		return nil, err
 	}

@@ -117,22 +117,9 @@ func (o *serveOptions) Validate() error {
 	return nil
 }
 
-// restConfig loads the kubeconfig, or the configuration of the pod. Without either, kubectl's default would be
-// localhost:8080, where this process has its own metrics.
+// restConfig loads the kubeconfig, or the configuration of the pod.
 func (o *serveOptions) restConfig() (*rest.Config, error) {
-	const hint = "Outside of a cluster, name one with --kubeconfig or --context."
-	config, err := o.flags.RESTConfig(hint)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := o.flags.Config.ToRawKubeConfigLoader().RawConfig()
-	if err == nil && len(raw.Clusters) == 0 && *o.flags.Config.APIServer == "" {
-		_, err = rest.InClusterConfig()
-	}
-	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("loading the kubeconfig: %w", err), Hint: hint}
-	}
-	return config, nil
+	return o.flags.RESTConfig("Outside of a cluster, name a kubeconfig with --kubeconfig or a context with --context.")
 }
 
 // checkNames refuses names that the API server would refuse.

@@ -64,7 +64,7 @@ func (o *testOptions) Complete(args []string) error {
 	case len(args) > 1:
 		return fmt.Errorf("accepts at most 1 argument, received %d", len(args))
 	}
-	named, err := scope.ParseObject(args[0])
+	named, err := scope.ParseObject(args[0], *o.Config.Namespace)
 	o.named = &named
 	return err
 }

@@ -86,7 +86,7 @@ func (o *uninstallOptions) confirm(ctx context.Context, targets []*unstructured.
 	if !output.IsTerminal(o.Streams.In) {
 		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: standard input is not a terminal"), Hint: "--yes deletes without asking."}
 	}
-	yes, err := output.Ask(ctx, o.Streams, fmt.Sprintf("Delete these %d objects?", len(targets)))
+	yes, err := output.Ask(ctx, o.Streams, fmt.Sprintf("Delete these objects (%d)?", len(targets)))
 	switch {
 	case err != nil:
 		fmt.Fprintln(o.Streams.ErrOut, "interrupted: nothing was deleted")

@@ -105,6 +105,9 @@ func TestDevelopmentBuild(t *testing.T) {
 		{"v1.2.3-4-g0123abc", nil, ""},
 		{"v1.2.3-dirty", nil, ""},
 		{"0123abc", nil, ""},
+		{"v0.0.0-20260102030405-0123456789ab", nil, ""}, // go install of a commit
+		{"v1.2.4-0.20260102030405-0123456789ab", nil, ""},
+		{"v1.2.3+dirty", nil, ""},
 		{"dev", []string{"--image=registry.example.com/doctor:1"}, "registry.example.com/doctor:1"},
 		{"v1.2.3", nil, "fleetdoctor/kubectl-fleetdoctor:v1.2.3"},
 		{"v1.2.3-rc.1", nil, "fleetdoctor/kubectl-fleetdoctor:v1.2.3-rc.1"},

@@ -37,7 +37,8 @@ read, they decide. Otherwise the status that Fleet reports shows what is not rea
 does not prove that an object is ready: if Fleet reports Ready and the objects were not read, the
 state is not known. The flags of audit that read other clusters are valid here too.
 
--o name prints the objects that the root causes are about as arguments of kubectl, one per line.
+-o name prints the objects that the root causes are about. Each line has the arguments of kubectl for
+one of them: -n NAMESPACE KIND/NAME.
 
 Exit status: 0 everything is ready, 1 something is not ready, 2 wrong usage, 3 an object was not
 found, or it is not known whether it is ready.`
@@ -51,7 +52,7 @@ const examples = `  # a bundle on all its clusters
   # a GitRepo in a snapshot of a management cluster, with all clusters and objects
   %[1]s why gitrepo/apps --snapshot dump.tgz -o wide
 
-  # what the root causes are about
+  # describe the objects that the root causes are about
   %[1]s why bundle/guestbook -n fleet-default -o name | xargs -L1 kubectl describe`
 
 // NewCommand returns the verb.
@@ -60,7 +61,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o.clusters = clusters.New(o.Flags)
 	c := &cobra.Command{Use: "why gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...", Short: "Show why an object of Fleet is not ready",
 		Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
-	o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
+	o.Setup(c, o, scope.NamespaceUsage)
 	o.clusters.AddFlags(c.Flags())
 	return c
 }
@@ -98,8 +99,10 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.clusters.Check(); err != nil {
 		return err
 	}
+	commands := input.InWorkspace(o.Commands(), *o.Config.Namespace)
+	o.Document.PrintRole = commands.PrintRole
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Why, error) {
-		read := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: o.Commands(), Progress: in.Report, Clusters: o.clusters.Clusters(in.Source),
+		read := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: commands, Progress: in.Report, Clusters: o.clusters.Clusters(in.Source),
 			Scope: evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}, Pick: o.targets.Pick}
 		read.Commands.Audit += o.clusters.Args()
 		read.Commands.Why += o.clusters.Args()
@@ -107,7 +110,8 @@ func (o *options) Run(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		return engineWhy.Explain(found.Input(), found.Findings, o.targets, o.Version).Redacted(found.Secrets), nil
+		explained := engineWhy.Explain(found.Input(), found.Findings, o.targets, o.Version).Redacted(found.Secrets)
+		return explained, found.OrUnread(o.targets.Missing(found.Desired))
 	}, printers.Why)
 	if err != nil {
 		return err
@@ -123,13 +127,23 @@ func (o *options) status(w *report.Why) error {
 		case report.NotReady:
 			return &exit.Error{Status: exit.Found, Shown: true}
 		case report.Unknown:
-			failed := &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether %s is ready", x.Key()),
-				Hint: o.Command("audit") + " lists what could not be read."}
-			if also := o.clusters.Suggest(o.Command("why "+strings.ToLower(x.Kind)+"/"+x.Namespace+"/"+x.Name) + o.clusters.Args()); also != "" && len(x.Causes) == 0 {
-				failed.Hint = also + " also reads the objects on other clusters."
-			}
-			out = failed
+			err := fmt.Errorf("it is not known whether %s is ready", x.Key())
+			out = &exit.Error{Status: exit.Failed, Err: err, Hint: o.unknownHint(&x, len(w.Gaps) > 0)}
 		}
 	}
 	return out
+}
+
+// unknownHint is the next step if it is not known whether an object is ready. Reading other clusters helps only where Fleet reports objects as ready that were
+// not read. gaps says that the report lists what could not be read.
+func (o *options) unknownHint(x *report.WhyObject, gaps bool) string {
+	name := strings.ToLower(x.Kind) + "/" + x.Namespace + "/" + x.Name
+	also := o.clusters.Suggest(o.Command("why "+name) + o.clusters.Args())
+	if also == "" || x.Summary.FromStatus == 0 || len(x.Causes) > 0 {
+		return o.Command("audit") + " lists what could not be read."
+	}
+	if gaps {
+		return "NOT READ lists what is missing. If the objects are on another cluster, this reads them too: " + also
+	}
+	return also + " also reads the objects on other clusters."
 }

@@ -3,6 +3,7 @@
 package why
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
@@ -31,6 +32,27 @@ func TestStatus(t *testing.T) {
 		}
 		if got := exit.Status(o.status(w)); got != tc.want {
 			t.Errorf("%v: status %d, want %d", tc.states, got, tc.want)
+		}
+	}
+}
+
+// TestUnknownHint checks that other clusters are suggested only if objects were not read that Fleet reports as ready.
+func TestUnknownHint(t *testing.T) {
+	o := &options{Options: query.New(verb.Environment{Name: "kubectl fleetdoctor"})}
+	o.clusters = clusters.New(o.Flags)
+	o.Snapshots = []string{"dump.tgz"}
+	for name, tc := range map[string]struct {
+		object report.WhyObject
+		gaps   bool
+		want   string
+	}{
+		"no deployment was read":             {want: "audit --snapshot dump.tgz lists what could not be read."},
+		"a cause":                            {report.WhyObject{Summary: report.WhySummary{FromStatus: 1}, Causes: []report.WhyCause{{}}}, false, "lists what could not be read."},
+		"ready, as Fleet reports":            {report.WhyObject{Summary: report.WhySummary{FromStatus: 1}}, false, "--cluster-snapshot NAME=PATH also reads"},
+		"ready, as Fleet reports, with gaps": {report.WhyObject{Summary: report.WhySummary{FromStatus: 1}}, true, "NOT READ lists what is missing."},
+	} {
+		if got := o.unknownHint(&tc.object, tc.gaps); !strings.Contains(got, tc.want) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (in Input) missingFact() string {
 func (in Input) predict(r rules, k KubeConfig, doubtful []Reason) Prediction {
 	c := in.Cluster
 	switch {
-	case r.skipLabel && c.Labels[skipLabel] != "":
+	case r.skipLabel && Skipped(c):
 		return Prediction{Result: None, Why: "the label " + skipLabel + " excludes the Cluster"}
 	case r.localDisabled && in.LocalDisabled():
 		return Prediction{Result: None, Why: "the configuration disables the agent of the management cluster"}
@@ -173,6 +173,10 @@ func (in Input) predict(r rules, k KubeConfig, doubtful []Reason) Prediction {
 	}
 	return out
 }
+
+// Skipped reports whether a label excludes the Cluster: this Fleet does not manage its agent. Fleet before 0.13 ignores
+// the label.
+func Skipped(c *v1alpha1.Cluster) bool { return c.Labels[skipLabel] != "" }
 
 // LocalDisabled reports whether the configuration disables the agent of this Cluster, which is that of the management cluster. Only Fleet 0.16 and
 // later know this configuration.

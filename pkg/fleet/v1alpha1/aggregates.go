@@ -197,7 +197,20 @@ type ClusterGroup struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec ClusterGroupSpec `json:"spec,omitempty"`
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Status Status `json:"status,omitempty"`
+	Status ClusterGroupStatus `json:"status,omitempty"`
+}
+
+// ClusterGroupStatus is the status of a ClusterGroup. Source: docs/fleet-behavior.md, 4.4.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type ClusterGroupStatus struct {
+	Status `json:",inline"`
+
+	// ClusterCount is the number of Clusters in the group; nil if Fleet has never written it.
+	ClusterCount         *int `json:"clusterCount,omitempty"`
+	NonReadyClusterCount int  `json:"nonReadyClusterCount,omitempty"`
+	// NonReadyClusters are the names of the first ten Clusters that are not ready.
+	NonReadyClusters []string `json:"nonReadyClusters,omitempty"`
 }
 
 // ClusterGroupSpec selects the Clusters of a group.

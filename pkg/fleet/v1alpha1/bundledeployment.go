@@ -5,6 +5,7 @@ package v1alpha1
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -177,7 +178,23 @@ type NonReadyStatus struct {
 	Kind       string `json:"kind,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name,omitempty"`
+	// Summary says why it is not ready.
+	Summary ObjectSummary `json:"summary,omitempty"`
 }
+
+// ObjectSummary is the readiness of a live object.
+type ObjectSummary struct {
+	// Message may quote values of Secrets.
+	Message []string `json:"message,omitempty"`
+}
+
+// Key is the identity of the object.
+func (s *NonReadyStatus) Key() ObjectKey {
+	return ObjectKey{APIVersion: s.APIVersion, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}
+}
+
+// Words are the messages as one text.
+func (s *NonReadyStatus) Words() string { return strings.Join(s.Summary.Message, "; ") }
 
 // ModifiedStatus is an object that the agent reports as modified, missing or extra. Patch has the desired values, also those of a Secret.
 //

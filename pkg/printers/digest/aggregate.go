@@ -15,13 +15,17 @@ type Aggregate struct {
 	// Name is "namespace/name".
 	Name  string
 	Level Level
-	// Numbers are the actual and the reported numbers; nil if not all bundle deployments of the aggregate are in the report.
+	// Numbers are the numbers of the aggregate; nil if it was not read.
 	Numbers *report.Aggregate
+	// Ready is the fraction of ready objects, "?" if it is not known. Statuses is then that of the statuses of its bundle
+	// deployments, if it is known.
+	Ready, Statuses string
 	// Evaluated is false if no bundle deployment has a result.
 	Evaluated bool
 	// Unread counts the bundle deployments without a result. Those of a ClusterGroup are not known.
 	Unread int
-	// Differs is true if everything was read, and Fleet reports other numbers of ready objects.
+	// Differs is true if Fleet reports other numbers of ready objects: other than the actual ones, or than those of the
+	// statuses.
 	Differs bool
 }
 
@@ -59,7 +63,7 @@ func Aggregates(a *report.Audit) []Aggregate {
 		}
 		for _, name := range names {
 			if !listed[name] {
-				rows = append(rows, Aggregate{Kind: kind.name, Name: name, Level: Unknown})
+				rows = append(rows, Aggregate{Kind: kind.name, Name: name, Level: Unknown, Ready: "?"})
 			}
 		}
 		slices.SortStableFunc(rows, func(x, y Aggregate) int { return cmp.Compare(x.order(), y.order()) })
@@ -85,9 +89,16 @@ func (x Aggregate) order() int {
 func (x Aggregate) Well() bool { return x.Level == Good && !x.Differs }
 
 func newAggregate(kind string, x *report.Aggregate, unread map[string]int) Aggregate {
-	counts, all := x.Actual.Counts, x.Actual.BundleDeployments
-	out := Aggregate{Kind: kind, Name: x.Namespace + "/" + x.Name, Numbers: x, Level: Unknown}
+	out := Aggregate{Kind: kind, Name: x.Namespace + "/" + x.Name, Numbers: x, Level: Unknown, Ready: "?"}
 	out.Unread = unread[out.Name]
+	said := ReportedFraction(x.Reported)
+	if x.Actual == nil {
+		out.Statuses = ReportedFraction(x.Statuses)
+		known := said != "" && out.Statuses != ""
+		out.Differs = known && !x.OutOfScope && said != out.Statuses
+		return out
+	}
+	counts, all := x.Actual.Counts, x.Actual.BundleDeployments
 	out.Evaluated = all == 0 || out.Unread < all && (counts.Unknown < counts.Desired || x.Actual.ReadyBundleDeployments > 0)
 	complete := out.Evaluated && out.Unread == 0 && (kind != "ClusterGroup" || unread[""] == 0)
 	switch {
@@ -96,7 +107,9 @@ func newAggregate(kind string, x *report.Aggregate, unread map[string]int) Aggre
 	case complete && counts.Unknown == 0 && x.Actual.ReadyBundleDeployments == all:
 		out.Level = Good
 	}
-	said := ReportedFraction(x.Reported)
+	if out.Evaluated {
+		out.Ready = Fraction(counts.Ready, counts.Desired)
+	}
 	out.Differs = complete && said != "" && said != Fraction(counts.Ready, counts.Desired)
 	return out
 }

@@ -5,6 +5,7 @@ package digest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
@@ -50,9 +51,12 @@ func NewDifferences(a *report.Audit) Differences {
 	return out
 }
 
+// AboutFields reports whether a finding is about an object of which fields may differ.
+func AboutFields(f *report.Finding) bool { return f.Code == "FD102" || f.Code == "FD104" }
+
 // Of returns the fields that a finding is about.
 func (d Differences) Of(f *report.Finding) []Field {
-	if f.Code != "FD104" {
+	if !AboutFields(f) {
 		return nil
 	}
 	var out []Field
@@ -68,13 +72,9 @@ func Evidence(f *report.Finding, fields []Field) []string {
 	for _, x := range fields {
 		shown[x.About], shown[x.Path+": "+x.About] = true, true
 	}
-	var out []string
-	for _, e := range f.Evidence {
-		if !shown[e] {
-			out = append(out, e)
-		}
-	}
-	return out
+	other := *f
+	other.Evidence = slices.DeleteFunc(slices.Clone(f.Evidence), func(e string) bool { return shown[e] })
+	return other.Described()
 }
 
 func field(d report.Difference) Field {

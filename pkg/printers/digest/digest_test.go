@@ -77,8 +77,8 @@ func TestAggregates(t *testing.T) {
 	reported := func(ready, desired int) *report.Reported {
 		return &report.Reported{Ready: n(ready), DesiredReady: n(desired)}
 	}
-	actual := func(all, well int, c report.Counts) report.Actual {
-		return report.Actual{BundleDeployments: all, ReadyBundleDeployments: well, Counts: c}
+	actual := func(all, well int, c report.Counts) *report.Actual {
+		return &report.Actual{BundleDeployments: all, ReadyBundleDeployments: well, Counts: c}
 	}
 	a := &report.Audit{
 		Clusters: []report.Aggregate{

@@ -70,10 +70,10 @@ func finding(f *report.Finding) string {
 	if len(about) > 0 {
 		lines = append(lines, strings.Join(about, ", "))
 	}
-	lines = append(lines, f.Evidence...)
-	if remedies := f.NextSteps(); len(remedies) > 0 { // the first one is the safest
+	lines = append(lines, f.Described()...)
+	for _, remedy := range f.FirstSteps() {
 		mark := "→ "
-		for _, text := range remedies[0].Lines() {
+		for _, text := range remedy.Lines() {
 			lines = append(lines, mark+text)
 			mark = ""
 		}

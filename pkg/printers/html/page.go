@@ -117,9 +117,12 @@ func newDeployment(bd *report.BundleDeployment) deployment {
 // aggregate adds the aggregates of each kind.
 func (p *page) aggregate() {
 	for _, x := range digest.Aggregates(p.Audit) {
-		row := aggregate{Aggregate: x, Actual: bar{Text: "?"}}
+		row := aggregate{Aggregate: x, Actual: actualBar(report.Counts{}, true)}
 		if n := x.Numbers; n != nil {
-			row.Actual, row.Reported = actualBar(n.Actual.Counts, !x.Evaluated), reportedBar(n.Reported)
+			row.Reported = reportedBar(n.Reported)
+			if n.Actual != nil {
+				row.Actual = actualBar(n.Actual.Counts, !x.Evaluated)
+			}
 		}
 		if len(p.Aggregates) == 0 || p.Aggregates[len(p.Aggregates)-1].Kind != x.Kind {
 			p.Aggregates = append(p.Aggregates, aggregates{Kind: x.Kind})

@@ -59,15 +59,11 @@ func newPrinter(a *report.Audit) *printer {
 		known[keyOf(&a.BundleDeployments[i])] = true
 	}
 	for _, f := range a.Findings {
-		clusters := f.Clusters
-		if len(clusters) == 0 {
-			clusters = []string{f.Cluster}
-		}
 		shown := false
-		for _, cluster := range clusters {
-			key := bundleKey{cluster, cmp.Or(f.Bundle, f.BundleDeployment)}
-			if f.BundleDeployment != "" && known[key] {
-				p.findings[key], shown = append(p.findings[key], f), true
+		for _, on := range f.OnEach() {
+			key := bundleKey{on.Cluster, cmp.Or(on.Bundle, on.BundleDeployment)}
+			if on.BundleDeployment != "" && known[key] {
+				p.findings[key], shown = append(p.findings[key], on), true
 			}
 		}
 		if !shown {

@@ -102,7 +102,7 @@ func (d *document) gaps(a *report.Audit) {
 			d.add(line)
 		}
 		if left > 0 {
-			d.add(fmt.Sprintf("- … and %d more notes", left))
+			d.add("- … and " + digest.Plural(left, "more note"))
 		}
 		d.add("")
 	}
@@ -169,8 +169,11 @@ func (d *document) aggregates(a *report.Audit) {
 	var rows [][]string
 	for _, x := range digest.Aggregates(a) {
 		if x.Differs {
-			c := x.Numbers.Actual.Counts
-			rows = append(rows, []string{x.Kind + " " + code(x.Name), digest.Fraction(c.Ready, c.Desired), reported(x.Numbers.Reported)})
+			ready := x.Ready
+			if x.Statuses != "" {
+				ready += " (statuses: " + x.Statuses + ")"
+			}
+			rows = append(rows, []string{x.Kind + " " + code(x.Name), ready, reported(x.Numbers.Reported)})
 		}
 	}
 	if len(rows) > 0 {

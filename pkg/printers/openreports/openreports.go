@@ -134,22 +134,15 @@ var (
 // addFindings adds a result for each finding on each of its clusters. It returns the objects with a finding.
 func (p *printer) addFindings() map[objectOn]bool {
 	found := map[objectOn]bool{}
-	for _, f := range p.Findings {
-		clusters := f.Clusters
-		if len(clusters) == 0 {
-			clusters = []string{f.Cluster}
-		}
-		r := p.result(f.Code, f.Title, resultOf[f.Severity], f.Message)
-		r.Severity, r.Scored, r.Subjects, r.Properties = severityOf[f.Severity], f.Severity != report.Info, subjects(f.Object), properties(f)
-		for i, cluster := range clusters {
-			if i < len(f.IDs) {
-				r.Properties = maps.Clone(r.Properties)
-				r.Properties["id"] = f.IDs[i]
-			}
+	for _, joined := range p.Findings {
+		for _, f := range joined.OnEach() {
+			r := p.result(f.Code, f.Title, resultOf[f.Severity], f.Message)
+			r.Severity, r.Scored = severityOf[f.Severity], f.Severity != report.Info
+			r.Subjects, r.Properties = subjects(f.Object), properties(f)
 			if f.Severity != report.Info {
-				found[objectOn{cluster, f.Bundle, f.Object}] = true
+				found[objectOn{f.Cluster, f.Bundle, f.Object}] = true
 			}
-			p.add(p.groupOf(cluster, f.Object), r)
+			p.add(p.groupOf(f.Cluster, f.Object), r)
 		}
 	}
 	return found

@@ -23,7 +23,9 @@ func Write(w io.Writer, a *report.Audit) error {
 		m.deployment(&a.BundleDeployments[i])
 	}
 	for i := range a.Clusters {
-		m.cluster(&a.Clusters[i])
+		if !a.Clusters[i].OutOfScope {
+			m.cluster(&a.Clusters[i])
+		}
 	}
 	for _, f := range m.inOrder() {
 		if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
@@ -100,13 +102,16 @@ func (m *metrics) deployment(bd *report.BundleDeployment) {
 	m.reported(prefix, "of a bundle deployment", id, bd.Reported)
 }
 
-// cluster adds the totals of a cluster. The report has them only if all of its bundle deployments were read.
+// cluster adds the totals of a cluster. The actual ones exist only if all of its bundle deployments were read.
 func (m *metrics) cluster(c *report.Aggregate) {
 	id := []label{{clusterLabel, c.Namespace + "/" + c.Name}}
 	const prefix = "fleetdoctor_cluster_"
-	m.set(prefix+"bundledeployments", "Number of bundle deployments of a cluster.", float64(c.Actual.BundleDeployments), id...)
-	m.set(prefix+"ready_bundledeployments", "Number of bundle deployments of a cluster that are actually ready.", float64(c.Actual.ReadyBundleDeployments), id...)
-	m.counts(prefix, "of a cluster", id, c.Actual.Counts)
+	if x := c.Actual; x != nil {
+		const all, ready = "Number of bundle deployments of a cluster.", "Number of bundle deployments of a cluster that are actually ready."
+		m.set(prefix+"bundledeployments", all, float64(x.BundleDeployments), id...)
+		m.set(prefix+"ready_bundledeployments", ready, float64(x.ReadyBundleDeployments), id...)
+		m.counts(prefix, "of a cluster", id, x.Counts)
+	}
 	m.reported(prefix, "of a cluster", id, c.Reported)
 }
 

@@ -163,8 +163,8 @@ func message(f report.Finding) string {
 	if clusters := cmp.Or(strings.Join(f.Clusters, ", "), f.Cluster); clusters != "" {
 		lines = append(lines, "on cluster "+clusters)
 	}
-	lines = append(lines, f.Evidence...)
-	for _, step := range f.NextSteps()[:min(1, len(f.NextSteps()))] {
+	lines = append(lines, f.Described()...)
+	for _, step := range f.FirstSteps() {
 		const braces = "{}"
 		switch shown := step.Lines(); {
 		case len(shown) == 0 || strings.ContainsAny(step.Text, braces):
@@ -248,7 +248,7 @@ func invocation(a *report.Audit) *sarif.Invocation {
 		}
 	}
 	if excluded > 0 {
-		notify(sarif.LevelWarning, "%d bundle deployments have no result, because their clusters were not read", excluded)
+		notify(sarif.LevelWarning, "bundle deployments without a result, because their clusters were not read: %d", excluded)
 	}
 	return out
 }

@@ -3,8 +3,6 @@
 package snapshot
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -71,15 +69,19 @@ type extent struct {
 	namespaces []string
 }
 
-// coverage is the coverage of the kind with that resource.
-func (x extent) coverage(resource string) source.Coverage {
+// notCaptured is the failure in all namespaces in which nothing proves that all objects of a kind were captured. The text
+// does not name the kind, so that kinds with the same failure can be shown together.
+var notCaptured = source.Failure{
+	Reason: source.NotInSnapshot,
+	Detail: "neither a whole List of the kind nor, in that namespace, objects of the kind were captured",
+}
+
+// coverage is the coverage of a kind.
+func (x extent) coverage() source.Coverage {
 	if x.everywhere {
 		return source.Covered()
 	}
-	return source.CoveredIn(x.namespaces, source.Failure{
-		Reason: source.NotInSnapshot,
-		Detail: fmt.Sprintf("neither a whole List of %s nor, in that namespace, objects of that kind were captured", resource),
-	})
+	return source.CoveredIn(x.namespaces, notCaptured)
 }
 
 // extents evaluates the evidence. named returns the kind of the resource in the name of a file.

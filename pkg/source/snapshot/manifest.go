@@ -196,7 +196,7 @@ func (m *Manifest) apply(s *Snapshot, r *reader) {
 	s.kinds = kinds
 	for _, k := range kinds.All() {
 		if _, stated := s.coverage[k.GroupKind()]; !stated {
-			s.coverage[k.GroupKind()] = extent{}.coverage(k.Resource)
+			s.coverage[k.GroupKind()] = extent{}.coverage()
 		}
 	}
 	s.selected = map[schema.GroupKind]string{}

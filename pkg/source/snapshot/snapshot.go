@@ -58,7 +58,7 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 	s := &Snapshot{objects: r.store.byKind(), coverage: map[schema.GroupKind]source.Coverage{}}
 	s.kinds = r.kinds(s.objects, extents)
 	for _, k := range s.kinds.All() {
-		s.coverage[k.GroupKind()] = extents[k.GroupKind()].coverage(k.Resource)
+		s.coverage[k.GroupKind()] = extents[k.GroupKind()].coverage()
 	}
 	manifest := r.manifest()
 	s.description = source.Description{
