@@ -93,7 +93,7 @@ func remedyProblems(r report.Remedy) []string {
 		case *syntax.CmdSubst, *syntax.ParamExp, *syntax.ProcSubst, *syntax.Redirect, *syntax.Subshell:
 			out = append(out, fmt.Sprintf("the command has a %T", n))
 		case *syntax.CallExpr:
-			if program := n.Args[0].Lit(); program != "kubectl" && program != "helm" {
+			if program := n.Args[0].Lit(); !slices.Contains([]string{"kubectl", "helm", "awk"}, program) {
 				out = append(out, "the command runs the program "+program)
 			}
 		case *syntax.Word:

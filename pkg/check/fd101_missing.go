@@ -20,7 +20,7 @@ var missing = Check{
 				continue // FD111 reports it
 			}
 			f := about(d.BundleDeployment, o.Ref, "%s is not on the cluster", o.Key())
-			f.Evidence, f.Remedies = []string{desiredBy(d)}, in.redeploy(d)
+			f.Evidence, f.Remedies = []string{desiredBy(d)}, append(in.restore(d, o), in.redeploy(d)...)
 			if why := in.notDeployed(d, o); why != "" {
 				f.Evidence = append(f.Evidence, why)
 				f.Remedies = []Remedy{in.Commands.predict(d.BundleDeployment)}

@@ -15,7 +15,7 @@ var modified = Check{
 			for _, diff := range o.Differences {
 				f.AsOf = max(f.AsOf, diff.Time)
 			}
-			f.Evidence, f.Remedies = differs(o, len(o.Differences) > 1), in.restoreOrAccept(d)
+			f.Evidence, f.Remedies = differs(o, len(o.Differences) > 1), in.restoreOrAccept(d, o)
 			report(f)
 		}
 	},

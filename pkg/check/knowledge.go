@@ -29,9 +29,10 @@ var knowledge = map[string]Knowledge{
 	"FD101": {
 		Evidence: "The manifest of the release record has the object, and a complete list of its kind in its namespace does not. Without a complete " +
 			"list the object is Unknown.",
-		Remedy: "Find out who deleted the object: the audit log of the API server records it. The finding has " +
-			"a command that deploys the bundle again on this cluster only. `preflight` predicts whether Helm refuses that. Without it, Fleet creates " +
-			"the object with the next deploy of the bundle, or immediately if correctDrift is enabled.",
+		Remedy: "Find out who deleted the object: the audit log of the API server records it. The finding has a command that creates " +
+			"only this object, from the release record, with Helm and awk. Another command deploys the whole bundle again on this " +
+			"cluster; `preflight` predicts whether Helm refuses that. Without a command, Fleet creates the object with the next " +
+			"deploy of the bundle, or immediately if correctDrift is enabled.",
 		Versions: allVersions, Sections: []string{"3.1", "3.6"},
 	},
 	"FD102": {
@@ -56,9 +57,9 @@ var knowledge = map[string]Knowledge{
 		Evidence: "Each field of the manifest is compared with the live object, after the defaults of the API server and the comparePatches of the " +
 			"bundle. The managedFields of the " +
 			"object name the last manager of a field and the time.",
-		Remedy: "Restore: set the field to the desired value, or enable correctDrift, with which Helm rolls the release back after each change. " +
-			"Accept: commit the live value to Git, or " +
-			"add a comparePatch for the field to fleet.yaml.",
+		Remedy: "Restore: the finding has a command that writes only this object again, from the release record, with Helm and awk. " +
+			"With correctDrift, Helm rolls the release back after each change. " +
+			"Accept: commit the live value to Git, or add a comparePatch for the field to fleet.yaml.",
 		Versions: "all. Some versions report a difference where the audit finds none: number of replicas that an autoscaler set (before 0.15), an " +
 			"injected caBundle (before 0.15.6, 0.16.0), " +
 			"defaults of the API server (0.15.0 to 0.15.2)",

@@ -3,12 +3,15 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -96,6 +99,37 @@ func (c Commands) showDifferences(d *resolve.BundleDeployment) Remedy {
 // why shows the chain of causes for which a bundle is not ready.
 func (c Commands) why(d *resolve.BundleDeployment) Remedy {
 	return run(c.Why+" "+c.BundleArgs(d), "shows the chain of causes, and the next step at its end")
+}
+
+// restore writes exactly one object again, as it is in its release record. It returns nothing if the bundle is being removed, or
+// if the manifest does not have the object in a document of its own, with its name.
+func (in *Input) restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
+	generated := strings.HasSuffix(o.Name, "-")
+	if d.From != resolve.FromRelease || o.Document == 0 || !o.Alone || generated || in.removing(d) {
+		return nil
+	}
+	on, r := in.on(d.On), d.Release
+	// The manifest does not have Helm's label and annotations: without them, the same field manager would remove them. With
+	// another field manager, Helm would refuse a later deploy that changes the same fields.
+	marks, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"labels":      map[string]string{fleet.ManagedByLabel: fleet.ManagedByHelm},
+		"annotations": map[string]string{fleet.ReleaseNameAnnotation: r.Name, fleet.ReleaseNamespaceAnnotation: r.Namespace},
+	}})
+	if err != nil {
+		return nil
+	}
+	command := fmt.Sprintf("%s get manifest --revision=%d %s", on.Helm+inNamespace(r.Namespace), r.Revision, lastArgument(r.Name)) +
+		fmt.Sprintf(" | awk '/^---/{n++} n==%d'", o.Document) +
+		" | kubectl patch --local --type=merge -o=yaml -f=- -p=" + shellescape.Quote(string(marks)) +
+		" | " + on.kubectl(o.Ref) + " apply --server-side --force-conflicts --field-manager=" + fleet.AgentManager + " -f -"
+	return []Remedy{run(command, "restores only %s, from the release record", o.Key())}
+}
+
+// removing reports whether a bundle deployment is being removed from its cluster, or should be.
+func (in *Input) removing(d *evaluate.BundleDeployment) bool {
+	left, _ := in.leftOver(d)
+	uninstalls := func(p resolve.RecordProblem) bool { return p.Status == release.StatusUninstalling }
+	return left || d.BD != nil && deleting(d.BD) || slices.ContainsFunc(d.RecordProblems, uninstalls)
 }
 
 // redeploy makes Fleet deploy a bundle again: on the cluster of a bundle deployment, or on all clusters of the bundle.
@@ -214,8 +248,8 @@ func (in *Input) resume(r object.Ref) Remedy {
 		"resumes %s %s: the agents deploy all changes that have waited", r.Kind, r.Namespace+"/"+r.Name)
 }
 
-// restoreOrAccept returns the ways to proceed with modified objects of a bundle.
-func (in *Input) restoreOrAccept(d *evaluate.BundleDeployment) []Remedy {
+// restoreOrAccept returns the ways to proceed with a modified object of a bundle.
+func (in *Input) restoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
 	show := in.Commands.showDifferences(d.BundleDeployment)
 	if d.FromFiles() {
 		return []Remedy{show, in.Commands.predict(d.BundleDeployment)}
@@ -224,10 +258,12 @@ func (in *Input) restoreOrAccept(d *evaluate.BundleDeployment) []Remedy {
 	if d.HelmOp != "" {
 		options = "the HelmOp"
 	}
-	restore := advise("to restore, undo the change where it was made, or set correctDrift.enabled in %s: Fleet then reverts every change of the bundle's objects on all of its clusters", options)
+	revert := advise("set correctDrift.enabled in %s: Fleet then reverts every change of the bundle's objects "+
+		"on all of its clusters", options)
 	if corrects(d) != nil {
-		restore = advise("to restore, undo the change where it was made: correctDrift is enabled, and has not reverted it")
+		revert = advise("undo the change where it was made: correctDrift is enabled, and has not reverted it")
 	}
-	return []Remedy{show, restore, run(in.Commands.Audit+" "+in.Commands.BundleArgs(d.BundleDeployment)+" -o compare-patches",
-		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields", options)}
+	accept := run(in.Commands.Audit+" "+in.Commands.BundleArgs(d.BundleDeployment)+" -o compare-patches",
+		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields", options)
+	return slices.Concat([]Remedy{show}, in.restore(d, o), []Remedy{revert, accept})
 }

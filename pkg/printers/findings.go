@@ -169,7 +169,9 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 			continue
 		}
 		remedies := steps[i]
-		again := i+1 < len(list) && sameRemedies(steps[i+1], remedies) && shown[f.Code] != maxShown
+		if i+1 < len(list) && shown[f.Code] != maxShown {
+			remedies = ownRemedies(f.Code, remedies, list[i+1].Code, steps[i+1])
+		}
 		if t.Diff && digest.AboutFields(&f) && len(diffs[f.Object]) > 0 {
 			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
 			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool { return strings.HasSuffix(r.Command, " --diff") })
@@ -178,7 +180,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 		} else {
 			t.finding(b, f)
 		}
-		if !again && !sameRemedies(remedies, last) {
+		if len(remedies) > 0 && !sameRemedies(remedies, last) {
 			t.remedies(b, inset, remedies)
 			t.more(b, inset, len(f.NextSteps())-len(t.steps(&f)), " steps")
 			last = remedies

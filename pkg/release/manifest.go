@@ -16,6 +16,9 @@ import (
 type Object struct {
 	object.Ref
 	Raw []byte
+	// Document is the number of separator lines in the manifest up to the object. Alone is true if the document has no other object.
+	Document int
+	Alone    bool
 }
 
 // separator begins each document except the first. The rest of its line is part of the document.
@@ -70,8 +73,12 @@ func (r *Record) ObjectMetadata() ([]Object, error) {
 func (r *Record) read(within limits) ([]Object, error) {
 	var out []Object
 	d := reader{limits: within}
-	i := 0
+	i, separators := 0, -1
+	if strings.HasPrefix(r.Manifest, separator[1:]) {
+		separators = 0
+	}
 	for doc := range documents(r.Manifest) {
+		separators++
 		if strings.TrimSpace(doc) == "" {
 			continue
 		}
@@ -85,8 +92,12 @@ func (r *Record) read(within limits) ([]Object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("document %d: %w", i, err)
 		}
+		first := len(out)
 		if out, err = appendObjects(out, raw, 0); err != nil {
 			return nil, fmt.Errorf("document %d: %w", i, err)
+		}
+		for n := first; n < len(out); n++ {
+			out[n].Document, out[n].Alone = separators, len(out) == first+1
 		}
 		if len(out) > maxObjects {
 			return nil, errManyObjects

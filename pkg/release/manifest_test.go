@@ -146,3 +146,31 @@ func FuzzObjects(f *testing.F) {
 		}
 	})
 }
+
+// TestObjectsDocument checks the number of the document of each object against awk's rule: each line that begins with the
+// separator counts.
+func TestObjectsDocument(t *testing.T) {
+	const (
+		first = "{apiVersion: v1, kind: ConfigMap, metadata: {name: first}}\n"
+		list  = "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}, " +
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: two}}]}\n"
+		last = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: last}\ndata:\n  text: |\n    ---\n"
+	)
+	r := &Record{Manifest: first + "---\n# comment\n---\n" + list + "--- # Source: last.yaml\n" + last + "---"}
+	objects, err := r.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type place struct {
+		Name     string
+		Document int
+		Alone    bool
+	}
+	var got []place
+	for _, o := range objects {
+		got = append(got, place{o.Name, o.Document, o.Alone})
+	}
+	if diff := cmp.Diff([]place{{"first", 0, true}, {"one", 2, false}, {"two", 2, false}, {"last", 3, true}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

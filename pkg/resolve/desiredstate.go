@@ -227,6 +227,9 @@ type Object struct {
 	Namespaced bool
 	// Index is its index in the deployment's Desired.
 	Index int
+	// Document and Alone are those of the release.Object.
+	Document int
+	Alone    bool
 	// Unstable are JSON pointers of fields that differ each time the bundle is rendered.
 	Unstable []string
 }

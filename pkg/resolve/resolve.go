@@ -279,7 +279,8 @@ func distinct(d *BundleDeployment, namespace string, objects []release.Object, n
 	var out []*Object
 	at := map[object.Key]int{}
 	for _, o := range objects {
-		w := &Object{Ref: o.Ref, Deployment: d, Raw: o.Raw, Namespaced: namespaced(o.GroupVersionKind())}
+		w := &Object{Ref: o.Ref, Deployment: d, Raw: o.Raw, Namespaced: namespaced(o.GroupVersionKind()),
+			Document: o.Document, Alone: o.Alone}
 		switch {
 		case !w.Namespaced:
 			w.Namespace = ""

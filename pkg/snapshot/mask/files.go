@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/pretty"
@@ -238,16 +239,30 @@ func (m *Masker) recorded(objects []release.Object) string {
 	})
 }
 
-// documents masks objects, and writes each of them with a function.
+// documents masks objects, and writes each document with a function. Each object stays in the document with its number,
+// because commands name it.
 func (m *Masker) documents(objects []release.Object, write func(out *bytes.Buffer, raw []byte)) string {
 	var out bytes.Buffer
-	for _, o := range objects {
-		raw, err := m.mask(o.Raw)
-		if err != nil || !m.ready {
-			continue // the reader of manifests yields only JSON objects
+	separators := 0
+	for len(objects) > 0 {
+		number, masked := objects[0].Document, [][]byte(nil)
+		for len(objects) > 0 && objects[0].Document == number {
+			if raw, err := m.mask(objects[0].Raw); err == nil && m.ready { // the reader of manifests yields only JSON objects
+				masked = append(masked, raw)
+			}
+			objects = objects[1:]
 		}
-		out.WriteString("---\n")
-		write(&out, raw)
+		for ; separators < number; separators++ {
+			out.WriteString("---\n")
+		}
+		switch len(masked) {
+		case 0:
+			continue
+		case 1:
+			write(&out, masked[0])
+		default:
+			write(&out, slices.Concat([]byte(`{"apiVersion":"v1","kind":"List","items":[`), bytes.Join(masked, []byte(",")), []byte("]}")))
+		}
 		out.WriteByte('\n')
 	}
 	return out.String()

@@ -388,6 +388,28 @@ func TestDenseRecord(t *testing.T) {
 	}
 }
 
+// TestDocumentsStay checks that each object stays in the document with its number, which commands name.
+func TestDocumentsStay(t *testing.T) {
+	const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
+	item := func(name string) string { return fmt.Sprintf(configMap, name) }
+	manifest := "---\n# empty\n---\n" + item("first") + "\n---\n{apiVersion: v1, kind: List, items: [" + item("one") + ", " +
+		item("two") + "]}\n---\n" + secretManifest + "---\n" + item("last") + "\n"
+	places := func(rec *release.Record) (out []release.Object) {
+		objects, err := rec.Objects()
+		must(t, err)
+		for _, o := range objects {
+			out = append(out, release.Object{Ref: o.Ref, Document: o.Document, Alone: o.Alone})
+		}
+		return out
+	}
+	_, out := masked(t, map[string][]byte{"record": record(t, manifest)})
+	got, err := release.Decode([]byte(decoded(t, at(t, out["record"], "data", "release"))))
+	must(t, err)
+	if diff := cmp.Diff(places(&release.Record{Manifest: manifest}), places(got)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
 // TestMaskedBefore checks a value that looks like a replacement: on a cluster it is a value, in a capture it is not compared.
 func TestMaskedBefore(t *testing.T) {
 	raw := obj(t, "v1", "Secret", "apps", "web", map[string]any{"data": map[string]any{"a": b64("my-masked-password"), "b": b64("xxxxxxxx"), "c": b64("REDACTED")}})
