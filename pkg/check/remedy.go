@@ -151,7 +151,7 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
 		}
 		out = append([]Remedy{here}, out...)
 	}
-	if d.Counts.Modified > 0 && out[0].Command != "" { // Helm refuses a deploy if another field manager owns a field that it changes
+	if out[0].Command != "" && in.mayBeRefused(d) {
 		out = append([]Remedy{in.Commands.predict(d.BundleDeployment)}, out...)
 	}
 	if d.BD.Spec.OffSchedule {
@@ -165,6 +165,13 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
 		return append([]Remedy{advise("resume the bundle first: its agent deploys nothing while it is paused")}, out...)
 	}
 	return append([]Remedy{in.resume(r)}, out...)
+}
+
+// mayBeRefused reports whether Helm may refuse a deploy: it refuses to change a field that another field manager owns, an object
+// of a kind that is not served, and any deploy after a pending one.
+func (in *Input) mayBeRefused(d *evaluate.BundleDeployment) bool {
+	blocks := func(p resolve.RecordProblem) bool { return in.blocksHelm(d.BundleDeployment, p) }
+	return d.Counts.Modified > 0 || d.Counts.Unknown > 0 || slices.ContainsFunc(d.RecordProblems, blocks)
 }
 
 // redeployHere makes one agent deploy a bundle again. Fleet's controller writes the spec of a BundleDeployment, but not this field
