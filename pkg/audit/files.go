@@ -66,11 +66,14 @@ func (p *placement) workspace(d *resolve.BundleDeployment) string {
 func (r *reading) place(l *render.Local, d *resolve.BundleDeployment) placement {
 	var p placement
 	for _, c := range r.desired.Fleet.Clusters {
-		if d.Cluster == c.Namespace+"/"+c.Name {
+		if d.ClusterKey() == c.Namespace+"/"+c.Name {
 			p.cluster = c
 		}
 	}
 	p.repo = r.repoOf(l, d, p.cluster)
+	if p.repo != nil && len(p.repo.Spec.Bundles) > 0 {
+		p.gaps = append(p.gaps, fmt.Sprintf("GitRepo %s/%s lists its bundles (spec.bundles): of which directories and options files bundles are made is not evaluated", p.repo.Namespace, p.repo.Name))
+	}
 	workspace := p.workspace(d)
 	if p.cluster == nil || workspace == "" {
 		if l.ClusterDependent() {

@@ -34,7 +34,7 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 			continue
 		}
 		r := &rollout{c: c, d: d, dependencies: dependencies, Rollout: report.Rollout{
-			Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
+			Namespace: d.Namespace, Name: d.Name, Cluster: d.ClusterKey(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
 			SetID: d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
 		}}
 		r.predict()
@@ -105,7 +105,7 @@ func advise(text string) []report.Remedy { return []report.Remedy{{Text: text}} 
 func (r *rollout) refusals() {
 	d := r.d
 	if dir := d.Rendering.Directory; dir != nil && dir.Refused != "" {
-		r.add(refusedByApply, nil, "%s: fleet apply refuses the directory, and no Bundle changes", dir.Refused)
+		r.add(refusedByApply, nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes", dir.Refused)
 		return
 	} else if dir != nil && dir.NoTarget != "" {
 		r.add(noTarget, nil, "%s: Fleet deploys it nowhere", dir.NoTarget)

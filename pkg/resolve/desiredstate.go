@@ -159,6 +159,17 @@ func (d *BundleDeployment) DeploymentNamespace() string {
 	return ""
 }
 
+// ClusterKey is the key of its Cluster. For a bundle that has no BundleDeployment yet, it is that of the cluster that is read; empty if it is not known.
+func (d *BundleDeployment) ClusterKey() string {
+	if d.Cluster != "" || d.On == nil {
+		return d.Cluster
+	}
+	if of := d.On.FleetClusters(); len(of) == 1 {
+		return of[0]
+	}
+	return ""
+}
+
 // DependsOn are the dependencies of its bundle.
 func (d *BundleDeployment) DependsOn() []v1alpha1.BundleRef {
 	switch {

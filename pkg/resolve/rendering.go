@@ -94,11 +94,7 @@ func (s *DesiredState) render(renderings []*Rendering) {
 // NewBundle returns the bundle deployment of a bundle that the cluster does not have yet.
 func (c *Cluster) NewBundle(name string) *BundleDeployment {
 	scope := c.NewBundleScope()
-	cluster := ""
-	if of := c.FleetClusters(); len(of) == 1 {
-		cluster = of[0]
-	}
-	return &BundleDeployment{Name: name, On: c, Cluster: cluster, Problem: NoReleaseRecord, Detail: "nothing is installed yet", Scope: scope,
+	return &BundleDeployment{Name: name, On: c, Problem: NoReleaseRecord, Detail: "nothing is installed yet", Scope: scope,
 		Ownership: ownership.Desired(fleet.SetID(name, scope.Scope), "", "")}
 }
 

@@ -37,8 +37,8 @@ targetCustomizations are evaluated for the Cluster that is read, with the target
 --gitrepo, if it exists. Without that, the bundle is assumed to be deployed to the cluster.
 
 A bundle is ok, contested (it would be deployed, but another owner would revert it or lose
-objects), refused (fleet apply, Helm or Fleet's agent would not deploy it), or unknown, if not enough could be
-read.
+objects), refused (fleet apply, Helm or Fleet's agent would not deploy it), or unknown, if not
+enough could be read.
 
 Exit status: 0 no problems, 1 something would be refused or contested, 2 wrong usage, 3 preflight
 could not be completed, or the result of a bundle is unknown.`
