@@ -35,9 +35,9 @@ type Options struct {
 	// Version is the version of the program. Commands are the commands that findings suggest. Both are only shown.
 	Version  string
 	Commands check.Commands
-	// Desired is the source of the desired objects; empty means DesiredRelease. Files is the input for DesiredFiles.
+	// Desired is the source of the desired objects; empty means DesiredRelease. Files are the bundles for DesiredFiles.
 	Desired Desired
-	Files   *render.Input
+	Files   []*render.Local
 	// AgentScope is the scope that the user states for agents whose running workload does not show one; nil if none is stated.
 	AgentScope *string
 	// StatusOnly checks only the status that Fleet reports: no release record and no live object is read.
@@ -291,24 +291,36 @@ func (r *reading) scope() ([]*resolve.BundleDeployment, error) {
 	if err != nil || r.options.Desired != DesiredFiles || r.options.Pick != nil {
 		return picked, orUnread(err, r.Description)
 	}
-	d, err := r.ofFiles()
-	return []*resolve.BundleDeployment{d}, err
+	var out []*resolve.BundleDeployment
+	for _, l := range r.options.Files {
+		found, err := r.ofFiles(l.Name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
 }
 
-// ofFiles returns the bundle deployment of a bundle in a directory. It creates one if the bundle is not on the cluster yet.
-func (r *reading) ofFiles() (*resolve.BundleDeployment, error) {
-	name := r.options.Files.Name
+// ofFiles returns the bundle deployments of a bundle in a directory, by its name: those that exist, at most one on a cluster, or one that does not exist yet if
+// only one cluster is read.
+func (r *reading) ofFiles(name string) ([]*resolve.BundleDeployment, error) {
 	var found []*resolve.BundleDeployment
+	on := map[*resolve.Cluster]bool{}
 	for _, d := range r.desired.Deployments {
-		if d.Name == name && d.On != nil {
-			found = append(found, d)
+		if d.Name != name || d.On == nil {
+			continue
 		}
+		if on[d.On] {
+			return nil, fmt.Errorf("bundle %s: several bundle deployments on this cluster have that name", name)
+		}
+		found, on[d.On] = append(found, d), true
 	}
 	switch clusters := r.desired.Clusters; {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) == 0 && len(clusters) == 1:
-		return clusters[0].NewBundle(name), nil
+	case len(found) > 0:
+		return found, nil
+	case len(clusters) == 1:
+		return []*resolve.BundleDeployment{clusters[0].NewBundle(name)}, nil
 	}
-	return nil, fmt.Errorf("bundle %s: %d bundle deployments on this cluster have that name", name, len(found))
+	return nil, fmt.Errorf("bundle %s: no bundle deployment has that name, and several clusters are read", name)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
@@ -23,10 +22,10 @@ func (r *reading) render(ctx context.Context) error {
 	for _, d := range scope {
 		switch r.options.Desired {
 		case DesiredFiles:
-			bundles = append(bundles, r.bundle(d, r.options.Files))
+			bundles = append(bundles, r.bundleOfFiles(d))
 		case DesiredAuto, DesiredBundle:
 			if d.BD != nil && d.Agent != "" && (r.options.Desired == DesiredBundle || d.Problem == resolve.NoReleaseRecord) {
-				bundles = append(bundles, r.bundle(d, nil))
+				bundles = append(bundles, r.bundle(d))
 			}
 		}
 	}
@@ -52,7 +51,7 @@ func (r *reading) competitors(scope []*resolve.BundleDeployment) []collect.Bundl
 	var out []collect.Bundle
 	for _, d := range r.desired.Deployments {
 		if d.BD != nil && d.Problem == resolve.NoReleaseRecord && !slices.Contains(scope, d) {
-			b := r.bundle(d, nil)
+			b := r.bundle(d)
 			b.CompetitorOnly = true
 			out = append(out, b)
 		}
@@ -60,10 +59,10 @@ func (r *reading) competitors(scope []*resolve.BundleDeployment) []collect.Bundl
 	return out
 }
 
-// bundle returns a bundle to render. files are nil for a bundle of the management cluster.
-func (r *reading) bundle(d *resolve.BundleDeployment, files *render.Input) collect.Bundle {
+// bundle returns a bundle of the management cluster to render.
+func (r *reading) bundle(d *resolve.BundleDeployment) collect.Bundle {
 	i := slices.Index(r.desired.Clusters, d.On)
-	return collect.Bundle{Deployment: d, Cluster: i, Target: r.clusters[i].Reader, Files: files}
+	return collect.Bundle{Deployment: d, Cluster: i, Target: r.clusters[i].Reader}
 }
 
 // evaluate reads the live objects and evaluates them. It also waits for the background.

@@ -14,7 +14,7 @@ import (
 func TestFilesUnread(t *testing.T) {
 	f := faulty{Source: readCase(t, casesDir+"/desired-files-deployed.yaml").open(t), lists: map[string]source.Coverage{"Secret": forbidden, "Deployment": forbidden}}
 	for _, predict := range []bool{false, true} {
-		got, err := reportOf(audit.Run(t.Context(), f, audit.Options{Desired: audit.DesiredFiles, Files: &render.Input{Name: "apps-my-app-a26c2648"}, Predict: predict}))
+		got, err := reportOf(audit.Run(t.Context(), f, audit.Options{Desired: audit.DesiredFiles, Files: []*render.Local{{Input: render.Input{Name: "apps-my-app-a26c2648"}}}, Predict: predict}))
 		if err != nil {
 			t.Fatal(err)
 		}

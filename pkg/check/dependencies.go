@@ -93,7 +93,7 @@ const dependencyWaits = "dependent bundle(s) are not ready"
 // blocks reports whether a dependency of a bundle deployment is not ready, by the rules of its agent. If the version of the agent is not known, and
 // versions differ in the result, the agent must have reported that it waits for a dependency.
 func blocks(d, dependency *resolve.BundleDeployment, ref v1alpha1.BundleRef) bool {
-	notReady := !slices.ContainsFunc(dependency.BD.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Ready" && c.Status == "True" })
+	notReady := !conditionReady(dependency.BD)
 	notAccepted := !accepted(ref, dependency.BD)
 	if notReady == notAccepted {
 		return notReady
@@ -111,6 +111,11 @@ func blocks(d, dependency *resolve.BundleDeployment, ref v1alpha1.BundleRef) boo
 	return SaysItWaits(d.BD)
 }
 
+// conditionReady reports whether the condition Ready is True.
+func conditionReady(bd *v1alpha1.BundleDeployment) bool {
+	return slices.ContainsFunc(bd.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Ready" && c.Status == "True" })
+}
+
 // SaysItWaits reports whether the agent reported last that a dependency is not ready.
 func SaysItWaits(bd *v1alpha1.BundleDeployment) bool {
 	return len(bd.Spec.DependsOn) > 0 && slices.ContainsFunc(bd.Status.Conditions, func(c v1alpha1.Condition) bool {
@@ -120,10 +125,13 @@ func SaysItWaits(bd *v1alpha1.BundleDeployment) bool {
 
 // accepted reports whether a dependency is in a state that is accepted. A state that this program does not know is compared as it is shown.
 func accepted(ref v1alpha1.BundleRef, bd *v1alpha1.BundleDeployment) bool {
-	states := ref.AcceptedStates
-	if len(states) == 0 {
-		states = []string{string(fleet.Ready)}
-	}
 	shown := fleet.ShownState(bd)
-	return slices.Contains(states, string(fleet.StateOf(bd))) || shown.Rank() == 0 && slices.Contains(states, string(shown))
+	return acceptedState(ref, fleet.StateOf(bd)) || shown.Rank() == 0 && acceptedState(ref, shown)
+}
+
+func acceptedState(ref v1alpha1.BundleRef, s fleet.BundleState) bool {
+	if len(ref.AcceptedStates) == 0 {
+		return s == fleet.Ready
+	}
+	return slices.Contains(ref.AcceptedStates, string(s))
 }

@@ -3,6 +3,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -30,7 +31,8 @@ type Bundle struct {
 	Cluster    int
 	Target     *Reader
 	// Files is the input of a bundle from files; nil for a bundle of the management cluster.
-	Files *render.Input
+	Files     *render.Input
+	Directory *resolve.Directory
 	// CompetitorOnly is true if it is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
 }
@@ -91,7 +93,7 @@ func (x *rendering) overLimit(total *int) string {
 	case errors.As(x.err, &limit):
 		x.err = nil
 		return "it could not be rendered: " + limit.Detail()
-	case x.err != nil:
+	case x.err != nil, x.result == nil:
 		return ""
 	}
 	size := 0
@@ -110,7 +112,11 @@ func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	d := x.Deployment
 	out := &resolve.Rendering{Cluster: x.Cluster, Key: d.Key(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit, ContentDamage: x.damage}
 	if x.Files != nil {
-		out.FileOptions = &x.input.Options
+		out.FileOptions, out.Directory = &x.input.Options, x.Directory
+	}
+	if why := x.notRendered(); why != "" {
+		out.Refused = why
+		return out
 	}
 	var refused *render.ClusterScopedError
 	if errors.As(x.err, &refused) {
@@ -142,11 +148,19 @@ func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	return out
 }
 
+// notRendered is why the bundle of a directory is not rendered: nothing of it would reach the cluster.
+func (x *rendering) notRendered() string {
+	if x.Directory == nil {
+		return ""
+	}
+	return cmp.Or(x.Directory.Refused, x.Directory.NoTarget)
+}
+
 // gaps returns the gaps of a rendering.
 func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 	d := x.Deployment
 	what, instead := "rendering bundle "+d.Name, "it has no result"
-	if done.Refused != "" && d.From == resolve.FromRelease {
+	if done.Refused != "" && d.From == resolve.FromRelease && x.Files == nil {
 		instead = "its release record is used instead"
 	}
 	if x.CompetitorOnly {
@@ -154,7 +168,11 @@ func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 	}
 	if done.Refused != "" {
 		effect := "Fleet's agent would refuse it as well; " + instead
-		switch {
+		switch dir := done.Directory; {
+		case dir != nil && dir.Refused != "":
+			effect = "fleet apply refuses it, and no Bundle of the GitRepo changes; it has no result"
+		case dir != nil && dir.NoTarget != "":
+			effect = "Fleet does not deploy it to this cluster; it has no result"
 		case x.CompetitorOnly:
 			effect = instead
 		case done.ClusterScoped != nil:
@@ -178,6 +196,9 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 	d := x.Deployment
 	if x.Files != nil {
 		x.input = *x.Files
+		if x.notRendered() != "" {
+			return nil
+		}
 	} else {
 		in, damage, err := r.contents(ctx, d)
 		if err != nil {
@@ -194,7 +215,7 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 		return err
 	}
 	in.KubeVersion, in.Now = target.Description.KubernetesVersion, target.Description.TakenAt
-	version, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
+	version, known := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
 	in.Helm3 = known && version.Minor < 15
 	in.ClusterScoped = clusterScoped(target.Kinds)
 	if !target.Description.Partial() {

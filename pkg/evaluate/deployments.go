@@ -245,6 +245,6 @@ func serverSide(d *resolve.BundleDeployment) bool {
 	case !recordsRead, options.Helm != nil && options.Helm.TakeOwnership:
 		return false
 	}
-	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
+	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
 	return !known || !agent.Before(helm4, 0)
 }

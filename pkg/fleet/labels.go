@@ -76,6 +76,8 @@ const (
 	AgentScopeEnv = "AGENT_SCOPE"
 	// AgentSecretNamespaceKey is the key in the agent's Secret with the namespace of its BundleDeployments.
 	AgentSecretNamespaceKey = "deploymentNamespace"
+	// ImageScanEnv is the environment variable of Fleet's controllers that enables the scan of images, from 0.15 on.
+	ImageScanEnv = "IMAGESCAN_ENABLED"
 	// CheckinIntervalEnv is the environment variable of the agent with the interval of its heartbeat.
 	CheckinIntervalEnv = "CHECKIN_INTERVAL"
 	ControllerName     = "fleet-controller" // Deployment and ConfigMap in the system namespace

@@ -28,6 +28,9 @@ var ranks = []BundleState{Ready, NotReady, Pending, OutOfSync, Modified, WaitApp
 // Rank is higher for a worse state: 1 for Ready, 7 for ErrApplied, 0 for a state that is not known (docs/fleet-behavior.md, 4.3).
 func (s BundleState) Rank() int { return slices.Index(ranks, s) + 1 }
 
+// States are the states from best to worst.
+func States() []BundleState { return slices.Clone(ranks) }
+
 // StateOf returns the state that Fleet computes from the spec and the status of a BundleDeployment. The function is the same in all versions
 // (docs/fleet-behavior.md, 4.3).
 func StateOf(d *v1alpha1.BundleDeployment) BundleState {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -30,6 +31,7 @@ func (r *rollout) object(o *evaluate.Object) {
 		r.Counts.Keep++
 	}
 	owned := r.owners(o)
+	r.ownNamespace(o)
 	if o.State == evaluate.Missing || o.State == evaluate.Unknown {
 		return
 	}
@@ -41,6 +43,19 @@ func (r *rollout) object(o *evaluate.Object) {
 		r.takeOver(o)
 	}
 	r.overwrites(o)
+}
+
+// ownNamespace reports the namespace of the release as an object of the bundle, if it does not exist yet: Helm creates it before the objects.
+func (r *rollout) ownNamespace(o *evaluate.Object) {
+	isOwn := o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Namespace"} && o.Name == r.d.Ownership.ReleaseNamespace
+	if !isOwn || o.State != evaluate.Missing || r.Action != report.RolloutInstall {
+		return
+	}
+	if r.takes || r.d.ServerSide {
+		return
+	}
+	r.add(namespaceFirst, &o.Ref, "Helm creates namespace %s before the objects, without the label and annotations of release %s, and then refuses it as an object of the bundle "+
+		"(invalid ownership metadata)", o.Name, r.d.Ownership.Release()).Remedies = advise("remove the Namespace from the bundle and set namespaceLabels and namespaceAnnotations, or set helm.takeOwnership")
 }
 
 // owners reports the other owners of an object, and the other bundles that desire it. It returns whether there are any.

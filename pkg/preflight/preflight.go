@@ -23,13 +23,18 @@ import (
 // Check predicts the rollout of every bundle that is, or may be, deployed to this cluster. elsewhere is the number of bundles that are known to be
 // deployed to other clusters.
 func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
+	dependencies := check.NewDependencies(c.Desired)
 	for _, d := range c.Deployments {
 		if d.OnOtherCluster {
 			elsewhere++
 			continue
 		}
-		r := &rollout{c: c, d: d, Rollout: report.Rollout{
-			Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
+		if dir := d.Rendering.Directory; dir != nil && len(dir.Elsewhere) > 0 {
+			elsewhere += len(dir.Elsewhere)
+			continue
+		}
+		r := &rollout{c: c, d: d, dependencies: dependencies, Rollout: report.Rollout{
+			Namespace: d.Namespace, Name: d.Name, Cluster: d.ClusterKey(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
 			SetID: d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
 		}}
 		r.predict()
@@ -48,6 +53,8 @@ type rollout struct {
 	report.Rollout
 	c *check.Input
 	d *evaluate.BundleDeployment
+
+	dependencies *check.Dependencies
 	// takes reports whether Helm takes over existing objects.
 	takes bool
 }
@@ -97,6 +104,14 @@ func advise(text string) []report.Remedy { return []report.Remedy{{Text: text}} 
 // refusals reports problems that prevent any deployment by Fleet's agent.
 func (r *rollout) refusals() {
 	d := r.d
+	if dir := d.Rendering.Directory; dir != nil && dir.Refused != "" {
+		r.add(refusedByApply, nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes", dir.Refused)
+		return
+	} else if dir != nil && dir.NoTarget != "" {
+		r.add(noTarget, nil, "%s: Fleet deploys it nowhere", dir.NoTarget)
+		return
+	}
+	r.dependsOn()
 	for i := range d.Rendering.ClusterScoped {
 		o := &d.Rendering.ClusterScoped[i]
 		r.add(clusterScoped, o, "%s is cluster-scoped, and the bundle has the targetNamespace %q: every deploy fails", o.Key(), d.Options().TargetNamespace).
@@ -107,6 +122,28 @@ func (r *rollout) refusals() {
 	}
 	for _, missing := range d.Rendering.ValuesMissing {
 		r.add(valuesMissing, nil, "its valuesFrom names %s, which is not on the cluster: every deploy fails until it exists", missing)
+	}
+}
+
+// dependsOn reports what the agent finds when it tests the dependencies, before it renders the bundle.
+func (r *rollout) dependsOn() {
+	var siblings []*resolve.BundleDeployment
+	for _, d := range r.c.Deployments {
+		if d.FromFiles() {
+			siblings = append(siblings, d.BundleDeployment)
+		}
+	}
+	x := r.dependencies.Test(r.d.BundleDeployment, siblings)
+	switch {
+	case x.Absent:
+		r.add(dependencyAbsent, nil, "%s: the agent refuses every deploy until the BundleDeployment exists", x.Refused).
+			Remedies = advise("deploy that bundle to this cluster, or correct the name or the selector in dependsOn")
+	case x.Refused != "":
+		r.add(dependencyNotReady, nil, "%s: the agent refuses the deploy, and tries again until they are", x.Refused)
+	case x.Unknown != "":
+		r.add(dependencyUnknown, nil, "%s", x.Unknown)
+	case len(x.Later) > 0:
+		r.add(dependencyLater, nil, "it depends on %s of the same directory, which is not deployed yet: the agent deploys it after that is ready", strings.Join(x.Later, ", "))
 	}
 }
 
@@ -155,7 +192,7 @@ func (r *rollout) ofAgent() bool {
 func (r *rollout) garbageCollected(release string) {
 	tag := "" // of the agent's image
 	if on := r.d.On; on != nil {
-		tag = on.AgentVersion(r.d.Namespace)
+		tag = on.AgentVersion(r.d.DeploymentNamespace())
 	}
 	agent, known := fleet.ParseVersion(tag)
 	rule, effect := garbageCollected, "this agent's garbage collection does not find its bundle, and uninstalls it"

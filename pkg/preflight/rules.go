@@ -25,6 +25,23 @@ func URL(rule string) string { return check.Pages + "preflight.md#" + strings.To
 
 // The rules.
 var (
+	refusedByApply = Rule{"RefusedByApply", report.Error, report.VerdictRefused,
+		"`fleet apply`, which the job of the GitRepo runs, refuses the directory of -f: its fleet.yaml or a values file is not valid, an entry of `dependsOn` is not, or it has " +
+			"`imageScans` and Fleet does not scan images. No Bundle changes"}
+	noTarget = Rule{"NoTarget", report.Error, report.VerdictRefused,
+		"the targets of the directory of -f, and of its GitRepo, select no cluster: Fleet deploys it nowhere"}
+	dependencyAbsent = Rule{"DependencyAbsent", report.Error, report.VerdictRefused,
+		"an entry of `dependsOn` selects no BundleDeployment of the cluster: every deploy fails until there is one (ErrApplied)"}
+	dependencyNotReady = Rule{"DependencyNotReady", report.Error, report.VerdictRefused,
+		"a bundle of `dependsOn` is not ready, or not in one of its `acceptedStates`: the agent does not deploy until it is (ErrApplied). Up to Fleet 0.14, the condition Ready of " +
+			"its BundleDeployment counts, later its state"}
+	dependencyUnknown = Rule{"DependencyUnknown", report.Warning, report.VerdictUnknown,
+		"whether the bundles of `dependsOn` are ready is not known: their BundleDeployments, or the version of the agent, could not be read"}
+	dependencyLater = Rule{"DependencyLater", report.Info, report.VerdictOK,
+		"a bundle of `dependsOn` is part of the same directory and is not deployed yet: the agent waits for it"}
+	namespaceFirst = Rule{"NamespaceCreatedFirst", report.Error, report.VerdictRefused,
+		"the bundle has its own release namespace as an object, and nothing is installed yet: Helm creates the namespace without its ownership metadata, and then cannot create the " +
+			"object (\"invalid ownership metadata\"). Up to Fleet 0.14, and later with `helm.force`, unless `helm.takeOwnership` is set"}
 	notRendered = Rule{"NotRendered", report.Error, report.VerdictRefused,
 		"the bundle cannot be rendered: Fleet's agent would not deploy any of it"}
 	clusterScoped = Rule{"ClusterScoped", report.Error, report.VerdictRefused,
@@ -79,7 +96,7 @@ var (
 
 // Rules lists the rules, the most severe first. docs/preflight.md is made from it.
 func Rules() []Rule {
-	return []Rule{notRendered, clusterScoped, valuesMissing, recordTooLarge, invalidOwnership, applyConflict, releaseInUse, releaseRenamed, contested, existingOwner,
-		deletesDesired, agentName, garbageCollected, unknownObjects, partial, recordsUnread, objectUnread, takenOver, overwritten, beingDeleted,
-		uninstalling, deleted, keptRecords}
+	return []Rule{refusedByApply, noTarget, dependencyAbsent, dependencyNotReady, namespaceFirst, notRendered, clusterScoped, valuesMissing, recordTooLarge, invalidOwnership, applyConflict, releaseInUse, releaseRenamed, contested, existingOwner,
+		deletesDesired, agentName, garbageCollected, unknownObjects, dependencyUnknown, partial, recordsUnread, objectUnread, takenOver, overwritten, beingDeleted,
+		uninstalling, deleted, dependencyLater, keptRecords}
 }

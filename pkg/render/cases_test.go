@@ -29,6 +29,7 @@ type caseFile struct {
 	KubeVersion string                    `json:"kubeVersion"`
 	APIVersions []string                  `json:"apiVersions"`
 	Helm3       bool                      `json:"helm3"`
+	OlderHelm   bool                      `json:"olderHelm"`
 	HelmOp      bool                      `json:"helmOp"`
 	ValuesFrom  map[string]string         `json:"valuesFrom"`
 	Files       map[string]string         `json:"files"`

@@ -68,6 +68,9 @@ func (b *bundle) run(ctx context.Context) error {
 
 // sort separates hooks from manifests and sorts both in Helm's order.
 func (b *bundle) sort(files map[string]string) error {
+	for name, text := range files {
+		files[name] = strings.Join(b.split(text), "\n---\n")
+	}
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
 		return b.in.fail("", "the rendered manifests cannot be sorted: a document is not a YAML object, or its metadata has a wrong type"+LineOf(err, nil))

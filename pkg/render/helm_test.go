@@ -71,12 +71,14 @@ func TestHelm(t *testing.T) {
 			Files   map[string]string
 			Random  bool
 			Helm3   bool
-			Want    struct{ Objects []json.RawMessage }
+			// OlderHelm cases depend on how Helm up to 4.2 splits documents. This test compares with a newer one.
+			OlderHelm bool
+			Want      struct{ Objects []json.RawMessage }
 		}
 		if err := yaml.Unmarshal(data, &c); err != nil {
 			t.Fatal(err)
 		}
-		if c.Random || c.Helm3 || len(c.Want.Objects) == 0 {
+		if c.Random || c.Helm3 || c.OlderHelm || len(c.Want.Objects) == 0 {
 			continue
 		}
 		in := Input{Name: "case", Options: c.Options, SetID: "default-case", KubeVersion: "v1.36.3"}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
-	"sort"
 	"strings"
+	"unicode"
 
-	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -42,13 +42,10 @@ func (b *bundle) mergeFiles(files map[string]string) (string, error) {
 		if strings.HasPrefix(path.Base(name), "_") {
 			continue
 		}
-		documents := releaseutil.SplitManifests(files[name])
-		keys := slices.Collect(maps.Keys(documents))
-		sort.Sort(releaseutil.BySplitManifestsOrder(keys))
-		for _, key := range keys {
-			nodes, err := kio.ParseAll(documents[key])
+		for _, document := range b.split(files[name]) {
+			nodes, err := kio.ParseAll(document)
 			if err != nil {
-				return "", b.in.fail(name, "it renders to a document that is not a YAML object"+LineOf(err, []byte(documents[key])))
+				return "", b.in.fail(name, "it renders to a document that is not a YAML object"+LineOf(err, []byte(document)))
 			}
 			for _, n := range nodes {
 				if err := n.PipeE(yaml.SetAnnotation(originAnnotation, name)); err != nil {
@@ -95,4 +92,23 @@ func splitFiles(stream string) (map[string]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// separator separates the documents of a file in Helm up to 4.2, which the agents have. It includes the white space before the marker, so a block scalar at
+// the end of a document loses its last newline. Helm 4.3, with which this program is built, keeps it.
+var separator = regexp.MustCompile(`(?:^|\s*\n)---\s*`)
+
+// split returns the documents of a rendered file, as the agent's version of Helm does. Helm 3 also removes the white space at the end of the last one.
+func (b *bundle) split(text string) []string {
+	trim := func(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) }
+	if b.in.Helm3 {
+		trim = strings.TrimSpace
+	}
+	var out []string
+	for _, document := range separator.Split(trim(text), -1) {
+		if strings.TrimSpace(document) != "" {
+			out = append(out, trim(document))
+		}
+	}
+	return out
 }

@@ -60,6 +60,10 @@ type Input struct {
 	Revision int
 	// Now is the time for templates.
 	Now time.Time
+	// FromFiles means that the values are those of a fleet.yaml, in which Fleet's management cluster evaluates templates for each cluster. Cluster has the data
+	// of the templates; nil if it is not known.
+	FromFiles bool
+	Cluster   *ClusterContext
 	// Gaps and Notes were found by the caller. They come first in the Result.
 	Gaps, Notes []string
 }
@@ -119,6 +123,9 @@ func (in Input) render(ctx context.Context, pass int) (*Result, error) {
 	res := b.result
 	if b.chartMissing() {
 		return res, nil
+	}
+	if known, err := b.clusterValues(); err != nil || !known {
+		return res, err
 	}
 	if err := b.layOut(); err != nil {
 		return nil, err

@@ -108,38 +108,3 @@ func readValues(text []byte) (map[string]any, error) {
 	}
 	return m, nil
 }
-
-// ClusterValues returns the paths of the values that Fleet's management cluster replaces for each cluster, by means of the labels of the cluster
-// (docs/fleet-behavior.md, 2.5). The values of a fleet.yaml may have such paths. In the values of a BundleDeployment they are already replaced.
-func ClusterValues(helm *v1alpha1.HelmOptions, values map[string]any) []string {
-	var found []string
-	isTemplate := func(s string) bool { return strings.Contains(s, "${") && !helm.DisablePreProcess }
-	var walk func(path string, v any, inList bool)
-	walk = func(path string, v any, inList bool) {
-		switch v := v.(type) {
-		case string:
-			if strings.HasPrefix(v, "global.fleet.clusterLabels.") && !inList || isTemplate(v) {
-				found = append(found, path)
-			}
-		case map[string]any:
-			for k, e := range v {
-				if isTemplate(k) {
-					found = append(found, path+"."+k)
-				}
-				walk(path+"."+k, e, false)
-			}
-		case []any:
-			for i, e := range v {
-				walk(fmt.Sprintf("%s[%d]", path, i), e, true)
-			}
-		}
-	}
-	walk("", values, false)
-	if !helm.DisablePreProcess {
-		for k := range helm.TemplateValues {
-			found = append(found, "."+k)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}

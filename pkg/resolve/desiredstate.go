@@ -147,8 +147,67 @@ func (d *BundleDeployment) Key() string {
 	return d.Namespace + "/" + d.Name
 }
 
+// DeploymentNamespace is the namespace of its BundleDeployment. For a bundle that has none yet, it is the namespace of those of its cluster; empty if that is
+// not known.
+func (d *BundleDeployment) DeploymentNamespace() string {
+	if d.Namespace != "" || d.On == nil {
+		return d.Namespace
+	}
+	if watched := d.On.Watched(); len(watched) == 1 {
+		return watched[0]
+	}
+	return ""
+}
+
+// ClusterKey is the key of its Cluster. For a bundle that has no BundleDeployment yet, it is that of the cluster that is read; empty if it is not known.
+func (d *BundleDeployment) ClusterKey() string {
+	if d.Cluster != "" || d.On == nil {
+		return d.Cluster
+	}
+	if of := d.On.FleetClusters(); len(of) == 1 {
+		return of[0]
+	}
+	return ""
+}
+
+// DependsOn are the dependencies of its bundle.
+func (d *BundleDeployment) DependsOn() []v1alpha1.BundleRef {
+	switch {
+	case d.Rendering.Directory != nil:
+		return d.Rendering.Directory.DependsOn
+	case d.BD != nil:
+		return d.BD.Spec.DependsOn
+	}
+	return nil
+}
+
+// BundleLabels are the labels of its bundle that its BundleDeployment has, or will have.
+func (d *BundleDeployment) BundleLabels() map[string]string {
+	dir := d.Rendering.Directory
+	if d.BD != nil || dir == nil {
+		return d.Labels()
+	}
+	out := maps.Clone(dir.Labels)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out[fleet.BundleLabel], out[fleet.BundleNamespaceLabel] = d.Name, dir.Workspace
+	return out
+}
+
+// Labels are the labels of its BundleDeployment; nil if only its release is known.
+func (d *BundleDeployment) Labels() map[string]string {
+	if d.BD == nil {
+		return nil
+	}
+	return d.BD.Labels
+}
+
 // Workspace is the namespace of its bundle or, if only a release is known, the namespace of the release.
 func (d *BundleDeployment) Workspace() string {
+	if dir := d.Rendering.Directory; d.BD == nil && dir != nil {
+		return dir.Workspace
+	}
 	if d.BD == nil {
 		return d.Release.Namespace
 	}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -32,6 +33,8 @@ type Rendering struct {
 	Key     string
 	// FileOptions are the options of a bundle from files; nil for a bundle of the management cluster.
 	FileOptions *v1alpha1.Options
+	// Directory has what a bundle from files states beside its options; nil for a bundle of the management cluster.
+	Directory *Directory
 	// CompetitorOnly is true if the bundle deployment is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
 
@@ -56,6 +59,19 @@ type Rendering struct {
 	// ValuesMissing are the names of the values sources that a deploy would not find.
 	ValuesMissing []string
 	Notes         []string
+}
+
+// Directory is a bundle from files on one cluster, before it is rendered.
+type Directory struct {
+	// Workspace is the namespace of its Bundle; empty if it is not known. Labels are those of the Bundle.
+	Workspace string
+	Labels    map[string]string
+	DependsOn []v1alpha1.BundleRef
+	// Refused is why fleet apply refuses the directory, in its words. NoTarget is why Fleet does not deploy the bundle to the cluster. They are empty if it does,
+	// or if that is not known.
+	Refused, NoTarget string
+	// Elsewhere are the clusters ("namespace/name") that the bundle targets if there is a NoTarget.
+	Elsewhere []string
 }
 
 // render replaces the desired objects of bundle deployments by those of their rendered bundles.
@@ -88,9 +104,7 @@ func (d *BundleDeployment) render(x *Rendering) {
 	d.On.secrets = append(d.On.secrets, x.Secrets...)
 	switch {
 	case x.Refused != "":
-		if d.Problem != "" {
-			d.Detail = "its bundle cannot be rendered: " + x.Refused
-		}
+		d.refuse(x)
 		return
 	case x.OverLimit != "" && d.Problem != "":
 		d.Detail = "the desired objects of its bundle are not known: " + x.OverLimit
@@ -109,6 +123,26 @@ func (d *BundleDeployment) render(x *Rendering) {
 		return
 	}
 	d.replace(x)
+}
+
+// refuse records that the bundle is not rendered. The objects of its release record are no substitute for those of files, because these were requested.
+func (d *BundleDeployment) refuse(x *Rendering) {
+	if d.Problem != "" {
+		d.Detail = "its bundle cannot be rendered: " + x.Refused
+	}
+	if x.Directory == nil {
+		return
+	}
+	if x.Directory.Refused+x.Directory.NoTarget != "" {
+		d.Detail = x.Refused
+	}
+	if to := x.Directory.Elsewhere; len(to) > 0 {
+		d.On.Notes = append(d.On.Notes, "bundle "+d.Name+": "+x.Directory.NoTarget+"; it targets "+strings.Join(to, ", "))
+	}
+	if d.Problem == "" {
+		d.Problem, d.Detail = RecordsFailed, "the desired objects of its bundle are not known: "+x.Refused
+		d.From, d.claimed, d.Desired = "", d.Desired, nil
+	}
 }
 
 func (d *BundleDeployment) replace(x *Rendering) {

@@ -37,6 +37,8 @@ type Fleet struct {
 
 	// ControllerVersion is the image tag of fleet-controller, empty if it was not read.
 	ControllerVersion string
+	// ImageScan is whether the controller scans images; nil if that is not known.
+	ImageScan *bool
 	// Agents decides whether the controller imports the agents of Clusters again.
 	Agents Agents
 	// Coverage reports, by kind, which of these objects were read.
@@ -58,7 +60,7 @@ func (f *Fleet) Read(kind, namespace string) bool {
 func (f *Fleet) AddController(raw []byte) error {
 	namespace, _, w, err := readWorkload(kindDeployment, raw)
 	if err == nil {
-		f.ControllerVersion, f.Agents.ControllerNamespace = w.Version, namespace
+		f.ControllerVersion, f.ImageScan, f.Agents.ControllerNamespace = w.Version, w.ImageScan, namespace
 	}
 	return err
 }

@@ -3,6 +3,7 @@
 package state
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,6 +26,8 @@ type Workload struct {
 	Idle string
 	// Doubt is the reason why the workload does not prove the scope: it does not run, or does not show its value. It is empty if it proves the scope.
 	Doubt string
+	// ImageScan is, for fleet-controller, whether Fleet scans images, by its environment; nil if that is not shown.
+	ImageScan *bool
 	// CheckinInterval is the value of CHECKIN_INTERVAL, empty if the variable is not set or not shown.
 	CheckinInterval string
 }
@@ -46,6 +49,9 @@ func readWorkload(kind string, raw []byte) (namespace, name string, out Workload
 				out.CheckinInterval = e.Value
 			}
 		}
+	}
+	if w.Metadata.Name == fleet.ControllerName {
+		out.ImageScan = w.imageScan()
 	}
 	if scope, ok := w.scope(); ok {
 		out.Scope = scope
@@ -103,6 +109,27 @@ func (w *workloadObject) idle() string {
 		return "none of its pods is ready"
 	}
 	return ""
+}
+
+// imageScan returns whether Fleet scans images: its variable is set only then. It returns nil if the value comes from elsewhere, or if a capture replaced it.
+func (w *workloadObject) imageScan() *bool {
+	enabled := false
+	for _, c := range w.Spec.Template.Spec.Containers {
+		if len(c.EnvFrom) > 0 {
+			return nil
+		}
+		for _, e := range c.Env {
+			if e.Name != fleet.ImageScanEnv {
+				continue
+			}
+			value, err := strconv.ParseBool(e.Value)
+			if err != nil {
+				return nil
+			}
+			enabled = enabled || value
+		}
+	}
+	return &enabled
 }
 
 // scope returns the value of AGENT_SCOPE, which is empty if the variable is not set. ok is false if the value comes from elsewhere or

@@ -44,7 +44,7 @@ func (d Desired) Write(t *testing.T, o *audit.Options) {
 			t.Fatal(err)
 		}
 	}
-	in, err := files.Load(dir, files.Options{GitRepo: d.GitRepo, Path: d.Path})
+	in, err := files.LoadAll(dir, files.Options{GitRepo: d.GitRepo, Path: d.Path})
 	if err != nil {
 		t.Fatalf("loading the directory of the case: %v", err)
 	}

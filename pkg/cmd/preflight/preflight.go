@@ -32,9 +32,13 @@ existing objects, other bundles that desire the same objects, the fields that wo
 overwritten and the objects that would be deleted. It changes nothing, and makes no dry run on
 the server.
 
+Each directory below that of -f with a fleet.yaml is a bundle of its own. Its targets and
+targetCustomizations are evaluated for the Cluster that is read, with the targets of the GitRepo of
+--gitrepo, if it exists. Without that, the bundle is assumed to be deployed to the cluster.
+
 A bundle is ok, contested (it would be deployed, but another owner would revert it or lose
-objects), refused (Helm or Fleet's agent would not deploy it), or unknown, if not enough could be
-read.
+objects), refused (fleet apply, Helm or Fleet's agent would not deploy it), or unknown, if not
+enough could be read.
 
 Exit status: 0 no problems, 1 something would be refused or contested, 2 wrong usage, 3 preflight
 could not be completed, or the result of a bundle is unknown.`

@@ -62,12 +62,12 @@ func (f *Flags) LoadDirectory(o *engine.Options) error {
 	if f.directory == "" {
 		return nil
 	}
-	in, err := files.Load(f.directory, files.Options{GitRepo: f.gitRepo, Path: f.path})
+	in, err := files.LoadAll(f.directory, files.Options{GitRepo: f.gitRepo, Path: f.path})
 	if errors.Is(err, files.ErrNoName) {
 		return exit.UsageError(fmt.Errorf("%s: %w; add --gitrepo=NAME and --path=PATH", f.directory, err))
 	}
 	if err != nil {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: %w", f.directory, err), Hint: "-f must name the directory of one bundle, such as a path of a GitRepo."}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: %w", f.directory, err), Hint: "-f must name a directory with at least one bundle, such as a path of a GitRepo."}
 	}
 	o.Files = in
 	return nil

@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	"encoding/json"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,8 +111,15 @@ type GitRepoSpec struct {
 	// PollingInterval is a Go duration; 15 seconds if it is empty.
 	PollingInterval string `json:"pollingInterval,omitempty"`
 	DisablePolling  bool   `json:"disablePolling,omitempty"`
-	RepoDeletion    `json:",inline"`
-	Paused          bool `json:"paused,omitempty"`
+	// Bundles are the directories and options files of which bundles are made; then no directory is searched for them. Only their number is read.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Bundles []json.RawMessage `json:"bundles,omitempty"`
+	// Targets select the clusters; without any, those of the ClusterGroup default.
+	Targets      []ClusterTarget `json:"targets,omitempty"`
+	RepoDeletion `json:",inline"`
+	Paused       bool `json:"paused,omitempty"`
 }
 
 // HelmOp is a Helm chart that Fleet deploys without Git.
@@ -151,8 +159,13 @@ type ClusterSpec struct {
 	// AgentNamespace is, unchanged, the scope of an agent that the management cluster installed.
 	AgentNamespace string `json:"agentNamespace,omitempty"`
 	// Paused pauses every BundleDeployment of the cluster.
-	Paused        bool `json:"paused,omitempty"`
-	AgentSettings `json:",inline"`
+	Paused bool `json:"paused,omitempty"`
+	// TemplateValues are those of the templates in the values of bundles.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	TemplateValues json.RawMessage `json:"templateValues,omitempty"`
+	AgentSettings  `json:",inline"`
 }
 
 // ClusterStatus is the controller's summary of a cluster's deployments.

@@ -54,80 +54,169 @@ type Options struct {
 type bundleFile struct {
 	Name string `json:"name"`
 	v1alpha1.Options
-	Targets              []json.RawMessage `json:"targets"`
-	TargetCustomizations []json.RawMessage `json:"targetCustomizations"`
+	Labels               map[string]string    `json:"labels"`
+	DependsOn            []v1alpha1.BundleRef `json:"dependsOn"`
+	ImageScans           []imageScan          `json:"imageScans"`
+	Targets              []render.LocalTarget `json:"targets"`
+	TargetCustomizations []render.LocalTarget `json:"targetCustomizations"`
 	// OverrideTargets that are present but empty restrict nothing (docs/fleet-behavior.md, 5.1).
-	OverrideTargets *[]json.RawMessage `json:"overrideTargets"`
-	// unknown are notes on keys that Fleet ignores.
+	OverrideTargets         *[]v1alpha1.ClusterTarget `json:"overrideTargets"`
+	TargetCustomizationMode string                    `json:"targetCustomizationMode"`
+	// file is the name of the file; empty without one. unknown are notes on keys that Fleet ignores.
+	file    string
 	unknown []string
+	// dependsOnLines are the lines of the entries of DependsOn.
+	dependsOnLines []int
 }
 
-// Load reads a directory. The caller sets what it knows about the cluster (SetID, versions, values of valuesFrom) in the Input. A symbolic link
-// that leaves the directory is refused. Errors name the file and do not quote it.
-func Load(dir string, o Options) (*render.Input, error) {
+// imageScan is the part of an entry of imageScans that fleet apply validates.
+type imageScan struct {
+	Image   string `json:"image"`
+	TagName string `json:"tagName"`
+}
+
+// LoadAll reads a directory as fleet apply does: each directory below with a fleet.yaml is a bundle of its own. The directory itself is one if it has a
+// fleet.yaml, or a manifest that is in none of the others. A directory without a file to deploy is no bundle; there is at least one.
+func LoadAll(dir string, o Options) ([]*render.Local, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening bundle directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	if abs, err := filepath.Abs(dir); err != nil || strings.HasPrefix(filepath.Base(abs), ".") {
+	dirs, err := bundleDirs(root)
+	if err != nil {
+		return nil, fmt.Errorf("reading bundle directory: %w", err)
+	}
+	var out []*render.Local
+	for _, below := range dirs {
+		l, err := Load(filepath.Join(dir, filepath.FromSlash(below)), Options{GitRepo: o.GitRepo, Path: path.Join(filepath.ToSlash(o.Path), below)})
+		if errors.Is(err, errEmpty) {
+			continue
+		}
+		if err != nil && below != "." {
+			err = fmt.Errorf("%s: %w", below, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.Dir = below
+		if l.File != "" {
+			l.File = path.Join(below, l.File)
+		}
+		if l.Refused != "" && below != "." {
+			l.Refused += " (in directory " + below + ")"
+		}
+		out = append(out, l)
+	}
+	if len(out) == 0 {
+		return nil, errEmpty
+	}
+	return out, nil
+}
+
+// Load reads a directory as one bundle. The caller sets what it knows about the cluster (SetID, versions, values of valuesFrom) in the Input. A symbolic link
+// that leaves the directory is refused. Errors name the file and do not quote it.
+func Load(dir string, o Options) (*render.Local, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening bundle directory: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	abs, err := filepath.Abs(dir)
+	if err != nil || strings.HasPrefix(filepath.Base(abs), ".") {
 		return nil, errEmpty // Fleet ignores hidden directories
 	}
-	f, err := readBundleFile(root)
+	f, refused, err := readBundleFile(root)
 	if err != nil {
 		return nil, err
 	}
-	in := &render.Input{Name: f.Name, Options: f.Options, Notes: f.unknown}
-	if in.Name == "" {
-		if o.GitRepo == "" {
-			return nil, ErrNoName
-		}
-		in.Name = fleet.HelmReleaseName(path.Join(o.GitRepo, filepath.ToSlash(o.Path))) // docs/fleet-behavior.md, 1.4
+	l := &render.Local{Input: render.Input{Name: f.Name, Options: f.Options, Notes: f.unknown, FromFiles: true}, Dir: ".", GitRepo: o.GitRepo, File: f.file,
+		Labels: f.Labels, DependsOn: f.DependsOn, DependsOnLines: f.dependsOnLines, ImageScans: len(f.ImageScans) > 0,
+		Targets: slices.Concat(f.Targets, f.TargetCustomizations), Mode: f.TargetCustomizationMode}
+	switch {
+	case l.Name != "":
+	case o.GitRepo != "":
+		l.Name = fleet.HelmReleaseName(path.Join(o.GitRepo, filepath.ToSlash(o.Path))) // docs/fleet-behavior.md, 1.4
+	case refused != nil:
+		l.Name = filepath.Base(abs) // the fleet.yaml may state another one
+	default:
+		return nil, ErrNoName
 	}
-	if len(f.Targets)+len(f.TargetCustomizations) > 0 {
-		in.Gaps = append(in.Gaps, "the fleet.yaml has targetCustomizations, which depend on the cluster")
-		if f.OverrideTargets != nil && len(*f.OverrideTargets) == 0 {
-			in.Notes = append(in.Notes, "the fleet.yaml has empty overrideTargets: they restrict nothing, and every entry of targetCustomizations becomes a target")
+	if refused != nil {
+		l.Refused = refused.Error()
+		return l, nil
+	}
+	for i := range l.Targets {
+		if t := &l.Targets[i]; t.Name == "" {
+			t.Name = fmt.Sprintf("target%03d", i)
 		}
 	}
+	if f.OverrideTargets != nil {
+		l.OverrideTargets = append([]v1alpha1.ClusterTarget{}, *f.OverrideTargets...)
+	}
+	if l.OverrideTargets != nil && len(l.OverrideTargets) == 0 && len(l.Targets) > 0 {
+		l.Notes = append(l.Notes, "the fleet.yaml has empty overrideTargets: they restrict nothing, and every entry of targetCustomizations becomes a target")
+	}
+	return l, fill(root, l)
+}
+
+// fill reads the values files and the other files of a bundle.
+func fill(root *os.Root, l *render.Local) error {
 	t := tree{root: root, applied: []string{"fleet.yaml"}}
-	if helm := in.Options.Helm; helm != nil {
+	all := []*v1alpha1.HelmOptions{l.Options.Helm}
+	for i := range l.Targets {
+		all = append(all, l.Targets[i].Helm)
+	}
+	for i, helm := range all {
+		if helm == nil {
+			continue
+		}
 		for _, v := range helm.ValuesFiles {
 			t.applied = append(t.applied, v, path.Base(v))
 		}
-		if err := mergeValuesFiles(root, in); err != nil {
-			return nil, err
+		refused, err := mergeValuesFiles(root, l, helm, i == 0)
+		if err != nil {
+			return err
+		}
+		if refused != nil {
+			l.Refused = refused.Error()
+			return nil
 		}
 	}
 	if err := t.read(); err != nil {
-		return nil, err
+		return err
 	}
-	in.Resources = t.resources
-	if helm := in.Options.Helm; len(in.Resources) == 0 && (helm == nil || helm.Chart == "" && helm.Repo == "") { // a chart that Fleet downloads is enough
-		return nil, errEmpty
+	l.Resources = t.resources
+	if helm := l.Options.Helm; len(l.Resources) == 0 && (helm == nil || helm.Chart == "" && helm.Repo == "") { // a chart that Fleet downloads is enough
+		return errEmpty
 	}
-	if in.Options.Helm == nil || !in.Options.Helm.DisableDependencyUpdate {
-		in.Gaps = append(in.Gaps, missingDependencies(t.resources)...)
+	if helm := l.Options.Helm; helm == nil || !helm.DisableDependencyUpdate {
+		l.Gaps = append(l.Gaps, missingDependencies(t.resources)...)
 	}
-	return in, nil
+	return nil
 }
 
-func readBundleFile(root *os.Root) (*bundleFile, error) {
-	f := &bundleFile{}
-	for _, name := range []string{"fleet.yaml", "fleet.yml"} {
+// readBundleFile reads the fleet.yaml. refused is why fleet apply refuses it.
+func readBundleFile(root *os.Root) (f *bundleFile, refused, err error) {
+	f = &bundleFile{}
+	for _, name := range bundleFileNames {
 		data, err := readFile(root, name, maxBytes)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil {
-			err = f.parse(name, data)
-		}
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
+			return nil, nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+		f.file = name
+		if err := f.parse(name, data); err != nil {
+			return f, fmt.Errorf("reading %s: %w", name, err), nil
+		}
+		if slices.ContainsFunc(f.ImageScans, func(s imageScan) bool { return s.Image != "" && s.TagName == "" }) {
+			return f, errors.New("the name of scan is required: an entry of imageScans has no tagName"), nil
 		}
 		break
 	}
-	return f, nil
+	return f, nil, nil
 }
 
 // parse reads the text of a fleet.yaml. Errors contain the line if it is known, and do not quote the text.
@@ -151,28 +240,30 @@ func (f *bundleFile) parse(name string, data []byte) error {
 		}
 		return fmt.Errorf("%s has a wrong type%s", field, at)
 	}
-	f.unknown = unknownKeys(name, root.Content[0])
+	f.unknown, f.dependsOnLines = unknownKeys(name, root.Content[0]), linesOfList(root.Content[0], "dependsOn")
 	return nil
 }
 
-// mergeValuesFiles merges the values files over the values if the options name a chart. Without a chart, Fleet does not read them. It adds a gap for
-// every value that depends on the labels of a cluster.
-func mergeValuesFiles(root *os.Root, in *render.Input) error {
-	helm := in.Options.Helm
+// mergeValuesFiles merges the values files over the values if the options name a chart. Without a chart, Fleet does not read those of the bundle itself.
+// refused is why fleet apply refuses them.
+func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions, ofBundle bool) (refused, err error) {
 	values := map[string]any{}
 	if len(helm.Values) > 0 {
 		if err := json.Unmarshal(helm.Values, &values); err != nil {
-			return errors.New("reading fleet.yaml: helm.values is not a map")
+			return errors.New("reading fleet.yaml: helm.values is not a map"), nil
 		}
 	}
-	if helm.Chart == "" && helm.Repo == "" && len(helm.ValuesFiles) > 0 {
-		in.Gaps = append(in.Gaps, "the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them")
+	if ofBundle && helm.Chart == "" && helm.Repo == "" && len(helm.ValuesFiles) > 0 {
+		l.Gaps = append(l.Gaps, "the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them")
 		helm.ValuesFiles = nil
 	}
 	for _, name := range helm.ValuesFiles {
 		data, err := readFile(root, name, maxBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("reading values file: %s: no such file or directory", name), nil
+		}
 		if err != nil {
-			return fmt.Errorf("reading values file %s: %w", name, err)
+			return nil, fmt.Errorf("reading values file %s: %w", name, err)
 		}
 		var more map[string]any
 		raw, err := yaml.YAMLToJSON(data)
@@ -180,7 +271,7 @@ func mergeValuesFiles(root *os.Root, in *render.Input) error {
 			err = json.Unmarshal(raw, &more)
 		}
 		if err != nil {
-			return fmt.Errorf("reading values file %s: it is not a YAML map%s", name, render.LineOf(err, data))
+			return fmt.Errorf("reading values file %s: it is not a YAML map%s", name, render.LineOf(err, data)), nil
 		}
 		values = loader.MergeMaps(values, more)
 	}
@@ -188,14 +279,11 @@ func mergeValuesFiles(root *os.Root, in *render.Input) error {
 	if len(values) > 0 {
 		raw, err := json.Marshal(values)
 		if err != nil {
-			return errors.New("reading fleet.yaml: its values cannot be encoded as JSON")
+			return nil, errors.New("reading fleet.yaml: its values cannot be encoded as JSON")
 		}
 		helm.Values = raw
 	}
-	for _, at := range render.ClusterValues(helm, values) {
-		in.Gaps = append(in.Gaps, "helm.values"+at+" depends on the labels of the cluster")
-	}
-	return nil
+	return nil, nil
 }
 
 // missingDependencies returns gaps for the dependencies of charts that Fleet would download before it makes the Bundle.

@@ -56,9 +56,7 @@ helm:
 targetCustomizations: [{name: dev}]
 `}, want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml"),
 			Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{TemplateValues: map[string]string{"t": "x"},
-				Values: []byte(`{"a":"global.fleet.clusterLabels.env","l":["global.fleet.clusterLabels.env","${ .ClusterName }"],"s":"plain"}`)}},
-			Gaps: []string{"the fleet.yaml has targetCustomizations, which depend on the cluster", "helm.values.a depends on the labels of the cluster",
-				"helm.values.l[1] depends on the labels of the cluster", "helm.values.t depends on the labels of the cluster"}}},
+				Values: []byte(`{"a":"global.fleet.clusterLabels.env","l":["global.fleet.clusterLabels.env","${ .ClusterName }"],"s":"plain"}`)}}}},
 		{name: "no templating", options: repo, files: map[string]string{"a.yaml": "", "fleet.yaml": `helm: {disablePreProcess: true, values: {a: "${ x }"}}`},
 			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml"),
 				Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{DisablePreProcess: true, Values: []byte(`{"a":"${ x }"}`)}}}},
@@ -94,7 +92,6 @@ labels: {any: label}
 `}, want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml"),
 			Options: v1alpha1.Options{DefaultNamespace: "a", Helm: &v1alpha1.HelmOptions{Values: []byte(`{"anything":"goes"}`)},
 				Diff: &v1alpha1.DiffOptions{ComparePatches: []v1alpha1.ComparePatch{{APIVersion: "v1"}}}},
-			Gaps: []string{"the fleet.yaml has targetCustomizations, which depend on the cluster"},
 			Notes: []string{"fleet.yaml, line 2: Fleet does not know the key namspace and ignores it",
 				"fleet.yaml, line 4: Fleet does not know the key Helm.takeOwnreship and ignores it",
 				"fleet.yaml, line 9: Fleet does not know the key targetCustomizations[0].helm.relaseName and ignores it",
@@ -109,16 +106,24 @@ labels: {any: label}
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := files.Load(written(t, tc.files), tc.options)
-			if tc.err != "" || err != nil {
-				if err == nil || err.Error() != tc.err {
-					t.Errorf("got error %v, want %s", err, tc.err)
-				}
+			refused := ""
+			switch {
+			case err != nil:
+				refused = err.Error()
+			case got.Refused != "":
+				refused = got.Refused
+			}
+			if tc.err != refused {
+				t.Errorf("got error %v, want %s", refused, tc.err)
+			}
+			if refused != "" {
 				return
 			}
+			tc.want.FromFiles = true
 			for i := range got.Resources {
 				got.Resources[i] = v1alpha1.BundleResource{Name: got.Resources[i].Name}
 			}
-			if diff := cmp.Diff(&tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tc.want, got.Input, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("input (-want +got):\n%s", diff)
 			}
 		})
@@ -177,6 +182,38 @@ func TestLoadHidden(t *testing.T) {
 	dir := filepath.Join(written(t, map[string]string{".app/a.yaml": ""}), ".app")
 	if _, err := files.Load(dir, repo); err == nil || err.Error() != noFile {
 		t.Errorf("got error %v, want %s", err, noFile)
+	}
+}
+
+// TestLoadAll checks of which directories fleet apply makes bundles.
+func TestLoadAll(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		files map[string]string
+		want  []string // directory and name of each bundle
+		err   string
+	}{
+		{name: "one", files: map[string]string{"fleet.yaml": "", "a.yaml": ""}, want: []string{". repo"}},
+		{name: "without a fleet.yaml", files: map[string]string{"sub/a.yaml": ""}, want: []string{". repo"}},
+		{name: "below a fleet.yaml", files: map[string]string{"fleet.yaml": "", "a.yaml": "", "b/fleet.yml": "name: b", "b/c/d/fleet.yaml": "", "b/c/d/e.yaml": ""},
+			want: []string{". repo", "b b", "b/c/d repo-b-c-d"}},
+		{name: "only below", files: map[string]string{"README.md": "", "a/fleet.yaml": "", "a/a.yaml": "", "b/fleet.yaml": "", "b/b.yaml": ""}, want: []string{"a repo-a", "b repo-b"}},
+		{name: "a manifest beside them", files: map[string]string{"a/fleet.yaml": "", "a/a.yaml": "", "b/b.yaml": ""}, want: []string{". repo", "a repo-a"}},
+		{name: "an empty bundle", files: map[string]string{"a/fleet.yaml": "", "b/fleet.yaml": "", "b/b.yaml": ""}, want: []string{"b repo-b"}},
+		{name: "no manifest", files: map[string]string{"README.md": ""}, err: noFile},
+		{name: "refused", files: map[string]string{"a/fleet.yaml": "[", "b/fleet.yaml": "", "b/b.yaml": ""},
+			want: []string{"a repo-a reading fleet.yaml: it is not valid YAML (line 1) (in directory a)", "b repo-b"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			all, err := files.LoadAll(written(t, tc.files), files.Options{GitRepo: "repo"})
+			var got []string
+			for _, l := range all {
+				got = append(got, strings.TrimSpace(l.Dir+" "+l.Name+" "+l.Refused))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || tc.err == "" != (err == nil) || err != nil && err.Error() != tc.err {
+				t.Errorf("error %v, bundles (-want +got):\n%s", err, diff)
+			}
+		})
 	}
 }
 

@@ -26,7 +26,7 @@ var (
 		"namespaceAnnotations": nil, "createNamespace": nil, "deleteCRDResources": nil, "downstreamResources": nil, "overwrites": nil,
 		"allowedTargetNamespaceSelector": nil}
 	bundleKeys = with(optionKeys, "name", "labels", "annotations", "targetCustomizations", "imageScans", "overrideTargets", "paused", "offSchedule",
-		"rolloutStrategy", "resources", "targets", "targetRestrictions", "dependsOn", "contentsId", "helmOpOptions", "helmAppOptions", "schedule")
+		"rolloutStrategy", "resources", "targets", "targetRestrictions", "targetCustomizationMode", "dependsOn", "contentsId", "helmOpOptions", "helmAppOptions", "schedule")
 	targetKeys = with(optionKeys, "name", "clusterName", "clusterSelector", "clusterGroup", "clusterGroupSelector", "doNotDeploy")
 )
 
@@ -93,4 +93,18 @@ func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 			}
 		}
 	}
+}
+
+// linesOfList returns the lines of the entries of a list, given by its key; nil if it is not found.
+func linesOfList(n *yaml.Node, name string) []int {
+	for key, value := range pairs(n) {
+		if strings.EqualFold(key.Value, name) {
+			var out []int
+			for _, entry := range value.Content {
+				out = append(out, entry.Line)
+			}
+			return out
+		}
+	}
+	return nil
 }

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"cmp"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+// Local is a bundle that was read from a directory, before it is known for which cluster it is rendered.
+type Local struct {
+	// Input has the options of the fleet.yaml without those of its targets.
+	Input
+	// Dir is its directory, below the one that the user names; "." for that itself.
+	Dir string
+	// GitRepo is the name of the GitRepo that the user names; empty without one.
+	GitRepo string
+	// Refused is why every version of fleet apply refuses the directory; empty if none does.
+	Refused string
+	// Labels are the labels that the Bundle gets from the fleet.yaml.
+	Labels    map[string]string
+	DependsOn []v1alpha1.BundleRef
+	// DependsOnLines are the lines of the entries of DependsOn in the fleet.yaml; 0 if not known.
+	DependsOnLines []int
+	// File is the path of the fleet.yaml, below the directory that the user names.
+	File string
+	// ImageScans is true if the fleet.yaml has imageScans.
+	ImageScans bool
+	// Targets are the targets, followed by the targetCustomizations.
+	Targets []LocalTarget
+	// OverrideTargets replace the targets of the GitRepo; nil if the fleet.yaml does not have the key.
+	OverrideTargets []v1alpha1.ClusterTarget
+	// Mode is the targetCustomizationMode; empty if the fleet.yaml states none.
+	Mode string
+}
+
+// LocalTarget is a target of a fleet.yaml with its options.
+type LocalTarget struct {
+	v1alpha1.BundleTarget
+	v1alpha1.Options
+}
+
+// ClusterDependent reports whether targets decide about the bundle or its options.
+func (l *Local) ClusterDependent() bool { return len(l.Targets) > 0 || l.OverrideTargets != nil }
+
+// anyCluster selects every cluster.
+var anyCluster = v1alpha1.ClusterTarget{Name: "(any)", ClusterSelector: &metav1.LabelSelector{}}
+
+// Bundle returns the Bundle that fleet apply makes, with its targets. repo is nil if the targets of the GitRepo are not known: then every cluster is one.
+// Source: docs/fleet-behavior.md, 5.1.
+func (l *Local) Bundle(workspace string, repo *v1alpha1.GitRepo) *v1alpha1.Bundle {
+	b := &v1alpha1.Bundle{}
+	b.Namespace, b.Name, b.Labels = workspace, l.Name, l.BundleLabels()
+	for _, t := range l.Targets {
+		b.Spec.Targets = append(b.Spec.Targets, t.BundleTarget)
+	}
+	of := l.OverrideTargets
+	switch {
+	case of != nil:
+	case repo == nil:
+		of = []v1alpha1.ClusterTarget{anyCluster}
+	case len(repo.Spec.Targets) > 0:
+		of = repo.Spec.Targets
+	default:
+		of = []v1alpha1.ClusterTarget{{Name: "default", ClusterGroup: "default"}}
+	}
+	for _, t := range of {
+		b.Spec.Targets = append(b.Spec.Targets, v1alpha1.BundleTarget{ClusterTarget: t})
+	}
+	b.Spec.TargetRestrictions = of
+	if len(b.Spec.Targets) == 0 {
+		b.Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{Name: "default", ClusterGroup: "default"}}}
+	}
+	b.Spec.TargetCustomizationMode = l.Mode
+	return b
+}
+
+// BundleLabels are the labels of the Bundle that is made of the directory.
+func (l *Local) BundleLabels() map[string]string {
+	if l.GitRepo == "" {
+		return l.Labels
+	}
+	return with(l.Labels, fleet.RepoLabel, l.GitRepo)
+}
+
+// For returns the input for one cluster. applied are the indexes of the targets whose options apply. cluster and repo are nil if not known, keyed is that of
+// fleet.MergeOptions.
+func (l *Local) For(cluster *v1alpha1.Cluster, repo *v1alpha1.GitRepo, applied []int, keyed bool) Input {
+	in := l.Input
+	if repo != nil {
+		in.Options.TargetNamespace = cmp.Or(repo.Spec.TargetNamespace, in.Options.TargetNamespace)
+		in.Options.KeepResources = in.Options.KeepResources || repo.Spec.KeepResources
+	}
+	for _, i := range applied {
+		options := l.Targets[i].Options
+		if repo != nil {
+			options.TargetNamespace = cmp.Or(repo.Spec.TargetNamespace, options.TargetNamespace)
+		}
+		in.Options = fleet.MergeOptions(in.Options, options, keyed)
+	}
+	if cluster != nil {
+		in.Cluster = &ClusterContext{Namespace: cluster.Namespace, Name: cluster.Name, Labels: cluster.Labels, Annotations: cluster.Annotations,
+			Values: cluster.Spec.TemplateValues}
+	}
+	return in
+}
+
+// Validate returns why fleet apply refuses the fleet.yaml, in its words; empty if it does not. controller is the version of Fleet, imageScan whether images are
+// scanned; nil if not known. gaps say what it may refuse.
+func (l *Local) Validate(controller *fleet.Version, imageScan *bool) (refused string, gaps []string) {
+	if l.Refused != "" {
+		return l.Refused, nil
+	}
+	const perhaps = "fleet apply of Fleet 0.15 and later refuses the fleet.yaml, and the version of Fleet is not known: "
+	found := l.invalidDependency(controller)
+	if found == "" && l.ImageScans && (imageScan == nil || !*imageScan) {
+		found = "imagescan is disabled; remove imagescans from your config files, or enable imagescan" + l.at(0)
+		if imageScan == nil && controller != nil && !controller.Before(validates, 0) {
+			return "", []string{"whether imagescan is enabled in Fleet is not known; if it is not, fleet apply refuses the fleet.yaml: " + found}
+		}
+	}
+	switch {
+	case found == "":
+	case controller == nil:
+		return "", []string{perhaps + found}
+	case !controller.Before(validates, 0):
+		return found, nil
+	}
+	return "", nil
+}
+
+// validates is the first minor version whose fleet apply validates dependsOn, and in which images are scanned only on request.
+const validates = 15
+
+// waitsForDependency is a state of Fleet 0.16.2 and later.
+const waitsForDependency = "WaitingForDependency"
+
+// invalidDependency returns why fleet apply refuses dependsOn; empty if it does not.
+func (l *Local) invalidDependency(controller *fleet.Version) string {
+	for i, d := range l.DependsOn {
+		line := 0
+		if i < len(l.DependsOnLines) {
+			line = l.DependsOnLines[i]
+		}
+		if d.Name == "" && d.Selector == nil {
+			return fmt.Sprintf("validating fleet.yaml: dependsOn[%d]: must specify either 'name' or 'selector'%s", i, l.at(line))
+		}
+		for j, s := range d.AcceptedStates {
+			newer := s == waitsForDependency && (controller == nil || !controller.Before(16, 2))
+			if fleet.BundleState(s).Rank() == 0 && !newer {
+				return fmt.Sprintf("validating fleet.yaml: dependsOn[%d].acceptedStates[%d]: invalid state %q, valid values are: %v%s", i, j, s, fleet.States(), l.at(line))
+			}
+		}
+	}
+	return ""
+}
+
+// at is the place of an error: the file and, if known, the line.
+func (l *Local) at(line int) string {
+	if line == 0 {
+		return " (" + l.File + ")"
+	}
+	return fmt.Sprintf(" (%s, line %d)", l.File, line)
+}
