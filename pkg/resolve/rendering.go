@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // DesiredFrom is the source of the desired objects of a bundle deployment. The values are those of desiredFrom in the report.
@@ -56,6 +57,8 @@ type Rendering struct {
 	// ValuesMissing are the names of the values sources that a deploy would not find.
 	ValuesMissing []string
 	Notes         []string
+	// Gaps are the same for the report, with their effects.
+	Gaps []source.Gap
 }
 
 // render replaces the desired objects of bundle deployments by those of their rendered bundles.

@@ -64,8 +64,8 @@ func TestRender(t *testing.T) {
 	unread := noValues
 	unread.Values = nil
 	for _, in := range []render.Input{withValues, scoped, noValues, unread, chart("fails", "{{ fail \"on purpose\" }}"), chart("random", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  r: {{ randAlpha 8 }}\n")} {
-		want, wantErr := render.Render(t.Context(), in)
-		got, err := r.Render(t.Context(), in)
+		want, wantErr := render.Render(t.Context(), in, nil)
+		got, err := r.Render(t.Context(), in, nil)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: result (-in process +worker):\n%s", in.Name, diff)
 		}
@@ -90,12 +90,12 @@ func TestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, process.Limits{Time: tc.time, Clock: generous, Memory: 256 << 20, Answer: 1 << 20})
 			for i := range 2 { // in a new worker, and in a worker that has already rendered a bundle
-				_, err := r.Render(t.Context(), chart("hostile", tc.template))
+				_, err := r.Render(t.Context(), chart("hostile", tc.template), nil)
 				var limit *render.LimitError
 				if !errors.As(err, &limit) || limit.Bundle != "hostile" || !strings.Contains(limit.Limit, tc.limit) {
 					t.Errorf("error %v, want the limit %s", err, tc.limit)
 				}
-				got, err := r.Render(t.Context(), chart(fmt.Sprint("next-", i), configMap))
+				got, err := r.Render(t.Context(), chart(fmt.Sprint("next-", i), configMap), nil)
 				if err != nil || len(got.Objects) != 1 {
 					t.Fatalf("the bundle after it: %+v, error %v", got, err)
 				}
@@ -111,7 +111,7 @@ func TestCancel(t *testing.T) {
 	defer cancel()
 	result := make(chan error, 1)
 	go func() {
-		_, err := r.Render(ctx, chart("hostile", "{{ range until 1000000 }}{{ range until 1000000 }}{{ end }}{{ end }}"))
+		_, err := r.Render(ctx, chart("hostile", "{{ range until 1000000 }}{{ range until 1000000 }}{{ end }}{{ end }}"), nil)
 		result <- err
 	}()
 	time.AfterFunc(200*time.Millisecond, cancel) // probably during the template; the result is the same before
@@ -132,7 +132,7 @@ func TestConcurrent(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			name := fmt.Sprint("bundle-", i)
-			got, err := r.Render(t.Context(), chart(name, configMap))
+			got, err := r.Render(t.Context(), chart(name, configMap), nil)
 			if err != nil || len(got.Objects) != 1 || got.Objects[0].Name != name {
 				t.Errorf("%s: %+v, error %v", name, got, err)
 			}
@@ -150,7 +150,7 @@ func TestEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	var limit *render.LimitError
-	if _, err := process.New(script, process.Limits{}).Render(t.Context(), chart("a", configMap)); !errors.As(err, &limit) {
+	if _, err := process.New(script, process.Limits{}).Render(t.Context(), chart("a", configMap), nil); !errors.As(err, &limit) {
 		t.Errorf("a worker that ends without an answer: error %v", err)
 	}
 	got, err := os.ReadFile(out)
@@ -162,12 +162,12 @@ func TestEnvironment(t *testing.T) {
 func TestNoWorker(t *testing.T) {
 	var limit *render.LimitError
 	r := process.New(t.TempDir(), process.Limits{})
-	if _, err := r.Render(t.Context(), chart("a", configMap)); err == nil || errors.As(err, &limit) || !strings.HasPrefix(err.Error(), "starting the process that renders bundles: ") {
+	if _, err := r.Render(t.Context(), chart("a", configMap), nil); err == nil || errors.As(err, &limit) || !strings.HasPrefix(err.Error(), "starting the process that renders bundles: ") {
 		t.Errorf("without an executable: error %v", err)
 	}
 	closed := newRunner(t, process.Limits{})
 	closed.Close()
-	if _, err := closed.Render(t.Context(), chart("a", configMap)); err == nil || errors.As(err, &limit) {
+	if _, err := closed.Render(t.Context(), chart("a", configMap), nil); err == nil || errors.As(err, &limit) {
 		t.Errorf("closed: error %v", err)
 	}
 }
@@ -176,13 +176,13 @@ func TestNoWorker(t *testing.T) {
 func TestSlowBundles(t *testing.T) {
 	r := newRunner(t, process.Limits{Time: 2 * time.Second, Clock: generous})
 	for i, want := range []string{"2s of processor time", "2s of processor time", "2s of processor time", "200ms of processor time"} {
-		_, err := r.Render(t.Context(), chart("hostile", "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"))
+		_, err := r.Render(t.Context(), chart("hostile", "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"), nil)
 		var limit *render.LimitError
 		if !errors.As(err, &limit) || limit.Limit != want {
 			t.Errorf("bundle %d: error %v, want the limit %s", i+1, err, want)
 		}
 	}
-	if got, err := r.Render(t.Context(), chart("next", configMap)); err != nil || len(got.Objects) != 1 {
+	if got, err := r.Render(t.Context(), chart("next", configMap), nil); err != nil || len(got.Objects) != 1 {
 		t.Errorf("the bundle after them: %+v, error %v", got, err)
 	}
 }
