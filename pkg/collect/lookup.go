@@ -138,7 +138,7 @@ func (r *Reader) lookup(ctx context.Context, l render.Lookup) render.Found {
 	if l.Name != "" {
 		q.FieldSelector = fields.OneTermEqualSelector("metadata.name", l.Name).String()
 	}
-	var got contents
+	got := contents{items: []object.Content{}} // not nil: an empty list has items
 	cover, err := r.List(ctx, q, func(o source.Object) error { return got.add(gvk, o) })
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -182,8 +182,7 @@ func (r *Reader) notServed(l render.Lookup, gvk schema.GroupVersionKind, f sourc
 	case l.Name != "":
 		return render.Found{}
 	}
-	// Helm lists an empty resource, and the API server answers with the list of the kinds of the group.
-	return encode(object.Content{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": gvk.GroupVersion().String(), "items": []any{}})
+	return encode(object.Content{"items": []any{}}) // Helm gets an answer without items, which describes the group
 }
 
 // contents are the objects that a lookup found.

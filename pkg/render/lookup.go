@@ -65,8 +65,8 @@ func (b *bundle) lookup(ctx context.Context, l Lookup) (map[string]any, error) {
 		return empty, errors.New(found.Refused)
 	case found.Unknown != "":
 		b.unanswered(l, found.Unknown)
-		if b.pass > 0 { // what depends on a masked value must differ between the renderings
-			return empty, nil
+		if b.pass > 0 { // what depends on the answer must differ between the renderings, so that it is not compared
+			return l.otherThan(found), nil
 		}
 	}
 	if len(found.Object) == 0 {
@@ -79,6 +79,18 @@ func (b *bundle) lookup(ctx context.Context, l Lookup) (map[string]any, error) {
 	}
 	b.learn(v)
 	return v, nil
+}
+
+// otherThan returns an answer that differs from found: nothing, or an object of which only the name is known.
+func (l Lookup) otherThan(found Found) map[string]any {
+	if len(found.Object) > 0 {
+		return map[string]any{}
+	}
+	out := map[string]any{"apiVersion": l.APIVersion, "kind": l.Kind, "metadata": map[string]any{"name": l.Name, "namespace": l.Namespace}}
+	if l.Name == "" {
+		return map[string]any{"items": []any{out}}
+	}
+	return out
 }
 
 // unanswered adds the gap of a lookup.
