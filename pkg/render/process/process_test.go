@@ -172,6 +172,79 @@ func TestNoWorker(t *testing.T) {
 	}
 }
 
+// answers is a cluster with these objects as JSON. A lookup that is not among them is forbidden.
+type answers map[string]render.Found
+
+func (a answers) Lookup(_ context.Context, l render.Lookup) render.Found {
+	if found, ok := a[l.String()]; ok {
+		return found
+	}
+	return render.Found{Unknown: ", which could not be read (Forbidden)"}
+}
+
+// TestLookups checks that the Runner answers the lookups of a worker, and that a worker has the same result as render.Render.
+func TestLookups(t *testing.T) {
+	const password = "planted-Passw0rd"
+	secret := render.Found{Object: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},"data":{"password":"cGxhbnRlZC1QYXNzdzByZA==","size":1}}`)}
+	cluster := answers{"secret web/db": secret, "secret web/none": {}, "thing.example.com a": {Refused: "unable to get apiresource"},
+		"every secret": {Object: []byte(`{"kind":"SecretList","items":[` + string(secret.Object) + `]}`)}}
+	const begin = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: "
+	r := newRunner(t, process.Limits{})
+	for name, tc := range map[string]struct{ template, want, gap, err string }{
+		"a Secret":             {template: `{{ (lookup "v1" "Secret" "web" "db").data.password | b64dec }}`, want: password},
+		"a number":             {template: `{{ printf "%T" (lookup "v1" "Secret" "web" "db").data.size }}`, want: "int64"},
+		"a list":               {template: `{{ len (lookup "v1" "Secret" "" "").items }} of {{ (lookup "v1" "Secret" "" "").kind }}`, want: "1 of SecretList"},
+		"not found":            {template: `{{ lookup "v1" "Secret" "web" "none" | toJson | quote }}`, want: "{}"},
+		"changed by template":  {template: `{{ $_ := set (lookup "v1" "Secret" "web" "db") "kind" "x" }}{{ (lookup "v1" "Secret" "web" "db").kind }}`, want: "Secret"},
+		"forbidden":            {template: `found {{ empty (lookup "v1" "Secret" "web" "other") }}`, want: "found true", gap: "a template looks up secret web/other, which could not be read (Forbidden)"},
+		"not served":           {template: `{{ lookup "example.com/v1" "Thing" "" "a" }}`, err: "error calling lookup: unable to get apiresource"},
+		"an error with values": {template: `{{ fail (printf "bad password %s" ((lookup "v1" "Secret" "web" "db").data.password | b64dec)) }}`, err: "bad password …"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := chart("lookups", begin+tc.template+"\n")
+			want, wantErr := render.Render(t.Context(), in, cluster)
+			got, err := r.Render(t.Context(), in, cluster)
+			if diff := cmp.Diff(want, got) + cmp.Diff(wantErr, err); diff != "" {
+				t.Errorf("-in process +worker:\n%s", diff)
+			}
+			if err != nil {
+				if tc.err == "" || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), password) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if raw := string(got.Objects[0].Raw); !strings.Contains(raw, `"a":"`+tc.want+`"`) {
+				t.Errorf("object %s", raw)
+			}
+			if gaps := strings.Join(got.Gaps, "; "); gaps != tc.gap || (len(got.Unstable) > 0) != (tc.gap != "") {
+				t.Errorf("gaps %q, unstable %v", gaps, got.Unstable)
+			}
+		})
+	}
+	many := chart("many", begin+`{{ range until 1000 }}{{ lookup "v1" "Secret" "web" (print "other-" .) }}{{ end }}`+"\n")
+	got, err := r.Render(t.Context(), many, cluster)
+	if err != nil || len(got.Gaps) != 11 || got.Gaps[0] != "a template looks up more objects that are not known" {
+		t.Errorf("1,000 lookups without an answer: error %v, gaps %q", err, got.Gaps)
+	}
+}
+
+// silent is a cluster that does not answer.
+type silent struct{}
+
+func (silent) Lookup(ctx context.Context, _ render.Lookup) render.Found {
+	<-ctx.Done()
+	return render.Found{}
+}
+
+// TestSilentCluster checks that a lookup does not delay a bundle for longer than its limit.
+func TestSilentCluster(t *testing.T) {
+	var limit *render.LimitError
+	r := newRunner(t, process.Limits{Time: generous, Clock: 200 * time.Millisecond})
+	if _, err := r.Render(t.Context(), chart("a", `{{ lookup "v1" "Secret" "web" "db" }}`), silent{}); !errors.As(err, &limit) || limit.Limit != "200ms" {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestSlowBundles checks that bundles which exceed their processor time lower the limit of later bundles, which can still be rendered.
 func TestSlowBundles(t *testing.T) {
 	r := newRunner(t, process.Limits{Time: 2 * time.Second, Clock: generous})
