@@ -12,14 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Options of a plan.
@@ -113,7 +110,7 @@ func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.
 	situation, err := owners.Decide(o.Policy, o.TakeFrom)
 	out := Item{Unchanged: o.Policy == ownership.IfNoDiff, ResourceVersion: x.Live.ResourceVersion, Before: x.Metadata, After: d.Ownership, AdoptedObject: report.AdoptedObject{
 		Ref: x.Ref, UID: x.Live.UID, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Situation: string(situation),
-		Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt, Refusals: append(never(d, x), refusals(err, differs)...), Changes: changes(x.Metadata, d.Ownership),
+		Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt, Refusals: slices.Concat(d.NeverAdopted(x), d.Uncertain(), refusals(err, differs)), Changes: changes(x.Metadata, d.Ownership),
 	}}
 	if len(out.Refusals) > 0 {
 		out.Action = report.ActionRefuse
@@ -121,46 +118,6 @@ func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.
 		out.Effects, out.Overwrites = effects(d, x, owners.Owners), report.Differences(x.Differences)
 	}
 	return out
-}
-
-// never lists the reasons for which an object is not adopted, independent of its owner.
-func never(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
-	var out []string
-	if fleet.IsAgentBundle(d.Name) {
-		out = append(out, "its bundle is one of Fleet's agent, which the manager applies itself")
-	}
-	if target := d.Options().TargetNamespace; !x.Namespaced && target != "" {
-		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy fails", target))
-	}
-	out = append(out, unproven(d)...)
-	if len(d.Rendering.Unresolved) > 0 && (d.From == resolve.FromBundle || d.From == resolve.FromFiles) {
-		out = append(out, "the desired objects of its bundle are not certain: "+strings.Join(d.Rendering.Unresolved, "; "))
-	}
-	if x.Live.Deleting {
-		out = append(out, "it is being deleted")
-	}
-	if x.Live.Controller != "" {
-		out = append(out, fmt.Sprintf("it is controlled by %s, which may delete or rewrite it at any time", x.Live.Controller))
-	}
-	return out
-}
-
-// unproven explains why the set that would be written is not proven: a scope that is only declared, or that is disputed, is not written.
-func unproven(d *evaluate.BundleDeployment) []string {
-	const remedy = "; --agent-scope=VALUE sets the scope of the agent, '' sets none"
-	switch s := d.Scope; {
-	case s.Proven():
-		return nil
-	case s.Evidence == "":
-		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no release shows it" + remedy}
-	case d.Disputed:
-		return []string{fmt.Sprintf("%s, and no running agent shows which is right", d.DisputeOf()) + remedy}
-	case s.Evidence == resolve.EvidenceReleases && d.ReleaseOwnership.SetID == "":
-		return []string{fmt.Sprintf("only %s show %s: no running agent does, and the bundle has no release of its own", s.Source, s) + remedy}
-	case s.Evidence == resolve.EvidenceDeclared:
-		return []string{fmt.Sprintf("only %s says that the agent has %s: no running agent and no release shows it", s.Source, s) + remedy}
-	}
-	return nil
 }
 
 // refusals lists the owners and the differences that prevent the adoption, each with the remedy.

@@ -36,12 +36,29 @@ func (r *reading) render(ctx context.Context) error {
 		return nil
 	}
 	renderer := cmp.Or[collect.Renderer](r.options.Renderer, collect.InProcess{})
-	renderings, gaps, err := r.Render(ctx, renderer, bundles)
+	if r.input.Renderings, err = r.Render(ctx, renderer, bundles); err != nil {
+		return err
+	}
+	r.resolve()
+	return r.renderingGaps()
+}
+
+// renderingGaps adds the gaps of the bundles that were rendered. The gap of a bundle out of scope matters only if none of its objects is known, or if
+// it desires an object of a bundle in scope.
+func (r *reading) renderingGaps() error {
+	scope, err := r.scope()
 	if err != nil {
 		return err
 	}
-	r.input.Renderings, r.gaps = renderings, append(r.gaps, gaps...)
-	r.resolve()
+	inScope := func(o *resolve.Object) bool { return slices.Contains(scope, o.Deployment) }
+	for _, d := range r.desired.Deployments {
+		shared := func(o *resolve.Object) bool { return slices.ContainsFunc(d.On.Claims.Of(o.Key()), inScope) }
+		x := &d.Rendering
+		if x.CompetitorOnly && len(x.Objects) > 0 && !slices.ContainsFunc(d.Desired, shared) {
+			continue
+		}
+		r.gaps = append(r.gaps, x.Gaps...)
+	}
 	return nil
 }
 

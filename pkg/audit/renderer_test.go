@@ -18,7 +18,9 @@ import (
 // failing is a Renderer that always returns an error.
 type failing struct{ err error }
 
-func (f failing) Render(context.Context, render.Input) (*render.Result, error) { return nil, f.err }
+func (f failing) Render(context.Context, render.Input, render.Cluster) (*render.Result, error) {
+	return nil, f.err
+}
 
 // TestRenderer checks the effect of each error of a Renderer. An exceeded limit is a gap, not a refusal by Fleet's agent. If the process does
 // not start, the audit fails.

@@ -4,6 +4,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -66,6 +67,9 @@ func requiredChanges(changes []ownership.Change) []string {
 func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) Remedy {
 	if len(d.On.Claims.Of(o.Key())) > 1 {
 		return advise("decide which bundle should own it, and remove it from the others")
+	}
+	if refused := d.AdoptUncertain(); len(refused) > 0 {
+		return advise("adopt would refuse it now: %s", strings.Join(refused, "; "))
 	}
 	return in.on(d.On).Assign(d.BundleDeployment)
 }

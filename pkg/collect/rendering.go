@@ -21,7 +21,7 @@ import (
 // Renderer renders a bundle, as render.Render does. It may also return a *render.LimitError. An error of another type than those of package
 // render, or of the context, ends the audit. It is called from several goroutines.
 type Renderer interface {
-	Render(ctx context.Context, in render.Input) (*render.Result, error)
+	Render(ctx context.Context, in render.Input, cluster render.Cluster) (*render.Result, error)
 }
 
 // Bundle is a bundle to render.
@@ -59,10 +59,9 @@ type rendering struct {
 }
 
 // Render renders bundles, each from its contents on the management cluster or from its files.
-func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle) ([]*resolve.Rendering, []source.Gap, error) {
+func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle) ([]*resolve.Rendering, error) {
 	r.progress.start("rendering bundles")
 	var out []*resolve.Rendering
-	var gaps []source.Gap
 	total := 0
 	for batch := range slices.Chunk(bundles, batchSize) {
 		under := make([]rendering, len(batch))
@@ -74,16 +73,16 @@ func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle
 			g.Go(func() error { return r.render(rendering, renderer, x) })
 		}
 		if err := g.Wait(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for i := range under {
 			x := &under[i]
-			over := x.overLimit(&total)
-			done := x.outcome(over)
-			out, gaps = append(out, done), append(gaps, x.gaps(done)...)
+			done := x.outcome(x.overLimit(&total))
+			done.Gaps = x.gaps(done)
+			out = append(out, done)
 		}
 	}
-	return out, gaps, nil
+	return out, nil
 }
 
 // overLimit returns the limit that the bundle exceeds, as a sentence; empty if it exceeds none. That is a gap, because Fleet's agent may deploy it.
@@ -221,7 +220,7 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 	if !target.Description.Partial() {
 		in.APIVersions = apiVersions(target.Kinds)
 	}
-	x.result, x.err = renderer.Render(ctx, *in)
+	x.result, x.err = renderer.Render(ctx, *in, &lookups{Reader: target})
 	in.Resources, in.Values, in.ValuesFrom, in.PreviousValues = nil, nil, nil, nil // release the memory
 	return fatal(ctx, x.err)
 }
@@ -241,8 +240,8 @@ func fatal(ctx context.Context, err error) error {
 type InProcess struct{}
 
 // Render implements Renderer.
-func (InProcess) Render(ctx context.Context, in render.Input) (*render.Result, error) {
-	return render.Render(ctx, in)
+func (InProcess) Render(ctx context.Context, in render.Input, cluster render.Cluster) (*render.Result, error) {
+	return render.Render(ctx, in, cluster)
 }
 
 // revision returns the revision to render: the present one if it was made from these contents, otherwise the next one.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -73,10 +72,7 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 			item.Remedies = advise("decide which bundle should own it, and remove it from the others")
 		} else {
 			item = r.add(existingOwner, &o.Ref, "%s %s; that owner would lose it, or take it over again", o.Key(), owner.Describe())
-			take := r.adopt()
-			take.Command += " --dangerous-take-from=" + shellescape.Quote(owner.Name())
-			take.Text = "takes it over from that owner; shows what changes, and asks before it writes"
-			item.Remedies = append(advise("remove it from one of the two owners"), take)
+			item.Remedies = append(advise("remove it from one of the two owners"), r.adopt(o, owner.Name()))
 		}
 		item.Owner = owner.String()
 	}
@@ -100,7 +96,7 @@ func (r *rollout) ownership(o *evaluate.Object, owned bool) (refused bool) {
 	item := r.add(invalidOwnership, &o.Ref, "%s exists, and Helm would refuse to install release %s over it (invalid ownership metadata): %s; %s", o.Key(),
 		r.d.Ownership.Release(), strings.Join(wrong, ", "), after)
 	if !owned {
-		item.Remedies = []report.Remedy{r.adopt()}
+		item.Remedies = []report.Remedy{r.adopt(o, "")}
 	}
 	return true
 }

@@ -4,7 +4,11 @@ package preflight
 
 import (
 	"slices"
+	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -88,7 +92,16 @@ func (r *rollout) deletions() {
 	}
 }
 
-// adopt assigns the existing objects to the bundle.
-func (r *rollout) adopt() report.Remedy {
-	return report.Remedy(r.c.Commands.Assign(r.d.BundleDeployment))
+// adopt assigns the existing objects to the bundle. from is the owner to take an object from; empty if it has none. If adopt would refuse the object,
+// the remedy is the reason.
+func (r *rollout) adopt(o *evaluate.Object, from string) report.Remedy {
+	if refused := append(r.d.NeverAdopted(o), r.d.AdoptUncertain()...); len(refused) > 0 {
+		return report.Remedy{Text: "adopt would refuse it now: " + strings.Join(refused, "; ")}
+	}
+	out := report.Remedy(r.c.Commands.Assign(r.d.BundleDeployment))
+	if from != "" {
+		out.Command += " --dangerous-take-from=" + shellescape.Quote(from)
+		out.Text = "takes it over from that owner; shows what changes, and asks before it writes"
+	}
+	return out
 }

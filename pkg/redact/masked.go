@@ -7,6 +7,9 @@ import (
 	"encoding/base64"
 )
 
+// MaskPrefix is the beginning of the text with which the verb snapshot replaces the value of a Secret.
+const MaskPrefix = "hmac_"
+
 // Masked reports whether a value is a usual replacement for the value of a Secret, as programs that capture clusters write it.
 func Masked(v []byte) bool {
 	text := bytes.ToLower(bytes.Trim(v, `"<>[]() `))

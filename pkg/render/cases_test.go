@@ -60,7 +60,7 @@ func TestCases(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			c := readCase(t, file)
 			in := c.input()
-			res, err := render.Render(t.Context(), in)
+			res, err := render.Render(t.Context(), in, nil)
 			got := outcome{}
 			if err != nil {
 				got.Error = err.Error()

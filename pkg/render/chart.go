@@ -38,7 +38,8 @@ func (b *bundle) run(ctx context.Context) error {
 		return err
 	}
 	v := variation{pass: b.pass, now: b.in.Now}
-	e := engine.Engine{CustomTemplateFuncs: v.funcs(b.addGap)}
+	lookup := func(l Lookup) (map[string]any, error) { return b.lookup(ctx, l) }
+	e := engine.Engine{CustomTemplateFuncs: v.funcs(b.addGap, lookup)}
 	files, err := e.RenderWithContext(ctx, b.chart, top)
 	if err != nil {
 		return b.templateError(err)

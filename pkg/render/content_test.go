@@ -104,7 +104,7 @@ func TestTotalSize(t *testing.T) {
 	for range 65 {
 		resources = append(resources, v1alpha1.BundleResource{Name: "f.yaml", Content: zipped, Encoding: "base64+gz"})
 	}
-	_, err := Render(t.Context(), Input{Name: "b", Resources: resources})
+	_, err := Render(t.Context(), Input{Name: "b", Resources: resources}, nil)
 	if refused, ok := errors.AsType[*Error](err); !ok || !strings.HasSuffix(refused.Reason, errTooLarge.Error()) {
 		t.Errorf("got %v", err)
 	}
@@ -147,7 +147,7 @@ func FuzzRender(f *testing.F) {
 		for _, resources := range [][]v1alpha1.BundleResource{base, append(base, chart)} {
 			in := Input{Name: "bundle", Resources: resources, SetID: "default-bundle",
 				Options: v1alpha1.Options{YAML: &v1alpha1.YAMLOptions{Overlays: []string{"x"}}}}
-			res, err := Render(t.Context(), in)
+			res, err := Render(t.Context(), in, nil)
 			if (res == nil) == (err == nil) {
 				t.Errorf("got %v and %v", res, err)
 			}

@@ -6,11 +6,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 	"text/template"
 	"time"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // maxRandom is the maximum length of a random text in a template.
@@ -25,8 +22,8 @@ type variation struct {
 	now   time.Time
 }
 
-// funcs returns the functions. Those that need the cluster or the network report a gap and return an empty value.
-func (c *variation) funcs(gap func(string)) template.FuncMap {
+// funcs returns the functions. The one that needs the network reports a gap and returns an empty value.
+func (c *variation) funcs(gap func(string), lookup func(Lookup) (map[string]any, error)) template.FuncMap {
 	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	const ascii = " !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~" + digits + letters
 	return template.FuncMap{
@@ -48,13 +45,7 @@ func (c *variation) funcs(gap func(string)) template.FuncMap {
 		"date_in_zone":   func(layout string, date any, zone string) string { return inZone(layout, c.at(date), zone) },
 		"htmlDateInZone": func(date any, zone string) string { return inZone(time.DateOnly, c.at(date), zone) },
 		"lookup": func(apiVersion, kind, namespace, name string) (map[string]any, error) {
-			ref := object.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
-			what := ref.Key().String()
-			if name == "" {
-				what = strings.TrimSpace("every " + ref.Key().Type() + " " + namespace)
-			}
-			gap("a template looks up " + what + " on the cluster")
-			return map[string]any{}, nil
+			return lookup(Lookup{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name})
 		},
 		"getHostByName": func(string) string {
 			gap("a template resolves a host name")

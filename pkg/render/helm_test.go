@@ -156,7 +156,7 @@ func TestRecordSize(t *testing.T) {
 		"{{ range $j := until 4000 }}    {{ printf \"%d-%d\" $i $j | sha256sum }}\n{{ end }}{{ end }}"
 	in := Input{Name: "case", SetID: "default-case", KubeVersion: "v1.36.3", Resources: []v1alpha1.BundleResource{{Name: "templates/a.yaml", Content: template},
 		{Name: "plain.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plain\ndata:\n  text: |\n" + strings.Repeat("    some words\n", 1000)}}}
-	got, err := Render(t.Context(), in)
+	got, err := Render(t.Context(), in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestRecordSize(t *testing.T) {
 	if want := len(secret.Data["release"]); want < smallRecord || got.RecordSize < want*98/100 || got.RecordSize > want*102/100 {
 		t.Errorf("got %d bytes, want about %d", got.RecordSize, want)
 	}
-	small, err := Render(t.Context(), Input{Name: "case", Resources: []v1alpha1.BundleResource{{Name: "a.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}}})
+	small, err := Render(t.Context(), Input{Name: "case", Resources: []v1alpha1.BundleResource{{Name: "a.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}}}, nil)
 	if err != nil || small.RecordSize != 0 {
 		t.Errorf("a small bundle: %d bytes, error %v", small.RecordSize, err)
 	}

@@ -32,7 +32,7 @@ func (b *bundle) redact(message string) string {
 	return b.hide(text)
 }
 
-// hide replaces the values and the contents of the bundle's Secrets in a text, also if they are encoded, and shortens it.
+// hide replaces the values and the contents of the bundle's Secrets, and of those that were looked up, in a text, also if they are encoded, and shortens it.
 func (b *bundle) hide(text string) string {
 	const longest, shortest = 200, 3
 	values, err := b.values()
@@ -40,7 +40,7 @@ func (b *bundle) hide(text string) string {
 		return "the reason is not shown"
 	}
 	var found []string
-	for _, v := range append(texts(values, nil), b.secrets()...) {
+	for _, v := range slices.Concat(texts(values, nil), b.secrets(), b.learned) {
 		if len(v) < shortest {
 			continue
 		}

@@ -3,8 +3,8 @@
 // Package render renders the contents of a bundle to the objects that Fleet's agent would store in the manifest of a release, with the same steps
 // as the agent (docs/fleet-behavior.md, 1.3, 1.4, 2.6 and 2.7).
 //
-// It uses no client, no network and no file. Data that only a cluster or a registry has is a gap, which the Result names. Sizes are limited. The
-// time and the memory of a template are not, because nothing within the process can stop a template: package process renders in a separate
+// It uses no client, no network and no file: a Cluster answers the lookups of templates. Other data that only a cluster or a registry has is a gap,
+// which the Result names. Sizes are limited. The time and the memory of a template are not, because nothing within the process can stop a template: package process renders in a separate
 // process.
 package render
 
@@ -94,17 +94,17 @@ type Unstable struct {
 	Pointers []string
 }
 
-// Render renders the bundle twice. Errors of type *Error or *ClusterScopedError mean that the agent would refuse to deploy the bundle. They name
+// Render renders the bundle twice. cluster answers the lookups of templates; if it is nil, each is a gap. Errors of type *Error or *ClusterScopedError mean that the agent would refuse to deploy the bundle. They name
 // the bundle and the file, and never quote a value.
-func Render(ctx context.Context, in Input) (*Result, error) {
-	first, err := in.render(ctx, 0)
+func Render(ctx context.Context, in Input, cluster Cluster) (*Result, error) {
+	first, err := in.render(ctx, 0, cluster)
 	if err != nil {
 		return nil, err
 	}
 	if len(first.Objects) == 0 {
 		return first, nil
 	}
-	second, err := in.render(ctx, 1)
+	second, err := in.render(ctx, 1, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +115,12 @@ func Render(ctx context.Context, in Input) (*Result, error) {
 }
 
 // render renders once. Random values and times differ between the passes.
-func (in Input) render(ctx context.Context, pass int) (*Result, error) {
+func (in Input) render(ctx context.Context, pass int, cluster Cluster) (*Result, error) {
 	b, err := in.open(pass)
 	if err != nil {
 		return nil, err
 	}
+	b.cluster = cluster
 	res := b.result
 	if b.chartMissing() {
 		return res, nil
@@ -162,6 +163,11 @@ type bundle struct {
 	// manifest and hooks are what Helm stores in the release record.
 	manifest string
 	hooks    []*helm.Hook
+	// cluster answers lookups; nil if there is none. named are those without an answer that a gap names.
+	cluster Cluster
+	named   map[Lookup]bool
+	// learned are the values of Secrets that were looked up.
+	learned []string
 }
 
 // file is a file of a chart.

@@ -77,7 +77,7 @@ func checkRendering(t *testing.T, in render.Input, record *release.Record) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := render.Render(t.Context(), in)
+	got, err := render.Render(t.Context(), in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // DesiredFrom is the source of the desired objects of a bundle deployment. The values are those of desiredFrom in the report.
@@ -59,6 +60,8 @@ type Rendering struct {
 	// ValuesMissing are the names of the values sources that a deploy would not find.
 	ValuesMissing []string
 	Notes         []string
+	// Gaps are the same for the report, with their effects.
+	Gaps []source.Gap
 }
 
 // Directory is a bundle from files on one cluster, before it is rendered.

@@ -35,7 +35,7 @@ func TestFleetRenders(t *testing.T) {
 		}
 	}
 	in.SetID = fleet.SetID(in.Name, "")
-	rendering, err := render.Render(t.Context(), in.Input)
+	rendering, err := render.Render(t.Context(), in.Input, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,8 @@ preflight renders the desired objects from the contents of a bundle, or from the
 as Fleet's agent does. It compares them with the cluster: the name of the release, the owners of
 existing objects, other bundles that desire the same objects, the fields that would be
 overwritten and the objects that would be deleted. It changes nothing, and makes no dry run on
-the server.
+the server. What a template looks up is read from the cluster with your rights, or from the
+snapshot. If that is not possible, the result is incomplete and says which object was not read.
 
 Each directory below that of -f with a fleet.yaml is a bundle of its own. Its targets and
 targetCustomizations are evaluated for the Cluster that is read, with the targets of the GitRepo of

@@ -64,8 +64,8 @@ func TestRender(t *testing.T) {
 	unread := noValues
 	unread.Values = nil
 	for _, in := range []render.Input{withValues, scoped, noValues, unread, chart("fails", "{{ fail \"on purpose\" }}"), chart("random", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  r: {{ randAlpha 8 }}\n")} {
-		want, wantErr := render.Render(t.Context(), in)
-		got, err := r.Render(t.Context(), in)
+		want, wantErr := render.Render(t.Context(), in, nil)
+		got, err := r.Render(t.Context(), in, nil)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: result (-in process +worker):\n%s", in.Name, diff)
 		}
@@ -90,12 +90,12 @@ func TestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, process.Limits{Time: tc.time, Clock: generous, Memory: 256 << 20, Answer: 1 << 20})
 			for i := range 2 { // in a new worker, and in a worker that has already rendered a bundle
-				_, err := r.Render(t.Context(), chart("hostile", tc.template))
+				_, err := r.Render(t.Context(), chart("hostile", tc.template), nil)
 				var limit *render.LimitError
 				if !errors.As(err, &limit) || limit.Bundle != "hostile" || !strings.Contains(limit.Limit, tc.limit) {
 					t.Errorf("error %v, want the limit %s", err, tc.limit)
 				}
-				got, err := r.Render(t.Context(), chart(fmt.Sprint("next-", i), configMap))
+				got, err := r.Render(t.Context(), chart(fmt.Sprint("next-", i), configMap), nil)
 				if err != nil || len(got.Objects) != 1 {
 					t.Fatalf("the bundle after it: %+v, error %v", got, err)
 				}
@@ -111,7 +111,7 @@ func TestCancel(t *testing.T) {
 	defer cancel()
 	result := make(chan error, 1)
 	go func() {
-		_, err := r.Render(ctx, chart("hostile", "{{ range until 1000000 }}{{ range until 1000000 }}{{ end }}{{ end }}"))
+		_, err := r.Render(ctx, chart("hostile", "{{ range until 1000000 }}{{ range until 1000000 }}{{ end }}{{ end }}"), nil)
 		result <- err
 	}()
 	time.AfterFunc(200*time.Millisecond, cancel) // probably during the template; the result is the same before
@@ -132,7 +132,7 @@ func TestConcurrent(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			name := fmt.Sprint("bundle-", i)
-			got, err := r.Render(t.Context(), chart(name, configMap))
+			got, err := r.Render(t.Context(), chart(name, configMap), nil)
 			if err != nil || len(got.Objects) != 1 || got.Objects[0].Name != name {
 				t.Errorf("%s: %+v, error %v", name, got, err)
 			}
@@ -150,7 +150,7 @@ func TestEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	var limit *render.LimitError
-	if _, err := process.New(script, process.Limits{}).Render(t.Context(), chart("a", configMap)); !errors.As(err, &limit) {
+	if _, err := process.New(script, process.Limits{}).Render(t.Context(), chart("a", configMap), nil); !errors.As(err, &limit) {
 		t.Errorf("a worker that ends without an answer: error %v", err)
 	}
 	got, err := os.ReadFile(out)
@@ -162,13 +162,86 @@ func TestEnvironment(t *testing.T) {
 func TestNoWorker(t *testing.T) {
 	var limit *render.LimitError
 	r := process.New(t.TempDir(), process.Limits{})
-	if _, err := r.Render(t.Context(), chart("a", configMap)); err == nil || errors.As(err, &limit) || !strings.HasPrefix(err.Error(), "starting the process that renders bundles: ") {
+	if _, err := r.Render(t.Context(), chart("a", configMap), nil); err == nil || errors.As(err, &limit) || !strings.HasPrefix(err.Error(), "starting the process that renders bundles: ") {
 		t.Errorf("without an executable: error %v", err)
 	}
 	closed := newRunner(t, process.Limits{})
 	closed.Close()
-	if _, err := closed.Render(t.Context(), chart("a", configMap)); err == nil || errors.As(err, &limit) {
+	if _, err := closed.Render(t.Context(), chart("a", configMap), nil); err == nil || errors.As(err, &limit) {
 		t.Errorf("closed: error %v", err)
+	}
+}
+
+// answers is a cluster with these objects as JSON. A lookup that is not among them is forbidden.
+type answers map[string]render.Found
+
+func (a answers) Lookup(_ context.Context, l render.Lookup) render.Found {
+	if found, ok := a[l.String()]; ok {
+		return found
+	}
+	return render.Found{Unknown: ", which could not be read (Forbidden)"}
+}
+
+// TestLookups checks that the Runner answers the lookups of a worker, and that a worker has the same result as render.Render.
+func TestLookups(t *testing.T) {
+	const password = "planted-Passw0rd"
+	secret := render.Found{Object: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},"data":{"password":"cGxhbnRlZC1QYXNzdzByZA==","size":1}}`)}
+	cluster := answers{"secret web/db": secret, "secret web/none": {}, "thing.example.com a": {Refused: "unable to get apiresource"},
+		"every secret": {Object: []byte(`{"kind":"SecretList","items":[` + string(secret.Object) + `]}`)}}
+	const begin = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: "
+	r := newRunner(t, process.Limits{})
+	for name, tc := range map[string]struct{ template, want, gap, err string }{
+		"a Secret":             {template: `{{ (lookup "v1" "Secret" "web" "db").data.password | b64dec }}`, want: password},
+		"a number":             {template: `{{ printf "%T" (lookup "v1" "Secret" "web" "db").data.size }}`, want: "int64"},
+		"a list":               {template: `{{ len (lookup "v1" "Secret" "" "").items }} of {{ (lookup "v1" "Secret" "" "").kind }}`, want: "1 of SecretList"},
+		"not found":            {template: `{{ lookup "v1" "Secret" "web" "none" | toJson | quote }}`, want: "{}"},
+		"changed by template":  {template: `{{ $_ := set (lookup "v1" "Secret" "web" "db") "kind" "x" }}{{ (lookup "v1" "Secret" "web" "db").kind }}`, want: "Secret"},
+		"forbidden":            {template: `found {{ empty (lookup "v1" "Secret" "web" "other") }}`, want: "found true", gap: "a template looks up secret web/other, which could not be read (Forbidden)"},
+		"not served":           {template: `{{ lookup "example.com/v1" "Thing" "" "a" }}`, err: "error calling lookup: unable to get apiresource"},
+		"an error with values": {template: `{{ fail (printf "bad password %s" ((lookup "v1" "Secret" "web" "db").data.password | b64dec)) }}`, err: "bad password …"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := chart("lookups", begin+tc.template+"\n")
+			want, wantErr := render.Render(t.Context(), in, cluster)
+			got, err := r.Render(t.Context(), in, cluster)
+			if diff := cmp.Diff(want, got) + cmp.Diff(wantErr, err); diff != "" {
+				t.Errorf("-in process +worker:\n%s", diff)
+			}
+			if err != nil {
+				if tc.err == "" || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), password) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if raw := string(got.Objects[0].Raw); !strings.Contains(raw, `"a":"`+tc.want+`"`) {
+				t.Errorf("object %s", raw)
+			}
+			if gaps := strings.Join(got.Gaps, "; "); gaps != tc.gap || (len(got.Unstable) > 0) != (tc.gap != "") {
+				t.Errorf("gaps %q, unstable %v", gaps, got.Unstable)
+			}
+		})
+	}
+	many := chart("many", begin+`{{ range until 1000 }}{{ lookup "v1" "Secret" "web" (print "other-" .) }}{{ end }}`+"\n")
+	got, err := r.Render(t.Context(), many, cluster)
+	if err != nil || len(got.Gaps) != 11 || got.Gaps[0] != "a template looks up more objects that are not known" {
+		t.Errorf("1,000 lookups without an answer: error %v, gaps %q", err, got.Gaps)
+	}
+}
+
+// silent is a cluster that does not answer.
+type silent struct{}
+
+func (silent) Lookup(ctx context.Context, _ render.Lookup) render.Found {
+	<-ctx.Done()
+	return render.Found{}
+}
+
+// TestSilentCluster checks that a lookup does not delay a bundle for longer than its limit.
+func TestSilentCluster(t *testing.T) {
+	var limit *render.LimitError
+	r := newRunner(t, process.Limits{Time: generous, Clock: 200 * time.Millisecond})
+	if _, err := r.Render(t.Context(), chart("a", `{{ lookup "v1" "Secret" "web" "db" }}`), silent{}); !errors.As(err, &limit) || limit.Limit != "200ms" {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -176,13 +249,13 @@ func TestNoWorker(t *testing.T) {
 func TestSlowBundles(t *testing.T) {
 	r := newRunner(t, process.Limits{Time: 2 * time.Second, Clock: generous})
 	for i, want := range []string{"2s of processor time", "2s of processor time", "2s of processor time", "200ms of processor time"} {
-		_, err := r.Render(t.Context(), chart("hostile", "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"))
+		_, err := r.Render(t.Context(), chart("hostile", "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"), nil)
 		var limit *render.LimitError
 		if !errors.As(err, &limit) || limit.Limit != want {
 			t.Errorf("bundle %d: error %v, want the limit %s", i+1, err, want)
 		}
 	}
-	if got, err := r.Render(t.Context(), chart("next", configMap)); err != nil || len(got.Objects) != 1 {
+	if got, err := r.Render(t.Context(), chart("next", configMap), nil); err != nil || len(got.Objects) != 1 {
 		t.Errorf("the bundle after them: %+v, error %v", got, err)
 	}
 }

@@ -39,12 +39,12 @@ func New(executable string, limits Limits) *Runner {
 // Render renders a bundle as render.Render does, within the limits. In addition to the errors of render.Render it returns a *render.LimitError if the
 // bundle exceeds a limit or ends the process in another way, the error of the context as soon as that ends, and another error if no worker can be
 // started.
-func (r *Runner) Render(ctx context.Context, in render.Input) (*render.Result, error) {
+func (r *Runner) Render(ctx context.Context, in render.Input, cluster render.Cluster) (*render.Result, error) {
 	limits := r.limits
 	if r.slow.Load() >= maxSlow {
 		limits.Time /= 10
 	}
-	message, err := json.Marshal(question{Limits: limits, Input: in})
+	message, err := json.Marshal(question{Limits: limits, Input: in, Cluster: cluster != nil})
 	if err != nil {
 		return nil, &render.Error{Bundle: in.Name, Reason: "its options or values cannot be encoded as JSON"}
 	}
@@ -53,7 +53,7 @@ func (r *Runner) Render(ctx context.Context, in render.Input) (*render.Result, e
 		if err != nil {
 			return nil, fmt.Errorf("starting the process that renders bundles: %w", err)
 		}
-		a, failure := w.ask(ctx, message, limits)
+		a, failure := w.ask(ctx, message, limits, cluster)
 		if failure == nil {
 			r.put(w)
 			return a.result(in.Name, limits)
@@ -140,21 +140,33 @@ func start(executable string) (*worker, error) {
 // errLate means that a worker did not answer within the limit of the elapsed time.
 var errLate = errors.New("the worker does not answer")
 
-// ask sends a question to a worker and returns the answer. After an error the worker must be ended.
-func (w *worker) ask(ctx context.Context, message []byte, limits Limits) (*answer, error) {
+// ask sends a question to a worker, answers its lookups, and returns the answer. After an error the worker must be ended.
+func (w *worker) ask(ctx context.Context, message []byte, limits Limits, cluster render.Cluster) (*answer, error) {
 	w.asked++
 	timed, cancel := context.WithTimeoutCause(ctx, limits.Clock, errLate)
 	defer cancel()
 	stop := context.AfterFunc(timed, w.kill)
 	defer stop()
-	var a answer
-	_, err := w.in.Write(message)
-	if err == nil {
-		err = json.NewDecoder(io.LimitReader(w.out, int64(limits.Answer))).Decode(&a)
+	a, err := w.exchange(message, limits)
+	for err == nil && a.Lookup != nil && cluster != nil {
+		found := cluster.Lookup(timed, *a.Lookup)
+		if message, err = json.Marshal(question{Found: &found}); err == nil {
+			a, err = w.exchange(message, limits)
+		}
 	}
 	if err != nil && timed.Err() != nil {
 		return nil, context.Cause(timed)
 	}
+	return a, err
+}
+
+// exchange sends a message to a worker and returns the next one of the worker.
+func (w *worker) exchange(message []byte, limits Limits) (*answer, error) {
+	if _, err := w.in.Write(message); err != nil {
+		return nil, err
+	}
+	var a answer
+	err := json.NewDecoder(io.LimitReader(w.out, int64(limits.Answer))).Decode(&a)
 	return &a, err
 }
 

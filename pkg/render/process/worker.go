@@ -27,6 +27,7 @@ const (
 func Serve(in io.Reader, out io.Writer) int {
 	debug.SetMaxStack(maxStack)
 	questions := make(chan question)
+	runner := runner{out: out, found: make(chan render.Found)}
 	go func() {
 		defer close(questions)
 		for {
@@ -34,13 +35,17 @@ func Serve(in io.Reader, out io.Writer) int {
 			if json.NewDecoder(in).Decode(&q) != nil {
 				return
 			}
-			questions <- q
+			if q.Found != nil {
+				runner.found <- *q.Found // a lookup waits for it
+			} else {
+				questions <- q
+			}
 		}
 	}()
 	for q := range questions {
 		limit(q.Limits.Memory)
 		answered := make(chan []byte, 1)
-		go func() { answered <- q.answer() }()
+		go func() { answered <- q.answer(runner) }()
 		a, status := await(answered, questions, q.Limits)
 		if a == nil {
 			return status
@@ -77,10 +82,33 @@ func await(answered <-chan []byte, questions <-chan question, limits Limits) (a 
 	}
 }
 
+// runner is the Runner, which answers the lookups of templates. It implements render.Cluster. The template that is rendered is the only one that calls
+// it, and waits for the answer.
+type runner struct {
+	out   io.Writer
+	found chan render.Found
+}
+
+// Lookup implements render.Cluster. If the Runner has ended, it does not return: the worker exits.
+func (r runner) Lookup(_ context.Context, l render.Lookup) render.Found {
+	message, err := json.Marshal(answer{Lookup: &l})
+	if err == nil {
+		_, err = r.out.Write(message)
+	}
+	if err != nil {
+		return render.Found{Unknown: ", which could not be requested"}
+	}
+	return <-r.found
+}
+
 // answer renders the bundle and returns the answer as JSON.
-func (q *question) answer() []byte {
+func (q *question) answer(r runner) []byte {
 	var a answer
-	result, err := render.Render(context.Background(), q.Input)
+	var cluster render.Cluster
+	if q.Cluster {
+		cluster = r
+	}
+	result, err := render.Render(context.Background(), q.Input, cluster)
 	switch {
 	case err == nil:
 		a.Result = result

@@ -125,7 +125,7 @@ func (m *Masker) keep(v string) {
 // it is never taken for one.
 var digits = base32.HexEncoding.WithPadding(base32.NoPadding)
 
-const tokenPrefix = "hmac_"
+const tokenPrefix = redact.MaskPrefix
 
 // isToken reports whether a text is a replacement, or what another program wrote instead of a value.
 func isToken(text string) bool {

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// Cluster answers the lookups of templates. Fleet's agent asks the cluster on which it renders.
+type Cluster interface {
+	Lookup(ctx context.Context, l Lookup) Found
+}
+
+// Lookup is a call of Helm's template function lookup. Without a name it requests all objects of a kind, in one namespace or in all.
+type Lookup struct {
+	APIVersion, Kind, Namespace, Name string
+}
+
+// String names what is looked up: "secret web/db", "every secret in namespace web".
+func (l Lookup) String() string {
+	key := object.Ref{APIVersion: l.APIVersion, Kind: l.Kind, Namespace: l.Namespace, Name: l.Name}.Key()
+	switch {
+	case l.Name != "":
+		return key.String()
+	case l.Namespace != "":
+		return "every " + key.Type() + " in namespace " + l.Namespace
+	}
+	return "every " + key.Type()
+}
+
+// Found is the answer to a Lookup.
+type Found struct {
+	// Object is the object, or the list of objects with its items, as JSON. If it is empty, the function returns an empty map: nothing was found.
+	Object []byte `json:",omitempty"`
+	// Unknown is why the answer is not known, as the rest of a sentence that begins with what is looked up: ", which could not be read". The answer is
+	// then a gap. An object beside it is similar to the one of the cluster: its values are masked.
+	Unknown string `json:",omitempty"`
+	// Refused is the error with which Helm's function ends the template.
+	Refused string `json:",omitempty"`
+}
+
+// maxNamed is how many different lookups without an answer are named. A template may have a loop of them.
+const maxNamed = 10
+
+// lookup is Helm's template function lookup.
+func (b *bundle) lookup(ctx context.Context, l Lookup) (map[string]any, error) {
+	empty := map[string]any{}
+	found := Found{Unknown: ", and no cluster is read"}
+	if b.cluster != nil {
+		found = b.cluster.Lookup(ctx, l)
+	}
+	if found.Refused != "" && b.defines(l.Kind) {
+		found = Found{Unknown: ", and the chart has definitions, which Helm installs first"}
+	}
+	switch {
+	case found.Refused != "":
+		return empty, errors.New(found.Refused)
+	case found.Unknown != "":
+		b.unanswered(l, found.Unknown)
+		if b.pass > 0 { // what depends on the answer must differ between the renderings, so that it is not compared
+			return l.otherThan(found), nil
+		}
+	}
+	if len(found.Object) == 0 {
+		return empty, nil
+	}
+	var v map[string]any
+	if json.Unmarshal(found.Object, &v) != nil {
+		b.unanswered(l, ", which could not be decoded")
+		return empty, nil
+	}
+	b.learn(v)
+	return v, nil
+}
+
+// otherThan returns an answer that differs from found: nothing, or an object of which only the name is known.
+func (l Lookup) otherThan(found Found) map[string]any {
+	if len(found.Object) > 0 {
+		return map[string]any{}
+	}
+	out := map[string]any{"apiVersion": l.APIVersion, "kind": l.Kind, "metadata": map[string]any{"name": l.Name, "namespace": l.Namespace}}
+	if l.Name == "" {
+		return map[string]any{"items": []any{out}}
+	}
+	return out
+}
+
+// unanswered adds the gap of a lookup.
+func (b *bundle) unanswered(l Lookup, why string) {
+	if b.named == nil {
+		b.named = map[Lookup]bool{}
+	}
+	if !b.named[l] && len(b.named) == maxNamed {
+		b.addGap("a template looks up more objects that are not known")
+		return
+	}
+	b.named[l] = true
+	b.addGap("a template looks up " + l.String() + why)
+}
+
+// defines reports whether the chart has a definition of a kind. It searches the text of the definitions: an unnecessary gap is better than a wrong
+// result.
+func (b *bundle) defines(kind string) bool {
+	for _, crd := range b.chart.CRDObjects() {
+		if bytes.Contains(crd.File.Data, []byte(kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// learn keeps the values of a Secret, or of the Secrets in a list, to hide them in errors.
+func (b *bundle) learn(v map[string]any) {
+	items, isList := v["items"].([]any)
+	if !isList {
+		items = []any{v}
+	}
+	for _, item := range items {
+		secret, _ := item.(map[string]any)
+		if secret["kind"] != secretKind.Kind || secret["apiVersion"] != secretKind.Version {
+			continue
+		}
+		for _, text := range texts(secret["data"], nil) {
+			decoded, _ := base64.StdEncoding.DecodeString(text)
+			b.learned = append(b.learned, text, strings.TrimSpace(string(decoded)))
+			for line := range strings.Lines(string(decoded)) {
+				b.learned = append(b.learned, strings.TrimSpace(line))
+			}
+		}
+	}
+}
