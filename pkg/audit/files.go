@@ -35,7 +35,7 @@ func (r *reading) bundleOfFiles(d *resolve.BundleDeployment) collect.Bundle {
 	i := slices.IndexFunc(r.options.Files, func(l *render.Local) bool { return l.Name == d.Name })
 	l := r.options.Files[i]
 	p := r.place(l, d)
-	version, known := fleet.ParseVersion(r.desired.ControllerVersion)
+	version, known := fleet.ParseBuild(r.desired.ControllerVersion)
 	var controller *fleet.Version
 	if known {
 		controller = &version

@@ -109,7 +109,7 @@ func readyFor(d, dependency *resolve.BundleDeployment, ref v1alpha1.BundleRef) (
 	if d.On != nil {
 		version = d.On.AgentVersion(d.DeploymentNamespace())
 	}
-	agent, known := fleet.ParseVersion(version)
+	agent, known := fleet.ParseBuild(version)
 	if agent.Before(stateOfDependency, 0) {
 		return byCondition, known
 	}

@@ -29,6 +29,12 @@ func TestVersion(t *testing.T) {
 			t.Errorf("%q: %+v, known %v, collects by bundle name %v; want %+v", tag, got, known, got.CollectsByBundleName(), want)
 		}
 	}
+	if got, known := ParseBuild("dev"); !known || got.Before(NewestKnown, 999) {
+		t.Errorf("dev is %+v, known %v; want newer than every known version", got, known)
+	}
+	if got, known := ParseBuild("v0.14.3"); !known || got.Minor != 14 {
+		t.Errorf("v0.14.3 is %+v, known %v", got, known)
+	}
 	v := Version{16, 0, true}
 	if !v.Before(16, 0) || v.Before(15, 9) || !(Version{16, 0, false}).Before(16, 1) || (Version{16, 0, false}).Before(16, 0) {
 		t.Error("Before returns a wrong result")
