@@ -176,7 +176,7 @@ func (p *placement) excluded(b *targeting.Bundle, result targeting.Result) {
 	}
 	if len(p.elsewhere) > 0 {
 		p.gaps = nil
-		p.noTarget = fmt.Sprintf("its targets do not select cluster %s (%s)", result.Cluster.Key(), whyExcluded(b, result))
+		p.noTarget = fmt.Sprintf("its targets do not select the cluster that is read (%s)", whyExcluded(b, result))
 		return
 	}
 	if len(p.gaps) > 0 {

@@ -120,7 +120,8 @@ func TestAdoptFails(t *testing.T) {
 		{[]string{"bundle/unknown"}, 3, "bundle/unknown"},
 		{[]string{"--dangerous-take-from=unknown"}, 1, "--dangerous-take-from=unknown"},
 		{[]string{"--undo", "not-there.jsonl"}, 3, "not-there.jsonl"},
-		{[]string{"-f", "../../test/testdata/sick"}, 2, "../../test/testdata/sick"},
+		{[]string{"-f", "../../test/testdata/preflights"}, 2, "../../test/testdata/preflights"}, // no fleet.yaml names the bundle
+		{[]string{"-f", "../../test/testdata/sick"}, 3, "it has no file to deploy"},
 	} {
 		if got := run(t, append([]string{"adopt", "--snapshot", sick}, tc.args...)...); got.status != tc.status || got.out != "" || !strings.Contains(got.errOut, tc.names) {
 			t.Errorf("%q: status %d, want %d: %s%s", tc.args, got.status, tc.status, got.out, got.errOut)

@@ -127,6 +127,9 @@ func (r *rollout) refusals() {
 
 // dependsOn reports what the agent finds when it tests the dependencies, before it renders the bundle.
 func (r *rollout) dependsOn() {
+	if len(r.d.DependsOn()) == 0 {
+		return
+	}
 	var siblings []*resolve.BundleDeployment
 	for _, d := range r.c.Deployments {
 		if d.FromFiles() {

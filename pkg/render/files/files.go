@@ -76,7 +76,7 @@ type imageScan struct {
 }
 
 // LoadAll reads a directory as fleet apply does: each directory below with a fleet.yaml is a bundle of its own. The directory itself is one if it has a
-// fleet.yaml, or a manifest that is in none of the others. A directory without a file to deploy is no bundle; there is at least one.
+// fleet.yaml, or a manifest that is in none of the others. A directory without a file to deploy is no bundle; there is at least one. No two have the same name.
 func LoadAll(dir string, o Options) ([]*render.Local, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -98,6 +98,9 @@ func LoadAll(dir string, o Options) ([]*render.Local, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if i := slices.IndexFunc(out, func(o *render.Local) bool { return o.Name == l.Name }); i >= 0 {
+			return nil, fmt.Errorf("reading bundle directory: %s and %s both make the bundle %s, and one of them replaces the other", out[i].Dir, below, l.Name)
 		}
 		l.Dir = below
 		if l.File != "" {

@@ -200,6 +200,8 @@ func TestLoadAll(t *testing.T) {
 		{name: "only below", files: map[string]string{"README.md": "", "a/fleet.yaml": "", "a/a.yaml": "", "b/fleet.yaml": "", "b/b.yaml": ""}, want: []string{"a repo-a", "b repo-b"}},
 		{name: "a manifest beside them", files: map[string]string{"a/fleet.yaml": "", "a/a.yaml": "", "b/b.yaml": ""}, want: []string{". repo", "a repo-a"}},
 		{name: "an empty bundle", files: map[string]string{"a/fleet.yaml": "", "b/fleet.yaml": "", "b/b.yaml": ""}, want: []string{"b repo-b"}},
+		{name: "two of a name", files: map[string]string{"a/fleet.yaml": "name: x", "a/a.yaml": "", "b/fleet.yaml": "name: x", "b/b.yaml": ""},
+			err: "reading bundle directory: a and b both make the bundle x, and one of them replaces the other"},
 		{name: "no manifest", files: map[string]string{"README.md": ""}, err: noFile},
 		{name: "refused", files: map[string]string{"a/fleet.yaml": "[", "b/fleet.yaml": "", "b/b.yaml": ""},
 			want: []string{"a repo-a reading fleet.yaml: it is not valid YAML (line 1) (in directory a)", "b repo-b"}},
