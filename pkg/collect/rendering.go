@@ -215,7 +215,7 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 	}
 	in.KubeVersion, in.Now = target.Description.KubernetesVersion, target.Description.TakenAt
 	version, known := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
-	in.Helm3 = known && version.Minor < 15
+	in.Helm3, in.OfflineDryRun = known && version.Minor < 15, known && version.Before(14, 1)
 	in.ClusterScoped = clusterScoped(target.Kinds)
 	if !target.Description.Partial() {
 		in.APIVersions = apiVersions(target.Kinds)

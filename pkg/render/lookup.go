@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
+	"text/template"
 
 	"k8s.io/apimachinery/pkg/util/json"
 
@@ -52,6 +53,7 @@ const maxNamed = 10
 
 // lookup is Helm's template function lookup.
 func (b *bundle) lookup(ctx context.Context, l Lookup) (map[string]any, error) {
+	b.asked = true
 	empty := map[string]any{}
 	found := Found{Unknown: ", and no cluster is read"}
 	if b.cluster != nil {
@@ -136,4 +138,42 @@ func (b *bundle) learn(v map[string]any) {
 			}
 		}
 	}
+}
+
+// absent is a cluster without objects.
+type absent struct{}
+
+// Lookup implements Cluster.
+func (absent) Lookup(context.Context, Lookup) Found { return Found{} }
+
+// dryRun returns the error of the dry run that the agent makes before it writes, if lookups find nothing in it. Source: docs/fleet-behavior.md, 2.6.
+func (b *bundle) dryRun(ctx context.Context) error {
+	if _, is := b.cluster.(absent); is || !b.asked || b.dryRunAnswers() {
+		return nil
+	}
+	_, err := b.in.render(ctx, b.pass, absent{})
+	refused, ok := errors.AsType[*Error](err)
+	if !ok {
+		return nil
+	}
+	return b.in.fail(refused.File, "the dry run of Fleet's agent, in which lookups find nothing, fails: "+refused.Reason)
+}
+
+// dryRunAnswers reports whether the dry run of the agent answers lookups. The agent does not find a call of lookup in a template that also calls a
+// function which Go's templates do not have, or in a subchart.
+func (b *bundle) dryRunAnswers() bool {
+	if b.in.OfflineDryRun {
+		return false
+	}
+	lookup := template.FuncMap{"lookup": func() error { return nil }}
+	parses := func(text string, functions template.FuncMap) bool {
+		_, err := template.New("").Funcs(functions).Parse(text)
+		return err == nil
+	}
+	for _, t := range b.chart.Templates {
+		if text := string(t.Data); parses(text, lookup) && !parses(text, nil) {
+			return true
+		}
+	}
+	return false
 }

@@ -54,6 +54,8 @@ type Input struct {
 	ClusterScoped map[string]bool
 	// Helm3 means that the agent is of Fleet 0.14 or earlier, with Helm 3: it does not change hooks, and a plain manifest is never a hook.
 	Helm3 bool
+	// OfflineDryRun means that the agent is of Fleet 0.14.0 or earlier: lookups find nothing in the dry run that it makes first.
+	OfflineDryRun bool
 	// HelmOp means that the agent downloads the chart itself.
 	HelmOp bool
 	// Revision is the revision of the release that is rendered: 0 and 1 are an installation, higher ones are upgrades.
@@ -131,7 +133,11 @@ func (in Input) render(ctx context.Context, pass int, cluster Cluster) (*Result,
 	if err := b.layOut(); err != nil {
 		return nil, err
 	}
-	err = b.run(ctx)
+	if err = b.run(ctx); err == nil {
+		if err := b.dryRun(ctx); err != nil {
+			return nil, err
+		}
+	}
 	slices.Sort(b.gaps)
 	res.Gaps = append(res.Gaps, slices.Compact(b.gaps)...)
 	fault, refused := errors.AsType[*Error](err)
@@ -163,8 +169,9 @@ type bundle struct {
 	// manifest and hooks are what Helm stores in the release record.
 	manifest string
 	hooks    []*helm.Hook
-	// cluster answers lookups; nil if there is none. named are those without an answer that a gap names.
+	// cluster answers lookups; nil if there is none. asked is true if a template looked something up. named are those without an answer that a gap names.
 	cluster Cluster
+	asked   bool
 	named   map[Lookup]bool
 	// learned are the values of Secrets that were looked up.
 	learned []string

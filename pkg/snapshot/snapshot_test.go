@@ -299,3 +299,39 @@ func TestTruncated(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// TestLookups takes a snapshot of a cluster with bundles that are not installed and whose templates look up objects: the snapshot has the kinds that they
+// look up. The values of the Secret are masked, which is a gap, and what depends on them is not compared.
+func TestLookups(t *testing.T) {
+	capture, err := cases.Read(testdata+"preflights/lookup.yaml", &map[string]any{})
+	must(t, err)
+	must(t, capture.Complete(nil))
+	src, err := capture.Open(t.Context())
+	must(t, err)
+	path, content := taken(t, src)
+	if found := layers.Find(content, "planted-passw0rd"); len(found) > 0 {
+		t.Error("the value of the Secret is in the snapshot")
+	}
+	var gaps []string
+	got := audited(t, open(t, path), audit.DesiredAuto)
+	for _, g := range got.Gaps {
+		if strings.Contains(g.Detail, "looks up") {
+			gaps = append(gaps, g.Detail)
+		}
+	}
+	want := []string{"a template looks up secret web/database, of which values are masked in the snapshot: read the cluster instead"}
+	if diff := cmp.Diff(want, gaps); diff != "" {
+		t.Errorf("gaps of lookups (-want +got):\n%s", diff)
+	}
+	var paths []string
+	for _, d := range got.BundleDeployments {
+		for _, o := range d.Resources {
+			for _, x := range o.Differences {
+				paths = append(paths, o.Name+" "+x.Path)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"address .data.new", "uncertain .data.text"}, paths); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+}

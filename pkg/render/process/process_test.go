@@ -191,14 +191,17 @@ func TestLookups(t *testing.T) {
 	const begin = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: "
 	r := newRunner(t, process.Limits{})
 	for name, tc := range map[string]struct{ template, want, gap, err string }{
-		"a Secret":             {template: `{{ (lookup "v1" "Secret" "web" "db").data.password | b64dec }}`, want: password},
-		"a number":             {template: `{{ printf "%T" (lookup "v1" "Secret" "web" "db").data.size }}`, want: "int64"},
-		"a list":               {template: `{{ len (lookup "v1" "Secret" "" "").items }} of {{ (lookup "v1" "Secret" "" "").kind }}`, want: "1 of SecretList"},
-		"not found":            {template: `{{ lookup "v1" "Secret" "web" "none" | toJson | quote }}`, want: "{}"},
-		"changed by template":  {template: `{{ $_ := set (lookup "v1" "Secret" "web" "db") "kind" "x" }}{{ (lookup "v1" "Secret" "web" "db").kind }}`, want: "Secret"},
-		"forbidden":            {template: `found {{ empty (lookup "v1" "Secret" "web" "other") }}`, want: "found true", gap: "a template looks up secret web/other, which could not be read (Forbidden)"},
-		"not served":           {template: `{{ lookup "example.com/v1" "Thing" "" "a" }}`, err: "error calling lookup: unable to get apiresource"},
-		"an error with values": {template: `{{ fail (printf "bad password %s" ((lookup "v1" "Secret" "web" "db").data.password | b64dec)) }}`, err: "bad password …"},
+		"a Secret":            {template: `{{ dig "data" "password" "" (lookup "v1" "Secret" "web" "db") | b64dec }}`, want: password},
+		"a number":            {template: `{{ printf "%T" (lookup "v1" "Secret" "web" "db").data.size }}`, want: "int64"},
+		"a list":              {template: `{{ len (lookup "v1" "Secret" "" "").items }} of {{ (lookup "v1" "Secret" "" "").kind }}`, want: "1 of SecretList"},
+		"not found":           {template: `{{ lookup "v1" "Secret" "web" "none" | toJson | quote }}`, want: "{}"},
+		"changed by template": {template: `{{ $_ := set (lookup "v1" "Secret" "web" "db") "kind" "x" }}{{ (lookup "v1" "Secret" "web" "db").kind }}`, want: "Secret"},
+		"needed in the dry run": {template: `{{ (lookup "v1" "Secret" "web" "db").data.password | b64dec }}`,
+			err: "a/templates/a.yaml:6:36: the dry run of Fleet's agent, in which lookups find nothing, fails: the template failed: nil pointer evaluating"},
+		"needed in a dry run on the server": {template: `{{ (lookup "v1" "Secret" "web" "db").data.password }}`, want: "cGxhbnRlZC1QYXNzdzByZA=="},
+		"forbidden":                         {template: `found {{ empty (lookup "v1" "Secret" "web" "other") }}`, want: "found true", gap: "a template looks up secret web/other, which could not be read (Forbidden)"},
+		"not served":                        {template: `{{ lookup "example.com/v1" "Thing" "" "a" }}`, err: "error calling lookup: unable to get apiresource"},
+		"an error with values":              {template: `{{ fail (printf "bad password %s" ((lookup "v1" "Secret" "web" "db").data.password | b64dec)) }}`, err: "bad password …"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := chart("lookups", begin+tc.template+"\n")
@@ -220,6 +223,11 @@ func TestLookups(t *testing.T) {
 				t.Errorf("gaps %q, unstable %v", gaps, got.Unstable)
 			}
 		})
+	}
+	old := chart("old", begin+`{{ (lookup "v1" "Secret" "web" "db").data.password }}`+"\n")
+	old.OfflineDryRun = true
+	if _, err := r.Render(t.Context(), old, cluster); err == nil || !strings.Contains(err.Error(), "the dry run of Fleet's agent") {
+		t.Errorf("an agent whose dry run answers no lookup: error %v", err)
 	}
 	many := chart("many", begin+`{{ range until 1000 }}{{ lookup "v1" "Secret" "web" (print "other-" .) }}{{ end }}`+"\n")
 	got, err := r.Render(t.Context(), many, cluster)
