@@ -44,7 +44,7 @@ func TestClusterValues(t *testing.T) {
 				t.Fatal(err)
 			}
 			res, err := render.Render(t.Context(), render.Input{Name: "case", FromFiles: true, Cluster: tc.cluster, Options: v1alpha1.Options{Helm: helm},
-				Resources: []v1alpha1.BundleResource{{Name: "templates/a.yaml", Content: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"values":{{ .Values | toJson | quote }}}}`}}})
+				Resources: []v1alpha1.BundleResource{{Name: "templates/a.yaml", Content: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"values":{{ .Values | toJson | quote }}}}`}}}, nil)
 			if err != nil || tc.err != "" {
 				if err == nil || tc.err == "" || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "hunter2") {
 					t.Errorf("got error %v, want %q", err, tc.err)
