@@ -184,8 +184,11 @@ func (d *BundleDeployment) DependsOn() []v1alpha1.BundleRef {
 // BundleLabels are the labels of its bundle that its BundleDeployment has, or will have.
 func (d *BundleDeployment) BundleLabels() map[string]string {
 	dir := d.Rendering.Directory
-	if d.BD != nil || dir == nil {
-		return d.Labels()
+	switch {
+	case d.BD != nil:
+		return d.BD.Labels
+	case dir == nil: // only its release is known
+		return nil
 	}
 	out := maps.Clone(dir.Labels)
 	if out == nil {
@@ -193,14 +196,6 @@ func (d *BundleDeployment) BundleLabels() map[string]string {
 	}
 	out[fleet.BundleLabel], out[fleet.BundleNamespaceLabel] = d.Name, dir.Workspace
 	return out
-}
-
-// Labels are the labels of its BundleDeployment; nil if only its release is known.
-func (d *BundleDeployment) Labels() map[string]string {
-	if d.BD == nil {
-		return nil
-	}
-	return d.BD.Labels
 }
 
 // Workspace is the namespace of its bundle or, if only a release is known, the namespace of the release.
