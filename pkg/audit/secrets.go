@@ -131,6 +131,9 @@ func knownNamespaces(r *evaluate.Result) map[string]bool {
 			}
 		}
 	}
+	for _, c := range r.Desired.Fleet.Clusters {
+		out[c.Namespace] = true // the Secret of the agent has it as a value
+	}
 	delete(out, "")
 	return out
 }
