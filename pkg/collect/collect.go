@@ -36,7 +36,7 @@ type Reader struct {
 	Secrets *Secrets
 
 	progress progress
-	answers  answers
+	answered answers
 	uid      atomic.Pointer[string] // of the Namespace kube-system
 }
 

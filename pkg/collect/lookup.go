@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -81,7 +81,7 @@ func (x *lookups) Lookup(ctx context.Context, l render.Lookup) render.Found {
 
 // answer returns the answer that all bundles share.
 func (r *Reader) answer(ctx context.Context, l render.Lookup) render.Found {
-	a := &r.answers
+	a := &r.answered
 	a.mu.Lock()
 	if a.read == nil {
 		a.read = map[render.Lookup]func() render.Found{}
@@ -97,12 +97,12 @@ func (r *Reader) answer(ctx context.Context, l render.Lookup) render.Found {
 
 // keep counts the size of an answer.
 func (r *Reader) keep(f render.Found) render.Found {
-	r.answers.mu.Lock()
-	defer r.answers.mu.Unlock()
-	if r.answers.size+len(f.Object) > maxAnswers {
+	r.answered.mu.Lock()
+	defer r.answered.mu.Unlock()
+	if r.answered.size+len(f.Object) > maxAnswers {
 		return notRead("together with it, the objects that bundles look up exceed 256 MiB")
 	}
-	r.answers.size += len(f.Object)
+	r.answered.size += len(f.Object)
 	return f
 }
 
@@ -153,10 +153,10 @@ func (r *Reader) lookup(ctx context.Context, l render.Lookup) render.Found {
 
 // invalidPath returns why Helm refuses a lookup before it sends a request: a name must not lead to another address of the API server.
 func invalidPath(l render.Lookup) string {
-	if wrong := path.IsValidPathSegmentName(l.Namespace); len(wrong) > 0 {
+	if wrong := content.IsPathSegmentName(l.Namespace); len(wrong) > 0 {
 		return fmt.Sprintf("invalid namespace %q: %v", l.Namespace, wrong)
 	}
-	if wrong := path.IsValidPathSegmentName(l.Name); len(wrong) > 0 {
+	if wrong := content.IsPathSegmentName(l.Name); len(wrong) > 0 {
 		return fmt.Sprintf("invalid resource name %q: %v", l.Name, wrong)
 	}
 	return ""
@@ -201,15 +201,15 @@ func (c *contents) add(gvk schema.GroupVersionKind, o source.Object) error {
 		c.versions = append(c.versions, o.Kind.Version)
 		return nil
 	}
-	content, managedFields, err := o.Decode()
+	decoded, managedFields, err := o.Decode()
 	if err != nil {
 		return err
 	}
-	content["apiVersion"], content["kind"] = gvk.GroupVersion().String(), gvk.Kind
-	if meta, ok := content["metadata"].(object.Content); ok && len(managedFields) > 0 {
+	decoded["apiVersion"], decoded["kind"] = gvk.GroupVersion().String(), gvk.Kind
+	if meta, ok := decoded["metadata"].(object.Content); ok && len(managedFields) > 0 {
 		meta["managedFields"] = json.RawMessage(bytes.Clone(managedFields))
 	}
-	c.items = append(c.items, content)
+	c.items = append(c.items, decoded)
 	return nil
 }
 

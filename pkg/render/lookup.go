@@ -74,13 +74,22 @@ func (b *bundle) lookup(ctx context.Context, l Lookup) (map[string]any, error) {
 	if len(found.Object) == 0 {
 		return empty, nil
 	}
-	var v map[string]any
-	if json.Unmarshal(found.Object, &v) != nil {
+	v := found.decoded()
+	if v == nil {
 		b.unanswered(l, ", which could not be decoded")
 		return empty, nil
 	}
 	b.learn(v)
 	return v, nil
+}
+
+// decoded returns a new copy of the object, because a template may change it; nil if it cannot be decoded.
+func (f Found) decoded() map[string]any {
+	var v map[string]any
+	if json.Unmarshal(f.Object, &v) != nil {
+		return nil
+	}
+	return v
 }
 
 // otherThan returns an answer that differs from found: nothing, or an object of which only the name is known.
@@ -148,7 +157,10 @@ func (absent) Lookup(context.Context, Lookup) Found { return Found{} }
 
 // dryRun returns the error of the dry run that the agent makes before it writes, if lookups find nothing in it. Source: docs/fleet-behavior.md, 2.6.
 func (b *bundle) dryRun(ctx context.Context) error {
-	if _, is := b.cluster.(absent); is || !b.asked || b.dryRunAnswers() {
+	if _, is := b.cluster.(absent); is || b.pass > 0 {
+		return nil
+	}
+	if !b.asked || b.dryRunAnswers() {
 		return nil
 	}
 	_, err := b.in.render(ctx, b.pass, absent{})

@@ -150,6 +150,9 @@ func (w *worker) ask(ctx context.Context, message []byte, limits Limits, cluster
 	a, err := w.exchange(message, limits)
 	for err == nil && a.Lookup != nil && cluster != nil {
 		found := cluster.Lookup(timed, *a.Lookup)
+		if timed.Err() != nil {
+			return nil, context.Cause(timed)
+		}
 		if message, err = json.Marshal(question{Found: &found}); err == nil {
 			a, err = w.exchange(message, limits)
 		}
