@@ -27,8 +27,8 @@ const allVersions = "all from 0.10 on"
 // knowledge is the knowledge by code. Its facts are those of docs/fleet-behavior.md.
 var knowledge = map[string]Knowledge{
 	"FD101": {
-		Evidence: "The manifest of the release record has the object, and a complete list of its kind in its namespace does not. Without a complete " +
-			"list the object is Unknown.",
+		Evidence: "The manifest of the release record has the object, and a complete list of its kind in its " +
+			"namespace does not have it. Without a complete list, the object is Unknown.",
 		Remedy: "Find out who deleted the object: the audit log of the API server records it. The finding has a command that creates " +
 			"only this object, from the release record, with Helm and awk. Another command deploys the whole bundle again on this " +
 			"cluster; `preflight` predicts whether Helm refuses that. Without a command, Fleet creates the object with the next " +
@@ -48,9 +48,9 @@ var knowledge = map[string]Knowledge{
 	"FD103": {
 		Evidence: "The desired objects of two bundle deployments on one cluster have the same group, kind, namespace and name. The ownership metadata " +
 			"shows the present owner.",
-		Remedy: "Decide which bundle keeps the object, and remove it from all others. Helm deletes a removed object by name, and does not check its owner: to keep " +
-			"it, first deploy the other " +
-			"bundles with the annotation helm.sh/resource-policy: keep on it.",
+		Remedy: "Decide which bundle keeps the object, and remove it from all others. Helm deletes a removed object " +
+			"by name, and does not check its owner. To keep the object, first deploy the other bundles with the " +
+			"annotation helm.sh/resource-policy: keep on it.",
 		Versions: allVersions, Sections: []string{"1.7", "1.11"},
 	},
 	"FD104": {
@@ -82,15 +82,15 @@ var knowledge = map[string]Knowledge{
 		Versions: "all. 0.10 uses other rules for some kinds", Sections: []string{"4.1"},
 	},
 	"FD108": {
-		Evidence: "The label objectset.rio.cattle.io/hash is that of the bundle's set, and the annotation objectset.rio.cattle.io/id has another " +
-			"value or is missing.",
+		Evidence: "The label objectset.rio.cattle.io/hash has the hash of the bundle's set, and the annotation " +
+			"objectset.rio.cattle.io/id has another value or is missing.",
 		Remedy:   "Nothing has to be done: neither Fleet nor Helm reads the annotation.",
 		Versions: allVersions, Sections: []string{"1.2", "1.7"},
 	},
 	"FD109": {
 		Evidence: "The object has the hash label of a bundle, no recorded revision has it, and it is no hook.",
-		Remedy: "Nothing has to be done. If the operator that created it can be configured, exclude the labels objectset.rio.cattle.io/* from those " +
-			"that it copies.",
+		Remedy: "Nothing has to be done. If you can configure the operator that created the object, exclude the " +
+			"labels objectset.rio.cattle.io/* from the labels that it copies.",
 		Versions: allVersions, Issues: []string{"rancher/fleet#1141", "rancher/fleet#1201"}, Sections: []string{"1.3", "3.5"},
 	},
 	"FD110": {
@@ -195,8 +195,8 @@ var knowledge = map[string]Knowledge{
 		Versions: allVersions, Sections: []string{"5.1", "5.2", "5.4"},
 	},
 	"FD306": {
-		Evidence: "The condition Ready of the Bundle with the reason Error, and a targeting error that the audit finds in the targets, or the message " +
-			"of the condition, which the finding quotes.",
+		Evidence: "The condition Ready of the Bundle has the reason Error. The finding names the targeting error " +
+			"that the audit finds in the targets. If it finds none, the finding quotes the message of the condition.",
 		Remedy: "Add the missing label to the Cluster, or give the template a default value. The controller then processes all clusters of the " +
 			"Bundle again.",
 		Versions: allVersions, Issues: []string{"rancher/fleet#3190"}, Sections: []string{"2.5", "5.5"},
@@ -208,30 +208,32 @@ var knowledge = map[string]Knowledge{
 		Issues:   []string{"rancher/fleet#3528", "rancher/fleet#4962"}, Sections: []string{"6.2", "6.3", "6.4"},
 	},
 	"FD402": {
-		Evidence: "spec.valuesHash of the BundleDeployment states values, and the Secret of its name does not exist in its namespace.",
-		Remedy: "Set valuesHash and deploymentID to \"\" and waitingForValues to true in one change of the spec of the BundleDeployment, then change " +
-			"an annotation of the Bundle. The " +
-			"controller then writes the Secret. If the Secret of the Bundle is wrong too (FD404), repair that first.",
+		Evidence: "spec.valuesHash of the BundleDeployment states values, and its namespace has no Secret with the " +
+			"name of the BundleDeployment.",
+		Remedy: "In one change of the spec of the BundleDeployment, set valuesHash and deploymentID to \"\" and " +
+			"waitingForValues to true. Then change an annotation of the Bundle: the controller writes the Secret. " +
+			"If the Secret of the Bundle is wrong too (FD404), repair the Secret of the Bundle first.",
 		Versions: "from 0.10.11, 0.11.6 and 0.12.1 on, with other effects in each range of versions",
 		Issues:   []string{"rancher/fleet#4599"}, Sections: []string{"6.2", "6.3"},
 	},
 	"FD403": {
 		Evidence: "The SHA-256 of the values in the Secret, compared with spec.valuesHash of the BundleDeployment. The values themselves are never shown.",
-		Remedy: "As for FD402: discard the hash together with deploymentID, so that the controller writes both again. From 0.15.3 on the controller " +
-			"does the first part by itself.",
+		Remedy: "As for FD402: discard the hash together with deploymentID, so that the controller writes the " +
+			"Secret and the hash again. From 0.15.3 on, the controller discards the hash by itself.",
 		Versions: "from 0.10.11, 0.11.6 and 0.12.1 on; repaired by the controller from 0.15.3 on",
 		Issues:   []string{"rancher/fleet#4962", "rancher/fleet#4963"}, Sections: []string{"6.2", "6.3"},
 	},
 	"FD404": {
 		Evidence: "The SHA-256 of the data of the Bundle's values Secret, compared with spec.valuesHash of the Bundle.",
-		Remedy: "A new forceSyncGeneration of the GitRepo runs its job again, which writes both. It also deploys all bundles of the GitRepo again, " +
-			"on every cluster.",
+		Remedy: "A new forceSyncGeneration of the GitRepo runs its job again, which writes the Bundle and the " +
+			"Secret. It also deploys all bundles of the GitRepo again, on every cluster.",
 		Versions: "from 0.10.11, 0.11.6 and 0.12.1 on", Issues: []string{"rancher/fleet#3528"}, Sections: []string{"6.1"},
 	},
 	"FD405": {
-		Evidence: "The type, the owner references and the name of the Secret, and a BundleDeployment or Bundle without a hash.",
-		Remedy: "Delete the Secret if nothing needs it: it has values of an earlier deploy. If its owner is wrong, correct the owner reference, " +
-			"so that Kubernetes neither deletes nor keeps it by mistake.",
+		Evidence: "The type, the owner references and the name of the Secret, and whether its BundleDeployment or " +
+			"Bundle exists and states a hash.",
+		Remedy: "Delete the Secret if nothing needs it: it has values of an earlier deploy. If its owner is wrong, " +
+			"correct the owner reference. Otherwise Kubernetes deletes or keeps the Secret by mistake.",
 		Versions: "from 0.10.11, 0.11.6 and 0.12.1 on", Sections: []string{"6.3", "6.4"},
 	},
 	"FD406": {
@@ -273,11 +275,11 @@ var knowledge = map[string]Knowledge{
 		Issues:   []string{"rancher/fleet#4472"}, Sections: []string{"2.1", "2.2"},
 	},
 	"FD602": {
-		Evidence: "The Secret of the release record that status.release of the BundleDeployment names, its status and its age. Of a failed revision, the " +
-			"finding quotes the error of Helm.",
-		Remedy: "Pending: wait for the deploy, or let the agent roll back with the next one. Pruned or damaged: deploy the bundle again, so that " +
-			"there is a new record. Pending without an " +
-			"earlier revision, before 0.13.10 and from 0.14.0 to 0.14.3: delete the record if no agent is at work on it.",
+		Evidence: "The release record that status.release of the BundleDeployment names, with its status and age. " +
+			"For a failed revision, the finding quotes the error of Helm.",
+		Remedy: "Pending: wait for the deploy, or let the agent roll back with the next deploy. Pruned or damaged: " +
+			"deploy the bundle again, so that there is a new record. Pending without an earlier revision, before " +
+			"0.13.10 and from 0.14.0 to 0.14.3: delete the record if no agent is at work on it.",
 		Versions: "all. 0.13.10+, 0.14.4+ and 0.15 on resolve a pending first revision", Sections: []string{"1.7", "2.8"},
 	},
 	"FD603": {
@@ -314,18 +316,20 @@ var knowledge = map[string]Knowledge{
 		Versions: allVersions, Sections: []string{"2.8"},
 	},
 	"FD608": {
-		Evidence: "The newest record of the release, all BundleDeployments of its agent, and the release name and namespace that the present options give.",
-		Remedy: "Scale the agent to zero to gain time: a restart starts a cycle at once. Then restore the Bundle with the release name and namespace " +
-			"that it had, or back up the objects. " +
-			"`impact` shows what an uninstall deletes.",
+		Evidence: "The newest record of the release, all BundleDeployments of its agent, and the release name and " +
+			"namespace that follow from the present options.",
+		Remedy: "Scale the agent to zero to gain time, because a restart starts a cycle at once. Then restore the " +
+			"Bundle with its former release name and namespace, or back up the objects. `impact` shows what an " +
+			"uninstall deletes.",
 		Versions: "all. Before 0.15.6 and in 0.16.0 also valid releases with dots or more than 53 characters in the name; from 0.16.2 on the agent " +
 			"confirms the deletion first",
 		Issues: []string{"rancher/fleet#5261", "rancher/fleet#5302", "rancher/fleet#5664"}, Sections: []string{"1.6", "1.9", "1.11"},
 	},
 	"FD609": {
 		Evidence: "spec.correctDrift of the BundleDeployment, and a field whose managedFields prove that its value is older than 15 minutes.",
-		Remedy: "Look at the log of fleet-agent for a failed rollback. Restore the field by hand, or enable correctDrift.force if another field " +
-			"manager owns the field: it deletes and creates objects that cannot be changed.",
+		Remedy: "Look at the log of fleet-agent for a failed rollback. Restore the field by hand. If another field " +
+			"manager owns the field, enable correctDrift.force: it deletes and creates objects that cannot be " +
+			"changed.",
 		Versions: "all. Before 0.16, enabling correctDrift has an effect only at the next change of an object",
 		Issues:   []string{"rancher/fleet#1594", "rancher/fleet#4878", "rancher/fleet#4945"}, Sections: []string{"3.6"},
 	},
@@ -337,8 +341,8 @@ var knowledge = map[string]Knowledge{
 	},
 	"FD702": {
 		Evidence: "The comparePatches in the options of the bundle, applied to its desired objects by the rules of the agent.",
-		Remedy: "Correct the rule in fleet.yaml. Operations need the exact apiVersion, kind, namespace and name; one that fails disables all others " +
-			"for the same object.",
+		Remedy: "Correct the rule in fleet.yaml. Operations need the exact apiVersion, kind, namespace and name. If " +
+			"one operation fails, no other operation on the same object takes effect.",
 		Versions: "all. The operation `ignore` exists from 0.12 on; from 0.15 on its name is a pattern", Sections: []string{"3.3"},
 	},
 	"FD703": {
