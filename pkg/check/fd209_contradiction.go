@@ -31,7 +31,8 @@ var contradiction = Check{
 		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind, state.ClusterGroup} {
 			for a := range in.inScope(kind) {
 				found := contradictionsOf(a)
-				if b := failing[[2]string{kind, a.Key()}]; b != nil && conditionOf(conditionsOf(a.Object), "Ready").Status == "True" {
+				ready := conditionOf(conditionsOf(a.Object), "Ready").Status == "True"
+				if b := failing[[2]string{kind, a.Key()}]; b != nil && ready {
 					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name, conditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 				}
 				for _, x := range found {

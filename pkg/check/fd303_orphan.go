@@ -52,7 +52,7 @@ func (in *Input) without(d *evaluate.BundleDeployment) string {
 	case b == nil && in.read(state.Bundle, workspace):
 		return "Bundle: " + d.Bundle + " does not exist"
 	case b != nil && !deleting(b) && b.Name != d.Name:
-		return "Bundle: its labels name " + d.Bundle + ", whose BundleDeployments have another name"
+		return "Bundle: its labels name " + d.Bundle + ", but the BundleDeployments of that Bundle have another name"
 	}
 	if _, found := in.targets().clusters[d.Namespace]; found || !in.clustersRead() {
 		return ""

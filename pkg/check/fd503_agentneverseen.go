@@ -48,8 +48,8 @@ func (in *Input) neverSeen(a evaluate.Agent) Finding {
 // an agent has registered.
 func (in *Input) neverRegistered(a evaluate.Agent) Finding {
 	f, c := onCluster(a), a.Cluster
-	f.Message = fmt.Sprintf("no agent has reported for cluster %s: its spec names no kubeconfig Secret, so its agent must "+
-		"register itself", f.Cluster)
+	f.Message = fmt.Sprintf("no agent has reported for cluster %s: its spec names no kubeconfig Secret, so its "+
+		"agent must register itself", f.Cluster)
 	if c.Name == fleet.RegisteredName(c.Spec.ClientID) {
 		f.Message = fmt.Sprintf("the agent of cluster %s registered itself and has never reported", f.Cluster)
 	}

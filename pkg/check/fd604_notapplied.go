@@ -32,7 +32,8 @@ var notApplied = Check{
 			root := chain[len(chain)-1]
 			f := onDeployment(d, "%s is not applied: %s%s%s", d.Key(), root.Message, since(root.Since), root.Said)
 			if root.Of != d.BundleDeployment {
-				f = onDeployment(d, "%s is not applied because of %s: %s%s%s", d.Key(), root.Of.Key(), root.Message, since(root.Since), root.Said)
+				f = onDeployment(d, "%s is not applied because of %s: %s%s%s", d.Key(), root.Of.Key(), root.Message,
+					since(root.Since), root.Said)
 			}
 			for _, step := range chain[:len(chain)-1] {
 				f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
@@ -46,7 +47,8 @@ var notApplied = Check{
 	},
 }
 
-// afterFailure returns the ways to proceed if the agent could not install or deploy a bundle because of which d is not applied.
+// afterFailure returns the ways to proceed if the agent could not install or deploy a bundle because of which d is
+// not applied.
 func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Blocker) []Remedy {
 	var out []Remedy
 	if root.Of.On != nil {

@@ -46,7 +46,8 @@ var repoNotFollowed = Check{
 			if since, failed := in.pollingFails(g); failed {
 				report(Finding{
 					Object: ref, AsOf: g.Reported().AsOf,
-					Message:  fmt.Sprintf("GitRepo %s cannot be polled since %s%s", key(g), since.UTC().Format(time.RFC3339), in.Said(g, "GitPolling")),
+					Message: fmt.Sprintf("GitRepo %s cannot be polled since %s%s", key(g), since.UTC().Format(time.RFC3339),
+						in.Said(g, "GitPolling")),
 					Remedies: []Remedy{in.Commands.describe(ref)}, Aspect: "polling",
 				})
 				continue
@@ -146,7 +147,8 @@ func (in *Input) pollingFails(g *v1alpha1.GitRepo) (time.Time, bool) {
 func (in *Input) refused(g *v1alpha1.GitRepo) []string {
 	var out []string
 	if since, failed := failedSince(g, "Accepted"); failed {
-		out = append(out, "resolve this first: its condition Accepted has an error since "+since.UTC().Format(time.RFC3339)+in.Said(g, "Accepted"))
+		out = append(out, "resolve this first: its condition Accepted has an error since "+
+			since.UTC().Format(time.RFC3339)+in.Said(g, "Accepted"))
 	}
 	if g.Status.GitJobStatus == jobFailed {
 		out = append(out, "the last Job failed"+in.Said(g, "Stalled"))

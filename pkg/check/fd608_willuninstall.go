@@ -64,8 +64,9 @@ func (in *Input) removal(c *resolve.Cluster, x *resolve.Removal) Finding {
 	f.Message = fmt.Sprintf("the agent in %s will uninstall release %s %s: %s", agent, x.Record.Release(), when(x), why)
 	f.Evidence = append([]string{in.cycles(c, agent)}, losses(x)...)
 	if x.BlockedBy != "" {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("each cycle of the agent now ends at release %s, of which it keeps the objects and cannot remove the record. "+
-			"Do not delete that record before this release is safe", x.BlockedBy))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("each cycle of the agent now ends at release %s, because the agent "+
+			"keeps its objects and cannot remove its record. Do not delete that record before this release "+
+			"is safe", x.BlockedBy))
 	}
 	if x.Expects != nil && len(x.Expects.Spec.Options.DownstreamResources) > 0 {
 		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the BundleDeployment")
