@@ -118,7 +118,8 @@ var layers = []layer{
 	{packages: []string{"pkg/evaluate"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state", "pkg/resolve", "pkg/compare", "pkg/health", "pkg/redact"}},
 	{packages: []string{"pkg/check"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state",
+			"pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact"}},
 	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/redact"}},
 	// It explains the result of an audit.
@@ -162,7 +163,8 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/check"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate",
+			"pkg/report", "pkg/check"}},
 
 	// Impact computes what a deletion removes, from the desired state and a few live objects.
 	{packages: []string{"pkg/impact"}, pure: true, never: evaluating,

@@ -15,8 +15,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Agents reports the agents of the Clusters in a namespace with some names, NAME or NAMESPACE/NAME; empty means all. It returns ErrNoFleet if there is
-// none. For each name that is not found, there is a *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
+// Agents reports the agents of the Clusters in a namespace with some names, NAME or NAMESPACE/NAME; empty means all.
+// It returns ErrNoFleet if there is none. For each name that is not found, there is a *evaluate.NotFoundError, beside
+// the report of the other ones, which is nil without any.
 func Agents(ctx context.Context, src source.Source, o Options, names []string) (*report.Agents, error) {
 	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
 	if err != nil {

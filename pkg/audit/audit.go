@@ -97,7 +97,8 @@ type Audit struct {
 
 // Input returns the input of checks and predictions.
 func (a *Audit) Input() *check.Input {
-	in := &check.Input{Result: a.Result, Commands: a.options.Commands, ClusterCommands: map[*resolve.Cluster]check.Commands{}, Quotations: &a.Secrets.Quotations}
+	in := &check.Input{Result: a.Result, Commands: a.options.Commands,
+		ClusterCommands: map[*resolve.Cluster]check.Commands{}, Quotations: &a.Secrets.Quotations}
 	for i, c := range a.clusters {
 		in.ClusterCommands[a.Desired.Clusters[i]] = c.Commands
 	}

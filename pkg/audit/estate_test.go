@@ -94,7 +94,8 @@ func (e estate) open(t *testing.T) source.Source {
 		lists[fmt.Sprint(e[key]["kind"])] = e[key]["apiVersion"]
 	}
 	for kind, version := range lists {
-		c.Documents = append(c.Documents, document{"apiVersion": version, "kind": kind + "List", "metadata": document{}, "items": []any{}})
+		c.Documents = append(c.Documents, document{"apiVersion": version, "kind": kind + "List", "metadata": document{},
+			"items": []any{}})
 	}
 	s, err := c.Open(t.Context())
 	if err != nil {

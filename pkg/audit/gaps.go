@@ -43,7 +43,8 @@ func orUnread(err error, d source.Description) error {
 	return fmt.Errorf("%w; it may exist, because not everything could be read: %s: %s", err, d.Gaps[0].What, d.Gaps[0].Why())
 }
 
-// OrUnread joins errors that objects were not found. They name the first gap of a damaged source, which may have lost the objects.
+// OrUnread joins errors that objects were not found. They name the first gap of a damaged source, which may have lost
+// the objects.
 func (a *Audit) OrUnread(missing []error) error { return orUnread(evaluate.Join(missing), a.Source) }
 
 // stateGaps returns the gaps for the release records of all clusters that could not be read. For a part of the bundle
@@ -80,8 +81,8 @@ func unreadableRecord(r *state.Record, detail, effect string) source.Gap {
 	return source.Gap{What: "release record " + r.Namespace + "/" + r.SecretName(), Reason: string(resolve.RecordUnreadable), Detail: detail, Effect: effect}
 }
 
-// fleetGaps returns the gaps for Fleet's own objects of some kinds; without kinds, for all. within returns the namespaces of a
-// kind that are in scope, nil for all.
+// fleetGaps returns the gaps for Fleet's own objects of some kinds; without kinds, for all. within returns the
+// namespaces of a kind that are in scope, nil for all.
 func fleetGaps(f *state.Fleet, within func(kind string) []string, kinds ...string) []source.Gap {
 	var out []source.Gap
 	for _, kind := range state.Kinds {

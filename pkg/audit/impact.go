@@ -20,8 +20,8 @@ import (
 )
 
 // Impact reports what is removed on each cluster if objects of Fleet are deleted. The kind of a name is one of evaluate.TargetKinds. A name without a
-// namespace may match several objects. For each name that is not found or could not be read, there is an error, such as a *evaluate.NotFoundError, beside
-// the report of the other ones, which is nil without any.
+// namespace may match several objects. For each name that is not found or could not be read, there is an error, such
+// as a *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
 func Impact(ctx context.Context, src source.Source, o Options, names []Named) (*report.Impact, error) {
 	o.AllManifests = true
 	r, err := read(ctx, src, o)
@@ -53,7 +53,8 @@ func Impact(ctx context.Context, src source.Source, o Options, names []Named) (*
 	out.Source.Clusters = report.ClusterSources(r.moreClusters())
 	targeting := r.desired.Targeting()
 	for _, t := range targets {
-		deletion := impact.Evaluate(impact.Input{Desired: r.desired, Target: t, Targeting: targeting, Affected: affected, Reported: reported})
+		deletion := impact.Evaluate(impact.Input{Desired: r.desired, Target: t, Targeting: targeting, Affected: affected,
+			Reported: reported})
 		deletion.Unread = r.unreadOf(t)
 		out.Deletions = append(out.Deletions, deletion)
 	}

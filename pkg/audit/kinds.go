@@ -44,8 +44,8 @@ func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error)
 	return out, nil
 }
 
-// WorkspaceNamespaces are the namespaces of what a workspace deploys, sorted: of the BundleDeployments of its Clusters, and of their
-// releases. Those that could not be read are missing.
+// WorkspaceNamespaces are the namespaces of what a workspace deploys, sorted: of the BundleDeployments of its
+// Clusters, and of their releases. Those that could not be read are missing.
 type WorkspaceNamespaces struct{ Clusters, Releases []string }
 
 // NamespacesOf returns the namespaces of what a workspace deploys.

@@ -18,7 +18,8 @@ type NotFoundError struct {
 	// Word is the part of the argument that is not known, Before and After are the parts around it. If it is a kind, Kind is true.
 	Before, Word, After string
 	Kind                bool
-	// Known are words that are known in this place. If the name exists in other namespaces, Elsewhere are its names there instead.
+	// Known are words that are known in this place. If the name exists in other namespaces, Elsewhere are its names
+	// there instead.
 	Known, Elsewhere []string
 	// Snapshot is true if the source is a snapshot, which need not have all kinds.
 	Snapshot bool
@@ -72,7 +73,8 @@ func (n Named) Is(o object.Ref, kinds *source.Kinds) bool {
 	return o.Name == n.Name && n.hasNamespace(o) && n.hasKind(o, kinds)
 }
 
-// hasNamespace reports whether an object is in the namespace of the name. A cluster-scoped object is: as in kubectl, the namespace has no effect.
+// hasNamespace reports whether an object is in the namespace of the name. A cluster-scoped object is: as in kubectl,
+// the namespace has no effect.
 func (n Named) hasNamespace(o object.Ref) bool {
 	return n.Namespace == "" || o.Namespace == "" || n.Namespace == o.Namespace
 }

@@ -28,8 +28,9 @@ func (n Named) String() string {
 	return n.Kind + "/" + n.Namespace + "/" + n.Name
 }
 
-// Owner reports the owners of objects. A name may match several objects, in several namespaces or API groups. For each name that is not found or could
-// not be read, there is an error that names it, beside the report of the other ones, which is nil without any.
+// Owner reports the owners of objects. A name may match several objects, in several namespaces or API groups. For
+// each name that is not found or could not be read, there is an error that names it, beside the report of the other
+// ones, which is nil without any.
 func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*report.Ownership, error) {
 	r, err := read(ctx, src, o)
 	if err != nil {

@@ -97,9 +97,10 @@ func TestOwnerFinds(t *testing.T) {
 		t.Errorf("got %+v, error %v, want %q", got, err, want)
 	}
 	for name, want := range map[audit.Named]string{
-		{Kind: "frobnicator", Name: "x"}:                    `the snapshot has no objects of kind "frobnicator", and no definition of it`,
-		{Kind: "svc", Name: "nowhere"}:                      "svc/nowhere not found",
-		{Kind: "cm", Namespace: "guestbook", Name: "theme"}: "cm/guestbook/theme not found, but bundle deployment cluster-fleet-local-local-1a3d67d0a899/guestbook-guestbook desires it",
+		{Kind: "frobnicator", Name: "x"}: `the snapshot has no objects of kind "frobnicator", and no definition of it`,
+		{Kind: "svc", Name: "nowhere"}:   "svc/nowhere not found",
+		{Kind: "cm", Namespace: "guestbook", Name: "theme"}: "cm/guestbook/theme not found, but bundle deployment " +
+			"cluster-fleet-local-local-1a3d67d0a899/guestbook-guestbook desires it",
 		{Kind: "svc", Namespace: "guestbook", Name: "edge"}: "svc/guestbook/edge not found",
 	} {
 		if _, err := audit.Owner(t.Context(), sick, audit.Options{}, []audit.Named{name}); err == nil || !strings.Contains(err.Error(), want) {

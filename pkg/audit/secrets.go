@@ -45,7 +45,8 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	var mu sync.Mutex // guards gaps
 	err := each(ctx, a.clusters, func(ctx context.Context, i int) error {
 		c := a.clusters[i]
-		cover, err := c.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: &quotes, Except: public, HelmValues: valuesSecrets(a.Desired.Deployments, a.Desired.Clusters[i]),
+		cover, err := c.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: &quotes, Except: public,
+			HelmValues: valuesSecrets(a.Desired.Deployments, a.Desired.Clusters[i]),
 			Namespaces: slices.Sorted(maps.Keys(namespaces))})
 		covers[i] = cover
 		if _, all := cover.Of(""); err == nil && !all && showsValues(a.Deployments) {
@@ -74,7 +75,8 @@ func valuesSecrets(all []*resolve.BundleDeployment, on *resolve.Cluster) map[str
 	return out
 }
 
-// notRead returns why the Secrets of a place were not read; empty if they were. covers are the coverages of the clusters.
+// notRead returns why the Secrets of a place were not read; empty if they were. covers are the coverages of the
+// clusters.
 func (a *Audit) notRead(covers []source.Coverage, p redact.Place) string {
 	if p.Cluster < 0 {
 		return "those of namespace " + p.Namespace + " on a cluster that was not read"

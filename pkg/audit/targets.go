@@ -23,8 +23,8 @@ import (
 var targetKinds = []string{state.Bundle, state.ClusterKind, state.ClusterGroup, state.BundleDeployment}
 
 // Targets reports which clusters bundles are deployed to, and why. It reads only Fleet's own objects. A name without a namespace may match several
-// bundles. For each name that is not found or could not be read, there is an error, such as a *evaluate.NotFoundError, beside the report of the other ones,
-// which is nil without any.
+// bundles. For each name that is not found or could not be read, there is an error, such as a
+// *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
 func Targets(ctx context.Context, src source.Source, o Options, names []Named) (*report.Targets, error) {
 	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
 	if err != nil {
@@ -69,7 +69,8 @@ func Targets(ctx context.Context, src source.Source, o Options, names []Named) (
 // targetNotes describe what the results do not include.
 func targetNotes(f *state.Fleet) []string {
 	var out []string
-	if unread, _ := f.Coverage[state.BundleNamespaceMapping].Of(""); !f.Read(state.BundleNamespaceMapping, "") && len(mappingGaps(f, everywhere)) == 0 {
+	if unread, _ := f.Coverage[state.BundleNamespaceMapping].Of(""); !f.Read(state.BundleNamespaceMapping, "") &&
+		len(mappingGaps(f, everywhere)) == 0 {
 		out = append(out, fmt.Sprintf("BundleNamespaceMappings could not be read (%s): a bundle may also target clusters of other namespaces", unread.Reason))
 	}
 	if f.ControllerVersion == "" {

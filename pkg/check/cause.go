@@ -115,7 +115,8 @@ func (in *Input) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1
 	case conditionOf(status.Conditions, "Installed").Status == "False":
 		return explanation{Lag, "the installation failed, and the counts are still those of the deploy before"}
 	case conditionOf(status.Conditions, "Monitored").Status == "False":
-		return explanation{Lag, "the agent cannot monitor the objects, and the counts are still the last ones" + in.saidOf(d.BundleDeployment, "Monitored")}
+		const text = "the agent cannot monitor the objects, and the counts are still the last ones"
+		return explanation{Lag, text + in.saidOf(d.BundleDeployment, "Monitored")}
 	}
 	if c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.LastApplied }); n > 0 && alike(c, reported) {
 		return explanation{LastApplied, "Fleet reports " + count(n, "object") + " as modified because of a leftover " + lastAppliedAnnotation + " annotation"}

@@ -78,7 +78,8 @@ func (in *Input) ShowDifferences(d *resolve.BundleDeployment) []Remedy {
 // AgentLogs shows why an agent does not report.
 func (in *Input) AgentLogs(a evaluate.Agent) []Remedy { return []Remedy{in.logsOfAgent(a)} }
 
-// PrintRole prints the role that the audit needs. For a snapshot that may lack objects, no role helps: it must be captured again.
+// PrintRole prints the role that the audit needs. For a snapshot that may lack objects, no role helps: it must be
+// captured again.
 func (in *Input) PrintRole() []Remedy {
 	if in.Source.Partial() {
 		return []Remedy{advise("capture the cluster again: kubectl fleetdoctor snapshot writes what an audit reads")}

@@ -30,7 +30,8 @@ func paths(o *evaluate.Object) []string {
 	return out
 }
 
-// differs describes who wrote the fields in which an object differs, and what qualifies the differences. With names, each sentence names its field.
+// differs describes who wrote the fields in which an object differs, and what qualifies the differences. With names,
+// each sentence names its field.
 func differs(o *evaluate.Object, names bool) []string {
 	var out []string
 	for _, diff := range o.Differences {

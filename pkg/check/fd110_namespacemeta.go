@@ -18,8 +18,9 @@ import (
 var namespaceMeta = Check{
 	Code: "FD110", Name: "NamespaceMeta", Severity: Warning,
 	Title: "labels or annotations that a bundle states for its namespace are not on it",
-	Explain: "namespaceLabels and namespaceAnnotations are written to the release namespace when the agent reconciles the bundle. Fleet does not compare them later (rancher/fleet#5550). " +
-		"A new deploy of the bundle writes them again. Some versions do not write labels of Pod Security (pod-security.kubernetes.io/) and retain those that are on the namespace: set them by hand.",
+	Explain: "The agent writes namespaceLabels and namespaceAnnotations to the release namespace when it reconciles " +
+		"the bundle. Fleet does not compare them later (rancher/fleet#5550). A new deploy of the bundle writes them " +
+		"again. Some versions do not change labels of Pod Security (pod-security.kubernetes.io/): set them by hand.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if f, ok := in.namespaceMeta(d); ok {

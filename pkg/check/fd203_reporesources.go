@@ -28,7 +28,7 @@ var repoResources = Check{
 				f.Evidence = clusters
 			} else if len(wrong) == 0 && len(clusters) > 0 && s.ResourceCounts != nil {
 				wrong = []number{of(objectsReady, shareOf(*s.ResourceCounts), share{-1, -1}, shareOf(actual.Counts))}
-				wrong[0].actualText += ", but the counts of single clusters are other ones"
+				wrong[0].actualText += ", but the counts of single clusters differ"
 				f.Evidence = clusters
 			}
 			in.reportWrong(t, wrong, f, report)

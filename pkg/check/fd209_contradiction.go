@@ -15,8 +15,9 @@ import (
 var contradiction = Check{
 	Code: "FD209", Name: "Contradiction", Severity: Warning,
 	Title: "conditions or counts of one status are mutually exclusive",
-	Explain: "At least one of them is wrong, whatever the actual state is. Fleet writes them at the same time, so this is no delay. A GitRepo or HelmOp that is Ready " +
-		"although one of its Bundles is not is reported only if the Bundle has not been ready for some minutes (fleet#3954).",
+	Explain: "At least one of them is wrong, whatever the actual state is. Fleet writes them at the same time, so " +
+		"this is not a delay. A GitRepo or HelmOp can be Ready although one of its Bundles is not ready. This is " +
+		"reported only if the Bundle has not been ready for some minutes (fleet#3954).",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, x := range contradictions(d) {
@@ -30,7 +31,8 @@ var contradiction = Check{
 		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind, state.ClusterGroup} {
 			for a := range in.inScope(kind) {
 				found := contradictionsOf(a)
-				if b := failing[[2]string{kind, a.Key()}]; b != nil && conditionOf(conditionsOf(a.Object), "Ready").Status == "True" {
+				ready := conditionOf(conditionsOf(a.Object), "Ready").Status == "True"
+				if b := failing[[2]string{kind, a.Key()}]; b != nil && ready {
 					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name, conditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 				}
 				for _, x := range found {

@@ -18,8 +18,9 @@ import (
 var orphan = Check{
 	Code: "FD303", Name: "Orphan", Severity: Error,
 	Title: "a BundleDeployment has no Bundle or no Cluster, or the namespace of a cluster or the bundle of an agent has no Cluster",
-	Explain: "Nothing updates it any more. If its agent still runs, it keeps deploying the last state. The usual causes are a Bundle whose finalizer was removed by hand, " +
-		"and a Cluster that was deleted while the controller did not run. Deleting the BundleDeployment uninstalls its release.",
+	Explain: "Nothing updates it any more. If its agent still runs, it keeps deploying the last state. There are " +
+		"two usual causes: somebody removed the finalizer of the Bundle by hand, or the Cluster was deleted while " +
+		"the controller did not run. Deleting the BundleDeployment uninstalls its release.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if d.BD == nil || deleting(d.BD) || in.young(d.BD) {
@@ -51,7 +52,7 @@ func (in *Input) without(d *evaluate.BundleDeployment) string {
 	case b == nil && in.read(state.Bundle, workspace):
 		return "Bundle: " + d.Bundle + " does not exist"
 	case b != nil && !deleting(b) && b.Name != d.Name:
-		return "Bundle: its labels name " + d.Bundle + ", whose BundleDeployments have another name"
+		return "Bundle: its labels name " + d.Bundle + ", but the BundleDeployments of that Bundle have another name"
 	}
 	if _, found := in.targets().clusters[d.Namespace]; found || !in.clustersRead() {
 		return ""

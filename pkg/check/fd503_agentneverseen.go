@@ -14,10 +14,10 @@ import (
 var agentNeverSeen = Check{
 	Code: "FD503", Name: "AgentNeverSeen", Severity: Warning,
 	Title: "the agent of a Cluster has never reported",
-	Explain: "The controller imported the agent, or the agent registers itself with a token, and no heartbeat came within " +
-		"three intervals. Fleet shows the Cluster as WaitCheckIn. Usually the pod of the agent does not start, or it cannot " +
-		"reach the API server at the URL, or with the CA, that it was given. An agent that registers itself also needs a " +
-		"ClusterRegistration that the controller has granted.",
+	Explain: "The controller imported the agent, or the agent registers itself with a token, and no heartbeat came " +
+		"within three intervals. Fleet shows the Cluster as WaitCheckIn. Usually the pod of the agent does not " +
+		"start, or the agent cannot reach the API server with the URL and the CA that it was given. An agent that " +
+		"registers itself also needs a ClusterRegistration that the controller has granted.",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.agents() {
 			switch {
@@ -48,8 +48,8 @@ func (in *Input) neverSeen(a evaluate.Agent) Finding {
 // an agent has registered.
 func (in *Input) neverRegistered(a evaluate.Agent) Finding {
 	f, c := onCluster(a), a.Cluster
-	f.Message = fmt.Sprintf("no agent has reported for cluster %s: its spec names no kubeconfig Secret, so its agent must "+
-		"register itself", f.Cluster)
+	f.Message = fmt.Sprintf("no agent has reported for cluster %s: its spec names no kubeconfig Secret, so its "+
+		"agent must register itself", f.Cluster)
 	if c.Name == fleet.RegisteredName(c.Spec.ClientID) {
 		f.Message = fmt.Sprintf("the agent of cluster %s registered itself and has never reported", f.Cluster)
 	}

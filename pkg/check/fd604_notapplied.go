@@ -14,9 +14,11 @@ const waitsAfter = 15 * time.Minute
 var notApplied = Check{
 	Code: "FD604", Name: "NotApplied", Severity: Error,
 	Title: "a bundle is not applied, and this is the root cause",
-	Explain: "Fleet reports WaitApplied or ErrApplied for many causes. This is the first one that stops the bundle: an agent that does not report, values, a dependency (followed to the first " +
-		"bundle that blocks the others), a missing Content, a pending release record, or a failed deploy. A bundle that is paused or off schedule is not reported, unless another one depends on it. " +
-		"A wait for a dependency is reported after 15 minutes.",
+	Explain: "Fleet reports WaitApplied or ErrApplied for many causes. This is the first cause that stops the " +
+		"bundle: an agent that does not report, values, a dependency (followed to the first bundle that blocks the " +
+		"others), a missing Content, a pending release record, or a failed deploy. A bundle that is paused or off " +
+		"schedule is reported only if another bundle depends on it. If a bundle waits for a dependency, this is " +
+		"reported after 15 minutes.",
 	run: func(in *Input, report func(Finding)) {
 		of := in.Blockers()
 		for _, d := range in.Deployments {
@@ -30,7 +32,8 @@ var notApplied = Check{
 			root := chain[len(chain)-1]
 			f := onDeployment(d, "%s is not applied: %s%s%s", d.Key(), root.Message, since(root.Since), root.Said)
 			if root.Of != d.BundleDeployment {
-				f = onDeployment(d, "%s is not applied because of %s: %s%s%s", d.Key(), root.Of.Key(), root.Message, since(root.Since), root.Said)
+				f = onDeployment(d, "%s is not applied because of %s: %s%s%s", d.Key(), root.Of.Key(), root.Message,
+					since(root.Since), root.Said)
 			}
 			for _, step := range chain[:len(chain)-1] {
 				f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
@@ -44,7 +47,8 @@ var notApplied = Check{
 	},
 }
 
-// afterFailure returns the ways to proceed if the agent could not install or deploy a bundle because of which d is not applied.
+// afterFailure returns the ways to proceed if the agent could not install or deploy a bundle because of which d is
+// not applied.
 func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Blocker) []Remedy {
 	var out []Remedy
 	if root.Of.On != nil {

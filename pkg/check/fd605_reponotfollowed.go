@@ -25,8 +25,10 @@ const (
 var repoNotFollowed = Check{
 	Code: "FD605", Name: "RepoNotFollowed", Severity: Warning,
 	Title: "a GitRepo is not followed",
-	Explain: "The repository is not polled or cannot be polled, a change of the GitRepo did not start a Job, or no Bundle has the commit in its status: Fleet before 0.15.1 forgets a commit if its Job cannot be " +
-		"created (rancher/fleet#4948). This is reported after 15 minutes, or after three polling intervals if that is longer. A new forceSyncGeneration starts a Job.",
+	Explain: "There are three cases: the repository is not polled or cannot be polled; a change of the GitRepo did " +
+		"not start a Job; or no Bundle has the commit that the status of the GitRepo states. Fleet before 0.15.1 " +
+		"forgets a commit if its Job cannot be created (rancher/fleet#4948). This is reported after 15 minutes, or " +
+		"after three polling intervals if that is longer. A new forceSyncGeneration starts a Job.",
 	run: func(in *Input, report func(Finding)) {
 		if in.Now().IsZero() {
 			return
@@ -44,7 +46,8 @@ var repoNotFollowed = Check{
 			if since, failed := in.pollingFails(g); failed {
 				report(Finding{
 					Object: ref, AsOf: g.Reported().AsOf,
-					Message:  fmt.Sprintf("GitRepo %s cannot be polled since %s%s", key(g), since.UTC().Format(time.RFC3339), in.Said(g, "GitPolling")),
+					Message: fmt.Sprintf("GitRepo %s cannot be polled since %s%s", key(g), since.UTC().Format(time.RFC3339),
+						in.Said(g, "GitPolling")),
 					Remedies: []Remedy{in.Commands.describe(ref)}, Aspect: "polling",
 				})
 				continue
@@ -144,7 +147,8 @@ func (in *Input) pollingFails(g *v1alpha1.GitRepo) (time.Time, bool) {
 func (in *Input) refused(g *v1alpha1.GitRepo) []string {
 	var out []string
 	if since, failed := failedSince(g, "Accepted"); failed {
-		out = append(out, "resolve this first: its condition Accepted has an error since "+since.UTC().Format(time.RFC3339)+in.Said(g, "Accepted"))
+		out = append(out, "resolve this first: its condition Accepted has an error since "+
+			since.UTC().Format(time.RFC3339)+in.Said(g, "Accepted"))
 	}
 	if g.Status.GitJobStatus == jobFailed {
 		out = append(out, "the last Job failed"+in.Said(g, "Stalled"))

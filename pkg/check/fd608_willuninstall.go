@@ -19,11 +19,14 @@ import (
 var willUninstall = Check{
 	Code: "FD608", Name: "WillUninstall", Severity: Error,
 	Title: "the agent's garbage collection will uninstall a Helm release",
-	Explain: "An agent regularly uninstalls the releases that it made for a BundleDeployment that no longer exists, or that now expects another release name or namespace. " +
-		"Helm then deletes the objects of the release by name, also those that another bundle has taken over. A deleted CustomResourceDefinition deletes all of its custom resources. " +
-		"Only objects with the annotation helm.sh/resource-policy: keep in the manifest, and releases that were deployed with keepResources, retain their objects. Agents before 0.15.6, " +
-		"and of 0.16.0, also uninstall valid releases of BundleDeployments with dots or with more than 53 characters in their names. To gain time, scale the agent to zero: " +
-		"a restart of the agent starts a cycle at once. Then restore the Bundle with the release name and namespace that it had, or back up the objects. " +
+	Explain: "An agent regularly uninstalls a release that it made for a BundleDeployment, if the BundleDeployment " +
+		"no longer exists, or now expects another release name or namespace. Helm then deletes the objects of the " +
+		"release by name, even if another bundle has taken them over. A deleted CustomResourceDefinition deletes " +
+		"all of its custom resources. An object remains only if its manifest has the annotation " +
+		"helm.sh/resource-policy: keep, or if the release was deployed with keepResources. Agents before 0.15.6, " +
+		"and of 0.16.0, also uninstall valid releases of BundleDeployments with dots or with more than 53 " +
+		"characters in their names. To gain time, scale the agent to zero, because a restart of the agent starts a " +
+		"cycle at once. Then restore the Bundle with its former release name and namespace, or back up the objects. " +
 		"This is reported only if the BundleDeployments of the agent and all release records were read.",
 	run: func(in *Input, report func(Finding)) {
 		for _, c := range in.Desired.Clusters {
@@ -61,8 +64,9 @@ func (in *Input) removal(c *resolve.Cluster, x *resolve.Removal) Finding {
 	f.Message = fmt.Sprintf("the agent in %s will uninstall release %s %s: %s", agent, x.Record.Release(), when(x), why)
 	f.Evidence = append([]string{in.cycles(c, agent)}, losses(x)...)
 	if x.BlockedBy != "" {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("each cycle of the agent now ends at release %s, of which it keeps the objects and cannot remove the record. "+
-			"Do not delete that record before this release is safe", x.BlockedBy))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("each cycle of the agent now ends at release %s, because the agent "+
+			"keeps its objects and cannot remove its record. Do not delete that record before this release "+
+			"is safe", x.BlockedBy))
 	}
 	if x.Expects != nil && len(x.Expects.Spec.Options.DownstreamResources) > 0 {
 		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the BundleDeployment")

@@ -81,12 +81,14 @@ func (in *Input) modifiedSince(d *evaluate.BundleDeployment, o *evaluate.Object)
 }
 
 // notCorrectedWhy returns what may be the cause, as sentences.
-func (in *Input) notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1.CorrectDrift, first evaluate.Difference) []string {
+func (in *Input) notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1.CorrectDrift,
+	first evaluate.Difference) []string {
 	out := []string{first.Path + ": " + first.Who()}
 	secrets := in.secretsOf(d.BundleDeployment)
 	for _, t := range d.RecordProblems {
 		if t.Status == release.StatusFailed {
-			out = append(out, fmt.Sprintf("a correction may have failed: revision %d of the release failed%s", t.Record.Revision, in.quote(t.Reported, secrets...)))
+			out = append(out, fmt.Sprintf("a correction may have failed: revision %d of the release failed%s",
+				t.Record.Revision, in.quote(t.Reported, secrets...)))
 		}
 	}
 	if tag := d.On.AgentVersion(d.Namespace); tag != "" {

@@ -13,11 +13,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Fleet and Helm state their errors in conditions and in release records. Findings quote them by reference: see redact.Quotations.
+// Fleet and Helm state their errors in conditions and in release records. Findings quote them by reference: see
+// redact.Quotations.
 
 // failing are the statuses with which a condition states an error, by its type.
-var failing = map[string]string{"Ready": "False", "Installed": "False", "Deployed": "False", "Monitored": "False", "Accepted": "False", "Polled": "False",
-	"GitPolling": "False", "Imported": "False", "Stalled": "True"}
+var failing = map[string]string{"Ready": "False", "Installed": "False", "Deployed": "False", "Monitored": "False",
+	"Accepted": "False", "Polled": "False", "GitPolling": "False", "Imported": "False", "Stalled": "True"}
 
 // errorIn returns the message of a condition that states an error; empty if it states none.
 func errorIn(conditions []v1alpha1.Condition, kind string) string {
@@ -73,7 +74,8 @@ func errorsOf(o v1alpha1.Object) []string {
 	return out
 }
 
-// quote returns a reference to a text that may quote Secrets of some places, as the end of a sentence: ": TEXT"; empty without a text.
+// quote returns a reference to a text that may quote Secrets of some places, as the end of a sentence: ": TEXT";
+// empty without a text.
 func (in *Input) quote(text string, places ...redact.Place) string {
 	if text == "" {
 		return ""
@@ -84,8 +86,8 @@ func (in *Input) quote(text string, places ...redact.Place) string {
 	return ": " + in.Quotations.Add(text, places...)
 }
 
-// Said returns the error in a condition of an object, as the end of a sentence; empty without an error. It may quote the Secrets with which Fleet clones
-// a repository, loads a chart or computes values.
+// Said returns the error in a condition of an object, as the end of a sentence; empty without an error. It may quote
+// the Secrets with which Fleet clones a repository, loads a chart or computes values.
 func (in *Input) Said(o v1alpha1.Object, kind string) string {
 	text := errorIn(conditionsOf(o), kind)
 	b, ok := o.(*v1alpha1.Bundle)
@@ -111,13 +113,15 @@ func (in *Input) saidOf(d *resolve.BundleDeployment, kind string) string {
 	return in.quote(errorIn(d.BD.Status.Conditions, kind), in.secretsOf(d)...)
 }
 
-// ReportedOf returns the sentences that Fleet reports about an object of a bundle deployment that is not ready; empty without any.
+// ReportedOf returns the sentences that Fleet reports about an object of a bundle deployment that is not ready; empty
+// without any.
 func (in *Input) ReportedOf(d *resolve.BundleDeployment, o *v1alpha1.NonReadyStatus) string {
 	return in.quote(o.Words(), in.secretsOf(d)...)
 }
 
-// secretsOf returns the places of the Secrets that an error about a bundle deployment may quote: those of its values, and all of its release. API servers
-// never quote the data of a Secret. An error on a cluster that is not read can therefore only have values that Helm read there.
+// secretsOf returns the places of the Secrets that an error about a bundle deployment may quote: those of its values,
+// and all of its release. API servers never quote the data of a Secret. An error on a cluster that is not read can
+// therefore only have values that Helm read there.
 func (in *Input) secretsOf(d *resolve.BundleDeployment) []redact.Place {
 	var out []redact.Place
 	if d.BD != nil && ownSecrets(&d.BD.Spec) {
@@ -125,7 +129,8 @@ func (in *Input) secretsOf(d *resolve.BundleDeployment) []redact.Place {
 	}
 	cluster := slices.Index(in.Desired.Clusters, d.On)
 	if cluster >= 0 {
-		out = append(out, redact.Place{Cluster: cluster, Namespace: cmp.Or(d.Ownership.ReleaseNamespace, d.Options().ReleaseNamespace())})
+		namespace := cmp.Or(d.Ownership.ReleaseNamespace, d.Options().ReleaseNamespace())
+		out = append(out, redact.Place{Cluster: cluster, Namespace: namespace})
 	}
 	for _, ref := range d.ValuesSecrets() {
 		out = append(out, redact.Place{Cluster: cluster, Namespace: ref.Namespace})

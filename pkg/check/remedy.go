@@ -101,16 +101,15 @@ func (c Commands) why(d *resolve.BundleDeployment) Remedy {
 	return run(c.Why+" "+c.BundleArgs(d), "shows the chain of causes, and the next step at its end")
 }
 
-// restore writes exactly one object again, as it is in its release record. It returns nothing if the bundle is being removed, or
-// if the manifest does not have the object in a document of its own, with its name.
+// restore writes exactly one object again, as it is in its release record. It returns nothing if the bundle is being
+// removed, or if the manifest does not have the object in a document of its own, with its name.
 func (in *Input) restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
-	generated := strings.HasSuffix(o.Name, "-")
-	if d.From != resolve.FromRelease || o.Document == 0 || !o.Alone || generated || in.removing(d) {
+	if !inDocument(d, o) || in.removing(d) {
 		return nil
 	}
 	on, r := in.on(d.On), d.Release
-	// The manifest does not have Helm's label and annotations: without them, the same field manager would remove them. With
-	// another field manager, Helm would refuse a later deploy that changes the same fields.
+	// The manifest does not have Helm's label and annotations: without them, the same field manager would remove them.
+	// With another field manager, Helm would refuse a later deploy that changes the same fields.
 	marks, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"labels":      map[string]string{fleet.ManagedByLabel: fleet.ManagedByHelm},
 		"annotations": map[string]string{fleet.ReleaseNameAnnotation: r.Name, fleet.ReleaseNamespaceAnnotation: r.Namespace},
@@ -118,18 +117,31 @@ func (in *Input) restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Rem
 	if err != nil {
 		return nil
 	}
-	command := fmt.Sprintf("%s get manifest --revision=%d %s", on.Helm+inNamespace(r.Namespace), r.Revision, lastArgument(r.Name)) +
+	helm := on.Helm + inNamespace(r.Namespace)
+	command := fmt.Sprintf("%s get manifest --revision=%d %s", helm, r.Revision, lastArgument(r.Name)) +
 		fmt.Sprintf(" | awk '/^---/{n++} n==%d'", o.Document) +
 		" | kubectl patch --local --type=merge -o=yaml -f=- -p=" + shellescape.Quote(string(marks)) +
 		" | " + on.kubectl(o.Ref) + " apply --server-side --force-conflicts --field-manager=" + fleet.AgentManager + " -f -"
 	return []Remedy{run(command, "restores only %s, from the release record", o.Key())}
 }
 
+// inDocument reports whether the manifest of a release record has an object, with its name, in a document of its own.
+func inDocument(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
+	if d.From != resolve.FromRelease || o.Document == 0 {
+		return false
+	}
+	generated := strings.HasSuffix(o.Name, "-")
+	return o.Alone && !generated
+}
+
 // removing reports whether a bundle deployment is being removed from its cluster, or should be.
 func (in *Input) removing(d *evaluate.BundleDeployment) bool {
-	left, _ := in.leftOver(d)
+	if left, _ := in.leftOver(d); left {
+		return true
+	}
 	uninstalls := func(p resolve.RecordProblem) bool { return p.Status == release.StatusUninstalling }
-	return left || d.BD != nil && deleting(d.BD) || slices.ContainsFunc(d.RecordProblems, uninstalls)
+	deleted := d.BD != nil && deleting(d.BD)
+	return deleted || slices.ContainsFunc(d.RecordProblems, uninstalls)
 }
 
 // redeploy makes Fleet deploy a bundle again: on the cluster of a bundle deployment, or on all clusters of the bundle.
@@ -271,6 +283,7 @@ func (in *Input) restoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Objec
 		revert = advise("undo the change where it was made: correctDrift is enabled, and has not reverted it")
 	}
 	accept := run(in.Commands.Audit+" "+in.Commands.BundleArgs(d.BundleDeployment)+" -o compare-patches",
-		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields", options)
+		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields",
+		options)
 	return slices.Concat([]Remedy{show}, in.restore(d, o), []Remedy{revert, accept})
 }

@@ -145,7 +145,8 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 	}
 	var lines []string
 	for i, n := range wrong {
-		line := fmt.Sprintf("reports %s %s, but the number computed from %s is %s", n.reportedText, n.what, t.partsAs, n.actualText)
+		line := fmt.Sprintf("reports %s %s, but the number computed from %s is %s", n.reportedText, n.what,
+			t.partsAs, n.actualText)
 		if i > 0 {
 			line = fmt.Sprintf("it also reports %s %s, but the computed number is %s", n.reportedText, n.what, n.actualText)
 		}
@@ -162,7 +163,8 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 		if p.oldest != "" {
 			age = ", the oldest of " + p.oldest
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: the computed number is based on their statuses%s", p.unread, count(len(p.actual), "bundle deployment"), age))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: the computed number is "+
+			"based on their statuses%s", p.unread, count(len(p.actual), "bundle deployment"), age))
 	}
 	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.cause == Lag && len(t.bugsOf(wrong[0])) > 0 {
 		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")

@@ -7,29 +7,31 @@ import (
 	"testing"
 )
 
-// TestNamespace checks that --namespace is the namespace of every object that an argument names, in every verb, and that a namespace that an argument
-// states must be the same.
+// TestNamespace checks that --namespace is the namespace of every object that an argument names, in every verb, and
+// that a namespace that an argument states must be the same.
 func TestNamespace(t *testing.T) {
 	const deployments = "cluster-fleet-local-local-1a3d67d0a899"
+	const otherNamespace = "is in namespace fleet-local, but --namespace is other"
 	for args, want := range map[string]string{ // the error; "" without one
-		"owner svc/guestbook/frontend -n ingress":                                     `argument "svc/guestbook/frontend" is in namespace guestbook, but --namespace is ingress`,
+		"owner svc/guestbook/frontend -n ingress": `argument "svc/guestbook/frontend" is in namespace guestbook, ` +
+			`but --namespace is ingress`,
 		"owner svc/guestbook/frontend -n guestbook":                                   "",
 		"owner svc frontend -n guestbook":                                             "",
 		"owner svc/frontend -n ingress":                                               "svc/ingress/frontend not found",
 		"owner svc/frontend -n a/b":                                                   `parsing --namespace "a/b"`,
 		"adopt svc/guestbook/frontend -n ingress":                                     "is in namespace guestbook, but --namespace is ingress",
 		"adopt bundle/fleet-local/guestbook-guestbook svc/frontend -n guestbook":      "is in namespace fleet-local, but --namespace is guestbook",
-		"audit bundle/fleet-local/guestbook-guestbook -n other":                       "is in namespace fleet-local, but --namespace is other",
-		"audit bundle fleet-local/guestbook-guestbook -n other":                       "is in namespace fleet-local, but --namespace is other",
+		"audit bundle/fleet-local/guestbook-guestbook -n other":                       otherNamespace,
+		"audit bundle fleet-local/guestbook-guestbook -n other":                       otherNamespace,
 		"audit bundle/fleet-local/guestbook-guestbook -n fleet-local":                 "",
-		"preflight bundle/fleet-local/guestbook-guestbook -n other":                   "is in namespace fleet-local, but --namespace is other",
-		"tree bundle/fleet-local/guestbook-guestbook -n other":                        "is in namespace fleet-local, but --namespace is other",
+		"preflight bundle/fleet-local/guestbook-guestbook -n other":                   otherNamespace,
+		"tree bundle/fleet-local/guestbook-guestbook -n other":                        otherNamespace,
 		"tree cluster/fleet-local/local -n fleet-local":                               "",
-		"why bundle/fleet-local/guestbook-guestbook -n other":                         "is in namespace fleet-local, but --namespace is other",
-		"impact gitrepo/fleet-local/guestbook -n other":                               "is in namespace fleet-local, but --namespace is other",
-		"targets bundle/fleet-local/guestbook-guestbook -n other":                     "is in namespace fleet-local, but --namespace is other",
-		"agents cluster/fleet-local/local -n other":                                   "is in namespace fleet-local, but --namespace is other",
-		"agents fleet-local/local -n other":                                           "is in namespace fleet-local, but --namespace is other",
+		"why bundle/fleet-local/guestbook-guestbook -n other":                         otherNamespace,
+		"impact gitrepo/fleet-local/guestbook -n other":                               otherNamespace,
+		"targets bundle/fleet-local/guestbook-guestbook -n other":                     otherNamespace,
+		"agents cluster/fleet-local/local -n other":                                   otherNamespace,
+		"agents fleet-local/local -n other":                                           otherNamespace,
 		"audit bundledeployment/guestbook-guestbook -n fleet-local":                   "", // the workspace, or the namespace of the BundleDeployment
 		"audit bundledeployment/guestbook-guestbook -n " + deployments:                "",
 		"why bundledeployment/guestbook-guestbook -n fleet-local":                     "",

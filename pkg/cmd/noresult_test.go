@@ -69,7 +69,8 @@ func TestManagementClusterAlone(t *testing.T) {
 {"apiVersion":"v1","kind":"SecretList","metadata":{},"items":[]}
 `
 	one, two := fmt.Sprintf(deployment, "one"), fmt.Sprintf(deployment, "two")
-	for items, want := range map[string]string{one + "," + two: "listing Bundle objects", one: "no bundle deployment has a result"} {
+	for items, want := range map[string]string{one + "," + two: "listing Bundle objects",
+		one: "no bundle deployment has a result"} {
 		got := called(t, fmt.Sprintf(captured, items), "kubectl-fleetdoctor", "audit", "--snapshot", "-")
 		if got.status != 3 || !strings.Contains(got.errOut, want) {
 			t.Errorf("status %d, want 3 and %q: %s%s", got.status, want, got.out, got.errOut)

@@ -22,13 +22,15 @@ import (
 )
 
 // fleetKinds are the kinds whose namespaces are removed one by one, too.
-var fleetKinds = []string{"Bundle", "BundleDeployment", "Cluster", "ClusterGroup", "Content", "GitRepo", "HelmOp", "Secret"}
+var fleetKinds = []string{"Bundle", "BundleDeployment", "Cluster", "ClusterGroup", "Content", "GitRepo", "HelmOp",
+	"Secret"}
 
-// TestRemoval removes each kind, and each namespace of a kind of Fleet, from each captured cluster, and runs every verb that
-// only reads. What was removed is never "nothing": no verb ends in 0 that did not before, and an audit that finds less names
-// in a gap what was removed.
+// TestRemoval removes each kind, and each namespace of a kind of Fleet, from each captured cluster, and runs every
+// verb that only reads. What was removed is never "nothing": no verb ends in 0 that did not before, and an audit that
+// finds less names in a gap what was removed.
 func TestRemoval(t *testing.T) {
-	for _, capture := range []string{"clean/*.json", "sick/*.json", "drift/*.json", "targets/*.yaml", "impact/management.yaml"} {
+	for _, capture := range []string{"clean/*.json", "sick/*.json", "drift/*.json", "targets/*.yaml",
+		"impact/management.yaml"} {
 		objects := readObjects(t, filepath.Join("../../test/testdata", capture))
 		verbs := readOnlyVerbs(objects)
 		whole := writeObjects(t, objects, nil)
@@ -70,11 +72,13 @@ func (r removal) has(m object.Meta) bool {
 
 // names are the words with which a gap may name what was removed.
 func (r removal) names() []string {
-	return append([]string{r.kind}, map[string][]string{"Secret": {"release record", "values Secrets"}, "Namespace": {"namespaces of clusters"}}[r.kind]...)
+	return append([]string{r.kind}, map[string][]string{"Secret": {"release record", "values Secrets"},
+		"Namespace": {"namespaces of clusters"}}[r.kind]...)
 }
 
-// compare compares the reports of an audit before and after the removal: each finding that is gone is hidden by a gap that names
-// what was removed, by the state Unknown of its object, or by findings about the same object or deployment.
+// compare compares the reports of an audit before and after the removal: each finding that is gone is hidden by a gap
+// that names what was removed, by the state Unknown of its object, or by findings about the same object or
+// deployment.
 func (r removal) compare(t *testing.T, verb, before, after string) {
 	t.Helper()
 	var a, b report.Audit
@@ -180,8 +184,8 @@ func objectsIn(t *testing.T, document json.RawMessage) []capturedObject {
 	return out
 }
 
-// writeObjects writes one List for each kind, as kubectl get -A writes them, without the objects that are removed. If a namespace
-// of a kind is removed, it writes a List for each of the other namespaces, as kubectl get -n does.
+// writeObjects writes one List for each kind, as kubectl get -A writes them, without the objects that are removed. If
+// a namespace of a kind is removed, it writes a List for each of the other namespaces, as kubectl get -n does.
 func writeObjects(t *testing.T, objects []capturedObject, removed func(object.Meta) bool) string {
 	t.Helper()
 	apart := map[string]bool{} // the kinds of which a part is removed
@@ -222,7 +226,9 @@ func removals(objects []capturedObject) []removal {
 			found[removal{kind: o.Kind, namespace: o.Metadata.Namespace}] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b removal) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return slices.SortedFunc(maps.Keys(found), func(a, b removal) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
 }
 
 // readOnlyVerbs are the commands that are compared: those about everything, and those about the first object of a kind.

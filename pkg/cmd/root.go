@@ -50,8 +50,9 @@ var (
 	commit  = ""
 )
 
-// released is the version that the linker sets. A program that the go command built has the version of its module: the one that "go install" was called
-// with, or one that the go command makes of the commit. It is "dev" if neither is known.
+// released is the version that the linker sets. A program that the go command built has the version of its module:
+// the one that "go install" was called with, or one that the go command makes of the commit. It is "dev" if neither
+// is known.
 func released(linked string, built *debug.BuildInfo) string {
 	switch {
 	case linked != "" && linked != "dev":
@@ -137,7 +138,8 @@ var lineBegin = regexp.MustCompile(`\n(\S)`)
 // program was called.
 func New(arg0 string, env verb.Environment) *cobra.Command {
 	built, _ := debug.ReadBuildInfo() // nil without it
-	env.Name, env.Version, env.Commit = calledAs(arg0, os.Getenv("PATH")), cmp.Or(env.Version, released(version, built)), commit
+	env.Name, env.Version, env.Commit = calledAs(arg0, os.Getenv("PATH")), cmp.Or(env.Version, released(version, built)),
+		commit
 	if env.Now == nil {
 		env.Now = time.Now
 	}

@@ -110,7 +110,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestReleased checks the version of builds by the linker's flags, by go install, and by go build without the data of a commit.
+// TestReleased checks the version of builds by the linker's flags, by go install, and by go build without the data of
+// a commit.
 func TestReleased(t *testing.T) {
 	module := func(version string) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Version: version}}
@@ -185,7 +186,8 @@ func TestUsage(t *testing.T) {
 		{"totals and differences", []string{"audit", "--snapshot", sick, "--summary", "--diff"}, []string{"--summary", "--diff"}},
 		{"a bundle without its kind", []string{"targets", "guestbook-guestbook", "--snapshot", sick}, []string{`"guestbook-guestbook"`, "it must be bundle/NAME"}},
 		{"totals and everything", []string{"audit", "--snapshot", sick, "--summary", "--all"}, []string{"--summary", "--all"}},
-		{"an order by a field that no row has", []string{"audit", "--snapshot", sick, "--sort-by", "{.nothing}"}, []string{"{.nothing}", "Fields: bundle, cluster"}},
+		{"an order by a field that no row has", []string{"audit", "--snapshot", sick, "--sort-by", "{.nothing}"},
+			[]string{"{.nothing}", "Fields: bundle, cluster"}},
 		{"an order by an object", []string{"agents", "--snapshot", sick, "--sort-by", "heartbeat"}, []string{"heartbeat", "neither a number nor a text"}},
 		{"a watch of a snapshot", []string{"audit", "--snapshot", sick, "--watch"}, []string{"--watch", "--snapshot"}},
 		{"a watch in a format for programs", []string{"audit", "-w", "-o", "json"}, []string{"--watch", "--output=json"}},
@@ -250,7 +252,8 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", sick, "GitRepos.fleet.cattle.io", "guestbook", "bd/ingress-ingress"}, 1, ""},
 		{[]string{"--snapshot", sick, "bundle", "guestbook-guestbook", "ingress-ingress"}, 1, ""},
 		{[]string{"--snapshot", sick, "--all-namespaces"}, 1, ""},
-		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "namespace elsewhere has no objects of Fleet; namespaces with objects of Fleet: fleet-local"},
+		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "namespace elsewhere has no objects " +
+			"of Fleet; namespaces with objects of Fleet: fleet-local"},
 		{[]string{"--snapshot", sick, "gitrepo/unknown"}, 3, "gitrepo/unknown"},
 		{[]string{"--snapshot", dump}, 3, noResult},
 		{[]string{"--snapshot", dump, "--fail-on=none"}, 3, noResult},
@@ -284,8 +287,9 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestNoKubeconfig checks that every verb reports a KUBECONFIG without any existing file, and accepts one with some existing files. A kubeconfig without a
-// current context is an error that names its contexts. No verb connects to localhost.
+// TestNoKubeconfig checks that every verb reports a KUBECONFIG without any existing file, and accepts one with some
+// existing files. A kubeconfig without a current context is an error that names its contexts. No verb connects to
+// localhost.
 func TestNoKubeconfig(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	for _, verb := range [][]string{{"audit"}, {"adopt"}, {"owner", "deploy/a"}, {"agents"}, {"why", "bundle/a"}, {"preflight"}, {"webhook", "status"}, {"webhook", "disable"},
@@ -294,7 +298,9 @@ func TestNoKubeconfig(t *testing.T) {
 		t.Setenv("KUBERNETES_SERVICE_HOST", "")
 		t.Setenv("KUBECONFIG", gone)
 		got := calledIn(t.Context(), "", append([]string{"kubectl-fleetdoctor"}, verb...)...)
-		if got.status != 3 || got.out != "" || !strings.Contains(got.errOut, "looked in "+gone+" (does not exist), from KUBECONFIG") || !strings.Contains(got.errOut, "--kubeconfig") {
+		if got.status != 3 || got.out != "" ||
+			!strings.Contains(got.errOut, "looked in "+gone+" (does not exist), from KUBECONFIG") ||
+			!strings.Contains(got.errOut, "--kubeconfig") {
 			t.Errorf("%v: status %d: %s%s", verb, got.status, got.out, got.errOut)
 		}
 	}
@@ -366,7 +372,8 @@ func TestPanic(t *testing.T) {
 // TestStdin checks that a snapshot can be read from a pipe.
 func TestStdin(t *testing.T) {
 	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"piped","namespace":"b"}}]}`
-	got := called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "-o", "name", "--status-only", "--fail-on=none")
+	got := called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "-o", "name", "--status-only",
+		"--fail-on=none")
 	if got.status != 0 || got.out != "-n b bundledeployment.fleet.cattle.io/piped\n" {
 		t.Errorf("status %d: %s%s", got.status, got.out, got.errOut)
 	}

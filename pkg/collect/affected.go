@@ -107,7 +107,7 @@ func (a *affectedReader) live(ctx context.Context, uninstalls []*resolve.Uninsta
 			return err
 		}
 		a.out.LiveCoverage[gvk.GroupKind()] = cover
-		a.gap("listing "+gvk.Kind+" objects", cover, "all of them in the releases are taken to exist")
+		a.gap("listing "+gvk.Kind+" objects", cover, "all objects of this kind in the releases are assumed to exist")
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ func (r *Reader) ClusterNamespaces(ctx context.Context, f *state.Fleet) (map[str
 	if reason := cover.Failures()["*"].Reason; err != nil || reason == source.KindNotServed {
 		return found, nil, err
 	}
-	return found, source.CoverageGaps("listing the namespaces of clusters", cover, "it is not known whether one is left over of a cluster that is gone"), nil
+	const effect = "it is not known whether a namespace is left over from a deleted cluster"
+	return found, source.CoverageGaps("listing the namespaces of clusters", cover, effect), nil
 }
 
 func (r *Reader) clusterNamespaces(ctx context.Context) (map[string]state.ClusterNamespace, source.Coverage, error) {

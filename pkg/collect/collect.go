@@ -104,8 +104,8 @@ type QuotedOptions struct {
 	Namespaces []string
 }
 
-// QuotedSecrets lists all Secrets except release records and adds the values that the document may quote. The coverage does not include a namespace in
-// which another program masked values.
+// QuotedSecrets lists all Secrets except release records and adds the values that the document may quote. The
+// coverage does not include a namespace in which another program masked values.
 func (r *Reader) QuotedSecrets(ctx context.Context, o QuotedOptions) (source.Coverage, error) {
 	r.progress.start("reading Secrets, to hide their values")
 	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: o.Namespaces}
@@ -121,14 +121,16 @@ func (r *Reader) QuotedSecrets(ctx context.Context, o QuotedOptions) (source.Cov
 		}
 		m := meta.Metadata
 		secretType := content["type"]
-		r.Secrets.AddQuoted(content, o, secretType == values.BundleType || secretType == values.DeploymentType || o.HelmValues[m.Namespace+"/"+m.Name])
+		r.Secrets.AddQuoted(content, o, secretType == values.BundleType || secretType == values.DeploymentType ||
+			o.HelmValues[m.Namespace+"/"+m.Name])
 		if r.Description.Partial() && redact.MaskedSecret(content) {
 			masked[m.Namespace] = true
 		}
 		return nil
 	})
 	for namespace := range masked {
-		cover = cover.With(namespace, &source.Failure{Reason: source.NotInSnapshot, Detail: "the values of a Secret are masked"})
+		cover = cover.With(namespace, &source.Failure{Reason: source.NotInSnapshot,
+			Detail: "the values of a Secret are masked"})
 	}
 	return cover, err
 }

@@ -42,7 +42,8 @@ func Pause(ctx context.Context) error {
 // Values reads the values Secrets of a management cluster. It keeps their hashes, types, owners and times, and no value. On a live
 // cluster it reads those that seem wrong (candidates) a second time, together with their owners. Before that it calls pause if one is
 // missing or has another hash. workspace limits the gaps to the owners in a workspace; empty for all.
-func (r *Reader) Values(ctx context.Context, f *state.Fleet, workspace string, pause func(context.Context) error) (*state.Values, []source.Gap, error) {
+func (r *Reader) Values(ctx context.Context, f *state.Fleet, workspace string,
+	pause func(context.Context) error) (*state.Values, []source.Gap, error) {
 	if len(f.BundleDeployments)+len(f.Bundles) == 0 {
 		return nil, nil, nil
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package comparison compares two reports of an audit. A result that only one of them has is not known. It counts neither as better nor as worse.
+// Package comparison compares two reports of an audit. A result that only one of them has is not known. It counts
+// neither as better nor as worse.
 package comparison
 
 import (

@@ -19,8 +19,8 @@ type NotFoundError struct {
 	Namespace string
 	// Unread is the kind of the target if not every object of it was read; empty otherwise.
 	Unread string
-	// Known are the names of the targets of this kind that exist, sorted. They have a namespace if the name of the target has one. If its name
-	// exists in other namespaces, Elsewhere are the targets there, sorted.
+	// Known are the names of the targets of this kind that exist, sorted. They have a namespace if the name of the
+	// target has one. If its name exists in other namespaces, Elsewhere are the targets there, sorted.
 	Known, Elsewhere []string
 }
 
@@ -65,7 +65,8 @@ func NotFound(desired *resolve.DesiredState, t Target, namespace string) *NotFou
 	}
 	known, elsewhere := map[string]bool{}, map[string]bool{}
 	add := func(ns, name string) {
-		if stated != "" && ns != "" && ns != stated && name == bare {
+		differs := stated != "" && ns != "" && ns != stated
+		if differs && name == bare {
 			elsewhere[t.Kind+"/"+ns+"/"+name] = true
 		}
 		switch {

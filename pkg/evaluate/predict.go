@@ -12,7 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// compareUnowned sets the differences of an unowned object, which the next deploy of the bundle overwrites, and the data that adopting it needs.
+// compareUnowned sets the differences of an unowned object, which the next deploy of the bundle overwrites, and the
+// data that adopting it needs.
 func (l *liveObject) compareUnowned(o *Object, rules []compare.Rule) {
 	desired, _, err := object.Decode(o.Raw)
 	if err != nil || l.decode() != nil || l.source.Kind != o.GroupVersionKind() {
@@ -33,15 +34,16 @@ func (l *liveObject) compareUnowned(o *Object, rules []compare.Rule) {
 	o.Live.LastApplied = leftBehind(l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation], desired, l.content, o)
 }
 
-// Conflicting lists the managers of the fields on which the next deploy may conflict: the differing fields of a release that is applied
-// server-side. An absent field has no manager, and a field of Fleet's agent is no conflict.
+// Conflicting lists the managers of the fields on which the next deploy may conflict: the differing fields of a
+// release that is applied server-side. An absent field has no manager, and a field of Fleet's agent is no conflict.
 func (d *BundleDeployment) Conflicting(diffs []Difference) []string {
 	if !d.ServerSide {
 		return nil
 	}
 	var out []string
 	for _, x := range diffs {
-		if x.Manager != "" && x.Manager != fleet.AgentManager && !x.Live.IsZero() && !slices.Contains(out, x.Manager) {
+		another := x.Manager != "" && x.Manager != fleet.AgentManager
+		if another && !x.Live.IsZero() && !slices.Contains(out, x.Manager) {
 			out = append(out, x.Manager)
 		}
 	}

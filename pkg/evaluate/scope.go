@@ -89,7 +89,8 @@ func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment,
 	if known := workspaces(desired); s.Namespace != "" && len(known) > 0 && !slices.Contains(known, s.Namespace) {
 		namespaceOf = ownNamespaceOf
 		if !slices.ContainsFunc(desired.Deployments, func(d *resolve.BundleDeployment) bool { return namespaceOf(d) == s.Namespace }) {
-			return nil, fmt.Errorf("namespace %s has no objects of Fleet; namespaces with objects of Fleet: %s", s.Namespace, strings.Join(known, ", "))
+			return nil, fmt.Errorf("namespace %s has no objects of Fleet; namespaces with objects of Fleet: %s",
+				s.Namespace, strings.Join(known, ", "))
 		}
 	}
 	var out []*resolve.BundleDeployment

@@ -18,7 +18,7 @@ func states() []report.Topic {
 	}
 	return []report.Topic{
 		s(report.Ready, "the object exists, the bundle owns it, it is as desired, and it is ready",
-			"The readiness rules of Fleet's agent decide. A bundle deployment is Ready if all of its objects are.", "", "4.1", "4.3"),
+			"The readiness rules of Fleet's agent decide. A bundle deployment is Ready if all of its objects are Ready.", "", "4.1", "4.3"),
 		s(report.NotReady, "the object exists, the bundle owns it and it is as desired, but its status is not ready",
 			"The finding FD107 names the condition that decides. A failed installation makes a bundle deployment NotReady too.", "Look at the object: "+
 				"`kubectl describe`.", "4.1", "4.3"),
@@ -26,7 +26,7 @@ func states() []report.Topic {
 			"Fields that the bundle does not state are ignored, and so are those that a comparePatch of the bundle excludes. See FD104.",
 			"`audit --diff` shows both values, and who wrote the field and when.", "3.2", "3.3"),
 		s(report.Missing, "a desired object is not on the cluster", "The kind was read completely in the namespace. See FD101 and, for a Job, FD111. "+
-			"Fleet also reports an object as missing that exists without the right hash: the audit calls that Unowned.", "See FD101.", "3.1", "3.5"),
+			"If an object exists without the right hash, Fleet reports it as missing too; the audit calls it Unowned.", "See FD101.", "3.1", "3.5"),
 		s(report.Unowned, "the object exists without the ownership metadata of the bundle",
 			"Only the label objectset.rio.cattle.io/hash decides for Fleet, which reports the object as missing or as \"not owned by us\". The reason "+
 				"says what it has instead. See FD102.",
@@ -43,8 +43,8 @@ func states() []report.Topic {
 		s(report.WaitApplied, "the agent has not applied the current deployment yet", "The agent may be at work, silent, off schedule, or waiting for "+
 			"values.",
 			"`why` shows what it waits for.", "4.3", "4.9"),
-		s(report.ErrApplied, "the agent could not apply the current deployment", "The finding FD604 quotes the error in the condition "+
-			"Deployed. A dependency that is not ready is reported so too.",
+		s(report.ErrApplied, "the agent could not apply the current deployment", "The finding FD604 quotes the error in "+
+			"the condition Deployed. If a dependency is not ready, this state is reported too.",
 			"`why` shows the root cause.", "4.3", "4.9"),
 		s("Pending", "Fleet's word for a target of a Bundle without a BundleDeployment", "A rollout has not reached the cluster.", "`why` and "+
 			"`targets` show the clusters.", "4.4", "5.5"),

@@ -35,7 +35,8 @@ func modifiedOf(all []v1alpha1.ObjectKey, set func(*v1alpha1.ModifiedStatus)) []
 func notReadyOf(all []v1alpha1.ObjectKey) []v1alpha1.NonReadyStatus {
 	var out []v1alpha1.NonReadyStatus
 	for _, k := range all {
-		out = append(out, v1alpha1.NonReadyStatus{APIVersion: k.APIVersion, Kind: k.Kind, Namespace: k.Namespace, Name: k.Name})
+		out = append(out, v1alpha1.NonReadyStatus{APIVersion: k.APIVersion, Kind: k.Kind, Namespace: k.Namespace,
+			Name: k.Name})
 	}
 	return out
 }

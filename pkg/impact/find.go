@@ -31,8 +31,9 @@ func (t *Target) Key() string {
 	return t.Namespace + "/" + t.Name
 }
 
-// Find returns the objects of a kind with a name, ordered by namespace. An empty namespace means all namespaces. That of a BundleDeployment may be its
-// workspace. An object that could not be read is found if a BundleDeployment names it.
+// Find returns the objects of a kind with a name, ordered by namespace. An empty namespace means all namespaces. That
+// of a BundleDeployment may be its workspace. An object that could not be read is found if a BundleDeployment names
+// it.
 func Find(desired *resolve.DesiredState, kind, namespace, name string) []*Target {
 	found := map[string]*Target{}
 	add := func(key string, workspace ...string) *Target {

@@ -63,7 +63,8 @@ func TestFind(t *testing.T) {
 		{"BundleDeployment", "cluster-two", "shop-web", []string{"cluster-two/shop-web: [] [cluster-two/shop-web]"}},
 		{"Cluster", "", "one", []string{"team-a/one: [] [cluster-one/chart cluster-one/shop-web cluster-one/unread]"}},
 		{"Bundle", "", "gone", nil},
-		{"BundleDeployment", "team-a", "shop-web", []string{"cluster-one/shop-web: [] [cluster-one/shop-web]", "cluster-two/shop-web: [] [cluster-two/shop-web]"}}, // its workspace
+		{"BundleDeployment", "team-a", "shop-web", []string{"cluster-one/shop-web: [] [cluster-one/shop-web]",
+			"cluster-two/shop-web: [] [cluster-two/shop-web]"}}, // its workspace
 		{"BundleDeployment", "team-b", "shop-web", nil},
 	} {
 		var got []string

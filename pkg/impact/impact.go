@@ -201,7 +201,8 @@ func DeletedNamespace(desired *resolve.DesiredState, t *Target) string {
 }
 
 func (in *Input) deletedNamespace() (name, message string) {
-	const stated = "it is deleted with everything in it, because deleteNamespace is set; a Namespace of this name on another cluster stays"
+	const stated = "it is deleted with everything in it, because deleteNamespace is set; a Namespace of this name on " +
+		"another cluster stays"
 	key := in.Target.Key()
 	switch in.Target.Kind {
 	case state.GitRepo:
@@ -219,7 +220,8 @@ func (in *Input) deletedNamespace() (name, message string) {
 	case state.ClusterKind:
 		for _, c := range in.Desired.Fleet.Clusters {
 			if c.Namespace+"/"+c.Name == key {
-				return c.Status.Namespace, "it is deleted; it contains the BundleDeployments of the Cluster and the credentials of the agent"
+				return c.Status.Namespace, "it is deleted; it contains the BundleDeployments of the Cluster and the " +
+					"credentials of the agent"
 			}
 		}
 	}
@@ -231,7 +233,8 @@ func (in *Input) notes() []string {
 	t := in.Target
 	switch t.Kind {
 	case state.ClusterKind:
-		return []string{"the agent uninstalls the releases only if it sees the deletion of their BundleDeployments before it loses its credentials; otherwise all objects stay",
+		return []string{"the agent uninstalls the releases only if it sees the deletion of their BundleDeployments " +
+			"before it loses its credentials; otherwise all objects stay",
 			"the agent itself stays on the cluster"}
 	case state.Bundle:
 		for _, b := range in.Desired.Bundles {

@@ -23,7 +23,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// formats are the formats with golden files. The templates print the whole document. custom-columns has a column for each field of the rows.
+// formats are the formats with golden files. The templates print the whole document. custom-columns has a column for
+// each field of the rows.
 var (
 	formats   = []string{"table", "wide", "json", "yaml", "name"}
 	templates = []string{"jsonpath={}", "jsonpath-as-json={}", "go-template={{.}}", "custom-columns"}
@@ -91,4 +92,5 @@ func printed(t *testing.T, a *report.Audit) map[string]string {
 
 // ofAudits are formats that only an audit has.
 var ofAudits = map[string]func(io.Writer, *report.Audit) error{"compare-patches": comparepatches.Write, "junit": junit.Write, "openreports": openreports.Write,
-	"prometheus": prometheus.Write, "sarif": sarif.Write, "html": html.Write, "github": github.Write, "markdown": markdown.Write}
+	"prometheus": prometheus.Write, "sarif": sarif.Write, "html": html.Write, "github": github.Write,
+	"markdown": markdown.Write}

@@ -69,7 +69,8 @@ func large() *report.Audit {
 			FleetVersions: &report.FleetVersions{Controller: "v0.16.1", Agents: map[string]string{"fleet-default/downstream": "v0.15.6"}}},
 		Scope: report.Scope{Namespaces: []string{"fleet-default"}, Targets: []string{"gitrepo/apps"}},
 		Notes: []string{"bundle deployment x: its release was made for set \"default-x\"", "the object configmap a/b was found more than once"},
-		GitRepos: []report.Aggregate{{Namespace: "fleet-default", Name: "apps", Actual: &report.Actual{Counts: report.Counts{Desired: 20, Ready: 3}},
+		GitRepos: []report.Aggregate{{Namespace: "fleet-default", Name: "apps",
+			Actual:   &report.Actual{Counts: report.Counts{Desired: 20, Ready: 3}},
 			Reported: &report.Reported{DesiredReady: n(20), Ready: n(20), State: "Ready"}}},
 		Clusters: []report.Aggregate{{Namespace: "fleet-default", Name: "no-state", Reported: &report.Reported{State: "WaitCheckIn"}}},
 	}

@@ -39,8 +39,8 @@ func page(s string, columns, rows int, noun string) string {
 // height is the number of lines that a terminal breaks a line into.
 func height(line string, columns int) int { return max(1, (span(line)+columns-1)/columns) }
 
-// Marked returns a text in which the lines that are not in the text before begin with a mark, and the others with as many blanks. The width of columns and
-// the lines of a tree may differ.
+// Marked returns a text in which the lines that are not in the text before begin with a mark, and the others with as
+// many blanks. The width of columns and the lines of a tree may differ.
 func Marked(before, s string) string {
 	known := map[string]bool{}
 	for line := range strings.Lines(before) {

@@ -31,7 +31,8 @@ func TestPage(t *testing.T) {
 			t.Errorf("%q on %d × %d: %q, want %q", tc.text, tc.columns, tc.rows, got, tc.want)
 		}
 	}
-	const before, after = "NAME  READY\n├─ a  1/1\n└─ b  1/1\n… and 2 more lines\n", "NAME    READY  STATE\n├─ a    1/1\n├─ b    0/1\n└─ new  1/1\n\n… and 3 more lines\n"
+	const before, after = "NAME  READY\n├─ a  1/1\n└─ b  1/1\n… and 2 more lines\n", "NAME    READY  STATE\n├─ a    " +
+		"1/1\n├─ b    0/1\n└─ new  1/1\n\n… and 3 more lines\n"
 	want := "  NAME    READY  STATE\n  ├─ a    1/1\n* ├─ b    0/1\n* └─ new  1/1\n\n  … and 3 more lines\n"
 	if got := printers.Marked(before, after); got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -41,9 +42,11 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestScreen checks that an audit fits a screen of any size, with the totals on top, and that the table and the findings share the rest.
+// TestScreen checks that an audit fits a screen of any size, with the totals on top, and that the table and the
+// findings share the rest.
 func TestScreen(t *testing.T) {
-	for name, a := range map[string]*report.Audit{"sick": sample(t, "sick"), "many": many(), "large": large(), "clean": sample(t, "clean")} {
+	for name, a := range map[string]*report.Audit{"sick": sample(t, "sick"), "many": many(), "large": large(),
+		"clean": sample(t, "clean")} {
 		for _, rows := range []int{12, 21, 60} {
 			got := show(t, a, "table", printers.Options{Width: 78, Rows: rows})
 			if rows == 21 {

@@ -76,7 +76,8 @@ func written(w io.Writer, show func(*bytes.Buffer) error) error {
 	return err
 }
 
-// Audit lays out the report of an audit. Its names are the bundle deployments that are not ready, or that have no result.
+// Audit lays out the report of an audit. Its names are the bundle deployments that are not ready, or that have no
+// result.
 func Audit(a *report.Audit, o Options) Document {
 	return Document{o, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error { return t.audit(b, a) }, func(b *bytes.Buffer) {
 		for _, bd := range a.BundleDeployments {

@@ -58,7 +58,8 @@ const (
 
 func (p place) String() string {
 	return [...]string{"manifest stringData", "manifest data", "live data", "missing Secret", "unowned Secret", "last-applied annotation", "earlier revision",
-		"later revision", "hook", "damaged manifest", "other bundle's Secret", "Secret without a bundle", "other tool's annotation", "registry login", "registry auth", "Helm values"}[p]
+		"later revision", "hook", "damaged manifest", "other bundle's Secret", "Secret without a bundle",
+		"other tool's annotation", "registry login", "registry auth", "Helm values"}[p]
 }
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -100,8 +101,8 @@ func record(t *testing.T, revision int, status string, objects ...doc) doc {
 	return recordOf(t, "guestbook", revision, status, nil, objects...)
 }
 
-// recordOf is the Secret with a release record of a bundle. The status may be followed by ": " and a description. A nil object is a document that is not
-// valid YAML.
+// recordOf is the Secret with a release record of a bundle. The status may be followed by ": " and a description. A
+// nil object is a document that is not valid YAML.
 func recordOf(t *testing.T, bundle string, revision int, status string, hook doc, objects ...doc) doc {
 	t.Helper()
 	status, description, _ := strings.Cut(status, ": ")
@@ -125,7 +126,8 @@ func recordOf(t *testing.T, bundle string, revision int, status string, hook doc
 		}
 		hooks = append(hooks, doc{"kind": "Secret", "name": "hook", "manifest": string(document)})
 	}
-	raw, err := json.Marshal(doc{"name": bundle, "namespace": "web", "version": revision, "info": doc{"status": status, "description": description}, "hooks": hooks,
+	raw, err := json.Marshal(doc{"name": bundle, "namespace": "web", "version": revision, "info": doc{"status": status,
+		"description": description}, "hooks": hooks,
 		"chart":    doc{"metadata": doc{"annotations": doc{fleet.BundleIDAnnotation: bundle, fleet.AgentNamespaceAnnotation: "system"}}},
 		"manifest": manifest.String()})
 	if err != nil {
@@ -183,14 +185,16 @@ func cluster(t *testing.T, value string, in place) []doc {
 	}
 	return append(reportedErrors(words), []doc{
 		bd,
-		secret("refused", doc{"type": "fleet.cattle.io/bundle-deployment/v1alpha1", "data": doc{"values": b64(string(helm)), "stagedValues": b64(string(helm))}}),
+		secret("refused", doc{"type": "fleet.cattle.io/bundle-deployment/v1alpha1", "data": doc{"values": b64(string(helm)),
+			"stagedValues": b64(string(helm))}}),
 		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "other", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
 			"status": doc{"appliedDeploymentID": "id-1", "release": "web/other:1"}}),
 		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "damaged", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
 			"status": doc{"appliedDeploymentID": "id-1", "release": "web/damaged:1"}}),
 		recordOf(t, "other", 1, "deployed", secret("hook", doc{"data": doc{"k": b64(at(hookSecret, value))}}), secret("others", doc{"data": doc{"k": b64("stated")}})),
 		recordOf(t, "damaged", 1, "deployed", nil, doc{}, secret("damaged", doc{"data": doc{"k": b64(at(unknownRelease, value))}})),
-		record(t, 3, "failed: Upgrade failed: "+strings.Join(words, " "), secret("later", doc{"data": doc{"k": b64(at(laterRevision, value))}})),
+		record(t, 3, "failed: Upgrade failed: "+strings.Join(words, " "), secret("later",
+			doc{"data": doc{"k": b64(at(laterRevision, value))}})),
 		secret("others", doc{"data": doc{"k": b64(at(otherBundle, value))}}),
 		secret("no-bundle", doc{"data": doc{"k": b64(at(noBundle, value))}}),
 		secret("pull", doc{"type": "kubernetes.io/dockerconfigjson", "data": doc{".dockerconfigjson": b64(string(login))}}),
@@ -228,18 +232,22 @@ func cluster(t *testing.T, value string, in place) []doc {
 	}...)
 }
 
-// reportedErrors are objects of Fleet with errors that quote a value: each in the form of one of the words, then in all forms.
+// reportedErrors are objects of Fleet with errors that quote a value: each in the form of one of the words, then in
+// all forms.
 func reportedErrors(words []string) []doc {
 	var out []doc
 	for i, w := range append(words, strings.Join(words, "\n")) {
 		said := func(kind string) []any {
-			return []any{doc{"type": kind, "status": "False", "reason": "Error", "lastUpdateTime": "2026-01-02T01:00:00Z", "message": "not installed: " + w}}
+			return []any{doc{"type": kind, "status": "False", "reason": "Error", "lastUpdateTime": "2026-01-02T01:00:00Z",
+				"message": "not installed: " + w}}
 		}
 		name := fmt.Sprintf("refused-%d", i)
 		out = append(out, [...]doc{
-			document("fleet.cattle.io/v1alpha1", "BundleDeployment", name, doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+			document("fleet.cattle.io/v1alpha1", "BundleDeployment", name, doc{"spec": doc{"deploymentID": "id-1",
+				"stagedDeploymentID": "id-1"},
 				"status": doc{"appliedDeploymentID": "id-1", "conditions": said("Installed")}}),
-			document("fleet.cattle.io/v1alpha1", "GitRepo", name, doc{"spec": doc{"repo": "a"}, "status": doc{"conditions": said("GitPolling")}}),
+			document("fleet.cattle.io/v1alpha1", "GitRepo", name, doc{"spec": doc{"repo": "a"},
+				"status": doc{"conditions": said("GitPolling")}}),
 			document("fleet.cattle.io/v1alpha1", "Bundle", name, doc{"status": doc{"conditions": said("Ready")}}),
 		}[i%3])
 	}
@@ -291,7 +299,8 @@ func explainedOf(t *testing.T, docs []doc) map[string]string {
 			t.Fatal(err)
 		}
 		meta, _ := d["metadata"].(doc)
-		if name, _ := meta["name"].(string); d["kind"] == "Bundle" || d["kind"] == "GitRepo" || strings.HasPrefix(name, "refused-") {
+		if name, _ := meta["name"].(string); d["kind"] == "Bundle" || d["kind"] == "GitRepo" || strings.HasPrefix(name,
+			"refused-") {
 			targets = append(targets, evaluate.Target{Kind: strings.ToLower(fmt.Sprint(d["kind"])), Name: "web/" + name})
 		}
 	}
@@ -391,7 +400,8 @@ func FuzzRedaction(f *testing.F) {
 		if len(strings.TrimSpace(value)) < 6 || len(value) > 1<<12 {
 			return // short texts occur in every report
 		}
-		if (in == manifestStringData || in == lastApplied || in == registryLogin || in == helmValues) && !utf8.ValidString(value) {
+		if (in == manifestStringData || in == lastApplied || in == registryLogin || in == helmValues) &&
+			!utf8.ValidString(value) {
 			return // such a place stores only valid UTF-8
 		}
 		if baseline[in] == nil {

@@ -22,7 +22,9 @@ func ownRemedies(code string, remedies []report.Remedy, nextCode string, next []
 		return remedies
 	}
 	return slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool {
-		return slices.ContainsFunc(next, func(n report.Remedy) bool { return sameRemedies([]report.Remedy{r}, []report.Remedy{n}) })
+		return slices.ContainsFunc(next, func(n report.Remedy) bool {
+			return sameRemedies([]report.Remedy{r}, []report.Remedy{n})
+		})
 	})
 }
 

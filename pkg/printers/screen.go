@@ -14,8 +14,9 @@ import (
 // maxGaps is the number of gaps that a screen names.
 const maxGaps = 3
 
-// screen lays out an audit for a screen that is redrawn. It has at most t.Rows lines: the totals, what was not read, the bundle deployments, and the findings
-// with one line each. Problems come first, and the last lines count what does not fit.
+// screen lays out an audit for a screen that is redrawn. It has at most t.Rows lines: the totals, what was not read,
+// the bundle deployments, and the findings with one line each. Problems come first, and the last lines count what
+// does not fit.
 func (t text) screen(b *bytes.Buffer, a *report.Audit) error {
 	t.head(b, "Audit of ", a.Source, "")
 	t.summary(b, a)
@@ -62,7 +63,8 @@ func (t text) gapLines(b *bytes.Buffer, gaps []report.Gap) {
 	}
 }
 
-// findingLines shows the findings, the most severe ones first. Where there are several clusters, each line names its cluster.
+// findingLines shows the findings, the most severe ones first. Where there are several clusters, each line names its
+// cluster.
 func (t text) findingLines(b *bytes.Buffer, a *report.Audit) {
 	findings := slices.Clone(a.Findings)
 	slices.SortStableFunc(findings, func(x, y report.Finding) int { return rank[x.Severity] - rank[y.Severity] })

@@ -60,8 +60,8 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 	}
 }
 
-// informational reports whether informational findings are shown: in the wide table, with --all, with --summary, which counts every code, or if the user
-// selected findings.
+// informational reports whether informational findings are shown: in the wide table, with --all, with --summary,
+// which counts every code, or if the user selected findings.
 func (t text) informational(a *report.Audit) bool {
 	return t.wide || t.All || t.Summary || a.Filter != nil
 }

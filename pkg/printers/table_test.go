@@ -121,7 +121,8 @@ func TestFleetReportsNothing(t *testing.T) {
 func TestAggregates(t *testing.T) {
 	n := 5
 	repo := func(name, state string) report.Aggregate {
-		return report.Aggregate{Namespace: "fleet-default", Name: name, Actual: &report.Actual{BundleDeployments: 1, Counts: report.Counts{Desired: 5, Ready: 2}},
+		return report.Aggregate{Namespace: "fleet-default", Name: name, Actual: &report.Actual{BundleDeployments: 1,
+			Counts: report.Counts{Desired: 5, Ready: 2}},
 			Reported: &report.Reported{DesiredReady: &n, Ready: &n, State: state}}
 	}
 	unread := func(name string, ready int) report.Aggregate {

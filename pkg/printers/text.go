@@ -35,7 +35,8 @@ type text struct {
 	said map[string]bool
 }
 
-// fits reports whether tables are fitted to the width of a terminal. Elsewhere a program such as grep reads them: names are whole.
+// fits reports whether tables are fitted to the width of a terminal. Elsewhere a program such as grep reads them:
+// names are whole.
 func (t text) fits() bool { return t.Width > 0 && !t.wide }
 
 // columns is the width of the output.
@@ -190,8 +191,8 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 	}
 }
 
-// joined joins the gaps with the same reason and effect. The message of a server names the kind, so gaps that are forbidden have
-// the same reason without it.
+// joined joins the gaps with the same reason and effect. The message of a server names the kind, so gaps that are
+// forbidden have the same reason without it.
 func joined(gaps []report.Gap) []report.Gap {
 	of := map[report.Gap][]report.Gap{}
 	var order []report.Gap

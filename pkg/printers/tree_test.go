@@ -19,7 +19,9 @@ import (
 func estate() *report.Audit {
 	n := func(i int) *int { return &i }
 	a := &report.Audit{Source: report.Source{Kind: "cluster", Context: "management"}, Notes: []string{"a note"}}
-	a.GitRepos = []report.Aggregate{{Namespace: "fleet-default", Name: "apps", Actual: &report.Actual{BundleDeployments: 14, ReadyBundleDeployments: 12, Counts: report.Counts{Desired: 42, Ready: 26}},
+	a.GitRepos = []report.Aggregate{{Namespace: "fleet-default", Name: "apps",
+		Actual: &report.Actual{BundleDeployments: 14, ReadyBundleDeployments: 12, Counts: report.Counts{Desired: 42,
+			Ready: 26}},
 		Reported: &report.Reported{State: "Modified", Ready: n(42), DesiredReady: n(42), BundleDeployments: n(14), ReadyBundleDeployments: n(14)}}}
 	a.Bundles = []report.Aggregate{{Namespace: "fleet-default", Name: "apps-web", Actual: a.GitRepos[0].Actual, Reported: &report.Reported{BundleDeployments: n(14), ReadyBundleDeployments: n(14)}}}
 	reported := func(deployments int) *report.Reported {
@@ -29,7 +31,8 @@ func estate() *report.Audit {
 		report.Aggregate{Namespace: "fleet-default", Name: "empty", Actual: &report.Actual{}, Reported: reported(0)},
 		report.Aggregate{Namespace: "fleet-default", Name: "unread", Reported: reported(3)})
 	vault := report.Aggregate{Namespace: "fleet-default", Name: "vault", Reported: reported(1)}
-	vault.Statuses, vault.Reported.Ready, vault.Reported.DesiredReady = &report.Reported{Ready: n(2), DesiredReady: n(3)}, n(3), n(3)
+	vault.Statuses, vault.Reported.Ready, vault.Reported.DesiredReady = &report.Reported{Ready: n(2),
+		DesiredReady: n(3)}, n(3), n(3)
 	a.HelmOps = []report.Aggregate{vault}
 	for i := range 14 {
 		bd := report.BundleDeployment{Namespace: fmt.Sprintf("cluster-%02d", i), Name: "apps-web", Cluster: fmt.Sprintf("fleet-default/edge-%02d", i), Bundle: "fleet-default/apps-web", GitRepo: "fleet-default/apps",

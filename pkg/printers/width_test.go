@@ -33,7 +33,8 @@ func many() *report.Audit {
 		}
 	}
 	n := 60
-	a.Clusters = []report.Aggregate{{Namespace: "fleet-default", Name: "local", Actual: &report.Actual{BundleDeployments: 12, Counts: report.Counts{Desired: 60, Ready: 48}},
+	a.Clusters = []report.Aggregate{{Namespace: "fleet-default", Name: "local",
+		Actual:   &report.Actual{BundleDeployments: 12, Counts: report.Counts{Desired: 60, Ready: 48}},
 		Reported: &report.Reported{DesiredReady: &n, Ready: &n, State: "NotReady"}}}
 	return finished(a)
 }
@@ -109,16 +110,19 @@ func TestTerminalWidths(t *testing.T) {
 func TestWholeNames(t *testing.T) {
 	a := many()
 	a.Scope.Targets = []string{"cluster/local"}
-	agents := &report.Agents{Agents: []report.Agent{{Namespace: "fleet-default", Name: strings.Repeat("name-", 20), AgentNamespace: strings.Repeat("agent-", 10)}}}
+	agents := &report.Agents{Agents: []report.Agent{{Namespace: "fleet-default", Name: strings.Repeat("name-", 20),
+		AgentNamespace: strings.Repeat("agent-", 10)}}}
 	const long = "shop-payments-with-a-rather-long-path"
 	for name, tc := range map[string]struct {
 		document printers.Document
 		rows     []string
 	}{
-		"audit":  {printers.Audit(a, printers.Options{All: true}), []string{"  " + long + " "}},
-		"sorted": {printers.Audit(a, printers.Options{All: true, Sorted: true}), []string{"fleet-default/edge-factory-munich-042 "}},
-		"tree":   {printers.Tree(a, printers.TreeOptions{All: true}), []string{"bundle fleet-default/" + long + " "}},
-		"agents": {printers.Agents(agents, printers.Options{}), []string{agents.Agents[0].Name + " ", agents.Agents[0].AgentNamespace + " "}},
+		"audit": {printers.Audit(a, printers.Options{All: true}), []string{"  " + long + " "}},
+		"sorted": {printers.Audit(a, printers.Options{All: true, Sorted: true}),
+			[]string{"fleet-default/edge-factory-munich-042 "}},
+		"tree": {printers.Tree(a, printers.TreeOptions{All: true}), []string{"bundle fleet-default/" + long + " "}},
+		"agents": {printers.Agents(agents, printers.Options{}), []string{agents.Agents[0].Name + " ",
+			agents.Agents[0].AgentNamespace + " "}},
 	} {
 		out := shown(t, "table", tc.document)
 		for _, row := range tc.rows {

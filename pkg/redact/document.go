@@ -19,7 +19,8 @@ type Document interface {
 	Published(*Published)
 }
 
-// Redactor returns a function that hides the values in a text of the document, and replaces its references to quotations.
+// Redactor returns a function that hides the values in a text of the document, and replaces its references to
+// quotations.
 func (s *Secrets) Redactor(d Document) func(text string) string {
 	var q Quotes
 	d.Texts(func(texts ...string) {

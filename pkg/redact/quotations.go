@@ -11,8 +11,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// Quotations are texts of other programs that documents quote, such as the message of a condition. A document has a reference in place of the text, which
-// only the redactor replaces: it hides values in the whole text before it shortens it, because it would not find the rest of a value that is cut.
+// Quotations are texts of other programs that documents quote, such as the message of a condition. A document has a
+// reference in place of the text, which only the redactor replaces: it hides values in the whole text before it
+// shortens it, because it would not find the rest of a value that is cut.
 type Quotations struct {
 	texts    []quotation
 	numbers  map[string]int // by text
@@ -57,8 +58,8 @@ func (q *Quotations) Add(text string, places ...Place) string {
 	return string(open) + strconv.Itoa(n) + string(closed)
 }
 
-// Searched states in which texts the values of Secrets were searched for. unread returns why the Secrets of a place were not read; empty if they were.
-// Without a call, and for other texts, no text is shown.
+// Searched states in which texts the values of Secrets were searched for. unread returns why the Secrets of a place
+// were not read; empty if they were. Without a call, and for other texts, no text is shown.
 func (q *Quotations) Searched(texts []string, unread func(Place) string) {
 	q.searched, q.unread = map[string]bool{}, unread
 	for _, text := range texts {
@@ -134,8 +135,8 @@ const (
 // decoded are the parts of an input that decoders of JSON quote, as they quote them.
 var decoded = regexp.MustCompile(`(?s)\.\.\.\|.*\|\.\.\.`)
 
-// shortened returns the first lines of a text as one line, without the credentials of addresses and without the objects in JSON that it quotes: they are
-// long, and may be manifests of Secrets.
+// shortened returns the first lines of a text as one line, without the credentials of addresses and without the
+// objects in JSON that it quotes: they are long, and may be manifests of Secrets.
 func shortened(text string) string {
 	text = escape.WithoutCredentials(withoutObjects(decoded.ReplaceAllString(text, "…")))
 	var lines []string
@@ -171,7 +172,8 @@ func withoutObjects(text string) string {
 	}
 }
 
-// objectEnd returns the length of the object at the beginning of a text. Braces in its strings count too, so it can be too long.
+// objectEnd returns the length of the object at the beginning of a text. Braces in its strings count too, so it can
+// be too long.
 func objectEnd(text string) int {
 	depth := 0
 	for i := range len(text) {

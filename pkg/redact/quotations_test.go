@@ -35,12 +35,14 @@ func TestQuotations(t *testing.T) {
 		{"a value on two lines", "the invented-\nline is not valid", "the *** is not valid"},
 		{"a value at the end of what is shown", many + " " + value + " follows", many + " *** follo…"},
 		{"a value behind what is shown", "1\n2\n3\n" + value, "1 2 3 …"},
-		{"the credentials of an address", "cloning https://user:token@git.example.com/a: EOF", "cloning https://git.example.com/a: EOF"},
+		{"the credentials of an address", "cloning https://user:token@git.example.com/a: EOF",
+			"cloning https://git.example.com/a: EOF"},
 		{"an object", `Object 'Kind' is missing in '{"data":{"a":"b"}}' of x`, "Object 'Kind' is missing in '{…}' of x"},
 		{"an object in a quoted text", `value "{\"data\":{}}": x`, `value "{…}": x`},
 		{"an object that does not end", `in {"data": "b`, "in {…}"},
 		{"a map of Go", `Invalid value: map[string]interface {}{"a":1}: x`, `Invalid value: map[string]interface {}{…}: x`},
-		{"the input of a decoder", "in #10 byte of ...|:\"b\"}|..., bigger context ...|{\"a\":\"b\"}|...", "in #10 byte of …"},
+		{"the input of a decoder", "in #10 byte of ...|:\"b\"}|..., bigger context ...|{\"a\":\"b\"}|...",
+			"in #10 byte of …"},
 		{"a template", `at <{{ .Values.a }}>: nil`, `at <{{ .Values.a }}>: nil`},
 	} {
 		var s redact.Secrets
@@ -56,7 +58,8 @@ func TestQuotations(t *testing.T) {
 func TestQuotationsWithheld(t *testing.T) {
 	var s redact.Secrets
 	const withheld = "refused: (its text is not shown: it may have values of Secrets that were not read, those of "
-	if got := quoted(&s, "text", redact.Place{Namespace: "read"}, redact.Place{Namespace: "unread"}); got != withheld+"namespace unread)" {
+	if got := quoted(&s, "text", redact.Place{Namespace: "read"},
+		redact.Place{Namespace: "unread"}); got != withheld+"namespace unread)" {
 		t.Error(got)
 	}
 	if got := quoted(&s, "other", redact.Place{Namespace: "read"}); got != "refused: other" {

@@ -80,8 +80,8 @@ func (s *Secrets) AddSecret(c map[string]any) {
 	secretValues(c, func(v string, encoded bool) { add(&s.values, v, encoded) })
 }
 
-// AddQuoted is AddSecret for the values that the document may quote. The values in except are not secret. With helmValues, the Secret has Helm values:
-// YAML of which a template may use each value.
+// AddQuoted is AddSecret for the values that the document may quote. The values in except are not secret. With
+// helmValues, the Secret has Helm values: YAML of which a template may use each value.
 func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool, helmValues bool) {
 	quoted := func(v string, encoded bool) {
 		all := variants(v, encoded)

@@ -16,7 +16,8 @@ import (
 type Object struct {
 	object.Ref
 	Raw []byte
-	// Document is the number of separator lines in the manifest up to the object. Alone is true if the document has no other object.
+	// Document is the number of separator lines in the manifest up to the object. Alone is true if the document has no
+	// other object.
 	Document int
 	Alone    bool
 }

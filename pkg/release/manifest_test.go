@@ -147,8 +147,8 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
-// TestObjectsDocument checks the number of the document of each object against awk's rule: each line that begins with the
-// separator counts.
+// TestObjectsDocument checks the number of the document of each object against awk's rule: each line that begins with
+// the separator counts.
 func TestObjectsDocument(t *testing.T) {
 	const (
 		first = "{apiVersion: v1, kind: ConfigMap, metadata: {name: first}}\n"
@@ -170,7 +170,8 @@ func TestObjectsDocument(t *testing.T) {
 	for _, o := range objects {
 		got = append(got, place{o.Name, o.Document, o.Alone})
 	}
-	if diff := cmp.Diff([]place{{"first", 0, true}, {"one", 2, false}, {"two", 2, false}, {"last", 3, true}}, got); diff != "" {
+	if diff := cmp.Diff([]place{{"first", 0, true}, {"one", 2, false}, {"two", 2, false}, {"last", 3, true}},
+		got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

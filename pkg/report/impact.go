@@ -30,8 +30,8 @@ type Deletion struct {
 	Namespace string          `json:"namespace,omitempty"`
 	Name      string          `json:"name"`
 	Summary   DeletionSummary `json:"summary"`
-	// Unread says which objects of Fleet could not be read that may be deleted too; empty if all were read. Then the deletion may
-	// remove more than is listed.
+	// Unread says which objects of Fleet could not be read that may be deleted too; empty if all were read. Then the
+	// deletion may remove more than is listed.
 	Unread string `json:"unread,omitempty"`
 	// Namespaces are those that are deleted on the management cluster, with everything in them.
 	Namespaces []DeletedNamespace `json:"namespaces,omitempty"`

@@ -17,10 +17,12 @@ func TestNextSteps(t *testing.T) {
 		finding report.Finding
 		want    []report.Remedy
 	}{
-		"none":             {report.Finding{}, nil},
-		"command":          {report.Finding{Remediation: "bin/kubectl-fleetdoctor adopt"}, []report.Remedy{{Command: "bin/kubectl-fleetdoctor adopt"}}},
-		"advice":           {report.Finding{Remediation: "restore it"}, []report.Remedy{{Text: "restore it"}}},
-		"both":             {report.Finding{Remediation: "x", Remedies: []report.Remedy{{Text: "y", URL: "z"}}}, []report.Remedy{{Text: "y", URL: "z"}}},
+		"none": {report.Finding{}, nil},
+		"command": {report.Finding{Remediation: "bin/kubectl-fleetdoctor adopt"},
+			[]report.Remedy{{Command: "bin/kubectl-fleetdoctor adopt"}}},
+		"advice": {report.Finding{Remediation: "restore it"}, []report.Remedy{{Text: "restore it"}}},
+		"both": {report.Finding{Remediation: "x", Remedies: []report.Remedy{{Text: "y", URL: "z"}}},
+			[]report.Remedy{{Text: "y", URL: "z"}}},
 		"several clusters": {onTwo(), append(slices.Clone(commandsOfTwo), report.Remedy{Text: "change Git"})},
 	} {
 		if diff := cmp.Diff(tc.want, tc.finding.NextSteps()); diff != "" {
@@ -35,9 +37,10 @@ var commandsOfTwo = []report.Remedy{{Command: "kubectl --context one"}, {Command
 // onTwo is a finding on two clusters, with a command for each of them and a remedy for both.
 func onTwo() report.Finding {
 	on := func(cluster string) report.ClusterFinding {
-		return report.ClusterFinding{Cluster: cluster, ID: "FD102-" + cluster, BundleDeployment: "cluster-" + cluster + "/web",
-			Evidence: []string{"changed on " + cluster, "it is a Service"},
-			Remedies: []report.Remedy{{Command: "kubectl --context " + cluster}, {Text: "change Git"}}}
+		return report.ClusterFinding{Cluster: cluster, ID: "FD102-" + cluster,
+			BundleDeployment: "cluster-" + cluster + "/web",
+			Evidence:         []string{"changed on " + cluster, "it is a Service"},
+			Remedies:         []report.Remedy{{Command: "kubectl --context " + cluster}, {Text: "change Git"}}}
 	}
 	one, two := on("one"), on("two")
 	return report.Finding{ID: one.ID, Code: "FD102", Cluster: "one", BundleDeployment: one.BundleDeployment,

@@ -348,7 +348,8 @@ type Gap struct {
 	// Detail is the message of the server or the library, if there is one.
 	Detail string `json:"detail,omitempty"`
 	Effect string `json:"effect"`
-	// Optional is true if no result of this report needs the data. A report with other gaps is not complete: without findings, the exit status is 3.
+	// Optional is true if no result of this report needs the data. A report with other gaps is not complete: without
+	// findings, the exit status is 3.
 	Optional bool `json:"optional,omitempty"`
 }
 

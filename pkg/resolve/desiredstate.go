@@ -209,7 +209,8 @@ func (d *BundleDeployment) Workspace() string {
 	return d.BD.Labels[fleet.BundleNamespaceLabel]
 }
 
-// Named reports whether a name is that of the bundle deployment: its name alone, or after its namespace or its workspace.
+// Named reports whether a name is that of the bundle deployment: its name alone, or after its namespace or its
+// workspace.
 func (d *BundleDeployment) Named(name string) bool {
 	return name == d.Name || name == d.Key() || name == d.Workspace()+"/"+d.Name
 }
@@ -241,7 +242,8 @@ func (d *BundleDeployment) ValuesSecrets() []v1alpha1.ValuesKey {
 	var out []v1alpha1.ValuesKey
 	for _, from := range o.Helm.ValuesFrom {
 		if ref := from.SecretKeyRef; ref != nil {
-			out = append(out, v1alpha1.ValuesKey{Name: ref.Name, Namespace: cmp.Or(ref.Namespace, o.ReleaseNamespace()), Key: ref.Key})
+			out = append(out, v1alpha1.ValuesKey{Name: ref.Name, Namespace: cmp.Or(ref.Namespace, o.ReleaseNamespace()),
+				Key: ref.Key})
 		}
 	}
 	return out

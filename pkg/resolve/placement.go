@@ -101,10 +101,11 @@ func (r *resolver) byReleases(agent string, records []*state.Record) {
 	if missed[watched] {
 		return
 	}
+	clustersRead, deploymentsRead := r.Needed(state.ClusterKind).Whole(), r.Read(state.BundleDeployment, "")
 	var cluster, reports string
 	switch {
-	case c == nil && r.Needed(state.ClusterKind).Whole() || c == nil && !r.Read(state.BundleDeployment, ""):
-		return // it is another cluster, or one whose BundleDeployments were not read
+	case c == nil && (clustersRead || !deploymentsRead):
+		return // it is another cluster, or its BundleDeployments were not read
 	case c == nil:
 		cluster, reports = "the cluster of namespace "+watched, "no Cluster was read that shows its agent"
 	case c.Status.Agent.Namespace != "":

@@ -341,7 +341,8 @@ func (d *BundleDeployment) addRecordProblems(history []*state.Record) {
 			continue
 		}
 		d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: rec.Name, Status: rec.Status,
-			Detail: fmt.Sprintf("revision %d is %s: %s", rec.Revision, rec.Status, what), Reported: rec.Description, Since: rec.Deployed,
+			Detail: fmt.Sprintf("revision %d is %s: %s", rec.Revision, rec.Status, what), Reported: rec.Description,
+			Since:       rec.Deployed,
 			Predecessor: slices.ContainsFunc(history, func(r *state.Record) bool { return r.Revision == rec.Revision-1 })})
 	}
 }

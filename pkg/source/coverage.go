@@ -67,8 +67,8 @@ func (c Coverage) Of(namespace string) (Failure, bool) {
 	return c.elsewhere, c.all
 }
 
-// Within limits the coverage to the namespaces that matter; nil means that all of them matter. Then nothing is missing in the
-// other namespaces.
+// Within limits the coverage to the namespaces that matter; nil means that all of them matter. Then nothing is
+// missing in the other namespaces.
 func (c Coverage) Within(namespaces []string) Coverage {
 	if namespaces == nil {
 		return c

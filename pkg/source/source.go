@@ -67,8 +67,8 @@ type Gap struct {
 	Reason string `json:"reason"`
 	Detail string `json:"detail,omitempty"`
 	Effect string `json:"effect,omitempty"`
-	// Optional is true if no result needs the data: neither the state of a desired object, nor a number, nor a check of one of Fleet's objects.
-	// Without the data, an audit can still end without findings.
+	// Optional is true if no result needs the data: neither the state of a desired object, nor a number, nor a check of
+	// one of Fleet's objects. Without the data, an audit can still end without findings.
 	Optional bool `json:"optional,omitempty"`
 }
 

@@ -13,8 +13,8 @@ import (
 // managementKinds are the kinds of which every management cluster has objects.
 var managementKinds = []string{BundleDeployment, Bundle, GitRepo, ClusterKind, ClusterGroup}
 
-// Needed returns the coverage of the objects of a kind that are known to exist. A snapshot does not have the kinds of which
-// the cluster has no object. So it lacks objects of a kind only if other objects show that there are some.
+// Needed returns the coverage of the objects of a kind that are known to exist. A snapshot does not have the kinds of
+// which the cluster has no object. So it lacks objects of a kind only if other objects show that there are some.
 func (f *Fleet) Needed(kind string) source.Coverage {
 	cover := f.Coverage[kind]
 	rest := cover.Failures()["*"]
@@ -32,8 +32,8 @@ func (f *Fleet) Needed(kind string) source.Coverage {
 	return cover.Within(referred)
 }
 
-// InWorkspace returns the namespaces of a kind that belong to a workspace; nil if they are not known, without a workspace,
-// and for a kind that has no namespaces.
+// InWorkspace returns the namespaces of a kind that belong to a workspace; nil if they are not known, without a
+// workspace, and for a kind that has no namespaces.
 func (f *Fleet) InWorkspace(kind, workspace string) []string {
 	switch {
 	case workspace == "", kind == Namespace, kind == BundleDeployment && !f.Read(ClusterKind, workspace):

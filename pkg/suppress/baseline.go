@@ -102,7 +102,8 @@ func (b *Baseline) notes(a *report.Audit, earlier []comparison.Occurrence, prese
 		out = append(out, fmt.Sprintf("fixed since %s: %s", b.name, list))
 	}
 	if unknown > 0 {
-		out = append(out, fmt.Sprintf("findings of %s that may be fixed or not, because their objects could not be read now: %d", b.name, unknown))
+		out = append(out, fmt.Sprintf("findings of %s that may be fixed or not, because their objects could not be "+
+			"read now: %d", b.name, unknown))
 	}
 	return out
 }

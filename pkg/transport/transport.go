@@ -91,8 +91,8 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// buffered reads the compressed pages of lists in pieces of bufferSize. The decompressor reads 4 KiB at a time. For each read, HTTP/2 sends
-// a frame that permits the server to send more.
+// buffered reads the compressed pages of lists in pieces of bufferSize. The decompressor reads 4 KiB at a time. For
+// each read, HTTP/2 sends a frame that permits the server to send more.
 type buffered struct{ next http.RoundTripper }
 
 const bufferSize = 256 << 10

@@ -69,7 +69,8 @@ func (x *explainer) root(b check.Blocker, seen path) verdict {
 	case check.BlockerAbsent:
 		return x.absentDependency(b, seen)
 	}
-	code := map[check.BlockerKind][]string{check.BlockerValues: {"FD402", "FD403"}, check.BlockerRecord: {"FD602"}, check.BlockerFailed: {"FD604"}}[b.Kind]
+	code := map[check.BlockerKind][]string{check.BlockerValues: {"FD402", "FD403"}, check.BlockerRecord: {"FD602"},
+		check.BlockerFailed: {"FD604"}}[b.Kind]
 	f, ok := x.find(d, code...)
 	if b.Kind == check.BlockerContent {
 		f, ok = x.about(check.Ref(state.Content, "", state.ContentID(d.BD)), "FD601")

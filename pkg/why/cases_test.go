@@ -83,7 +83,8 @@ func TestCases(t *testing.T) {
 			}
 			o := got.Objects[0]
 			consistent(t, name, o)
-			if diff := cmp.Diff(q, shortened(q.Target, o), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(expectedCause{}, "Says")); diff != "" {
+			if diff := cmp.Diff(q, shortened(q.Target, o), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(expectedCause{},
+				"Says")); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s\n%s", name, q.Target, diff, o.Answer)
 			}
 			for i := range min(len(q.Causes), len(o.Causes)) {

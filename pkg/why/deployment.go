@@ -120,7 +120,8 @@ func (x *explainer) ready(d *resolve.BundleDeployment) verdict {
 func (x *explainer) unexplained(d *resolve.BundleDeployment) verdict {
 	s := stepOf(NotApplied, d, "its agent has not applied the current deployment, and nothing that was read shows why")
 	if check.SaysItWaits(d.BD) {
-		s.Message = "its agent reported that it waits for a dependency, and none of those that were read blocks it now: the agent tries again"
+		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it now: " +
+			"the agent tries again"
 		s.Evidence = x.in.Errors(d.BD, "Deployed")
 	}
 	s.Since = report.Time(state.LastChange(d.BD.ManagedFields))

@@ -173,7 +173,8 @@ func (x *explainer) notesOf(g *v1alpha1.GitRepo) []string {
 	}
 	for _, c := range g.Status.Conditions {
 		if c.Type == "GitPolling" && c.Status == "False" {
-			out = append(out, "its repository cannot be polled"+asOf(c.LastUpdateTime)+", so later commits are not deployed"+x.in.Said(g, c.Type))
+			polled := "its repository cannot be polled" + asOf(c.LastUpdateTime)
+			out = append(out, polled+", so later commits are not deployed"+x.in.Said(g, c.Type))
 		}
 	}
 	return out
@@ -219,7 +220,8 @@ func (x *explainer) noBundles(r object.Ref) []verdict {
 	}) {
 		return nil
 	}
-	return []verdict{notReady(x.in.Inspect(r), nil, report.WhyStep{Kind: NoBundles, Object: r, Name: r.Name, Message: "it has no Bundle", Evidence: x.errors(r)})}
+	return []verdict{notReady(x.in.Inspect(r), nil, report.WhyStep{Kind: NoBundles, Object: r, Name: r.Name,
+		Message: "it has no Bundle", Evidence: x.errors(r)})}
 }
 
 // errors returns what Fleet reports as errors about a GitRepo, HelmOp or Cluster itself, as sentences.

@@ -99,7 +99,8 @@ func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 			if k.Name == state.BundleDeployment {
 				workspace = o.GetLabels()[fleet.BundleNamespaceLabel]
 			}
-			if slices.Contains([]string{o.GetName(), o.GetNamespace() + "/" + o.GetName(), workspace + "/" + o.GetName()}, t.Name) {
+			if slices.Contains([]string{o.GetName(), o.GetNamespace() + "/" + o.GetName(), workspace + "/" + o.GetName()},
+				t.Name) {
 				out = append(out, o)
 			}
 		}

@@ -309,7 +309,8 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 		r.Status = release.StatusDeployed
 	}
 	document := map[string]any{
-		"name": r.Name, "namespace": r.Namespace, "version": r.Revision, "info": map[string]any{"status": r.Status, "last_deployed": r.Deployed, "description": r.Description},
+		"name": r.Name, "namespace": r.Namespace, "version": r.Revision, "info": map[string]any{"status": r.Status,
+			"last_deployed": r.Deployed, "description": r.Description},
 		"chart": map[string]any{"metadata": map[string]any{"name": r.Name, "annotations": annotations},
 			"templates": chartFiles(r.Templates), "files": chartFiles(r.Files)},
 		"manifest": manifest, "hooks": r.Hooks, "apply_method": r.ApplyMethod, "config": r.Values,

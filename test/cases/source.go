@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Open opens the capture as a snapshot. A case has only the kinds that it is about: the cluster does not serve the other
-// kinds of Fleet and Namespaces, unless the case says that they were not captured.
+// Open opens the capture as a snapshot. A case has only the kinds that it is about: the cluster does not serve the
+// other kinds of Fleet and Namespaces, unless the case says that they were not captured.
 func (c *Capture) Open(ctx context.Context) (source.Source, error) {
 	in, err := c.Stream()
 	if err != nil {
@@ -36,7 +36,10 @@ func (c *Capture) Open(ctx context.Context) (source.Source, error) {
 
 // has reports whether the capture has an object or a List of a kind.
 func (c *Capture) has(kind string) bool {
-	return slices.ContainsFunc(c.Documents, func(d map[string]any) bool { return d["kind"] == kind || d["kind"] == kind+"List" })
+	return slices.ContainsFunc(c.Documents, func(d map[string]any) bool {
+		return d["kind"] == kind ||
+			d["kind"] == kind+"List"
+	})
 }
 
 // serving is a snapshot of a cluster that does not serve some kinds.

@@ -258,7 +258,8 @@ func standIn(t *testing.T, page string) {
 	}
 	if page == "docs/targets.md" { // ClusterGroups decide there: they were captured, and there are none
 		c.Documents = append(c.Documents, map[string]any{
-			"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "ClusterGroupList", "metadata": map[string]any{}, "items": []any{}})
+			"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "ClusterGroupList", "metadata": map[string]any{},
+			"items": []any{}})
 	}
 	stream, err := c.Stream()
 	if err != nil {

@@ -33,8 +33,10 @@ func TestNumbers(t *testing.T) {
 	want := map[string]string{
 		"FD101": "configmap apps/part-07 is not on the cluster",
 		"FD201": clusterNamespace + "/eleven reports 11/11 objects ready, 10/11 are (1 missing)",
-		"FD202": "bundle fleet-local/eleven reports 1/1 bundle deployments ready, but the number computed from its bundle deployments is 0/1",
-		"FD205": "cluster fleet-local/local reports 11/11 objects ready, but the number computed from its bundle deployments is 10/11",
+		"FD202": "bundle fleet-local/eleven reports 1/1 bundle deployments ready, but the number computed from its " +
+			"bundle deployments is 0/1",
+		"FD205": "cluster fleet-local/local reports 11/11 objects ready, but the number computed from its bundle " +
+			"deployments is 10/11",
 	}
 	if diff := cmp.Diff(want, reported); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)

@@ -16,7 +16,8 @@ import (
 // prints the manifest of the release, as "helm get manifest" does.
 func TestRestoreCommand(t *testing.T) {
 	f := newFleet(t, shared)
-	b := f.bundle("guestbook", guestbook+"---\n{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {password: planted-value}}\n")
+	b := f.bundle("guestbook", guestbook+"---\n{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: "+
+		"{password: planted-value}}\n")
 	manifest := b.InstallRelease(t, b.options).Manifest
 	b.deployed(manifest)
 	path := t.TempDir()
@@ -56,7 +57,8 @@ func TestRestoreCommand(t *testing.T) {
 
 	// Helm refuses an upgrade that changes a field of another field manager.
 	restore("FD104", "service apps/frontend")
-	b.upgrade(strings.NewReplacer("colour: blue", "colour: green", "greeting: hello", "greeting: welcome").Replace(b.options.Manifest))
+	b.upgrade(strings.NewReplacer("colour: blue", "colour: green", "greeting: hello",
+		"greeting: welcome").Replace(b.options.Manifest))
 	expect(t, f.audit(), outcome{Status: 0, Deployments: map[string]string{"guestbook": "Ready"}})
 	for _, name := range []string{"texts", "settings"} {
 		if live := f.get(configMap(name)); live.GetLabels()["app.kubernetes.io/managed-by"] != "Helm" {

@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// TestWorkspaceUser reads Fleet as a user whose rights are limited to one workspace. What the user may read is shown, nothing is
-// called ready because of what the user may not read, and nothing outside of the workspace is a gap.
+// TestWorkspaceUser reads Fleet as a user whose rights are limited to one workspace. What the user may read is shown,
+// nothing is called ready because of what the user may not read, and nothing outside of the workspace is a gap.
 func TestWorkspaceUser(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
-	ofWorkspace := rule("fleet.cattle.io", "bundlenamespacemappings,bundles,clustergroups,clusters,gitrepos,helmops", "list").in(workspace)
+	ofWorkspace := rule("fleet.cattle.io", "bundlenamespacemappings,bundles,clustergroups,clusters,gitrepos,helmops",
+		"list").in(workspace)
 	ofCluster := rule("fleet.cattle.io", "bundledeployments", "list").in(clusterNamespace)
 	const (
 		hidden  = "listing BundleDeployment objects in namespace " + clusterNamespace + ": Forbidden"
@@ -27,15 +28,20 @@ func TestWorkspaceUser(t *testing.T) {
 		says   []string // parts of both outputs
 		gaps   int      // lines below NOT READ that begin a gap
 	}{
-		{"workspace", []grant{ofWorkspace}, "audit", 3, []string{hidden, "nothing was found, but not everything was read", "--print-rbac -n fleet-local"}, 2},
+		{"workspace", []grant{ofWorkspace}, "audit", 3, []string{hidden, "nothing was found, but not everything was read",
+			"--print-rbac -n fleet-local"}, 2},
 		{"workspace", []grant{ofWorkspace}, "audit --status-only", 3, []string{hidden}, 1},
 		{"workspace", []grant{ofWorkspace}, "tree", 3, []string{hidden}, 2},
-		{"workspace", []grant{ofWorkspace}, "why bundle/guestbook", 3, []string{"It is not known whether guestbook is ready", hidden}, 2},
+		{"workspace", []grant{ofWorkspace}, "why bundle/guestbook", 3, []string{"It is not known whether guestbook " +
+			"is ready", hidden}, 2},
 		{"workspace", []grant{ofWorkspace}, "impact gitrepo/apps", 3, []string{"It is not known what deleting", hidden}, 2},
 		{"with BundleDeployments", []grant{ofWorkspace, ofCluster}, "audit --status-only", 0, nil, 0},
-		{"with BundleDeployments", []grant{ofWorkspace, ofCluster}, "audit", 3, []string{records, "no bundle deployment has a result"}, 1},
-		{"with objects", []grant{ofWorkspace, ofCluster, ofSecrets.in(apps), ofObjects.in(apps)}, "audit", 0, []string{"3 of 3 objects ready"}, 1},
-		{"with objects", []grant{ofWorkspace, ofCluster, ofSecrets.in(apps), ofObjects.in(apps)}, "why bundle/guestbook", 0, []string{"guestbook is ready"}, 1},
+		{"with BundleDeployments", []grant{ofWorkspace, ofCluster}, "audit", 3, []string{records,
+			"no bundle deployment has a result"}, 1},
+		{"with objects", []grant{ofWorkspace, ofCluster, ofSecrets.in(apps), ofObjects.in(apps)}, "audit", 0,
+			[]string{"3 of 3 objects ready"}, 1},
+		{"with objects", []grant{ofWorkspace, ofCluster, ofSecrets.in(apps), ofObjects.in(apps)}, "why bundle/guestbook", 0,
+			[]string{"guestbook is ready"}, 1},
 	} {
 		t.Run(tc.name+" "+tc.args, func(t *testing.T) {
 			kubeconfig := f.user(reader, tc.grants...)
@@ -61,14 +67,16 @@ func gapLines(out string) int {
 	gaps, _, _ = strings.Cut(gaps, "\n\n")
 	n := 0
 	for line := range strings.Lines(gaps) {
-		if strings.HasPrefix(line, "  listing ") || strings.HasPrefix(line, "  reading ") || strings.HasPrefix(line, "  searching ") {
+		if strings.HasPrefix(line, "  listing ") || strings.HasPrefix(line, "  reading ") || strings.HasPrefix(line,
+			"  searching ") {
 			n++
 		}
 	}
 	return n
 }
 
-// TestPrintedWorkspaceRoles checks that the Roles that --print-rbac prints for a workspace are sufficient for what Fleet reports.
+// TestPrintedWorkspaceRoles checks that the Roles that --print-rbac prints for a workspace are sufficient for what
+// Fleet reports.
 func TestPrintedWorkspaceRoles(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)

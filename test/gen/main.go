@@ -132,7 +132,7 @@ const comparedHow = `
 | any other change of a state, an informational finding, and a bundle deployment that was removed or that is new and ready | changed |
 | one of the audits could not read it: its state is Unknown, or what the finding is about was not read | not known |
 
-If one of the audits has a gap that the other one does not have (its details, such as the time after which a request failed, do not count), a finding that only one of them has is known only if its object was evaluated on both sides.
+If only one audit has a gap, a finding of only one audit is listed as not known, unless its object was evaluated in both. Two gaps are the same even if their details differ, such as the time after which a request failed.
 Findings are the same if they have the same ` + "`id`" + `; it is computed for reports without one. A finding that is ignored on one side does not count. A report that was made with ` + "`--baseline`" + ` cannot be compared. A report from which ` + "`--severity`" + ` or ` + "`--code`" + ` left findings out can only be compared with a report that was made with the same flags.
 
 Two audits are of different clusters if the Namespace kube-system has another uid. The field ` + "`source.clusterUID`" + ` has this uid if the audit read the Namespace. Otherwise, the names of Clusters and bundle deployments decide. The reports of downstream clusters have only names of bundles, which are the same on several clusters: a note then says that it is not known whether both are of the same cluster.

@@ -32,10 +32,11 @@ func whyKinds(b *bytes.Buffer) {
 // whyTranscript is the output of why for a captured management cluster. A test compares it with the page.
 func whyTranscript(root string) ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString("\n## Transcript\n\nA captured management cluster with four clusters, whose objects were not captured.\n\n")
+	b.WriteString("\n## Transcript\n\nA captured management cluster with four clusters. The objects on the clusters " +
+		"were not captured.\n\n")
 	for _, step := range []struct{ text, args string }{
-		{"On two clusters, `guestbook` waits for a dependency, and the status of neither says why:", "bundle/guestbook"},
-		{"The rollout of `shop` allows one unavailable cluster, and one is:", "bundle/shop"},
+		{"On two clusters, `guestbook` waits for a dependency, and no status says why:", "bundle/guestbook"},
+		{"The rollout of `shop` allows one unavailable cluster, and one cluster is unavailable:", "bundle/shop"},
 		{"The same for one cluster:", "cluster/edge-2"},
 	} {
 		const notReady = 1

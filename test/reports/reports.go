@@ -135,10 +135,12 @@ func unowned(ref object.Ref) report.Finding {
 		return report.ClusterFinding{Cluster: "fleet-default/" + cluster, ID: "FD102-" + cluster,
 			BundleDeployment: "cluster-" + cluster + "/apps-web",
 			Evidence:         []string{"the label is missing", "changed on " + cluster},
-			Remedies:         []report.Remedy{{Command: "kubectl fleetdoctor adopt --context " + cluster, Text: "shows what changes"}}}
+			Remedies: []report.Remedy{{Command: "kubectl fleetdoctor adopt --context " + cluster,
+				Text: "shows what changes"}}}
 	}
 	first, second := on("downstream"), on("edge-1")
-	return report.Finding{Code: "FD102", Severity: report.Error, Title: "an object is not owned by its bundle", Object: ref,
+	return report.Finding{Code: "FD102", Severity: report.Error, Title: "an object is not owned by its bundle",
+		Object:  ref,
 		Message: "shop.example.com web/größe-店 exists", PerCluster: []report.ClusterFinding{first, second},
 		Clusters: []string{first.Cluster, second.Cluster}, IDs: []string{first.ID, second.ID},
 		Evidence: first.Evidence, Remedies: first.Remedies, Remediation: first.Remedies[0].Command}
@@ -193,9 +195,11 @@ func Many(n int) *report.Audit {
 	for i := range a.BundleDeployments {
 		bd := &a.BundleDeployments[i]
 		zero, well := 0, report.Counts{Desired: 3, Ready: 3}
-		a.Clusters = append(a.Clusters, report.Aggregate{Namespace: "fleet-default", Name: fmt.Sprintf("edge-%02d", i), Actual: &report.Actual{BundleDeployments: 1, Counts: bd.Counts},
+		a.Clusters = append(a.Clusters, report.Aggregate{Namespace: "fleet-default", Name: fmt.Sprintf("edge-%02d", i),
+			Actual:   &report.Actual{BundleDeployments: 1, Counts: bd.Counts},
 			Reported: &report.Reported{DesiredReady: &bd.Counts.Desired, Ready: &zero}},
-			report.Aggregate{Namespace: "fleet-default", Name: fmt.Sprintf("well-%02d", i), Actual: &report.Actual{BundleDeployments: 1, ReadyBundleDeployments: 1, Counts: well},
+			report.Aggregate{Namespace: "fleet-default", Name: fmt.Sprintf("well-%02d", i),
+				Actual:   &report.Actual{BundleDeployments: 1, ReadyBundleDeployments: 1, Counts: well},
 				Reported: &report.Reported{DesiredReady: &well.Desired, Ready: &well.Ready}})
 	}
 	return finished(a)

@@ -46,7 +46,8 @@ const Replicas = 2
 // repository is the name of the image in the manifests, which has the tag dev.
 const repository = "fleetdoctor/kubectl-fleetdoctor"
 
-// described is the end of a version that git describe or the go command makes of a commit without a tag, or of a changed tree.
+// described is the end of a version that git describe or the go command makes of a commit without a tag, or of a
+// changed tree.
 var described = regexp.MustCompile(`(-[0-9]+-g[0-9a-f]+|[-.][0-9]{14}-[0-9a-f]{12})?(-dirty|\+dirty)?$`)
 
 // ImageOf returns the image of a version of the program; ok is false if no release has that version, and so no image exists.

@@ -223,9 +223,12 @@ func (t *Tester) countCall(ctx context.Context, before *Facts) []Reason {
 	case now.FailedOpen+now.Failed > old.FailedOpen+old.Failed:
 		return []Reason{{CallFailed, "the API server called the webhook, and got no usable answer"}}
 	case now.Total > old.Total:
-		return []Reason{{CallPassed, "the API server called the webhook, which let the request pass unchanged: until it has read all release records it does so for every request"}}
+		return []Reason{{CallPassed, "the API server called the webhook, which let the request pass unchanged: every " +
+			"request passes until " +
+			"the webhook has read all release records"}}
 	}
-	return []Reason{{NotCounted, "the API server did not count a call for this request; if there are several, another one may have"}}
+	return []Reason{{NotCounted, "the API server did not count a call for this request; if there are several API " +
+		"servers, another one may have counted it"}}
 }
 
 // problems returns the problems of an installation, and whether a part of it is unknown. Counters of calls and labels

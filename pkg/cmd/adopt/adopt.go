@@ -110,12 +110,15 @@ func NewCommand(env verb.Environment) *cobra.Command {
 func (f *adoptFlags) addFlags(c *cobra.Command) {
 	fs := c.Flags()
 	f.changed = fs.Changed
-	f.AddFlags(fs, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases. For KIND/NAME of any other object, its namespace")
+	f.AddFlags(fs, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases. For KIND/NAME of "+
+		"any other object, its namespace")
 	f.scope.AddFlags(c)
 	f.scope.AddDesiredFlag(c)
 	f.format.AddFlags(c)
 	f.format.AddColorFlag(c)
-	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: without another owner (unmarked); also those whose owner is gone (if-unowned); those of if-unowned whose fields all have the values of the bundle (if-no-diff)")
+	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: objects without another owner "+
+		"(unmarked); also objects of an owner that is gone (if-unowned); the objects of if-unowned, but only if all of "+
+		"their fields have the values of the bundle (if-no-diff)")
 	fs.StringArrayVar(&f.takeFrom, "dangerous-take-from", nil, "Also take the objects of this bundle, set id or release (NAMESPACE/NAME). May be repeated")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "Apply the plan without asking")
 	fs.StringVar(&f.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")

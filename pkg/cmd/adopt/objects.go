@@ -11,7 +11,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 )
 
-// parseArgs separates the arguments that name objects from all others, which must be targets. namespace is that of --namespace.
+// parseArgs separates the arguments that name objects from all others, which must be targets. namespace is that of
+// --namespace.
 func parseArgs(args []string, namespace string) (targets []string, objects []scope.Object, err error) {
 	for _, arg := range args {
 		kind, _, slash := strings.Cut(arg, "/")

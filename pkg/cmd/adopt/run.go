@@ -94,7 +94,8 @@ func (o *options) Run(ctx context.Context) error {
 			Hint: s.Command("audit") + " shows why (FD602, FD607)."}
 	}
 	if hidden := s.found.HiddenDeployments(); hidden != "" {
-		return &exit.Error{Status: exit.Failed, Err: errors.New("not complete: there may be other bundle deployments: " + hidden)}
+		return &exit.Error{Status: exit.Failed, Err: errors.New("not complete: " +
+			"there may be other bundle deployments: " + hidden)}
 	}
 	return nil
 }

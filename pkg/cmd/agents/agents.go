@@ -111,7 +111,8 @@ func (o *options) Run(ctx context.Context) error {
 		}
 	}
 	if n := result.Summary.Unknown; n > 0 && o.failOn.String() != "none" {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether the controller imports an agent again (%d of %d)", n, len(result.Agents))}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether the controller imports an "+
+			"agent again (%d of %d)", n, len(result.Agents))}
 	}
 	if unread := report.Undecided(result.Gaps); unread != "" && o.failOn.String() != "none" {
 		return &exit.Error{Status: exit.Failed, Err: errors.New("not everything was read: " + unread)}

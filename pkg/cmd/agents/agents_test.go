@@ -45,7 +45,8 @@ func TestStatus(t *testing.T) {
 		not    []string
 		errOut string
 	}{
-		{file: "agent-heartbeats", status: 1, out: []string{"fleet-default/silent", "46m / 15m", "fleet-default/never", "3 never reported"}},
+		{file: "agent-heartbeats", status: 1, out: []string{"fleet-default/silent", "46m / 15m", "fleet-default/never",
+			"3 never reported"}},
 		{file: "agent-heartbeats", args: "--fail-on=error", status: 0},
 		{file: "agent-heartbeats", args: "--fail-on=none", status: 0},
 		{file: "agent-heartbeats", args: "alive -n fleet-default", status: 0, out: []string{"fleet-default/alive"}, not: []string{"silent"}},
@@ -55,7 +56,8 @@ func TestStatus(t *testing.T) {
 		{file: "agent-heartbeats", args: "-o name", status: 1, out: []string{"-n fleet-default cluster.fleet.cattle.io/silent\n"}, not: []string{"alive"}},
 		{file: "reimport-fleet-0.12", status: 1, out: []string{"re-import", "apiServerURL"}, not: []string{"s3cr3t"}},
 		{file: "reimport-fleet-0.13", status: 0, not: []string{"re-import", "s3cr3t"}},
-		{file: "reimport-masked", status: 3, out: []string{"unknown", "masked"}, errOut: "it is not known whether the controller imports"},
+		{file: "reimport-masked", status: 3, out: []string{"unknown", "masked"}, errOut: "it is not known whether the " +
+			"controller imports"},
 		{file: "agent-disabled", status: 0, out: []string{"disabled"}},
 		{file: "downstream", status: 3, errOut: "there are no Clusters"},
 		{file: "agent-heartbeats", args: "-o nope", status: 2, errOut: "invalid --output"},

@@ -171,5 +171,6 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.serverCheck.AddTo(c, serverCheckFlag, "Confirm differences with a server-side dry run, which calls admission webhooks: where permitted (auto), for every object (always), or never")
 	f.suppression.addFlags(fs)
 	fs.Var(&f.asVersion, flags.AsVersionFlag, "Evaluate as if the controller and the agents of Fleet had this version, such as 0.13; a note lists the results that differ")
-	fs.BoolVar(&f.printRBAC, "print-rbac", false, "Print the smallest role that may read what an audit of this source reads, and exit: a ClusterRole, or with --namespace the Roles for a workspace")
+	fs.BoolVar(&f.printRBAC, "print-rbac", false, "Print the smallest role that may read what an audit of this "+
+		"source reads, and exit: a ClusterRole, or with --namespace the Roles for a workspace")
 }

@@ -131,9 +131,11 @@ func (o *options) once(ctx context.Context) (*engine.Audit, *report.Audit, error
 	return found, result, output.Sort(o.print, result.BundleDeployments)
 }
 
-// document lays out a report for an output of this width, 0 without a terminal, and for a screen with this number of lines, 0 without a limit.
+// document lays out a report for an output of this width, 0 without a terminal, and for a screen with this number of
+// lines, 0 without a limit.
 func (o *options) document(result *report.Audit, width, rows int) printers.Document {
-	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: width, Rows: rows, NoHeaders: !o.print.Headers(), All: o.all, Summary: o.summary,
+	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: width, Rows: rows,
+		NoHeaders: !o.print.Headers(), All: o.all, Summary: o.summary,
 		Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, Explain: input.Explain, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
 	o.diff.Set(&shown, o.print.ForPeople() && !o.watch.Enabled)
 	return printers.Audit(result, shown)

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	workspaceHead = "With these Roles, audit, tree and why show what Fleet reports of workspace %s (audit --status-only). They permit " +
-		"reading no Secret. The BundleDeployments of a Cluster are in a namespace of their own."
-	workspaceUnknown = "The Clusters of the workspace could not be read: add a Role like the second one for the namespace in " +
-		"status.namespace of each Cluster."
+	workspaceHead = "With these Roles, audit, tree and why show what Fleet reports of workspace %s " +
+		"(audit --status-only). They permit reading no Secret. The BundleDeployments of a Cluster are " +
+		"in a namespace of their own."
+	workspaceUnknown = "The Clusters of the workspace could not be read: add a Role like the second one for the " +
+		"namespace in status.namespace of each Cluster."
 	workspaceObjects = `# To evaluate objects too, add list on secrets (the release records) and on the deployed kinds, in the
 # namespaces of the releases%s.
 # To bind the Roles, for each of their namespaces:
@@ -27,7 +28,8 @@ const (
 `
 )
 
-// workspaceRoles returns the smallest Roles that may read what Fleet reports of a workspace, as YAML. src is nil without a source.
+// workspaceRoles returns the smallest Roles that may read what Fleet reports of a workspace, as YAML. src is nil
+// without a source.
 func workspaceRoles(ctx context.Context, src source.Source, workspace string) ([]byte, error) {
 	var of engine.WorkspaceNamespaces
 	if src != nil {
@@ -43,7 +45,8 @@ func workspaceRoles(ctx context.Context, src source.Source, workspace string) ([
 		b.WriteString(comment(workspaceUnknown))
 		clusters = []string{"NAMESPACE-OF-THE-CLUSTER"}
 	}
-	roles := []*rbacv1.Role{workspaceRole(workspace, "bundlenamespacemappings", "bundles", "clustergroups", "clusters", "gitrepos", "helmops")}
+	roles := []*rbacv1.Role{workspaceRole(workspace, "bundlenamespacemappings", "bundles", "clustergroups", "clusters",
+		"gitrepos", "helmops")}
 	for _, ns := range clusters {
 		roles = append(roles, workspaceRole(ns, "bundledeployments"))
 	}
@@ -70,6 +73,7 @@ func workspaceRole(namespace string, resources ...string) *rbacv1.Role {
 	return &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 		ObjectMeta: metav1.ObjectMeta{Name: roleName, Namespace: namespace},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"fleet.cattle.io"}, Resources: resources, Verbs: []string{"list"}}},
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"fleet.cattle.io"}, Resources: resources,
+			Verbs: []string{"list"}}},
 	}
 }

@@ -37,7 +37,8 @@ func (v *FleetVersion) Set(s string) error {
 	}
 	tag := "v" + strings.Join(m[1:], "")
 	if known, _ := fleet.ParseVersion(tag); known.Minor < fleet.OldestKnown || known.Minor > fleet.NewestKnown {
-		return fmt.Errorf("the rules of Fleet %s are not known, those of 0.%d to 0.%d are", m[1], fleet.OldestKnown, fleet.NewestKnown)
+		return fmt.Errorf("the rules of Fleet %s are not known: must be 0.%d to 0.%d", m[1], fleet.OldestKnown,
+			fleet.NewestKnown)
 	}
 	v.value = tag
 	return nil

@@ -56,7 +56,8 @@ func (f *Flags) Commands() check.Commands {
 		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Why: f.Command("why"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
 }
 
-// InWorkspace returns the commands for a workspace: the role is then one for this namespace. An empty workspace changes nothing.
+// InWorkspace returns the commands for a workspace: the role is then one for this namespace. An empty workspace
+// changes nothing.
 func InWorkspace(c check.Commands, workspace string) check.Commands {
 	if workspace != "" {
 		c.PrintRole += " -n " + shellescape.Quote(workspace)

@@ -15,7 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Explain adds a hint to an error of the engine, and to each of several joined errors. An error that has an exit status is returned as it is.
+// Explain adds a hint to an error of the engine, and to each of several joined errors. An error that has an exit
+// status is returned as it is.
 func (f *Flags) Explain(err error) error {
 	if each, several := errors.AsType[evaluate.Errors](err); several {
 		var out exit.Errors

@@ -53,7 +53,8 @@ func (f *Flags) cluster() (*cluster.Cluster, error) {
 	if _, err := clientcmd.ParseTimeout(*f.Config.Timeout); err != nil {
 		return nil, exit.UsageError(fmt.Errorf("parsing --request-timeout %q: it must be a number of seconds, or a number with a unit, such as 30s or 2m", *f.Config.Timeout))
 	}
-	config, err := f.RESTConfig("Name a kubeconfig with --kubeconfig or KUBECONFIG, or a context with --context, or read a snapshot with --snapshot.")
+	config, err := f.RESTConfig("Name a kubeconfig with --kubeconfig or KUBECONFIG, or a context with --context, or " +
+		"read a snapshot with --snapshot.")
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,9 @@ func (f *Flags) RESTConfig(hint string) (*rest.Config, error) {
 	return config, nil
 }
 
-// CheckKubeconfig returns an error if nothing names a cluster: no flag, no context of a kubeconfig, and no pod in which the program runs. client-go would
-// connect to localhost:8080. Other errors of the kubeconfig are left to client-go.
+// CheckKubeconfig returns an error if nothing names a cluster: no flag, no context of a kubeconfig, and no pod in
+// which the program runs. client-go would connect to localhost:8080. Other errors of the kubeconfig are left to
+// client-go.
 func CheckKubeconfig(flags *genericclioptions.ConfigFlags) error {
 	if *flags.APIServer != "" || os.Getenv("KUBERNETES_MASTER") != "" || inCluster() {
 		return nil
@@ -53,7 +54,8 @@ func CheckKubeconfig(flags *genericclioptions.ConfigFlags) error {
 	case err != nil, *flags.Context != "", namesCluster, kubeconfig.CurrentContext != "":
 		return nil
 	case len(kubeconfig.Contexts) > 0:
-		return fmt.Errorf("no current context: %s; contexts: %s", places(flags), strings.Join(slices.Sorted(maps.Keys(kubeconfig.Contexts)), ", "))
+		return fmt.Errorf("no current context: %s; contexts: %s", places(flags),
+			strings.Join(slices.Sorted(maps.Keys(kubeconfig.Contexts)), ", "))
 	}
 	return fmt.Errorf("no kubeconfig with a context was found: %s", places(flags))
 }

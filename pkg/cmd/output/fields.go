@@ -20,7 +20,8 @@ type field struct {
 	of   reflect.Type
 }
 
-// fieldsOf returns the fields of a type in JSON, those of embedded types too. It is empty for a type that is not a struct, and for one with a form of its own.
+// fieldsOf returns the fields of a type in JSON, those of embedded types too. It is empty for a type that is not a
+// struct, and for one with a form of its own.
 func fieldsOf(t reflect.Type) []field {
 	if t.Kind() != reflect.Struct || t.Implements(reflect.TypeFor[json.Marshaler]()) {
 		return nil
@@ -43,7 +44,8 @@ func value(t reflect.Type) reflect.Type {
 	return t
 }
 
-// lists returns the names of the fields that are lists of objects, in the order of the type, and the types of their elements.
+// lists returns the names of the fields that are lists of objects, in the order of the type, and the types of their
+// elements.
 func lists(document reflect.Type) (names []string, elements map[string]reflect.Type) {
 	elements = map[string]reflect.Type{}
 	for _, f := range fieldsOf(document) {
@@ -87,8 +89,8 @@ func (e *unknownField) hint() string {
 	return out
 }
 
-// checkPath returns an *unknownField as the error if a path names a field that no value of the type can have. It follows the path up to the first part that is more than a
-// name or an index.
+// checkPath returns an *unknownField as the error if a path names a field that no value of the type can have. It
+// follows the path up to the first part that is more than a name or an index.
 func checkPath(path string, t reflect.Type) error {
 	parsed, err := jsonpath.Parse("path", bracketed(path))
 	if err != nil {

@@ -55,7 +55,8 @@ func (p printable) Table(w io.Writer, wide bool) error {
 // Names implements Document.
 func (p printable) Names(w io.Writer) error { _, err := io.WriteString(w, "as names"); return err }
 
-var example = printable{document{Kind: "Example", Rows: []row{{Name: "one\x1b[31m\nthree 3", N: 20_000_000}, {Name: "two", N: 2}}}}
+var example = printable{document{Kind: "Example", Rows: []row{{Name: "one\x1b[31m\nthree 3", N: 20_000_000},
+	{Name: "two", N: 2}}}}
 
 // printed parses a command line and prints the example.
 func printed(t *testing.T, args ...string) (string, error) {

@@ -18,7 +18,8 @@ import (
 
 const rowsFlag = "rows"
 
-// rows are the lists of a document of which -o custom-columns prints one. It is empty for a verb without the flag --rows.
+// rows are the lists of a document of which -o custom-columns prints one. It is empty for a verb without the flag
+// --rows.
 type rows struct {
 	list     *flags.Enum
 	names    []string // the first one is the default
@@ -30,7 +31,8 @@ func (f *PrintFlags) AddRowsFlag(c *cobra.Command, document any, first string) {
 	names, elements := lists(reflect.TypeOf(document))
 	names = slices.Concat([]string{first}, slices.DeleteFunc(names, func(name string) bool { return name == first }))
 	f.rows = rows{flags.NewEnum(first, names...), names, elements}
-	usage := "List of the document: -o " + customColumns + " prints a line for each of its elements. One of " + strings.Join(names, ", ")
+	usage := "List of the document: -o " + customColumns + " prints a line for each of its elements. One of " +
+		strings.Join(names, ", ")
 	c.Flags().Var(listFlag{f.rows.list}, rowsFlag, usage)
 	_ = c.RegisterFlagCompletionFunc(rowsFlag, f.rows.list.Complete) // the flag exists
 }
@@ -41,7 +43,8 @@ type listFlag struct{ *flags.Enum }
 // Type implements pflag.Value.
 func (listFlag) Type() string { return "list" }
 
-// check returns an error of usage if the elements of the list cannot have a field of the columns. Its hint names the lists whose elements can.
+// check returns an error of usage if the elements of the list cannot have a field of the columns. Its hint names the
+// lists whose elements can.
 func (r rows) check(columns []column) error {
 	if r.list == nil {
 		return nil
@@ -62,7 +65,8 @@ func (r rows) check(columns []column) error {
 		others = []string{"--" + rowsFlag + "=" + unknown.name}
 	}
 	if len(others) > 0 {
-		explained.Hint = fmt.Sprintf("The rows are %s. %s prints rows with this field.\n%s", r.list, strings.Join(others, " or "), explained.Hint)
+		explained.Hint = fmt.Sprintf("The rows are %s. %s prints rows with this field.\n%s", r.list,
+			strings.Join(others, " or "), explained.Hint)
 	}
 	return explained
 }

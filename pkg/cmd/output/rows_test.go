@@ -12,7 +12,8 @@ import (
 
 // TestRows checks the list that --rows selects.
 func TestRows(t *testing.T) {
-	d := printable{document{Rows: []row{{Name: "one"}}, Others: []other{{Code: "OK", Rows: []row{{Name: "a"}, {Name: "b"}}}, {Code: "BAD"}}}}
+	d := printable{document{Rows: []row{{Name: "one"}}, Others: []other{{Code: "OK",
+		Rows: []row{{Name: "a"}, {Name: "b"}}}, {Code: "BAD"}}}}
 	for args, want := range map[string]string{
 		"-o custom-columns=N:.name":                                        "N\none\n",
 		"-o custom-columns=N:.name --rows=rows":                            "N\none\n",
@@ -29,17 +30,22 @@ func TestRows(t *testing.T) {
 // TestUnknownFields checks the errors and the hints for paths that no row can have, before anything is read.
 func TestUnknownFields(t *testing.T) {
 	for args, want := range map[string][2]string{
-		"-o custom-columns=X:.nmae":                     {`column "X": there is no field .nmae`, "Did you mean \".name\"?\nFields: any, more, n, name"},
-		"-o custom-columns=X:.code":                     {`column "X": there is no field .code`, "The rows are rows. --rows=others prints rows with this field.\n"},
-		"-o custom-columns=X:.others[*].code":           {`column "X": there is no field .others`, "The rows are rows. --rows=others prints"},
-		"-o custom-columns=X:.rows.name --rows=others":  {`column "X": .rows is a list: write .rows[*].name`, ""},
-		"-o custom-columns=X:.rows[0].no --rows=others": {`column "X": there is no field .rows[*].no`, "Fields of .rows[*]: any, more, n, name"},
-		"--rows=others":                                 {"--rows requires --output=custom-columns", ""},
-		"-o json --rows=others":                         {"--rows requires --output=custom-columns", ""},
+		"-o custom-columns=X:.nmae": {`column "X": there is no field .nmae`,
+			"Did you mean \".name\"?\nFields: any, more, n, name"},
+		"-o custom-columns=X:.code": {`column "X": there is no field .code`,
+			"The rows are rows. --rows=others prints rows with this field.\n"},
+		"-o custom-columns=X:.others[*].code": {`column "X": there is no field .others`,
+			"The rows are rows. --rows=others prints"},
+		"-o custom-columns=X:.rows.name --rows=others": {`column "X": .rows is a list: write .rows[*].name`, ""},
+		"-o custom-columns=X:.rows[0].no --rows=others": {`column "X": there is no field .rows[*].no`,
+			"Fields of .rows[*]: any, more, n, name"},
+		"--rows=others":         {"--rows requires --output=custom-columns", ""},
+		"-o json --rows=others": {"--rows requires --output=custom-columns", ""},
 	} {
 		out, err := printed(t, strings.Fields(args)...)
 		explained, _ := errors.AsType[*exit.Error](err)
-		if exit.Status(err) != exit.Usage || out != "" || err.Error() != want[0] || !strings.Contains(explained.Hint, want[1]) {
+		if exit.Status(err) != exit.Usage || out != "" || err.Error() != want[0] ||
+			!strings.Contains(explained.Hint, want[1]) {
 			t.Errorf("%s: %q, error %v, hint %q, want %q", args, out, err, explained.Hint, want)
 		}
 	}

@@ -95,8 +95,8 @@ func (o *Options) ForPeople() bool { return o.print.ForPeople() }
 // Watching reports whether --watch repeats the verb.
 func (o *Options) Watching() bool { return o.watch != nil && o.watch.Enabled }
 
-// Show reads the source with read, and prints the document of the result. If read returns both a result and an error, such as for one of several names,
-// Show prints the result and returns the error.
+// Show reads the source with read, and prints the document of the result. If read returns both a result and an error,
+// such as for one of several names, Show prints the result and returns the error.
 func Show[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error), document func(T, printers.Options) printers.Document) (T, error) {
 	var none T
 	result, failed := once(ctx, o, read)

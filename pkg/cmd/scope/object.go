@@ -15,8 +15,9 @@ import (
 // Object is an object on the command line: KIND/NAME or KIND/NAMESPACE/NAME.
 type Object = engine.Named
 
-// ParseObject parses an argument that names an object. namespace is that of --namespace, for an argument that states none. No part may be empty:
-// an empty namespace, from a variable that is not set, would select all namespaces. Its errors are usage errors.
+// ParseObject parses an argument that names an object. namespace is that of --namespace, for an argument that states
+// none. No part may be empty: an empty namespace, from a variable that is not set, would select all namespaces. Its
+// errors are usage errors.
 func ParseObject(arg, namespace string) (Object, error) {
 	parts := strings.Split(arg, "/")
 	switch {
@@ -63,8 +64,8 @@ func KindNames(args []string) []string {
 	return out
 }
 
-// ClusterName returns the name in an argument that is NAME, cluster/NAME or cluster/NAMESPACE/NAME. namespace is that of --namespace. Its errors
-// are usage errors.
+// ClusterName returns the name in an argument that is NAME, cluster/NAME or cluster/NAMESPACE/NAME. namespace is that
+// of --namespace. Its errors are usage errors.
 func ClusterName(arg, namespace string) (string, error) {
 	name := arg
 	if kind, rest, ok := strings.Cut(arg, "/"); ok && targetKind(kind) == evaluate.TargetCluster {

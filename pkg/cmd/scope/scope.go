@@ -19,7 +19,8 @@ import (
 )
 
 // NamespaceUsage is the usage of --namespace for a verb with targets.
-const NamespaceUsage = "Workspace of the GitRepos, HelmOps, Bundles and Clusters, or namespace of the BundleDeployments; without it, all workspaces"
+const NamespaceUsage = "Workspace of the GitRepos, HelmOps, Bundles and Clusters, or namespace of the " +
+	"BundleDeployments; without it, all workspaces"
 
 // Flags mirror the flags that select bundles and desired objects. Make them with New.
 type Flags struct {
@@ -49,8 +50,8 @@ func (f *Flags) AddFlags(c *cobra.Command) {
 	fs.StringVar(&f.path, "path", "", "Path of the directory of -f in the repository")
 }
 
-// ToOptions parses the flags and the arguments that name targets. objects are the other arguments: without a target, --namespace is only their
-// namespace, and the scope is every workspace. LoadDirectory completes the options.
+// ToOptions parses the flags and the arguments that name targets. objects are the other arguments: without a target,
+// --namespace is only their namespace, and the scope is every workspace. LoadDirectory completes the options.
 func (f *Flags) ToOptions(args []string, objects ...Object) (engine.Options, error) {
 	o := engine.Options{Version: f.in.Version, Renderer: f.in.Renderer, Pause: f.in.Pause, Commands: f.in.Commands()}
 	var err error
@@ -66,7 +67,8 @@ func (f *Flags) ToOptions(args []string, objects ...Object) (engine.Options, err
 	return o, err
 }
 
-// CheckNamespace returns an error if the value of --namespace is not the name of a namespace, or if all is given too: the flag --all-namespaces.
+// CheckNamespace returns an error if the value of --namespace is not the name of a namespace, or if all is given too:
+// the flag --all-namespaces.
 func CheckNamespace(namespace string, all bool) error {
 	switch wrong := validation.IsDNS1123Label(namespace); {
 	case namespace == "":

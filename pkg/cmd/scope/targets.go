@@ -21,7 +21,8 @@ const TargetArgs = "[gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | b
 // kinds are the kinds of targets, in the order of messages.
 var kinds = []string{evaluate.TargetGitRepo, evaluate.TargetHelmOp, evaluate.TargetBundle, evaluate.TargetCluster, evaluate.TargetBundleDeployment}
 
-// ParseTargets parses "gitrepo/a bundle/b" and "bundle a b": the arguments after a kind alone are names, up to the next KIND/NAME. namespace is that of
+// ParseTargets parses "gitrepo/a bundle/b" and "bundle a b": the arguments after a kind alone are names, up to the
+// next KIND/NAME. namespace is that of
 // --namespace.
 func ParseTargets(args []string, namespace string) ([]evaluate.Target, error) {
 	var out []evaluate.Target

@@ -21,13 +21,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Show which clusters a bundle is deployed to, and why: for each cluster in the namespaces that the
-bundle reaches, the target that selects it, the customizations whose options apply, what excludes
-it, and what would change that. It compares the result with the BundleDeployments that exist:
-one that is expected and does not exist is Pending if Fleet still has to create it, otherwise Absent.
+const long = `Show which clusters a bundle is deployed to, and why. For each cluster in the namespaces that the
+bundle reaches, targets shows the target that selects the cluster and the customizations that apply,
+or what excludes the cluster, and what would change the result.
 
-The rules are those of the version of Fleet's controller. If the result depends on something that
-is not known, such as that version, it is Unknown.
+targets also compares the result with the existing BundleDeployments. If an expected
+BundleDeployment does not exist, it is Pending while Fleet still has to create it, otherwise Absent.
+
+The rules depend on the version of Fleet's controller. If the result depends on something that is
+not known, such as this version, it is Unknown.
 
 Exit status: 0 the targets were evaluated, 2 wrong usage, 3 a result is unknown, or the bundle was
 not found or could not be read.`
@@ -88,7 +90,8 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	for _, b := range result.Bundles {
 		if b.Summary.Unknown > 0 {
-			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether bundle %s/%s targets %d of its clusters", b.Namespace, b.Name, b.Summary.Unknown)}
+			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether bundle %s/%s targets %d of "+
+				"its clusters", b.Namespace, b.Name, b.Summary.Unknown)}
 		}
 	}
 	return nil

@@ -29,9 +29,9 @@ it shows all GitRepos and HelmOps, also those that deploy nothing, and the bundl
 
 STATE and READY are the actual states and numbers, as in an audit. For a GitRepo, a HelmOp, a bundle
 or a cluster, STATE is the number of bundle deployments that are ready. FLEET STATE and FLEET READY
-are what Fleet reports. A dash means that Fleet reports no such number, a question mark that there
-is no result. If not everything was read, STATUSES is the total of the statuses of the bundle
-deployments, beside the numbers that Fleet reports of the object itself.
+are what Fleet reports. A dash means that Fleet reports no such number. A question mark means that
+there is no result. If not everything was read, the column STATUSES shows the total of the statuses
+of the bundle deployments.
 
 Objects that are ready are only counted; --all shows them too. The flags of audit that read other
 clusters are valid here too.

@@ -37,7 +37,8 @@ type Flags struct {
 // AddFlags adds the flags to a command.
 func (f *Flags) AddFlags(c *cobra.Command) {
 	f.changed = c.Flags().Changed
-	c.Flags().BoolVarP(&f.Enabled, "watch", "w", false, "Repeat until interrupted: redraw the screen on a terminal, print changes as lines elsewhere")
+	c.Flags().BoolVarP(&f.Enabled, "watch", "w", false, "Repeat until interrupted: redraw the screen on a terminal, "+
+		"print changes as lines elsewhere")
 	c.Flags().DurationVar(&f.interval, intervalFlag, defaultInterval, "Time between the end of a round of --watch and the next one, at least "+minInterval.String()+". Each round reads everything again")
 }
 
@@ -166,7 +167,8 @@ func (w *watch[T]) status() error {
 // clearScreen moves the cursor to the first line and erases the screen (ECMA-48: cursor position, erase in page).
 const clearScreen = "\x1b[H\x1b[2J"
 
-// draw replaces the screen by the last result and the last changes. What does not fit is left out: a screen that scrolls cannot be redrawn.
+// draw replaces the screen by the last result and the last changes. What does not fit is left out: a screen that
+// scrolls cannot be redrawn.
 func (w *watch[T]) draw() error {
 	w.columns, w.lines = output.Size(w.env.Streams.Out)
 	var b bytes.Buffer

@@ -124,8 +124,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestScreen checks that a terminal is redrawn in each round and after it has changed its size, that the page fits, that changes are listed and marked, and
-// that an error is shown beside the last result.
+// TestScreen checks that a terminal is redrawn in each round and after it has changed its size, that the page fits,
+// that changes are listed and marked, and that an error is shown beside the last result.
 func TestScreen(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	user, terminal, err := pty.Open()
@@ -161,7 +161,8 @@ func TestScreen(t *testing.T) {
 	for i, want := range [][]string{
 		{"Every 10s, last at 2026-01-02T03:04:05Z", "\n  result 1 for 78 × 17\n  line"},
 		{"\n  result 1 for 58 × 5\n", "… and 7 more lines"},
-		{"last at 2026-01-02T03:04:15Z", "\n\n* result 2 for 58 × 2\n… and 10 more lines\n\nChanged at 2026-01-02T03:04:15Z:\n* 1 -> 2\n"},
+		{"last at 2026-01-02T03:04:15Z", "\n\n* result 2 for 58 × 2\n… and 10 more lines\n\nChanged at " +
+			"2026-01-02T03:04:15Z:\n* 1 -> 2\n"},
 		{"last at 2026-01-02T03:04:15Z", "2026-01-02T03:04:25Z error: error -1"},
 	} {
 		for _, s := range want {

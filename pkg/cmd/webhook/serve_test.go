@@ -182,7 +182,8 @@ func TestServeUnconfigured(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	_, err := runServe(t.Context(), "--cert-dir="+t.TempDir())
 	var e *exit.Error
-	if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(err.Error(), "no kubeconfig with a context was found") || !strings.Contains(e.Hint, "--kubeconfig") {
+	if !errors.As(err, &e) || e.Status != exit.Failed ||
+		!strings.Contains(err.Error(), "no kubeconfig with a context was found") || !strings.Contains(e.Hint, "--kubeconfig") {
 		t.Errorf("got error %v, %+v", err, e)
 	}
 }

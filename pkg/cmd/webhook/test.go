@@ -23,9 +23,9 @@ import (
 )
 
 const testLong = `Test whether the webhook answers. The test sends two server-side dry runs, which change nothing: one removes
-Fleet's set hash from an object, the other deletes the object. The webhook works if the mutating handler
-restores the hash, denies the request or warns about it, and the validating handler does so about the
-deletion.
+Fleet's set hash from an object, the other deletes the object. The webhook works if both handlers answer:
+the mutating handler restores the hash, denies the first request or warns about it, and the validating
+handler denies the second request or warns about it.
 
 The validating handler does not answer if a label or the installation switches it off, and does not answer
 Fleet itself. If the deletion cannot be tested, for example without the right to delete, the state of the

@@ -28,9 +28,9 @@ const long = `Show why a bundle, a bundle deployment, a GitRepo, a HelmOp or a c
 line is the answer. Below it, a chain of steps leads from the object to the root cause, with the
 next command to run. Clusters with the same chain are shown together.
 
-A chain follows what Fleet waits for: a dependency to the bundle that blocks it, a limit of a
-rollout to the cluster that uses it up, and both to the cause there: values, missing contents, a
-silent agent, a pause, a schedule, a failed installation, or objects that are not ready.
+A chain follows what Fleet waits for. A dependency leads to the bundle that blocks it, and a limit of
+a rollout leads to the cluster that uses it up. The chain ends at the cause there: values, missing
+contents, a silent agent, a pause, a schedule, a failed installation, or objects that are not ready.
 
 The states, the causes and the findings are those of an audit. Where the objects of a cluster were
 read, they decide. Otherwise the status that Fleet reports shows what is not ready, with its time. It
@@ -102,8 +102,9 @@ func (o *options) Run(ctx context.Context) error {
 	commands := input.InWorkspace(o.Commands(), *o.Config.Namespace)
 	o.Document.PrintRole = commands.PrintRole
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Why, error) {
-		read := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: commands, Progress: in.Report, Clusters: o.clusters.Clusters(in.Source),
-			Scope: evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}, Pick: o.targets.Pick}
+		read := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: commands, Progress: in.Report,
+			Clusters: o.clusters.Clusters(in.Source),
+			Scope:    evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}, Pick: o.targets.Pick}
 		read.Commands.Audit += o.clusters.Args()
 		read.Commands.Why += o.clusters.Args()
 		found, err := engine.Run(ctx, in.Source, read)
@@ -134,8 +135,8 @@ func (o *options) status(w *report.Why) error {
 	return out
 }
 
-// unknownHint is the next step if it is not known whether an object is ready. Reading other clusters helps only where Fleet reports objects as ready that were
-// not read. gaps says that the report lists what could not be read.
+// unknownHint is the next step if it is not known whether an object is ready. Reading other clusters helps only where
+// Fleet reports objects as ready that were not read. gaps says that the report lists what could not be read.
 func (o *options) unknownHint(x *report.WhyObject, gaps bool) string {
 	name := strings.ToLower(x.Kind) + "/" + x.Namespace + "/" + x.Name
 	also := o.clusters.Suggest(o.Command("why "+name) + o.clusters.Args())

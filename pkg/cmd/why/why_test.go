@@ -46,10 +46,13 @@ func TestUnknownHint(t *testing.T) {
 		gaps   bool
 		want   string
 	}{
-		"no deployment was read":             {want: "audit --snapshot dump.tgz lists what could not be read."},
-		"a cause":                            {report.WhyObject{Summary: report.WhySummary{FromStatus: 1}, Causes: []report.WhyCause{{}}}, false, "lists what could not be read."},
-		"ready, as Fleet reports":            {report.WhyObject{Summary: report.WhySummary{FromStatus: 1}}, false, "--cluster-snapshot NAME=PATH also reads"},
-		"ready, as Fleet reports, with gaps": {report.WhyObject{Summary: report.WhySummary{FromStatus: 1}}, true, "NOT READ lists what is missing."},
+		"no deployment was read": {want: "audit --snapshot dump.tgz lists what could not be read."},
+		"a cause": {report.WhyObject{Summary: report.WhySummary{FromStatus: 1},
+			Causes: []report.WhyCause{{}}}, false, "lists what could not be read."},
+		"ready, as Fleet reports": {report.WhyObject{Summary: report.WhySummary{FromStatus: 1}}, false,
+			"--cluster-snapshot NAME=PATH also reads"},
+		"ready, as Fleet reports, with gaps": {report.WhyObject{Summary: report.WhySummary{FromStatus: 1}}, true,
+			"NOT READ lists what is missing."},
 	} {
 		if got := o.unknownHint(&tc.object, tc.gaps); !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

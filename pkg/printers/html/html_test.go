@@ -176,7 +176,8 @@ func TestUnknown(t *testing.T) {
 	unread := report.BundleDeployment{Namespace: "a", Name: "b", Cluster: "x/y", State: report.Unknown, Reason: "ClusterNotRead"}
 	ready := report.BundleDeployment{Namespace: "a", Name: "c", Cluster: "x/y", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
 	cluster := func(all, well int, c report.Counts) []report.Aggregate {
-		return []report.Aggregate{{Namespace: "x", Name: "y", Actual: &report.Actual{BundleDeployments: all, ReadyBundleDeployments: well, Counts: c}}}
+		return []report.Aggregate{{Namespace: "x", Name: "y", Actual: &report.Actual{BundleDeployments: all,
+			ReadyBundleDeployments: well, Counts: c}}}
 	}
 	for name, a := range map[string]*report.Audit{
 		"nothing":   {},

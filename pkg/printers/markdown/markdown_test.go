@@ -94,7 +94,8 @@ func TestGolden(t *testing.T) {
 // TestHostile checks that texts of the cluster are only text: they make no block, link, image, HTML, mention, reference or emoji.
 func TestHostile(t *testing.T) {
 	plain := read(t, written(t, reports.Hostile(reports.Full(), " x")))
-	folds := slices.Repeat([]string{"<details><summary>Differences (- bundle, + cluster)</summary>", "</details>"}, 2) // of FD102 and FD104
+	folds := slices.Repeat([]string{"<details><summary>Differences (- bundle, + cluster)</summary>", "</details>"},
+		2) // of FD102 and FD104
 	for _, evil := range []string{
 		" @someone #1 !1 ~1 %1 org/repo#1 GH-1 JIRA-12 someone@example.com :smile: deadbeef 0123456789012345678901234567890123456789",
 		" www.example.com https://example.com [x](https://example.com) ![x](y) <b>x</b> <!-- x --> </details> &lt; **x** ~~x~~ \\",

@@ -107,7 +107,8 @@ func (m *metrics) cluster(c *report.Aggregate) {
 	id := []label{{clusterLabel, c.Namespace + "/" + c.Name}}
 	const prefix = "fleetdoctor_cluster_"
 	if x := c.Actual; x != nil {
-		const all, ready = "Number of bundle deployments of a cluster.", "Number of bundle deployments of a cluster that are actually ready."
+		const all, ready = "Number of bundle deployments of a cluster.", "Number of bundle deployments of a cluster " +
+			"that are actually ready."
 		m.set(prefix+"bundledeployments", all, float64(x.BundleDeployments), id...)
 		m.set(prefix+"ready_bundledeployments", ready, float64(x.ReadyBundleDeployments), id...)
 		m.counts(prefix, "of a cluster", id, x.Counts)

@@ -261,7 +261,8 @@ func (m *Masker) documents(objects []release.Object, write func(out *bytes.Buffe
 		case 1:
 			write(&out, masked[0])
 		default:
-			write(&out, slices.Concat([]byte(`{"apiVersion":"v1","kind":"List","items":[`), bytes.Join(masked, []byte(",")), []byte("]}")))
+			write(&out, slices.Concat([]byte(`{"apiVersion":"v1","kind":"List","items":[`), bytes.Join(masked, []byte(",")),
+				[]byte("]}")))
 		}
 		out.WriteByte('\n')
 	}

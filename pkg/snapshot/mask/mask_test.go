@@ -392,7 +392,8 @@ func TestDenseRecord(t *testing.T) {
 func TestDocumentsStay(t *testing.T) {
 	const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
 	item := func(name string) string { return fmt.Sprintf(configMap, name) }
-	manifest := "---\n# empty\n---\n" + item("first") + "\n---\n{apiVersion: v1, kind: List, items: [" + item("one") + ", " +
+	manifest := "---\n# empty\n---\n" + item("first") + "\n---\n{apiVersion: v1, kind: List, " +
+		"items: [" + item("one") + ", " +
 		item("two") + "]}\n---\n" + secretManifest + "---\n" + item("last") + "\n"
 	places := func(rec *release.Record) (out []release.Object) {
 		objects, err := rec.Objects()

@@ -69,8 +69,8 @@ type extent struct {
 	namespaces []string
 }
 
-// notCaptured is the failure in all namespaces in which nothing proves that all objects of a kind were captured. The text
-// does not name the kind, so that kinds with the same failure can be shown together.
+// notCaptured is the failure in all namespaces in which nothing proves that all objects of a kind were captured. The
+// text does not name the kind, so that kinds with the same failure can be shown together.
 var notCaptured = source.Failure{
 	Reason: source.NotInSnapshot,
 	Detail: "neither a whole List of the kind nor, in that namespace, objects of the kind were captured",
