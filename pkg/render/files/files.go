@@ -257,7 +257,7 @@ func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions
 		}
 	}
 	if ofBundle && helm.Chart == "" && helm.Repo == "" && len(helm.ValuesFiles) > 0 {
-		l.Gaps = append(l.Gaps, "the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them")
+		l.Notes = append(l.Notes, "the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them")
 		helm.ValuesFiles = nil
 	}
 	for _, name := range helm.ValuesFiles {

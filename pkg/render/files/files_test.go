@@ -48,7 +48,7 @@ func TestLoad(t *testing.T) {
 				Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{Chart: "app", Values: []byte(`{"a":2,"m":{"x":1,"z":3}}`)}}}},
 		{name: "values files without a chart", options: repo, files: map[string]string{"fleet.yaml": "helm: {valuesFiles: [v.yaml]}", "v.yaml": "a: 1", "Chart.yaml": ""},
 			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("Chart.yaml"), Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{}},
-				Gaps: []string{"the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them"}}},
+				Notes: []string{"the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them"}}},
 		{name: "values that depend on the cluster", options: repo, files: map[string]string{"a.yaml": "", "fleet.yaml": `
 helm:
   values: {a: global.fleet.clusterLabels.env, l: [global.fleet.clusterLabels.env, "${ .ClusterName }"], s: plain}
