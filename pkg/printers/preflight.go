@@ -13,7 +13,7 @@ import (
 
 func (t text) preflight(b *bytes.Buffer, p *report.Preflight) {
 	t.head(b, "Preflight of ", p.Source, p.TakenAt)
-	t.notRead(b, p.Gaps, p.Notes)
+	t.notRead(b, unsaid(p), p.Notes)
 	for _, r := range problemsFirst(t, p.BundleDeployments, func(r report.Rollout) int { return slices.Index(verdicts, r.Verdict) }) {
 		t.rollout(b, r)
 	}
@@ -31,6 +31,14 @@ func (t text) preflight(b *bytes.Buffer, p *report.Preflight) {
 		parts = []string{"nothing to deploy to this cluster"}
 	}
 	fmt.Fprintf(b, "%s: %s.\n", plural(s.BundleDeployments, "bundle deployment"), strings.Join(parts, ", "))
+}
+
+// unsaid returns the gaps whose details are not in the message of a problem, which is shown anyway.
+func unsaid(p *report.Preflight) []report.Gap {
+	return slices.DeleteFunc(slices.Clone(p.Gaps), func(g report.Gap) bool {
+		says := func(i report.PreflightItem) bool { return g.Detail != "" && strings.Contains(i.Message, g.Detail) }
+		return slices.ContainsFunc(p.BundleDeployments, func(r report.Rollout) bool { return slices.ContainsFunc(r.Items, says) })
+	})
 }
 
 // verdicts are the verdicts, the worst one last.
