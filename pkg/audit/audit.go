@@ -175,7 +175,7 @@ func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = r.readState(ctx); err != nil {
+	if err := r.readState(ctx); err != nil {
 		return nil, err
 	}
 	r.gaps = append(r.gaps, r.stateGaps(r.desired.Deployments)...)
@@ -221,11 +221,11 @@ func (r *reading) resolve() { r.desired, r.secrets = resolve.Resolve(r.input) }
 func (r *reading) found() error {
 	d := r.desired
 	leftovers := func(c *resolve.Cluster) bool { return len(c.Leftovers) > 0 }
-	if len(d.Deployments) > 0 || d.Fleet.Any() || slices.ContainsFunc(d.Clusters, leftovers) {
+	if len(d.Deployments) > 0 || d.Any() || slices.ContainsFunc(d.Clusters, leftovers) {
 		return nil
 	}
 	where := place(r.Description)
-	gaps := append(r.gaps, r.stateGaps(nil)...)
+	gaps := slices.Concat(r.gaps, r.stateGaps(nil))
 	_, _, served := r.Kinds.Lookup(v1alpha1.Kind(state.BundleDeployment))
 	switch {
 	case len(gaps) > 0:

@@ -161,10 +161,10 @@ func (w scopeWorld) has(f *report.Finding) bool {
 		}
 	}
 	return slices.ContainsFunc(w.part.Deployments, func(d *evaluate.BundleDeployment) bool {
-		switch {
-		case f.Code == "FD504":
+		switch f.Code {
+		case "FD504":
 			return d.Cluster == f.Cluster
-		case f.Code == "FD601":
+		case "FD601":
 			return d.BD != nil && state.ContentID(d.BD) == f.Object.Name
 		}
 		isOne := func(o evaluate.Object) bool { return o.Ref == f.Object }

@@ -95,12 +95,12 @@ func (x *Dependencies) selected(d *resolve.BundleDeployment, selector labels.Sel
 // readyFor reports whether a dependency is ready for the agent of a bundle deployment. known is false if that depends on the version of the agent, and the
 // version is not known.
 func readyFor(d, dependency *resolve.BundleDeployment, ref v1alpha1.BundleRef) (ready, known bool) {
-	byCondition, byState := dependency.BD != nil && conditionReady(dependency.BD), false
-	switch {
-	case dependency != d || d.Rendering.Directory == nil:
-		byState = accepted(ref, dependency.BD)
-	default: // the bundle deployment itself, with other contents
+	byCondition := dependency.BD != nil && conditionReady(dependency.BD)
+	var byState bool
+	if dependency == d && d.Rendering.Directory != nil { // with other contents
 		byState = acceptedState(ref, fleet.WaitApplied)
+	} else {
+		byState = accepted(ref, dependency.BD)
 	}
 	if byCondition == byState {
 		return byState, true

@@ -31,7 +31,7 @@ var fleetKinds = []string{"Bundle", "BundleDeployment", "Cluster", "ClusterGroup
 func TestRemoval(t *testing.T) {
 	for _, capture := range []string{"clean/*.json", "sick/*.json", "drift/*.json", "targets/*.yaml",
 		"impact/management.yaml"} {
-		objects := readObjects(t, filepath.Join("../../test/testdata", capture))
+		objects := readObjects(t, filepath.Join("..", "..", "test", "testdata", capture))
 		verbs := readOnlyVerbs(objects)
 		whole := writeObjects(t, objects, nil)
 		before := map[string]result{}

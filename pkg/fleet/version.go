@@ -13,9 +13,11 @@ type Version struct {
 	Pre          bool
 }
 
-// OldestKnown and NewestKnown are the minor versions between which the rules are known. Source:
-// docs/supported-versions.md.
-const OldestKnown, NewestKnown = 10, 16
+// The minor versions between which the rules are known. Source: docs/supported-versions.md.
+const (
+	OldestKnown = 10
+	NewestKnown = 16
+)
 
 // version finds the version in the tag of an image: "v0.14.3", "v0.16.0-rc.1", or "v105.0.0-up0.12.0" for images of Rancher.
 var version = regexp.MustCompile(`(?:^v?|up)0\.(\d+)\.(\d+)(-)?`)

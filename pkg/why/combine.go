@@ -55,7 +55,7 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 		}
 		c := add(m.verdict)
 		if next := report.NewRemedies(m.next); !slices.Equal(next, c.Remedies) {
-			m.WhyDeployment.Remedies = next
+			m.Remedies = next
 		}
 		c.Deployments = append(c.Deployments, m.WhyDeployment)
 	}

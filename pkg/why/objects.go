@@ -157,7 +157,7 @@ func (x *explainer) byStatus(d *resolve.BundleDeployment) verdict {
 	}
 	s := stepOf(Objects, d, all[0].Message+more(len(all)-1)+", as Fleet reports")
 	s.Resources = all
-	s.Evidence = append(said, "its cluster was not read: this is the status that its agent wrote")
+	s.Evidence = slices.Concat(said, []string{"its cluster was not read: this is the status that its agent wrote"})
 	if status.IncompleteState {
 		s.Evidence = append(s.Evidence, "the status lists ten objects of each kind at most")
 	}

@@ -43,7 +43,8 @@ func newFleet(t *testing.T, c *cluster.Cluster) *fleetServer {
 	t.Helper()
 	f := onServer(t, c)
 	f.installAgent("")
-	c.ApplyYAML(t, controller, "{apiVersion: fleet.cattle.io/v1alpha1, kind: GitRepo, metadata: {name: apps, namespace: "+workspace+"}}")
+	c.ApplyYAML(t, controller, "{apiVersion: fleet.cattle.io/v1alpha1, kind: GitRepo, metadata: {name: apps, namespace: "+workspace+
+		"}, spec: {targets: [{name: all, clusterSelector: {}}]}}")
 	f.reportCluster()
 	return f
 }

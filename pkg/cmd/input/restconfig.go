@@ -48,16 +48,18 @@ func CheckKubeconfig(flags *genericclioptions.ConfigFlags) error {
 	if *flags.APIServer != "" || os.Getenv("KUBERNETES_MASTER") != "" || inCluster() {
 		return nil
 	}
-	kubeconfig, err := flags.ToRawKubeConfigLoader().RawConfig()
 	namesCluster := flags.ClusterName != nil && *flags.ClusterName != ""
-	switch {
-	case err != nil, *flags.Context != "", namesCluster, kubeconfig.CurrentContext != "":
+	if *flags.Context != "" || namesCluster {
 		return nil
-	case len(kubeconfig.Contexts) > 0:
-		return fmt.Errorf("no current context: %s; contexts: %s", places(flags),
-			strings.Join(slices.Sorted(maps.Keys(kubeconfig.Contexts)), ", "))
 	}
-	return fmt.Errorf("no kubeconfig with a context was found: %s", places(flags))
+	kubeconfig, err := flags.ToRawKubeConfigLoader().RawConfig()
+	switch contexts := slices.Sorted(maps.Keys(kubeconfig.Contexts)); {
+	case err == nil && kubeconfig.CurrentContext == "" && len(contexts) > 0:
+		return fmt.Errorf("no current context: %s; contexts: %s", places(flags), strings.Join(contexts, ", "))
+	case err == nil && kubeconfig.CurrentContext == "":
+		return fmt.Errorf("no kubeconfig with a context was found: %s", places(flags))
+	}
+	return nil
 }
 
 // inCluster reports whether the program runs in a pod that may connect to its cluster.

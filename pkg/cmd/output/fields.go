@@ -57,8 +57,8 @@ func lists(document reflect.Type) (names []string, elements map[string]reflect.T
 	return names, elements
 }
 
-// unknownField is a part of a path that names no field.
-type unknownField struct {
+// unknownFieldError is a part of a path that names no field.
+type unknownFieldError struct {
 	path  string   // the path up to the field
 	name  string   // the field
 	known []string // the fields that exist there
@@ -66,7 +66,7 @@ type unknownField struct {
 }
 
 // Error implements error.
-func (e *unknownField) Error() string {
+func (e *unknownFieldError) Error() string {
 	if e.list {
 		return fmt.Sprintf("%s is a list: write %s[*].%s", e.path, e.path, e.name)
 	}
@@ -74,7 +74,7 @@ func (e *unknownField) Error() string {
 }
 
 // hint lists the fields that exist.
-func (e *unknownField) hint() string {
+func (e *unknownFieldError) hint() string {
 	if e.list {
 		return ""
 	}
@@ -89,7 +89,7 @@ func (e *unknownField) hint() string {
 	return out
 }
 
-// checkPath returns an *unknownField as the error if a path names a field that no value of the type can have. It
+// checkPath returns an *unknownFieldError as the error if a path names a field that no value of the type can have. It
 // follows the path up to the first part that is more than a name or an index.
 func checkPath(path string, t reflect.Type) error {
 	parsed, err := jsonpath.Parse("path", bracketed(path))
@@ -127,7 +127,7 @@ func step(node jsonpath.Node, t reflect.Type, at string) (reflect.Type, string, 
 
 func stepInto(name string, t reflect.Type, at string, isList bool) (reflect.Type, string, error) {
 	if isList && len(fieldsOf(value(t.Elem()))) > 0 {
-		return nil, "", &unknownField{path: at, name: name, list: true}
+		return nil, "", &unknownFieldError{path: at, name: name, list: true}
 	}
 	fields := fieldsOf(t)
 	if len(fields) == 0 {
@@ -140,5 +140,5 @@ func stepInto(name string, t reflect.Type, at string, isList bool) (reflect.Type
 		}
 		known = append(known, f.name)
 	}
-	return nil, "", &unknownField{path: at, name: name, known: known}
+	return nil, "", &unknownFieldError{path: at, name: name, known: known}
 }

@@ -60,7 +60,7 @@ func (r rows) check(columns []column) error {
 			others = append(others, "--"+rowsFlag+"="+name)
 		}
 	}
-	unknown, _ := errors.AsType[*unknownField](err)
+	unknown, _ := errors.AsType[*unknownFieldError](err)
 	if _, list := r.elements[unknown.name]; list && unknown.path == "" {
 		others = []string{"--" + rowsFlag + "=" + unknown.name}
 	}
@@ -75,7 +75,7 @@ func (r rows) check(columns []column) error {
 func checkColumns(columns []column, row reflect.Type) error {
 	for _, c := range columns {
 		err := checkPath(c.text, row)
-		if unknown, ok := errors.AsType[*unknownField](err); ok {
+		if unknown, ok := errors.AsType[*unknownFieldError](err); ok {
 			return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("column %q: %w", c.header, err), Hint: unknown.hint()}
 		}
 	}

@@ -30,7 +30,7 @@ func TestRows(t *testing.T) {
 // TestUnknownFields checks the errors and the hints for paths that no row can have, before anything is read.
 func TestUnknownFields(t *testing.T) {
 	for args, want := range map[string][2]string{
-		"-o custom-columns=X:.nmae": {`column "X": there is no field .nmae`,
+		"-o custom-columns=X:.nam": {`column "X": there is no field .nam`,
 			"Did you mean \".name\"?\nFields: any, more, n, name"},
 		"-o custom-columns=X:.code": {`column "X": there is no field .code`,
 			"The rows are rows. --rows=others prints rows with this field.\n"},

@@ -45,7 +45,7 @@ func Sort[T any](f *PrintFlags, rows []T) error {
 	if err != nil {
 		return err
 	}
-	if unknown, ok := errors.AsType[*unknownField](checkPath(f.sortBy, value(reflect.TypeFor[T]()))); ok {
+	if unknown, ok := errors.AsType[*unknownFieldError](checkPath(f.sortBy, value(reflect.TypeFor[T]()))); ok {
 		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("sorting by %q: %w", f.sortBy, unknown), Hint: unknown.hint()}
 	}
 	type keyed struct {

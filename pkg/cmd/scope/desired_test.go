@@ -77,7 +77,7 @@ func TestDesired(t *testing.T) {
 		if tc.status == exit.Failed && (!errors.As(err, &explained) || explained.Hint == "") {
 			t.Errorf("%q: the error has no hint", tc.args)
 		}
-		if (in != nil) != (tc.bundle != "") || in != nil && in[0].Name != tc.bundle {
+		if (in != nil) != (tc.bundle != "") || len(in) > 0 && in[0].Name != tc.bundle {
 			t.Errorf("%q: bundle %v, want %q", tc.args, in, tc.bundle)
 		}
 	}

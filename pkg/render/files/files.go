@@ -177,13 +177,13 @@ func fill(root *os.Root, l *render.Local) error {
 		for _, v := range helm.ValuesFiles {
 			t.applied = append(t.applied, v, path.Base(v))
 		}
-		refused, err := mergeValuesFiles(root, l, helm, i == 0)
+		err := mergeValuesFiles(root, l, helm, i == 0)
+		if refused, ok := errors.AsType[refusedError](err); ok {
+			l.Refused = string(refused)
+			return nil
+		}
 		if err != nil {
 			return err
-		}
-		if refused != nil {
-			l.Refused = refused.Error()
-			return nil
 		}
 	}
 	if err := t.read(); err != nil {
@@ -248,12 +248,12 @@ func (f *bundleFile) parse(name string, data []byte) error {
 }
 
 // mergeValuesFiles merges the values files over the values if the options name a chart. Without a chart, Fleet does not read those of the bundle itself.
-// refused is why fleet apply refuses them.
-func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions, ofBundle bool) (refused, err error) {
+// The error is a refusedError if fleet apply refuses them.
+func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions, ofBundle bool) error {
 	values := map[string]any{}
 	if len(helm.Values) > 0 {
 		if err := json.Unmarshal(helm.Values, &values); err != nil {
-			return errors.New("reading fleet.yaml: helm.values is not a map"), nil
+			return refusedError("reading fleet.yaml: helm.values is not a map")
 		}
 	}
 	if ofBundle && helm.Chart == "" && helm.Repo == "" && len(helm.ValuesFiles) > 0 {
@@ -263,10 +263,10 @@ func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions
 	for _, name := range helm.ValuesFiles {
 		data, err := readFile(root, name, maxBytes)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("reading values file: %s: no such file or directory", name), nil
+			return refusedError(fmt.Sprintf("reading values file: %s: no such file or directory", name))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading values file %s: %w", name, err)
+			return fmt.Errorf("reading values file %s: %w", name, err)
 		}
 		var more map[string]any
 		raw, err := yaml.YAMLToJSON(data)
@@ -274,7 +274,7 @@ func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions
 			err = json.Unmarshal(raw, &more)
 		}
 		if err != nil {
-			return fmt.Errorf("reading values file %s: it is not a YAML map%s", name, render.LineOf(err, data)), nil
+			return refusedError(fmt.Sprintf("reading values file %s: it is not a YAML map%s", name, render.LineOf(err, data)))
 		}
 		values = loader.MergeMaps(values, more)
 	}
@@ -282,12 +282,18 @@ func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions
 	if len(values) > 0 {
 		raw, err := json.Marshal(values)
 		if err != nil {
-			return nil, errors.New("reading fleet.yaml: its values cannot be encoded as JSON")
+			return errors.New("reading fleet.yaml: its values cannot be encoded as JSON")
 		}
 		helm.Values = raw
 	}
-	return nil, nil
+	return nil
 }
+
+// refusedError is why fleet apply refuses a directory.
+type refusedError string
+
+// Error implements error.
+func (e refusedError) Error() string { return string(e) }
 
 // missingDependencies returns gaps for the dependencies of charts that Fleet would download before it makes the Bundle.
 func missingDependencies(resources []v1alpha1.BundleResource) []string {
