@@ -35,18 +35,26 @@ func (r *reading) bundleOfFiles(d *resolve.BundleDeployment) collect.Bundle {
 	i := slices.IndexFunc(r.options.Files, func(l *render.Local) bool { return l.Name == d.Name })
 	l := r.options.Files[i]
 	p := r.place(l, d)
-	version, known := fleet.ParseBuild(r.desired.ControllerVersion)
-	var controller *fleet.Version
-	if known {
-		controller = &version
-	}
+	controller := r.controllerVersion(d)
 	refused, gaps := l.Validate(controller, r.desired.ImageScan)
-	in := l.For(p.cluster, p.repo, p.applied, !known || !version.Before(16, 0))
+	in := l.For(p.cluster, p.repo, p.applied, controller == nil || !controller.Before(16, 0))
 	in.Gaps, in.Notes = slices.Concat(in.Gaps, p.gaps, gaps), slices.Concat(in.Notes, p.notes)
 	out := r.bundle(d)
 	out.Files = &in
 	out.Directory = &resolve.Directory{Workspace: p.workspace(d), Labels: l.BundleLabels(), DependsOn: l.DependsOn, Refused: refused, NoTarget: p.noTarget, Elsewhere: p.elsewhere}
 	return out
+}
+
+// controllerVersion returns the version of Fleet's controller; nil if it is not known. A development build beside an agent
+// of a release can be one of the branch of that release.
+func (r *reading) controllerVersion(d *resolve.BundleDeployment) *fleet.Version {
+	tag := r.desired.ControllerVersion
+	_, known := fleet.ParseVersion(tag)
+	_, released := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
+	if v, ok := fleet.ParseBuild(tag); ok && (known || !released) {
+		return &v
+	}
+	return nil
 }
 
 // workspace returns the namespace of the Bundle; empty if it is not known.
