@@ -110,7 +110,8 @@ func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.
 	situation, err := owners.Decide(o.Policy, o.TakeFrom)
 	out := Item{Unchanged: o.Policy == ownership.IfNoDiff, ResourceVersion: x.Live.ResourceVersion, Before: x.Metadata, After: d.Ownership, AdoptedObject: report.AdoptedObject{
 		Ref: x.Ref, UID: x.Live.UID, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Situation: string(situation),
-		Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt, Refusals: slices.Concat(d.NeverAdopted(x), d.Uncertain(), refusals(err, differs)), Changes: changes(x.Metadata, d.Ownership),
+		Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt, Changes: changes(x.Metadata, d.Ownership),
+		Refusals: slices.Concat(d.NeverAdopted(x), d.Uncertain(), refusals(err, differs)),
 	}}
 	if len(out.Refusals) > 0 {
 		out.Action = report.ActionRefuse

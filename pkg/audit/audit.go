@@ -303,8 +303,8 @@ func (r *reading) scope() ([]*resolve.BundleDeployment, error) {
 	return out, nil
 }
 
-// ofFiles returns the bundle deployments of a bundle in a directory, by its name: those that exist, at most one on a cluster, or one that does not exist yet if
-// only one cluster is read.
+// ofFiles returns the bundle deployments of a bundle in a directory, by its name: those that exist, at most one on a
+// cluster, or one that does not exist yet if only one cluster is read.
 func (r *reading) ofFiles(name string) ([]*resolve.BundleDeployment, error) {
 	var found []*resolve.BundleDeployment
 	on := map[*resolve.Cluster]bool{}

@@ -43,8 +43,8 @@ func (r *reading) render(ctx context.Context) error {
 	return r.renderingGaps()
 }
 
-// renderingGaps adds the gaps of the bundles that were rendered. The gap of a bundle out of scope matters only if none of its objects is known, or if
-// it desires an object of a bundle in scope.
+// renderingGaps adds the gaps of the bundles that were rendered. The gap of a bundle out of scope matters only if none
+// of its objects is known, or if it desires an object of a bundle in scope.
 func (r *reading) renderingGaps() error {
 	scope, err := r.scope()
 	if err != nil {

@@ -41,12 +41,13 @@ func (r *reading) bundleOfFiles(d *resolve.BundleDeployment) collect.Bundle {
 	in.Gaps, in.Notes = slices.Concat(in.Gaps, p.gaps, gaps), slices.Concat(in.Notes, p.notes)
 	out := r.bundle(d)
 	out.Files = &in
-	out.Directory = &resolve.Directory{Workspace: p.workspace(d), Labels: l.BundleLabels(), DependsOn: l.DependsOn, Refused: refused, NoTarget: p.noTarget, Elsewhere: p.elsewhere}
+	out.Directory = &resolve.Directory{Workspace: p.workspace(d), Labels: l.BundleLabels(), DependsOn: l.DependsOn,
+		Refused: refused, NoTarget: p.noTarget, Elsewhere: p.elsewhere}
 	return out
 }
 
-// controllerVersion returns the version of Fleet's controller; nil if it is not known. A development build beside an agent
-// of a release can be one of the branch of that release.
+// controllerVersion returns the version of Fleet's controller; nil if it is not known. A development build beside an
+// agent of a release can be one of the branch of that release.
 func (r *reading) controllerVersion(d *resolve.BundleDeployment) *fleet.Version {
 	tag := r.desired.ControllerVersion
 	_, known := fleet.ParseVersion(tag)
@@ -80,7 +81,8 @@ func (r *reading) place(l *render.Local, d *resolve.BundleDeployment) placement 
 	}
 	p.repo = r.repoOf(l, d, p.cluster)
 	if p.repo != nil && len(p.repo.Spec.Bundles) > 0 {
-		p.gaps = append(p.gaps, fmt.Sprintf("GitRepo %s/%s lists its bundles (spec.bundles): of which directories and options files bundles are made is not evaluated", p.repo.Namespace, p.repo.Name))
+		p.gaps = append(p.gaps, fmt.Sprintf("GitRepo %s/%s lists its bundles (spec.bundles), and this list is not evaluated",
+			p.repo.Namespace, p.repo.Name))
 	}
 	workspace := p.workspace(d)
 	if p.cluster == nil || workspace == "" {

@@ -26,7 +26,8 @@ type DependencyResult struct {
 	Later []string
 }
 
-// Test returns what the agent of a bundle deployment finds. siblings are the bundles that are deployed together with it. Source: docs/fleet-behavior.md, 4.9.
+// Test returns what the agent of a bundle deployment finds. siblings are the bundles that are deployed together with
+// it. Source: docs/fleet-behavior.md, 4.9.
 func (x *Dependencies) Test(d *resolve.BundleDeployment, siblings []*resolve.BundleDeployment) DependencyResult {
 	var out DependencyResult
 	var notReady []string
@@ -36,7 +37,8 @@ func (x *Dependencies) Test(d *resolve.BundleDeployment, siblings []*resolve.Bun
 		}
 		namespace, workspace := d.DeploymentNamespace(), d.Workspace()
 		if namespace == "" || workspace == "" || !x.desired.Read(state.BundleDeployment, namespace) {
-			return DependencyResult{Unknown: fmt.Sprintf("dependsOn[%d] selects BundleDeployments of its cluster, which could not all be read", i)}
+			return DependencyResult{Unknown: fmt.Sprintf(
+				"dependsOn[%d] selects BundleDeployments of its cluster, which could not all be read", i)}
 		}
 		selector, err := dependencySelector(ref, workspace)
 		if err != nil {
@@ -44,13 +46,15 @@ func (x *Dependencies) Test(d *resolve.BundleDeployment, siblings []*resolve.Bun
 		}
 		found, later := x.selected(d, selector, siblings)
 		if len(found) == 0 && len(later) == 0 {
-			return DependencyResult{Absent: true, Refused: fmt.Sprintf("list bundledeployments: no bundles matching labels %s in namespace %s", selector, workspace)}
+			return DependencyResult{Absent: true, Refused: fmt.Sprintf(
+				"list bundledeployments: no bundles matching labels %s in namespace %s", selector, workspace)}
 		}
 		out.Later = append(out.Later, later...)
 		for _, b := range found {
 			switch ready, known := readyFor(d, b, ref); {
 			case !known:
-				out.Unknown = fmt.Sprintf("whether dependsOn[%d] is met by bundle deployment %s depends on the version of the agent, which is not known", i, b.Key())
+				out.Unknown = fmt.Sprintf("whether bundle deployment %s meets dependsOn[%d] depends on the version of the agent, "+
+					"which is not known", b.Key(), i)
 			case !ready:
 				notReady = append(notReady, b.Name)
 			}
@@ -72,9 +76,10 @@ func dependencySelector(ref v1alpha1.BundleRef, workspace string) (labels.Select
 	return metav1.LabelSelectorAsSelector(s)
 }
 
-// selected returns the bundle deployments that a selector selects beside those of a bundle deployment, which may be one of them, and the names of the selected
-// siblings that do not exist yet.
-func (x *Dependencies) selected(d *resolve.BundleDeployment, selector labels.Selector, siblings []*resolve.BundleDeployment) (found []*resolve.BundleDeployment, later []string) {
+// selected returns the bundle deployments that a selector selects beside those of a bundle deployment, which may be
+// one of them, and the names of the selected siblings that do not exist yet.
+func (x *Dependencies) selected(d *resolve.BundleDeployment, selector labels.Selector,
+	siblings []*resolve.BundleDeployment) (found []*resolve.BundleDeployment, later []string) {
 	for _, b := range x.byNamespace[d.DeploymentNamespace()] {
 		if selector.Matches(labels.Set(b.BD.Labels)) {
 			found = append(found, b)
@@ -92,8 +97,8 @@ func (x *Dependencies) selected(d *resolve.BundleDeployment, selector labels.Sel
 	return found, later
 }
 
-// readyFor reports whether a dependency is ready for the agent of a bundle deployment. known is false if that depends on the version of the agent, and the
-// version is not known.
+// readyFor reports whether a dependency is ready for the agent of a bundle deployment. known is false if that depends
+// on the version of the agent, and the version is not known.
 func readyFor(d, dependency *resolve.BundleDeployment, ref v1alpha1.BundleRef) (ready, known bool) {
 	byCondition := dependency.BD != nil && conditionReady(dependency.BD)
 	var byState bool

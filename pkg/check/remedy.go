@@ -179,8 +179,8 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
 	return append([]Remedy{in.resume(r)}, out...)
 }
 
-// mayBeRefused reports whether Helm may refuse a deploy: it refuses to change a field that another field manager owns, an object
-// of a kind that is not served, and any deploy after a pending one.
+// mayBeRefused reports whether Helm may refuse a deploy: it refuses to change a field that another field manager owns,
+// an object of a kind that is not served, and any deploy after a pending one.
 func (in *Input) mayBeRefused(d *evaluate.BundleDeployment) bool {
 	blocks := func(p resolve.RecordProblem) bool { return in.blocksHelm(d.BundleDeployment, p) }
 	return d.Counts.Modified > 0 || d.Counts.Unknown > 0 || slices.ContainsFunc(d.RecordProblems, blocks)

@@ -27,20 +27,24 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// The bounds of the lookups in templates. A chart is not trusted, and a template can look up names in a loop. A lookup above a bound is a gap.
+// The bounds of the lookups in templates. A chart is not trusted, and a template can look up names in a loop. A lookup
+// above a bound is a gap.
 const (
-	// maxLookups is the number of different lookups of a bundle. Charts have a few: one for each password, certificate or definition that they reuse.
+	// maxLookups is the number of different lookups of a bundle. Charts have a few: one for each password, certificate
+	// or definition that they reuse.
 	maxLookups = 100
-	// maxLookupBytes is the size of all objects that a bundle looks up, as JSON. The worker decodes them in its 512 MiB of memory, and a decoded
-	// object takes about ten times its size.
+	// maxLookupBytes is the size of all objects that a bundle looks up, as JSON. The worker decodes them in its 512
+	// MiB of memory, and a decoded object takes about ten times its size.
 	maxLookupBytes = 16 << 20
 	// maxLookupTime is the time for all lookups of a bundle: a third of the time after which its worker is ended.
 	maxLookupTime = 20 * time.Second
-	// maxAnswers is the size of all objects that are looked up on a cluster, as JSON. They are kept until the end of the audit.
+	// maxAnswers is the size of all objects that are looked up on a cluster, as JSON. They are kept until the end of
+	// the audit.
 	maxAnswers = 256 << 20
 )
 
-// lookups answers the lookups of the templates of one bundle. It implements render.Cluster. The renderer calls it from one goroutine.
+// lookups answers the lookups of the templates of one bundle. It implements render.Cluster. The renderer calls it from
+// one goroutine.
 type lookups struct {
 	*Reader
 	answers map[render.Lookup]render.Found
@@ -55,8 +59,8 @@ type answers struct {
 	size int
 }
 
-// Lookup implements render.Cluster. It answers as Helm's function does: an object that does not exist is an empty answer, and a kind that the cluster
-// does not serve is an error.
+// Lookup implements render.Cluster. It answers as Helm's function does: an object that does not exist is an empty
+// answer, and a kind that the cluster does not serve is an error.
 func (x *lookups) Lookup(ctx context.Context, l render.Lookup) render.Found {
 	if known, ok := x.answers[l]; ok {
 		return known
@@ -151,7 +155,8 @@ func (r *Reader) lookup(ctx context.Context, l render.Lookup) render.Found {
 	return r.found(l, kind, got, cover)
 }
 
-// invalidPath returns why Helm refuses a lookup before it sends a request: a name must not lead to another address of the API server.
+// invalidPath returns why Helm refuses a lookup before it sends a request: a name must not lead to another address of
+// the API server.
 func invalidPath(l render.Lookup) string {
 	if wrong := content.IsPathSegmentName(l.Namespace); len(wrong) > 0 {
 		return fmt.Sprintf("invalid namespace %q: %v", l.Namespace, wrong)
@@ -178,7 +183,8 @@ func (r *Reader) notServed(l render.Lookup, gvk schema.GroupVersionKind, f sourc
 	served := slices.ContainsFunc(r.Kinds.Every(), func(k source.Kind) bool { return k.GroupVersion() == gvk.GroupVersion() })
 	switch {
 	case !served:
-		return render.Found{Refused: fmt.Sprintf("unable to get apiresource from unstructured: %s: the cluster does not serve %s", gvk, gvk.GroupVersion())}
+		return render.Found{Refused: fmt.Sprintf("unable to get apiresource from unstructured: %s: the cluster does not serve %s",
+			gvk, gvk.GroupVersion())}
 	case l.Name != "":
 		return render.Found{}
 	}
@@ -257,8 +263,8 @@ func address(c object.Content) string {
 	return namespace + "/" + name
 }
 
-// learn adds the values of Secrets that were looked up to those that must not be shown: a template can write them, or one field of them, into any
-// object.
+// learn adds the values of Secrets that were looked up to those that must not be shown: a template can write them, or
+// one field of them, into any object.
 func (r *Reader) learn(items []object.Content) {
 	for _, c := range items {
 		if !isSecret(c) {

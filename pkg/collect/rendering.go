@@ -30,7 +30,8 @@ type Bundle struct {
 	Deployment *resolve.BundleDeployment
 	Cluster    int
 	Target     *Reader
-	// Files is the input of a bundle from files, and Directory what is known about it before; nil for a bundle of the management cluster.
+	// Files is the input of a bundle from files, and Directory what is known about it before; nil for a bundle of the
+	// management cluster.
 	Files     *render.Input
 	Directory *resolve.Directory
 	// CompetitorOnly is true if it is not audited: only the identities of its desired objects matter.

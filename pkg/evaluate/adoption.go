@@ -10,8 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// NeverAdopted lists the reasons for which an object is not assigned to the bundle, independent of its owner. Those of the live object are known if
-// Options.Predict is set.
+// NeverAdopted lists the reasons for which an object is not assigned to the bundle, independent of its owner. Those of
+// the live object are known if Options.Predict is set.
 func (d *BundleDeployment) NeverAdopted(x *Object) []string {
 	var out []string
 	if fleet.IsAgentBundle(d.Name) {
@@ -33,7 +33,8 @@ func (d *BundleDeployment) NeverAdopted(x *Object) []string {
 	return out
 }
 
-// Uncertain is the reason why the rendered objects of the bundle are not certain, in a list; empty if they are, or are those of the release.
+// Uncertain is the reason why the rendered objects of the bundle are not certain, in a list; empty if they are, or are
+// those of the release.
 func (d *BundleDeployment) Uncertain() []string {
 	if len(d.Rendering.Unresolved) == 0 || d.From != resolve.FromBundle && d.From != resolve.FromFiles {
 		return nil
@@ -41,7 +42,8 @@ func (d *BundleDeployment) Uncertain() []string {
 	return []string{"the desired objects of its bundle are not certain: " + strings.Join(d.Rendering.Unresolved, "; ")}
 }
 
-// AdoptUncertain is Uncertain for the verb adopt without its flag --desired: it uses the objects of the release if there is one.
+// AdoptUncertain is Uncertain for the verb adopt without its flag --desired: it uses the objects of the release if
+// there is one.
 func (d *BundleDeployment) AdoptUncertain() []string {
 	if d.From == resolve.FromBundle && d.Release.Revision > 0 {
 		return nil
@@ -49,7 +51,8 @@ func (d *BundleDeployment) AdoptUncertain() []string {
 	return d.Uncertain()
 }
 
-// scopeUnproven explains why the set that would be written is not proven: a scope that is only declared, or that is disputed, is not written.
+// scopeUnproven explains why the set that would be written is not proven: a scope that is only declared, or that is
+// disputed, is not written.
 func (d *BundleDeployment) scopeUnproven() []string {
 	const remedy = "; --agent-scope=VALUE sets the scope of the agent, '' sets none"
 	switch s := d.Scope; {

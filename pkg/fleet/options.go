@@ -12,8 +12,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// MergeOptions returns the options of a bundle with those of a target over them. keyed is true from 0.16 on: then an entry of a list replaces the one with
-// the same key, before it was appended. The arguments are not changed. Values that are not a map are kept. Source: docs/fleet-behavior.md, 2.4.
+// MergeOptions returns the options of a bundle with those of a target over them. keyed is true from 0.16 on: then an
+// entry of a list replaces the one with the same key, before it was appended. The arguments are not changed. Values
+// that are not a map are kept. Source: docs/fleet-behavior.md, 2.4.
 func MergeOptions(base, over v1alpha1.Options, keyed bool) v1alpha1.Options {
 	out := base
 	out.DefaultNamespace = cmp.Or(over.DefaultNamespace, base.DefaultNamespace)
@@ -26,9 +27,10 @@ func MergeOptions(base, over v1alpha1.Options, keyed bool) v1alpha1.Options {
 		out.YAML = &v1alpha1.YAMLOptions{Overlays: slices.Concat(cmp.Or(base.YAML, &v1alpha1.YAMLOptions{}).Overlays, over.YAML.Overlays)}
 	}
 	if over.Diff != nil {
-		patches := mergeList(cmp.Or(base.Diff, &v1alpha1.DiffOptions{}).ComparePatches, over.Diff.ComparePatches, keyed, func(p v1alpha1.ComparePatch) string {
+		key := func(p v1alpha1.ComparePatch) string {
 			return strings.Join([]string{p.APIVersion, p.Kind, p.Namespace, p.Name}, "|")
-		})
+		}
+		patches := mergeList(cmp.Or(base.Diff, &v1alpha1.DiffOptions{}).ComparePatches, over.Diff.ComparePatches, keyed, key)
 		out.Diff = &v1alpha1.DiffOptions{ComparePatches: patches}
 	}
 	out.KeepResources = base.KeepResources || over.KeepResources
@@ -73,7 +75,8 @@ func valuesFromKey(v v1alpha1.ValuesFrom) string {
 	return ""
 }
 
-// mergeList appends entries to a list. If keyed, an entry replaces the first one with the same key; the empty key has no equal.
+// mergeList appends entries to a list. If keyed, an entry replaces the first one with the same key; the empty key has
+// no equal.
 func mergeList[T any](base, over []T, keyed bool, key func(T) string) []T {
 	if len(over) == 0 {
 		return base

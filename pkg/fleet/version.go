@@ -34,8 +34,9 @@ func ParseVersion(tag string) (v Version, ok bool) {
 	return Version{Minor: minor, Patch: patch, Pre: m[3] != ""}, minorErr == nil && patchErr == nil
 }
 
-// ParseBuild is ParseVersion, and also reads the tag "dev", which Fleet's build gives to images of its main branch: their
-// version is newer than every known one. A prediction for them is better than none, but no finding is based on it.
+// ParseBuild is ParseVersion, and also reads the tag "dev", which Fleet's build gives to images of its main branch:
+// their version is newer than every known one. A prediction for them is better than none, but no finding is based on
+// it.
 func ParseBuild(tag string) (v Version, ok bool) {
 	if tag == "dev" {
 		return Version{Minor: NewestKnown + 1}, true

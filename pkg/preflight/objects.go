@@ -44,7 +44,8 @@ func (r *rollout) object(o *evaluate.Object) {
 	r.overwrites(o)
 }
 
-// ownNamespace reports the namespace of the release as an object of the bundle, if it does not exist yet: Helm creates it before the objects.
+// ownNamespace reports the namespace of the release as an object of the bundle, if it does not exist yet: Helm creates
+// it before the objects.
 func (r *rollout) ownNamespace(o *evaluate.Object) {
 	isOwn := o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Namespace"} && o.Name == r.d.Ownership.ReleaseNamespace
 	if !isOwn || o.State != evaluate.Missing || r.Action != report.RolloutInstall {
@@ -53,8 +54,10 @@ func (r *rollout) ownNamespace(o *evaluate.Object) {
 	if r.takes || r.d.ServerSide {
 		return
 	}
-	r.add(namespaceFirst, &o.Ref, "Helm creates namespace %s before the objects, without the label and annotations of release %s, and then refuses it as an object of the bundle "+
-		"(invalid ownership metadata)", o.Name, r.d.Ownership.Release()).Remedies = advise("remove the Namespace from the bundle and set namespaceLabels and namespaceAnnotations, or set helm.takeOwnership")
+	r.add(namespaceFirst, &o.Ref, "Helm creates namespace %s before the objects, without the label and annotations of release %s, "+
+		"and then refuses it as an object of the bundle (invalid ownership metadata)", o.Name, r.d.Ownership.Release()).
+		Remedies = advise("remove the Namespace from the bundle and set namespaceLabels and namespaceAnnotations, " +
+		"or set helm.takeOwnership")
 }
 
 // owners reports the other owners of an object, and the other bundles that desire it. It returns whether there are any.

@@ -146,7 +146,8 @@ func (r *rollout) dependsOn() {
 	case x.Unknown != "":
 		r.add(dependencyUnknown, nil, "%s", x.Unknown)
 	case len(x.Later) > 0:
-		r.add(dependencyLater, nil, "it depends on %s of the same directory, which is not deployed yet: the agent deploys it after that is ready", strings.Join(x.Later, ", "))
+		r.add(dependencyLater, nil, "it depends on %s of the same directory, which is not deployed yet: the agent deploys it "+
+			"after that is ready", strings.Join(x.Later, ", "))
 	}
 }
 

@@ -92,8 +92,8 @@ func (r *rollout) deletions() {
 	}
 }
 
-// adopt assigns the existing objects to the bundle. from is the owner to take an object from; empty if it has none. If adopt would refuse the object,
-// the remedy is the reason.
+// adopt assigns the existing objects to the bundle. from is the owner to take an object from; empty if it has none. If
+// adopt would refuse the object, the remedy is the reason.
 func (r *rollout) adopt(o *evaluate.Object, from string) report.Remedy {
 	if refused := append(r.d.NeverAdopted(o), r.d.AdoptUncertain()...); len(refused) > 0 {
 		return report.Remedy{Text: "adopt would refuse it now: " + strings.Join(refused, "; ")}

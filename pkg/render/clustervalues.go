@@ -33,8 +33,8 @@ const labelPrefix = "global.fleet.clusterLabels."
 // maxLabelDepth is the depth of values below which Fleet refuses to replace labels.
 const maxLabelDepth = 50
 
-// clusterValues evaluates the templates in the values of a fleet.yaml as Fleet's management cluster does. It adds gaps and returns false if there are
-// templates and the cluster is not known. Source: docs/fleet-behavior.md, 2.5.
+// clusterValues evaluates the templates in the values of a fleet.yaml as Fleet's management cluster does. It adds gaps
+// and returns false if there are templates and the cluster is not known. Source: docs/fleet-behavior.md, 2.5.
 func (b *bundle) clusterValues() (known bool, err error) {
 	if !b.in.FromFiles {
 		return true, nil
@@ -154,7 +154,8 @@ func execute(text string, data map[string]any, into any) error {
 	return nil
 }
 
-// replaceLabels replaces values by labels of the cluster; a label that is not set is the empty text. It returns false if the values are too deep.
+// replaceLabels replaces values by labels of the cluster; a label that is not set is the empty text. It returns false
+// if the values are too deep.
 func replaceLabels(values map[string]any, labels map[string]string, depth int) bool {
 	if depth > maxLabelDepth {
 		return false

@@ -93,8 +93,8 @@ func LineOf(err error, text []byte) string {
 var plainReasons = []string{"nil pointer evaluating", "can't evaluate field", "wrong type for value", "wrong number of args",
 	"function ", "undefined variable", "map has no entry for key", "unexpected ", "no template ", "range can't iterate", "error calling include"}
 
-// templateError returns the line where a template failed, with the reason: a message of the template engine, or the text of a call of fail or required in
-// the chart. Values in it are hidden.
+// templateError returns the line where a template failed, with the reason: a message of the template engine, or the
+// text of a call of fail or required in the chart. Values in it are hidden.
 func (b *bundle) templateError(err error) error {
 	text := strings.TrimSpace(err.Error())
 	reason := "the template failed"
@@ -112,7 +112,8 @@ func (b *bundle) templateError(err error) error {
 	return b.in.fail(templateLine.FindString(text), reason)
 }
 
-// placeEnd is the end of the place in an error of the template engine: "execution error at (app/templates/a.yaml:1:3): ", "at <fail .a>: ".
+// placeEnd is the end of the place in an error of the template engine: "execution error at (app/templates/a.yaml:1:3):
+// ", "at <fail .a>: ".
 var placeEnd = regexp.MustCompile(`\.\w+:\d+:\d+\): |>: `)
 
 // inTemplates reports whether a text is a string in the templates of a chart or of its dependencies.

@@ -51,8 +51,8 @@ func (l *Local) ClusterDependent() bool { return len(l.Targets) > 0 || l.Overrid
 // anyCluster selects every cluster.
 var anyCluster = v1alpha1.ClusterTarget{Name: "(any)", ClusterSelector: &metav1.LabelSelector{}}
 
-// Bundle returns the Bundle that fleet apply makes, with its targets. repo is nil if the targets of the GitRepo are not known: then every cluster is one.
-// Source: docs/fleet-behavior.md, 5.1.
+// Bundle returns the Bundle that fleet apply makes, with its targets. repo is nil if the targets of the GitRepo are
+// not known: then every cluster is one. Source: docs/fleet-behavior.md, 5.1.
 func (l *Local) Bundle(workspace string, repo *v1alpha1.GitRepo) *v1alpha1.Bundle {
 	b := &v1alpha1.Bundle{}
 	b.Namespace, b.Name, b.Labels = workspace, l.Name, l.BundleLabels()
@@ -88,8 +88,8 @@ func (l *Local) BundleLabels() map[string]string {
 	return with(l.Labels, fleet.RepoLabel, l.GitRepo)
 }
 
-// For returns the input for one cluster. applied are the indexes of the targets whose options apply. cluster and repo are nil if not known, keyed is that of
-// fleet.MergeOptions.
+// For returns the input for one cluster. applied are the indexes of the targets whose options apply. cluster and repo
+// are nil if not known, keyed is that of fleet.MergeOptions.
 func (l *Local) For(cluster *v1alpha1.Cluster, repo *v1alpha1.GitRepo, applied []int, keyed bool) Input {
 	in := l.Input
 	if repo != nil {
@@ -110,8 +110,8 @@ func (l *Local) For(cluster *v1alpha1.Cluster, repo *v1alpha1.GitRepo, applied [
 	return in
 }
 
-// Validate returns why fleet apply refuses the fleet.yaml, in its words; empty if it does not. controller is the version of Fleet, imageScan whether images are
-// scanned; nil if not known. gaps say what it may refuse.
+// Validate returns why fleet apply refuses the fleet.yaml, in its words; empty if it does not. controller is the
+// version of Fleet, imageScan whether images are scanned; nil if not known. gaps say what it may refuse.
 func (l *Local) Validate(controller *fleet.Version, imageScan *bool) (refused string, gaps []string) {
 	if l.Refused != "" {
 		return l.Refused, nil
@@ -134,7 +134,8 @@ func (l *Local) Validate(controller *fleet.Version, imageScan *bool) (refused st
 	return "", nil
 }
 
-// validates is the first minor version whose fleet apply validates dependsOn, and in which images are scanned only on request.
+// validates is the first minor version whose fleet apply validates dependsOn, and in which images are scanned only on
+// request.
 const validates = 15
 
 // waitsForDependency is a state of Fleet 0.16.2 and later.
@@ -153,7 +154,8 @@ func (l *Local) invalidDependency(controller *fleet.Version) string {
 		for j, s := range d.AcceptedStates {
 			newer := s == waitsForDependency && (controller == nil || !controller.Before(16, 2))
 			if fleet.BundleState(s).Rank() == 0 && !newer {
-				return fmt.Sprintf("validating fleet.yaml: dependsOn[%d].acceptedStates[%d]: invalid state %q, valid values are: %v%s", i, j, s, fleet.States(), l.at(line))
+				return fmt.Sprintf("validating fleet.yaml: dependsOn[%d].acceptedStates[%d]: invalid state %q, valid values are: %v%s",
+					i, j, s, fleet.States(), l.at(line))
 			}
 		}
 	}

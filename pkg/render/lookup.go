@@ -20,7 +20,8 @@ type Cluster interface {
 	Lookup(ctx context.Context, l Lookup) Found
 }
 
-// Lookup is a call of Helm's template function lookup. Without a name it requests all objects of a kind, in one namespace or in all.
+// Lookup is a call of Helm's template function lookup. Without a name it requests all objects of a kind, in one
+// namespace or in all.
 type Lookup struct {
 	APIVersion, Kind, Namespace, Name string
 }
@@ -39,10 +40,12 @@ func (l Lookup) String() string {
 
 // Found is the answer to a Lookup.
 type Found struct {
-	// Object is the object, or the list of objects with its items, as JSON. If it is empty, the function returns an empty map: nothing was found.
+	// Object is the object, or the list of objects with its items, as JSON. If it is empty, the function returns an
+	// empty map: nothing was found.
 	Object []byte `json:",omitempty"`
-	// Unknown is why the answer is not known, as the rest of a sentence that begins with what is looked up: ", which could not be read". The answer is
-	// then a gap. An object beside it is similar to the one of the cluster: its values are masked.
+	// Unknown is why the answer is not known, as the rest of a sentence that begins with what is looked up: ", which
+	// could not be read". The answer is then a gap. An object beside it is similar to the one of the cluster: its
+	// values are masked.
 	Unknown string `json:",omitempty"`
 	// Refused is the error with which Helm's function ends the template.
 	Refused string `json:",omitempty"`
@@ -117,8 +120,8 @@ func (b *bundle) unanswered(l Lookup, why string) {
 	b.addGap("a template looks up " + l.String() + why)
 }
 
-// defines reports whether the chart has a definition of a kind. It searches the text of the definitions: an unnecessary gap is better than a wrong
-// result.
+// defines reports whether the chart has a definition of a kind. It searches the text of the definitions: an
+// unnecessary gap is better than a wrong result.
 func (b *bundle) defines(kind string) bool {
 	for _, crd := range b.chart.CRDObjects() {
 		if bytes.Contains(crd.File.Data, []byte(kind)) {
@@ -155,7 +158,8 @@ type absent struct{}
 // Lookup implements Cluster.
 func (absent) Lookup(context.Context, Lookup) Found { return Found{} }
 
-// dryRun returns the error of the dry run that the agent makes before it writes, if lookups find nothing in it. Source: docs/fleet-behavior.md, 2.6.
+// dryRun returns the error of the dry run that the agent makes before it writes, if lookups find nothing in it.
+// Source: docs/fleet-behavior.md, 2.6.
 func (b *bundle) dryRun(ctx context.Context) error {
 	if _, is := b.cluster.(absent); is || b.pass > 0 {
 		return nil
@@ -171,8 +175,8 @@ func (b *bundle) dryRun(ctx context.Context) error {
 	return b.in.fail(refused.File, "the dry run of Fleet's agent, in which lookups find nothing, fails: "+refused.Reason)
 }
 
-// dryRunAnswers reports whether the dry run of the agent answers lookups. The agent does not find a call of lookup in a template that also calls a
-// function which Go's templates do not have, or in a subchart.
+// dryRunAnswers reports whether the dry run of the agent answers lookups. The agent does not find a call of lookup in
+// a template that also calls a function which Go's templates do not have, or in a subchart.
 func (b *bundle) dryRunAnswers() bool {
 	if b.in.OfflineDryRun {
 		return false

@@ -94,11 +94,13 @@ func splitFiles(stream string) (map[string]string, error) {
 	return out, nil
 }
 
-// separator separates the documents of a file in Helm up to 4.2, which the agents have. It includes the white space before the marker, so a block scalar at
-// the end of a document loses its last newline. Helm 4.3, with which this program is built, keeps it.
+// separator separates the documents of a file in Helm up to 4.2, which the agents have. It includes the white space
+// before the marker, so a block scalar at the end of a document loses its last newline. Helm 4.3, with which this
+// program is built, keeps it.
 var separator = regexp.MustCompile(`(?:^|\s*\n)---\s*`)
 
-// split returns the documents of a rendered file, as the agent's version of Helm does. Helm 3 also removes the white space at the end of the last one.
+// split returns the documents of a rendered file, as the agent's version of Helm does. Helm 3 also removes the white
+// space at the end of the last one.
 func (b *bundle) split(text string) []string {
 	trim := func(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) }
 	if b.in.Helm3 {

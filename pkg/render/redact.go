@@ -32,7 +32,8 @@ func (b *bundle) redact(message string) string {
 	return b.hide(text)
 }
 
-// hide replaces the values and the contents of the bundle's Secrets, and of those that were looked up, in a text, also if they are encoded, and shortens it.
+// hide replaces the values and the contents of the bundle's Secrets, and of those that were looked up, in a text, also
+// if they are encoded, and shortens it.
 func (b *bundle) hide(text string) string {
 	const longest, shortest = 200, 3
 	values, err := b.values()

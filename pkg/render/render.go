@@ -3,9 +3,9 @@
 // Package render renders the contents of a bundle to the objects that Fleet's agent would store in the manifest of a release, with the same steps
 // as the agent (docs/fleet-behavior.md, 1.3, 1.4, 2.6 and 2.7).
 //
-// It uses no client, no network and no file: a Cluster answers the lookups of templates. Other data that only a cluster or a registry has is a gap,
-// which the Result names. Sizes are limited. The time and the memory of a template are not, because nothing within the process can stop a template: package process renders in a separate
-// process.
+// It uses no client, no network and no file: a Cluster answers the lookups of templates. Other data that only a
+// cluster or a registry has is a gap, which the Result names. Sizes are limited. The time and the memory of a template
+// are not, because nothing within the process can stop a template: package process renders in a separate process.
 package render
 
 import (
@@ -54,7 +54,8 @@ type Input struct {
 	ClusterScoped map[string]bool
 	// Helm3 means that the agent is of Fleet 0.14 or earlier, with Helm 3: it does not change hooks, and a plain manifest is never a hook.
 	Helm3 bool
-	// OfflineDryRun means that the agent is of Fleet 0.14.0 or earlier: lookups find nothing in the dry run that it makes first.
+	// OfflineDryRun means that the agent is of Fleet 0.14.0 or earlier: lookups find nothing in the dry run that it
+	// makes first.
 	OfflineDryRun bool
 	// HelmOp means that the agent downloads the chart itself.
 	HelmOp bool
@@ -62,8 +63,8 @@ type Input struct {
 	Revision int
 	// Now is the time for templates.
 	Now time.Time
-	// FromFiles means that the values are those of a fleet.yaml, in which Fleet's management cluster evaluates templates for each cluster. Cluster has the data
-	// of the templates; nil if it is not known.
+	// FromFiles means that the values are those of a fleet.yaml, in which Fleet's management cluster evaluates
+	// templates for each cluster. Cluster has the data of the templates; nil if it is not known.
 	FromFiles bool
 	Cluster   *ClusterContext
 	// Gaps and Notes were found by the caller. They come first in the Result.
@@ -96,8 +97,9 @@ type Unstable struct {
 	Pointers []string
 }
 
-// Render renders the bundle twice. cluster answers the lookups of templates; if it is nil, each is a gap. Errors of type *Error or *ClusterScopedError mean that the agent would refuse to deploy the bundle. They name
-// the bundle and the file, and never quote a value.
+// Render renders the bundle twice. cluster answers the lookups of templates; if it is nil, each is a gap. Errors of
+// type *Error or *ClusterScopedError mean that the agent would refuse to deploy the bundle. They name the bundle and
+// the file, and never quote a value.
 func Render(ctx context.Context, in Input, cluster Cluster) (*Result, error) {
 	first, err := in.render(ctx, 0, cluster)
 	if err != nil {
@@ -169,7 +171,8 @@ type bundle struct {
 	// manifest and hooks are what Helm stores in the release record.
 	manifest string
 	hooks    []*helm.Hook
-	// cluster answers lookups; nil if there is none. asked is true if a template looked something up. named are those without an answer that a gap names.
+	// cluster answers lookups; nil if there is none. asked is true if a template looked something up. named are those
+	// without an answer that a gap names.
 	cluster Cluster
 	asked   bool
 	named   map[Lookup]bool

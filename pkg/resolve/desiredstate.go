@@ -147,8 +147,8 @@ func (d *BundleDeployment) Key() string {
 	return d.Namespace + "/" + d.Name
 }
 
-// DeploymentNamespace is the namespace of its BundleDeployment. For a bundle that has none yet, it is the namespace of those of its cluster; empty if that is
-// not known.
+// DeploymentNamespace is the namespace of its BundleDeployment. For a bundle that has none yet, it is the namespace of
+// those of its cluster; empty if that is not known.
 func (d *BundleDeployment) DeploymentNamespace() string {
 	if d.Namespace != "" || d.On == nil {
 		return d.Namespace
@@ -159,7 +159,8 @@ func (d *BundleDeployment) DeploymentNamespace() string {
 	return ""
 }
 
-// ClusterKey is the key of its Cluster. For a bundle that has no BundleDeployment yet, it is that of the cluster that is read; empty if it is not known.
+// ClusterKey is the key of its Cluster. For a bundle that has no BundleDeployment yet, it is that of the cluster that
+// is read; empty if it is not known.
 func (d *BundleDeployment) ClusterKey() string {
 	if d.Cluster != "" || d.On == nil {
 		return d.Cluster

@@ -70,8 +70,8 @@ type Directory struct {
 	Workspace string
 	Labels    map[string]string
 	DependsOn []v1alpha1.BundleRef
-	// Refused is why fleet apply refuses the directory, in its words. NoTarget is why Fleet does not deploy the bundle to the cluster. They are empty if it does,
-	// or if that is not known.
+	// Refused is why fleet apply refuses the directory, in its words. NoTarget is why Fleet does not deploy the bundle
+	// to the cluster. They are empty if it does, or if that is not known.
 	Refused, NoTarget string
 	// Elsewhere are the clusters ("namespace/name") that the bundle targets if there is a NoTarget.
 	Elsewhere []string
@@ -128,7 +128,8 @@ func (d *BundleDeployment) render(x *Rendering) {
 	d.replace(x)
 }
 
-// refuse records that the bundle is not rendered. The objects of its release record are no substitute for those of files, because these were requested.
+// refuse records that the bundle is not rendered. The objects of its release record are no substitute for those of
+// files, because these were requested.
 func (d *BundleDeployment) refuse(x *Rendering) {
 	if d.Problem != "" {
 		d.Detail = "its bundle cannot be rendered: " + x.Refused

@@ -111,7 +111,8 @@ func (w *workloadObject) idle() string {
 	return ""
 }
 
-// imageScan returns whether Fleet scans images: its variable is set only then. It returns nil if the value comes from elsewhere, or if a capture replaced it.
+// imageScan returns whether Fleet scans images: its variable is set only then. It returns nil if the value comes from
+// elsewhere, or if a capture replaced it.
 func (w *workloadObject) imageScan() *bool {
 	enabled := false
 	for _, c := range w.Spec.Template.Spec.Containers {

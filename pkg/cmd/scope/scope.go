@@ -45,7 +45,8 @@ func (f *Flags) AddFlags(c *cobra.Command) {
 	fs.StringVarP(&f.selector, "selector", "l", "", "Only the BundleDeployments with these labels")
 	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "All workspaces; the default")
 	f.in.AddAgentScopeFlag(fs)
-	fs.StringVarP(&f.directory, directoryFlag, "f", "", "Directory of a bundle, with or without a fleet.yaml: evaluate only this bundle, and those of the directories below with a fleet.yaml, with the desired objects of the directory")
+	fs.StringVarP(&f.directory, directoryFlag, "f", "", "Directory of a bundle, with or without a fleet.yaml. Only this bundle "+
+		"and those of the directories below with a fleet.yaml are evaluated, with the objects in the directories")
 	fs.StringVar(&f.gitRepo, "gitrepo", "", "GitRepo of the directory of -f: it names the bundle, unless the fleet.yaml does, and has the targets")
 	fs.StringVar(&f.path, "path", "", "Path of the directory of -f in the repository")
 }

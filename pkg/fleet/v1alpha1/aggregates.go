@@ -111,7 +111,8 @@ type GitRepoSpec struct {
 	// PollingInterval is a Go duration; 15 seconds if it is empty.
 	PollingInterval string `json:"pollingInterval,omitempty"`
 	DisablePolling  bool   `json:"disablePolling,omitempty"`
-	// Bundles are the directories and options files of which bundles are made; then no directory is searched for them. Only their number is read.
+	// Bundles are the directories and options files of which bundles are made; then no directory is searched for them.
+	// Only their number is read.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless

@@ -75,8 +75,9 @@ type imageScan struct {
 	TagName string `json:"tagName"`
 }
 
-// LoadAll reads a directory as fleet apply does: each directory below with a fleet.yaml is a bundle of its own. The directory itself is one if it has a
-// fleet.yaml, or a manifest that is in none of the others. A directory without a file to deploy is no bundle; there is at least one. No two have the same name.
+// LoadAll reads a directory as fleet apply does: each directory below with a fleet.yaml is a bundle of its own. The
+// directory itself is one if it has a fleet.yaml, or a manifest that is in none of the others. A directory without a
+// file to deploy is no bundle; there is at least one. No two have the same name.
 func LoadAll(dir string, o Options) ([]*render.Local, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -100,7 +101,8 @@ func LoadAll(dir string, o Options) ([]*render.Local, error) {
 			return nil, err
 		}
 		if i := slices.IndexFunc(out, func(o *render.Local) bool { return o.Name == l.Name }); i >= 0 {
-			return nil, fmt.Errorf("reading bundle directory: %s and %s both make the bundle %s, and one of them replaces the other", out[i].Dir, below, l.Name)
+			return nil, fmt.Errorf("reading bundle directory: %s and %s both make the bundle %s, and one of them replaces the other",
+				out[i].Dir, below, l.Name)
 		}
 		l.Dir = below
 		if l.File != "" {
@@ -117,8 +119,9 @@ func LoadAll(dir string, o Options) ([]*render.Local, error) {
 	return out, nil
 }
 
-// Load reads a directory as one bundle. The caller sets what it knows about the cluster (SetID, versions, values of valuesFrom) in the Input. A symbolic link
-// that leaves the directory is refused. Errors name the file and do not quote it.
+// Load reads a directory as one bundle. The caller sets what it knows about the cluster (SetID, versions, values of
+// valuesFrom) in the Input. A symbolic link that leaves the directory is refused. Errors name the file and do not
+// quote it.
 func Load(dir string, o Options) (*render.Local, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -158,7 +161,8 @@ func Load(dir string, o Options) (*render.Local, error) {
 		l.OverrideTargets = append([]v1alpha1.ClusterTarget{}, *f.OverrideTargets...)
 	}
 	if l.OverrideTargets != nil && len(l.OverrideTargets) == 0 && len(l.Targets) > 0 {
-		l.Notes = append(l.Notes, "the fleet.yaml has empty overrideTargets: they restrict nothing, and every entry of targetCustomizations becomes a target")
+		l.Notes = append(l.Notes, "the fleet.yaml has empty overrideTargets: they restrict nothing, "+
+			"and every entry of targetCustomizations becomes a target")
 	}
 	return l, fill(root, l)
 }
@@ -190,10 +194,12 @@ func fill(root *os.Root, l *render.Local) error {
 		return err
 	}
 	l.Resources = t.resources
-	if helm := l.Options.Helm; len(l.Resources) == 0 && (helm == nil || helm.Chart == "" && helm.Repo == "") { // a chart that Fleet downloads is enough
+	helm := l.Options.Helm
+	downloads := helm != nil && helm.Chart+helm.Repo != "" // a chart that Fleet downloads is enough
+	if len(l.Resources) == 0 && !downloads {
 		return errEmpty
 	}
-	if helm := l.Options.Helm; helm == nil || !helm.DisableDependencyUpdate {
+	if helm == nil || !helm.DisableDependencyUpdate {
 		l.Gaps = append(l.Gaps, missingDependencies(t.resources)...)
 	}
 	return nil
@@ -247,8 +253,8 @@ func (f *bundleFile) parse(name string, data []byte) error {
 	return nil
 }
 
-// mergeValuesFiles merges the values files over the values if the options name a chart. Without a chart, Fleet does not read those of the bundle itself.
-// The error is a refusedError if fleet apply refuses them.
+// mergeValuesFiles merges the values files over the values if the options name a chart. Without a chart, Fleet does
+// not read those of the bundle itself. The error is a refusedError if fleet apply refuses them.
 func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions, ofBundle bool) error {
 	values := map[string]any{}
 	if len(helm.Values) > 0 {

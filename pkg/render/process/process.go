@@ -4,7 +4,8 @@
 // {{ range until 1000000000 }} ends only with its process. A Runner starts this program again as a worker, which renders one bundle after
 // another, and replaces a worker that exceeded a limit.
 //
-// A worker has no client and no credentials. It sends the lookups of templates to its Runner, which answers them with the Cluster of the caller.
+// A worker has no client and no credentials. It sends the lookups of templates to its Runner, which answers them with
+// the Cluster of the caller.
 //
 // The limits apply on every platform: a worker checks its own processor time and memory and exits, and the Runner kills a worker that does not
 // answer. On Linux the kernel also enforces a higher limit of memory, so that a single large allocation fails immediately. On Windows
@@ -45,8 +46,8 @@ func (l Limits) completed() Limits {
 	}
 }
 
-// question is a request to a worker, or the answer to its lookup. Questions and answers are JSON without separators: each waits for the other, so a
-// decoder never reads ahead.
+// question is a request to a worker, or the answer to its lookup. Questions and answers are JSON without separators:
+// each waits for the other, so a decoder never reads ahead.
 type question struct {
 	Limits Limits
 	Input  render.Input
@@ -56,7 +57,8 @@ type question struct {
 	Found *render.Found `json:",omitempty"`
 }
 
-// answer is the response of a worker, or the lookup of a template, which the worker cannot answer. One of the fields is set.
+// answer is the response of a worker, or the lookup of a template, which the worker cannot answer. One of the fields
+// is set.
 type answer struct {
 	Lookup        *render.Lookup             `json:",omitempty"`
 	Result        *render.Result             `json:",omitempty"`

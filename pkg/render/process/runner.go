@@ -140,7 +140,8 @@ func start(executable string) (*worker, error) {
 // errLate means that a worker did not answer within the limit of the elapsed time.
 var errLate = errors.New("the worker does not answer")
 
-// ask sends a question to a worker, answers its lookups, and returns the answer. After an error the worker must be ended.
+// ask sends a question to a worker, answers its lookups, and returns the answer. After an error the worker must be
+// ended.
 func (w *worker) ask(ctx context.Context, message []byte, limits Limits, cluster render.Cluster) (*answer, error) {
 	w.asked++
 	timed, cancel := context.WithTimeoutCause(ctx, limits.Clock, errLate)

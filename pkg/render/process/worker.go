@@ -82,8 +82,8 @@ func await(answered <-chan []byte, questions <-chan question, limits Limits) (a 
 	}
 }
 
-// runner is the Runner, which answers the lookups of templates. It implements render.Cluster. The template that is rendered is the only one that calls
-// it, and waits for the answer.
+// runner is the Runner, which answers the lookups of templates. It implements render.Cluster. The template that is
+// rendered is the only one that calls it, and waits for the answer.
 type runner struct {
 	out   io.Writer
 	found chan render.Found
