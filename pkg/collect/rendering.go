@@ -170,7 +170,7 @@ func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 		effect := "Fleet's agent would refuse it as well; " + instead
 		switch dir := done.Directory; {
 		case dir != nil && dir.Refused != "":
-			effect = "fleet apply refuses it, and no Bundle of the GitRepo changes; it has no result"
+			effect = "no Bundle of the GitRepo changes, because fleet apply refuses the directory; it has no result"
 		case dir != nil && dir.NoTarget != "":
 			effect = "Fleet does not deploy it to this cluster; it has no result"
 		case x.CompetitorOnly:
