@@ -37,6 +37,9 @@ func (r *reading) bundleOfFiles(d *resolve.BundleDeployment) collect.Bundle {
 	p := r.place(l, d)
 	controller := r.controllerVersion(d)
 	refused, gaps := l.Validate(controller, r.desired.ImageScan)
+	if refused != "" {
+		p.noTarget, p.elsewhere = "", nil // no Bundle is made, for whatever cluster
+	}
 	in := l.For(p.cluster, p.repo, p.applied, controller == nil || !controller.Before(16, 0))
 	in.Gaps, in.Notes = slices.Concat(in.Gaps, p.gaps, gaps), slices.Concat(in.Notes, p.notes)
 	out := r.bundle(d)
@@ -83,6 +86,7 @@ func (r *reading) place(l *render.Local, d *resolve.BundleDeployment) placement 
 	if p.repo != nil && len(p.repo.Spec.Bundles) > 0 {
 		p.gaps = append(p.gaps, fmt.Sprintf("GitRepo %s/%s lists its bundles (spec.bundles), and this list is not evaluated",
 			p.repo.Namespace, p.repo.Name))
+		return p
 	}
 	workspace := p.workspace(d)
 	if p.cluster == nil || workspace == "" {

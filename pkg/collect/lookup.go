@@ -96,7 +96,13 @@ func (r *Reader) answer(ctx context.Context, l render.Lookup) render.Found {
 		a.read[l] = read
 	}
 	a.mu.Unlock()
-	return read()
+	out := read()
+	if ctx.Err() != nil { // the time of this bundle is over, not that of the others
+		a.mu.Lock()
+		delete(a.read, l)
+		a.mu.Unlock()
+	}
+	return out
 }
 
 // keep counts the size of an answer.
