@@ -159,10 +159,14 @@ func TestLookupBounds(t *testing.T) {
 	}
 
 	slow := &lookupSource{reads: make(chan struct{})}
-	_, x = openLookups(t, slow)
+	r, x = openLookups(t, slow)
 	x.time = maxLookupTime
 	if got := x.Lookup(t.Context(), of("a")); got.Unknown != ", which was not read: the lookups of the bundle take more than 20s" {
 		t.Errorf("a slow lookup: %q", got.Unknown)
+	}
+	slow.reads = nil
+	if got := (&lookups{Reader: r}).Lookup(t.Context(), of("a")); got.Unknown != "" {
+		t.Errorf("the same lookup of another bundle: %q", got.Unknown)
 	}
 }
 
