@@ -38,7 +38,7 @@ func (r *reading) bundleOfFiles(d *resolve.BundleDeployment) collect.Bundle {
 	controller := r.controllerVersion(d)
 	refused, gaps := l.Validate(controller, r.desired.ImageScan)
 	if refused != "" {
-		p.noTarget, p.elsewhere = "", nil // no Bundle is made, for whatever cluster
+		p.noTarget, p.elsewhere = "", nil // no Bundle is made
 	}
 	in := l.For(p.cluster, p.repo, p.applied, controller == nil || !controller.Before(16, 0))
 	in.Gaps, in.Notes = slices.Concat(in.Gaps, p.gaps, gaps), slices.Concat(in.Notes, p.notes)

@@ -105,10 +105,12 @@ func advise(text string) []report.Remedy { return []report.Remedy{{Text: text}} 
 func (r *rollout) refusals() {
 	d := r.d
 	if dir := d.Rendering.Directory; dir != nil && dir.Refused != "" {
-		r.add(refusedByApply, nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes", dir.Refused)
+		r.add(refusedByApply, nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes", dir.Refused).
+			Remedies = advise("correct what the message names; until then, Fleet deploys no change of the GitRepo")
 		return
 	} else if dir != nil && dir.NoTarget != "" {
-		r.add(noTarget, nil, "%s: Fleet deploys it nowhere", dir.NoTarget)
+		r.add(noTarget, nil, "%s: Fleet deploys it nowhere", dir.NoTarget).
+			Remedies = advise("correct the targets of the directory or of its GitRepo, or the labels of the clusters")
 		return
 	}
 	r.dependsOn()
@@ -142,7 +144,8 @@ func (r *rollout) dependsOn() {
 		r.add(dependencyAbsent, nil, "%s: the agent refuses every deploy until the BundleDeployment exists", x.Refused).
 			Remedies = advise("deploy that bundle to this cluster, or correct the name or the selector in dependsOn")
 	case x.Refused != "":
-		r.add(dependencyNotReady, nil, "%s: the agent refuses the deploy, and tries again until they are", x.Refused)
+		r.add(dependencyNotReady, nil, "%s: the agent refuses the deploy, and tries again until they are", x.Refused).
+			Remedies = advise("find out why these bundles are not ready, with the verb why; from Fleet 0.15 on, acceptedStates can accept their states")
 	case x.Unknown != "":
 		r.add(dependencyUnknown, nil, "%s", x.Unknown)
 	case len(x.Later) > 0:
