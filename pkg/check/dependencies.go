@@ -3,11 +3,9 @@
 package check
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -64,23 +62,16 @@ func (x *Dependencies) matching(d *resolve.BundleDeployment, ref v1alpha1.Bundle
 	if !x.desired.Read(state.BundleDeployment, d.Namespace) || ref.Name == "" && ref.Selector == nil {
 		return nil, false
 	}
-	selector, err := metav1.LabelSelectorAsSelector(cmp.Or(ref.Selector, &metav1.LabelSelector{}))
+	selector, err := dependencySelector(ref, d.BD.Labels[fleet.BundleNamespaceLabel])
 	if err != nil {
 		return nil, false
 	}
 	if ref.Name != "" && ref.Selector == nil {
-		if b := x.byName[[2]string{d.Namespace, ref.Name}]; b != nil && b.BD.Labels[fleet.BundleLabel] == ref.Name &&
-			b.BD.Labels[fleet.BundleNamespaceLabel] == d.BD.Labels[fleet.BundleNamespaceLabel] {
+		if b := x.byName[[2]string{d.Namespace, ref.Name}]; b != nil && selector.Matches(labels.Set(b.BD.Labels)) {
 			return []*resolve.BundleDeployment{b}, true
 		}
 	}
-	for _, b := range x.byNamespace[d.Namespace] {
-		l := b.BD.Labels
-		named := ref.Name == "" || l[fleet.BundleLabel] == ref.Name && l[fleet.BundleNamespaceLabel] == d.BD.Labels[fleet.BundleNamespaceLabel]
-		if named && selector.Matches(labels.Set(l)) {
-			found = append(found, b)
-		}
-	}
+	found, _ = x.selected(d, selector, nil)
 	return found, true
 }
 
