@@ -42,7 +42,8 @@ func (a *Audit) confirm(ctx context.Context, r *collect.Reader) error {
 func (a *Audit) Again(ctx context.Context, scope []*resolve.BundleDeployment) ([]*evaluate.BundleDeployment, error) {
 	var out []*evaluate.BundleDeployment
 	for i, c := range a.Desired.Clusters {
-		e := evaluate.New(c, scope, evaluate.Options{Now: a.clusters[i].Description.TakenAt, Predict: a.options.Predict})
+		e := evaluate.New(c, scope, evaluate.Options{Now: a.clusters[i].Description.TakenAt, Predict: a.options.Predict,
+			Masked: a.clusters[i].Description.Unmasked != nil})
 		observed, err := a.clusters[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
 		if err != nil {
 			return nil, err

@@ -124,7 +124,8 @@ func (r *reading) evaluate(ctx context.Context, b *background) (*evaluate.Result
 // evaluateCluster reads the live objects of a cluster and evaluates them.
 func (r *reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (evaluate.Evaluated, error) {
 	o, c := r.options, r.clusters[i]
-	e := evaluate.New(r.desired.Clusters[i], scope, evaluate.Options{Now: c.Description.TakenAt, Predict: o.Predict})
+	e := evaluate.New(r.desired.Clusters[i], scope, evaluate.Options{Now: c.Description.TakenAt, Predict: o.Predict,
+		Masked: c.Description.Unmasked != nil})
 	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
 	if err != nil {
 		return evaluate.Evaluated{}, err

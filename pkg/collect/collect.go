@@ -187,7 +187,10 @@ func (r *Reader) get(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	found := false
 	cover, err := r.List(ctx, q, func(o source.Object) error {
 		found = true
-		if object.Into(o.Raw, v) != nil {
+		switch {
+		case o.Partial:
+			bad = &source.NotCaptured
+		case object.Into(o.Raw, v) != nil:
 			bad = &undecodable
 		}
 		return nil

@@ -63,7 +63,7 @@ func (r *Reader) contents(ctx context.Context, d *resolve.BundleDeployment) (in 
 		if err != nil {
 			return in, "", err
 		}
-		if before, known := r.Description.Unmasked.Content(id); known && f == nil {
+		if before, known := r.Description.Unmasked.Content(id); known && (f == nil || *f == source.NotCaptured) {
 			in.Gaps, damage = append(in.Gaps, cmp.Or(before.Damaged, before.Limit)), before.Damaged
 			break
 		}
@@ -96,8 +96,12 @@ func (r *Reader) bundleResources(ctx context.Context, d *resolve.BundleDeploymen
 	if before, known := r.Description.Unmasked.Bundle(namespace, name); known {
 		have = before.Content
 	}
-	if bad == nil && err == nil && have == id {
+	if bad == nil && err == nil && have == id && len(b.Spec.Resources) > 0 {
 		in.Resources = b.Spec.Resources
+		return nil
+	}
+	if f == source.NotCaptured {
+		in.Gaps = append(in.Gaps, "its files are not in the snapshot: snapshot --with-bundles captures them")
 		return nil
 	}
 	in.Gaps = append(in.Gaps, fmt.Sprintf("its contents, %s, could not be read: %s", id, f.Reason))
@@ -114,6 +118,10 @@ func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *re
 		Data map[string][]byte `json:"data"`
 	}
 	f, err := r.get(ctx, secretKind, d.Namespace, d.Name, &s)
+	if f != nil && *f == source.NotCaptured {
+		withMasked(in)
+		return err
+	}
 	if f != nil || err != nil {
 		return err // render reports the missing values
 	}
@@ -135,7 +143,7 @@ func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *re
 
 // withMasked makes a bundle one that cannot be rendered: with masked values, a chart would render other objects.
 func withMasked(in *render.Input) {
-	in.Resources, in.ValuesHash, in.Gaps = nil, "", append(in.Gaps, "its Helm values are masked in the snapshot")
+	in.Resources, in.ValuesHash, in.Gaps = nil, "", append(in.Gaps, "its Helm values are not in the snapshot")
 }
 
 // valuesFrom reads the ConfigMaps and Secrets that valuesFrom of a deployment names.
@@ -147,7 +155,7 @@ func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 			return err
 		}
 		switch {
-		case f == nil && r.Description.Unmasked != nil && ref.Kind == secretKind.Kind:
+		case f == nil && r.Description.Unmasked != nil && ref.Kind == secretKind.Kind, f != nil && *f == source.NotCaptured:
 			data = nil
 			withMasked(&x.input)
 		case f == nil:

@@ -148,6 +148,11 @@ func (d *digests) add(o source.Object) error {
 		return nil
 	}
 	data, ok := dataOf(o.Raw, m.Kind == secretKind.Kind, d.Description.Partial())
+	if before, known := d.Description.Unmasked.Copy(m.Ref()); known {
+		data, ok = []byte(before), true
+	} else if o.Partial {
+		ok = false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	*found = digest{read: ok, exists: true, sum: sha256.Sum256(data), changed: state.LastChange(managedFields(o))}

@@ -203,6 +203,8 @@ type contents struct {
 	size  int
 	// versions are other versions in which objects were captured.
 	versions []string
+	// partial is true if not all fields of an object were captured.
+	partial bool
 }
 
 func (c *contents) add(gvk schema.GroupVersionKind, o source.Object) error {
@@ -211,6 +213,10 @@ func (c *contents) add(gvk schema.GroupVersionKind, o source.Object) error {
 	}
 	if o.Kind != gvk {
 		c.versions = append(c.versions, o.Kind.Version)
+		return nil
+	}
+	if o.Partial {
+		c.partial = true
 		return nil
 	}
 	decoded, managedFields, err := o.Decode()
@@ -229,6 +235,9 @@ func (c *contents) add(gvk schema.GroupVersionKind, o source.Object) error {
 func (r *Reader) found(l render.Lookup, kind source.Kind, got contents, cover source.Coverage) render.Found {
 	if len(got.versions) > 0 {
 		return render.Found{Unknown: fmt.Sprintf(", which was captured in version %s: read the cluster instead", got.versions[0])}
+	}
+	if got.partial {
+		return unread(l, source.NotCaptured, kind.Resource)
 	}
 	f, all := cover.Of(l.Namespace)
 	if kind.Namespaced && l.Namespace == "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -57,6 +58,8 @@ type rendering struct {
 	damage string
 	result *render.Result
 	err    error // of package render
+	// recorded is the result that a snapshot recorded; nil if it recorded none.
+	recorded *source.Rendering
 }
 
 // Render renders bundles, each from its contents on the management cluster or from its files.
@@ -111,6 +114,10 @@ func (x *rendering) overLimit(total *int) string {
 func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	d := x.Deployment
 	out := &resolve.Rendering{Cluster: x.Cluster, Key: d.Key(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit, ContentDamage: x.damage}
+	if x.recorded != nil {
+		x.restore(out)
+		return out
+	}
 	if x.Files != nil {
 		out.FileOptions, out.Directory = &x.input.Options, x.Directory
 	}
@@ -146,6 +153,21 @@ func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 		out.Unstable[u.Object] = append(out.Unstable[u.Object], u.Pointers...)
 	}
 	return out
+}
+
+// restore completes a rendered bundle with the result that a snapshot recorded.
+func (x *rendering) restore(out *resolve.Rendering) {
+	r := x.recorded
+	out.ReleaseName, out.ReleaseNamespace, out.RecordSize = r.ReleaseName, r.ReleaseNamespace, r.RecordSize
+	out.Refused, out.OverLimit, out.ContentDamage = r.Refused, r.OverLimit, r.ContentDamage
+	out.ClusterScoped, out.Unresolved, out.ValuesMissing, out.Notes = r.ClusterScoped, r.Unresolved, r.ValuesMissing, r.Notes
+	out.Unstable = map[object.Ref][]string{}
+	for i, o := range r.Objects {
+		out.Objects = append(out.Objects, release.Object{Ref: o.Ref, Raw: o.Object, Document: i, Alone: true})
+		if len(o.Unstable) > 0 {
+			out.Unstable[o.Ref] = o.Unstable
+		}
+	}
 }
 
 // notRendered is why the bundle of a directory is not rendered: nothing of it would reach the cluster.
@@ -200,6 +222,9 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 			return nil
 		}
 	} else {
+		if x.recorded = r.Description.Unmasked.Rendering(d.Key()); x.recorded != nil {
+			return nil
+		}
 		in, damage, err := r.contents(ctx, d)
 		if err != nil {
 			return err

@@ -135,7 +135,7 @@ func (v *valuesReader) secret(o source.Object, secretType string) (state.ValuesK
 	if len(raw.Data) == 0 || object.Into(raw.Data, &data) == nil {
 		out.Hash, err = values.Hash(secretType, data)
 		masked := v.Description.Origin == source.OriginSnapshot && values.Masked(secretType, data)
-		out.HashKnown = err == nil && !masked
+		out.HashKnown = err == nil && !masked && !o.Partial
 		out.Emptied = out.HashKnown && values.LostValues(secretType, data)
 	}
 	if before, known := v.Description.Unmasked.Values(secretType, m.Metadata.Namespace, m.Metadata.Name); known {

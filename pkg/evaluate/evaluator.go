@@ -23,6 +23,9 @@ type Options struct {
 	Now time.Time
 	// Predict also records the data that adopting or deploying objects needs.
 	Predict bool
+	// Masked is true if the values of live Secrets are masked. Those of a release are masked in the same way; those of
+	// files are not.
+	Masked bool
 }
 
 // Evaluator evaluates the live objects of one cluster. It is immutable and safe for concurrent use.

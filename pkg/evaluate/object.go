@@ -3,6 +3,7 @@
 package evaluate
 
 import (
+	"encoding/base64"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -45,6 +47,10 @@ func (l *liveObject) evaluate(desired *resolve.Object, rules []compare.Rule) Obj
 	have := ownership.MetadataOf(l.meta.Metadata.Labels, l.meta.Metadata.Annotations)
 	if l.options.Predict {
 		o.Live = l.live()
+	}
+	if f := source.NotCaptured; l.source.Partial {
+		o.State, o.Reason, o.Message, o.Metadata = Unknown, string(f.Reason), f.Detail, have
+		return o
 	}
 	class, idMismatch := ownership.Classify(have, d.Ownership)
 	if class != ownership.Owned {
@@ -80,6 +86,11 @@ func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.
 		o.Message = "it was captured as " + l.source.Kind.GroupVersion().String() + ", in which its fields cannot be compared"
 		return
 	}
+	if l.options.Masked && o.IsSecret() && slices.ContainsFunc(diffs, onlyLiveMasked) {
+		o.State, o.Reason, o.NotReady = Unknown, string(source.NotInSnapshot), !readiness.Ready
+		o.Message = "its values are masked in the snapshot, and cannot be compared with those of the bundle"
+		return
+	}
 	o.setReadiness(readiness)
 	if applied := l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation]; applied != "" && len(diffs) == 0 {
 		o.LastApplied = len(leftBehind(applied, desired, l.content, o)) > 0
@@ -91,6 +102,16 @@ func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.
 		}
 		o.State = Modified
 	}
+}
+
+// onlyLiveMasked reports whether the live side of a difference is a mask, and the desired side is a value.
+func onlyLiveMasked(d compare.Difference) bool {
+	masked := func(v any) bool {
+		text, _ := v.(string)
+		plain, err := base64.StdEncoding.DecodeString(text)
+		return err == nil && strings.HasPrefix(string(plain), redact.MaskPrefix)
+	}
+	return masked(d.Live) && d.Desired != nil && !masked(d.Desired)
 }
 
 // setReadiness makes the object Ready or NotReady.

@@ -354,9 +354,12 @@ func (c *Cluster) AgentOf(namespace string) string {
 	return ""
 }
 
+// Claimed returns the desired objects, and those of its record if the desired ones are not known.
+func (d *BundleDeployment) Claimed() []*Object { return slices.Concat(d.claimed, d.Desired) }
+
 // claim adds the objects and the set of a bundle deployment to Claims.
 func (c *Cluster) claim(d *BundleDeployment) {
-	for _, o := range slices.Concat(d.claimed, d.Desired) {
+	for _, o := range d.Claimed() {
 		c.Claims.Add(o.Key(), o)
 	}
 	c.Claims.AddSet(d.Ownership.Hash, d)

@@ -107,8 +107,8 @@ type capture struct {
 	not []string
 }
 
-// plan returns the kinds to capture, each in one version, sorted. Those that state values of Secrets are the first: if they are not the objects of which
-// the values are known, nothing else is written.
+// plan returns the kinds to capture, each in one version, sorted. Secrets are the first: if they are not those of which the values are known, nothing else
+// is written.
 func (r *recorder) plan(kinds *source.Kinds) []capture {
 	byKind := map[schema.GroupKind]*capture{}
 	for _, gvk := range slices.SortedFunc(maps.Keys(r.kinds), func(a, b schema.GroupVersionKind) int {
@@ -148,19 +148,12 @@ func (r *recorder) plan(kinds *source.Kinds) []capture {
 	return out
 }
 
-// states reports whether objects of a kind state values of Secrets that other objects may contain.
-func (c *capture) states() bool {
-	return c.GroupKind() == secretKind.GroupKind() || c.Group == fleetGroup
-}
-
 func (c *capture) order() int {
-	if c.states() {
+	if c.GroupKind() == secretKind.GroupKind() {
 		return 0
 	}
 	return 1
 }
-
-const fleetGroup = "fleet.cattle.io"
 
 var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 

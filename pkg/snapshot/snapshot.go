@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snapshot takes a snapshot of a source: an archive with one file for each object that an audit reads, in which the values of Secrets are
-// masked, and a manifest. An audit of the snapshot has the result of an audit of the source.
+// Package snapshot takes a snapshot of a source: an archive with one file for each object that an audit reads, with the
+// fields that it reads (see fields), and a manifest. The values of Secrets are masked in them. What an audit concludes
+// from data that is not captured is recorded as a result. An audit of the snapshot has the result of an audit of the source.
 //
-// The source is read three times: by an audit, which shows what must be read, to find the values of Secrets, and to write the objects. Objects are
-// written one by one.
+// The source is read by an audit, which shows what must be read. Then the values of Secrets are read, and the objects are
+// read and written one by one. At the end, the Secrets are read again, because a value may have changed.
 package snapshot
 
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,6 +25,9 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -32,6 +38,8 @@ import (
 type Options struct {
 	// Namespace is a workspace that is read too if reading all namespaces is forbidden.
 	Namespace string
+	// Bundles is true if the payloads of bundles are captured too: their files and Helm values.
+	Bundles bool
 	// Version is the version of the program.
 	Version string
 	// Renderer and Pause are those of the audit that shows what must be read.
@@ -50,11 +58,19 @@ func Take(ctx context.Context, src source.Source, out io.Writer, o Options) (*fo
 	if err := t.audit(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.learn(ctx); err != nil {
+	cover, err := t.learn(ctx, "reading the values of Secrets, to mask them")
+	if err != nil {
 		return nil, err
 	}
+	t.learned = cover
 	a := newArchive(out, t.description.TakenAt)
 	if err := t.write(ctx, a); err != nil {
+		return nil, err
+	}
+	if err := t.renderings(a); err != nil {
+		return nil, err
+	}
+	if err := t.changed(ctx); err != nil {
 		return nil, err
 	}
 	t.complete()
@@ -73,11 +89,15 @@ type taking struct {
 	source.Source
 	options     Options
 	masker      *mask.Masker
+	fields      fields
 	description source.Description
 	kinds       *source.Kinds
 	found       *audit.Audit
+	named       map[release.Name]bool // the revisions that bundle deployments name
 	plan        []capture
-	learned     map[schema.GroupVersionKind]source.Coverage // the kinds whose values of Secrets are known
+	learned     source.Coverage // of the Secrets whose values are known
+	results     source.Unmasked
+	masked      int // objects with values of Secrets
 	manifest    format.Manifest
 	doing       string
 	objects     int // processed so far
@@ -102,48 +122,110 @@ func (t *taking) audit(ctx context.Context) error {
 			t.masker.Name(word)
 		}
 	}
-	t.masker.KubeConfigs = map[string]bool{}
 	f := t.found.Desired.Fleet
-	for _, c := range f.Clusters {
-		if key := state.KubeConfigKey(c); key != "" {
-			t.masker.KubeConfigs[key] = true
-		}
-	}
 	for _, address := range f.Addresses() {
 		t.masker.Name(address)
+	}
+	t.fields = fieldsOf(t.found.Desired, t.options.Bundles)
+	t.named = map[release.Name]bool{}
+	for _, d := range t.found.Desired.Deployments {
+		t.named[d.Release] = true
 	}
 	return nil
 }
 
-// learn reads the values of Secrets.
-func (t *taking) learn(ctx context.Context) error {
-	t.learned = map[schema.GroupVersionKind]source.Coverage{}
-	for _, c := range t.plan {
-		if !c.states() {
-			continue
+// fieldsOf returns the fields to capture for a desired state.
+func fieldsOf(desired *resolve.DesiredState, bundles bool) fields {
+	out := fields{desired: map[object.Key]map[string]bool{}, namespaces: map[string]bool{}, kubeConfigs: map[string]bool{}, bundles: bundles}
+	for _, d := range desired.Deployments {
+		for _, o := range slices.Concat(d.Claimed(), d.Removed) {
+			out.desire(o.Key(), o.Raw)
 		}
-		t.progress("reading the values of Secrets, to mask them")
-		cover, err := t.List(ctx, c.query, func(o source.Object) error {
-			t.object()
-			if raw, err := whole(o); err == nil { // an object that cannot be decoded is not written either
-				_ = t.masker.Learn(raw)
+		for key, raw := range d.Recorded {
+			out.desire(key, raw)
+		}
+		if d.BD != nil {
+			for name := range d.BD.Spec.Options.NamespaceAnnotations {
+				out.namespaces[name] = true
 			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
-		t.learned[c.query.Kind] = cover
 	}
-	return t.masker.Ready()
+	for _, c := range desired.Clusters {
+		for _, rec := range c.Leftovers {
+			for _, o := range rec.Objects {
+				ref := o.Ref
+				if ref.Namespace == "" && c.State.Namespaced(ref.GroupVersionKind()) {
+					ref.Namespace = rec.Namespace
+				}
+				out.desire(ref.Key(), o.Raw)
+			}
+		}
+	}
+	for _, c := range desired.Fleet.Clusters {
+		if key := state.KubeConfigKey(c); key != "" {
+			out.kubeConfigs[key] = true
+		}
+	}
+	return out
+}
+
+// desire adds an object that a bundle desires, with the JSON in its manifest.
+func (f *fields) desire(key object.Key, raw []byte) {
+	if f.desired[key] == nil {
+		f.desired[key] = map[string]bool{}
+	}
+	if m, err := object.ReadMeta(raw); err == nil {
+		for name := range m.Metadata.Annotations {
+			f.desired[key][name] = true
+		}
+	}
+}
+
+// learn reads the values of Secrets, except of release records. The Secrets in manifests were read by the audit.
+func (t *taking) learn(ctx context.Context, doing string) (source.Coverage, error) {
+	for _, d := range t.found.Desired.Deployments {
+		for _, o := range d.Claimed() {
+			if content, ok := mask.Decode(o.Raw); ok && o.IsSecret() {
+				t.masker.Learn(content)
+			}
+		}
+	}
+	i := slices.IndexFunc(t.plan, func(c capture) bool { return c.GroupKind() == secretKind.GroupKind() })
+	if i < 0 {
+		_, failure, _ := t.kinds.Lookup(secretKind)
+		return source.NotCovered(failure), nil
+	}
+	t.progress(doing)
+	q := t.plan[i].query
+	q.FieldSelector = "type!=" + release.SecretType
+	return t.List(ctx, q, func(o source.Object) error {
+		t.object()
+		if content, ok := mask.Decode(o.Raw); ok { // an object that cannot be decoded is not written either
+			t.masker.Learn(content)
+		}
+		return nil
+	})
+}
+
+// changed reads the values of Secrets again. Other objects may have a new value that was not known when they were written.
+func (t *taking) changed(ctx context.Context) error {
+	before := t.masker.Values()
+	if _, err := t.learn(ctx, "reading the values of Secrets again"); err != nil {
+		return err
+	}
+	if n := t.masker.Values() - before; n > 0 && t.description.Origin == source.OriginCluster {
+		t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Listed: true, Gap: source.Gap{What: "values of Secrets", Reason: "Changed",
+			Detail: fmt.Sprintf("%d values are new since the snapshot was begun", n),
+			Effect: "they may not be masked in other objects: take the snapshot again"}})
+	}
+	return nil
 }
 
 // write writes the objects.
 func (t *taking) write(ctx context.Context, a *archive) error {
 	t.manifest.Captured = []format.Captured{}
-	if _, planned := t.learned[secretKind]; !planned {
-		_, failure, _ := t.kinds.Lookup(secretKind)
-		t.unread(secretKind, "secrets", source.NotCovered(failure))
+	if !slices.ContainsFunc(t.plan, func(c capture) bool { return c.GroupKind() == secretKind.GroupKind() }) {
+		t.unread(secretKind, "secrets", t.learned)
 	}
 	for _, c := range t.plan {
 		t.progress("writing " + c.resource())
@@ -158,8 +240,8 @@ func (t *taking) write(ctx context.Context, a *archive) error {
 			n++
 			return a.add(name, text)
 		})
-		if err == nil {
-			err = t.checkLearned(c, cover)
+		if err == nil && c.GroupKind() == secretKind.GroupKind() {
+			err = t.checkLearned(cover)
 		}
 		if err != nil {
 			return err
@@ -172,19 +254,15 @@ func (t *taking) write(ctx context.Context, a *archive) error {
 	return nil
 }
 
-// checkLearned returns an error if objects of a kind were written that could not be read when the values of Secrets were learned: other objects may
-// have these values, and the manifest would not state it.
-func (t *taking) checkLearned(c capture, written source.Coverage) error {
-	learned, stated := t.learned[c.query.Kind]
-	if !stated {
-		return nil
-	}
-	for _, ns := range slices.Concat(slices.Sorted(maps.Keys(learned.Failures())), written.Namespaces()) {
-		failure, known := learned.Of(ns)
+// checkLearned returns an error if Secrets were written that could not be read when their values were learned: other
+// objects may have these values, and the manifest would not state it.
+func (t *taking) checkLearned(written source.Coverage) error {
+	for _, ns := range slices.Concat(slices.Sorted(maps.Keys(t.learned.Failures())), written.Namespaces()) {
+		failure, known := t.learned.Of(ns)
 		if _, read := written.Of(ns); !read || known {
 			continue
 		}
-		g := source.CoverageGaps("listing "+c.resource(), source.CoveredIn(nil, source.Failure{}).With(ns, &failure), "")[0]
+		g := source.CoverageGaps("listing secrets", source.CoveredIn(nil, source.Failure{}).With(ns, &failure), "")[0]
 		return fmt.Errorf("reading the values of Secrets, to mask them: %s: %s: take the snapshot again", g.What, g.Why())
 	}
 	return nil
@@ -196,15 +274,66 @@ func (t *taking) file(c capture, o source.Object) (name string, text []byte, ok 
 	if err != nil {
 		return "", nil, false
 	}
-	name = fileName(c.resource(), m.Metadata.Namespace, m.Metadata.Name)
 	raw, err := whole(o)
-	if err == nil {
-		raw, err = t.masker.Mask(raw)
-	}
 	if err != nil {
 		return "", nil, false
 	}
+	if raw, err = t.capture(m.Ref(), raw, o.Partial); err != nil {
+		return "", nil, false
+	}
+	name = fileName(c.resource(), m.Metadata.Namespace, t.hidden(m.Metadata.Name))
 	return name, pretty.PrettyOptions(raw, &pretty.Options{Indent: "  "}), true // json.Indent needs several times as long
+}
+
+// errObject does not quote the object.
+var errObject = errors.New("it is not a JSON object")
+
+// capture returns the captured JSON of an object. partial is true if it is partial already.
+func (t *taking) capture(ref object.Ref, raw []byte, partial bool) ([]byte, error) {
+	content, ok := mask.Decode(raw)
+	if !ok {
+		return nil, errObject
+	}
+	key := ref.Key()
+	masks := t.masker.Object(key)
+	t.record(key, content, raw, partial)
+	if name, err := release.ParseSecretName(key.Namespace, key.Name); ref.IsSecret() && content["type"] == release.SecretType && err == nil {
+		t.captureRecord(name, masks, content)
+	} else {
+		var err error
+		if content, err = t.fields.of(content, key); err != nil {
+			return nil, errObject
+		}
+		public := t.fields.public(content, key)
+		masks.Payload = t.options.Bundles
+		masks.Mask(content)
+		maps.Copy(content, public)
+	}
+	if partial {
+		child(child(content, "metadata"), "annotations")[format.CapturedAnnotation] = format.CapturedMetadata
+	}
+	if masks.HasSecret() {
+		t.masked++
+	}
+	out, err := mask.Encode(content)
+	if err != nil {
+		return nil, errObject
+	}
+	return t.hideIDs(out), nil
+}
+
+// captureRecord replaces the data of the Secret of a release record by what is captured of the record.
+func (t *taking) captureRecord(name release.Name, masks *mask.Object, content map[string]any) {
+	t.fields.annotations(content, object.Key{}, nil)
+	data, _ := content["data"].(map[string]any)
+	text, _ := data[release.DataKey].(string)
+	value, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		value = []byte(text)
+	}
+	captured := t.releaseRecord(name, masks, string(value))
+	content["data"] = map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(captured))}
+	t.masked++
 }
 
 // captured records a kind in the manifest.
@@ -223,8 +352,7 @@ func (t *taking) captured(c capture, objects int, cover source.Coverage) {
 // unread records in the manifest what could not be read of a kind.
 func (t *taking) unread(kind schema.GroupVersionKind, resource string, cover source.Coverage) {
 	effect := "objects of this kind may be absent"
-	learned, states := t.learned[kind]
-	if states = states || kind == secretKind; states && !learned.Whole() {
+	if kind == secretKind && !t.learned.Whole() {
 		effect += ", and values of Secrets in them are not masked in other objects"
 	}
 	for _, g := range source.CoverageGaps("listing "+resource, cover, effect) {
@@ -266,70 +394,20 @@ func (t *taking) complete() {
 		m.UnknownGroups[gv.String()] = failure
 	}
 	m.NotListed = t.kinds.Missing()
-	m.Masked = &format.Masked{}
-	m.Masked.Objects, m.Masked.Values = t.masker.Masked()
-	m.Unmasked = &t.masker.Unmasked
-	t.results(f)
+	m.Masked = &format.Masked{Objects: t.masked, Values: t.masker.Values()}
+	m.Bundles = t.options.Bundles
+	m.Unmasked = &t.results
+	t.keepResults(f)
 }
 
 func resource(k source.Kind) format.Resource {
 	return format.Resource{Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource, ShortNames: k.ShortNames, Namespaced: k.Namespaced}
 }
 
-// results adds the results of the audit that masking changes, and those that an earlier snapshot states.
-func (t *taking) results(f *state.Fleet) {
-	u := t.manifest.Unmasked
-	if before := t.description.Unmasked; before != nil {
-		u.Contents, u.Records, u.Bundles = merged(u.Contents, before.Contents), merged(u.Records, before.Records), merged(u.Bundles, before.Bundles)
-	}
-	for _, b := range f.Bundles {
-		key := b.Namespace + "/" + b.Name
-		if result, ok := u.Bundles[key]; ok {
-			result.Size = b.Size
-			u.Bundles[key] = result
-		}
-	}
-	if f.Values == nil {
-		return
-	}
-	hashes := map[string]bool{} // those that the owners state
-	for _, bd := range f.BundleDeployments {
-		hashes[bd.Spec.ValuesHash] = true
-	}
-	for _, b := range f.Bundles {
-		hashes[b.Spec.ValuesHash] = true
-	}
-	secrets := maps.Clone(f.Values.Secrets)
-	for k, again := range f.Values.Again {
-		if again.Read && again.Secret != nil {
-			secrets[k] = again.Secret
-		}
-	}
-	u.ValuesSecrets = map[string]source.ValuesResult{}
-	for k, s := range secrets {
-		if !s.HashKnown {
-			continue
-		}
-		result := source.ValuesResult{Emptied: s.Emptied}
-		if hashes[s.Hash] {
-			result.Hash = s.Hash
-		}
-		u.ValuesSecrets[source.ValuesName(k.Type, k.Namespace, k.Name)] = result
-	}
-}
-
-// merged returns results of which the earlier ones take precedence, because the later ones are those of masked data.
-func merged[V any](later, earlier map[string]V) map[string]V {
-	out := map[string]V{}
-	maps.Copy(out, later)
-	maps.Copy(out, earlier)
-	return out
-}
-
 // whole returns the JSON of an object with its apiVersion, kind and managedFields, which a source may keep apart.
 func whole(o source.Object) ([]byte, error) {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(o.Raw, &object); err != nil {
+	var content map[string]json.RawMessage
+	if err := json.Unmarshal(o.Raw, &content); err != nil {
 		return nil, err
 	}
 	apiVersion, kind := o.Kind.ToAPIVersionAndKind()
@@ -338,11 +416,11 @@ func whole(o source.Object) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		object[key] = text
+		content[key] = text
 	}
 	if len(o.ManagedFields) > 0 {
 		var meta map[string]json.RawMessage
-		if err := json.Unmarshal(object["metadata"], &meta); err != nil {
+		if err := json.Unmarshal(content["metadata"], &meta); err != nil {
 			return nil, err
 		}
 		meta["managedFields"] = slices.Clone(o.ManagedFields)
@@ -350,9 +428,9 @@ func whole(o source.Object) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		object["metadata"] = text
+		content["metadata"] = text
 	}
-	return json.Marshal(object)
+	return json.Marshal(content)
 }
 
 // reportEvery is the number of objects between two reports of the progress.

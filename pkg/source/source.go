@@ -117,7 +117,12 @@ type Object struct {
 	object.Item
 	// Kind is the kind in the version in which the object was read.
 	Kind schema.GroupVersionKind
+	// Partial is true if a snapshot has only its metadata, and those other fields that an audit of the cluster reads.
+	Partial bool
 }
+
+// NotCaptured is the failure of what is not in a partial object.
+var NotCaptured = Failure{Reason: NotInSnapshot, Detail: "only its metadata were captured"}
 
 // ReadMeta returns the object's metadata with the kind in which it was read.
 func (o Object) ReadMeta() (*object.Meta, error) {

@@ -2,7 +2,13 @@
 
 package source
 
-// Unmasked has results that were computed before a snapshot masked the values of Secrets, because the masked data would yield other results. It has
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// Unmasked has results that were computed before a snapshot left out payloads and masked the values of Secrets, because what it has would yield other results. It has
 // no value of a Secret. Objects are named NAMESPACE/NAME. The methods accept nil.
 type Unmasked struct {
 	// ValuesSecrets are the results of the Secrets with Helm values. The key is the type that the Secret should have, a space and its name.
@@ -13,6 +19,40 @@ type Unmasked struct {
 	Records map[string]Unreadable `json:"records,omitempty"`
 	// Bundles are the results of the files of Bundles.
 	Bundles map[string]BundleResult `json:"bundles,omitempty"`
+	// Copies are sums of the data of Secrets and ConfigMaps that Fleet copies, by "Kind namespace/name". Those of an
+	// original and of a copy are equal if their data are. The key of the sums is not known.
+	Copies map[string]string `json:"copies,omitempty"`
+	// Renderings are the results of rendering bundles, by the keys of their bundle deployments. They are documents of their own.
+	Renderings map[string]*Rendering `json:"-"`
+}
+
+// Rendering is the result of rendering the bundle of a bundle deployment.
+type Rendering struct {
+	ReleaseName      string `json:"releaseName,omitempty"`
+	ReleaseNamespace string `json:"releaseNamespace,omitempty"`
+	// Objects are the rendered objects.
+	Objects []RenderedObject `json:"objects,omitempty"`
+	// RecordSize is the approximate size of the release record, in bytes.
+	RecordSize int `json:"recordSize,omitempty"`
+	// Refused is why Fleet's agent would not deploy the bundle, OverLimit why it could not be rendered, ContentDamage what
+	// is wrong with its Content.
+	Refused       string `json:"refused,omitempty"`
+	OverLimit     string `json:"overLimit,omitempty"`
+	ContentDamage string `json:"contentDamage,omitempty"`
+	// ClusterScoped are the objects because of which the agent would refuse it.
+	ClusterScoped []object.Ref `json:"clusterScoped,omitempty"`
+	// Unresolved are the inputs that could not be resolved, ValuesMissing the values sources that a deploy would not find.
+	Unresolved    []string `json:"unresolved,omitempty"`
+	ValuesMissing []string `json:"valuesMissing,omitempty"`
+	Notes         []string `json:"notes,omitempty"`
+}
+
+// RenderedObject is an object of a rendered bundle.
+type RenderedObject struct {
+	object.Ref
+	Object jsontext.Value `json:"object"`
+	// Unstable are the JSON pointers of fields that differ each time.
+	Unstable []string `json:"unstable,omitempty"`
 }
 
 // ValuesResult is the result of a Secret with Helm values.
@@ -79,4 +119,24 @@ func (u *Unmasked) Bundle(namespace, name string) (BundleResult, bool) {
 	}
 	v, ok := u.Bundles[namespace+"/"+name]
 	return v, ok
+}
+
+// Copy returns the sum of the data of a Secret or ConfigMap that Fleet copies.
+func (u *Unmasked) Copy(ref object.Ref) (string, bool) {
+	if u == nil {
+		return "", false
+	}
+	v, ok := u.Copies[CopyName(ref)]
+	return v, ok
+}
+
+// CopyName is the key of an object in Copies.
+func CopyName(ref object.Ref) string { return ref.Kind + " " + ref.Namespace + "/" + ref.Name }
+
+// Rendering returns the result of rendering the bundle of a bundle deployment; nil if it is not known.
+func (u *Unmasked) Rendering(key string) *Rendering {
+	if u == nil {
+		return nil
+	}
+	return u.Renderings[key]
 }

@@ -1,56 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mask replaces the values of Secrets in objects, wherever they are: in Secrets and copies of Secrets, in the files of bundles, in Helm
-// release records, and in any other text. A value is replaced by an HMAC of it, so that equal values stay equal.
+// Package mask replaces the values of Secrets in the objects of a snapshot: in Secrets, and wherever another object
+// repeats a value that a Secret has. A value is replaced by an HMAC of it.
 //
-// A Masker reads all objects that state values of Secrets once with Learn, and then masks every object. Names of objects are not masked: a value that is
-// the name of an object stays as it is outside of Secrets.
+// The masks of one object have a key of their own. Equal values have equal masks in it, so that an audit finds the same
+// differences between a live object and its manifest. In another object, the same value has another mask: who can write
+// an object cannot find out whether a guess is the value of a Secret elsewhere.
+//
+// A Masker learns the values of all Secrets first. Names of objects are not masked: a value that is the name of an
+// object stays as it is outside of Secrets.
 package mask
 
 import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
-	"errors"
+	"encoding/hex"
 	"hash/maphash"
-	"regexp"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// maxValues limits the total size, in bytes, of the different values that are kept to find them in other text.
-const maxValues = 256 << 20
-
-// ErrTooMany is returned if there are more values than can be searched for.
-var ErrTooMany = errors.New("the different values of Secrets exceed 256 MiB, so they cannot be found in other objects")
-
-// Masker masks objects. It is not safe for concurrent use. Call Name and Learn for all objects, then Ready, then Mask.
+// Masker has the values of Secrets. It is not safe for concurrent use.
 type Masker struct {
-	// KubeConfigs are the Secrets ("namespace/name") with kubeconfigs of Fleet's Clusters. Their addresses and CAs are kept.
-	KubeConfigs map[string]bool
 	// Partial is true if the objects are from a capture, which may have masked values already.
 	Partial bool
-	// Unmasked receives the results that masking changes.
-	Unmasked source.Unmasked
 
-	key     []byte
-	seed    maphash.Seed
-	names   map[uint64]struct{} // hashes of names
-	learned map[string]struct{} // the values
-	size    int                 // of learned
-	masked  int                 // objects with Secrets with values
-	ready   bool
-	index   index
-	schema  schema // of the object that is masked
+	key   []byte
+	seed  maphash.Seed
+	names map[uint64]struct{} // hashes of names
+	index index
 }
 
-// New returns a Masker with the key of the HMAC.
+// New returns a Masker with the key of the HMACs.
 func New(key []byte) *Masker {
-	m := &Masker{key: key, seed: maphash.MakeSeed(), names: map[uint64]struct{}{}, learned: map[string]struct{}{}}
+	m := &Masker{key: key, seed: maphash.MakeSeed(), names: map[uint64]struct{}{}}
 	for _, word := range publicWords {
 		m.Name(word)
 	}
@@ -58,10 +46,11 @@ func New(key []byte) *Masker {
 }
 
 // publicWords are values of fields that have a meaning in Kubernetes, Helm or Fleet. A Secret may have them as values too.
-var publicWords = []string{"default", "Always", "IfNotPresent", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName", "ClusterFirst", "RollingUpdate",
-	"Recreate", "OnDelete", "Running", "Pending", "Succeeded", "Failed", "Unknown", "Opaque", "Namespaced", "Cluster", "Deployed", "deployed",
-	"superseded", "Ready", "Active", "Terminating", "Retain", "Delete", "Exists", "Orphan", "Background", "Foreground", "production",
-	"development", "staging", "enabled", "disabled", "localhost", "postgres", "kubernetes", "cluster.local", "application/json", "text/plain",
+var publicWords = []string{"default", "Always", "IfNotPresent", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName",
+	"ClusterFirst", "RollingUpdate", "Recreate", "OnDelete", "Running", "Pending", "Succeeded", "Failed", "Unknown",
+	"Opaque", "Namespaced", "Cluster", "Deployed", "deployed", "superseded", "Ready", "Active", "Terminating", "Retain",
+	"Delete", "Exists", "Orphan", "Background", "Foreground", "production", "development", "staging", "enabled",
+	"disabled", "localhost", "postgres", "kubernetes", "cluster.local", "application/json", "text/plain",
 	release.SecretType, values.BundleType, values.DeploymentType}
 
 // Name adds the name of an object or a word that is not secret. Its parts are not secret either.
@@ -77,89 +66,66 @@ func (m *Masker) named(v string) bool {
 	return ok
 }
 
-// Ready ends learning.
-func (m *Masker) Ready() error {
-	if m.size > maxValues {
-		return ErrTooMany
-	}
-	m.ready = true
-	for v := range m.learned {
-		if !m.named(v) {
-			m.index.add(v)
-		}
-	}
-	return nil
+// Values returns the number of different values that were learned.
+func (m *Masker) Values() int { return len(m.index.known) }
+
+// Sum returns the HMAC of a text in hexadecimal, with a key for one purpose.
+func (m *Masker) Sum(purpose, text string) string {
+	return hex.EncodeToString(sum(sum(m.key, purpose), text))
 }
 
-// Masked returns the number of objects that are Secrets or contain them, and the number of different values.
-func (m *Masker) Masked() (objects, values int) { return m.masked, len(m.learned) }
-
-// learn adds a value that is searched for in other text, and its parts that may occur alone.
-func (m *Masker) learn(v string) {
-	if m.ready || public(v) {
-		return
-	}
-	m.keep(strings.TrimSpace(v))
-	if strings.Contains(v, "PRIVATE KEY-----") { // an indented block of a key has other line breaks
-		for line := range strings.Lines(publicBlock.ReplaceAllString(v, "\n")) {
-			if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
-				m.keep(line)
-			}
-		}
-	}
+func sum(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text)) // a hash returns no error
+	return h.Sum(nil)
 }
 
-// onlyMask matches a value that a program which captures clusters wrote instead of another one.
-var onlyMask = regexp.MustCompile(`(?i)^[\W_x]*(redacted|masked)?[\W_]*$`)
+// Object masks one object.
+type Object struct {
+	*Masker
+	// Payload is true if the payloads of Fleet's objects are not masked.
+	Payload bool
 
-func (m *Masker) keep(v string) {
-	if _, known := m.learned[v]; known || len(v) < redact.MinLength || m.size > maxValues || m.Partial && onlyMask.MatchString(v) || isTime(v) {
-		return
-	}
-	v = strings.Clone(v)
-	m.learned[v] = struct{}{}
-	m.size += len(v)
+	own    []byte // the key of its masks
+	schema schema
+	secret bool // a value of a Secret was masked in it
 }
 
-// digits are the digits of a token. A token is valid as a YAML scalar, in JSON, in an address and in a shell. It is no valid name of an object, so that
-// it is never taken for one.
+// Object returns the masks of an object.
+func (m *Masker) Object(key object.Key) *Object {
+	return &Object{Masker: m, own: sum(m.key, "object "+key.String())}
+}
+
+// HasSecret reports whether the object is a Secret with values, or has a copy of one.
+func (o *Object) HasSecret() bool { return o.secret }
+
+// digits are the digits of a token. A token is valid as a YAML scalar, in JSON, in an address and in a shell. It is no
+// valid name of an object, so that it is never taken for one.
 var digits = base32.HexEncoding.WithPadding(base32.NoPadding)
 
 const tokenPrefix = redact.MaskPrefix
 
 // isToken reports whether a text is a replacement, or what another program wrote instead of a value.
 func isToken(text string) bool {
-	return strings.HasPrefix(text, tokenPrefix) || redact.Masked([]byte(text))
+	return len(text) == tokenLength && strings.HasPrefix(text, tokenPrefix)
 }
 
-// token returns the replacement of a value. White space around the value is kept, because programs drop it.
-func (m *Masker) token(v string) string {
+// tokenBytes is the length of the HMAC in a token, tokenLength that of the token.
+const (
+	tokenBytes  = 10
+	tokenLength = len(tokenPrefix) + tokenBytes*8/5
+)
+
+// Token returns the replacement of a value. White space around the value is kept, because programs drop it.
+func (o *Object) Token(v string) string {
 	text := strings.TrimSpace(v)
 	if text == "" {
 		return v
 	}
 	prefix := tokenPrefix
-	if m.Partial && redact.Masked([]byte(text)) {
+	if o.Partial && redact.Masked([]byte(text)) {
 		prefix = "redacted_" // an audit must not compare it
 	}
 	before, after, _ := strings.Cut(v, text)
-	return before + prefix + strings.ToLower(digits.EncodeToString(m.sum(text)[:10])) + after
-}
-
-func (m *Masker) sum(v string) []byte {
-	h := hmac.New(sha256.New, m.key)
-	h.Write([]byte(v)) // a hash returns no error
-	return h.Sum(nil)
-}
-
-// filler returns a replacement of n base64 characters for a part of a longer encoded text, which stays valid.
-func (m *Masker) filler(v string, n int) string {
-	text := strings.ToLower(digits.EncodeToString(m.sum(v)))
-	return strings.Repeat(text, n/len(text)+1)[:n]
-}
-
-// value learns a value and returns its token.
-func (m *Masker) value(v string) string {
-	m.learn(v)
-	return m.token(v)
+	return before + prefix + strings.ToLower(digits.EncodeToString(sum(o.own, text)[:tokenBytes])) + after
 }

@@ -4,234 +4,303 @@ package mask
 
 import (
 	"bytes"
-	"compress/gzip"
+	"encoding/base32"
 	"encoding/base64"
-	"hash/maphash"
-	"io"
+	"encoding/hex"
+	"html"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
-const (
-	fragment = redact.MinLength
-	// filterBits is the size of the filter of fragments, as a power of two, in bits.
-	filterBits = 22
-	// longestBeginning is the maximum length of the beginnings of forms that are compared before the forms of a value are made. All certificates have
-	// the same first 28 bytes.
-	longestBeginning = 64
-	// maxCached is the number of values with cached forms, smallValue the maximum length of such a value.
-	maxCached, smallValue = 4096, 256
-)
-
-// index finds values in text, in every form. It has hashes of the beginnings of all forms, and makes the forms of a value when its beginning is found.
-type index struct {
-	values []string
-	seed   maphash.Seed
-	// filter has hashes of the first bytes of forms, lengths the lengths of the beginnings with these first bytes, and beginnings the values by the
-	// hashes of these beginnings.
-	filter     []uint64
-	lengths    map[uint64][]int
-	beginnings map[uint64][]int32
-	cache      map[int32][]form
-}
-
-// form is an encoding of a value, and its replacement.
-type form struct {
-	text, token string
-	word        bool // the value looks like a word, which a key may be
-}
-
-// add adds a value.
-func (x *index) add(v string) {
-	if x.lengths == nil {
-		x.seed, x.filter = maphash.MakeSeed(), make([]uint64, 1<<filterBits/64)
-		x.lengths, x.beginnings, x.cache = map[uint64][]int{}, map[uint64][]int32{}, map[int32][]form{}
+// Text masks the values of Secrets in a text, and the credentials in addresses, which need not be values of Secrets. A
+// word with a value in another encoding, and a compressed one, is masked as a whole. If that does not hide the value, the
+// text is.
+func (o *Object) Text(text string) string {
+	out := o.withoutLogins(o.replace(text))
+	if !o.hides(out) {
+		return out
 	}
-	id := int32(len(x.values))
-	x.values = append(x.values, v)
-	for _, f := range redact.Forms(v[:min(len(v), redact.PrefixLength)]) {
-		if len(f) < fragment {
-			continue
+	out = word.ReplaceAllStringFunc(out, func(w string) string {
+		if o.hides(w) {
+			return o.Token(w)
 		}
-		head, length := headOf(f), min(len(f), longestBeginning)
-		at := hashOf(head)
-		x.filter[at/64] |= 1 << (at % 64)
-		if !slices.Contains(x.lengths[head], length) {
-			x.lengths[head] = append(x.lengths[head], length)
-		}
-		hash := maphash.String(x.seed, f[:length])
-		if !slices.Contains(x.beginnings[hash], id) {
-			x.beginnings[hash] = append(x.beginnings[hash], id)
-		}
+		return w
+	})
+	if o.hides(out) {
+		return o.Token(text)
 	}
+	return out
 }
 
-func headOf(text string) uint64 {
-	var head uint64
-	for i := range fragment {
-		head |= uint64(text[i]) << (8 * i)
-	}
-	return head
+var word = regexp.MustCompile(`\S+`)
+
+// hides reports whether a text has a value in another encoding.
+func (o *Object) hides(text string) bool {
+	d := decoding{index: &o.index, budget: decodedPerByte*len(text) + 1<<10}
+	return d.hides(text, maxLayers)
 }
 
-func hashOf(head uint64) uint64 { return head * 0x9E3779B97F4A7C15 >> (64 - filterBits) }
-
-// replace replaces the values in a text. It reports whether there were any.
-func (m *Masker) replace(text string) (string, bool) { return m.replaceIn(text, false) }
-
-// plainWord matches a value that looks like a word or a file name.
-var plainWord = regexp.MustCompile(`^[A-Za-z._-]+$`)
-
-// replaceIn replaces the values in a text. In a key, it does not replace words.
-func (m *Masker) replaceIn(text string, key bool) (string, bool) {
-	x := &m.index
-	if len(x.values) == 0 || len(text) < fragment {
-		return text, false
-	}
+// replace replaces the values in a text.
+func (o *Object) replace(text string) string {
 	var out strings.Builder
-	done := 0 // what was copied
-	head := headOf(text) << 8
-	for i := 0; i+fragment <= len(text); i++ {
-		head = head>>8&^(0xff<<(8*(fragment-1))) | uint64(text[i+fragment-1])<<(8*(fragment-1))
-		if at := hashOf(head); x.filter[at/64]&(1<<(at%64)) == 0 || i < done {
-			continue
+	done := 0
+	for {
+		v, at := o.index.find(text, done)
+		if v == "" {
+			break
 		}
-		if f := m.longest(text[i:], x.lengths[head]); f.text != "" && (!key || !f.word) {
-			out.WriteString(text[done:i])
-			out.WriteString(f.token)
-			done = i + len(f.text)
-		}
+		out.WriteString(text[done:at])
+		out.WriteString(o.Token(v))
+		done = at + len(v)
 	}
 	if done == 0 {
-		return text, false
+		return text
 	}
 	out.WriteString(text[done:])
-	return out.String(), true
+	return out.String()
 }
 
-// longest returns the longest form of a value with which a text begins. lengths are those of the beginnings to compare.
-func (m *Masker) longest(text string, lengths []int) form {
-	var out form
-	for _, length := range lengths {
-		if length > len(text) {
+// login matches what may be the credentials in an address. They may have any character that an address has no place for.
+var login = regexp.MustCompile("://([^\\s\"'`]+)@([^\\s\"'`@]*)")
+
+// logins returns the credentials in the addresses of a text.
+func logins(text string) []string {
+	var out []string
+	for _, at := range loginsAt(text) {
+		out = append(out, text[at[0]:at[1]])
+	}
+	return out
+}
+
+// loginsAt returns where the credentials in the addresses of a text are.
+func loginsAt(text string) (out [][2]int) {
+	if !strings.Contains(text, "://") || !strings.Contains(text, "@") {
+		return nil
+	}
+	for _, at := range login.FindAllStringSubmatchIndex(text, -1) {
+		if isLogin(text[at[2]:at[3]], text[at[4]:at[5]]) {
+			out = append(out, [2]int{at[2], at[3]})
+		}
+	}
+	return out
+}
+
+// isLogin reports whether a text before "@" has credentials. An address without credentials may have "@" in its path:
+// before the digest of an image, or before a name.
+func isLogin(before, after string) bool {
+	if strings.HasPrefix(after, "sha256:") || strings.HasPrefix(after, "sha512:") || before == "git" {
+		return false
+	}
+	return strings.Contains(before, ":") || !strings.Contains(before, "/")
+}
+
+// withoutLogins masks the credentials in the addresses of a text.
+func (o *Object) withoutLogins(text string) string {
+	var out strings.Builder
+	done := 0
+	for _, at := range loginsAt(text) {
+		if isToken(text[at[0]:at[1]]) {
 			continue
 		}
-		for _, id := range m.index.beginnings[maphash.String(m.index.seed, text[:length])] {
-			for _, f := range m.formsOfID(id) {
-				if len(f.text) > len(out.text) && strings.HasPrefix(text, f.text) {
-					out = f
-				}
+		out.WriteString(text[done:at[0]])
+		out.WriteString(o.Token(text[at[0]:at[1]]))
+		done = at[1]
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+const (
+	// maxLayers limits how often a text is decoded.
+	maxLayers = 3
+	// decodedPerByte limits the size of everything that a text is decoded to, compared with its own.
+	decodedPerByte = 32
+)
+
+// decoding searches for values in what a text encodes.
+type decoding struct {
+	index  *index
+	budget int // bytes that may still be decoded
+}
+
+// hides reports whether a text has a value in another encoding, or may have one: it is compressed, or encoded so often
+// that it is not decoded.
+func (d *decoding) hides(text string, layers int) bool {
+	if len(text) < shortest || len(d.index.known) == 0 {
+		return false
+	}
+	for _, decode := range decoders {
+		for _, plain := range decode(text) {
+			if d.budget -= len(plain); d.budget < 0 {
+				return true
+			}
+			if d.index.has(plain) || isCompressed(plain) || layers > 1 && d.hides(plain, layers-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// compressed are the first bytes of compressed data: gzip, bzip2, xz, zstd.
+var compressed = []string{"\x1f\x8b\x08", "BZh", "\xfd7zXZ\x00", "\x28\xb5\x2f\xfd"}
+
+// zlib are the first two bytes of zlib. Other data may begin with them too.
+var zlib = []string{"\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda"}
+
+func isCompressed(plain string) bool {
+	for _, magic := range compressed {
+		if strings.HasPrefix(plain, magic) {
+			return true
+		}
+	}
+	if len(plain) < 32 || isText(plain) {
+		return false
+	}
+	for _, magic := range zlib {
+		if strings.HasPrefix(plain, magic) {
+			return true
+		}
+	}
+	return false
+}
+
+// isText reports whether the beginning of a text has no control characters.
+func isText(plain string) bool {
+	return !strings.ContainsFunc(plain[:min(len(plain), 64)], func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == '\uFFFD'
+	})
+}
+
+// decoders return what a text encodes, each in one encoding; nothing if it does not use the encoding.
+var decoders = []func(string) []string{withoutEscapes, fromAddress, fromPage, fromBase64, fromBase32, fromHex, fromUTF16}
+
+// escapedChar matches a character that JSON, YAML, Go or a shell escapes.
+var escapedChar = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|''`)
+
+var escapes = map[string]string{`\n`: "\n", `\r`: "\r", `\t`: "\t", `''`: "'"}
+
+func withoutEscapes(text string) []string {
+	if !strings.Contains(text, `\`) && !strings.Contains(text, "''") {
+		return nil
+	}
+	return []string{escapedChar.ReplaceAllStringFunc(text, func(s string) string {
+		if len(s) > 3 { // \u or \x
+			r, _ := strconv.ParseUint(s[2:], 16, 16) // the regular expression allows only hexadecimal digits
+			return string(rune(r))
+		}
+		if plain, known := escapes[s]; known {
+			return plain
+		}
+		return s[1:]
+	})}
+}
+
+var escapedByte = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+func fromAddress(text string) []string {
+	if !escapedByte.MatchString(text) {
+		return nil
+	}
+	var out []string
+	for _, address := range []string{text, strings.ReplaceAll(text, "+", " ")} { // a path, a query
+		out = append(out, escapedByte.ReplaceAllStringFunc(address, func(s string) string {
+			b, _ := hex.DecodeString(s[1:]) // the regular expression allows only hexadecimal digits
+			return string(b)
+		}))
+	}
+	return out
+}
+
+func fromPage(text string) []string {
+	if page := html.UnescapeString(text); page != text {
+		return []string{page}
+	}
+	return nil
+}
+
+// runs returns the parts of a text that consist of the characters of an encoding, and the whole text if only line breaks
+// interrupt them.
+func runs(text string, in func(byte) bool, shortestRun int) []string {
+	var out []string
+	begin := -1
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && in(text[i]) {
+			if begin < 0 {
+				begin = i
+			}
+			continue
+		}
+		if begin >= 0 && i-begin >= shortestRun {
+			out = append(out, text[begin:i])
+		}
+		begin = -1
+	}
+	if len(out) > 1 {
+		if joined := strings.Join(strings.Fields(text), ""); joined == strings.Join(out, "") {
+			return []string{joined}
+		}
+	}
+	return out
+}
+
+// fromBase64 decodes the parts of a text that may be base64, each from four positions: a longer text may precede it.
+func fromBase64(text string) []string {
+	var out []string
+	for _, run := range runs(text, isBase64, (shortest*8+5)/6) {
+		run = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(run, "="))
+		for begin := range min(4, len(run)) {
+			part := run[begin:]
+			if len(part)%4 == 1 {
+				part = part[:len(part)-1]
+			}
+			if plain, err := base64.RawStdEncoding.DecodeString(part); err == nil {
+				out = append(out, string(plain))
 			}
 		}
 	}
 	return out
 }
 
-func (m *Masker) formsOfID(id int32) []form {
-	x := &m.index
-	if forms, ok := x.cache[id]; ok {
-		return forms
-	}
-	v := x.values[id]
-	forms := m.formsOf(v)
-	if len(v) <= smallValue {
-		if len(x.cache) >= maxCached {
-			clear(x.cache)
-		}
-		x.cache[id] = forms
-	}
-	return forms
+func isBase64(c byte) bool {
+	return classOf(c) != otherCharacter || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
 }
 
-// formsOf returns the forms of a value with their replacements. The base64 of a value becomes the base64 of its token, as a template would write it.
-func (m *Masker) formsOf(v string) []form {
-	token := m.token(v)
-	encoded := map[string]string{}
-	for _, f := range redact.Embedded(v) {
-		encoded[f] = m.filler(v, len(f))
-	}
-	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
-		encoded[e.EncodeToString([]byte(v))] = e.EncodeToString([]byte(token))
-	}
-	var out []form
-	word := plainWord.MatchString(v)
-	for _, f := range redact.Forms(v) {
-		if len(f) < fragment {
-			continue
-		}
-		by, ok := encoded[f]
-		if !ok {
-			by = token
-		}
-		out = append(out, form{f, by, word})
-	}
-	return out
-}
-
-// text masks the values in a text. A text with a value in an encoding that cannot be replaced in place is masked as a whole.
-func (m *Masker) text(text string) string {
-	if !m.ready {
-		return text
-	}
-	out, _ := m.replace(text)
-	out = m.withoutLogins(out)
-	if m.hides(out, maxLayers) {
-		return m.token(text)
-	}
-	if packed := strings.TrimSpace(text); strings.HasPrefix(packed, "H4sI") {
-		if data, err := base64.StdEncoding.DecodeString(packed); err == nil && m.packs(data) {
-			return m.token(text)
+// fromBase32 decodes the parts of a text that may be base32.
+func fromBase32(text string) []string {
+	var out []string
+	for _, run := range runs(text, func(c byte) bool { return classOf(c) == capital || c >= '2' && c <= '7' || c == '=' }, (shortest*8+4)/5) {
+		run = strings.TrimRight(run, "=")
+		for len(run) > 0 {
+			if plain, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(run); err == nil {
+				out = append(out, string(plain))
+				break
+			}
+			run = run[:len(run)-1]
 		}
 	}
 	return out
 }
 
-const (
-	// maxUnpacked limits the size of decompressed data, in bytes.
-	maxUnpacked = 64 << 20
-	// maxLayers limits how often compressed data is decompressed, and encoded text is decoded.
-	maxLayers = 4
-)
-
-// packs reports whether compressed data may have a value of a Secret. Data that cannot be decompressed may have one.
-func (m *Masker) packs(data []byte) bool { return m.packsWithin(data, maxLayers) }
-
-func (m *Masker) packsWithin(data []byte, layers int) bool {
-	plain, err := unpack(data)
-	if err != nil || layers == 0 {
-		return true
+// fromHex decodes the parts of a text that may be hexadecimal digits.
+func fromHex(text string) []string {
+	var out []string
+	for _, run := range runs(text, func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }, 2*shortest) {
+		for begin := range 2 {
+			part := run[begin:]
+			if plain, err := hex.DecodeString(part[:len(part)/2*2]); err == nil {
+				out = append(out, string(plain))
+			}
+		}
 	}
-	if isPacked(plain) {
-		return m.packsWithin(plain, layers-1)
-	}
-	_, found := m.replace(string(plain))
-	return found || m.hides(string(plain), layers-1) || bytes.Contains(plain, []byte("kind: Secret")) || bytes.Contains(plain, []byte(`"kind":"Secret"`))
+	return out
 }
 
-func isPacked(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
-
-func unpack(data []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
+// fromUTF16 returns a text without zero bytes: UTF-16 has one with each ASCII character.
+func fromUTF16(text string) []string {
+	if !strings.Contains(text, "\x00") {
+		return nil
 	}
-	out, err := io.ReadAll(io.LimitReader(z, maxUnpacked+1))
-	if err == nil && len(out) > maxUnpacked {
-		err = io.ErrShortBuffer
-	}
-	return out, err
-}
-
-func pack(data []byte, level int) []byte {
-	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, level)
-	if err != nil {
-		return nil // the levels are constants
-	}
-	_, _ = z.Write(data) // a buffer returns no error
-	_ = z.Close()
-	return out.Bytes()
+	return []string{string(bytes.ReplaceAll([]byte(text), []byte{0}, nil))}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // document is one document of a file, as compact JSON. Its items are separate from its other members, because the kind of a List often comes
@@ -34,6 +36,9 @@ func (r *reader) take(f *file, d *document, h head) error {
 	case d.listed && (h.isList() || d.damaged && h.name == ""):
 		return r.list(f, d, &h, 1)
 	case d.damaged:
+		return nil
+	case h.kind == RenderingKind && object.Group(h.apiVersion) == manifestGroup:
+		r.readRendering(f, d, &h)
 		return nil
 	case h.isObject() && slices.ContainsFunc(d.items, func(it item) bool { return it.duplicate }):
 		f.damaged(f.at(d.line, 0, d.number), reason(errDuplicate))

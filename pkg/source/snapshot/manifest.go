@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"time"
 
@@ -24,8 +25,32 @@ const (
 	ManifestAPIVersion = "fleetdoctor.io/v1alpha1"
 	ManifestKind       = "Snapshot"
 
+	// RenderingKind is the kind of a document with the result of rendering a bundle.
+	RenderingKind = "Rendering"
+
 	manifestGroup = "fleetdoctor.io"
 )
+
+// CapturedAnnotation marks an object of which not all fields were captured. Its value is CapturedMetadata: the metadata
+// were captured, and those other fields that an audit reads.
+const (
+	CapturedAnnotation = manifestGroup + "/captured"
+	CapturedMetadata   = "metadata"
+)
+
+// Rendering is a document with the result of rendering a bundle, named like its BundleDeployment.
+type Rendering struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Namespace string `json:"namespace,omitempty"`
+		Name      string `json:"name"`
+	} `json:"metadata"`
+	source.Rendering
+}
+
+// Key is the key of the bundle deployment: "namespace/name", or the name if it is only known by its release.
+func (r *Rendering) Key() string { return path.Join(r.Metadata.Namespace, r.Metadata.Name) }
 
 // Manifest states what a snapshot has, so that nothing must be guessed from its objects. The verb snapshot writes it as the last file: a truncated
 // snapshot has none. It is an API: fields are added, never renamed.
@@ -40,6 +65,8 @@ type Manifest struct {
 	Versions Versions `json:"versions"`
 	// Masked counts what was masked; nil if no value is masked.
 	Masked *Masked `json:"masked,omitempty"`
+	// Bundles is true if the payloads of bundles were captured too.
+	Bundles bool `json:"bundles,omitempty"`
 	// Captured are the kinds of which objects were captured.
 	Captured []Captured `json:"captured"`
 	// Gaps is the data that could not be read. Notes are notes about the source.
@@ -160,6 +187,20 @@ func (r *reader) readManifest(f *file, d *document, h *head) error {
 	return nil
 }
 
+// readRendering keeps the result of rendering a bundle.
+func (r *reader) readRendering(f *file, d *document, h *head) {
+	f.known = true
+	var out Rendering
+	if h.apiVersion != ManifestAPIVersion || object.Into(d.assemble(), &out) != nil {
+		f.damaged(f.at(d.line, 0, d.number), "the result of rendering a bundle is damaged")
+		return
+	}
+	if r.renderings == nil {
+		r.renderings = map[string]*source.Rendering{}
+	}
+	r.renderings[out.Key()] = &out.Rendering
+}
+
 func decodeManifest(raw []byte) (m *Manifest, ok bool) {
 	m = &Manifest{}
 	err := object.Into(raw, m)
@@ -224,7 +265,24 @@ func (m *Manifest) apply(s *Snapshot, r *reader) {
 	if m.Masked != nil && m.Unmasked == nil {
 		s.description.Unmasked = &source.Unmasked{}
 	}
+	if s.description.Unmasked != nil {
+		s.description.Unmasked.Renderings = r.renderings
+	}
 	s.description.Notes = append(slices.Clone(m.Notes), s.description.Notes...)
+}
+
+// markPartial marks the objects of which not all fields were captured.
+func (s *Snapshot) markPartial() {
+	for _, entries := range s.objects {
+		for i := range entries {
+			e := &entries[i]
+			if !bytes.Contains(e.raw, []byte(CapturedAnnotation)) {
+				continue
+			}
+			m, err := object.ReadMeta(e.raw)
+			e.partial = err == nil && m.Metadata.Annotations[CapturedAnnotation] == CapturedMetadata
+		}
+	}
 }
 
 // separate takes the managedFields out of the objects, as a cluster yields them: an audit uses them for fewer objects then.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // reader is one call of Open. It reads one file after the other, so that the same files always give the same snapshot.
@@ -28,13 +29,15 @@ type reader struct {
 
 	gaps      gaps
 	manifests []*Manifest
-	notes     []string
-	evidence  evidence
-	store     store
-	newest    time.Time
-	taken     time.Time // that the capture states
-	server    string    // the server's version that the capture states
-	kubelet   string    // the newest version of a node
+	// renderings are the results of rendering bundles, by the keys of their bundle deployments.
+	renderings map[string]*source.Rendering
+	notes      []string
+	evidence   evidence
+	store      store
+	newest     time.Time
+	taken      time.Time // that the capture states
+	server     string    // the server's version that the capture states
+	kubelet    string    // the newest version of a node
 }
 
 const remedy = "expected Kubernetes objects or Lists in YAML or JSON, in a folder, a file, a .tar, .tar.gz or .zip archive, or standard input (-)"

@@ -60,6 +60,7 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 	for _, k := range s.kinds.All() {
 		s.coverage[k.GroupKind()] = extents[k.GroupKind()].coverage()
 	}
+	s.markPartial()
 	manifest := r.manifest()
 	s.description = source.Description{
 		Origin: source.OriginSnapshot, Paths: slices.Clone(paths),
@@ -113,7 +114,8 @@ func (s *Snapshot) List(ctx context.Context, q source.Query, yield func(source.O
 		if !match(e) {
 			continue
 		}
-		if err := yield(source.Object{Item: object.Item{Raw: e.raw, ManagedFields: e.managed}, Kind: gk.WithVersion(e.version)}); err != nil {
+		if err := yield(source.Object{Item: object.Item{Raw: e.raw, ManagedFields: e.managed}, Kind: gk.WithVersion(e.version),
+			Partial: e.partial}); err != nil {
 			return source.Coverage{}, err
 		}
 	}

@@ -22,6 +22,7 @@ type entry struct {
 	managed  []byte // the managedFields, if they are not in raw
 	typ      string // the field "type"
 	repeated bool   // it was found more than once
+	partial  bool   // not all of its fields were captured
 
 	resourceVersion string
 	file            string // displayed name

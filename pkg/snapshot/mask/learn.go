@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mask
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+)
+
+// Learn learns the values of a Secret, given as decoded JSON: its data, and their parts that other objects may have alone.
+func (m *Masker) Learn(secret map[string]any) {
+	for _, field := range []string{"data", "stringData"} {
+		data, _ := secret[field].(map[string]any)
+		for _, v := range data {
+			if v == nil {
+				continue
+			}
+			text := fmt.Sprint(v) // a manifest may have numbers
+			if plain, err := base64.StdEncoding.DecodeString(text); field == "data" && err == nil {
+				text = string(plain)
+			}
+			m.learn(text)
+			m.learnParts(text)
+		}
+	}
+}
+
+// onlyMask matches a value that a program which captures clusters wrote instead of another one.
+var onlyMask = regexp.MustCompile(`(?i)^[\W_x]*(redacted|masked)?[\W_]*$`)
+
+// learn learns a value, unless it is short, public or a name.
+func (m *Masker) learn(v string) {
+	v = strings.TrimSpace(v)
+	if len(v) < shortest || m.Partial && onlyMask.MatchString(v) || isTime(v) || m.named(v) || public(v) || isToken(v) {
+		return
+	}
+	m.index.add(v)
+}
+
+var (
+	// setting matches a line of a configuration file with one key and one value.
+	setting = regexp.MustCompile(`(?m)^\s*(?:export\s+)?["']?([-.\w]+)["']?\s*[:=]\s*["']?([^\s"',;]+)["']?[,;]?\s*$`)
+	// variable matches a line of a file with environment variables.
+	variable = regexp.MustCompile(`^\s*(?:export\s+)?[A-Za-z_][A-Za-z0-9_.]*\s*=(.*)$`)
+	// sensitive matches keys of configuration that have secrets, as people name them.
+	sensitive = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|credential|auth|` +
+		`(private|api|access|secret|encryption|signing|license|tls)[-_.]?key)s?$`)
+	// publicBlock matches what a PEM file shows to everybody.
+	publicBlock = regexp.MustCompile(`-----BEGIN (?:[A-Z ]*CERTIFICATE[A-Z ]*|[A-Z ]*PUBLIC KEY)-----[^-]*-----END [A-Z ]+-----`)
+)
+
+// learnParts learns the parts of a value that other objects may have alone: the credentials of addresses, the values of
+// sensitive keys in configuration files, the values of environment variables, the lines of private keys, the credentials
+// of registries, and words that look like a key or a hash.
+func (m *Masker) learnParts(v string) {
+	for _, login := range logins(v) {
+		user, password, pair := strings.Cut(login, ":")
+		if !pair {
+			password = user
+		}
+		m.learn(password)
+		if plain, err := url.PathUnescape(password); err == nil {
+			m.learn(plain)
+		}
+	}
+	if strings.Contains(v, "PRIVATE KEY-----") { // an indented block of a key has other line breaks
+		for line := range strings.Lines(publicBlock.ReplaceAllString(v, "\n")) {
+			if line = strings.TrimSpace(line); len(line) >= shortestKey && !strings.HasPrefix(line, "-----") {
+				m.learn(line)
+			}
+		}
+	}
+	if !strings.ContainsAny(v, " \t\r\n{:=") {
+		return
+	}
+	m.learnConfiguration(v)
+	for _, value := range variables(v) {
+		m.learn(value)
+	}
+	for word := range strings.FieldsFuncSeq(publicBlock.ReplaceAllString(v, " "), separates) {
+		if random(word) {
+			m.learn(word)
+		}
+	}
+}
+
+// learnConfiguration learns the values of sensitive keys in a file with settings, in YAML or in JSON.
+func (m *Masker) learnConfiguration(text string) {
+	for _, parts := range setting.FindAllStringSubmatch(text, -1) {
+		if sensitive.MatchString(parts[1]) {
+			m.learn(parts[2])
+		}
+	}
+	var v any
+	if yaml.Unmarshal([]byte(text), &v, func(d *json.Decoder) *json.Decoder {
+		d.UseNumber() // a password may be a number
+		return d
+	}) == nil {
+		m.learnSensitive(v, false)
+	}
+}
+
+// learnSensitive learns the texts below sensitive keys. The logins of registries are pairs in base64.
+func (m *Masker) learnSensitive(v any, below bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		named, _ := v["name"].(string) // an environment variable
+		for key, e := range v {
+			m.learnSensitive(e, below || sensitive.MatchString(key) || key == "value" && sensitive.MatchString(named))
+		}
+	case []any:
+		for _, e := range v {
+			m.learnSensitive(e, below)
+		}
+	case string, json.Number:
+		if !below {
+			return
+		}
+		text := fmt.Sprint(v)
+		m.learn(text)
+		if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
+			_, password, _ := strings.Cut(string(plain), ":")
+			m.learn(string(plain))
+			m.learn(password)
+		}
+	}
+}
+
+// public reports whether a text, or what it encodes in base64, has only public blocks. The certificate of a CA is in
+// many objects, as in the configuration of Fleet's controller, which nobody could decode with a mask in it.
+func public(v string) bool {
+	const begin, encoded = "-----BEGIN ", "LS0tLS1CRUdJTi"
+	if strings.HasPrefix(v, encoded) {
+		raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "=")) // as a word in a file, it has lost them
+		if err != nil {
+			return false
+		}
+		v = string(raw)
+	}
+	return strings.HasPrefix(v, begin) && strings.TrimSpace(publicBlock.ReplaceAllString(v, "")) == ""
+}
+
+// variables returns the values of environment variables, if a text has nothing else but comments. Each would be a value
+// of its own if the Secret had them as keys.
+func variables(v string) []string {
+	var out []string
+	for line := range strings.Lines(v) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		parts := variable.FindStringSubmatch(line)
+		if parts == nil {
+			return nil
+		}
+		out = append(out, strings.Trim(strings.TrimSpace(parts[1]), `"'`))
+	}
+	return out
+}
+
+// separates reports whether a character separates words in configuration files.
+func separates(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`,;:=.()[]{}<>|&", r) }
+
+const (
+	// shortestKey is the length of the shortest word that random accepts.
+	shortestKey = 16
+	// ofChanges is the part of the neighbouring characters of a key that are of different classes, as 1/ofChanges of its
+	// length. Of random letters and digits, it is 0.6; of words in camel case, it is at most 0.4.
+	ofChanges = 2.2
+)
+
+// random reports whether a word looks like a key, a hash or base64, and not like a name: it has many changes between
+// small letters, capitals, digits and other characters.
+func random(word string) bool {
+	word = strings.TrimRight(word, "=")
+	if len(word) < shortestKey || strings.Contains(word, "://") {
+		return false
+	}
+	var seen [4]bool
+	changes, last := 0, -1
+	for i := range len(word) {
+		class := classOf(word[i])
+		if seen[class] = true; i > 0 && class != last {
+			changes++
+		}
+		last = class
+	}
+	return seen[digit] && (seen[small] || seen[capital]) && float64(changes) >= float64(len(word))/ofChanges
+}
+
+const (
+	small = iota
+	capital
+	digit
+	otherCharacter
+)
+
+func classOf(c byte) int {
+	switch {
+	case c >= 'a' && c <= 'z':
+		return small
+	case c >= 'A' && c <= 'Z':
+		return capital
+	case c >= '0' && c <= '9':
+		return digit
+	}
+	return otherCharacter
+}
+
+// isTime reports whether a value is a time or a duration, which fields of Kubernetes and Fleet must have. It is masked
+// in Secrets only.
+func isTime(v string) bool {
+	if v == "" || v[0] < '0' || v[0] > '9' {
+		return false
+	}
+	if _, err := time.ParseDuration(v); err == nil {
+		return true
+	}
+	_, err := time.Parse(time.RFC3339, v)
+	return err == nil
+}
+
+// Masked reports whether a value is the replacement of another program, or of a snapshot.
+func Masked(v string) bool { return isToken(v) || redact.Masked([]byte(v)) }

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/tidwall/pretty"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// releaseRecord returns the captured part of a Helm release record, given as the value of its Secret: the name and the
+// state of the release, Fleet's annotations of its chart, and the objects of its manifest as the fields of them are
+// captured. Of an earlier revision, it has the metadata of the objects.
+func (t *taking) releaseRecord(name release.Name, masks *mask.Object, value string) string {
+	if unpacked := release.UnpackedSize([]byte(value)); unpacked > release.MostUnpacked(len(value)) {
+		return t.unreadable(name, source.Unreadable{Damaged: release.ErrUnpacked.Error(), Limit: release.ErrUnpacked.Error()})
+	}
+	rec, err := release.Decode([]byte(value))
+	if bound, exceeded := errors.AsType[*release.BoundError](err); exceeded {
+		return t.unreadable(name, source.Unreadable{Damaged: err.Error(), Limit: bound.Error()})
+	} else if err != nil {
+		return t.unreadable(name, source.Unreadable{Damaged: err.Error()})
+	}
+	var objects []release.Object
+	if rec.Manifest != "" {
+		objects, err = rec.Objects()
+		if why := (source.Unreadable{}); err != nil && !errors.Is(err, release.ErrNoManifest) {
+			why.Manifest = err.Error()
+			if bound, exceeded := errors.AsType[*release.BoundError](err); exceeded {
+				why.Limit = bound.Error()
+			}
+			t.unreadable(name, why)
+		}
+	}
+	out := capturedRecord(rec, masks)
+	if t.options.Bundles {
+		if config, err := release.Values([]byte(value)); err == nil {
+			out.Config = config
+		}
+	}
+	whole := t.current(rec)
+	out.Manifest = manifest(objects, func(o release.Object) []byte { return t.recorded(rec, o, whole) })
+	text, err := json.Marshal(out)
+	if err != nil {
+		return t.unreadable(name, source.Unreadable{Damaged: "encoding the captured record: " + err.Error()})
+	}
+	return packRecord(text)
+}
+
+// record is a release record in the form of Helm.
+type record struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Version   int    `json:"version"`
+	Info      struct {
+		Status       string `json:"status"`
+		LastDeployed string `json:"last_deployed,omitempty"`
+		Description  string `json:"description,omitempty"`
+	} `json:"info"`
+	Chart struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations,omitempty"`
+		} `json:"metadata"`
+		Templates []file `json:"templates,omitempty"`
+		Files     []file `json:"files,omitempty"`
+	} `json:"chart"`
+	Config      json.RawMessage `json:"config,omitempty"`
+	Manifest    string          `json:"manifest"`
+	ApplyMethod string          `json:"apply_method,omitempty"`
+	Hooks       []hook          `json:"hooks,omitempty"`
+}
+
+type file struct {
+	Name string `json:"name"`
+	Data string `json:"data"`
+}
+
+type hook struct {
+	Kind           string   `json:"kind"`
+	Name           string   `json:"name"`
+	Events         []string `json:"events,omitempty"`
+	DeletePolicies []string `json:"delete_policies,omitempty"`
+}
+
+// capturedRecord returns a record without its manifest. What an audit concludes from files of the chart is stated with
+// files that have no content.
+func capturedRecord(rec *release.Record, masks *mask.Object) record {
+	out := record{Name: rec.Name.Name, Namespace: rec.Namespace, Version: rec.Revision, ApplyMethod: rec.ApplyMethod}
+	out.Info.Status, out.Info.Description = rec.Status, masks.Text(rec.Description)
+	if !rec.Deployed.IsZero() {
+		out.Info.LastDeployed = rec.Deployed.Format("2006-01-02T15:04:05.999999999Z07:00")
+	}
+	out.Chart.Metadata.Annotations = map[string]string{fleet.BundleIDAnnotation: rec.BundleID,
+		fleet.AgentNamespaceAnnotation: rec.AgentNamespace, fleet.ServiceAccountAnnotation: rec.ServiceAccount,
+		fleet.KeepResourcesAnnotation: strconv.FormatBool(rec.KeepResources), fleet.CommitLabel: rec.Commit}
+	maps.DeleteFunc(out.Chart.Metadata.Annotations, func(_, v string) bool { return v == "" })
+	if rec.ManifestLost {
+		out.Chart.Templates = []file{{Name: "templates/not-captured.yaml"}}
+	}
+	for range rec.CRDFiles {
+		out.Chart.Files = append(out.Chart.Files, file{Name: "crds/not-captured.yaml"})
+	}
+	if rec.HasValues {
+		out.Config = withoutValues
+	}
+	for _, h := range rec.Hooks {
+		captured := hook{Kind: h.Kind, Name: h.Name}
+		for event, on := range map[string]bool{"pre-delete": h.Events.PreDelete, "post-delete": h.Events.PostDelete} {
+			if on {
+				captured.Events = append(captured.Events, event)
+			}
+		}
+		for policy, on := range map[string]bool{"hook-succeeded": h.DeletePolicies.Succeeded, "hook-failed": h.DeletePolicies.Failed} {
+			if on {
+				captured.DeletePolicies = append(captured.DeletePolicies, policy)
+			}
+		}
+		slices.Sort(captured.Events)
+		slices.Sort(captured.DeletePolicies)
+		out.Hooks = append(out.Hooks, captured)
+	}
+	return out
+}
+
+// withoutValues stands for Helm values of which only the presence is read.
+var withoutValues = json.RawMessage(`{"captured":false}`)
+
+// current reports whether a revision is one that an audit compares or that Helm would uninstall: it is deployed, it is
+// the last one, or a bundle deployment names it.
+func (t *taking) current(rec *release.Record) bool {
+	if rec.Status == release.StatusDeployed || t.named[rec.Name] {
+		return true
+	}
+	for _, c := range t.found.Desired.Clusters {
+		if last := c.State.Latest[rec.Release()]; last != nil && last.Revision == rec.Revision {
+			return true
+		}
+	}
+	return false
+}
+
+// recorded returns the captured JSON of an object of a manifest; nil if it is not a JSON object.
+func (t *taking) recorded(rec *release.Record, o release.Object, whole bool) []byte {
+	content, ok := mask.Decode(o.Raw)
+	if !ok {
+		return nil
+	}
+	key := t.keyOf(o.Ref, rec.Namespace)
+	if !whole {
+		content = t.fields.identity(content, key)
+	}
+	t.masker.Object(key).Mask(content)
+	out, err := mask.Encode(content)
+	if err != nil {
+		return nil
+	}
+	return t.hideIDs(out)
+}
+
+// keyOf returns the identity of an object of a manifest: an object without a namespace is in that of the release.
+func (t *taking) keyOf(ref object.Ref, namespace string) object.Key {
+	key := ref.Key()
+	switch {
+	case !t.namespaced(ref):
+		key.Namespace = ""
+	case key.Namespace == "":
+		key.Namespace = namespace
+	}
+	return key
+}
+
+func (t *taking) namespaced(ref object.Ref) bool {
+	for _, c := range t.found.Desired.Clusters {
+		return c.State.Namespaced(ref.GroupVersionKind())
+	}
+	return !object.ClusterScoped(ref.GroupVersionKind().GroupKind())
+}
+
+// manifest returns objects as documents in JSON. Each object stays in the document with its number, because commands
+// name it.
+func manifest(objects []release.Object, captured func(release.Object) []byte) string {
+	var out bytes.Buffer
+	separators := 0
+	for len(objects) > 0 {
+		number, documents := objects[0].Document, [][]byte(nil)
+		for len(objects) > 0 && objects[0].Document == number {
+			if raw := captured(objects[0]); raw != nil {
+				documents = append(documents, raw)
+			}
+			objects = objects[1:]
+		}
+		for ; separators < number; separators++ {
+			out.WriteString("---\n")
+		}
+		var document []byte
+		switch len(documents) {
+		case 0:
+			continue
+		case 1:
+			document = documents[0]
+		default:
+			document = slices.Concat([]byte(`{"apiVersion":"v1","kind":"List","items":[`), bytes.Join(documents, []byte(",")), []byte("]}"))
+		}
+		out.Write(bytes.TrimSpace(pretty.PrettyOptions(document, &pretty.Options{Indent: " "})))
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// maxRatio is the ratio of the size of a record to its stored size up to which an audit reads any number of records.
+const maxRatio = 20
+
+// packRecord compresses a record. Without the contents of the chart, it can be much smaller than the record on the cluster.
+func packRecord(text []byte) string {
+	out := base64.StdEncoding.EncodeToString(pack(text, gzip.DefaultCompression))
+	if len(text) > maxRatio*len(out) {
+		out = base64.StdEncoding.EncodeToString(pack(text, gzip.HuffmanOnly))
+	}
+	return out
+}
+
+func pack(data []byte, level int) []byte {
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, level)
+	if err != nil {
+		return nil // the levels are constants
+	}
+	_, _ = z.Write(data) // a buffer returns no error
+	_ = z.Close()
+	return out.Bytes()
+}
+
+// unreadable records why a release record could not be read. Nothing of it is captured.
+func (t *taking) unreadable(name release.Name, why source.Unreadable) string {
+	put(&t.results.Records, name.Namespace+"/"+name.SecretName(), why)
+	return notCaptured
+}
+
+// notCaptured is the value of a release record that could not be read.
+const notCaptured = "it could not be read"

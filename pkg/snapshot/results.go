@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"regexp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+func put[V any](into *map[string]V, key string, v V) {
+	if *into == nil {
+		*into = map[string]V{}
+	}
+	(*into)[key] = v
+}
+
+// contentID matches the name of a Content, and the hash of the options of a deployment after it. Both are plain hashes
+// of data that may be secret: who guesses the data could check the guess.
+var contentID = regexp.MustCompile(`\bs-([0-9a-f]{61})(:[0-9a-f]{64})?\b`)
+
+// hideIDs replaces plain hashes in JSON by keyed ones. Equal hashes stay equal, because objects refer to them.
+func (t *taking) hideIDs(raw []byte) []byte {
+	if t.options.Bundles { // who has the data needs no guess, and the names must be those of the data
+		return raw
+	}
+	return contentID.ReplaceAllFunc(raw, func(id []byte) []byte { return []byte(t.hidden(string(id))) })
+}
+
+// hidden replaces plain hashes in a text.
+func (t *taking) hidden(text string) string {
+	if t.options.Bundles {
+		return text
+	}
+	return contentID.ReplaceAllStringFunc(text, func(id string) string {
+		parts := contentID.FindStringSubmatch(id)
+		out := "s-" + t.masker.Sum("content", parts[1])[:len(parts[1])]
+		if parts[2] != "" {
+			out += ":" + t.masker.Sum("options", parts[2])
+		}
+		return out
+	})
+}
+
+// hiddenSum replaces the checksum of a Content, of which its name is made.
+func (t *taking) hiddenSum(sum string) string {
+	const inName = 61
+	if t.options.Bundles || len(sum) < inName {
+		return sum
+	}
+	return t.masker.Sum("content", sum[:inName])
+}
+
+// hiddenValues replaces the hash of the values in a Secret.
+func (t *taking) hiddenValues(key state.ValuesKey, hash string) string {
+	if hash == "" {
+		return ""
+	}
+	return t.masker.Sum("values "+source.ValuesName(key.Type, key.Namespace, key.Name), hash)
+}
+
+// record records what an audit concludes from the payload of an object, and replaces the plain hashes that it states.
+// partial is true if the payload was not captured before.
+func (t *taking) record(key object.Key, content map[string]any, raw []byte, partial bool) {
+	if key.Group != fleetGroup {
+		return
+	}
+	spec, _ := content["spec"].(map[string]any)
+	status, _ := content["status"].(map[string]any)
+	hide := func(of map[string]any, name string, hide func(string) string) {
+		if text, ok := of[name].(string); ok {
+			of[name] = hide(text)
+		}
+	}
+	switch key.Kind {
+	case state.Bundle:
+		t.recordBundle(key, raw)
+		hide(status, "resourcesSha256Sum", t.hiddenSum)
+		hide(spec, "valuesHash", func(hash string) string {
+			return t.hiddenValues(state.ValuesKey{Type: values.BundleType, Namespace: key.Namespace, Name: key.Name}, hash)
+		})
+	case state.BundleDeployment:
+		hide(spec, "valuesHash", func(hash string) string {
+			return t.hiddenValues(state.ValuesKey{Type: values.DeploymentType, Namespace: key.Namespace, Name: key.Name}, hash)
+		})
+	case state.Content:
+		if !partial {
+			t.recordContent(key.Name, raw)
+		}
+		hide(content, "sha256sum", t.hiddenSum)
+	}
+}
+
+// recordBundle records the size of a Bundle, and the Content that its files make.
+func (t *taking) recordBundle(key object.Key, raw []byte) {
+	result := source.BundleResult{Size: compactSize(raw)}
+	var b v1alpha1.BundleContents
+	if json.Unmarshal(raw, &b) == nil && len(b.Spec.Resources) > 0 {
+		if id, err := render.ManifestID(b.Spec.Resources); err == nil {
+			result.Content = t.hidden(id)
+		}
+	}
+	put(&t.results.Bundles, key.Namespace+"/"+key.Name, result)
+}
+
+func compactSize(raw []byte) int {
+	var out bytes.Buffer
+	if json.Compact(&out, raw) != nil {
+		return len(raw)
+	}
+	return out.Len()
+}
+
+// recordContent records why a Content could not be read.
+func (t *taking) recordContent(name string, raw []byte) {
+	var c v1alpha1.Content
+	err := object.Into(raw, &c)
+	if err == nil {
+		_, err = render.DecodeContent(&c)
+	}
+	switch {
+	case err == nil:
+	case render.TooLarge(err):
+		put(&t.results.Contents, t.hidden(name), source.Unreadable{Limit: t.hidden(err.Error())})
+	default:
+		put(&t.results.Contents, t.hidden(name), source.Unreadable{Damaged: t.hidden(err.Error())})
+	}
+}
+
+// keepResults adds the results of the audit, and those that an earlier snapshot states.
+func (t *taking) keepResults(f *state.Fleet) {
+	u := &t.results
+	if before := t.description.Unmasked; before != nil {
+		for name, why := range before.Contents {
+			put(&u.Contents, t.hidden(name), source.Unreadable{Damaged: t.hidden(why.Damaged), Limit: t.hidden(why.Limit)})
+		}
+		u.Records = merged(u.Records, before.Records)
+		for name, result := range before.Bundles {
+			result.Content = t.hidden(result.Content)
+			put(&u.Bundles, name, result)
+		}
+	}
+	for _, b := range f.Bundles {
+		key := b.Namespace + "/" + b.Name
+		if result, ok := u.Bundles[key]; ok {
+			result.Size = b.Size
+			u.Bundles[key] = result
+		}
+	}
+	t.keepCopies()
+	t.keepValues(f)
+}
+
+// keepValues adds the results of the Secrets with Helm values.
+func (t *taking) keepValues(f *state.Fleet) {
+	if f.Values == nil {
+		return
+	}
+	hashes := map[string]bool{} // those that the owners state
+	for _, bd := range f.BundleDeployments {
+		hashes[bd.Spec.ValuesHash] = true
+	}
+	for _, b := range f.Bundles {
+		hashes[b.Spec.ValuesHash] = true
+	}
+	secrets := maps.Clone(f.Values.Secrets)
+	for k, again := range f.Values.Again {
+		if again.Read && again.Secret != nil {
+			secrets[k] = again.Secret
+		}
+	}
+	for k, s := range secrets {
+		if !s.HashKnown {
+			continue
+		}
+		result := source.ValuesResult{Emptied: s.Emptied}
+		if hashes[s.Hash] {
+			result.Hash = t.hiddenValues(k, s.Hash)
+		}
+		put(&t.results.ValuesSecrets, source.ValuesName(k.Type, k.Namespace, k.Name), result)
+	}
+}
+
+// keepCopies records which copies of downstreamResources are equal to their originals.
+func (t *taking) keepCopies() {
+	for i := range t.found.Copies {
+		c := &t.found.Copies[i]
+		if !c.Read {
+			continue
+		}
+		original := source.CopyName(c.Original)
+		put(&t.results.Copies, original, t.masker.Sum("copy", original))
+		switch copied := source.CopyName(c.Copied); {
+		case c.Exists && c.Equal:
+			put(&t.results.Copies, copied, t.masker.Sum("copy", original))
+		case c.Exists:
+			put(&t.results.Copies, copied, t.masker.Sum("copy", copied))
+		}
+	}
+}
+
+// merged returns results of which the earlier ones take precedence, because the later ones are those of masked data.
+func merged[V any](later, earlier map[string]V) map[string]V {
+	out := map[string]V{}
+	maps.Copy(out, later)
+	maps.Copy(out, earlier)
+	return out
+}
+
+// renderings writes the results of the bundles that were rendered, each as a file.
+func (t *taking) renderings(a *archive) error {
+	for _, d := range t.found.Desired.Deployments {
+		x := &d.Rendering
+		if x.Key == "" || x.FileOptions != nil {
+			continue
+		}
+		out := format.Rendering{APIVersion: format.ManifestAPIVersion, Kind: format.RenderingKind, Rendering: t.rendering(d)}
+		out.Metadata.Namespace, out.Metadata.Name = d.Namespace, d.Name
+		text, err := json.MarshalIndent(out, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := a.add(fileName("renderings", d.Namespace, d.Name), append(t.hideIDs(text), '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rendering returns the result of rendering a bundle, with the values of Secrets masked as in live objects.
+func (t *taking) rendering(d *resolve.BundleDeployment) source.Rendering {
+	x := &d.Rendering
+	masks := t.masker.Object(object.Key{Group: fleetGroup, Kind: state.BundleDeployment, Namespace: d.Namespace, Name: d.Name})
+	texts := func(in []string) []string {
+		var out []string
+		for _, text := range in {
+			out = append(out, masks.Text(text))
+		}
+		return out
+	}
+	out := source.Rendering{ReleaseName: x.ReleaseName, ReleaseNamespace: x.ReleaseNamespace, RecordSize: x.RecordSize,
+		Refused: masks.Text(x.Refused), OverLimit: x.OverLimit, ContentDamage: x.ContentDamage, ClusterScoped: x.ClusterScoped,
+		Unresolved: texts(x.Unresolved), ValuesMissing: x.ValuesMissing, Notes: texts(x.Notes)}
+	for _, o := range x.Objects {
+		if raw := t.recorded(&release.Record{Name: release.Name{Namespace: x.ReleaseNamespace}}, o, true); raw != nil {
+			out.Objects = append(out.Objects, source.RenderedObject{Ref: o.Ref, Object: raw, Unstable: x.Unstable[o.Ref]})
+		}
+	}
+	return out
+}
