@@ -35,7 +35,7 @@ func (t *taking) releaseRecord(name release.Name, masks *mask.Object, value stri
 		return t.unreadable(name, source.Unreadable{Damaged: err.Error()})
 	}
 	var objects []release.Object
-	if rec.Manifest != "" {
+	if rec.Manifest != "" && rec.BundleID != "" { // of a release that is not Fleet's, only the identity is read
 		objects, err = rec.Objects()
 		if why := (source.Unreadable{}); err != nil && !errors.Is(err, release.ErrNoManifest) {
 			why.Manifest = err.Error()

@@ -398,6 +398,35 @@ func (t *taking) complete() {
 	m.Bundles = t.options.Bundles
 	m.Unmasked = &t.results
 	t.keepResults(f)
+	t.maskFailures()
+}
+
+// maskFailures masks the messages of servers, which may quote a value.
+func (t *taking) maskFailures() {
+	masks := t.masker.Object(object.Key{Kind: format.ManifestKind})
+	m := &t.manifest
+	for i := range m.Gaps {
+		m.Gaps[i].Detail, m.Gaps[i].What = masks.Text(m.Gaps[i].Detail), masks.Text(m.Gaps[i].What)
+	}
+	for i := range m.Captured {
+		c := &m.Captured[i]
+		maskAll(masks, c.Failures)
+		if c.Elsewhere != nil {
+			c.Elsewhere.Detail = masks.Text(c.Elsewhere.Detail)
+		}
+	}
+	maskAll(masks, m.UnknownGroups)
+	m.NotListed.Detail = masks.Text(m.NotListed.Detail)
+	for i, note := range m.Notes {
+		m.Notes[i] = masks.Text(note)
+	}
+}
+
+func maskAll(masks *mask.Object, failures map[string]source.Failure) {
+	for name, f := range failures {
+		f.Detail = masks.Text(f.Detail)
+		failures[name] = f
+	}
 }
 
 func resource(k source.Kind) format.Resource {

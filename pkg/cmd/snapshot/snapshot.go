@@ -30,11 +30,14 @@ const long = `Write the objects that an audit of a cluster reads to an archive, 
 elsewhere. An audit of the archive (audit --snapshot FILE) has the same result as an audit of the
 cluster.
 
-The values of Secrets are masked in each object before it is written: in Secrets, in the files of
-bundles, in Helm release records, in the status of Fleet's objects and in other text. Equal values
-have equal masks. Names, labels and the other data of ConfigMaps are not masked. Before you give a
-snapshot to somebody else, read
+The archive has what an audit needs: the objects that bundles desire, Fleet's objects without the
+files and Helm values of bundles, the manifests of releases, and the metadata of other objects. The
+values of Secrets are masked in them. Names, labels and the data of ConfigMaps that a bundle deploys
+are not masked. Before you give a snapshot to somebody else, read
 ` + check.Pages + `snapshots.md
+
+With --with-bundles, the archive also has the files and Helm values of bundles and the data of all
+ConfigMaps, as they are. They often contain passwords.
 
 The archive has one JSON file for each object, which kubectl get -f reads, and a file MANIFEST,
 which states the time, the versions, the captured kinds, and what could not be read. Only the user
@@ -57,6 +60,9 @@ const examples = `  # the current cluster, to a file with the time in its name
   # to standard output
   %[1]s snapshot -o - | ssh bastion 'cat > edge-1.tar.gz'
 
+  # also with what a bundle needs to be rendered: audit --desired=bundle, preflight
+  %[1]s snapshot --with-bundles -o edge-1.tar.gz
+
   # mask the values of Secrets in a snapshot of another program
   %[1]s snapshot --snapshot dump.tgz -o masked.tar.gz`
 
@@ -65,6 +71,7 @@ type options struct {
 	*input.Flags
 	output          string
 	requireComplete bool
+	withBundles     bool
 	stream          bool // output is a pipe or a device, which cannot be replaced by a file
 	command         *cobra.Command
 }
@@ -77,6 +84,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o.command = c
 	o.AddFlags(c.Flags(), "Workspace that is read too if listing all namespaces is forbidden")
 	c.Flags().StringVarP(&o.output, "output", "o", "", "File to write, or - for standard output (default fleetdoctor-snapshot-TIME.tar.gz)")
+	c.Flags().BoolVar(&o.withBundles, "with-bundles", false, "Also write the files and Helm values of bundles, and the data of all ConfigMaps: they may contain passwords")
 	c.Flags().BoolVar(&o.requireComplete, "require-complete", false, "Write no archive and exit with status 3 if anything could not be read")
 	return c
 }
@@ -130,7 +138,7 @@ func (o *options) Run(ctx context.Context) error {
 	var m *format.Manifest
 	if err := o.Read(ctx, func(in *input.Reading) (err error) {
 		take := func(out io.Writer) error {
-			m, err = engine.Take(ctx, in.Source, out, engine.Options{Namespace: *o.Config.Namespace, Version: o.Version, Renderer: o.Renderer, Pause: o.Pause,
+			m, err = engine.Take(ctx, in.Source, out, engine.Options{Namespace: *o.Config.Namespace, Bundles: o.withBundles, Version: o.Version, Renderer: o.Renderer, Pause: o.Pause,
 				Progress: in.Report})
 			return err
 		}
@@ -233,6 +241,9 @@ func (o *options) summary(m *format.Manifest) {
 		objects += c.Objects
 	}
 	fmt.Fprintf(out, "wrote %d objects to %s; the values of Secrets are masked in %d of them\n", objects, o.target(), m.Masked.Objects)
+	if m.Bundles {
+		fmt.Fprintln(out, "warning: it has the files and Helm values of bundles and the data of ConfigMaps as they are: they may contain passwords")
+	}
 	for _, g := range m.Gaps {
 		fmt.Fprintf(out, "gap: %s: %s: %s\n", g.What, g.Why(), g.Effect)
 	}

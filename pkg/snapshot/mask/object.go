@@ -37,11 +37,11 @@ func Encode(v any) ([]byte, error) {
 type schema int
 
 const (
-	unknownFields    schema = iota // a custom resource or other JSON: a field may have any value
-	statusFields                   // the status of a custom resource, which has conditions and phases
-	kubernetesFields               // an object of Kubernetes: its numbers have a meaning, and a type
-	fleetStatusFields              // the status of an object of Fleet
-	fleetFields                    // an object of Fleet, which may have a payload
+	unknownFields     schema = iota // a custom resource or other JSON: a field may have any value
+	statusFields                    // the status of a custom resource, which has conditions and phases
+	kubernetesFields                // an object of Kubernetes: its numbers have a meaning, and a type
+	fleetStatusFields               // the status of an object of Fleet
+	fleetFields                     // an object of Fleet, which may have a payload
 )
 
 const fleetGroup = "fleet.cattle.io"

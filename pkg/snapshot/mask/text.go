@@ -113,9 +113,9 @@ func (o *Object) withoutLogins(text string) string {
 
 const (
 	// maxLayers limits how often a text is decoded.
-	maxLayers = 3
+	maxLayers = 2
 	// decodedPerByte limits the size of everything that a text is decoded to, compared with its own.
-	decodedPerByte = 32
+	decodedPerByte = 16
 )
 
 // decoding searches for values in what a text encodes.
@@ -200,7 +200,7 @@ func withoutEscapes(text string) []string {
 var escapedByte = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
 func fromAddress(text string) []string {
-	if !escapedByte.MatchString(text) {
+	if !strings.Contains(text, "%") || !escapedByte.MatchString(text) {
 		return nil
 	}
 	var out []string
