@@ -157,7 +157,8 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/redact", "pkg/source"}},
 	// It runs an audit to find out what a snapshot needs.
 	{packages: []string{"pkg/snapshot"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/fleet", "pkg/source", "pkg/source/snapshot", "pkg/state", "pkg/collect", "pkg/audit", "pkg/snapshot/mask"}},
+		may: []string{"pkg/fleet", "pkg/object", "pkg/release", "pkg/render", "pkg/resolve", "pkg/source", "pkg/source/snapshot", "pkg/state",
+			"pkg/collect", "pkg/audit", "pkg/snapshot/mask"}},
 	// Adopt plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/adopt"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/escape"}},

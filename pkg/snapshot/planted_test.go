@@ -121,7 +121,7 @@ func (p *planting) bundles() {
 		of("Bundle", meta("fleet-local", "planted"), map[string]any{"resources": resources, "helm": map[string]any{"values": values()},
 			"targets": []any{map[string]any{"name": "x", "helm": map[string]any{"values": values(), "templateValues": map[string]any{"a": p.value()}}}}}),
 		of("BundleDeployment", meta("cluster-planted", "planted"), map[string]any{"deploymentID": id + ":1",
-			"options": map[string]any{"helm": map[string]any{"values": values(), "templateValues": map[string]any{"a": p.value()}}},
+			"options":       map[string]any{"helm": map[string]any{"values": values(), "templateValues": map[string]any{"a": p.value()}}},
 			"stagedOptions": map[string]any{"helm": map[string]any{"values": values()}}, "helmChartOptions": map[string]any{"password": p.value()}}),
 		of("HelmOp", meta("fleet-local", "planted-op"), map[string]any{"helm": map[string]any{"values": values()}, "unknown": p.value()}),
 		of("GitRepo", meta("fleet-local", "planted-repo"), map[string]any{"repo": p.fill("https://user:VALUE@git.example.com/a"), "caBundle": p.value(),

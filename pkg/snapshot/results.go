@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"regexp"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
@@ -218,7 +219,8 @@ func merged[V any](later, earlier map[string]V) map[string]V {
 	return out
 }
 
-// renderings writes the results of the bundles that were rendered, each as a file.
+// renderings writes the results of the bundles that were rendered, each as a file. Its name has no extension, so that
+// kubectl does not read it.
 func (t *taking) renderings(a *archive) error {
 	for _, d := range t.found.Desired.Deployments {
 		x := &d.Rendering
@@ -231,7 +233,7 @@ func (t *taking) renderings(a *archive) error {
 		if err != nil {
 			return err
 		}
-		if err := a.add(fileName("renderings", d.Namespace, d.Name), append(t.hideIDs(text), '\n')); err != nil {
+		if err := a.add(strings.TrimSuffix(fileName("renderings", d.Namespace, d.Name), ".json"), append(t.hideIDs(text), '\n')); err != nil {
 			return err
 		}
 	}

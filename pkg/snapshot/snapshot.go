@@ -11,27 +11,22 @@ package snapshot
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/tidwall/pretty"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Options of a snapshot.
@@ -134,53 +129,6 @@ func (t *taking) audit(ctx context.Context) error {
 	return nil
 }
 
-// fieldsOf returns the fields to capture for a desired state.
-func fieldsOf(desired *resolve.DesiredState, bundles bool) fields {
-	out := fields{desired: map[object.Key]map[string]bool{}, namespaces: map[string]bool{}, kubeConfigs: map[string]bool{}, bundles: bundles}
-	for _, d := range desired.Deployments {
-		for _, o := range slices.Concat(d.Claimed(), d.Removed) {
-			out.desire(o.Key(), o.Raw)
-		}
-		for key, raw := range d.Recorded {
-			out.desire(key, raw)
-		}
-		if d.BD != nil {
-			for name := range d.BD.Spec.Options.NamespaceAnnotations {
-				out.namespaces[name] = true
-			}
-		}
-	}
-	for _, c := range desired.Clusters {
-		for _, rec := range c.Leftovers {
-			for _, o := range rec.Objects {
-				ref := o.Ref
-				if ref.Namespace == "" && c.State.Namespaced(ref.GroupVersionKind()) {
-					ref.Namespace = rec.Namespace
-				}
-				out.desire(ref.Key(), o.Raw)
-			}
-		}
-	}
-	for _, c := range desired.Fleet.Clusters {
-		if key := state.KubeConfigKey(c); key != "" {
-			out.kubeConfigs[key] = true
-		}
-	}
-	return out
-}
-
-// desire adds an object that a bundle desires, with the JSON in its manifest.
-func (f *fields) desire(key object.Key, raw []byte) {
-	if f.desired[key] == nil {
-		f.desired[key] = map[string]bool{}
-	}
-	if m, err := object.ReadMeta(raw); err == nil {
-		for name := range m.Metadata.Annotations {
-			f.desired[key][name] = true
-		}
-	}
-}
-
 // learn reads the values of Secrets, except of release records. The Secrets in manifests were read by the audit.
 func (t *taking) learn(ctx context.Context, doing string) (source.Coverage, error) {
 	for _, d := range t.found.Desired.Deployments {
@@ -266,74 +214,6 @@ func (t *taking) checkLearned(written source.Coverage) error {
 		return fmt.Errorf("reading the values of Secrets, to mask them: %s: %s: take the snapshot again", g.What, g.Why())
 	}
 	return nil
-}
-
-// file returns the name and the text of the file of an object; ok is false if the object cannot be decoded.
-func (t *taking) file(c capture, o source.Object) (name string, text []byte, ok bool) {
-	m, err := o.ReadMeta()
-	if err != nil {
-		return "", nil, false
-	}
-	raw, err := whole(o)
-	if err != nil {
-		return "", nil, false
-	}
-	if raw, err = t.capture(m.Ref(), raw, o.Partial); err != nil {
-		return "", nil, false
-	}
-	name = fileName(c.resource(), m.Metadata.Namespace, t.hidden(m.Metadata.Name))
-	return name, pretty.PrettyOptions(raw, &pretty.Options{Indent: "  "}), true // json.Indent needs several times as long
-}
-
-// errObject does not quote the object.
-var errObject = errors.New("it is not a JSON object")
-
-// capture returns the captured JSON of an object. partial is true if it is partial already.
-func (t *taking) capture(ref object.Ref, raw []byte, partial bool) ([]byte, error) {
-	content, ok := mask.Decode(raw)
-	if !ok {
-		return nil, errObject
-	}
-	key := ref.Key()
-	masks := t.masker.Object(key)
-	t.record(key, content, raw, partial)
-	if name, err := release.ParseSecretName(key.Namespace, key.Name); ref.IsSecret() && content["type"] == release.SecretType && err == nil {
-		t.captureRecord(name, masks, content)
-	} else {
-		var err error
-		if content, err = t.fields.of(content, key); err != nil {
-			return nil, errObject
-		}
-		public := t.fields.public(content, key)
-		masks.Payload = t.options.Bundles
-		masks.Mask(content)
-		maps.Copy(content, public)
-	}
-	if partial {
-		child(child(content, "metadata"), "annotations")[format.CapturedAnnotation] = format.CapturedMetadata
-	}
-	if masks.HasSecret() {
-		t.masked++
-	}
-	out, err := mask.Encode(content)
-	if err != nil {
-		return nil, errObject
-	}
-	return t.hideIDs(out), nil
-}
-
-// captureRecord replaces the data of the Secret of a release record by what is captured of the record.
-func (t *taking) captureRecord(name release.Name, masks *mask.Object, content map[string]any) {
-	t.fields.annotations(content, object.Key{}, nil)
-	data, _ := content["data"].(map[string]any)
-	text, _ := data[release.DataKey].(string)
-	value, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		value = []byte(text)
-	}
-	captured := t.releaseRecord(name, masks, string(value))
-	content["data"] = map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(captured))}
-	t.masked++
 }
 
 // captured records a kind in the manifest.
@@ -431,35 +311,6 @@ func maskAll(masks *mask.Object, failures map[string]source.Failure) {
 
 func resource(k source.Kind) format.Resource {
 	return format.Resource{Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource, ShortNames: k.ShortNames, Namespaced: k.Namespaced}
-}
-
-// whole returns the JSON of an object with its apiVersion, kind and managedFields, which a source may keep apart.
-func whole(o source.Object) ([]byte, error) {
-	var content map[string]json.RawMessage
-	if err := json.Unmarshal(o.Raw, &content); err != nil {
-		return nil, err
-	}
-	apiVersion, kind := o.Kind.ToAPIVersionAndKind()
-	for key, v := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
-		text, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		content[key] = text
-	}
-	if len(o.ManagedFields) > 0 {
-		var meta map[string]json.RawMessage
-		if err := json.Unmarshal(content["metadata"], &meta); err != nil {
-			return nil, err
-		}
-		meta["managedFields"] = slices.Clone(o.ManagedFields)
-		text, err := json.Marshal(meta)
-		if err != nil {
-			return nil, err
-		}
-		content["metadata"] = text
-	}
-	return json.Marshal(content)
 }
 
 // reportEvery is the number of objects between two reports of the progress.
