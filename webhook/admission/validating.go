@@ -75,8 +75,11 @@ func validate(req Request, f Facts) validation {
 		return validation{reason: NotOwned}
 	}
 	v := validation{releases: releases, mayBeFleet: strings.HasPrefix(req.User, serviceAccountPrefix)}
-	v.doubt = v.findDoubt(refusal.Have.Release(), req, f)
-	harm := &HarmError{RefusalError: refusal, bundles: bundleNames(releases), count: predictedCount(releases, refusal.Have.Release(), f)}
+	v.doubt = v.findDoubt(refusal.Have, req, f)
+	harm := &HarmError{RefusalError: refusal, bundles: bundleNames(releases)}
+	if v.doubt == "" {
+		harm.count = predictedCount(releases, refusal.Have.Release(), f)
+	}
 	switch {
 	case f.ignored(req, req.Old):
 		v.reason = Ignored
@@ -124,10 +127,15 @@ func ownerOf(req Request, f Facts) (*ownership.RefusalError, []desired.Release) 
 
 // findDoubt compares the owner with the release that the Helm annotations name. If only the hash connects the owner with the object, the record of
 // the real owner may be missing, or be one of several.
-func (v validation) findDoubt(named string, req Request, f Facts) string {
+func (v validation) findDoubt(have ownership.Metadata, req Request, f Facts) string {
+	named := have.Release()
+	confirmed := func(r desired.Release) bool { return f.confirmed(r, req.Key, have) }
 	switch {
 	case named != "" && named != v.releases[0].Release():
 		return "its Helm annotations name release " + named + ", which is not known to own it"
+	case !slices.ContainsFunc(v.releases, confirmed):
+		return "it has no Helm annotations, and only release records of other namespaces state its set: if you trust those of namespace " +
+			v.releases[0].Namespace + ", label it " + RecordsLabel + "=" + RecordsTrusted
 	case named == "" && !f.Complete && v.mayBeFleet:
 		return "it has no Helm annotations, and not all release records are known"
 	case len(v.releases) > 1 && slices.ContainsFunc(v.releases, func(r desired.Release) bool { return isFleet(r, req.User) }):

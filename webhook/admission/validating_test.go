@@ -222,6 +222,7 @@ func TestDoubt(t *testing.T) {
 		{"no release is named, by Fleet", both, bare, agent, "several releases"},
 		{"no release is named, by the tenant's agent", both, bare, "system:serviceaccount:a-tenant:fleet-agent", "several releases"},
 		{"no release is named, by a user", both, bare, alice, ""},
+		{"only the tenant's record states the set, by a user", alone, bare, alice, "only release records of other namespaces"},
 		{"the owner is named", both, eleven, alice, ""},
 		{"the owner is named, by the tenant's agent", both, eleven, "system:serviceaccount:a-tenant:fleet-agent", ""},
 	} {
@@ -243,7 +244,7 @@ func TestPartial(t *testing.T) {
 	for user, doubt := range map[string]bool{alice: false, agent: true, "system:serviceaccount:elsewhere:deployer": true} {
 		req := change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-10"}, User: user, Old: labelled(bare), Partial: true}
 		r := index.New()
-		e, err := index.Read(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
+		e, err := index.Read(record.Record{Bundle: "eleven", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
 		if err != nil {
 			t.Fatal(err)
 		}
