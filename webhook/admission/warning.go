@@ -43,10 +43,14 @@ const (
 	WarnInvalidGuardMode WarningCode = "InvalidGuardMode"
 )
 
+// MutatingCodes lists the codes of the mutating handlers.
+func MutatingCodes() []WarningCode {
+	return []WarningCode{WarnRestored, WarnForeign, WarnContested, WarnUnconfirmed, WarnTooLarge, WarnRateLimited}
+}
+
 // WarningCodes lists all codes.
 func WarningCodes() []WarningCode {
-	return []WarningCode{WarnRestored, WarnForeign, WarnContested, WarnUnconfirmed, WarnTooLarge, WarnRateLimited,
-		WarnStripped, WarnChanged, WarnDeleted, WarnStale, WarnOwnerInDoubt, WarnInvalidGuardMode}
+	return append(MutatingCodes(), WarnStripped, WarnChanged, WarnDeleted, WarnStale, WarnOwnerInDoubt, WarnInvalidGuardMode)
 }
 
 // warningPrefix is the prefix of each warning. It distinguishes the warnings of this webhook from those of others.
