@@ -106,6 +106,22 @@ func TestConfirmed(t *testing.T) {
 	}
 }
 
+// TestFleetIsNotDenied has Fleet's agent replace the set of a removed bundle by that of its new bundle, and a forged record in
+// the namespace of the object that states the old set for another agent.
+func TestFleetIsNotDenied(t *testing.T) {
+	b := setUp(t)
+	b.GuardDefault = GuardDeny
+	with(t, b.index, record.Record{Bundle: "gone", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 1)})
+	req := request(admissionv1.Update, configMap(metadataJSON(gone)), configMap(metadataJSON(eleven)))
+	for user, want := range map[string]string{agent: "passed Fleet gone 0", "system:serviceaccount:cattle-fleet-local-system:fleet-agent": "passed Fleet gone 0",
+		"system:serviceaccount:web:fleet-agent": "denied Changed gone forbidden 0", "system:serviceaccount:cattle-fleet-system:other": "denied Changed gone forbidden 0"} {
+		req.UserInfo.Username = user
+		if got := summary(Validating(b.Options).Handle(t.Context(), req)); got != want {
+			t.Errorf("%s: %s, want %s", user, got, want)
+		}
+	}
+}
+
 // TestPauseOfForgedRecord has a forged record in the namespace of the object: a newer revision of the real release, with
 // another set. Fleet writes the real set again after each stamp, until the rate limit pauses the object. The pause ends when
 // the record is gone.

@@ -190,11 +190,17 @@ var agentAccounts = []string{fleet.AgentName, fleet.DefaultAccount}
 // serviceAccountPrefix is the prefix of the user names of service accounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// isFleet reports whether a user is an agent that deploys a release.
+// isFleet reports whether a user is an agent that deploys a release. An agent in one of Fleet's own namespaces deploys any
+// release, so that a forged record, which names another agent, is no reason to deny its requests.
 func isFleet(r desired.Release, user string) bool {
-	return slices.ContainsFunc(r.Agents, func(a desired.Agent) bool {
-		name, ok := strings.CutPrefix(user, serviceAccountPrefix+a.Namespace+":")
-		return ok && a.Namespace != "" && name != "" && (name == a.ServiceAccount || slices.Contains(agentAccounts, name))
+	account, ok := strings.CutPrefix(user, serviceAccountPrefix)
+	namespace, name, _ := strings.Cut(account, ":")
+	if !ok || namespace == "" || name == "" {
+		return false
+	}
+	usual := slices.Contains(agentAccounts, name)
+	return usual && fleet.IsSystemNamespace(namespace) || slices.ContainsFunc(r.Agents, func(a desired.Agent) bool {
+		return namespace == a.Namespace && (usual || name == a.ServiceAccount)
 	})
 }
 
