@@ -58,7 +58,7 @@ func serveUntilEnd(in io.Reader, out io.Writer) error {
 	}
 	handlers := map[string]admission.Handler{StampPath: admission.HandlerFunc(allow)}
 	s, err := endpoint{name: Requests, address: "127.0.0.1:0", handler: requestsHandler(handlers, func() bool { return false }, logr.Discard()),
-		tls: requestsTLS(fixedCertificate{pair}), connections: maxConnections}.listen()
+		tls: requestsTLS(fixedCertificate{pair}), connections: maxConnections, onSurplus: func() {}}.listen()
 	if err != nil {
 		return err
 	}

@@ -28,9 +28,9 @@ func build(m manager.Manager, o Options, source certificateSource, c components)
 	run := append([]manager.Runnable{source}, c.run...)
 	// controller-runtime's manager could listen itself, but it serves metrics only from a registry that the whole process shares.
 	for _, e := range []endpoint{
-		{Requests, net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), requestsHandler(c.handlers, s.draining.Load, o.Log), requestsTLS(source), maxConnections},
-		{Metrics, o.Metrics, metricsHandler(c.metrics), nil, maxOtherConnections},
-		{Probes, o.Probes, probesHandler(s.checks(source, c)), nil, maxOtherConnections},
+		{Requests, net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), requestsHandler(c.handlers, s.draining.Load, o.Log), requestsTLS(source), maxConnections, c.metrics.closed.Inc},
+		{Metrics, o.Metrics, metricsHandler(c.metrics), nil, maxOtherConnections, c.metrics.closed.Inc},
+		{Probes, o.Probes, probesHandler(s.checks(source, c)), nil, maxOtherConnections, c.metrics.closed.Inc},
 	} {
 		if e.address == "0" {
 			continue

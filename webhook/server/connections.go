@@ -39,6 +39,7 @@ type endpoint struct {
 	handler       http.Handler
 	tls           *tls.Config // nil for none
 	connections   int         // the most that are open
+	onSurplus     func()      // is called for each connection that was refused or replaced
 }
 
 // listen makes the server of an endpoint. Every client that reaches the address may connect, so memory is bounded by the
@@ -52,7 +53,7 @@ func (e endpoint) listen() (*manager.Server, error) {
 }
 
 func (e endpoint) serve(l net.Listener) *manager.Server {
-	connections := newConnections(l, e.connections)
+	connections := newConnections(l, e.connections, e.onSurplus)
 	l = connections
 	if e.tls != nil {
 		l = tls.NewListener(l, e.tls)
@@ -72,7 +73,8 @@ func (e endpoint) serve(l net.Listener) *manager.Server {
 // netutil.LimitListener, the API server would wait for two seconds at each write.
 type connections struct {
 	net.Listener
-	most int
+	most      int
+	onSurplus func()
 
 	mu    sync.Mutex
 	open  *list.List // of *openConnection; the one whose last request is the longest ago is the first
@@ -86,8 +88,8 @@ type openConnection struct {
 	at   *list.Element // in open; nil if the connection was removed
 }
 
-func newConnections(l net.Listener, most int) *connections {
-	return &connections{Listener: l, most: most, open: list.New(), peers: map[netip.Addr]int{}}
+func newConnections(l net.Listener, most int, onSurplus func()) *connections {
+	return &connections{Listener: l, most: most, onSurplus: onSurplus, open: list.New(), peers: map[netip.Addr]int{}}
 }
 
 // Accept implements net.Listener.
@@ -98,30 +100,31 @@ func (s *connections) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &openConnection{Conn: accepted, peer: peerOf(accepted), of: s}
-		replaced, ok := s.add(c)
-		if replaced != nil {
-			_ = replaced.Conn.Close() // the client may have closed it
+		surplus := s.add(c)
+		if surplus != nil {
+			s.onSurplus()
+			_ = surplus.Conn.Close() // the client may have closed it
 		}
-		if ok {
+		if surplus != c {
 			return c, nil
 		}
-		_ = accepted.Close()
 	}
 }
 
-// add adds a connection; ok is false if it is refused. The connection that it replaces, if any, must be closed.
-func (s *connections) add(c *openConnection) (replaced *openConnection, ok bool) {
+// add adds a connection. It returns the connection to close, which is no longer open: the one that is replaced, or the new
+// one; nil if all can be open.
+func (s *connections) add(c *openConnection) (surplus *openConnection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open.Len() >= s.most {
-		if replaced = s.replaceable(); replaced == nil || s.peers[c.peer] >= s.peers[replaced.peer] {
-			return nil, false
+		if surplus = s.replaceable(); s.peers[c.peer] >= s.peers[surplus.peer] {
+			return c
 		}
-		s.remove(replaced)
+		s.remove(surplus)
 	}
 	c.at = s.open.PushBack(c)
 	s.peers[c.peer]++
-	return replaced, true
+	return surplus
 }
 
 // replaceable returns the connection of the peer with the most connections whose last request is the longest ago.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,7 +115,8 @@ func TestShares(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				connectAs, open := serveOn(t, endpoint{handler: http.HandlerFunc(readAll), connections: 4})
+				var counted atomic.Int32
+				connectAs, open := serveOn(t, endpoint{handler: http.HandlerFunc(readAll), connections: 4, onSurplus: func() { counted.Add(1) }})
 				var all []caller
 				for i, peer := range tc.connect {
 					all = append(all, connectAs(peer))
@@ -129,6 +131,9 @@ func TestShares(t *testing.T) {
 					if c.closed(t) {
 						refused = append(refused, i)
 					}
+				}
+				if got := int(counted.Load()); got != len(tc.refused) {
+					t.Errorf("%d connections are counted, want %d", got, len(tc.refused))
 				}
 				if diff := cmp.Diff(tc.refused, refused); diff != "" {
 					t.Errorf("closed (-want +got):\n%s", diff)
@@ -149,10 +154,10 @@ func TestPeer(t *testing.T) {
 
 // TestIdleTLS checks that a connection with TLS is recognized when it has answered a request.
 func TestIdleTLS(t *testing.T) {
-	open := newConnections(nil, 2)
+	open := newConnections(nil, 2, nil)
 	first, second := &openConnection{of: open}, &openConnection{of: open}
 	for _, c := range []*openConnection{first, second} {
-		if _, ok := open.add(c); !ok {
+		if open.add(c) != nil {
 			t.Fatal("refused")
 		}
 	}

@@ -57,6 +57,9 @@ func protected(t *testing.T, limits bodyLimits, next http.HandlerFunc) (connect 
 func serveOn(t *testing.T, e endpoint) (connectAs func(peer string) caller, open *connections) {
 	t.Helper()
 	listener := make(pipes)
+	if e.onSurplus == nil {
+		e.onSurplus = func() {}
+	}
 	s := e.serve(listener)
 	open, ok := s.Listener.(*connections)
 	if !ok {
