@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	named "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 )
 
@@ -59,12 +61,8 @@ func TestWebhookForgedClaim(t *testing.T) {
 	f.deploy("guestbook", guestbook)
 	f.namespace("tenant")
 	h := f.serveWebhook("default", "--guard-default=deny")
-	forged := record.Record{Bundle: "guestbook", Namespace: "tenant", AgentNamespace: "tenant",
-		Objects: []named.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: apps, Name: "settings"}}}
-	secret := object("v1", "Secret", "tenant", "sh.helm.release.v1.guestbook.v1")
-	secret.Object["type"] = "helm.sh/release.v1"
-	secret.Object["data"] = map[string]any{"release": base64.StdEncoding.EncodeToString(forged.Value())}
-	f.Apply(t, "tenant", secret)
+	f.createRecord(record.Record{Bundle: "guestbook", Namespace: "tenant", AgentNamespace: "tenant",
+		Objects: []named.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: apps, Name: "settings"}}})
 	h.awaitObjects(4)
 	for name, may := range map[string]bool{account(agentNamespace, "fleet-agent"): true, account("tenant", "fleet-agent"): false} {
 		err := f.clientAs(name).Delete(t.Context(), configMap("settings"), client.DryRunAll)
@@ -75,4 +73,56 @@ func TestWebhookForgedClaim(t *testing.T) {
 			expectContains(t, "the refusal", err.Error(), "bundle guestbook", "2/3")
 		}
 	}
+}
+
+// createRecord creates the Secret of a release record.
+func (f *fleetServer) createRecord(r record.Record) {
+	f.t.Helper()
+	secret := object("v1", "Secret", r.Namespace, "sh.helm.release.v1."+r.Bundle+".v1")
+	secret.Object["type"] = "helm.sh/release.v1"
+	secret.Object["data"] = map[string]any{"release": base64.StdEncoding.EncodeToString(r.Value())}
+	f.Apply(f.t, "tenant", secret)
+}
+
+// TestWebhookForgedRelease creates a record in a tenant's namespace that states the set of a removed bundle, and two
+// objects of another namespace that have the hash or the id of this set. The record neither stamps nor denies under deny,
+// until an administrator trusts the namespace.
+func TestWebhookForgedRelease(t *testing.T) {
+	f := newFleet(t, shared)
+	f.namespace(apps)
+	f.namespace("tenant")
+	set := ownership.Desired("default-gone", "gone", "tenant")
+	kept, copied := configMap("kept"), configMap("copied")
+	f.Apply(t, "test", kept, copied)
+	both, id := ownership.Metadata{Hash: set.Hash, SetID: set.SetID}.Values(), ownership.Metadata{SetID: set.SetID}.Values()
+	f.setOwnershipAsAdopt(both, kept)
+	f.setOwnershipAsAdopt(id, copied)
+	h := f.serveWebhook("default", "--guard-default=deny")
+	var claimed []named.Ref
+	for _, o := range []*unstructured.Unstructured{kept, copied} {
+		claimed = append(claimed, named.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: apps, Name: o.GetName()})
+	}
+	f.createRecord(record.Record{Bundle: "gone", Namespace: "tenant", AgentNamespace: "tenant", Objects: claimed})
+	h.awaitObjects(2)
+
+	admin := f.clientAs("")
+	touch := func() string {
+		admin.must("writing", admin.patch(copied, `{"data":{"touched":"yes"}}`, client.DryRunAll))
+		return admin.takeWarnings()
+	}
+	strip := func() error { return admin.patchOwnership(kept, noOwnership(), client.DryRunAll) }
+	expectContains(t, "the warning of a write", touch(), "fleetdoctor/Unconfirmed: configmap apps/copied", "bundle gone", "namespace tenant", "fleetdoctor.io/records=trusted")
+	admin.must("removing the metadata", strip())
+	expectContains(t, "the warning of the removal", admin.takeWarnings(), "fleetdoctor/Unconfirmed", "fleetdoctor/Stripped", "fleetdoctor/OwnerInDoubt")
+	admin.must("deleting", admin.Delete(t.Context(), kept.DeepCopy(), client.DryRunAll))
+	expectContains(t, "the warning of the deletion", admin.takeWarnings(), "fleetdoctor/Deleted", "fleetdoctor/OwnerInDoubt")
+	f.expectOwnership(id, copied)
+
+	f.labelNamespace("tenant", map[string]string{"fleetdoctor.io/records": "trusted"})
+	poll.True(t, "a denial in a trusted namespace", func() bool { return strip() != nil })
+	if got := touch(); got != "" {
+		t.Errorf("a write in a trusted namespace: warnings %s", got)
+	}
+	admin.must("writing", admin.patch(copied, `{"data":{"touched":"yes"}}`))
+	f.expectOwnership(set.Values(), copied)
 }

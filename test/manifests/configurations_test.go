@@ -75,7 +75,8 @@ func TestConfigurations(t *testing.T) {
 	withoutExact := []admissionv1.MutatingWebhook{stamp, guard}
 	withExact := []admissionv1.MutatingWebhook{stamp, exact, guard}
 	want := map[string][]admissionv1.MutatingWebhook{
-		"default": withoutExact, "fleet": withoutExact, "cert-manager": withoutExact, "scoped": withoutExact, "exact": withExact, "all": withExact,
+		"addresses": withoutExact, "default": withoutExact, "fleet": withoutExact, "cert-manager": withoutExact, "scoped": withoutExact,
+		"exact": withExact, "all": withExact,
 	}
 	options := cmp.Options{
 		// TestRequests tests the conditions.

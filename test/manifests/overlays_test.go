@@ -3,6 +3,7 @@
 package manifests
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -64,9 +66,10 @@ func TestOverlays(t *testing.T) {
 		certs         corev1.VolumeSource
 		caFrom        string
 	}{
-		"default": {args: []string{"webhook", "serve", "--cert-dir=/certs"}},
-		"exact":   {args: []string{"webhook", "serve", "--cert-dir=/certs"}},
-		"fleet":   {without: []string{"Namespace fleetdoctor-system"}, args: []string{"webhook", "serve", "--cert-dir=/certs"}},
+		"addresses": {args: []string{"webhook", "serve", "--cert-dir=/certs"}},
+		"default":   {args: []string{"webhook", "serve", "--cert-dir=/certs"}},
+		"exact":     {args: []string{"webhook", "serve", "--cert-dir=/certs"}},
+		"fleet":     {without: []string{"Namespace fleetdoctor-system"}, args: []string{"webhook", "serve", "--cert-dir=/certs"}},
 		"cert-manager": {without: byCertController, with: byCertManager,
 			args:   []string{"webhook", "serve", "--cert-dir=/certs", "--certificates=files"},
 			certs:  corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleetdoctor-webhook-cert"}},
@@ -172,6 +175,51 @@ func TestSelectors(t *testing.T) {
 	if i < 0 || pod.Spec.Containers[0].Ports[i].ContainerPort != 9443 {
 		t.Errorf("the target port of the Service is %q, which is not 9443", target)
 	}
+}
+
+// TestNetworkPolicy checks which clients reach the webhook, and what it reaches. In the base, every client reaches the port
+// for admission requests.
+func TestNetworkPolicy(t *testing.T) {
+	for overlay, want := range map[string][]string{
+		"default":   {"from [] to [TCP webhook]", "to [] [TCP ]"},
+		"addresses": {"from [192.0.2.10/32 192.0.2.11/32] to [TCP webhook]", "to [192.0.2.10/32 192.0.2.11/32] [TCP 6443]", "to [10.96.0.1/32] [TCP 443]"},
+	} {
+		spec := pick[networkingv1.NetworkPolicy](t, rendered(t, overlay), "NetworkPolicy", "fleetdoctor-webhook").Spec
+		var got []string
+		for _, rule := range spec.Ingress {
+			got = append(got, fmt.Sprintf("from %v to %v", blocks(rule.From), portsOf(rule.Ports)))
+		}
+		for _, rule := range spec.Egress {
+			got = append(got, fmt.Sprintf("to %v %v", blocks(rule.To), portsOf(rule.Ports)))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("overlay %s: rules (-want +got):\n%s", overlay, diff)
+		}
+		types := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
+		if diff := cmp.Diff(types, spec.PolicyTypes); diff != "" {
+			t.Errorf("overlay %s: types (-want +got):\n%s", overlay, diff)
+		}
+	}
+}
+
+func blocks(peers []networkingv1.NetworkPolicyPeer) []string {
+	var out []string
+	for _, p := range peers {
+		out = append(out, p.IPBlock.CIDR)
+	}
+	return out
+}
+
+func portsOf(ports []networkingv1.NetworkPolicyPort) []string {
+	var out []string
+	for _, p := range ports {
+		text := string(*p.Protocol) + " "
+		if p.Port != nil {
+			text += p.Port.String()
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 // TestScoped checks that the example binds exactly the namespaces that it names to the webhook.

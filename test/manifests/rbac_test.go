@@ -71,6 +71,7 @@ func TestPermissions(t *testing.T) {
 		may, not []permission
 	}{
 		{"default", slices.Concat(always, certificates, everySecret, releases, beyond), never},
+		{"addresses", slices.Concat(always, certificates, everySecret), never},
 		{"exact", slices.Concat(always, certificates, everySecret), never},
 		{"fleet", slices.Concat(always, certificates, everySecret), never},
 		{"cert-manager", slices.Concat(always, everySecret), slices.Concat(never, ownSecret, writes)},

@@ -40,6 +40,8 @@ const (
 	Foreign    Reason = "Foreign"    // it has another owner that exists or may exist
 	TooLarge   Reason = "TooLarge"   // its annotations would exceed the limit of the API server
 	Contested  Reason = "Contested"  // several releases desire it, and its metadata names none of them
+	// Unconfirmed: a release record of another namespace desires it, and nothing else confirms that record.
+	Unconfirmed Reason = "Unconfirmed"
 	// RateLimited: it loses its ownership metadata repeatedly.
 	RateLimited Reason = "Braked"
 )

@@ -39,6 +39,8 @@ type Facts struct {
 	// Live is true if changes are received as they happen and are read. LiveIn has the same for the namespaces of Releases.
 	Live   bool
 	LiveIn map[string]bool
+	// Trusted is true for the namespaces of Releases whose records an administrator trusts.
+	Trusted map[string]bool
 	// NamespaceLabels are the labels of the object's namespace that begin with fleetdoctor.io/.
 	NamespaceLabels map[string]string
 }
@@ -49,9 +51,10 @@ func (o Options) facts(req Request, releases []desired.Release) Facts {
 		return r.Metadata.Hash == "" || fleet.IsAgentBundle(r.Bundle) // an agent maintains its own objects
 	})
 	out := Facts{Releases: releases, Complete: o.Index.Complete(), Live: o.Live(""), LiveIn: map[string]bool{},
-		NamespaceLabels: o.Namespaces.Labels(req.Key.Namespace)}
+		Trusted: map[string]bool{}, NamespaceLabels: o.Namespaces.Labels(req.Key.Namespace)}
 	for _, r := range releases {
 		out.LiveIn[r.Namespace] = o.Live(r.Namespace)
+		out.Trusted[r.Namespace] = fleet.IsSystemNamespace(r.Namespace) || o.Namespaces.Labels(r.Namespace)[RecordsLabel] == RecordsTrusted
 	}
 	have, had := metadataOf(req.New), metadataOf(req.Old)
 	out.WithSet, out.Exists = map[string][]desired.Release{}, map[string]bool{}
@@ -62,6 +65,27 @@ func (o Options) facts(req Request, releases []desired.Release) Facts {
 		out.Exists[name] = o.Index.HasRelease(name)
 	}
 	return out
+}
+
+// RecordsLabel with the value RecordsTrusted on a namespace trusts its release records for the objects of all namespaces.
+const (
+	RecordsLabel   = "fleetdoctor.io/records"
+	RecordsTrusted = "trusted"
+)
+
+// confirmed reports whether a release may get an object, or be the reason for a denial. A record alone is no evidence: a user who
+// may only create Secrets in one namespace can write a record that claims any object of the cluster, and any set. One of these
+// confirms it:
+//   - The record is in the namespace of the object.
+//   - The object names the release in its Helm annotations, which only a user who may write the object can set. have are the
+//     metadata that count. Helm writes the annotations to all objects, wherever the record is.
+//   - The record is in a namespace that an administrator trusts, or in one of Fleet's: who may write Secrets there controls
+//     the agent.
+//
+// A record that is not confirmed still counts as another owner that may exist.
+func (f Facts) confirmed(r desired.Release, object object.Key, have ...ownership.Metadata) bool {
+	return r.Namespace == object.Namespace || f.Trusted[r.Namespace] ||
+		slices.ContainsFunc(have, func(m ownership.Metadata) bool { return m.Release() == r.Release() })
 }
 
 // asOwner converts a release for package ownership.

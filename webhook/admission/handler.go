@@ -172,7 +172,7 @@ func (o Options) validating(req admission.Request) (result, Request) {
 
 // limit counts a stamp of an object that had lost its ownership metadata, except in a dry run. An object over the rate limit is not stamped.
 func (o Options) limit(r result, req *admission.Request, decoded Request) result {
-	paused, first := o.RateLimiter.Count(decoded.Key, ptr.Deref(req.DryRun, false))
+	paused, first := o.RateLimiter.Count(decoded.Key, r.release.Metadata, ptr.Deref(req.DryRun, false))
 	if !paused {
 		return r
 	}

@@ -264,7 +264,8 @@ func withoutKeys(tb testing.TB, object []byte) map[string]any {
 
 func TestValidating(t *testing.T) {
 	clusterRole := func(labels string) []byte {
-		return []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"viewer","labels":{"objectset.rio.cattle.io/hash":"` + eleven.Hash + `"` + labels + `}}}`)
+		return []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"viewer","labels":{"objectset.rio.cattle.io/hash":"` + eleven.Hash + `"` + labels + `},
+			"annotations":{"meta.helm.sh/release-name":"eleven","meta.helm.sh/release-namespace":"web"}}}`)
 	}
 	for _, tc := range []struct {
 		name          string

@@ -50,6 +50,11 @@ func mutate(req Request, f Facts, exact bool) result {
 	if !r.reason.stamps() {
 		return r
 	}
+	if !f.confirmed(release, req.Key, have, had) {
+		return warn(Unconfirmed, release, Warning{WarnUnconfirmed, fmt.Sprintf(
+			"%s is desired by bundle %s according to a release record in namespace %s, which nothing else confirms: its ownership metadata is not changed. "+
+				"If you trust the records of that namespace, label it %s=%s", req.Key, release.Bundle, release.Namespace, RecordsLabel, RecordsTrusted)})
+	}
 	set := map[string]string{}
 	for _, c := range owners.Patch() {
 		if c.New != nil {

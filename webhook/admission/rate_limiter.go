@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
 // The rate limit allows one stamp per second and object, with a burst of 60.
@@ -25,10 +26,18 @@ const RateLimitPause = time.Hour
 
 // RateLimiter ends loops of two programs that undo each other's writes. It counts, for each object, the stamps that restore
 // ownership metadata which the stored object had lost. It is safe for concurrent use.
+//
+// It counts each metadata that an object can get separately. So a forged release record that causes a pause does not cause
+// it for the real release: the pause has no effect when the forged record is gone.
 type RateLimiter struct {
 	mu      sync.Mutex
-	objects *lru.Cache // object.Key -> *objectLimit
+	objects *lru.Cache // limitKey -> *objectLimit
 	now     func() time.Time
+}
+
+type limitKey struct {
+	object object.Key
+	stamp  ownership.Metadata
 }
 
 type objectLimit struct {
@@ -41,11 +50,13 @@ func NewRateLimiter(now func() time.Time) *RateLimiter {
 	return &RateLimiter{objects: lru.New(maxLimitedObjects), now: now}
 }
 
-// Count counts one stamp of an object, except in a dry run. A paused object must not be stamped; first is true if the pause begins with this stamp.
-func (r *RateLimiter) Count(k object.Key, dryRun bool) (paused, first bool) {
+// Count counts one stamp of an object with metadata, except in a dry run. During a pause the object must not get this
+// metadata; first is true if the pause begins with this stamp.
+func (r *RateLimiter) Count(of object.Key, stamp ownership.Metadata, dryRun bool) (paused, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
+	k := limitKey{of, stamp}
 	known, _ := r.objects.Get(k)
 	l, ok := known.(*objectLimit)
 	if !ok {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
 func TestRateLimit(t *testing.T) {
@@ -27,7 +28,7 @@ func TestRateLimit(t *testing.T) {
 			b := NewRateLimiter(func() time.Time { return now })
 			first := 0
 			for i := 1; i <= 1000; i++ {
-				paused, begins := b.Count(object, false)
+				paused, begins := b.Count(object, ownership.Metadata{}, false)
 				if begins && first == 0 {
 					first = i
 				} else if begins {
@@ -50,27 +51,30 @@ func TestRateLimitEnds(t *testing.T) {
 	b := NewRateLimiter(func() time.Time { return now })
 	busy, other := object.Key{Kind: "ConfigMap", Name: "busy"}, object.Key{Kind: "ConfigMap", Name: "other"}
 	paused := func(k object.Key) bool {
-		held, first := b.Count(k, true)
+		held, first := b.Count(k, ownership.Metadata{}, true)
 		if first {
 			t.Error("a dry run begins a pause")
 		}
 		return held
 	}
 	for range 100 {
-		b.Count(busy, false)
+		b.Count(busy, ownership.Metadata{}, false)
 	}
-	if held, _ := b.Count(other, false); held || paused(other) || paused(object.Key{}) {
+	if held, _ := b.Count(other, ownership.Metadata{}, false); held || paused(other) || paused(object.Key{}) {
 		t.Error("another object is paused too")
+	}
+	if held, _ := b.Count(busy, ownership.Metadata{Hash: "x"}, true); held {
+		t.Error("other metadata for the object is paused too")
 	}
 	if !paused(busy) {
 		t.Error("a dry run is not paused")
 	}
 	now = now.Add(RateLimitPause - time.Second)
-	if held, _ := b.Count(busy, false); !held {
+	if held, _ := b.Count(busy, ownership.Metadata{}, false); !held {
 		t.Error("the pause ended too early")
 	}
 	now = now.Add(2 * time.Second)
-	if held, _ := b.Count(busy, false); held || paused(busy) {
+	if held, _ := b.Count(busy, ownership.Metadata{}, false); held || paused(busy) {
 		t.Error("the pause did not end")
 	}
 }

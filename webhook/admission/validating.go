@@ -75,8 +75,11 @@ func validate(req Request, f Facts) validation {
 		return validation{reason: NotOwned}
 	}
 	v := validation{releases: releases, mayBeFleet: strings.HasPrefix(req.User, serviceAccountPrefix)}
-	v.doubt = v.findDoubt(refusal.Have.Release(), req, f)
-	harm := &HarmError{RefusalError: refusal, bundles: bundleNames(releases), count: predictedCount(releases, refusal.Have.Release(), f)}
+	v.doubt = v.findDoubt(refusal.Have, req, f)
+	harm := &HarmError{RefusalError: refusal, bundles: bundleNames(releases)}
+	if v.doubt == "" {
+		harm.count = predictedCount(releases, refusal.Have.Release(), f)
+	}
 	switch {
 	case f.ignored(req, req.Old):
 		v.reason = Ignored
@@ -124,10 +127,15 @@ func ownerOf(req Request, f Facts) (*ownership.RefusalError, []desired.Release) 
 
 // findDoubt compares the owner with the release that the Helm annotations name. If only the hash connects the owner with the object, the record of
 // the real owner may be missing, or be one of several.
-func (v validation) findDoubt(named string, req Request, f Facts) string {
+func (v validation) findDoubt(have ownership.Metadata, req Request, f Facts) string {
+	named := have.Release()
+	confirmed := func(r desired.Release) bool { return f.confirmed(r, req.Key, have) }
 	switch {
 	case named != "" && named != v.releases[0].Release():
 		return "its Helm annotations name release " + named + ", which is not known to own it"
+	case !slices.ContainsFunc(v.releases, confirmed):
+		return "it has no Helm annotations, and only release records of other namespaces state its set: if you trust those of namespace " +
+			v.releases[0].Namespace + ", label it " + RecordsLabel + "=" + RecordsTrusted
 	case named == "" && !f.Complete && v.mayBeFleet:
 		return "it has no Helm annotations, and not all release records are known"
 	case len(v.releases) > 1 && slices.ContainsFunc(v.releases, func(r desired.Release) bool { return isFleet(r, req.User) }):
@@ -182,11 +190,17 @@ var agentAccounts = []string{fleet.AgentName, fleet.DefaultAccount}
 // serviceAccountPrefix is the prefix of the user names of service accounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// isFleet reports whether a user is an agent that deploys a release.
+// isFleet reports whether a user is an agent that deploys a release. An agent in one of Fleet's own namespaces deploys any
+// release, so that a forged record, which names another agent, is no reason to deny its requests.
 func isFleet(r desired.Release, user string) bool {
-	return slices.ContainsFunc(r.Agents, func(a desired.Agent) bool {
-		name, ok := strings.CutPrefix(user, serviceAccountPrefix+a.Namespace+":")
-		return ok && a.Namespace != "" && name != "" && (name == a.ServiceAccount || slices.Contains(agentAccounts, name))
+	account, ok := strings.CutPrefix(user, serviceAccountPrefix)
+	namespace, name, _ := strings.Cut(account, ":")
+	if !ok || namespace == "" || name == "" {
+		return false
+	}
+	usual := slices.Contains(agentAccounts, name)
+	return usual && fleet.IsSystemNamespace(namespace) || slices.ContainsFunc(r.Agents, func(a desired.Agent) bool {
+		return namespace == a.Namespace && (usual || name == a.ServiceAccount)
 	})
 }
 

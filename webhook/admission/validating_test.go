@@ -17,6 +17,9 @@ import (
 
 const alice, agent = "alice", "system:serviceaccount:cattle-fleet-system:fleet-agent"
 
+// deployer is the service account of bundle eleven. Only its record shows that this is Fleet's.
+const deployer = "system:serviceaccount:cattle-fleet-system:deployer"
+
 // validatingIndex has bundle eleven, which desires ten ConfigMaps and a Pod, with a pending revision, and bundle other, which desires the first ConfigMap
 // too.
 func validatingIndex(tb testing.TB) *index.Index {
@@ -217,11 +220,12 @@ func TestDoubt(t *testing.T) {
 		user  string
 		doubt string
 	}{
-		{"the owner's record is missing", alone, eleven, agent, "release web/eleven"},
+		{"the owner's record is missing", alone, eleven, deployer, "release web/eleven"},
 		{"another release is named", both, other, alice, "release web/other"},
-		{"no release is named, by Fleet", both, bare, agent, "several releases"},
+		{"no release is named, by Fleet", both, bare, deployer, "several releases"},
 		{"no release is named, by the tenant's agent", both, bare, "system:serviceaccount:a-tenant:fleet-agent", "several releases"},
 		{"no release is named, by a user", both, bare, alice, ""},
+		{"only the tenant's record states the set, by a user", alone, bare, alice, "only release records of other namespaces"},
 		{"the owner is named", both, eleven, alice, ""},
 		{"the owner is named, by the tenant's agent", both, eleven, "system:serviceaccount:a-tenant:fleet-agent", ""},
 	} {
@@ -240,10 +244,10 @@ func TestDoubt(t *testing.T) {
 func TestPartial(t *testing.T) {
 	bare := eleven
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
-	for user, doubt := range map[string]bool{alice: false, agent: true, "system:serviceaccount:elsewhere:deployer": true} {
+	for user, doubt := range map[string]bool{alice: false, deployer: true, "system:serviceaccount:elsewhere:deployer": true} {
 		req := change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-10"}, User: user, Old: labelled(bare), Partial: true}
 		r := index.New()
-		e, err := index.Read(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
+		e, err := index.Read(record.Record{Bundle: "eleven", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
 		if err != nil {
 			t.Fatal(err)
 		}

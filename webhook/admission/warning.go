@@ -19,6 +19,8 @@ const (
 	WarnForeign WarningCode = "Foreign"
 	// WarnContested: several releases desire the object, and its metadata names none of them; the metadata is not changed.
 	WarnContested WarningCode = "Contested"
+	// WarnUnconfirmed: a release record of another namespace desires the object, and nothing else confirms that record.
+	WarnUnconfirmed WarningCode = "Unconfirmed"
 	// WarnTooLarge: with the ownership metadata the annotations would exceed the limit of the API server.
 	WarnTooLarge WarningCode = "TooLarge"
 	// WarnRateLimited: the object loses its ownership metadata repeatedly; the webhook ignores the object for an hour.
@@ -41,10 +43,14 @@ const (
 	WarnInvalidGuardMode WarningCode = "InvalidGuardMode"
 )
 
+// MutatingCodes lists the codes of the mutating handlers.
+func MutatingCodes() []WarningCode {
+	return []WarningCode{WarnRestored, WarnForeign, WarnContested, WarnUnconfirmed, WarnTooLarge, WarnRateLimited}
+}
+
 // WarningCodes lists all codes.
 func WarningCodes() []WarningCode {
-	return []WarningCode{WarnRestored, WarnForeign, WarnContested, WarnTooLarge, WarnRateLimited,
-		WarnStripped, WarnChanged, WarnDeleted, WarnStale, WarnOwnerInDoubt, WarnInvalidGuardMode}
+	return append(MutatingCodes(), WarnStripped, WarnChanged, WarnDeleted, WarnStale, WarnOwnerInDoubt, WarnInvalidGuardMode)
 }
 
 // warningPrefix is the prefix of each warning. It distinguishes the warnings of this webhook from those of others.

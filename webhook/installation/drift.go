@@ -18,16 +18,24 @@ import (
 // of a webhook).
 func drift(desired, live *unstructured.Unstructured) []compare.Difference {
 	kind := desired.GroupVersionKind()
-	isOrder := func(d compare.Difference) bool { return d.Order } // which has no effect in these manifests
-	out := slices.DeleteFunc(compare.Objects(desired.Object, live.Object, kind), isOrder)
+	ignored := func(d compare.Difference) bool {
+		return d.Order || kind.Kind == "NetworkPolicy" && isRule(d) // the order has no effect in these manifests
+	}
+	out := slices.DeleteFunc(compare.Objects(desired.Object, live.Object, kind), ignored)
 	rest := live.DeepCopy()
 	unstructured.RemoveNestedField(rest.Object, "status")
 	for _, d := range compare.Objects(rest.Object, desired.Object, kind) {
-		if !d.Order && !d.LiveSet && isExtra(d) {
+		if !ignored(d) && !d.LiveSet && isExtra(d) {
 			out = append(out, compare.Difference{Path: d.Path, Live: d.Desired, LiveSet: true})
 		}
 	}
 	return out
+}
+
+// isRule reports whether a difference is in the rules of a NetworkPolicy. An administrator may narrow them to the addresses of
+// the API servers, which differ between clusters.
+func isRule(d compare.Difference) bool {
+	return len(d.Path) > 1 && slices.Contains([]string{"ingress", "egress"}, ptr.Deref(d.Path[1].FieldName, ""))
 }
 
 // isExtra reports whether a value that only the live object has is more than a default of the server.

@@ -28,6 +28,7 @@ func TestDrift(t *testing.T) {
 	const (
 		deployment = "apiVersion: apps/v1\nkind: Deployment\n"
 		pod        = deployment + "spec: {template: {spec: {containers: [{name: a"
+		policy     = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nspec: {"
 		mutating   = "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\n"
 		selector   = "namespaceSelector: {matchExpressions: [{key: k, operator: NotIn, values: [x]}]"
 	)
@@ -45,6 +46,10 @@ func TestDrift(t *testing.T) {
 		{"another container", pod + "}]}}}", pod + "}, {name: b}]}}}", []string{`.spec.template.spec.containers[name="b"] is not in the manifests`}},
 		{"lists that are not in the manifest", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}",
 			"apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\nsecrets: [{name: token}]\nimagePullSecrets: [{name: registry}]", nil},
+		{"narrowed rules of a NetworkPolicy", policy + "ingress: [{ports: [{port: webhook}]}], egress: [{ports: [{protocol: TCP}]}]}",
+			policy + "ingress: [{from: [{ipBlock: {cidr: 192.0.2.10/32}}], ports: [{port: webhook}]}], egress: [{to: [{ipBlock: {cidr: 192.0.2.10/32}}]}]}", nil},
+		{"another selector of a NetworkPolicy", policy + "podSelector: {matchLabels: {a: b}}}", policy + "podSelector: {matchLabels: {a: c}}}",
+			[]string{".spec.podSelector.matchLabels.a is c, desired is b"}},
 		{
 			"webhooks in another order",
 			mutating + "webhooks: [{name: a, clientConfig: {service: {path: /a}}, failurePolicy: Ignore}]",

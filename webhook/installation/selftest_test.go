@@ -110,6 +110,7 @@ func TestWarned(t *testing.T) {
 		"none":                      {},
 		"of another webhook":        {warnings: []Warning{{Message: "any text"}}},
 		"of the mutating handler":   {warnings: []Warning{{Code: "Contested"}}, mutating: true},
+		"of a forged record":        {warnings: []Warning{{Code: "Unconfirmed"}}, mutating: true},
 		"of the validating handler": {warnings: []Warning{{Code: "Deleted"}}, validating: true},
 		"of both handlers":          {warnings: []Warning{{Code: "Stripped"}, {Code: "Restored"}}, mutating: true, validating: true},
 	} {

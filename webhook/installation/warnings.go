@@ -10,10 +10,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// mutatingCodes are the codes of the mutating handler. All other codes are those of the validating handler.
-var mutatingCodes = []admission.WarningCode{admission.WarnRestored, admission.WarnForeign, admission.WarnContested, admission.WarnTooLarge,
-	admission.WarnRateLimited}
-
 // Warning is a warning of the API server, from this webhook or another source.
 type Warning struct {
 	// Code is the stable code of a warning of this webhook, absent in other warnings.
@@ -32,7 +28,7 @@ func parseWarning(text string) Warning {
 // warned reports which handlers of the webhook sent the warnings. The API server does not name the webhook.
 func warned(warnings []Warning) (mutating, validating bool) {
 	for _, w := range warnings {
-		known := slices.Contains(mutatingCodes, w.Code)
+		known := slices.Contains(admission.MutatingCodes(), w.Code)
 		mutating, validating = mutating || known, validating || w.Code != "" && !known
 	}
 	return mutating, validating

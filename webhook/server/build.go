@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,28 +20,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	controllermetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
 // build makes a Server, and adds to the manager what it runs.
 func build(m manager.Manager, o Options, source certificateSource, c components) (*Server, error) {
 	s := &Server{log: o.Log, delay: o.ShutdownDelay, after: time.After, manager: m}
-	webhookServer := newEndpoint(o, source, c.handlers, s.draining.Load)
-	run := append([]manager.Runnable{webhookServer, source}, c.run...)
+	run := append([]manager.Runnable{source}, c.run...)
 	// controller-runtime's manager could listen itself, but it serves metrics only from a registry that the whole process shares.
-	for _, e := range []struct {
-		name, address string
-		handler       http.Handler
-	}{{Metrics, o.Metrics, metricsHandler(c.metrics)}, {Probes, o.Probes, probesHandler(s.checks(source, webhookServer, c))}} {
+	for _, e := range []endpoint{
+		{Requests, net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), requestsHandler(c.handlers, s.draining.Load, o.Log), requestsTLS(source), maxConnections, c.metrics.closed.Inc},
+		{Metrics, o.Metrics, metricsHandler(c.metrics), nil, maxOtherConnections, c.metrics.closed.Inc},
+		{Probes, o.Probes, probesHandler(s.checks(source, c)), nil, maxOtherConnections, c.metrics.closed.Inc},
+	} {
 		if e.address == "0" {
 			continue
 		}
-		l, err := net.Listen("tcp", e.address)
-		if err != nil { // the process ends, which closes the other listener
-			return nil, &ListenError{Endpoint: e.name, Address: e.address, Err: err}
+		server, err := e.listen()
+		if err != nil { // the process ends, which closes the other listeners
+			return nil, err
 		}
-		run = append(run, &manager.Server{Name: e.name, Listener: l, Server: &http.Server{Handler: e.handler,
-			ReadTimeout: readTimeout, WriteTimeout: time.Minute, IdleTimeout: 90 * time.Second, MaxHeaderBytes: 1 << 16}})
+		run = append(run, server)
 	}
 	for _, r := range run {
 		if err := m.Add(r); err != nil {
@@ -93,8 +92,7 @@ func allChecks(checks map[string]healthz.Checker) http.Handler {
 var errNotSynced = errors.New("not everything was read yet")
 
 // checks are the conditions of /readyz.
-func (s *Server) checks(source certificateSource, endpoint webhook.Server, c components) map[string]healthz.Checker {
-	listening := endpoint.StartedChecker()
+func (s *Server) checks(source certificateSource, c components) map[string]healthz.Checker {
 	checks := map[string]healthz.Checker{
 		"certificate": func(*http.Request) error { return checkCertificate(source, time.Now()) },
 		"draining": func(*http.Request) error {
@@ -102,12 +100,6 @@ func (s *Server) checks(source certificateSource, endpoint webhook.Server, c com
 				return errors.New("the webhook is shutting down")
 			}
 			return nil
-		},
-		"webhook": func(r *http.Request) error {
-			if err := checkCertificate(source, time.Now()); err != nil {
-				return err // listening would connect, and log that the handshake failed
-			}
-			return listening(r)
 		},
 	}
 	for component, synced := range c.synced {

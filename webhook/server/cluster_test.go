@@ -113,7 +113,7 @@ func TestCluster(t *testing.T) {
 	poll.True(t, "readyz with the failed checks", func() bool {
 		status, body := f.probe(t, Probes, "/readyz")
 		return status == http.StatusInternalServerError && strings.Contains(body, "[-]certificate failed") &&
-			strings.Contains(body, "[-]records failed") && strings.Contains(body, "[-]namespaces failed") && strings.Contains(body, "[-]webhook failed")
+			strings.Contains(body, "[-]records failed") && strings.Contains(body, "[-]namespaces failed")
 	})
 	if status, _ := f.probe(t, Probes, "/livez"); status != http.StatusOK {
 		t.Errorf("livez: got %d", status)

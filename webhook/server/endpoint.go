@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"runtime/debug"
-	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/semaphore"
@@ -25,27 +24,26 @@ const maxBody = 7 << 20
 // maxUsual is the size of the largest body that the API server usually sends.
 const maxUsual = 1 << 20
 
-// readTimeout is for a whole request. The API server does not wait longer for an answer.
-const readTimeout = 2 * time.Second
+// requestsTLS is the configuration of the port for admission requests.
+func requestsTLS(source certificateSource) *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"http/1.1"}, // not h2: one connection could open and reset any number of streams (CVE-2023-44487)
+		GetCertificate: source.GetCertificate,
+	}
+}
 
-// writeTimeout is for the answer, from the start of the request. It leaves time to answer a request that arrived late,
-// because the API server can be configured to wait longer.
-const writeTimeout = 2 * readTimeout
-
-// newEndpoint makes controller-runtime's webhook server. It has its own timeouts for headers and idle connections.
-func newEndpoint(o Options, source certificateSource, handlers map[string]ctrladmission.Handler, draining func() bool) webhook.Server {
-	s := webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-		c.MinVersion = tls.VersionTLS12
-		c.NextProtos = []string{"http/1.1"} // not h2: one connection could open and reset any number of streams (CVE-2023-44487)
-		c.GetCertificate = source.GetCertificate
-	}}})
+// requestsHandler serves admission requests, by path. Of controller-runtime's webhook server it uses only the multiplexer,
+// which counts requests: that server has no option for its listener, and it reads headers of 1 MiB for 32 seconds.
+func requestsHandler(handlers map[string]ctrladmission.Handler, draining func() bool, log logr.Logger) http.Handler {
+	s := webhook.NewServer(webhook.Options{})
 	limits := newBodyLimits()
 	for path, handler := range handlers {
-		w := &ctrladmission.Webhook{Handler: handler, LogConstructor: func(logr.Logger, *ctrladmission.Request) logr.Logger { return o.Log }}
+		w := &ctrladmission.Webhook{Handler: handler, LogConstructor: func(logr.Logger, *ctrladmission.Request) logr.Logger { return log }}
 		// controller-runtime would answer a panic with a denial, to which the failurePolicy does not apply.
-		s.Register(path, protect(w.WithRecoverPanic(false), limits, draining, o.Log))
+		s.Register(path, protect(w.WithRecoverPanic(false), limits, draining, log))
 	}
-	return s
+	return s.WebhookMux()
 }
 
 // bodyLimits bound the bytes of all bodies in memory: any client that reaches the port may send bodies, and decoding needs
@@ -101,7 +99,7 @@ func refuse(w http.ResponseWriter, err error) {
 	}
 }
 
-// protect passes requests to a handler within the limits of time and size. Failures are HTTP errors, because the
+// protect passes requests to a handler within the limits of size. Failures are HTTP errors, because the
 // failurePolicy applies to these.
 func protect(next http.Handler, limits bodyLimits, draining func() bool, log logr.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,10 +107,6 @@ func protect(next http.Handler, limits bodyLimits, draining func() bool, log log
 			w.Header().Set("Allow", http.MethodPost)
 			http.Error(w, "admission reviews are sent by POST", http.StatusMethodNotAllowed)
 			return
-		}
-		now, connection := time.Now(), http.NewResponseController(w)
-		if err := errors.Join(connection.SetReadDeadline(now.Add(readTimeout)), connection.SetWriteDeadline(now.Add(writeTimeout))); err != nil {
-			log.V(1).Info("a request has no deadline", "error", err.Error())
 		}
 		if r.ContentLength >= maxBody {
 			refuse(w, &http.MaxBytesError{Limit: maxBody - 1})

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,34 +33,58 @@ func (p pipes) Close() error { close(p); return nil }
 
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
+// from is a connection from an address.
+type from struct {
+	net.Conn
+	peer string
+}
+
+func (f from) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(f.peer), 1))
+}
+
 // caller is a connection to a protected handler.
 type caller struct{ net.Conn }
 
 // protected serves a handler, and returns a function that connects to it.
 func protected(t *testing.T, limits bodyLimits, next http.HandlerFunc) (connect func() caller) {
 	t.Helper()
+	connectAs, _ := serveOn(t, endpoint{handler: protect(next, limits, func() bool { return false }, logr.Discard()), connections: maxConnections})
+	return func() caller { return connectAs("192.0.2.1") }
+}
+
+// serveOn serves an endpoint in memory. It returns a function that connects to it from an address, and its connections.
+func serveOn(t *testing.T, e endpoint) (connectAs func(peer string) caller, open *connections) {
+	t.Helper()
 	listener := make(pipes)
-	s := http.Server{Handler: protect(next, limits, func() bool { return false }, logr.Discard())}
+	if e.onSurplus == nil {
+		e.onSurplus = func() {}
+	}
+	s := e.serve(listener)
+	open, ok := s.Listener.(*connections)
+	if !ok {
+		t.Fatalf("the listener is a %T", s.Listener)
+	}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(listener) }()
+	go func() { served <- s.Server.Serve(s.Listener) }()
 	t.Cleanup(func() {
-		if err := s.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		if err := s.Server.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
 	})
-	return func() caller {
+	return func(peer string) caller {
 		here, there := net.Pipe()
 		t.Cleanup(func() {
 			if err := here.Close(); err != nil {
 				t.Error(err)
 			}
 		})
-		listener <- there
+		listener <- from{there, peer}
 		return caller{here}
-	}
+	}, open
 }
 
 // send states the size of a body, and sends a part of it. It waits until all goroutines are blocked.

@@ -30,10 +30,10 @@ type MetricSources struct {
 
 // Collector collects the metrics of the webhook. No label is the name of an object, a namespace or a user.
 type Collector struct {
-	sources          MetricSources
-	requests         *prometheus.CounterVec
-	latency          *prometheus.HistogramVec
-	limited, dropped prometheus.Counter
+	sources                  MetricSources
+	requests                 *prometheus.CounterVec
+	latency                  *prometheus.HistogramVec
+	limited, dropped, closed prometheus.Counter
 }
 
 // latencyBuckets are in seconds: from 50 µs, which is slow for a decision from memory, to 2 s, the timeout of the API server.
@@ -51,6 +51,8 @@ func NewCollector(s MetricSources) *Collector {
 			Help: "Objects that exceeded the rate limit of stamps, because another program removes their ownership metadata each time."}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + "events_dropped_total",
 			Help: "Events that were not recorded, because too many waited."}),
+		closed: prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + "connections_closed_total",
+			Help: "Connections that were closed or refused, because too many were open."}),
 	}
 }
 
@@ -77,7 +79,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (m *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.dropped} {
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.dropped, m.closed} {
 		c.Describe(ch)
 	}
 	for _, d := range []*prometheus.Desc{objectsDesc, releasesDesc, damagedDesc, waitingDesc, ageDesc, expiryDesc, failuresDesc} {
@@ -87,7 +89,7 @@ func (m *Collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. It omits unknown values: they are not zero.
 func (m *Collector) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.dropped} {
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.dropped, m.closed} {
 		c.Collect(ch)
 	}
 	gauge := func(d *prometheus.Desc, v float64) {

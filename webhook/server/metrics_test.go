@@ -64,6 +64,9 @@ fleetdoctor_webhook_certificate_expiration_timestamp_seconds 5600
 # HELP fleetdoctor_webhook_certificate_reload_failures_total Certificates that were found and could not be used.
 # TYPE fleetdoctor_webhook_certificate_reload_failures_total counter
 fleetdoctor_webhook_certificate_reload_failures_total 4
+# HELP fleetdoctor_webhook_connections_closed_total Connections that were closed or refused, because too many were open.
+# TYPE fleetdoctor_webhook_connections_closed_total counter
+fleetdoctor_webhook_connections_closed_total 0
 # HELP fleetdoctor_webhook_events_dropped_total Events that were not recorded, because too many waited.
 # TYPE fleetdoctor_webhook_events_dropped_total counter
 fleetdoctor_webhook_events_dropped_total 0
@@ -133,7 +136,7 @@ func TestUnknown(t *testing.T) {
 		for _, f := range families {
 			got = append(got, strings.TrimPrefix(f.GetName(), "fleetdoctor_webhook_"))
 		}
-		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases", "cache_waiting_records", "certificate_reload_failures_total", "events_dropped_total"}
+		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases", "cache_waiting_records", "certificate_reload_failures_total", "connections_closed_total", "events_dropped_total"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}

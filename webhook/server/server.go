@@ -6,9 +6,7 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"sync/atomic"
 	"time"
 
@@ -88,7 +86,7 @@ type Server struct {
 	draining atomic.Bool
 }
 
-// New makes a Server, and listens on its addresses for metrics and probes. It makes no request. It returns a ListenError, or
+// New makes a Server, and listens on its addresses. It makes no request. It returns a ListenError, or
 // an error of a kubeconfig or of files that cannot be used.
 func New(o Options) (*Server, error) {
 	o.Config = connection(o.Config)
@@ -129,12 +127,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stop()
 	undo := context.AfterFunc(ctx, func() { s.drain(running, stop) })
 	defer undo()
-	err := s.manager.Start(running)
-	var listening *net.OpError
-	switch {
-	case errors.As(err, &listening) && listening.Op == "listen" && listening.Addr != nil:
-		return &ListenError{Endpoint: Requests, Address: listening.Addr.String(), Err: listening.Err}
-	case err != nil:
+	if err := s.manager.Start(running); err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}
 	s.log.Info("drained")

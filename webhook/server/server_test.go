@@ -236,7 +236,7 @@ func TestProbes(t *testing.T) {
 		t.Errorf("livez: got %d %s", status, body)
 	}
 	status, body := f.probe(t, Probes, "/readyz")
-	for _, want := range []string{"[+]certificate ok", "[+]draining ok", "[-]records failed", "[+]webhook ok"} {
+	for _, want := range []string{"[+]certificate ok", "[+]draining ok", "[-]records failed"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("readyz before all records are read: missing %q in %s", want, body)
 		}
