@@ -21,7 +21,8 @@ func (r *rollout) object(o *evaluate.Object) {
 		r.Counts.Create++
 	case o.State == evaluate.Unknown:
 		r.Counts.Unknown++
-		r.add(objectUnread, &o.Ref, "%s could not be read: %s", o.Key(), o.Reason)
+		why := strings.TrimSuffix(o.Reason+": "+o.Message, ": ")
+		r.add(objectUnread, &o.Ref, "%s could not be read: %s", o.Key(), why)
 	case o.State == evaluate.Unowned:
 		r.Counts.TakeOver++
 	case len(o.Differences) > 0:

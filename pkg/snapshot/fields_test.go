@@ -65,7 +65,7 @@ var filler = randfill.New().NilChance(0).NumElements(1, 1).Funcs(
 	func(v *int, _ randfill.Continue) { *v = 1 },
 	func(v *int64, _ randfill.Continue) { *v = 1 },
 	func(v *intstr.IntOrString, _ randfill.Continue) { *v = intstr.FromInt32(1) },
-	func(v *metav1.ObjectMeta, _ randfill.Continue) {})
+	func(_ *metav1.ObjectMeta, _ randfill.Continue) {})
 
 // pathsOf adds the paths of the fields of an object. A field that may have any JSON, and one of which only the presence
 // is captured, is marked.

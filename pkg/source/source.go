@@ -122,7 +122,7 @@ type Object struct {
 }
 
 // NotCaptured is the failure of what is not in a partial object.
-var NotCaptured = Failure{Reason: NotInSnapshot, Detail: "only its metadata were captured"}
+var NotCaptured = Failure{Reason: NotInSnapshot, Detail: "only its metadata was captured"}
 
 // ReadMeta returns the object's metadata with the kind in which it was read.
 func (o Object) ReadMeta() (*object.Meta, error) {

@@ -76,6 +76,8 @@ func (f *Flags) hint(err error) string {
 	listing := f.listing(err)
 	unread, noResult := errors.AsType[*evaluate.NoResultError](err)
 	switch {
+	case noResult && strings.Contains(unread.Detail, source.NotCaptured.Detail):
+		return "A snapshot has the fields of the objects that a bundle desired when it was taken. For others, read the cluster."
 	case noResult:
 		return f.UnreadHint(unread.Reason)
 	case errors.Is(err, engine.ErrScopeContradicted):
