@@ -186,3 +186,40 @@ func write(t *testing.T, file, text string) {
 		t.Fatal(err)
 	}
 }
+
+// TestPartialObjects checks that what a snapshot leaves out is never taken for absent: without --with-bundles, it has only
+// the metadata of an object that no bundle desires, and no files of bundles.
+func TestPartialObjects(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"fleet.yaml": "defaultNamespace: default\nhelm: {takeOwnership: true}\n",
+		"object.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-root-ca.crt}\ndata: {x: 'y'}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	less, more := filepath.Join(t.TempDir(), "less.tar.gz"), filepath.Join(t.TempDir(), "more.tar.gz")
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", less); r.status != exit.OK || strings.Contains(r.errOut, "passwords") {
+		t.Fatalf("status %d: %s", r.status, r.errOut)
+	}
+	if r := run(t, "snapshot", "--snapshot", sick, "--with-bundles", "-o", more); r.status != exit.OK ||
+		!strings.Contains(r.errOut, "warning: it has the files and Helm values of bundles") {
+		t.Fatalf("status %d: %s", r.status, r.errOut)
+	}
+	for _, tc := range []struct {
+		args       []string
+		less, more int
+		why        string
+	}{
+		{[]string{"preflight", "-f", dir, "--gitrepo=x", "--path=app"}, exit.Failed, exit.OK, "could not be read: NotInSnapshot: only its metadata was captured"},
+		{[]string{"adopt", "-f", dir, "--gitrepo=x", "--path=app"}, exit.Failed, exit.Found, "For others, read the cluster."},
+		{[]string{"audit", "--desired=bundle"}, exit.Failed, exit.Found, "its files are not in the snapshot: snapshot --with-bundles captures them"},
+	} {
+		r := run(t, append(tc.args, "--snapshot", less)...)
+		if text := strings.Join(strings.Fields(r.out+r.errOut), " "); r.status != tc.less || !strings.Contains(text, tc.why) {
+			t.Errorf("%q without bundles: status %d\n%s\n%s", tc.args, r.status, r.out, r.errOut)
+		}
+		if r := run(t, append(tc.args, "--snapshot", more)...); r.status != tc.more {
+			t.Errorf("%q with bundles: status %d\n%s\n%s", tc.args, r.status, r.out, r.errOut)
+		}
+	}
+}
