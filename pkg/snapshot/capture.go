@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/pretty"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -97,16 +98,17 @@ func (t *taking) capture(ref object.Ref, raw []byte, partial bool) ([]byte, erro
 	masks := t.masker.Object(key)
 	t.record(key, content, raw, partial)
 	if name, err := release.ParseSecretName(key.Namespace, key.Name); ref.IsSecret() && content["type"] == release.SecretType && err == nil {
-		t.captureRecord(name, masks, content)
+		content = t.captureRecord(name, masks, content, key)
 	} else {
 		var err error
 		if content, err = t.fields.of(content, key); err != nil {
 			return nil, errObject
 		}
-		public := t.fields.public(content, key)
+		public, environment := t.fields.public(content, key), environmentOf(content, key)
 		masks.Payload = t.options.Bundles
 		masks.Mask(content)
 		maps.Copy(content, public)
+		environment.restore(content)
 	}
 	if partial {
 		child(child(content, "metadata"), "annotations")[format.CapturedAnnotation] = format.CapturedMetadata
@@ -121,9 +123,8 @@ func (t *taking) capture(ref object.Ref, raw []byte, partial bool) ([]byte, erro
 	return t.hideIDs(out), nil
 }
 
-// captureRecord replaces the data of the Secret of a release record by what is captured of the record.
-func (t *taking) captureRecord(name release.Name, masks *mask.Object, content map[string]any) {
-	t.fields.annotations(content, object.Key{}, nil)
+// captureRecord returns the captured Secret of a release record.
+func (t *taking) captureRecord(name release.Name, masks *mask.Object, content map[string]any, key object.Key) map[string]any {
 	data, _ := content["data"].(map[string]any)
 	text, _ := data[release.DataKey].(string)
 	value, err := base64.StdEncoding.DecodeString(text)
@@ -131,8 +132,43 @@ func (t *taking) captureRecord(name release.Name, masks *mask.Object, content ma
 		value = []byte(text)
 	}
 	captured := t.releaseRecord(name, masks, string(value))
-	content["data"] = map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(captured))}
 	t.masked++
+	out := map[string]any{"apiVersion": content["apiVersion"], "kind": content["kind"], "type": content["type"], "metadata": t.fields.metadata(content, key),
+		"data": map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(captured))}}
+	delete(child(child(out, "metadata"), "annotations"), format.CapturedAnnotation)
+	return out
+}
+
+// environment is whether the variables of an agent agree with their hash in the status of a Cluster that a bundle desires.
+type environment struct{ captured, agree bool }
+
+func environmentOf(content map[string]any, key object.Key) environment {
+	status, _ := content["status"].(map[string]any)
+	stated, captured := status["agentEnvVarsHash"].(string)
+	if !captured || key.Group != fleetGroup || key.Kind != state.ClusterKind {
+		return environment{}
+	}
+	return environment{captured: true, agree: stated == environmentHash(content)}
+}
+
+// restore writes a hash that agrees with the masked variables as the original one did with the original ones.
+func (e environment) restore(content map[string]any) {
+	if !e.captured {
+		return
+	}
+	hash := environmentHash(content)
+	if !e.agree {
+		hash = "differs"
+	}
+	child(content, "status")["agentEnvVarsHash"] = hash
+}
+
+func environmentHash(content map[string]any) string {
+	raw, err := json.Marshal(child(content, "spec")["agentEnvVars"])
+	if err != nil {
+		return ""
+	}
+	return agentconfig.EnvironmentHash(raw)
 }
 
 // whole returns the JSON of an object with its apiVersion, kind and managedFields, which a source may keep apart.

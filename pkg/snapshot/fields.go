@@ -99,7 +99,7 @@ func (f *fields) of(content map[string]any, key object.Key) (map[string]any, err
 	case schema.GroupKind{Kind: "ConfigMap"}:
 		f.configMap(content, out, key)
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
-		environment(out)
+		keepVariables(out)
 	}
 	return out, nil
 }
@@ -209,8 +209,8 @@ func child(of map[string]any, name string) map[string]any {
 	return inner
 }
 
-// environment removes the environment variables of a workload that are not read.
-func environment(content map[string]any) {
+// keepVariables removes the environment variables of a workload that are not read.
+func keepVariables(content map[string]any) {
 	containers, _ := child(child(child(content, "spec"), "template"), "spec")["containers"].([]any)
 	for _, c := range containers {
 		container, _ := c.(map[string]any)
@@ -310,7 +310,8 @@ func typed(content map[string]any, into any) (map[string]any, error) {
 // present stands for a field of which only the presence is read.
 var present = json.RawMessage("{}")
 
-// withoutPayload removes what an object of Fleet may carry: the files of bundles, Helm values, and variables of agents.
+// withoutPayload removes what an object of Fleet may carry: the files of bundles and Helm values. The variables of agents
+// are masked.
 func withoutPayload(o any) {
 	switch o := o.(type) {
 	case *v1alpha1.Bundle:
@@ -326,7 +327,6 @@ func withoutPayload(o any) {
 		}
 	case *v1alpha1.Cluster:
 		o.Spec.TemplateValues = nil
-		agentconfig.HideEnvironment(&o.Spec, &o.Status)
 	case *v1alpha1.Content:
 		o.Content = nil
 		if o.Annotations == nil {

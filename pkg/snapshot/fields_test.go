@@ -16,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
@@ -92,5 +95,32 @@ func pathsOf(v any, path string, into map[string]bool) {
 		into[path] = true
 	default:
 		into[path] = true
+	}
+}
+
+// TestEnvironment checks that the masked variables of an agent agree with the captured hash if the original ones did.
+func TestEnvironment(t *testing.T) {
+	const variables = `[{"name":"HTTPS_PROXY","value":"http://planted:1"}]`
+	key := object.Key{Group: fleetGroup, Kind: "Cluster", Namespace: "fleet-local", Name: "local"}
+	for hash, agree := range map[string]bool{agentconfig.EnvironmentHash([]byte(variables)): true, "another": false} {
+		var content map[string]any
+		if err := json.Unmarshal([]byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Cluster","spec":{"agentEnvVars":`+variables+
+			`},"status":{"agentEnvVarsHash":"`+hash+`"}}`), &content); err != nil {
+			t.Fatal(err)
+		}
+		environment := environmentOf(content, key)
+		mask.New([]byte("key")).Object(key).Mask(content)
+		environment.restore(content)
+		raw, err := json.Marshal(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(raw), "planted") || strings.Contains(string(raw), hash) {
+			t.Errorf("captured: %s", raw)
+		}
+		status, _ := content["status"].(map[string]any)
+		if same := status["agentEnvVarsHash"] == environmentHash(content); same != agree {
+			t.Errorf("agree %t: captured: %s", agree, raw)
+		}
 	}
 }

@@ -11,8 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
 // hidden stands for a value that is not public.
@@ -68,23 +66,9 @@ func only(of map[string]any, names ...string) {
 	maps.DeleteFunc(of, func(name string, _ any) bool { return !slices.Contains(names, name) })
 }
 
-// HideEnvironment replaces the environment variables of an agent, and their hash in the status, so that they still agree
-// or differ: a variable may be a password, and a plain hash confirms a guess.
-func HideEnvironment(spec *v1alpha1.ClusterSpec, status *v1alpha1.ClusterStatus) {
-	hash, _, err := hashList[corev1.EnvVar](spec.AgentEnvVars, nil)
-	agree := err == nil && hash == status.AgentEnvVarsHash
-	switch {
-	case err != nil:
-		spec.AgentEnvVars = json.RawMessage(`"` + hidden + `"`)
-	case hash == "":
-		spec.AgentEnvVars = nil
-	default:
-		spec.AgentEnvVars = json.RawMessage(`[{"name":"` + hidden + `"}]`)
-	}
-	switch {
-	case agree:
-		status.AgentEnvVarsHash, _, _ = hashList[corev1.EnvVar](spec.AgentEnvVars, nil) // it was decoded
-	case status.AgentEnvVarsHash != "":
-		status.AgentEnvVarsHash = hidden
-	}
+// EnvironmentHash is the hash that the controller records of the variables of an agent, given as JSON; "" without any, and
+// if they cannot be decoded.
+func EnvironmentHash(variables []byte) string {
+	hash, _, _ := hashList[corev1.EnvVar](variables, nil)
+	return hash
 }
