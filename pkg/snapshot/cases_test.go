@@ -78,7 +78,7 @@ func reported(t *testing.T, src source.Source, desired audit.Desired) []string {
 	return strings.Split(unequal.ReplaceAllString(string(raw), "***"), "\n")
 }
 
-// TestTakeOfCases takes a snapshot of every case: an audit of it has the same report.
+// TestTakeOfCases takes a snapshot of every case, and one of the snapshot: an audit of each has the same report.
 func TestTakeOfCases(t *testing.T) {
 	files, err := filepath.Glob(testdata + "cases/*.yaml")
 	must(t, err)
@@ -106,13 +106,21 @@ func TestTakeOfCases(t *testing.T) {
 			}
 			taken++
 			got := open(t, path)
+			again, ok := tryTake(t, got)
+			if !ok {
+				t.Fatal("no snapshot can be taken of the snapshot")
+			}
 			sources := []audit.Desired{audit.DesiredRelease, audit.DesiredAuto}
 			if strings.Contains(file, "desired-values-secret") {
 				sources = sources[:1] // a value of its Secret is the word "secret", which is the name of a kind
 			}
 			for _, desired := range sources {
-				if diff := cmp.Diff(reported(t, src, desired), reported(t, got, desired)); diff != "" {
+				want := reported(t, src, desired)
+				if diff := cmp.Diff(want, reported(t, got, desired)); diff != "" {
 					t.Errorf("%s (-capture +snapshot):\n%s", desired, diff)
+				}
+				if diff := cmp.Diff(want, reported(t, open(t, again), desired)); diff != "" {
+					t.Errorf("%s (-capture +snapshot of the snapshot):\n%s", desired, diff)
 				}
 			}
 		})
