@@ -97,7 +97,7 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 		return nil, fmt.Errorf("writing the receipt: %w", err)
 	}
 	now := s.Now().UTC()
-	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server, ClusterUID: uid, Digest: adopt.Digest(s.items)}
+	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server, ClusterUID: uid, Digest: s.document.Digest}
 	base := "fleetdoctor-adopt-" + now.Format("20060102-150405")
 	path := cmp.Or(s.receipt, base+".jsonl")
 	r, err := adopt.CreateReceipt(path, h, s.items)
