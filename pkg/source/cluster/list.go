@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -163,7 +164,7 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 	if l.query.MetadataOnly {
 		accept = acceptMetadata
 	}
-	req := l.client.Get().AbsPath(path(l.kind, namespace)).SetHeader("Accept", accept).Param("limit", strconv.Itoa(l.options.PageSize))
+	req := at(l.client.Get(), l.kind, namespace).SetHeader("Accept", accept).Param("limit", strconv.Itoa(l.options.PageSize))
 	for name, value := range map[string]string{"continue": token, "labelSelector": l.query.LabelSelector, "fieldSelector": l.query.FieldSelector} {
 		if value != "" {
 			req = req.Param(name, value)
@@ -275,13 +276,10 @@ func (l *lister) fresh(a *answer, item object.Item) (bool, error) {
 	return true, nil
 }
 
-// path is the API path of the objects of a kind.
-func path(k source.Kind, namespace string) string {
-	p := groupVersionPath(k.GroupVersion())
-	if namespace != "" {
-		p += "/namespaces/" + namespace
-	}
-	return p + "/" + k.Resource
+// at sets the path of a request to the objects of a kind. Like its method Name, it refuses a name of a server that would change the path, such
+// as "../x".
+func at(r *rest.Request, k source.Kind, namespace string) *rest.Request {
+	return r.AbsPath(groupVersionPath(k.GroupVersion())).NamespaceIfScoped(namespace, namespace != "").Resource(k.Resource)
 }
 
 func groupVersionPath(gv schema.GroupVersion) string {

@@ -29,7 +29,7 @@ func (w *Writer) Read(ctx context.Context, ref object.Ref) (*object.Meta, error)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := w.do(ctx, w.client.Get().AbsPath(path(kind, ref.Namespace), ref.Name).SetHeader("Accept", acceptMeta))
+	answer, err := w.do(ctx, at(w.client.Get(), kind, ref.Namespace).Name(ref.Name).SetHeader("Accept", acceptMeta))
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (w *Writer) Patch(ctx context.Context, ref object.Ref, patch []byte) (*obje
 	if err != nil {
 		return nil, err
 	}
-	req := w.client.Patch(types.MergePatchType).AbsPath(path(kind, ref.Namespace), ref.Name).Param("fieldManager", w.Manager).
+	req := at(w.client.Patch(types.MergePatchType), kind, ref.Namespace).Name(ref.Name).Param("fieldManager", w.Manager).
 		SetHeader("Accept", acceptMeta).Body(patch)
 	if w.DryRun {
 		req = req.Param("dryRun", "All")
