@@ -5,8 +5,6 @@ package input
 import (
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
@@ -22,7 +20,7 @@ const Explain = program + " explain"
 func (f *Flags) Command(name string) string {
 	command := program + " " + name
 	for _, s := range f.Snapshots {
-		command += " --snapshot " + shellescape.Quote(repeatable(s))
+		command += " --snapshot " + escape.Shell(repeatable(s))
 	}
 	connect, _ := f.connectArgs()
 	return command + connect
@@ -32,7 +30,7 @@ func (f *Flags) Command(name string) string {
 func (f *Flags) evaluating(name string) string {
 	command := f.Command(name)
 	if f.changed(agentScopeFlag) {
-		command += " --" + agentScopeFlag + "=" + shellescape.Quote(f.agentScope)
+		command += " --" + agentScopeFlag + "=" + escape.Shell(f.agentScope)
 	}
 	return command
 }
@@ -60,7 +58,7 @@ func (f *Flags) Commands() check.Commands {
 // changes nothing.
 func InWorkspace(c check.Commands, workspace string) check.Commands {
 	if workspace != "" {
-		c.PrintRole += " -n " + shellescape.Quote(workspace)
+		c.PrintRole += " -n " + escape.Shell(workspace)
 	}
 	return c
 }
@@ -81,7 +79,7 @@ func (f *Flags) connectArgs() (kubectl, helm string) {
 		if flag.value == nil || *flag.value == "" || flag.value == f.Config.APIServer && hasCredentials(*flag.value) {
 			continue
 		}
-		value := " " + shellescape.Quote(*flag.value)
+		value := " " + escape.Shell(*flag.value)
 		kubectl += " " + flag.name + value
 		if flag.helm != "" {
 			helm += " " + flag.helm + value
