@@ -22,7 +22,7 @@ import (
 type Remedy struct {
 	// Text is a sentence: the effect of the command, or what to do if there is no command.
 	Text string
-	// Command is one command line for a shell. It can be run as it is.
+	// Command is one command line for a shell. It can be run as it is, unless it has a placeholder (Commands).
 	Command string
 	// URL is the address of a page that explains the finding. Run sets it.
 	URL string

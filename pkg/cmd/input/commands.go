@@ -47,9 +47,17 @@ func repeatable(snapshot string) string {
 	return snapshot
 }
 
-// Commands returns the commands that findings suggest. They read the same source when they are copied into a shell.
+// capturedCluster is the placeholder for the context of a captured cluster. Every shell refuses a command with it: the file name between "<" and
+// "|" is missing. A placeholder such as <CONTEXT> would be two redirections.
+const capturedCluster = "<|captured cluster|>"
+
+// Commands returns the commands that findings suggest. Those of this program read the same source when they are copied into a shell. For a
+// snapshot, those of kubectl and Helm need the context of the captured cluster: without it, they would act on the current cluster of the reader.
 func (f *Flags) Commands() check.Commands {
 	kubectl, helm := f.connectArgs()
+	if f.Captured() && *f.Config.Context == "" {
+		kubectl, helm = " --context="+capturedCluster+kubectl, " --kube-context="+capturedCluster+helm
+	}
 	return check.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac", Adopt: f.evaluating("adopt"),
 		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Why: f.Command("why"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
 }
