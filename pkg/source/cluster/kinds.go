@@ -47,7 +47,7 @@ func (c *Cluster) discover(ctx context.Context) (*source.Kinds, error) {
 		return nil, context.Cause(ctx)
 	case partial:
 		for gv, e := range failed.Groups {
-			kinds.Break(gv, source.Failure{Reason: source.ReadFailed, Detail: e.Error()})
+			kinds.Break(gv, source.Failure{Reason: source.ReadFailed, Detail: shortened(e).Error()})
 		}
 	case apierrors.IsForbidden(err): // discovery omits the server's message
 		return nil, fmt.Errorf("asking %s for its kinds: forbidden to this user (the role system:discovery grants it)", c.server)

@@ -172,7 +172,7 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 	}
 	body, err := req.Stream(ctx)
 	if err != nil {
-		return "", err
+		return "", shortened(err)
 	}
 	defer func() { _ = body.Close() }()
 	next, err = l.readPage(newAnswer(body))
