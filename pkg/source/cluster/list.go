@@ -27,6 +27,9 @@ const (
 	maxRestarts = 5
 	// maxRepeated is how many consecutive pages of one list may have no new object.
 	maxRepeated = 100
+	// freeRepeats is how many objects of one page may be repeated beyond those that were read before the page. Only a faulty server repeats an
+	// object within a page.
+	freeRepeats = 1000
 	// maxTrailer is how many bytes of an answer are read after its document.
 	maxTrailer = 4 << 10
 )
@@ -228,14 +231,21 @@ func (l *lister) items(a *answer) error {
 	if err := l.checkStart(a); err != nil {
 		return err
 	}
+	repeats := len(l.seen) + freeRepeats
 	return object.Elements(a.Decoder, func() error {
 		item, err := a.next()
 		if err != nil {
 			return err
 		}
 		fresh, err := l.fresh(a, item)
-		if err != nil || !fresh {
+		switch {
+		case err != nil:
 			return err
+		case !fresh && repeats == 0:
+			return endless("a page repeats the same objects")
+		case !fresh:
+			repeats--
+			return nil
 		}
 		if err := l.yield(source.Object{Item: item, Kind: l.kind.GroupVersionKind}); err != nil {
 			l.yieldErr = err
