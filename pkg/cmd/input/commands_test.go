@@ -52,8 +52,6 @@ func TestCommands(t *testing.T) {
 			Helm:    "helm --kubeconfig /k --kube-context prod --kube-as-user me"}},
 		{[]string{"--snapshot", "dump.tgz", "--context", "prod"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot dump.tgz --context prod",
 			Kubectl: "kubectl --context prod", Helm: "helm --kube-context prod"}},
-		{[]string{"--snapshot", "dump.tgz", "--kubeconfig", "/k"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot dump.tgz --kubeconfig /k",
-			Kubectl: kubectl + " --kubeconfig /k", Helm: helm + " --kubeconfig /k"}},
 		{[]string{"--server", "https://example.com:6443"}, check.Commands{Audit: "kubectl fleetdoctor audit --server https://example.com:6443",
 			Kubectl: "kubectl --server https://example.com:6443", Helm: "helm --kube-apiserver https://example.com:6443"}},
 		{[]string{"--server", "https://somebody:invented-password@example.com"}, plain},

@@ -28,7 +28,7 @@ func TestVersion(t *testing.T) {
 		"--snapshot " + sick + "/nowhere":     {exit.Failed, ""},
 		"--server https://127.0.0.1:1":        {exit.Failed, ""},
 		"--client --snapshot " + sick:         {exit.Usage, ""},
-		"--snapshot " + sick + " --context=x": {exit.Usage, ""},
+		"--snapshot " + sick + " --server=x": {exit.Usage, ""},
 		"more":                                {exit.Usage, ""},
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
