@@ -28,7 +28,8 @@ const WebhookLabel = "app.kubernetes.io/name=fleetdoctor-webhook"
 type Patcher interface {
 	// Read returns the present metadata of the object.
 	Read(ctx context.Context, ref object.Ref) (*object.Meta, error)
-	// Patch applies a JSON merge patch with the field manager ownership.FieldManager. It returns the metadata that the server stored.
+	// Patch applies a JSON merge patch with the field manager ownership.FieldManager. It returns the metadata that the
+	// server stored.
 	Patch(ctx context.Context, ref object.Ref, patch []byte) (*object.Meta, error)
 }
 
@@ -104,7 +105,8 @@ func (i *Item) write(ctx context.Context, p Patcher, ended <-chan struct{}) {
 
 func (i *Item) fail(message string) { i.Outcome, i.Message = report.OutcomeFailed, message }
 
-// written sets the outcome of a write that the server accepted. An admission policy may have changed it before it was stored.
+// written sets the outcome of a write that the server accepted. An admission policy may have changed it before it was
+// stored.
 func (i *Item) written(stored *object.Meta) {
 	lost := ownership.Changes(i.After, ownership.MetadataOf(stored.Metadata.Labels, stored.Metadata.Annotations))
 	if len(lost) == 0 {
@@ -131,8 +133,8 @@ func describe(changes []ownership.Change) string {
 // gone represents an object that does not exist.
 var gone = &object.Meta{}
 
-// try writes once, and returns the metadata that the server stored. If the write fails and the state of the object is not known, try returns
-// the present metadata of the object with the error.
+// try writes once, and returns the metadata that the server stored. If the write fails and the state of the object is
+// not known, try returns the present metadata of the object with the error.
 func (i *Item) try(ctx context.Context, p Patcher) (*object.Meta, error) {
 	patch, err := i.patch()
 	if err != nil {

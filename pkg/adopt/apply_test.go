@@ -334,8 +334,8 @@ func fields(m ownership.Metadata) (labels, annotations map[string]string) {
 	return labels, annotations
 }
 
-// TestApplyPolicy checks that a write that the server accepted and did not keep is a failure that names the keys, and that an undo restores the
-// other keys.
+// TestApplyPolicy checks that a write that the server accepted and did not keep is a failure that names the keys, and
+// that an undo restores the other keys.
 func TestApplyPolicy(t *testing.T) {
 	const hash, release = "objectset.rio.cattle.io/hash", "meta.helm.sh/release-name"
 	for name, tc := range map[string]struct {

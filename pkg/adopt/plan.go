@@ -153,9 +153,10 @@ func changes(before, after ownership.Metadata) []report.KeyChange {
 	return out
 }
 
-// Digest identifies a plan without secrets, as it is shown: sha256, in hex, over the objects to write with their changes and effects, the notes,
-// the gaps, and whether the fields must be unchanged: a plan of the policy if-no-diff does not confirm one of another policy. It excludes
-// what changes all the time without an effect: the times of writes, and the details of gaps, which are messages of servers.
+// Digest identifies a plan without secrets, as it is shown: sha256, in hex, over the objects to write with their
+// changes and effects, the notes, the gaps, and whether the fields must be unchanged: a plan of the policy if-no-diff
+// does not confirm one of another policy. It excludes what changes all the time without an effect: the times of writes,
+// and the details of gaps, which are messages of servers.
 func Digest(plan *report.Adoption) string {
 	h := sha256.New()
 	e := json.NewEncoder(h)

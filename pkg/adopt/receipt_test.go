@@ -184,7 +184,8 @@ func digestOf(items ...Item) string {
 	return Digest(d)
 }
 
-// TestDigest checks that the digest of a plan covers what the user was shown of it, and not what changes without an effect.
+// TestDigest checks that the digest of a plan covers what the user was shown of it, and not what changes without an
+// effect.
 func TestDigest(t *testing.T) {
 	plan := func(change func(*report.Adoption)) string {
 		i := item()

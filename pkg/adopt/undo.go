@@ -83,7 +83,8 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 	return nil
 }
 
-// planUndo restores each key that still has the written value. A key that has another value was changed since the adoption, and is left.
+// planUndo restores each key that still has the written value. A key that has another value was changed since the
+// adoption, and is left.
 func planUndo(item *Item, m *object.Meta) {
 	item.ResourceVersion = m.Metadata.ResourceVersion
 	now := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
@@ -92,7 +93,7 @@ func planUndo(item *Item, m *object.Meta) {
 	switch {
 	case m.Metadata.UID != item.UID:
 		item.Refusals = []string{"it was deleted and created again since: it is another object"}
-	case slices.ContainsFunc(left, ownership.Change.NamesOwner): // without the other keys, the new owner would lose the object
+	case slices.ContainsFunc(left, ownership.Change.NamesOwner): // it would lose the object without the other keys
 		item.Refusals = []string{"its owner was changed since: " + describe(left)}
 	case restored.Equal(now) && len(left) > 0:
 		item.Refusals = []string{"no key has the value that was written: " + describe(left)}

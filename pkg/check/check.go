@@ -108,8 +108,8 @@ type Commands struct {
 	Files string
 	// Downstream is true if the commands read a cluster without its management cluster: they name a bundle by its id.
 	Downstream bool
-	// Kubectl and Helm are "kubectl --context prod", "helm --kube-context prod". For a captured cluster they may have a placeholder for the
-	// context, which a shell refuses.
+	// Kubectl and Helm are "kubectl --context prod", "helm --kube-context prod". For a captured cluster they may have a
+	// placeholder for the context, which a shell refuses.
 	Kubectl, Helm string
 }
 

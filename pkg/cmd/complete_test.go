@@ -70,7 +70,8 @@ func TestCompleteNames(t *testing.T) {
 	}
 }
 
-// TestCompletePlainNames checks that a name, a kind or a context that a shell or a terminal would interpret is not offered.
+// TestCompletePlainNames checks that a name, a kind or a context that a shell or a terminal would interpret is not
+// offered.
 func TestCompletePlainNames(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bundles.yaml")
 	var objects strings.Builder

@@ -187,7 +187,8 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// TestCommandsOfSnapshot checks that a command of kubectl or Helm for a snapshot names the context of --context, and is not ready to run without it.
+// TestCommandsOfSnapshot checks that a command of kubectl or Helm for a snapshot names the context of --context, and is
+// not ready to run without it.
 func TestCommandsOfSnapshot(t *testing.T) {
 	const placeholder = "context=<|captured cluster|> "
 	for _, args := range [][]string{{"audit"}, {"audit", "-o", "json"}, {"audit", "-o", "markdown"}, {"why", "bundle/guestbook-guestbook"}} {

@@ -18,13 +18,16 @@ import (
 var ErrNoReport = errors.New("not the report of an audit")
 
 const (
-	// maxYAML is the size of the largest report in YAML. The parser of YAML needs many times the memory of that of JSON.
+	// maxYAML is the size of the largest report in YAML. The parser of YAML needs many times the memory of that of
+	// JSON.
 	maxYAML = 64 << 20
-	// maxEntries is the largest number of entries of a report: objects and elements of lists. A finding has about 500 bytes in memory.
+	// maxEntries is the largest number of entries of a report: objects and elements of lists. A finding has about 500
+	// bytes in memory.
 	maxEntries = 1_000_000
 	// maxYAMLEntries is that of a report in YAML, with its lines.
 	maxYAMLEntries = 2_000_000
-	// entrySize is the least average size of an entry, in bytes. Entries of an audit have more than 100 bytes on average, empty entries have 3.
+	// entrySize is the least average size of an entry, in bytes. Entries of an audit have more than 100 bytes on
+	// average, empty entries have 3.
 	entrySize = 32
 	// freeEntries is a number of entries of any size.
 	freeEntries = 10_000
@@ -36,9 +39,11 @@ func Decode(name string, content []byte) (*report.Audit, error) {
 		if len(trimmed) > maxYAML {
 			return nil, fmt.Errorf("%s has more than %d MiB of YAML: make the report with -o json", name, maxYAML>>20)
 		}
-		// The parser of YAML has no streaming: each entry begins after one of these characters, or is nested, which it limits.
+		// The parser of YAML has no streaming: each entry begins after one of these characters, or is nested, which it
+		// limits.
 		if n := bytes.Count(content, []byte(",")) + bytes.Count(content, []byte("\n")); n > maxYAMLEntries {
-			return nil, fmt.Errorf("%s has more than %d lines and entries of YAML: make the report with -o json", name, maxYAMLEntries)
+			return nil, fmt.Errorf("%s has more than %d lines and entries of YAML: make the report with -o json",
+				name, maxYAMLEntries)
 		}
 		converted, err := yaml.YAMLToJSON(content)
 		if err != nil {
@@ -54,7 +59,8 @@ func Decode(name string, content []byte) (*report.Audit, error) {
 		return nil, fmt.Errorf("%s is %w: its kind is %q of %q, expected %q of %q", name, ErrNoReport, head.Kind, head.APIVersion, report.Kind, report.APIVersion)
 	}
 	if n, most := entries(content), min(maxEntries, freeEntries+len(content)/entrySize); n > most {
-		return nil, fmt.Errorf("%s has %d entries: of a report of %d KiB, at most %d are read", name, n, len(content)>>10, most)
+		return nil, fmt.Errorf("%s has %d entries: of a report of %d KiB, at most %d are read",
+			name, n, len(content)>>10, most)
 	}
 	var out report.Audit
 	if err := json.Unmarshal(content, &out); err != nil {
@@ -66,7 +72,8 @@ func Decode(name string, content []byte) (*report.Audit, error) {
 // entries returns the number of objects and of elements of lists in a JSON document, or in its part before an error.
 func entries(content []byte) int {
 	n := 0
-	d := jsontext.NewDecoder(bytes.NewReader(content), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := jsontext.NewDecoder(bytes.NewReader(content),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
 		token, err := d.ReadToken()
 		if err != nil {

@@ -11,7 +11,8 @@ import (
 
 const reportHead = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AuditReport",`
 
-// TestEntries checks that a report with many small entries is refused before it is decoded: each of them needs hundreds of bytes.
+// TestEntries checks that a report with many small entries is refused before it is decoded: each of them needs hundreds
+// of bytes.
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	const many = 600_000

@@ -14,8 +14,9 @@ var (
 	pieces = regexp.MustCompile(`[\\']|[^\\']+`)
 )
 
-// Shell quotes an argument of a command line so that bash, dash, fish and zsh read the same text. Within single quotes, fish reads \' and \\ as
-// escapes, and the other shells do not. So backslashes and single quotes are escaped outside of quotes.
+// Shell quotes an argument of a command line so that bash, dash, fish and zsh read the same text. Within single quotes,
+// fish reads \' and \\ as escapes, and the other shells do not. So backslashes and single quotes are escaped outside of
+// quotes.
 func Shell(argument string) string {
 	if bare.MatchString(argument) {
 		return argument

@@ -19,7 +19,8 @@ var arguments = []string{
 	`{"metadata":{"labels":{"a":"\"b\\"}}}`, `{.items[?(@.name=="x")].value}`, "end\\", "\\begin", "\\\n", "\\u0041", `\x41\101`, "'\n'", "$'a'", "@a", "a@b", "a:b/c",
 }
 
-// TestShell checks that every shell of this machine reads each quoted argument as it was. There is always a shell named sh.
+// TestShell checks that every shell of this machine reads each quoted argument as it was. There is always a shell named
+// sh.
 func TestShell(t *testing.T) {
 	t.Parallel()
 	var tested []string

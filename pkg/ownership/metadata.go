@@ -140,8 +140,8 @@ func Changes(before, after Metadata) []Change {
 	return out
 }
 
-// Undo returns m with the previous value of each key that has the written value. left has the keys with neither of the two: another program
-// changed them after they were written. Their Old is the written value, their New the value in m.
+// Undo returns m with the previous value of each key that has the written value. left has the keys with neither of the
+// two: another program changed them after they were written. Their Old is the written value, their New the value in m.
 func (m Metadata) Undo(written, previous Metadata) (undone Metadata, left []Change) {
 	undone = m
 	for i, k := range keys {

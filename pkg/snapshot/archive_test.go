@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestFileName checks that the file of an object is in the folder of its resource, whatever a server or another snapshot has as names.
+// TestFileName checks that the file of an object is in the folder of its resource, whatever a server or another
+// snapshot has as names.
 func TestFileName(t *testing.T) {
 	hostile := []string{"..", "../../etc", "/etc/cron.d", `..\..\x`, "a/../../b", "C:x", ".", "a\x00b", "a\nb"}
 	for _, resource := range append(hostile, "deployments.apps") {

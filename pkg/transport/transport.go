@@ -29,11 +29,13 @@ type Bounds struct {
 // so a request waits at most 10 minutes.
 const MaxWait = time.Minute
 
-// MaxError is the size of the largest body of an error that is read, in bytes after decompression. It is held in memory, and has a message.
+// MaxError is the size of the largest body of an error that is read, in bytes after decompression. It is held in
+// memory, and has a message.
 const MaxError = 2 << 20
 
-// Guard returns a copy of a configuration. Its clients follow no redirect to another server, read no answer beyond its limit, no error beyond
-// MaxError, and wait at most MaxWait. Their errors are RedirectError, SizeError and WaitError, as wrapped by net/http.
+// Guard returns a copy of a configuration. Its clients follow no redirect to another server, read no answer beyond its
+// limit, no error beyond MaxError, and wait at most MaxWait. Their errors are RedirectError, SizeError and WaitError,
+// as wrapped by net/http.
 func Guard(config *rest.Config, b Bounds) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {

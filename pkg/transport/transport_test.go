@@ -132,7 +132,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestErrorSize checks the limit of the decompressed size of errors, also without other limits, for pages, and for watches.
+// TestErrorSize checks the limit of the decompressed size of errors, also without other limits, for pages, and for
+// watches.
 func TestErrorSize(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError} {

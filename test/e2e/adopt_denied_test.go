@@ -168,8 +168,8 @@ func TestDeniedByAdmissionPolicy(t *testing.T) {
 	f.expectRestored(before...)
 }
 
-// TestWriteChanged has the writes lose the hash before they are stored, as a mutating admission policy can do. Each object
-// is a failure that names the key, and an undo restores the other keys.
+// TestWriteChanged has the writes lose the hash before they are stored, as a mutating admission policy can do. Each
+// object is a failure that names the key, and an undo restores the other keys.
 func TestWriteChanged(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)

@@ -74,9 +74,11 @@ func Objects(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.S
 }
 
 var (
-	// plain matches names without characters that a shell or a terminal would interpret. A server or a snapshot may have any text as a name.
+	// plain matches names without characters that a shell or a terminal would interpret. A server or a snapshot may
+	// have any text as a name.
 	plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]*$`)
-	// plainPath also matches slashes: names in a kubeconfig may have them, such as "arn:aws:eks:eu-west-1:1234:cluster/prod".
+	// plainPath also matches slashes: names in a kubeconfig may have them, such as
+	// "arn:aws:eks:eu-west-1:1234:cluster/prod".
 	plainPath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@/-]*$`)
 )
 

@@ -47,12 +47,13 @@ func repeatable(snapshot string) string {
 	return snapshot
 }
 
-// capturedCluster is the placeholder for the context of a captured cluster. Every shell refuses a command with it: the file name between "<" and
-// "|" is missing. A placeholder such as <CONTEXT> would be two redirections.
+// capturedCluster is the placeholder for the context of a captured cluster. Every shell refuses a command with it: the
+// file name between "<" and "|" is missing. A placeholder such as <CONTEXT> would be two redirections.
 const capturedCluster = "<|captured cluster|>"
 
-// Commands returns the commands that findings suggest. Those of this program read the same source when they are copied into a shell. For a
-// snapshot, those of kubectl and Helm need the context of the captured cluster: without it, they would act on the current cluster of the reader.
+// Commands returns the commands that findings suggest. Those of this program read the same source when they are copied
+// into a shell. For a snapshot, those of kubectl and Helm need the context of the captured cluster: without it, they
+// would act on the current cluster of the reader.
 func (f *Flags) Commands() check.Commands {
 	kubectl, helm := f.connectArgs()
 	if f.Captured() && *f.Config.Context == "" {

@@ -121,8 +121,8 @@ func TestAgentScopeInCommands(t *testing.T) {
 	}
 }
 
-// TestPlaceholder checks that no shell of this machine runs a command for a captured cluster, whatever follows the placeholder, and whatever files
-// and programs have the names in it.
+// TestPlaceholder checks that no shell of this machine runs a command for a captured cluster, whatever follows the
+// placeholder, and whatever files and programs have the names in it.
 func TestPlaceholder(t *testing.T) {
 	t.Parallel()
 	dir, ran := t.TempDir(), filepath.Join(t.TempDir(), "ran")

@@ -62,8 +62,8 @@ func (f *Flags) Validate(captured bool, format *output.PrintFlags) error {
 	return nil
 }
 
-// longestRound is the time after which a round ends with an error, or the interval if that is longer. A server that never answers must not look
-// like a cluster that does not change.
+// longestRound is the time after which a round ends with an error, or the interval if that is longer. A server that
+// never answers must not look like a cluster that does not change.
 const longestRound = 5 * time.Minute
 
 // Rounds are the parts of a verb that a watch repeats. T is the result of a round.
@@ -127,8 +127,10 @@ func (w *watch[T]) read(ctx context.Context) (T, error) {
 	defer cancel()
 	result, err := w.Read(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = &exit.Error{Status: exit.Failed, Err: fmt.Errorf("reading the cluster was not complete after %s", duration.HumanDuration(limit)),
-			Hint: "--request-timeout limits each request, and --" + intervalFlag + " beyond that time gives each round more time."}
+		err = &exit.Error{Status: exit.Failed,
+			Err: fmt.Errorf("reading the cluster was not complete after %s", duration.HumanDuration(limit)),
+			Hint: "--request-timeout limits each request, and --" + intervalFlag +
+				" beyond that time gives each round more time."}
 	}
 	return result, err
 }

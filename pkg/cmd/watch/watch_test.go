@@ -125,7 +125,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestNoAnswer checks that a round ends if the server never answers, and that the watch continues after an earlier result.
+// TestNoAnswer checks that a round ends if the server never answers, and that the watch continues after an earlier
+// result.
 func TestNoAnswer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		interval time.Duration

@@ -132,8 +132,8 @@ func (c *Cluster) do(ctx context.Context, request *rest.Request) ([]byte, error)
 	return result.Raw()
 }
 
-// maxMessage is the length in bytes at which the message of a server is cut, and beyond which its details are left out. Each object and each list
-// of a namespace may have an error.
+// maxMessage is the length in bytes at which the message of a server is cut, and beyond which its details are left out.
+// Each object and each list of a namespace may have an error.
 const maxMessage = 8 << 10
 
 // shortened returns an error of a server with a message of limited length.

@@ -27,8 +27,8 @@ const (
 	maxRestarts = 5
 	// maxRepeated is how many consecutive pages of one list may have no new object.
 	maxRepeated = 100
-	// freeRepeats is how many objects of one page may be repeated beyond those that were read before the page. Only a faulty server repeats an
-	// object within a page.
+	// freeRepeats is how many objects of one page may be repeated beyond those that were read before the page. Only a
+	// faulty server repeats an object within a page.
 	freeRepeats = 1000
 	// maxTrailer is how many bytes of an answer are read after its document.
 	maxTrailer = 4 << 10
@@ -167,7 +167,8 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 	if l.query.MetadataOnly {
 		accept = acceptMetadata
 	}
-	req := at(l.client.Get(), l.kind, namespace).SetHeader("Accept", accept).Param("limit", strconv.Itoa(l.options.PageSize))
+	req := at(l.client.Get(), l.kind, namespace).SetHeader("Accept", accept).
+		Param("limit", strconv.Itoa(l.options.PageSize))
 	for name, value := range map[string]string{"continue": token, "labelSelector": l.query.LabelSelector, "fieldSelector": l.query.FieldSelector} {
 		if value != "" {
 			req = req.Param(name, value)
@@ -286,10 +287,11 @@ func (l *lister) fresh(a *answer, item object.Item) (bool, error) {
 	return true, nil
 }
 
-// at sets the path of a request to the objects of a kind. Like its method Name, it refuses a name of a server that would change the path, such
-// as "../x".
+// at sets the path of a request to the objects of a kind. Like its method Name, it refuses a name of a server that
+// would change the path, such as "../x".
 func at(r *rest.Request, k source.Kind, namespace string) *rest.Request {
-	return r.AbsPath(groupVersionPath(k.GroupVersion())).NamespaceIfScoped(namespace, namespace != "").Resource(k.Resource)
+	return r.AbsPath(groupVersionPath(k.GroupVersion())).
+		NamespaceIfScoped(namespace, namespace != "").Resource(k.Resource)
 }
 
 func groupVersionPath(gv schema.GroupVersion) string {

@@ -42,8 +42,8 @@ func (w *Writer) Patch(ctx context.Context, ref object.Ref, patch []byte) (*obje
 	if err != nil {
 		return nil, err
 	}
-	req := at(w.client.Patch(types.MergePatchType), kind, ref.Namespace).Name(ref.Name).Param("fieldManager", w.Manager).
-		SetHeader("Accept", acceptMeta).Body(patch)
+	req := at(w.client.Patch(types.MergePatchType), kind, ref.Namespace).Name(ref.Name).
+		Param("fieldManager", w.Manager).SetHeader("Accept", acceptMeta).Body(patch)
 	if w.DryRun {
 		req = req.Param("dryRun", "All")
 	}
