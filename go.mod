@@ -3,7 +3,6 @@ module github.com/fleetdoctor/kubectl-fleetdoctor
 go 1.26.0
 
 require (
-	al.essio.dev/pkg/shellescape v1.6.1
 	github.com/Masterminds/semver/v3 v3.5.0
 	github.com/Masterminds/sprig/v3 v3.3.0
 	github.com/agnivade/levenshtein v1.2.2

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +28,9 @@ const WebhookLabel = "app.kubernetes.io/name=fleetdoctor-webhook"
 type Patcher interface {
 	// Read returns the present metadata of the object.
 	Read(ctx context.Context, ref object.Ref) (*object.Meta, error)
-	// Patch applies a JSON merge patch with the field manager ownership.FieldManager.
-	Patch(ctx context.Context, ref object.Ref, patch []byte) error
+	// Patch applies a JSON merge patch with the field manager ownership.FieldManager. It returns the metadata that the
+	// server stored.
+	Patch(ctx context.Context, ref object.Ref, patch []byte) (*object.Meta, error)
 }
 
 // Concurrency is the maximum number of concurrent writes.
@@ -78,7 +80,7 @@ func (i *Item) write(ctx context.Context, p Patcher, ended <-chan struct{}) {
 		now, err := i.try(ctx, p)
 		switch {
 		case err == nil:
-			i.Outcome = report.OutcomeDone
+			i.written(now)
 		case ctx.Err() != nil:
 			i.fail("interrupted before the server answered: whether it was written is not known")
 			i.Unanswered = true
@@ -103,19 +105,48 @@ func (i *Item) write(ctx context.Context, p Patcher, ended <-chan struct{}) {
 
 func (i *Item) fail(message string) { i.Outcome, i.Message = report.OutcomeFailed, message }
 
+// written sets the outcome of a write that the server accepted. An admission policy may have changed it before it was
+// stored.
+func (i *Item) written(stored *object.Meta) {
+	lost := ownership.Changes(i.After, ownership.MetadataOf(stored.Metadata.Labels, stored.Metadata.Annotations))
+	if len(lost) == 0 {
+		i.Outcome = report.OutcomeDone
+		return
+	}
+	i.fail("the server accepted the write, but did not keep it: " + describe(lost) +
+		"; an admission webhook or policy of the cluster may have changed it")
+}
+
+// describe lists the present values of keys.
+func describe(changes []ownership.Change) string {
+	var out []string
+	for _, c := range changes {
+		value := "gone"
+		if c.New != nil {
+			value = fmt.Sprintf("%q", *c.New)
+		}
+		out = append(out, fmt.Sprintf("%s %s is %s", c.Field(), c.Name, value))
+	}
+	return strings.Join(out, ", ")
+}
+
 // gone represents an object that does not exist.
 var gone = &object.Meta{}
 
-// try writes once. If that fails and the state of the object is not known, it also returns the present metadata of the object.
+// try writes once, and returns the metadata that the server stored. If the write fails and the state of the object is
+// not known, try returns the present metadata of the object with the error.
 func (i *Item) try(ctx context.Context, p Patcher) (*object.Meta, error) {
 	patch, err := i.patch()
 	if err != nil {
 		return nil, err
 	}
 	writing, cancel := context.WithTimeout(ctx, requestTimeout)
-	err = p.Patch(writing, i.Ref, patch)
+	stored, err := p.Patch(writing, i.Ref, patch)
 	cancel()
-	if err == nil || refused(err) && !apierrors.IsInvalid(err) {
+	switch {
+	case err == nil:
+		return stored, nil
+	case refused(err) && !apierrors.IsInvalid(err):
 		return nil, err
 	}
 	reading, cancel := context.WithTimeout(ctx, requestTimeout) // the write may be stored although it was not answered in time

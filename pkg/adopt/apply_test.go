@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,8 @@ type server struct {
 	deleted     bool
 	// before is called before write n is processed, from 0. Its error is the answer.
 	before func(s *server, n int) error
+	// policy changes the object of a write before it is stored, as a mutating admission policy does.
+	policy func(*server)
 	// after returns the answer to a stored write.
 	after   func(n int) error
 	writes  int
@@ -46,13 +49,17 @@ func (s *server) Read(context.Context, object.Ref) (*object.Meta, error) {
 	if s.deleted {
 		return nil, apierrors.NewNotFound(configMaps, "theme")
 	}
+	return s.meta(), nil
+}
+
+func (s *server) meta() *object.Meta {
 	m := &object.Meta{}
 	m.Metadata.UID, m.Metadata.ResourceVersion = s.uid, strconv.Itoa(s.version)
 	m.Metadata.Labels, m.Metadata.Annotations = maps.Clone(s.labels), maps.Clone(s.annotations)
-	return m, nil
+	return m
 }
 
-func (s *server) Patch(_ context.Context, _ object.Ref, patch []byte) error {
+func (s *server) Patch(_ context.Context, _ object.Ref, patch []byte) (*object.Meta, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.writes
@@ -60,7 +67,7 @@ func (s *server) Patch(_ context.Context, _ object.Ref, patch []byte) error {
 	s.patches = append(s.patches, string(patch))
 	if s.before != nil {
 		if err := s.before(s, n); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	var p struct {
@@ -72,15 +79,15 @@ func (s *server) Patch(_ context.Context, _ object.Ref, patch []byte) error {
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(patch, &p); err != nil {
-		return err
+		return nil, err
 	}
 	switch {
 	case s.deleted:
-		return apierrors.NewNotFound(configMaps, "theme")
+		return nil, apierrors.NewNotFound(configMaps, "theme")
 	case p.Metadata.UID != s.uid:
-		return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "theme", nil)
+		return nil, apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "theme", nil)
 	case p.Metadata.ResourceVersion != strconv.Itoa(s.version):
-		return apierrors.NewConflict(configMaps, "theme", errors.New("the object has been modified"))
+		return nil, apierrors.NewConflict(configMaps, "theme", errors.New("the object has been modified"))
 	}
 	for into, from := range map[*map[string]string]map[string]*string{&s.labels: p.Metadata.Labels, &s.annotations: p.Metadata.Annotations} {
 		if *into == nil {
@@ -94,11 +101,16 @@ func (s *server) Patch(_ context.Context, _ object.Ref, patch []byte) error {
 			}
 		}
 	}
+	if s.policy != nil {
+		s.policy(s)
+	}
 	s.version++
 	if s.after != nil {
-		return s.after(n)
+		if err := s.after(n); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return s.meta(), nil
 }
 
 // changeOther changes the object, but none of the five keys.
@@ -135,14 +147,7 @@ func TestApply(t *testing.T) {
 			return nil
 		}, want: report.OutcomeChanged, message: "its ownership metadata was changed", writes: 1},
 		"adopted by another run": {before: func(s *server, _ int) error {
-			s.labels, s.annotations = map[string]string{}, map[string]string{}
-			for _, k := range ownership.Keys() {
-				if k.Label {
-					s.labels[k.Name] = desired.Values()[k.Name]
-				} else {
-					s.annotations[k.Name] = desired.Values()[k.Name]
-				}
-			}
+			s.labels, s.annotations = fields(desired)
 			s.changeOther()
 			return nil
 		}, want: report.OutcomeDone, writes: 1, adopted: true},
@@ -250,10 +255,10 @@ type silent struct{ received func() }
 
 func (silent) Read(ctx context.Context, _ object.Ref) (*object.Meta, error) { return nil, ctx.Err() }
 
-func (s silent) Patch(ctx context.Context, _ object.Ref, _ []byte) error {
+func (s silent) Patch(ctx context.Context, _ object.Ref, _ []byte) (*object.Meta, error) {
 	s.received()
 	<-ctx.Done()
-	return ctx.Err()
+	return nil, ctx.Err()
 }
 
 // TestApplyUnanswered checks that Apply abandons unanswered writes at the end of the second context, and marks each of them.
@@ -306,9 +311,81 @@ type stopper struct{ call func() }
 
 func (stopper) Read(context.Context, object.Ref) (*object.Meta, error) { return &object.Meta{}, nil }
 
-func (s stopper) Patch(ctx context.Context, _ object.Ref, _ []byte) error {
+func (s stopper) Patch(ctx context.Context, _ object.Ref, _ []byte) (*object.Meta, error) {
 	s.call()
-	return ctx.Err()
+	stored := &object.Meta{}
+	stored.Metadata.Labels, stored.Metadata.Annotations = fields(item().After)
+	return stored, ctx.Err()
+}
+
+// fields returns the labels and the annotations of ownership metadata.
+func fields(m ownership.Metadata) (labels, annotations map[string]string) {
+	labels, annotations = map[string]string{}, map[string]string{}
+	for _, k := range ownership.Keys() {
+		v, ok := m.Values()[k.Name]
+		switch {
+		case !ok:
+		case k.Label:
+			labels[k.Name] = v
+		default:
+			annotations[k.Name] = v
+		}
+	}
+	return labels, annotations
+}
+
+// TestApplyPolicy checks that a write that the server accepted and did not keep is a failure that names the keys, and
+// that an undo restores the other keys.
+func TestApplyPolicy(t *testing.T) {
+	const hash, release = "objectset.rio.cattle.io/hash", "meta.helm.sh/release-name"
+	for name, tc := range map[string]struct {
+		policy   func(*server)
+		message  string
+		restored []string // the keys that an undo restores
+		refusal  string
+	}{
+		"drops the hash": {func(s *server) { delete(s.labels, hash) }, "label objectset.rio.cattle.io/hash is gone;",
+			[]string{"objectset.rio.cattle.io/id", "app.kubernetes.io/managed-by", release, "meta.helm.sh/release-namespace"}, ""},
+		"changes the hash": {func(s *server) { s.labels[hash] = "x" }, `label objectset.rio.cattle.io/hash is "x";`,
+			[]string{"objectset.rio.cattle.io/id", "app.kubernetes.io/managed-by", release, "meta.helm.sh/release-namespace"}, ""},
+		"drops all annotations": {func(s *server) { s.annotations = nil },
+			"annotation objectset.rio.cattle.io/id is gone, annotation meta.helm.sh/release-name is gone, annotation meta.helm.sh/release-namespace is gone;",
+			[]string{hash, "app.kubernetes.io/managed-by"}, ""},
+		"names another owner": {func(s *server) { s.annotations[release] = "other" }, `annotation meta.helm.sh/release-name is "other";`, nil,
+			`its owner was changed since: annotation meta.helm.sh/release-name is "other"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &server{uid: "u-1", version: 1, policy: tc.policy}
+			items := []Item{item()}
+			if err := Apply(t.Context(), t.Context(), s, items, func(int) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if items[0].Outcome != report.OutcomeFailed || !strings.Contains(items[0].Message, "did not keep it: "+tc.message) || s.writes != 1 {
+				t.Errorf("outcome %s after %d writes: %s", items[0].Outcome, s.writes, items[0].Message)
+			}
+			undo := Item{Before: items[0].After, After: items[0].Before, AdoptedObject: report.AdoptedObject{Ref: theme, UID: "u-1"}}
+			planUndo(&undo, s.meta())
+			var restored []string
+			for _, c := range undo.Changes {
+				restored = append(restored, c.Key)
+			}
+			if !slices.Equal(restored, tc.restored) || strings.Join(undo.Refusals, "") != tc.refusal {
+				t.Errorf("the undo restores %q, refusals %q", restored, undo.Refusals)
+			}
+			if tc.refusal != "" {
+				return
+			}
+			s.policy = nil
+			items = []Item{undo}
+			if err := Apply(t.Context(), t.Context(), s, items, func(int) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			planUndo(&items[0], s.meta())
+			if items[0].Outcome != report.OutcomeDone || items[0].Action != report.ActionNone {
+				t.Errorf("outcome %s (%s), labels %v, annotations %v", items[0].Outcome, items[0].Message, s.labels, s.annotations)
+			}
+		})
+	}
 }
 
 // TestUnchanged checks that an item that depends on the fields of its object is not written after any other write to the object. Other items are

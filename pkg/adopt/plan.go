@@ -153,25 +153,31 @@ func changes(before, after ownership.Metadata) []report.KeyChange {
 	return out
 }
 
-// Digest identifies what the items would write: sha256, in hex, over bundle deployment, object, uid, situation and keys of the items that
-// write, and whether their fields must be unchanged: a plan of the policy if-no-diff does not confirm one of another policy. It excludes the
-// resourceVersion: a plan stays the same while a controller writes an object's status.
-func Digest(items []Item) string {
+// Digest identifies a plan without secrets, as it is shown: sha256, in hex, over the objects to write with their
+// changes and effects, the notes, the gaps, and whether the fields must be unchanged: a plan of the policy if-no-diff
+// does not confirm one of another policy. It excludes what changes all the time without an effect: the times of writes,
+// and the details of gaps, which are messages of servers.
+func Digest(plan *report.Adoption) string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
-	for _, i := range items {
-		if i.Writes() {
-			what := []any{i.BundleDeployment, i.Ref, i.UID, i.Situation, i.Action, i.Changes}
-			if i.Unchanged {
-				what = append(what, ownership.IfNoDiff)
+	for _, o := range plan.Objects {
+		if writes(o.Action) {
+			o.Overwrites = slices.Clone(o.Overwrites)
+			for i := range o.Overwrites {
+				o.Overwrites[i].Time = ""
 			}
-			_ = e.Encode(what) // encoding these cannot fail
+			_ = e.Encode(o) // encoding these cannot fail
 		}
 	}
+	gaps := slices.Clone(plan.Gaps)
+	for i := range gaps {
+		gaps[i].Detail = ""
+	}
+	_ = e.Encode([]any{plan.Notes, gaps, plan.Policy == string(ownership.IfNoDiff)})
 	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Writes says whether the item changes the object.
-func (i Item) Writes() bool {
-	return i.Action == report.ActionAdopt || i.Action == report.ActionRestore
-}
+func (i Item) Writes() bool { return writes(i.Action) }
+
+func writes(a report.Action) bool { return a == report.ActionAdopt || a == report.ActionRestore }

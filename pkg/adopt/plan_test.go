@@ -82,7 +82,7 @@ func TestPlan(t *testing.T) {
 				want.checkScope(t, found)
 				slices.Reverse(capture.Documents)
 				again, _ := adopt.Plan(find(t, capture, c.Desired, want).Result, o)
-				if adopt.Digest(items) != adopt.Digest(again) {
+				if adopt.Digest(document(items)) != adopt.Digest(document(again)) {
 					t.Error("the digest depends on the order of the objects")
 				}
 			})
@@ -144,11 +144,7 @@ func (want expectedPlan) check(t *testing.T, items []adopt.Item, secrets *redact
 			t.Errorf("overwrites (-want +got):\n%s", diff)
 		}
 	}
-	document := report.Adoption{}
-	for _, i := range items {
-		document.Objects = append(document.Objects, i.AdoptedObject)
-	}
-	text, err := json.Marshal(document.Redacted(secrets))
+	text, err := json.Marshal(document(items).Redacted(secrets))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +153,14 @@ func (want expectedPlan) check(t *testing.T, items []adopt.Item, secrets *redact
 			t.Errorf("the plan shows secret %d of the case", i+1)
 		}
 	}
+}
+
+func document(items []adopt.Item) *report.Adoption {
+	d := &report.Adoption{}
+	for _, i := range items {
+		d.Objects = append(d.Objects, i.AdoptedObject)
+	}
+	return d
 }
 
 // checkScope checks that only the targets are audited, and compares the gaps.

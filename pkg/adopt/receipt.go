@@ -98,7 +98,10 @@ func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the receipt: %w", err)
 	}
-	_, err = file.Write(b.Bytes())
+	err = file.Chmod(0o600) // the umask may have removed bits
+	if err == nil {
+		_, err = file.Write(b.Bytes())
+	}
 	if err := errors.Join(err, file.Sync(), syncFolder(filepath.Dir(path))); err != nil {
 		return nil, errors.Join(fmt.Errorf("writing the receipt %s: %w", path, err), file.Close())
 	}

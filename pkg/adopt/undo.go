@@ -83,24 +83,29 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 	return nil
 }
 
+// planUndo restores each key that still has the written value. A key that has another value was changed since the
+// adoption, and is left.
 func planUndo(item *Item, m *object.Meta) {
 	item.ResourceVersion = m.Metadata.ResourceVersion
 	now := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
+	restored, left := now.Undo(item.Before, item.After)
 	item.Action = report.ActionRefuse
 	switch {
 	case m.Metadata.UID != item.UID:
 		item.Refusals = []string{"it was deleted and created again since: it is another object"}
-	case now.Equal(item.After):
+	case slices.ContainsFunc(left, ownership.Change.NamesOwner): // it would lose the object without the other keys
+		item.Refusals = []string{"its owner was changed since: " + describe(left)}
+	case restored.Equal(now) && len(left) > 0:
+		item.Refusals = []string{"no key has the value that was written: " + describe(left)}
+	case restored.Equal(now):
 		item.Action, item.Message = report.ActionNone, "it has its previous ownership metadata"
-	case !now.Equal(item.Before):
-		first, value := changes(item.Before, now)[0], "gone" // there is at least one change
-		if first.New != nil {
-			value = fmt.Sprintf("%q", *first.New)
-		}
-		item.Refusals = []string{fmt.Sprintf("its owner was changed since: %s %s is %s", first.Field, first.Key, value)}
 	case m.Metadata.DeletionTimestamp != "":
 		item.Refusals = []string{"it is being deleted"}
 	default:
-		item.Action, item.Changes = report.ActionRestore, changes(item.Before, item.After)
+		item.Action, item.Changes = report.ActionRestore, changes(now, restored)
+		if len(left) > 0 {
+			item.Effects = []string{"a key that was changed since keeps its value: " + describe(left)}
+		}
 	}
+	item.Before, item.After = now, restored
 }

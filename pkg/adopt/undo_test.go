@@ -40,17 +40,8 @@ func (l *listed) List(_ context.Context, q source.Query, yield func(source.Objec
 
 func live(t *testing.T, uid string, have ownership.Metadata, more map[string]any) string {
 	t.Helper()
-	labels, annotations := map[string]string{"app": "x"}, map[string]string{}
-	for _, k := range ownership.Keys() {
-		v, ok := have.Values()[k.Name]
-		switch {
-		case !ok:
-		case k.Label:
-			labels[k.Name] = v
-		default:
-			annotations[k.Name] = v
-		}
-	}
+	labels, annotations := fields(have)
+	labels["app"] = "x"
 	meta := map[string]any{"name": theme.Name, "namespace": theme.Namespace, "uid": uid, "resourceVersion": "7", "labels": labels, "annotations": annotations}
 	maps.Copy(meta, more)
 	raw, err := json.Marshal(map[string]any{"metadata": meta})
@@ -65,7 +56,9 @@ func TestPlanUndo(t *testing.T) {
 	before := ownership.FromValues(map[string]string{"app.kubernetes.io/managed-by": "kustomize", "objectset.rio.cattle.io/id": ""})
 	entry := Entry{theme, "u-1", "cluster-one/guestbook", "web/guestbook", before.Values(), adopted.After.Values()}
 	other, stripped := adopted.After, adopted.After
-	other.Hash, stripped.Hash = "another", ""
+	other.SetID, other.Hash, stripped.Hash = "another-set", "another", ""
+	theirs := before
+	theirs.ManagedBy = "flux"
 	for name, tc := range map[string]struct {
 		raw      []string
 		coverage source.Coverage
@@ -73,11 +66,13 @@ func TestPlanUndo(t *testing.T) {
 		text     string
 		changes  int
 	}{
-		"adopted":                    {[]string{live(t, "u-1", adopted.After, nil)}, source.Covered(), report.ActionRestore, "", 5},
-		"never written":              {[]string{live(t, "u-1", before, nil)}, source.Covered(), report.ActionNone, "it has its previous ownership metadata", 0},
-		"adopted for another bundle": {[]string{live(t, "u-1", other, nil)}, source.Covered(), report.ActionRefuse, `its owner was changed since: label objectset.rio.cattle.io/hash is "another"`, 0},
-		"without a hash": {[]string{live(t, "u-1", stripped, nil)}, source.Covered(), report.ActionRefuse,
-			"its owner was changed since: label objectset.rio.cattle.io/hash is gone", 0},
+		"adopted":       {[]string{live(t, "u-1", adopted.After, nil)}, source.Covered(), report.ActionRestore, "", 5},
+		"never written": {[]string{live(t, "u-1", before, nil)}, source.Covered(), report.ActionNone, "it has its previous ownership metadata", 0},
+		"adopted for another bundle": {[]string{live(t, "u-1", other, nil)}, source.Covered(), report.ActionRefuse,
+			`its owner was changed since: label objectset.rio.cattle.io/hash is "another", annotation objectset.rio.cattle.io/id is "another-set"`, 0},
+		"without a hash": {[]string{live(t, "u-1", stripped, nil)}, source.Covered(), report.ActionRestore, "", 4},
+		"all keys changed": {[]string{live(t, "u-1", theirs, nil)}, source.Covered(), report.ActionRefuse,
+			`no key has the value that was written: label app.kubernetes.io/managed-by is "flux"`, 0},
 		"created again": {[]string{live(t, "u-2", adopted.After, nil)}, source.Covered(), report.ActionRefuse, "created again", 0},
 		"being deleted": {[]string{live(t, "u-1", adopted.After, map[string]any{"deletionTimestamp": "2026-01-02T03:04:05Z"})}, source.Covered(),
 			report.ActionRefuse, "it is being deleted", 0},
@@ -95,7 +90,7 @@ func TestPlanUndo(t *testing.T) {
 			if got.Action != tc.want || len(got.Changes) != tc.changes || !strings.Contains(strings.Join(append(got.Refusals, got.Message), " "), tc.text) {
 				t.Errorf("action %s, refusals %q, message %q, changes %v", got.Action, got.Refusals, got.Message, got.Changes)
 			}
-			if tc.want == report.ActionRestore && (got.ResourceVersion != "7" || got.After != before || got.Before != adopted.After) {
+			if tc.want == report.ActionRestore && (got.ResourceVersion != "7" || got.After != before) {
 				t.Errorf("item %+v", got)
 			}
 		})

@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -109,7 +108,8 @@ type Commands struct {
 	Files string
 	// Downstream is true if the commands read a cluster without its management cluster: they name a bundle by its id.
 	Downstream bool
-	// Kubectl and Helm are "kubectl --context prod", "helm --kube-context prod".
+	// Kubectl and Helm are "kubectl --context prod", "helm --kube-context prod". For a captured cluster they may have a
+	// placeholder for the context, which a shell refuses.
 	Kubectl, Helm string
 }
 
@@ -208,11 +208,11 @@ func (c Commands) BundleArgs(d *resolve.BundleDeployment) string {
 		return c.Files
 	}
 	if d.BD == nil || c.Downstream {
-		return shellescape.Quote("bundledeployment/" + d.Name)
+		return escape.Shell("bundledeployment/" + d.Name)
 	}
 	workspace, name, _ := strings.Cut(d.Bundle, "/")
 	if workspace == "" {
-		return shellescape.Quote("bundledeployment/" + d.Key())
+		return escape.Shell("bundledeployment/" + d.Key())
 	}
-	return shellescape.Quote("bundle/"+name) + " -n " + shellescape.Quote(workspace)
+	return escape.Shell("bundle/"+name) + " -n " + escape.Shell(workspace)
 }

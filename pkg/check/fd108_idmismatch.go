@@ -5,8 +5,7 @@ package check
 import (
 	"fmt"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
@@ -25,7 +24,7 @@ var idMismatch = Check{
 			}
 			f := about(d.BundleDeployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Ownership.SetID, is)
 			f.Remedies = []Remedy{run(in.on(d.On).kubectl(o.Ref)+" annotate --overwrite "+kubectlName(o.Ref)+" "+
-				shellescape.Quote(fleet.IDAnnotation+"="+d.Ownership.SetID), "sets this annotation, and changes nothing else")}
+				escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID), "sets this annotation, and changes nothing else")}
 			report(f)
 		}
 	},

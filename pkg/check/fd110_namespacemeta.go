@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -50,7 +49,7 @@ func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
 	f.Evidence, f.Remedies = missing, in.redeploy(d)
 	if podSecurity(missing) {
 		if labels := podSecurityLabels(options.NamespaceLabels, live.Labels); len(labels) == len(missing) {
-			f.Remedies = []Remedy{run(in.on(d.On).Kubectl+" label "+named("namespace", ref.Name)+" --overwrite "+shellescape.QuoteCommand(labels),
+			f.Remedies = []Remedy{run(in.on(d.On).Kubectl+" label "+named("namespace", ref.Name)+" --overwrite "+escape.ShellWords(labels),
 				"sets these labels; Pod Security then applies them to new pods of the namespace")}
 		}
 		s := "some versions of the agent do not write labels of Pod Security"

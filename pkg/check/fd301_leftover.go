@@ -5,8 +5,7 @@ package check
 import (
 	"fmt"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -53,7 +52,7 @@ func because(r targeting.Result) string {
 		if r.Decides.Customization {
 			kind = "customization"
 		}
-		return fmt.Sprintf("%s %s, which decides, says doNotDeploy", kind, shellescape.Quote(r.Decides.String()))
+		return fmt.Sprintf("%s %s, which decides, says doNotDeploy", kind, escape.Shell(r.Decides.String()))
 	case targeting.Restricted:
 		return "no target of its GitRepo allows the cluster"
 	case targeting.CustomizationOnly:

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -56,7 +55,7 @@ func (in *Input) contradictedReleases(report func(Finding)) {
 // showScope shows the scope with which an agent runs.
 func (in *Input) showScope(c *resolve.Cluster, agent string) Remedy {
 	return run(fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", in.on(c).Kubectl, inNamespace(agent), fleet.AgentName,
-		shellescape.Quote(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`)), "prints the scope with which the agent runs")
+		escape.Shell(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`)), "prints the scope with which the agent runs")
 }
 
 func (in *Input) disputedScope(x *resolve.Dispute) Finding {

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -72,7 +71,7 @@ func (in *Input) removal(c *resolve.Cluster, x *resolve.Removal) Finding {
 		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the BundleDeployment")
 	}
 	kind := strings.ToLower(cmp.Or(c.State.Workloads[agent].Kind, "deployment"))
-	f.Remedies = []Remedy{run(fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.on(c).Kubectl, shellescape.Quote(agent), kind, fleet.AgentName),
+	f.Remedies = []Remedy{run(fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.on(c).Kubectl, escape.Shell(agent), kind, fleet.AgentName),
 		"stops the agent before its next cycle, if the objects are still needed: it deploys nothing on this cluster until it runs again")}
 	return f
 }

@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -23,7 +22,7 @@ import (
 type Remedy struct {
 	// Text is a sentence: the effect of the command, or what to do if there is no command.
 	Text string
-	// Command is one command line for a shell. It can be run as it is.
+	// Command is one command line for a shell. It can be run as it is, unless it has a placeholder (Commands).
 	Command string
 	// URL is the address of a page that explains the finding. Run sets it.
 	URL string
@@ -73,7 +72,7 @@ func (c Commands) History(n release.Name) Remedy {
 
 // explainTargets explains which clusters the targets of a bundle select.
 func (c Commands) explainTargets(b *v1alpha1.Bundle) Remedy {
-	return run(c.Targets+" "+shellescape.Quote("bundle/"+b.Name)+inNamespace(b.Namespace), "shows which target selects each cluster, or why none does")
+	return run(c.Targets+" "+escape.Shell("bundle/"+b.Name)+inNamespace(b.Namespace), "shows which target selects each cluster, or why none does")
 }
 
 // printRole prints the role that the audit needs.
@@ -120,7 +119,7 @@ func (in *Input) restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Rem
 	helm := on.Helm + inNamespace(r.Namespace)
 	command := fmt.Sprintf("%s get manifest --revision=%d %s", helm, r.Revision, lastArgument(r.Name)) +
 		fmt.Sprintf(" | awk '/^---/{n++} n==%d'", o.Document) +
-		" | kubectl patch --local --type=merge -o=yaml -f=- -p=" + shellescape.Quote(string(marks)) +
+		" | kubectl patch --local --type=merge -o=yaml -f=- -p=" + escape.Shell(string(marks)) +
 		" | " + on.kubectl(o.Ref) + " apply --server-side --force-conflicts --field-manager=" + fleet.AgentManager + " -f -"
 	return []Remedy{run(command, "restores only %s, from the release record", o.Key())}
 }

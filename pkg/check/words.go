@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -15,23 +14,23 @@ import (
 
 // kubectlName returns an object as a quoted argument of kubectl: "deployment.apps/frontend".
 func kubectlName(r object.Ref) string {
-	return shellescape.Quote(r.Key().Type() + "/" + r.Name)
+	return escape.Shell(r.Key().Type() + "/" + r.Name)
 }
 
 // named returns a resource and a name as quoted arguments of kubectl: "secret web". A snapshot may have a name that is a flag.
 func named(resource, name string) string {
 	if strings.HasPrefix(name, "-") {
-		return shellescape.Quote(resource + "/" + name)
+		return escape.Shell(resource + "/" + name)
 	}
-	return resource + " " + shellescape.Quote(name)
+	return resource + " " + escape.Shell(name)
 }
 
 // lastArgument quotes the last argument of a command, which must not be a flag.
 func lastArgument(name string) string {
 	if strings.HasPrefix(name, "-") {
-		return "-- " + shellescape.Quote(name)
+		return "-- " + escape.Shell(name)
 	}
-	return shellescape.Quote(name)
+	return escape.Shell(name)
 }
 
 // kubectl returns the beginning of a command about an object: "kubectl --context prod -n web".
@@ -41,7 +40,7 @@ func inNamespace(namespace string) string {
 	if namespace == "" {
 		return ""
 	}
-	return " -n " + shellescape.Quote(namespace)
+	return " -n " + escape.Shell(namespace)
 }
 
 // nextGeneration is a forceSyncGeneration that neither the deployment's GitRepo nor the deployment itself has had.

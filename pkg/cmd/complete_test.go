@@ -3,8 +3,10 @@
 package cmd
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,7 +70,8 @@ func TestCompleteNames(t *testing.T) {
 	}
 }
 
-// TestCompletePlainNames checks that a name that a shell or a terminal would interpret is not offered.
+// TestCompletePlainNames checks that a name, a kind or a context that a shell or a terminal would interpret is not
+// offered.
 func TestCompletePlainNames(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bundles.yaml")
 	var objects strings.Builder
@@ -80,6 +83,27 @@ func TestCompletePlainNames(t *testing.T) {
 	}
 	if got := completed(t, "audit", "--snapshot", file, "bundle/"); len(got) != 1 || got[0] != "bundle/good" {
 		t.Errorf("%q", got)
+	}
+	for i, kind := range []string{"Good", `$(touch x)`, `a;b`, `a\x1b[31mb`, "a b", "-o"} {
+		fmt.Fprintf(&objects, "---\napiVersion: hostile.example.com/v%d\nkind: \"%s\"\nmetadata: {name: x, namespace: y}\n", i, kind)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	config := "apiVersion: v1\nkind: Config\ncontexts:\n"
+	for _, name := range []string{"good", "arn:aws:eks:eu-west-1:1234:cluster/prod", "me/host:6443/kube:admin", `$(touch x)`, `a;b`, `a\x1b[31mb`, "a b", "-o"} {
+		config += "- {name: \"" + name + "\", context: {cluster: c}}\n"
+	}
+	for path, text := range map[string]string{file: objects.String(), kubeconfig: config} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kinds := completed(t, "owner", "--snapshot", file, "")
+	if slices.ContainsFunc(kinds, func(k string) bool { return strings.ContainsAny(k, "$;\x1b -") }) || !slices.Contains(kinds, "good/") {
+		t.Errorf("kinds %q", kinds)
+	}
+	contexts := completed(t, "audit", "--kubeconfig", kubeconfig, "--context", "")
+	if want := []string{"arn:aws:eks:eu-west-1:1234:cluster/prod", "good", "me/host:6443/kube:admin"}; !slices.Equal(contexts, want) {
+		t.Errorf("contexts %q, want %q", contexts, want)
 	}
 }
 

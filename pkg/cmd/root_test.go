@@ -166,7 +166,6 @@ func TestUsage(t *testing.T) {
 		{"an unknown kind", []string{"audit", "pod/frontend", "--snapshot", sick}, []string{`"pod/frontend"`, "gitrepo"}},
 		{"a kind without name", []string{"audit", "gitrepo/", "--snapshot", sick}, []string{`"gitrepo/"`}},
 		{"a kind without an argument for the name", []string{"audit", "gitrepo", "--snapshot", sick}, []string{`"gitrepo"`}},
-		{"a snapshot and a context", []string{"audit", "--snapshot", sick, "--context", "production"}, []string{"--snapshot", "--context"}},
 		{"a snapshot and a kubeconfig", []string{"audit", "--snapshot", sick, "--kubeconfig", "x"}, []string{"--snapshot", "--kubeconfig"}},
 		{"a snapshot and a server", []string{"audit", "--snapshot", sick, "--server", "https://x"}, []string{"--snapshot", "--server"}},
 		{"a snapshot and a user to act as", []string{"audit", "--snapshot", sick, "--as", "somebody"}, []string{"--snapshot", "--as"}},

@@ -223,3 +223,25 @@ func TestPartialObjects(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsOfSnapshot checks that a command of kubectl or Helm for a snapshot names the context of --context, and is
+// not ready to run without it.
+func TestCommandsOfSnapshot(t *testing.T) {
+	const placeholder = "context=<|captured cluster|> "
+	for _, args := range [][]string{{"audit"}, {"audit", "-o", "json"}, {"audit", "-o", "markdown"}, {"why", "bundle/guestbook-guestbook"}} {
+		args = append(args, "--snapshot", sick)
+		without, with := run(t, args...), run(t, append(args, "--context", "prod")...)
+		if !strings.Contains(without.out, placeholder) || with.out == "" || strings.Contains(with.out, "captured cluster") {
+			t.Errorf("%q:\n%s\nwith --context:\n%s%s", args, without.out, with.out, with.errOut)
+		}
+		for context, out := range map[string]string{placeholder: without.out, "context prod ": with.out} {
+			for _, program := range []string{"kubectl -", "helm -"} {
+				for _, command := range strings.Split(out, program)[1:] {
+					if !strings.HasPrefix(strings.TrimPrefix(command, "-kube"), "-"+context) {
+						t.Errorf("%q prints %s%.60s", args, program, command)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package escape makes text of other programs and users safe to print. Names, messages of servers and arguments can contain control characters that
-// act on a terminal, and bidirectional characters that change the visible order of a line. Only this package decides which characters are printable.
+// Package escape makes text of other programs and users safe to print. Names, messages of servers and arguments can
+// contain control characters that act on a terminal, and bidirectional characters that change the visible order of a
+// line. Only this package decides which characters are printable, and how an argument of a command line is quoted.
 package escape
 
 import (

@@ -61,6 +61,15 @@ func (m *Metadata) get(i int) *string {
 	return nil
 }
 
+// set sets keys[i]; nil removes the key.
+func (m *Metadata) set(i int, v *string) {
+	*m.value(i) = ptr.Deref(v, "")
+	m.empty &^= 1 << i
+	if v != nil && *v == "" {
+		m.empty |= 1 << i
+	}
+}
+
 // MetadataOf reads the ownership metadata of an object.
 func MetadataOf(labels, annotations map[string]string) Metadata {
 	var m Metadata
@@ -69,10 +78,8 @@ func MetadataOf(labels, annotations map[string]string) Metadata {
 		if k.Label {
 			from = labels
 		}
-		v, ok := from[k.Name]
-		*m.value(i) = v
-		if ok && v == "" {
-			m.empty |= 1 << i
+		if v, ok := from[k.Name]; ok {
+			m.set(i, &v)
 		}
 	}
 	for _, k := range []string{fleet.OwnerGVKAnnotation, fleet.OwnerNameAnnotation, fleet.OwnerNamespaceAnnotation} {
@@ -131,4 +138,26 @@ func Changes(before, after Metadata) []Change {
 		}
 	}
 	return out
+}
+
+// Undo returns m with the previous value of each key that has the written value. left has the keys with neither of the
+// two: another program changed them after they were written. Their Old is the written value, their New the value in m.
+func (m Metadata) Undo(written, previous Metadata) (undone Metadata, left []Change) {
+	undone = m
+	for i, k := range keys {
+		now, before := m.get(i), previous.get(i)
+		switch {
+		case ptr.Equal(now, before):
+		case ptr.Equal(now, written.get(i)):
+			undone.set(i, before)
+		default:
+			left = append(left, Change{Key: k, Old: written.get(i), New: now})
+		}
+	}
+	return undone, left
+}
+
+// NamesOwner reports whether a change names another set or release as the owner. The hash and the manager name none.
+func (c Change) NamesOwner() bool {
+	return !c.Label && c.New != nil
 }

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -100,7 +99,7 @@ func (r *rollout) adopt(o *evaluate.Object, from string) report.Remedy {
 	}
 	out := report.Remedy(r.c.Commands.Assign(r.d.BundleDeployment))
 	if from != "" {
-		out.Command += " --dangerous-take-from=" + shellescape.Quote(from)
+		out.Command += " --dangerous-take-from=" + escape.Shell(from)
 		out.Text = "takes it over from that owner; shows what changes, and asks before it writes"
 	}
 	return out

@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -200,6 +199,6 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 			fraction(d.Before.Ready, d.Before.Desired), t.colour(green, fraction(d.After.Ready, d.After.Desired)))
 	}
 	if a.Receipt != "" && s.Done+s.Failed > 0 {
-		fmt.Fprintf(b, "Undo with: %s\n", printable(t.Undo+" "+shellescape.Quote(a.Receipt)))
+		fmt.Fprintf(b, "Undo with: %s\n", printable(t.Undo+" "+escape.Shell(a.Receipt)))
 	}
 }

@@ -31,11 +31,13 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 	}
 	items, _ := adopt.Plan(found.Result, o)
 	a := &report.Adoption{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z", Tool: report.Tool{Version: "test"}, Policy: string(o.Policy),
-		Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}, Digest: adopt.Digest(items)}
+		Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}}
 	for _, i := range items {
 		a.Objects = append(a.Objects, i.AdoptedObject)
 	}
-	return a.Redacted(found.Secrets)
+	a = a.Redacted(found.Secrets)
+	a.Digest = adopt.Digest(a)
+	return a
 }
 
 // invented is a result with failures and changed objects, more of both than the table shows.

@@ -8,8 +8,7 @@ import (
 	"bytes"
 	"io"
 
-	"al.essio.dev/pkg/shellescape"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -138,7 +137,7 @@ func objectName(b *bytes.Buffer, r object.Ref) { printName(b, r.Namespace, r.Key
 // deployment of which only the release is known (on a downstream cluster) has no namespace.
 func printName(b *bytes.Buffer, namespace, kind, name string) {
 	if namespace != "" {
-		b.WriteString(printable("-n " + shellescape.Quote(namespace) + " "))
+		b.WriteString(printable("-n " + escape.Shell(namespace) + " "))
 	}
-	b.WriteString(printable(shellescape.Quote(kind+"/"+name)) + "\n")
+	b.WriteString(printable(escape.Shell(kind+"/"+name)) + "\n")
 }

@@ -27,7 +27,8 @@ type Adoption struct {
 	Policy string `json:"policy,omitempty"`
 	// TakeFrom are the owners from whom objects may be taken, as given by --dangerous-take-from.
 	TakeFrom []string `json:"takeFrom,omitempty"`
-	// Digest identifies the plan: sha256 of the uid, the situation, and the old and new values of every object to change.
+	// Digest identifies the plan: sha256 of the objects to change with their changes and effects, of the notes, and of
+	// the gaps.
 	Digest  string          `json:"digest"`
 	Summary AdoptionSummary `json:"summary"`
 	// DryRun is client or server if nothing is stored.

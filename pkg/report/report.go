@@ -284,7 +284,9 @@ const (
 type Remedy struct {
 	// Text is a sentence: what to do if there is no command, otherwise the effect of the command.
 	Text string `json:"text,omitempty"`
-	// Command is a command line for a shell. It does not depend on how the program was called.
+	// Command is a command line for a shell. It does not depend on how the program was called. A command of kubectl or
+	// Helm for a snapshot has a placeholder for the context of the captured cluster, which a shell refuses, if
+	// --context did not name the context.
 	Command string `json:"command,omitempty"`
 	// URL is the address of a page that explains the finding, or the rule of the item.
 	URL string `json:"url,omitempty"`

@@ -53,12 +53,12 @@ func (a *archive) close() error {
 	return nil
 }
 
-// fileName is the path of the file of an object.
+// fileName is the path of the file of an object. Another snapshot or a server may have any text as a resource.
 func fileName(resource, namespace, name string) string {
 	if namespace == "" {
-		return path.Join(resource, escaped(name)+".json")
+		return path.Join(escaped(resource), escaped(name)+".json")
 	}
-	return path.Join(resource, escaped(namespace), escaped(name)+".json")
+	return path.Join(escaped(resource), escaped(namespace), escaped(name)+".json")
 }
 
 // escaped makes a name valid for a file on every system. Other tools, and the reader of snapshots, take a name with the word "selector" for a list

@@ -29,8 +29,13 @@ type Bounds struct {
 // so a request waits at most 10 minutes.
 const MaxWait = time.Minute
 
-// Guard returns a copy of a configuration. Its clients follow no redirect to another server, read no answer beyond its limit, and wait at most
-// MaxWait. Their errors are RedirectError, SizeError and WaitError, as wrapped by net/http.
+// MaxError is the size of the largest body of an error that is read, in bytes after decompression. It is held in
+// memory, and has a message.
+const MaxError = 2 << 20
+
+// Guard returns a copy of a configuration. Its clients follow no redirect to another server, read no answer beyond its
+// limit, no error beyond MaxError, and wait at most MaxWait. Their errors are RedirectError, SizeError and WaitError,
+// as wrapped by net/http.
 func Guard(config *rest.Config, b Bounds) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -85,7 +90,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close() // the answer is not used
 		return nil, err
 	}
-	if limit := g.limit(req); limit > 0 && resp.StatusCode != http.StatusSwitchingProtocols {
+	if limit := g.limit(req, resp); limit > 0 && resp.StatusCode != http.StatusSwitchingProtocols {
 		resp.Body = &boundedBody{ReadCloser: resp.Body, limit: limit}
 	}
 	return resp, nil
@@ -120,8 +125,10 @@ func isPage(req *http.Request) bool { return req.URL.Query().Get("limit") != "" 
 func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") != "" }
 
 // limit is the limit of the answer to a request, 0 for none. A watch has no end.
-func (g *guard) limit(req *http.Request) int64 {
+func (g *guard) limit(req *http.Request, resp *http.Response) int64 {
 	switch {
+	case resp.StatusCode >= http.StatusBadRequest:
+		return MaxError
 	case isWatch(req):
 		return 0
 	case isPage(req) && g.bounds.Page > 0:

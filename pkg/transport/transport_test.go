@@ -132,6 +132,31 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// TestErrorSize checks the limit of the decompressed size of errors, also without other limits, for pages, and for
+// watches.
+func TestErrorSize(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError} {
+		for size, refused := range map[int]bool{transport.MaxError: false, transport.MaxError + 1: true} {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", "gzip")
+				w.WriteHeader(status)
+				zip := gzip.NewWriter(w)
+				_, _ = zip.Write(make([]byte, size)) // the client may close the connection
+				_ = zip.Close()
+			}))
+			t.Cleanup(s.Close)
+			for _, query := range []string{"", "?limit=500", "?watch=true"} {
+				got, err := send(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{Page: 1 << 30}), http.MethodGet, s.URL+query, "")
+				_, large := errors.AsType[*transport.SizeError](err)
+				if large != refused || !refused && len(got) != size {
+					t.Errorf("status %d, %q: %d of %d bytes, error %v", status, query, len(got), size, err)
+				}
+			}
+		}
+	}
+}
+
 // TestCompression checks which requests accept compressed answers, and that answers are decompressed, also after a redirect.
 func TestCompression(t *testing.T) {
 	t.Parallel()

@@ -3,10 +3,14 @@
 package e2e
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"io"
+	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
@@ -160,6 +165,34 @@ func TestDeniedByAdmissionPolicy(t *testing.T) {
 	if u := f.undo(a.receipt); u.status != 0 || u.document.Summary.Unchanged != 1 {
 		t.Errorf("undoing: status %d, %+v", u.status, u.document.Summary)
 	}
+	f.expectRestored(before...)
+}
+
+// TestWriteChanged has the writes lose the hash before they are stored, as a mutating admission policy can do. Each
+// object is a failure that names the key, and an undo restores the other keys.
+func TestWriteChanged(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	f.removeOwnership(guestbookObjects()...)
+	before := f.getAll(guestbookObjects()...)
+	p := f.proxy()
+	p.onRequest(func(r *http.Request) {
+		if r.Method != http.MethodPatch {
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("reading a request: %v", err)
+		}
+		body = regexp.MustCompile(`"`+fleet.HashLabel+`":"[0-9a-f]+",?`).ReplaceAll(body, nil)
+		body = bytes.ReplaceAll(body, []byte(`,}`), []byte(`}`))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	})
+	a := f.adopt("--yes", "--kubeconfig", p.kubeconfig)
+	expectAdoption(t, a, 3, map[string]string{settings: "Adopt NoMark Failed", textsKey: "Adopt NoMark Failed", frontendKey: "Adopt NoMark Failed"})
+	expectContains(t, "the message", a.object(t, settings).Message, "did not keep it: label "+fleet.HashLabel+" is gone")
+	undone := f.undo(a.receipt)
+	expectAdoption(t, undone, 0, map[string]string{settings: "Restore Done", textsKey: "Restore Done", frontendKey: "Restore Done"})
 	f.expectRestored(before...)
 }
 

@@ -81,8 +81,9 @@ func TestUndoAfterChanges(t *testing.T) {
 	}{
 		{"untouched", "Restore Done", "", func(*bundle, *unstructured.Unstructured) {}},
 		{"other-fields", "Restore Done", "", set(`{"data":{"a":"2"},"metadata":{"labels":{"more":"1"}}}`)}, // other fields do not matter
-		{"hash-changed", "Refuse", "its owner was changed", set(`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":"` + fleet.Hash("default-other") + `"}}}`)},
-		{"release-name-gone", "Refuse", "meta.helm.sh/release-name is gone", set(`{"metadata":{"annotations":{"meta.helm.sh/release-name":null}}}`)},
+		{"hash-gone", "Restore Done", "", set(`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}}}`)},
+		{"other-set", "Refuse", "its owner was changed", set(`{"metadata":{"annotations":{"objectset.rio.cattle.io/id":"default-other"}}}`)},
+		{"other-release", "Refuse", `meta.helm.sh/release-name is "other"`, set(`{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`)},
 		{"restored-by-hand", "None", "has its previous ownership metadata", func(b *bundle, obj *unstructured.Unstructured) { b.removeOwnership(obj) }},
 		{"deleted", "None", "does not exist any more", func(b *bundle, obj *unstructured.Unstructured) { b.remove(obj) }},
 		{"created-again", "Refuse", "deleted and created again", func(b *bundle, obj *unstructured.Unstructured) {

@@ -129,8 +129,8 @@ func (f *fleetServer) plantContents() {
 	f.merge("fleetagent", object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook"), `{"status":{"appliedDeploymentID":"`+id+`:1"}}`, "status")
 }
 
-// commands matches the flags that name the source in suggested commands.
-var commands = regexp.MustCompile(` --(kubeconfig|snapshot) [^ "\\]+`)
+// commands matches the flags that name the source in suggested commands, and the placeholder for a captured cluster.
+var commands = regexp.MustCompile(` --(kubeconfig|snapshot) [^ "\\]+| --(kube-)?context=<\|captured cluster\|>`)
 
 // logins matches the credentials in an address: a snapshot masks the name of the user too.
 var logins = regexp.MustCompile(`://[^@ "]+@`)

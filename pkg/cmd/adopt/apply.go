@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -87,7 +86,7 @@ func (s *session) resume() string {
 	if s.undo != "" {
 		return "Run the same command again to continue."
 	}
-	return fmt.Sprintf("%s --undo %s restores the previous values; run adopt again to continue.", s.Command("adopt"), shellescape.Quote(s.document.Receipt))
+	return fmt.Sprintf("%s --undo %s restores the previous values; run adopt again to continue.", s.Command("adopt"), escape.Shell(s.document.Receipt))
 }
 
 // createReceipt creates the receipt and syncs it to disk. Nothing is written to the cluster before.
@@ -97,7 +96,7 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 		return nil, fmt.Errorf("writing the receipt: %w", err)
 	}
 	now := s.Now().UTC()
-	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server, ClusterUID: uid, Digest: adopt.Digest(s.items)}
+	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server, ClusterUID: uid, Digest: s.document.Digest}
 	base := "fleetdoctor-adopt-" + now.Format("20060102-150405")
 	path := cmp.Or(s.receipt, base+".jsonl")
 	r, err := adopt.CreateReceipt(path, h, s.items)

@@ -20,7 +20,7 @@ func notApplied(why, hint string) error {
 
 // decide prints the plan if it must be reviewed, and returns whether to apply it. If not, the error has the exit status.
 func (s *session) decide(ctx context.Context) (bool, error) {
-	writes, digest := s.count(adopt.Item.Writes), adopt.Digest(s.items)
+	writes, digest := s.count(adopt.Item.Writes), s.document.Digest
 	decided := s.yes || s.confirm != ""
 	onlyResult := !s.format.ForPeople() && s.dryRun.String() == dryRunServer // a program expects one document
 	if !decided && !onlyResult || writes == 0 || s.dryRun.String() == dryRunClient || s.confirm != "" && s.confirm != digest {

@@ -82,6 +82,7 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.Read(ctx, func(in *input.Reading) error { return s.plan(ctx, in) }); err != nil {
 		return err
 	}
+	s.document.Digest = adopt.Digest(s.shown(report.KindAdoptionPlan))
 	agreed, err := s.decide(ctx)
 	if err == nil && agreed {
 		err = s.apply(ctx)
@@ -177,10 +178,10 @@ func (s *session) describe(found *engine.Audit) {
 		Source: report.NewSource(found.Source, found.Desired), Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
 }
 
-// print prints the document with a kind.
-func (s *session) print(ctx context.Context, kind string) error {
+// shown returns the document with a kind, its objects, and without secrets.
+func (s *session) shown(kind string) *report.Adoption {
 	d := s.document
-	d.Kind, d.Digest, d.Undo = kind, adopt.Digest(s.items), s.undo != ""
+	d.Kind, d.Undo = kind, s.undo != ""
 	if n := s.dryRun.String(); n != dryRunNone {
 		d.DryRun = n
 	}
@@ -188,9 +189,14 @@ func (s *session) print(ctx context.Context, kind string) error {
 	for _, i := range s.items {
 		d.Objects = append(d.Objects, i.AdoptedObject)
 	}
-	shown := printers.Options{Colour: s.format.Coloured(s.Streams.Out), Width: s.format.Width(s.Streams.Out), PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}
-	s.diff.Set(&shown, s.format.ForPeople())
-	if err := s.show.Print(ctx, s.Streams.Out, printers.Adoption(d.Redacted(s.secrets), shown)); err != nil {
+	return d.Redacted(s.secrets)
+}
+
+// print prints the document with a kind.
+func (s *session) print(ctx context.Context, kind string) error {
+	options := printers.Options{Colour: s.format.Coloured(s.Streams.Out), Width: s.format.Width(s.Streams.Out), PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}
+	s.diff.Set(&options, s.format.ForPeople())
+	if err := s.show.Print(ctx, s.Streams.Out, printers.Adoption(s.shown(kind), options)); err != nil {
 		return err
 	}
 	return s.diff.Run(ctx, s.Environment)

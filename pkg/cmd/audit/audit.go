@@ -57,8 +57,8 @@ status.
 one line for each bundle deployment and for each finding, and the last changes. A line that
 differs from the round before begins with an asterisk. Elsewhere it prints a line for each bundle
 deployment that changes its state, and for each finding that appears or is resolved. Each round
-costs as much as one audit: it lists everything again. A round that fails is reported, and the watch
-goes on. The exit status is that of the last complete round.
+costs as much as one audit: it lists everything again. A round that fails, or takes more than five
+minutes, is reported, and the watch goes on. The exit status is that of the last complete round.
 
 Exit status: 0 no findings at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could
 not be completed: no Fleet found, nothing in scope, no bundle deployment with a result, or

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -128,7 +128,7 @@ func (f *Flags) add(flag, value, name, from string, in *input.Flags) error {
 		return fmt.Errorf("parsing --%s %q: another cluster is named %q", flag, value, name)
 	}
 	f.targets = append(f.targets, target{name: name, flag: "--" + flag + " " + value, in: in})
-	f.args += " --" + flag + " " + shellescape.Quote(value)
+	f.args += " --" + flag + " " + escape.Shell(value)
 	return nil
 }
 

@@ -65,14 +65,22 @@ func Objects(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.S
 		}
 		known := map[string]bool{}
 		for _, k := range kinds.All() {
-			known[strings.ToLower(k.Kind)] = true
+			if plain.MatchString(k.Kind) {
+				known[strings.ToLower(k.Kind)] = true
+			}
 		}
 		return slices.Sorted(maps.Keys(known)), nil
 	}))
 }
 
-// plain matches names without characters that a shell or a terminal would interpret. A snapshot may contain any text as a name.
-var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]*$`)
+var (
+	// plain matches names without characters that a shell or a terminal would interpret. A server or a snapshot may
+	// have any text as a name.
+	plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]*$`)
+	// plainPath also matches slashes: names in a kubeconfig may have them, such as
+	// "arn:aws:eks:eu-west-1:1234:cluster/prod".
+	plainPath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@/-]*$`)
+)
 
 // list returns the sorted names of the objects of a kind, formatted by show.
 func list(ctx context.Context, src source.Source, word, namespace string, show func(namespace, name string) string) ([]string, error) {

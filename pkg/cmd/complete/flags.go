@@ -67,9 +67,11 @@ func fromKubeconfig(names func(*api.Config) []string) cobra.CompletionFunc {
 			return nil, word
 		}
 		before := toComplete[:strings.LastIndexByte(toComplete, ',')+1]
-		offered := names(&config)
-		for i := range offered {
-			offered[i] = before + offered[i]
+		var offered []string
+		for _, name := range names(&config) {
+			if plainPath.MatchString(name) {
+				offered = append(offered, before+name)
+			}
 		}
 		return offered, word
 	}

@@ -5,8 +5,6 @@ package input
 import (
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
@@ -22,7 +20,7 @@ const Explain = program + " explain"
 func (f *Flags) Command(name string) string {
 	command := program + " " + name
 	for _, s := range f.Snapshots {
-		command += " --snapshot " + shellescape.Quote(repeatable(s))
+		command += " --snapshot " + escape.Shell(repeatable(s))
 	}
 	connect, _ := f.connectArgs()
 	return command + connect
@@ -32,7 +30,7 @@ func (f *Flags) Command(name string) string {
 func (f *Flags) evaluating(name string) string {
 	command := f.Command(name)
 	if f.changed(agentScopeFlag) {
-		command += " --" + agentScopeFlag + "=" + shellescape.Quote(f.agentScope)
+		command += " --" + agentScopeFlag + "=" + escape.Shell(f.agentScope)
 	}
 	return command
 }
@@ -49,9 +47,18 @@ func repeatable(snapshot string) string {
 	return snapshot
 }
 
-// Commands returns the commands that findings suggest. They read the same source when they are copied into a shell.
+// capturedCluster is the placeholder for the context of a captured cluster. Every shell refuses a command with it: the
+// file name between "<" and "|" is missing. A placeholder such as <CONTEXT> would be two redirections.
+const capturedCluster = "<|captured cluster|>"
+
+// Commands returns the commands that findings suggest. Those of this program read the same source when they are copied
+// into a shell. For a snapshot, those of kubectl and Helm need the context of the captured cluster: without it, they
+// would act on the current cluster of the reader.
 func (f *Flags) Commands() check.Commands {
 	kubectl, helm := f.connectArgs()
+	if f.Captured() && *f.Config.Context == "" {
+		kubectl, helm = " --context="+capturedCluster+kubectl, " --kube-context="+capturedCluster+helm
+	}
 	return check.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac", Adopt: f.evaluating("adopt"),
 		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Why: f.Command("why"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
 }
@@ -60,7 +67,7 @@ func (f *Flags) Commands() check.Commands {
 // changes nothing.
 func InWorkspace(c check.Commands, workspace string) check.Commands {
 	if workspace != "" {
-		c.PrintRole += " -n " + shellescape.Quote(workspace)
+		c.PrintRole += " -n " + escape.Shell(workspace)
 	}
 	return c
 }
@@ -81,7 +88,7 @@ func (f *Flags) connectArgs() (kubectl, helm string) {
 		if flag.value == nil || *flag.value == "" || flag.value == f.Config.APIServer && hasCredentials(*flag.value) {
 			continue
 		}
-		value := " " + shellescape.Quote(*flag.value)
+		value := " " + escape.Shell(*flag.value)
 		kubectl += " " + flag.name + value
 		if flag.helm != "" {
 			helm += " " + flag.helm + value

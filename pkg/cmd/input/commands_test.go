@@ -5,10 +5,12 @@ package input
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -17,6 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
 // parsed returns the flags of a command line.
@@ -35,17 +38,20 @@ func parsed(t *testing.T, args ...string) *Flags {
 // TestCommands checks that suggested commands read the same cluster, and have no credentials.
 func TestCommands(t *testing.T) {
 	plain := check.Commands{Audit: "kubectl fleetdoctor audit", Kubectl: "kubectl", Helm: "helm"}
+	const kubectl, helm = "kubectl --context=<|captured cluster|>", "helm --kube-context=<|captured cluster|>"
 	for _, tc := range []struct {
 		args []string
 		want check.Commands
 	}{
 		{nil, plain},
-		{[]string{"--snapshot", "a b.tgz", "--snapshot", "-"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot 'a b.tgz' --snapshot SAVED-INPUT", Kubectl: "kubectl", Helm: "helm"}},
-		{[]string{"--snapshot", "/dev/fd/63", "--snapshot", "/dev/stdin"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot SAVED-INPUT --snapshot SAVED-INPUT", Kubectl: "kubectl", Helm: "helm"}},
+		{[]string{"--snapshot", "a b.tgz", "--snapshot", "-"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot 'a b.tgz' --snapshot SAVED-INPUT", Kubectl: kubectl, Helm: helm}},
+		{[]string{"--snapshot", "/dev/fd/63", "--snapshot", "/dev/stdin"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot SAVED-INPUT --snapshot SAVED-INPUT", Kubectl: kubectl, Helm: helm}},
 		{[]string{"--context", "prod", "--kubeconfig", "/k", "--as", "me", "--token", "invented-token", "--cluster", "c", "--user", "u"}, check.Commands{
 			Audit:   "kubectl fleetdoctor audit --kubeconfig /k --context prod --cluster c --user u --as me",
 			Kubectl: "kubectl --kubeconfig /k --context prod --cluster c --user u --as me",
 			Helm:    "helm --kubeconfig /k --kube-context prod --kube-as-user me"}},
+		{[]string{"--snapshot", "dump.tgz", "--context", "prod"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot dump.tgz --context prod",
+			Kubectl: "kubectl --context prod", Helm: "helm --kube-context prod"}},
 		{[]string{"--server", "https://example.com:6443"}, check.Commands{Audit: "kubectl fleetdoctor audit --server https://example.com:6443",
 			Kubectl: "kubectl --server https://example.com:6443", Helm: "helm --kube-apiserver https://example.com:6443"}},
 		{[]string{"--server", "https://somebody:invented-password@example.com"}, plain},
@@ -113,4 +119,46 @@ func TestAgentScopeInCommands(t *testing.T) {
 	if got := f.Command("adopt"); got != "kubectl fleetdoctor adopt" {
 		t.Errorf("the command that undoes is %q", got)
 	}
+}
+
+// TestPlaceholder checks that no shell of this machine runs a command for a captured cluster, whatever follows the
+// placeholder, and whatever files and programs have the names in it.
+func TestPlaceholder(t *testing.T) {
+	t.Parallel()
+	dir, ran := t.TempDir(), filepath.Join(t.TempDir(), "ran")
+	for _, name := range []string{"kubectl", "helm", "captured", "cluster", "awk"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho \"$0 $*\" >> "+ran+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := parsed(t, "--snapshot", "dump.tgz").Commands()
+	var tested []string
+	for _, shell := range []string{"sh", "bash", "dash", "fish", "zsh"} {
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			continue
+		}
+		tested = append(tested, shell)
+		for _, line := range []string{
+			c.Kubectl + " -n kube-system delete configmap/x", c.Kubectl + " delete clusterrole/x", c.Kubectl,
+			c.Helm + " -n web get manifest x | awk x | " + c.Kubectl + " apply -f -", c.Kubectl + " get x && " + c.Kubectl + " delete x",
+		} {
+			script := filepath.Join(t.TempDir(), "script") // fish -c ends with status 0
+			if err := os.WriteFile(script, []byte(line+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			run := exec.CommandContext(t.Context(), path, script)
+			run.Dir, run.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+			if out, err := run.CombinedOutput(); err == nil {
+				t.Errorf("%s accepts %s: %s", shell, line, out)
+			}
+		}
+	}
+	if text, err := os.ReadFile(ran); err == nil {
+		t.Errorf("programs ran:\n%s", text)
+	}
+	if !slices.Contains(tested, "sh") {
+		t.Error("there is no sh")
+	}
+	t.Logf("tested with %s", strings.Join(tested, ", "))
 }

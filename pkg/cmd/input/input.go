@@ -46,7 +46,9 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet, namespaceUsage string) {
 	f.changed = fs.Changed
 	f.Config.AddFlags(fs)
 	fs.Lookup("namespace").Usage = namespaceUsage
-	fs.StringArrayVar(&f.Snapshots, "snapshot", nil, "Read a snapshot instead of the cluster: a folder, file, .tar, .tgz or .zip, or - for standard input. May be repeated")
+	fs.StringArrayVar(&f.Snapshots, "snapshot", nil, "Read a snapshot instead of the cluster: a folder, file, "+
+		".tar, .tgz or .zip, or - for standard input. May be repeated. "+
+		"--context then only names its cluster in the commands that are suggested")
 }
 
 const agentScopeFlag = "agent-scope"

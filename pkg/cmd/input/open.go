@@ -65,14 +65,15 @@ func (f *Flags) cluster() (*cluster.Cluster, error) {
 	return cluster.New(config, cluster.Options{Context: name, Now: f.Now})
 }
 
-// connection is the first flag on the command line that configures the connection to a cluster, "" without one.
+// connection is the first flag on the command line that configures the connection to a cluster, "" without one. Beside
+// a snapshot, --context configures none: it names the captured cluster in commands.
 func (f *Flags) connection() string {
 	all := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(all)
-	first := ""
+	first, unused := "", []string{"namespace", "context"}
 	all.VisitAll(func(flag *pflag.Flag) {
 		clusters := flag.Name == "cluster" && (f.Config.ClusterName == nil || *f.Config.ClusterName == "") // it names a cluster to read in addition
-		if first == "" && flag.Name != "namespace" && !clusters && f.changed(flag.Name) {
+		if first == "" && !slices.Contains(unused, flag.Name) && !clusters && f.changed(flag.Name) {
 			first = flag.Name
 		}
 	})

@@ -79,7 +79,7 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", install, "-f", dir, "-n", "fleet-local"}, exit.Usage, "-f and"},
 		{[]string{"--snapshot", install, "--gitrepo", "apps"}, exit.Usage, "--gitrepo"},
 		{[]string{"--snapshot", install, "pod/a"}, exit.Usage, "KIND/NAME"},
-		{[]string{"--snapshot", install, "--context", "prod"}, exit.Usage, "--context"},
+		{[]string{"--snapshot", install, "--server", "prod"}, exit.Usage, "--server"},
 		{[]string{"--snapshot", install, "bundle/absent"}, exit.Failed, "not found"},
 		{[]string{"--snapshot", install, "-f", filepath.Join(dir, "absent")}, exit.Failed, "opening bundle directory"},
 	} {

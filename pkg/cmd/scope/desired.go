@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/files"
 )
@@ -31,7 +31,7 @@ func (f *Flags) directoryArgs() string {
 	var args []string
 	for _, flag := range []struct{ name, value string }{{"-f", f.directory}, {"--gitrepo", f.gitRepo}, {"--path", f.path}} {
 		if flag.value != "" {
-			args = append(args, flag.name, shellescape.Quote(flag.value))
+			args = append(args, flag.name, escape.Shell(flag.value))
 		}
 	}
 	return strings.Join(args, " ")

@@ -23,13 +23,13 @@ func TestVersion(t *testing.T) {
 		status     int
 		controller string
 	}{
-		"--client":                            {exit.OK, ""},
-		"--snapshot " + sick:                  {exit.OK, "dev"},
-		"--snapshot " + sick + "/nowhere":     {exit.Failed, ""},
-		"--server https://127.0.0.1:1":        {exit.Failed, ""},
-		"--client --snapshot " + sick:         {exit.Usage, ""},
-		"--snapshot " + sick + " --context=x": {exit.Usage, ""},
-		"more":                                {exit.Usage, ""},
+		"--client":                           {exit.OK, ""},
+		"--snapshot " + sick:                 {exit.OK, "dev"},
+		"--snapshot " + sick + "/nowhere":    {exit.Failed, ""},
+		"--server https://127.0.0.1:1":       {exit.Failed, ""},
+		"--client --snapshot " + sick:        {exit.Usage, ""},
+		"--snapshot " + sick + " --server=x": {exit.Usage, ""},
+		"more":                               {exit.Usage, ""},
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
 		c := version.NewCommand(verb.Environment{Streams: streams, Name: "kubectl fleetdoctor", Version: "v1.2.3", Commit: "abc", Now: time.Now})

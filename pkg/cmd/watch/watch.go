@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
@@ -61,6 +62,10 @@ func (f *Flags) Validate(captured bool, format *output.PrintFlags) error {
 	return nil
 }
 
+// longestRound is the time after which a round ends with an error, or the interval if that is longer. A server that
+// never answers must not look like a cluster that does not change.
+const longestRound = 5 * time.Minute
+
 // Rounds are the parts of a verb that a watch repeats. T is the result of a round.
 type Rounds[T any] struct {
 	// Read makes the result of a round.
@@ -97,7 +102,7 @@ func Run[T any](ctx context.Context, f *Flags, env verb.Environment, rounds Roun
 	w := &watch[T]{Rounds: rounds, env: env, interval: f.interval}
 	draw := output.Redraws(env.Streams.Out)
 	for {
-		result, err := w.Read(ctx)
+		result, err := w.read(ctx)
 		switch {
 		case ctx.Err() != nil && w.last == nil:
 			return ctx.Err()
@@ -113,6 +118,21 @@ func Run[T any](ctx context.Context, f *Flags, env verb.Environment, rounds Roun
 			return w.status()
 		}
 	}
+}
+
+// read makes the result of a round within a limited time.
+func (w *watch[T]) read(ctx context.Context) (T, error) {
+	limit := max(longestRound, w.interval)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	result, err := w.Read(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = &exit.Error{Status: exit.Failed,
+			Err: fmt.Errorf("reading the cluster was not complete after %s", duration.HumanDuration(limit)),
+			Hint: "--request-timeout limits each request, and --" + intervalFlag +
+				" beyond that time gives each round more time."}
+	}
+	return result, err
 }
 
 // show shows a round: its result, or its error.

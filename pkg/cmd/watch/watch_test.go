@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/creack/pty"
@@ -121,6 +122,49 @@ func TestLines(t *testing.T) {
 	}
 	if got := (script{duringRound: true}).play(t, nil, nil); !errors.Is(got.err, context.Canceled) {
 		t.Errorf("interrupted in the first round: %v", got.err)
+	}
+}
+
+// TestNoAnswer checks that a round ends if the server never answers, and that the watch continues after an earlier
+// result.
+func TestNoAnswer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		interval time.Duration
+		answered int // rounds before the server is silent
+		errOut   string
+		took     time.Duration
+	}{
+		"from the start": {interval: 10 * time.Second, took: longestRound},
+		"later":          {10 * time.Second, 1, "error: reading the cluster was not complete after 5m\n", longestRound + 20*time.Second},
+		"long interval":  {time.Hour, 1, "error: reading the cluster was not complete after 60m\n", 3 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var out, errOut bytes.Buffer
+				round, start := 0, time.Now()
+				env := verb.Environment{Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}, Now: time.Now}
+				err := Run(ctx, &Flags{Enabled: true, interval: tc.interval}, env, Rounds[int]{
+					Read: func(ctx context.Context) (int, error) {
+						round++
+						if round <= tc.answered {
+							return round, nil
+						}
+						if round > tc.answered+1 {
+							cancel()
+						}
+						<-ctx.Done()
+						return 0, fmt.Errorf("reaching the cluster: %w", context.Cause(ctx))
+					},
+					Status: func(int) error { return nil },
+					Lines:  func(*int, int) []string { return []string{"changed"} },
+				})
+				if took := time.Since(start); exit.Status(err) != exit.Failed || took != tc.took || !strings.HasSuffix(errOut.String(), tc.errOut) {
+					t.Errorf("status %d after %s, want %s: %s", exit.Status(err), took, tc.took, errOut.String())
+				}
+			})
+		})
 	}
 }
 

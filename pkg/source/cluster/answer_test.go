@@ -129,6 +129,7 @@ func TestListEndless(t *testing.T) {
 		"alternating tokens":      {alternate(3, page("A", "x/1"), page("B", "x/2")), "the server sent the same continue token twice", 3},
 		"other objects always":    {tokens(func(n int) []string { return []string{fmt.Sprint("x/", n), fmt.Sprint("y/", n)} }), "it has more than 8 objects", 5},
 		"one page without an end": {times(1, page("", strings.Fields("1 2 3 4 5 6 7 8 9 10")...)), "it has more than 8 objects", 1},
+		"one page of one object":  {times(1, page("", slices.Repeat([]string{"x/1"}, 1002)...)), "a page repeats the same objects", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,7 +8,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -125,9 +127,29 @@ func (c *Cluster) do(ctx context.Context, request *rest.Request) ([]byte, error)
 	defer c.slots.Release(1)
 	result := request.Do(ctx)
 	if err := result.Error(); err != nil { // it has the server's message; the error of Raw has not
-		return nil, err
+		return nil, shortened(err)
 	}
 	return result.Raw()
+}
+
+// maxMessage is the length in bytes at which the message of a server is cut, and beyond which its details are left out.
+// Each object and each list of a namespace may have an error.
+const maxMessage = 8 << 10
+
+// shortened returns an error of a server with a message of limited length.
+func shortened(err error) error {
+	e, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return err
+	}
+	status := &e.ErrStatus
+	if len(status.Message) > maxMessage {
+		status.Message = strings.ToValidUTF8(status.Message[:maxMessage], "") + "… (shortened)"
+	}
+	if status.Details != nil && status.Details.Size() > maxMessage {
+		status.Details = nil
+	}
+	return err
 }
 
 // failure converts the error of a request. The server's message may be displayed.

@@ -42,13 +42,13 @@ func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace stri
 
 // Get reads one object.
 func (c *Cluster) Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error) {
-	return c.content(ctx, c.client.Get().AbsPath(path(kind, ref.Namespace), ref.Name))
+	return c.content(ctx, at(c.client.Get(), kind, ref.Namespace).Name(ref.Name))
 }
 
 // DryRunApply returns the object as it would be if the manifest were applied with force. The server stores nothing. The manifest's kind must
 // be one of Kinds.
 func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte) (object.Content, error) {
-	return c.content(ctx, c.client.Patch(types.ApplyPatchType).AbsPath(path(kind, ref.Namespace), ref.Name).
+	return c.content(ctx, at(c.client.Patch(types.ApplyPatchType), kind, ref.Namespace).Name(ref.Name).
 		Param("fieldManager", CheckManager).Param("force", "true").Param("dryRun", "All").Body(manifest))
 }
 

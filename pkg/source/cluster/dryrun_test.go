@@ -121,7 +121,8 @@ func TestWritesStay(t *testing.T) {
 	c := s.open()
 	_, dryRun := c.DryRunApply(t.Context(), configMap, ref, []byte("{}"))
 	w := &cluster.Writer{Cluster: c, Manager: "test"}
-	for what, err := range map[string]error{"a dry run": dryRun, "a patch": w.Patch(t.Context(), ref, []byte("{}"))} {
+	_, patch := w.Patch(t.Context(), ref, []byte("{}"))
+	for what, err := range map[string]error{"a dry run": dryRun, "a patch": patch} {
 		if _, ok := errors.AsType[*transport.RedirectError](err); !ok {
 			t.Errorf("%s: error %v", what, err)
 		}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -46,7 +47,7 @@ func (c *Cluster) discover(ctx context.Context) (*source.Kinds, error) {
 		return nil, context.Cause(ctx)
 	case partial:
 		for gv, e := range failed.Groups {
-			kinds.Break(gv, source.Failure{Reason: source.ReadFailed, Detail: e.Error()})
+			kinds.Break(gv, source.Failure{Reason: source.ReadFailed, Detail: shortened(e).Error()})
 		}
 	case apierrors.IsForbidden(err): // discovery omits the server's message
 		return nil, fmt.Errorf("asking %s for its kinds: forbidden to this user (the role system:discovery grants it)", c.server)
@@ -67,7 +68,7 @@ func addKinds(kinds *source.Kinds, groups []*metav1.APIGroup, lists []*metav1.AP
 		for _, v := range append([]metav1.GroupVersionForDiscovery{g.PreferredVersion}, g.Versions...) {
 			l := byVersion[v.GroupVersion]
 			gv, err := schema.ParseGroupVersion(v.GroupVersion)
-			if l == nil || err != nil {
+			if l == nil || err != nil || !validPath(gv) {
 				continue // it did not answer, or its name is not valid
 			}
 			for _, r := range l.APIResources {
@@ -78,4 +79,9 @@ func addKinds(kinds *source.Kinds, groups []*metav1.APIGroup, lists []*metav1.AP
 			}
 		}
 	}
+}
+
+// validPath reports whether a group version can be part of a path without changing it.
+func validPath(gv schema.GroupVersion) bool {
+	return len(rest.IsValidPathSegmentName(gv.Group))+len(rest.IsValidPathSegmentName(gv.Version)) == 0
 }

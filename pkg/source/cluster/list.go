@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -26,6 +27,9 @@ const (
 	maxRestarts = 5
 	// maxRepeated is how many consecutive pages of one list may have no new object.
 	maxRepeated = 100
+	// freeRepeats is how many objects of one page may be repeated beyond those that were read before the page. Only a
+	// faulty server repeats an object within a page.
+	freeRepeats = 1000
 	// maxTrailer is how many bytes of an answer are read after its document.
 	maxTrailer = 4 << 10
 )
@@ -163,7 +167,8 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 	if l.query.MetadataOnly {
 		accept = acceptMetadata
 	}
-	req := l.client.Get().AbsPath(path(l.kind, namespace)).SetHeader("Accept", accept).Param("limit", strconv.Itoa(l.options.PageSize))
+	req := at(l.client.Get(), l.kind, namespace).SetHeader("Accept", accept).
+		Param("limit", strconv.Itoa(l.options.PageSize))
 	for name, value := range map[string]string{"continue": token, "labelSelector": l.query.LabelSelector, "fieldSelector": l.query.FieldSelector} {
 		if value != "" {
 			req = req.Param(name, value)
@@ -171,7 +176,7 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 	}
 	body, err := req.Stream(ctx)
 	if err != nil {
-		return "", err
+		return "", shortened(err)
 	}
 	defer func() { _ = body.Close() }()
 	next, err = l.readPage(newAnswer(body))
@@ -227,14 +232,21 @@ func (l *lister) items(a *answer) error {
 	if err := l.checkStart(a); err != nil {
 		return err
 	}
+	repeats := len(l.seen) + freeRepeats
 	return object.Elements(a.Decoder, func() error {
 		item, err := a.next()
 		if err != nil {
 			return err
 		}
 		fresh, err := l.fresh(a, item)
-		if err != nil || !fresh {
+		switch {
+		case err != nil:
 			return err
+		case !fresh && repeats == 0:
+			return endless("a page repeats the same objects")
+		case !fresh:
+			repeats--
+			return nil
 		}
 		if err := l.yield(source.Object{Item: item, Kind: l.kind.GroupVersionKind}); err != nil {
 			l.yieldErr = err
@@ -275,13 +287,11 @@ func (l *lister) fresh(a *answer, item object.Item) (bool, error) {
 	return true, nil
 }
 
-// path is the API path of the objects of a kind.
-func path(k source.Kind, namespace string) string {
-	p := groupVersionPath(k.GroupVersion())
-	if namespace != "" {
-		p += "/namespaces/" + namespace
-	}
-	return p + "/" + k.Resource
+// at sets the path of a request to the objects of a kind. Like its method Name, it refuses a name of a server that
+// would change the path, such as "../x".
+func at(r *rest.Request, k source.Kind, namespace string) *rest.Request {
+	return r.AbsPath(groupVersionPath(k.GroupVersion())).
+		NamespaceIfScoped(namespace, namespace != "").Resource(k.Resource)
 }
 
 func groupVersionPath(gv schema.GroupVersion) string {

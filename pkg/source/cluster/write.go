@@ -14,9 +14,6 @@ import (
 // acceptMeta requests the metadata of one object.
 const acceptMeta = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// acceptSmallest requests the smallest answer, because the answer is ignored: metadata only, in protobuf if possible.
-const acceptSmallest = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," + acceptMeta
-
 // Writer reads and writes the metadata of single objects.
 type Writer struct {
 	*Cluster
@@ -32,26 +29,31 @@ func (w *Writer) Read(ctx context.Context, ref object.Ref) (*object.Meta, error)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := w.do(ctx, w.client.Get().AbsPath(path(kind, ref.Namespace), ref.Name).SetHeader("Accept", acceptMeta))
+	answer, err := w.do(ctx, at(w.client.Get(), kind, ref.Namespace).Name(ref.Name).SetHeader("Accept", acceptMeta))
 	if err != nil {
 		return nil, err
 	}
 	return object.ReadMeta(answer)
 }
 
-// Patch applies a JSON merge patch. It ignores the object in the answer.
-func (w *Writer) Patch(ctx context.Context, ref object.Ref, patch []byte) error {
+// Patch applies a JSON merge patch, and returns the metadata that the server stored.
+func (w *Writer) Patch(ctx context.Context, ref object.Ref, patch []byte) (*object.Meta, error) {
 	kind, err := w.KindOf(ctx, ref.GroupVersionKind())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	req := w.client.Patch(types.MergePatchType).AbsPath(path(kind, ref.Namespace), ref.Name).Param("fieldManager", w.Manager).
-		SetHeader("Accept", acceptSmallest).Body(patch)
+	req := at(w.client.Patch(types.MergePatchType), kind, ref.Namespace).Name(ref.Name).
+		Param("fieldManager", w.Manager).SetHeader("Accept", acceptMeta).Body(patch)
 	if w.DryRun {
 		req = req.Param("dryRun", "All")
 	}
-	if _, err := w.do(ctx, req); err != nil {
-		return fmt.Errorf("patching %s: %w", ref.Key(), err)
+	answer, err := w.do(ctx, req)
+	var stored *object.Meta
+	if err == nil {
+		stored, err = object.ReadMeta(answer)
 	}
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("patching %s: %w", ref.Key(), err)
+	}
+	return stored, nil
 }
