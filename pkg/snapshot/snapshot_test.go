@@ -365,3 +365,42 @@ func TestLookups(t *testing.T) {
 		t.Errorf("differences (-want +got):\n%s", diff)
 	}
 }
+
+// rotating is a cluster on which a Secret gets a new value after a number of lists of Secrets.
+type rotating struct {
+	source.Source
+	lists *int
+	after int
+}
+
+// List implements source.Source.
+func (r rotating) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+	if q.Kind.Kind == "Secret" && q.FieldSelector == "type!=helm.sh/release.v1" {
+		if *r.lists++; *r.lists > r.after {
+			raw := `{"metadata":{"namespace":"apps","name":"rotated"},"data":{"a":"cGxhbnRlZC1hZnRlcg=="}}`
+			if err := yield(source.Object{Item: object.Item{Raw: []byte(raw)}, Kind: q.Kind}); err != nil {
+				return source.Coverage{}, err
+			}
+		}
+	}
+	return r.Source.List(ctx, q, yield)
+}
+
+// TestRotated checks that a snapshot states it if a Secret gets a new value while it is taken: other objects may have
+// that value.
+func TestRotated(t *testing.T) {
+	lists := 0
+	for _, after := range []int{0, -1} { // 0: from the first list on; -1: in the last one only
+		if after < 0 {
+			after = lists - 1
+		}
+		lists = 0
+		m, err := snapshot.Take(t.Context(), rotating{live{open(t, testdata+"sick")}, &lists, after}, io.Discard,
+			snapshot.Options{Pause: func(context.Context) error { return nil }})
+		must(t, err)
+		stated := len(m.Gaps) == 1 && m.Gaps[0].What == "values of Secrets"
+		if stated != (after > 0) || len(m.Gaps) > 1 {
+			t.Errorf("after %d of %d lists: the gaps are %+v", after, lists, m.Gaps)
+		}
+	}
+}
