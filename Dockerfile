@@ -14,11 +14,14 @@ ARG TARGETARCH
 # As in a release, the binary needs no C library: the final image has none.
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
     -ldflags "-X github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd.version=$VERSION" \
-    -o /out/kubectl-fleetdoctor ./cmd/kubectl-fleetdoctor
+    -o /out/kubectl-fleetdoctor ./cmd/kubectl-fleetdoctor && \
+    go run ./test/licenses -o /out/THIRD_PARTY_LICENSES.txt /out/kubectl-fleetdoctor
 
 FROM scratch
 # For API servers with a certificate of a public authority. In a pod, the certificate of the cluster's authority is mounted.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /out/kubectl-fleetdoctor /kubectl-fleetdoctor
+COPY LICENSE /LICENSE
+COPY --from=build /out/THIRD_PARTY_LICENSES.txt /THIRD_PARTY_LICENSES.txt
 USER 65532:65532
 ENTRYPOINT ["/kubectl-fleetdoctor"]
