@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # docker build --build-arg VERSION="$(git describe --tags --always --dirty)" -t fleetdoctor/kubectl-fleetdoctor:dev .
 
-FROM golang:1.26 AS build
+# A tag can move, a digest cannot. The newest: go tool -modfile=test/release/go.mod crane digest golang:1.26
+FROM golang:1.26.8@sha256:0f063af2d465d8dcae54cce04278ada488b96f77b42449c8d071e47d016cc65a AS build
 WORKDIR /src
 # A separate layer for the modules, because they change less often than the code.
 COPY go.mod go.sum ./

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -98,14 +99,18 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// TestDockerfile checks that the last stage has the licence and the texts.
+// TestDockerfile checks that the base of each stage cannot change, and that the last one has the licence and the texts.
 func TestDockerfile(t *testing.T) {
 	dockerfile := string(read(t, "../../Dockerfile"))
+	pinned := regexp.MustCompile(`^FROM (scratch|\S+@sha256:[0-9a-f]{64})( AS \S+)?$`)
 	var last []string
 	for line := range strings.Lines(dockerfile) {
 		switch line = strings.TrimSpace(line); {
 		case strings.HasPrefix(line, "FROM "):
 			last = nil
+			if !pinned.MatchString(line) {
+				t.Errorf("the base is not pinned by digest: %s", line)
+			}
 		case strings.HasPrefix(line, "COPY "):
 			last = append(last, line[strings.LastIndex(line, " ")+1:])
 		}
