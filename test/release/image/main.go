@@ -27,6 +27,9 @@ import (
 
 const (
 	binary = "kubectl-fleetdoctor"
+	// license is the licence of the project, and texts has those of the modules that are linked into the binary.
+	license = "LICENSE"
+	texts   = "THIRD_PARTY_LICENSES.txt"
 	// unprivileged is the user of the process. The manifests of the webhook state it too.
 	unprivileged = "65532:65532"
 	source       = "https://github.com/fleetdoctor/kubectl-fleetdoctor"
@@ -74,13 +77,18 @@ func run(version string, created time.Time, archives, out string) error {
 	return nil
 }
 
-// platformImage is an image with the binary of an archive and the public certificate authorities, and nothing else.
+// platformImage is an image with the binary of an archive, its licences and the public certificate authorities, and
+// nothing else.
 func platformImage(archive, arch, version string, created time.Time) (v1.Image, error) {
-	program, err := fromArchive(archive, binary)
-	if err != nil {
-		return nil, err
+	content := []file{{"etc/ssl/certs/ca-certificates.crt", 0o644, roots()}}
+	for _, f := range []file{{name: binary, mode: 0o755}, {name: license, mode: 0o644}, {name: texts, mode: 0o644}} {
+		var err error
+		if f.content, err = fromArchive(archive, f.name); err != nil {
+			return nil, err
+		}
+		content = append(content, f)
 	}
-	files, err := layer([]file{{"etc/ssl/certs/ca-certificates.crt", 0o644, roots()}, {binary, 0o755, program}}, created)
+	files, err := layer(content, created)
 	if err != nil {
 		return nil, err
 	}
@@ -127,6 +135,8 @@ func fromArchive(path, name string) ([]byte, error) {
 	for {
 		head, err := r.Next()
 		switch {
+		case errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("the archive has no file %s", name)
 		case err != nil:
 			return nil, fmt.Errorf("reading %s of the archive: %w", name, err)
 		case head.Name == name:
