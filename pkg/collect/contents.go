@@ -128,11 +128,11 @@ func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *re
 	for _, v := range s.Data {
 		r.Secrets.AddText(v)
 	}
-	if r.Description.Unmasked != nil {
-		withMasked(in)
-		return nil
-	}
 	if values.DeploymentHash(s.Data[values.KeyValues], s.Data[values.KeyStaged]) != in.ValuesHash {
+		if r.Description.Unmasked != nil {
+			withMasked(in)
+			return nil
+		}
 		in.Gaps = append(in.Gaps, "the Secret with the values does not have the hash in its valuesHash")
 		in.ValuesHash = ""
 		return nil

@@ -158,6 +158,7 @@ func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 // restore completes a rendered bundle with the result that a snapshot recorded.
 func (x *rendering) restore(out *resolve.Rendering) {
 	r := x.recorded
+	out.Masked = true
 	out.ReleaseName, out.ReleaseNamespace, out.RecordSize = r.ReleaseName, r.ReleaseNamespace, r.RecordSize
 	out.Refused, out.OverLimit, out.ContentDamage = r.Refused, r.OverLimit, r.ContentDamage
 	out.ClusterScoped, out.Unresolved, out.ValuesMissing, out.Notes = r.ClusterScoped, r.Unresolved, r.ValuesMissing, r.Notes

@@ -23,8 +23,7 @@ type Options struct {
 	Now time.Time
 	// Predict also records the data that adopting or deploying objects needs.
 	Predict bool
-	// Masked is true if the values of live Secrets are masked. Those of a release are masked in the same way; those of
-	// files are not.
+	// Masked is true if values are masked in live objects and in releases.
 	Masked bool
 }
 

@@ -86,7 +86,7 @@ func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.
 		o.Message = "it was captured as " + l.source.Kind.GroupVersion().String() + ", in which its fields cannot be compared"
 		return
 	}
-	if l.options.Masked && o.IsSecret() && slices.ContainsFunc(diffs, onlyLiveMasked) {
+	if l.options.Masked && o.Deployment.Unmasked() && slices.ContainsFunc(diffs, liveMasked) {
 		o.State, o.Reason, o.NotReady = Unknown, string(source.NotInSnapshot), !readiness.Ready
 		o.Message = "its values are masked in the snapshot, and cannot be compared with those of the bundle"
 		return
@@ -104,14 +104,14 @@ func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.
 	}
 }
 
-// onlyLiveMasked reports whether the live side of a difference is a mask, and the desired side is a value.
-func onlyLiveMasked(d compare.Difference) bool {
-	masked := func(v any) bool {
-		text, _ := v.(string)
-		plain, err := base64.StdEncoding.DecodeString(text)
-		return err == nil && strings.HasPrefix(string(plain), redact.MaskPrefix)
-	}
-	return masked(d.Live) && d.Desired != nil && !masked(d.Desired)
+// liveMasked reports whether the live side of a difference has a mask.
+func liveMasked(d compare.Difference) bool {
+	masked := false
+	redact.Leaves(d.Live, func(text string) {
+		plain, err := base64.StdEncoding.DecodeString(text) // in a Secret
+		masked = masked || strings.Contains(text, redact.MaskPrefix) || err == nil && strings.HasPrefix(string(plain), redact.MaskPrefix)
+	})
+	return masked
 }
 
 // setReadiness makes the object Ready or NotReady.

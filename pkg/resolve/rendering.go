@@ -36,6 +36,8 @@ type Rendering struct {
 	FileOptions *v1alpha1.Options
 	// Directory has what a bundle from files states beside its options; nil for a bundle of the management cluster.
 	Directory *Directory
+	// Masked is true if it is the result that a snapshot recorded, in which values are masked as in live objects.
+	Masked bool
 	// CompetitorOnly is true if the bundle deployment is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
 
@@ -93,6 +95,10 @@ func (s *DesiredState) render(renderings []*Rendering) {
 		s.Deployments[i].render(x)
 	}
 }
+
+// Unmasked reports whether the desired objects have values that a snapshot masks in live objects: they were rendered from
+// files.
+func (d *BundleDeployment) Unmasked() bool { return d.From != FromRelease && !d.Rendering.Masked }
 
 // NewBundle returns the bundle deployment of a bundle that the cluster does not have yet.
 func (c *Cluster) NewBundle(name string) *BundleDeployment {

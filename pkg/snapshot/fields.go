@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -235,8 +236,14 @@ func (f *fields) public(content map[string]any, key object.Key) map[string]any {
 }
 
 // secret adds the data of a Secret that an audit reads although no bundle desires it: the namespace that an agent
-// watches, and the address and the CA in the kubeconfig of one of Fleet's Clusters.
+// watches, and the address and the CA in the kubeconfig of one of Fleet's Clusters. The Secrets in which Fleet keeps Helm
+// values are captured with the bundles.
 func (f *fields) secret(content, out map[string]any, key object.Key) {
+	if f.bundles && (content["type"] == values.BundleType || content["type"] == values.DeploymentType) {
+		out["data"] = content["data"]
+		delete(child(child(out, "metadata"), "annotations"), format.CapturedAnnotation)
+		return
+	}
 	data, _ := content["data"].(map[string]any)
 	kept := map[string]any{}
 	keep := func(name string, public func(string) (string, bool)) {

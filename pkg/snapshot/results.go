@@ -65,8 +65,8 @@ func (t *taking) hiddenSum(sum string) string {
 
 // hiddenValues replaces the hash of the values in a Secret.
 func (t *taking) hiddenValues(key state.ValuesKey, hash string) string {
-	if hash == "" {
-		return ""
+	if hash == "" || t.options.Bundles {
+		return hash
 	}
 	return t.masker.Sum("values "+source.ValuesName(key.Type, key.Namespace, key.Name), hash)
 }

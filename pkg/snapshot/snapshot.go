@@ -22,8 +22,10 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -89,6 +91,7 @@ type taking struct {
 	kinds       *source.Kinds
 	found       *audit.Audit
 	named       map[release.Name]bool // the revisions that bundle deployments name
+	valuesFrom  map[string]bool       // the Secrets ("namespace/name") that valuesFrom of bundles names
 	plan        []capture
 	learned     source.Coverage // of the Secrets whose values are known
 	results     source.Unmasked
@@ -122,9 +125,15 @@ func (t *taking) audit(ctx context.Context) error {
 		t.masker.Name(address)
 	}
 	t.fields = fieldsOf(t.found.Desired, t.options.Bundles)
-	t.named = map[release.Name]bool{}
+	t.named, t.valuesFrom = map[release.Name]bool{}, map[string]bool{}
 	for _, d := range t.found.Desired.Deployments {
 		t.named[d.Release] = true
+		if d.BD == nil {
+			continue
+		}
+		for _, ref := range render.ValuesRefs(&d.BD.Spec.Options) {
+			t.valuesFrom[ref.Namespace+"/"+ref.Name] = ref.Kind == secretKind.Kind
+		}
 	}
 	return nil
 }
@@ -134,7 +143,7 @@ func (t *taking) learn(ctx context.Context, doing string) (source.Coverage, erro
 	for _, d := range t.found.Desired.Deployments {
 		for _, o := range d.Claimed() {
 			if content, ok := mask.Decode(o.Raw); ok && o.IsSecret() {
-				t.masker.Learn(content)
+				t.masker.Learn(content, false)
 			}
 		}
 	}
@@ -149,10 +158,19 @@ func (t *taking) learn(ctx context.Context, doing string) (source.Coverage, erro
 	return t.List(ctx, q, func(o source.Object) error {
 		t.object()
 		if content, ok := mask.Decode(o.Raw); ok { // an object that cannot be decoded is not written either
-			t.masker.Learn(content)
+			t.masker.Learn(content, t.hasHelmValues(o, content))
 		}
 		return nil
 	})
+}
+
+// hasHelmValues reports whether a Secret has Helm values: Fleet keeps them in it, or valuesFrom of a bundle names it.
+func (t *taking) hasHelmValues(o source.Object, content map[string]any) bool {
+	if content["type"] == values.BundleType || content["type"] == values.DeploymentType {
+		return true
+	}
+	m, err := o.ReadMeta()
+	return err == nil && t.valuesFrom[m.Metadata.Namespace+"/"+m.Metadata.Name]
 }
 
 // changed reads the values of Secrets again. Other objects may have a new value that was not known when they were written.

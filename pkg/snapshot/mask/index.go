@@ -27,14 +27,16 @@ type index struct {
 	filter []uint64         // has hashes of the first bytes of all values
 	heads  map[string][]int // the lengths of the prefixes that begin with these bytes, longest first
 	same   map[string][]string
+	words  map[string]bool // the values that are only found between other characters than letters and digits
+}
+
+func newIndex() index {
+	return index{filter: make([]uint64, 1<<filterBits/64), known: map[string]struct{}{}, heads: map[string][]int{},
+		same: map[string][]string{}, words: map[string]bool{}}
 }
 
 // add adds a value.
 func (x *index) add(v string) {
-	if x.known == nil {
-		x.filter = make([]uint64, 1<<filterBits/64)
-		x.known, x.heads, x.same = map[string]struct{}{}, map[string][]int{}, map[string][]string{}
-	}
 	if _, known := x.known[v]; known {
 		return
 	}
@@ -74,11 +76,16 @@ func (x *index) find(text string, begin int) (v string, at int) {
 		if at := filterOf(head); x.filter[at/64]&(1<<(at%64)) == 0 {
 			continue
 		}
-		if v := x.at(text[i:]); v != "" {
+		if v := x.at(text[i:]); v != "" && (!x.words[v] || isWord(text, i, i+len(v))) {
 			return v, i
 		}
 	}
 	return "", 0
+}
+
+// isWord reports whether no letter and no digit is next to a part of a text.
+func isWord(text string, begin, end int) bool {
+	return (begin == 0 || classOf(text[begin-1]) == otherCharacter) && (end == len(text) || classOf(text[end]) == otherCharacter)
 }
 
 // at returns the longest value with which a text begins.

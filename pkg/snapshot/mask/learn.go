@@ -11,13 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
 // Learn learns the values of a Secret, given as decoded JSON: its data, and their parts that other objects may have alone.
-func (m *Masker) Learn(secret map[string]any) {
+// With helmValues, the data are Helm values: a template may write each of them into other objects.
+func (m *Masker) Learn(secret map[string]any, helmValues bool) {
 	for _, field := range []string{"data", "stringData"} {
 		data, _ := secret[field].(map[string]any)
 		for _, v := range data {
@@ -30,8 +32,33 @@ func (m *Masker) Learn(secret map[string]any) {
 			}
 			m.learn(text)
 			m.learnParts(text)
+			if helmValues {
+				m.learnHelmValues(text)
+			}
 		}
 	}
+}
+
+// letters matches a value that may be a word in any sentence.
+var letters = regexp.MustCompile(`^[A-Za-z]+$`)
+
+// learnHelmValues learns each text in Helm values. A quantity is not learned, because API servers write the same quantity
+// in other words. A word is only searched for as a word.
+func (m *Masker) learnHelmValues(text string) {
+	var v any
+	if yaml.Unmarshal([]byte(text), &v) != nil {
+		return
+	}
+	redact.Leaves(v, func(leaf string) {
+		leaf = strings.TrimSpace(leaf)
+		if _, err := resource.ParseQuantity(leaf); err == nil {
+			return
+		}
+		if _, known := m.index.known[leaf]; !known && letters.MatchString(leaf) {
+			m.index.words[leaf] = true
+		}
+		m.learn(leaf)
+	})
 }
 
 // onlyMask matches a value that a program which captures clusters wrote instead of another one.

@@ -38,7 +38,7 @@ type Masker struct {
 
 // New returns a Masker with the key of the HMACs.
 func New(key []byte) *Masker {
-	m := &Masker{key: key, seed: maphash.MakeSeed(), names: map[uint64]struct{}{}}
+	m := &Masker{key: key, seed: maphash.MakeSeed(), names: map[uint64]struct{}{}, index: newIndex()}
 	for _, word := range publicWords {
 		m.Name(word)
 	}

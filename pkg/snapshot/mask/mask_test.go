@@ -48,7 +48,7 @@ func secret(values ...string) map[string]any {
 // maskerOf returns a Masker that knows the values of a Secret.
 func maskerOf(values ...string) *mask.Masker {
 	m := mask.New([]byte("key"))
-	m.Learn(secret(values...))
+	m.Learn(secret(values...), false)
 	return m
 }
 
@@ -163,6 +163,19 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestHelmValues checks that each of the Helm values in a Secret is known. A word is only one between other characters.
+func TestHelmValues(t *testing.T) {
+	m := mask.New([]byte("key"))
+	m.Learn(secret("dbline: herbst-nebel-laub\npolicy: Ignore\nmemory: 1500Mi\nlist: [{x: planted value}]\n"), true)
+	o := m.Object(keyOf("ConfigMap", "x"))
+	for text, masked := range map[string]bool{"herbst-nebel-laub": true, "x=planted value": true, "(Ignore)": true,
+		"preferredDuringSchedulingIgnoredDuringExecution": false, "1500Mi": false} {
+		if got := o.Text(text); strings.Contains(got, "hmac_") != masked {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
 // TestKeys checks that equal values have equal masks in one object only, and other masks with another key.
 func TestKeys(t *testing.T) {
 	m, other := maskerOf(plain), mask.New([]byte("other key"))
@@ -184,6 +197,7 @@ func TestKeys(t *testing.T) {
 // TestPlaces checks places of an object in which a value was not found once.
 func TestPlaces(t *testing.T) {
 	const v, number, word, short = "planted-password-1", "8675309123", "plantedword", "pin77"
+	hash := strings.Repeat("0123abcd", 8)
 	everywhere := `{"type":"planted-password-1","status":"planted-password-1","phase":"planted-password-1","state":"planted-password-1",` +
 		`"reason":"planted-password-1","release":"planted-password-1","commit":"planted-password-1","time":"planted-password-1"}`
 	for name, raw := range map[string]string{
@@ -210,18 +224,20 @@ func TestPlaces(t *testing.T) {
 			`"message":"secret.v1 apps/web modified {\"data\":{\"pin\":\"` + b64(short) + `\"}}; secret.v1 apps/b modified {\"data\":{\"pin\":\"` + b64(short) + `"}]}}`,
 		"messages with a patch": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{"nonReadyStatus":[{` +
 			`"summary":{"message":["secret.v1 apps/web modified {\"stringData\":{\"pin\":\"pin77\"}}"]}}]}}`,
-		"files of a Bundle":           `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","spec":{"resources":[{"content":"pin77"}]}}`,
-		"values of a Bundle":          `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","spec":{"targets":[{"helm":{"values":{"x":["pin77"]}}}]}}`,
-		"a field that Fleet has not":  `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","values":{"x":"pin77"}}`,
-		"the files of a Content":      `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Content","content":"pin77"}`,
-		"variables of an agent":       `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Cluster","spec":{"agentEnvVars":[{"name":"A","value":"pin77"}]}}`,
-		"a member that the API lacks": `{"apiVersion":"v1","kind":"ConfigMap","extra":"planted-password-1"}`,
+		"files of a Bundle":             `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","spec":{"resources":[{"content":"pin77"}]}}`,
+		"values of a Bundle":            `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","spec":{"targets":[{"helm":{"values":{"x":["pin77"]}}}]}}`,
+		"a field that Fleet has not":    `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","values":{"x":"pin77"}}`,
+		"the files of a Content":        `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Content","content":"pin77"}`,
+		"the hash of a Secret in a pod": `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"metadata":{"annotations":{"checksum/config":"DIGEST"}}}}}`,
+		"variables of an agent":         `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Cluster","spec":{"agentEnvVars":[{"name":"A","value":"pin77"}]}}`,
+		"a member that the API lacks":   `{"apiVersion":"v1","kind":"ConfigMap","extra":"planted-password-1"}`,
 	} {
-		if len(layers.Find([]byte(raw), v, number, word, short, b64(short))) == 0 {
+		raw = strings.ReplaceAll(raw, "DIGEST", hash)
+		if len(layers.Find([]byte(raw), v, number, word, short, b64(short), hash)) == 0 {
 			t.Errorf("%s: there is no value before it is masked", name)
 		}
 		out := masked(t, raw, v, number, word, short)
-		if found := layers.Find([]byte(out), v, number, word, short, b64(short)); len(found) > 0 {
+		if found := layers.Find([]byte(out), v, number, word, short, b64(short), hash); len(found) > 0 {
 			t.Errorf("%s: %q\n%s", name, found, out)
 		}
 	}
@@ -247,7 +263,7 @@ func TestFieldsStay(t *testing.T) {
 	}
 	m := mask.New([]byte("key"))
 	m.Name("web-account")
-	m.Learn(secret("web-account"))
+	m.Learn(secret("web-account"), false)
 	if got := m.Object(keyOf("Pod", "x")).Text("web-account"); got != "web-account" {
 		t.Errorf("the name of an object became %s", got)
 	}
@@ -258,7 +274,7 @@ func TestMaskedBefore(t *testing.T) {
 	for _, partial := range []bool{false, true} {
 		m := mask.New([]byte("key"))
 		m.Partial = partial
-		m.Learn(secret("my-masked-password", "xxxxxxxx", "REDACTED"))
+		m.Learn(secret("my-masked-password", "xxxxxxxx", "REDACTED"), false)
 		o := m.Object(keyOf("Secret", "web"))
 		if stated := redact.Masked([]byte(o.Token("REDACTED"))); stated != partial {
 			t.Errorf("partial %t: it counts as masked before: %t", partial, stated)

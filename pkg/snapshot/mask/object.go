@@ -211,13 +211,22 @@ func (o *Object) metadata(v any, secret bool) {
 			continue
 		}
 		for name, v := range annotations {
-			if text, ok := v.(string); ok {
+			text, ok := v.(string)
+			switch {
+			case !ok:
+			case digest.MatchString(text) && !strings.HasPrefix(name, fleetGroup+"/"):
+				annotations[name] = o.Token(text)
+			default:
 				annotations[name] = o.annotation(text, secret)
 			}
 		}
 		o.renameKeys(annotations)
 	}
 }
+
+// digest matches a plain hash. Charts write the hash of a Secret into annotations of pods, so that a change restarts them:
+// who guesses the Secret could check the guess.
+var digest = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$`)
 
 // keys masks the keys of managedFields in place: they have the names of fields, the keys of lists, and the elements of
 // sets.
