@@ -3,8 +3,10 @@
 package collect
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -66,7 +68,7 @@ func copyGaps(copies []evaluate.Copy, of func(*evaluate.Copy) (from, to *digest)
 				why = d.failure
 			}
 		}
-		if !from.read || !to.read {
+		if !from.read || from.exists && !to.read {
 			unread++
 			continue
 		}
@@ -148,6 +150,7 @@ func (d *digests) add(o source.Object) error {
 		return nil
 	}
 	data, ok := dataOf(o.Raw, m.Kind == secretKind.Kind, d.Description.Partial())
+	ok = ok && (d.Description.Unmasked == nil || !masks(data)) // two snapshots have other masks for the same value
 	if before, known := d.Description.Unmasked.Copy(m.Ref()); known {
 		data, ok = []byte(before), true
 	} else if o.Partial {
@@ -160,6 +163,12 @@ func (d *digests) add(o source.Object) error {
 		found.failure = source.Failure{Reason: source.ReadFailed, Detail: "its data are masked or damaged"}
 	}
 	return nil
+}
+
+// masks reports whether data, as dataOf returns them, have a mask of a snapshot.
+func masks(data []byte) bool {
+	inBase64 := base64.StdEncoding.EncodeToString([]byte(redact.MaskPrefix + "0"))
+	return bytes.Contains(data, []byte(redact.MaskPrefix)) || bytes.Contains(data, []byte(inBase64[:6])) // the bytes of the prefix alone
 }
 
 // dataOf returns the data of a Secret or ConfigMap as JSON with keys in order; ok is false if they may not be the data on the cluster.
