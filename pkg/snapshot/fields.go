@@ -66,7 +66,7 @@ var listedMetadata = []string{"name", "namespace", "generateName", "uid", "resou
 // readAnnotations are the annotations that an audit reads, beside those of Fleet.
 var readAnnotations = []string{fleet.IDAnnotation, fleet.OwnerGVKAnnotation, fleet.OwnerNameAnnotation,
 	fleet.OwnerNamespaceAnnotation, fleet.ReleaseNameAnnotation, fleet.ReleaseNamespaceAnnotation,
-	fleet.ResourcePolicyAnnotation, fleet.HookAnnotation, format.CapturedAnnotation}
+	fleet.ResourcePolicyAnnotation, fleet.HookAnnotation}
 
 // appliedAnnotation is where kubectl keeps a copy of an object. An audit compares that of a desired object.
 const appliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
@@ -149,7 +149,7 @@ func (f *fields) annotations(content map[string]any, key object.Key, stated map[
 	annotations, _ := meta["annotations"].(map[string]any)
 	for name := range annotations {
 		switch {
-		case name == setAppliedAnnotation:
+		case name == setAppliedAnnotation, name == format.CapturedAnnotation: // only a snapshot marks objects
 		case stated[name], stated != nil && name == appliedAnnotation, slices.Contains(readAnnotations, name),
 			strings.HasPrefix(name, fleetGroup+"/"), key.GroupKind() == namespaceKind && f.namespaces[name]:
 			continue

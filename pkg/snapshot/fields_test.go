@@ -124,3 +124,14 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// TestMark checks that an object of a cluster cannot mark itself as one of which a snapshot has only the metadata.
+func TestMark(t *testing.T) {
+	key := object.Key{Kind: "ConfigMap", Namespace: "apps", Name: "x"}
+	f := fields{desired: map[object.Key]map[string]bool{key: {}}}
+	content := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"fleetdoctor.io/captured": "metadata"}}}
+	out, err := f.of(content, key)
+	if raw, _ := json.Marshal(out); err != nil || strings.Contains(string(raw), "captured") {
+		t.Errorf("captured: %s, error %v", raw, err)
+	}
+}
