@@ -124,6 +124,13 @@ func (t *taking) audit(ctx context.Context) error {
 	for _, address := range f.Addresses() {
 		t.masker.Name(address)
 	}
+	t.masker.Name(f.ControllerVersion)
+	for _, c := range t.found.Desired.Clusters {
+		for _, w := range c.State.Workloads { // which Helm values in a Secret may have
+			t.masker.Name(w.Version)
+			t.masker.Name(w.Scope)
+		}
+	}
 	t.fields = fieldsOf(t.found.Desired, t.options.Bundles)
 	t.named, t.valuesFrom = map[release.Name]bool{}, map[string]bool{}
 	for _, d := range t.found.Desired.Deployments {
