@@ -37,6 +37,8 @@ type Options struct {
 	Namespace string
 	// Bundles is true if the payloads of bundles are captured too: their files and Helm values.
 	Bundles bool
+	// SameMasks is true if equal values have equal masks in all objects.
+	SameMasks bool
 	// Version is the version of the program.
 	Version string
 	// Renderer and Pause are those of the audit that shows what must be read.
@@ -52,6 +54,7 @@ func Take(ctx context.Context, src source.Source, out io.Writer, o Options) (*fo
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never returns an error. Nobody can compute the HMAC of a guessed value, because the key is not kept.
 	t := &taking{Source: src, options: o, masker: mask.New(key)}
+	t.masker.Same = o.SameMasks
 	if err := t.audit(ctx); err != nil {
 		return nil, err
 	}

@@ -72,6 +72,7 @@ type options struct {
 	output          string
 	requireComplete bool
 	withBundles     bool
+	sameMasks       bool
 	stream          bool // output is a pipe or a device, which cannot be replaced by a file
 	command         *cobra.Command
 }
@@ -85,6 +86,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o.AddFlags(c.Flags(), "Workspace that is read too if listing all namespaces is forbidden")
 	c.Flags().StringVarP(&o.output, "output", "o", "", "File to write, or - for standard output (default fleetdoctor-snapshot-TIME.tar.gz)")
 	c.Flags().BoolVar(&o.withBundles, "with-bundles", false, "Also write the files and Helm values of bundles, and the data of all ConfigMaps: they may contain passwords")
+	c.Flags().BoolVar(&o.sameMasks, "same-masks", false, "Give equal values equal masks in the whole archive: who can write objects to the cluster can then check guesses")
 	c.Flags().BoolVar(&o.requireComplete, "require-complete", false, "Write no archive and exit with status 3 if anything could not be read")
 	return c
 }
@@ -138,7 +140,7 @@ func (o *options) Run(ctx context.Context) error {
 	var m *format.Manifest
 	if err := o.Read(ctx, func(in *input.Reading) (err error) {
 		take := func(out io.Writer) error {
-			m, err = engine.Take(ctx, in.Source, out, engine.Options{Namespace: *o.Config.Namespace, Bundles: o.withBundles, Version: o.Version, Renderer: o.Renderer, Pause: o.Pause,
+			m, err = engine.Take(ctx, in.Source, out, engine.Options{Namespace: *o.Config.Namespace, Bundles: o.withBundles, SameMasks: o.sameMasks, Version: o.Version, Renderer: o.Renderer, Pause: o.Pause,
 				Progress: in.Report})
 			return err
 		}

@@ -29,6 +29,8 @@ import (
 type Masker struct {
 	// Partial is true if the objects are from a capture, which may have masked values already.
 	Partial bool
+	// Same is true if equal values have equal masks in all objects.
+	Same bool
 
 	key   []byte
 	seed  maphash.Seed
@@ -99,7 +101,11 @@ type Object struct {
 
 // Object returns the masks of an object.
 func (m *Masker) Object(key object.Key) *Object {
-	return &Object{Masker: m, own: sum(m.key, "object "+key.String())}
+	purpose := "object " + key.String()
+	if m.Same {
+		purpose = "objects"
+	}
+	return &Object{Masker: m, own: sum(m.key, purpose)}
 }
 
 // HasSecret reports whether the object is a Secret with values, or has a copy of one.

@@ -189,6 +189,11 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s has the same mask", name)
 		}
 	}
+	same := maskerOf(plain)
+	same.Same = true
+	if same.Object(keyOf("Secret", "one")).Token(plain) != same.Object(keyOf("ConfigMap", "two")).Token(plain) {
+		t.Error("equal values have different masks, although the same were asked for")
+	}
 	if first, second := m.Sum("a", "x"), m.Sum("a", "x"); first != second || first == m.Sum("b", "x") || first == m.Sum("a", "y") {
 		t.Error("a sum does not depend on the purpose and the text alone")
 	}
