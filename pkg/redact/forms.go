@@ -18,23 +18,17 @@ import (
 // MinLength is the minimum length of a value that is searched for in text, in bytes.
 const MinLength = minLength
 
-// PrefixLength is the number of leading bytes of a value whose forms are prefixes of the forms of the whole value.
-const PrefixLength = prefixLength
-
 // Forms returns the encodings of a value that may occur in a text.
 func Forms(v string) []string { return forms(v) }
 
-// Embedded returns the base64 characters that depend on a value alone if it is part of a longer encoded text.
-func Embedded(v string) []string {
+// embeddedForms returns the base64 characters that depend on a value alone if it is part of a longer encoded text.
+func embeddedForms(v string) []string {
 	var out []string
 	for before := range 3 {
 		out = append(out, embedded(base64.RawStdEncoding, v, before), embedded(base64.RawURLEncoding, v, before))
 	}
 	return out
 }
-
-// Unescaped returns the text without its URL and HTML escapes, if it has any.
-func Unescaped(text string) []string { return unescaped(text) }
 
 // forms returns the encodings of a value that may occur in a text. Each form of a prefix of the value is a prefix of a form of the value.
 func forms(v string) []string {
@@ -49,7 +43,7 @@ func base64Forms(v string) []string {
 	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
 		out = append(out, e.EncodeToString([]byte(v)))
 	}
-	return append(out, Embedded(v)...)
+	return append(out, embeddedForms(v)...)
 }
 
 // embedded returns the base64 characters that depend on the value alone if `before` bytes precede it in its group and any bytes follow it.

@@ -23,7 +23,8 @@ import (
 
 // fieldsOf returns the fields to capture for a desired state.
 func fieldsOf(desired *resolve.DesiredState, bundles bool) fields {
-	out := fields{desired: map[object.Key]map[string]bool{}, namespaces: map[string]bool{}, kubeConfigs: map[string]bool{}, bundles: bundles}
+	out := fields{desired: map[object.Key]map[string]bool{}, namespaces: map[string]bool{}, kubeConfigs: map[string]bool{},
+		bundles: bundles}
 	for _, d := range desired.Deployments {
 		for _, o := range slices.Concat(d.Claimed(), d.Removed) {
 			out.desire(o.Key(), o.Raw)
@@ -97,10 +98,10 @@ func (t *taking) capture(ref object.Ref, raw []byte, partial bool) ([]byte, erro
 	key := ref.Key()
 	masks := t.masker.Object(key)
 	t.record(key, content, raw, partial)
-	if name, err := release.ParseSecretName(key.Namespace, key.Name); ref.IsSecret() && content["type"] == release.SecretType && err == nil {
+	name, err := release.ParseSecretName(key.Namespace, key.Name)
+	if isRecord := err == nil && ref.IsSecret() && content["type"] == release.SecretType; isRecord {
 		content = t.captureRecord(name, masks, content, key)
 	} else {
-		var err error
 		if content, err = t.fields.of(content, key); err != nil {
 			return nil, errObject
 		}
@@ -133,8 +134,9 @@ func (t *taking) captureRecord(name release.Name, masks *mask.Object, content ma
 	}
 	captured := t.releaseRecord(name, masks, string(value))
 	t.masked++
-	out := map[string]any{"apiVersion": content["apiVersion"], "kind": content["kind"], "type": content["type"], "metadata": t.fields.metadata(content, key),
-		"data": map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(captured))}}
+	out := map[string]any{"apiVersion": content["apiVersion"], "kind": content["kind"], "type": content["type"],
+		"metadata": t.fields.metadata(content, key),
+		"data":     map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(captured))}}
 	delete(child(child(out, "metadata"), "annotations"), format.CapturedAnnotation)
 	return out
 }

@@ -200,7 +200,7 @@ func copyPath(into, from map[string]any, path []string) {
 	into[name] = copied
 }
 
-// child returns a member of an object that is an object. It adds the member if there is none.
+// child returns the object in a field. It adds an empty object if the field has none.
 func child(of map[string]any, name string) map[string]any {
 	inner, ok := of[name].(map[string]any)
 	if !ok {

@@ -212,7 +212,8 @@ func manifest(objects []release.Object, captured func(release.Object) []byte) st
 		case 1:
 			document = documents[0]
 		default:
-			document = slices.Concat([]byte(`{"apiVersion":"v1","kind":"List","items":[`), bytes.Join(documents, []byte(",")), []byte("]}"))
+			document = slices.Concat([]byte(`{"apiVersion":"v1","kind":"List","items":[`),
+				bytes.Join(documents, []byte(",")), []byte("]}"))
 		}
 		out.Write(bytes.TrimSpace(pretty.PrettyOptions(document, &pretty.Options{Indent: " "})))
 		out.WriteByte('\n')

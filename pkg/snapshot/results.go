@@ -3,8 +3,8 @@
 package snapshot
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"strings"
@@ -103,9 +103,9 @@ func (t *taking) record(key object.Key, content map[string]any, raw []byte, part
 	}
 }
 
-// recordBundle records the size of a Bundle, and the Content that its files make.
+// recordBundle records the size of a Bundle, given as compact JSON, and the Content that its files make.
 func (t *taking) recordBundle(key object.Key, raw []byte) {
-	result := source.BundleResult{Size: compactSize(raw)}
+	result := source.BundleResult{Size: len(raw)}
 	var b v1alpha1.BundleContents
 	if json.Unmarshal(raw, &b) == nil && len(b.Spec.Resources) > 0 {
 		if id, err := render.ManifestID(b.Spec.Resources); err == nil {
@@ -113,14 +113,6 @@ func (t *taking) recordBundle(key object.Key, raw []byte) {
 		}
 	}
 	put(&t.results.Bundles, key.Namespace+"/"+key.Name, result)
-}
-
-func compactSize(raw []byte) int {
-	var out bytes.Buffer
-	if json.Compact(&out, raw) != nil {
-		return len(raw)
-	}
-	return out.Len()
 }
 
 // recordContent records why a Content could not be read.
@@ -231,7 +223,7 @@ func (t *taking) renderings(a *archive) error {
 		out.Metadata.Namespace, out.Metadata.Name = d.Namespace, d.Name
 		text, err := json.MarshalIndent(out, "", "  ")
 		if err != nil {
-			return err
+			return fmt.Errorf("encoding the rendered bundle %s: %w", d.Key(), err)
 		}
 		if err := a.add(strings.TrimSuffix(fileName("renderings", d.Namespace, d.Name), ".json"), append(t.hideIDs(text), '\n')); err != nil {
 			return err

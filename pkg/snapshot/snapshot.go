@@ -185,14 +185,24 @@ func (t *taking) hasHelmValues(o source.Object, content map[string]any) bool {
 
 // changed reads the values of Secrets again. Other objects may have a new value that was not known when they were written.
 func (t *taking) changed(ctx context.Context) error {
+	if t.description.Origin != source.OriginCluster {
+		return nil
+	}
 	before := t.masker.Values()
-	if _, err := t.learn(ctx, "reading the values of Secrets again"); err != nil {
+	cover, err := t.learn(ctx, "reading the values of Secrets again")
+	if err != nil {
 		return err
 	}
-	if n := t.masker.Values() - before; n > 0 && t.description.Origin == source.OriginCluster {
+	if n := t.masker.Values() - before; n > 0 {
 		t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Listed: true, Gap: source.Gap{What: "values of Secrets", Reason: "Changed",
 			Detail: fmt.Sprintf("%d values are new since the snapshot was begun", n),
 			Effect: "they may not be masked in other objects: take the snapshot again"}})
+	}
+	if !cover.Whole() && t.learned.Whole() {
+		const effect = "it is not known whether values changed while the snapshot was taken: take the snapshot again"
+		for _, g := range source.CoverageGaps("listing secrets again", cover, effect) {
+			t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Listed: true, Gap: g})
+		}
 	}
 	return nil
 }

@@ -273,7 +273,7 @@ func TestSecretsNotRead(t *testing.T) {
 		t.Errorf("all Secrets were read: %+v", m.Gaps)
 	}
 	_, out, _, err := take(func(list int) source.Reason {
-		if list == lists-2 {
+		if list == lists-1 {
 			return source.ReadFailed
 		}
 		return ""
@@ -402,5 +402,30 @@ func TestRotated(t *testing.T) {
 		if stated != (after > 0) || len(m.Gaps) > 1 {
 			t.Errorf("after %d of %d lists: the gaps are %+v", after, lists, m.Gaps)
 		}
+	}
+}
+
+// TestNotReadAgain checks that a snapshot states it if Secrets could not be read again at its end.
+func TestNotReadAgain(t *testing.T) {
+	lists := 0
+	take := func(fails func(int) source.Reason) *format.Manifest {
+		lists = 0
+		m, err := snapshot.Take(t.Context(), failing{live{open(t, testdata+"sick")}, &lists, fails}, io.Discard,
+			snapshot.Options{Pause: func(context.Context) error { return nil }})
+		must(t, err)
+		return m
+	}
+	if m := take(func(int) source.Reason { return "" }); len(m.Gaps) > 0 {
+		t.Errorf("all Secrets were read: %+v", m.Gaps)
+	}
+	last := lists
+	m := take(func(list int) source.Reason {
+		if list == last {
+			return source.ReadFailed
+		}
+		return ""
+	})
+	if len(m.Gaps) != 1 || m.Gaps[0].What != "listing secrets again" {
+		t.Errorf("the last list failed: the gaps are %+v", m.Gaps)
 	}
 }

@@ -255,6 +255,3 @@ func isTime(v string) bool {
 	_, err := time.Parse(time.RFC3339, v)
 	return err == nil
 }
-
-// Masked reports whether a value is the replacement of another program, or of a snapshot.
-func Masked(v string) bool { return isToken(v) || redact.Masked([]byte(v)) }

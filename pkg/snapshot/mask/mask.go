@@ -71,12 +71,6 @@ func (m *Masker) named(v string) bool {
 // Values returns the number of different values that were learned.
 func (m *Masker) Values() int { return len(m.index.known) }
 
-// Knows reports whether a value was learned: it is searched for in other objects.
-func (m *Masker) Knows(v string) bool {
-	_, known := m.index.known[v]
-	return known
-}
-
 // Sum returns the HMAC of a text in hexadecimal, with a key for one purpose.
 func (m *Masker) Sum(purpose, text string) string {
 	return hex.EncodeToString(sum(sum(m.key, purpose), text))

@@ -319,9 +319,11 @@ func FuzzText(f *testing.F) {
 	f.Add("planted-1", "planted-12", "planted-12planted-1")
 	f.Fuzz(func(t *testing.T, one, two, text string) {
 		m := maskerOf(one, two)
-		got := m.Object(keyOf("ConfigMap", "x")).Text(text)
+		o := m.Object(keyOf("ConfigMap", "x"))
+		got := o.Text(text)
 		for _, v := range []string{one, two} {
-			if v = strings.TrimSpace(v); len(v) >= redact.MinLength && m.Knows(v) && strings.Contains(got, v) {
+			v = strings.TrimSpace(v)
+			if learned := len(v) >= redact.MinLength && o.Text(v) != v; learned && strings.Contains(got, v) {
 				t.Errorf("%q became %q, which has %q", text, got, v)
 			}
 		}
