@@ -106,8 +106,10 @@ var layers = []layer{
 	// The stages: what was read, what is desired, and the result. Each stage may import the previous ones.
 	{packages: []string{"pkg/state"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/source"}},
+	{packages: []string{"pkg/directory"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state"}},
 	{packages: []string{"pkg/resolve"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired", "pkg/source", "pkg/state"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired", "pkg/source", "pkg/state", "pkg/directory"}},
 	{packages: []string{"pkg/desired"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/release", "pkg/ownership"}},
 	{packages: []string{"pkg/compare"}, pure: true, never: evaluating,
@@ -116,15 +118,15 @@ var layers = []layer{
 	{packages: []string{"pkg/redact"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/escape"}},
 	{packages: []string{"pkg/evaluate"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state", "pkg/resolve", "pkg/compare", "pkg/health", "pkg/redact"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/compare", "pkg/health", "pkg/redact"}},
 	{packages: []string{"pkg/check"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state",
-			"pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact", "pkg/escape"}},
+			"pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact", "pkg/escape"}},
 	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/redact"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/redact"}},
 	// It explains the result of an audit.
 	{packages: []string{"pkg/why"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/report"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/report"}},
 	// They compare reports, and remove findings from them.
 	{packages: []string{"pkg/comparison"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/report"}},
@@ -132,7 +134,7 @@ var layers = []layer{
 		may: []string{"pkg/check", "pkg/comparison", "pkg/report"}},
 	// It explains the words of the documents.
 	{packages: []string{"pkg/explain"}, pure: true, never: evaluating,
-		may: []string{"pkg/source", "pkg/resolve", "pkg/ownership", "pkg/evaluate", "pkg/check", "pkg/preflight", "pkg/report", "pkg/why"}},
+		may: []string{"pkg/source", "pkg/directory", "pkg/resolve", "pkg/ownership", "pkg/evaluate", "pkg/check", "pkg/preflight", "pkg/report", "pkg/why"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/printers/digest", "pkg/printers/unified"}},
 	{packages: []string{"pkg/printers/unified"}, pure: true, never: evaluating,
@@ -147,29 +149,29 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/check", "pkg/printers/digest"}},
 	// It uses a source only as an interface. The clients that it reaches are those of Helm's engine.
 	{packages: []string{"pkg/collect"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/redact"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/redact"}},
 	// Runs the stages one after the other.
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve",
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve",
 			"pkg/collect", "pkg/evaluate", "pkg/compare", "pkg/check", "pkg/impact", "pkg/report", "pkg/redact"}},
 	// It masks the values of Secrets in objects.
 	{packages: []string{"pkg/snapshot/mask"}, pure: true, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/redact", "pkg/source"}},
 	// It runs an audit to find out what a snapshot needs.
 	{packages: []string{"pkg/snapshot"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/fleet", "pkg/object", "pkg/release", "pkg/render", "pkg/resolve", "pkg/source", "pkg/source/snapshot", "pkg/state",
+		may: []string{"pkg/fleet", "pkg/object", "pkg/release", "pkg/render", "pkg/directory", "pkg/resolve", "pkg/source", "pkg/source/snapshot", "pkg/state",
 			"pkg/collect", "pkg/audit", "pkg/snapshot/mask"}},
 	// Adopt plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/adopt"}, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/escape"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate",
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate",
 			"pkg/report", "pkg/check", "pkg/escape"}},
 
 	// Impact computes what a deletion removes, from the desired state and a few live objects.
 	{packages: []string{"pkg/impact"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/state", "pkg/resolve", "pkg/report"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/report"}},
 
 	{packages: []string{"pkg/cmd"},
 		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/exit", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
@@ -209,7 +211,7 @@ var layers = []layer{
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/cmd/watch", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
-			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/escape", "pkg/snapshot",
+			"pkg/directory", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/escape", "pkg/snapshot",
 			"pkg/why", "pkg/explain", "pkg/comparison", "pkg/suppress"}},
 	// It must not import other packages of the module: then it is initialized before them and before their libraries.
 	{packages: []string{"pkg/heap"}, never: slices.Concat(evaluating, []string{"k8s.io", "sigs.k8s.io"})},
@@ -230,7 +232,7 @@ var layers = []layer{
 	// Tests import what they test. No row above names this one, so the product cannot import it.
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
-			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
+			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask", "pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }

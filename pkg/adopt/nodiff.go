@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -52,7 +53,7 @@ func outdated(d *evaluate.BundleDeployment) string {
 	case d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID:
 		return fmt.Sprintf("release record %s is of an earlier deployment of the bundle; --desired=%s compares with the bundle itself", d.Release, resolve.FromBundle)
 	}
-	newer := slices.IndexFunc(d.RecordProblems, func(p resolve.RecordProblem) bool { return p.Record.Revision > d.Release.Revision })
+	newer := slices.IndexFunc(d.RecordProblems, func(p directory.RecordProblem) bool { return p.Record.Revision > d.Release.Revision })
 	if newer >= 0 {
 		return fmt.Sprintf("release record %s is not the newest one: %s", d.Release, d.RecordProblems[newer].Detail)
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -27,7 +27,7 @@ func Agents(ctx context.Context, src source.Source, o Options, names []string) (
 	if err != nil {
 		return nil, err
 	}
-	desired, _ := resolve.Resolve(resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}})
+	desired := directory.Build(directory.Input{Fleet: f, Clusters: []*state.Cluster{c}})
 	cover := f.Coverage[state.ClusterKind]
 	failure, all := cover.Of("")
 	if !all && len(f.Clusters) > 0 && failure.Reason != source.NotInSnapshot {

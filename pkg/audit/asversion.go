@@ -17,11 +17,11 @@ func (r *reading) asVersion() []string {
 		return nil
 	}
 	runs := map[string]bool{}
-	if c := r.input.Fleet.ControllerVersion; c != "" {
+	if c := r.fleet.ControllerVersion; c != "" {
 		runs["controller "+c] = true
 	}
-	r.input.Fleet.ControllerVersion = v
-	for _, c := range r.input.Clusters {
+	r.fleet.ControllerVersion = v
+	for _, c := range r.states {
 		for namespace, w := range c.Workloads {
 			runs["agent "+cmp.Or(w.Version, "of an unknown version")] = true
 			w.Version = v

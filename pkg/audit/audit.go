@@ -14,8 +14,10 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -27,7 +29,7 @@ import (
 type Options struct {
 	Scope evaluate.Scope
 	// Pick selects the bundle deployments that are evaluated; nil selects those of Scope.
-	Pick func(*resolve.DesiredState) ([]*resolve.BundleDeployment, error)
+	Pick func(*directory.Directory) ([]*directory.Deployment, error)
 	// Server makes dry runs of manifests; nil if there is no server.
 	Server collect.Server
 	// ServerCheck selects the objects for which Server makes dry runs.
@@ -98,9 +100,9 @@ type Audit struct {
 // Input returns the input of checks and predictions.
 func (a *Audit) Input() *check.Input {
 	in := &check.Input{Result: a.Result, Commands: a.options.Commands,
-		ClusterCommands: map[*resolve.Cluster]check.Commands{}, Quotations: &a.Secrets.Quotations}
+		ClusterCommands: map[object.ClusterID]check.Commands{}, Quotations: &a.Secrets.Quotations}
 	for i, c := range a.clusters {
-		in.ClusterCommands[a.Desired.Clusters[i]] = c.Commands
+		in.ClusterCommands[a.Desired.Clusters[i].ID] = c.Commands
 	}
 	return in
 }
@@ -127,15 +129,18 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err := r.settleDisputes(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.confirmRemovals(ctx); err != nil {
+	scope, renderings, err := r.render(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.render(ctx); err != nil {
+	removals, err := r.removals(ctx)
+	if err != nil {
 		return nil, err
 	}
-	r.input = resolve.Input{} // release the objects of every revision
+	r.resolve(renderings, removals)
+	r.states = nil // release the objects of every revision
 	r.hide(b)
-	result, err := r.evaluate(ctx, b)
+	result, err := r.evaluate(ctx, b, r.desired.Select(scope))
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +166,11 @@ type reading struct {
 	*collect.Reader
 	clusters []readCluster
 	options  Options
-	input    resolve.Input
-	desired  *resolve.DesiredState
+	fleet    *state.Fleet
+	// states are those of the clusters, with their release records; nil once the desired state is known.
+	states    []*state.Cluster
+	directory *directory.Directory
+	desired   *resolve.DesiredState
 	// secrets are the Secrets in manifests, as JSON: their values must not be shown.
 	secrets [][]byte
 	gaps    []source.Gap
@@ -178,7 +186,7 @@ func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	if err := r.readState(ctx); err != nil {
 		return nil, err
 	}
-	r.gaps = append(r.gaps, r.stateGaps(r.desired.Deployments)...)
+	r.gaps = append(r.gaps, r.stateGaps(r.directory.Deployments)...)
 	return r, nil
 }
 
@@ -194,33 +202,42 @@ func readFleet(ctx context.Context, src source.Source, o Options) (*reading, err
 		return nil, err
 	}
 	r.gaps = slices.Concat(r.Description.Gaps, gaps)
-	r.input = resolve.Input{Fleet: f, StatedScope: o.AgentScope}
+	r.fleet = f
 	return r, nil
 }
 
-// readState reads the agents and the release records of the clusters, and computes the desired state.
+// readState reads the agents and the release records of the clusters, and finds the bundle deployments on them.
 func (r *reading) readState(ctx context.Context) error {
-	if err := r.readClusters(ctx, r.input.Fleet); err != nil {
+	if err := r.readClusters(ctx, r.fleet); err != nil {
 		return err
 	}
+	for _, c := range r.states {
+		// A BundleDeployment of the management cluster may also quote those of a cluster that is dropped.
+		r.secrets = append(r.secrets, c.Secrets()...)
+	}
 	r.notes = r.asVersion()
-	r.resolve()
 	r.dropRepeated()
+	r.directory = directory.Build(directory.Input{Fleet: r.fleet, Clusters: r.states, StatedScope: r.options.AgentScope})
 	r.dropReadGaps()
-	r.gaps = append(r.gaps, fleetGaps(r.input.Fleet, r.within)...)
-	for i, c := range r.desired.Clusters {
-		r.gaps = append(r.gaps, r.clusters[i].unidentified(r.desired, c)...)
+	r.gaps = append(r.gaps, fleetGaps(r.fleet, r.within)...)
+	for i, c := range r.directory.Clusters {
+		r.gaps = append(r.gaps, r.clusters[i].unidentified(r.fleet, c)...)
 	}
 	return nil
 }
 
-// resolve computes the desired state from the data that was read so far.
-func (r *reading) resolve() { r.desired, r.secrets = resolve.Resolve(r.input) }
+// resolve computes the desired state. It is called once.
+func (r *reading) resolve(renderings []*resolve.Rendering, removals []*resolve.Removal) {
+	r.desired = resolve.Resolve(resolve.Input{
+		Directory: r.directory, Clusters: r.states, Renderings: renderings, Removals: removals,
+	})
+	r.secrets = append(r.secrets, r.desired.Secrets()...)
+}
 
 // found returns an error if there is nothing to audit.
 func (r *reading) found() error {
-	d := r.desired
-	leftovers := func(c *resolve.Cluster) bool { return len(c.Leftovers) > 0 }
+	d := r.directory
+	leftovers := func(c *directory.Cluster) bool { return len(c.Leftovers) > 0 }
 	if len(d.Deployments) > 0 || d.Any() || slices.ContainsFunc(d.Clusters, leftovers) {
 		return nil
 	}
@@ -243,10 +260,10 @@ func (r *reading) statedScope() error {
 	}
 	stated := *r.options.AgentScope
 	var hidden []string // the agents that do not show a scope
-	var shown []resolve.AgentScope
-	for _, c := range r.desired.Clusters {
-		for _, agent := range slices.Sorted(maps.Keys(c.Scopes)) {
-			if s := c.Scopes[agent]; s.Evidence == resolve.EvidenceRunning {
+	var shown []directory.AgentScope
+	for _, c := range r.directory.Clusters {
+		for _, agent := range c.Agents() {
+			if s := c.Scopes[agent]; s.Evidence == directory.EvidenceRunning {
 				shown = append(shown, s)
 			} else {
 				hidden = append(hidden, agent)
@@ -256,7 +273,7 @@ func (r *reading) statedScope() error {
 	switch {
 	case len(hidden) > 1:
 		return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous, strings.Join(hidden, ", "))
-	case len(hidden) == 0 && len(shown) > 0 && !slices.ContainsFunc(shown, func(s resolve.AgentScope) bool { return s.Scope == stated }):
+	case len(hidden) == 0 && len(shown) > 0 && !slices.ContainsFunc(shown, func(s directory.AgentScope) bool { return s.Scope == stated }):
 		return fmt.Errorf("%w=%q: %s shows %s", ErrScopeContradicted, stated, shown[0].Source, shown[0])
 	}
 	return nil
@@ -264,10 +281,10 @@ func (r *reading) statedScope() error {
 
 // settleDisputes counts live objects to choose between the scope that a spec declares and the one that releases state.
 func (r *reading) settleDisputes(ctx context.Context) error {
-	all := map[resolve.DisputeKey]resolve.Carriers{}
+	all := map[directory.DisputeKey]directory.Carriers{}
 	var mu sync.Mutex // guards all
 	if err := each(ctx, r.clusters, func(ctx context.Context, i int) error {
-		carriers, err := r.clusters[i].Carriers(ctx, r.desired.Clusters[i])
+		carriers, err := r.clusters[i].Carriers(ctx, r.directory, r.states[i])
 		mu.Lock()
 		defer mu.Unlock()
 		maps.Copy(all, carriers)
@@ -275,53 +292,16 @@ func (r *reading) settleDisputes(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if len(all) > 0 {
-		r.input.Carriers = all
-		r.resolve()
-	}
+	r.directory = r.directory.Settle(all)
 	return nil
 }
 
-// scope returns the bundle deployments that are audited.
-func (r *reading) scope() ([]*resolve.BundleDeployment, error) {
+// scope returns the bundle deployments that are audited, without those of files.
+func (r *reading) scope() ([]*directory.Deployment, error) {
 	pick := r.options.Scope.Pick
 	if r.options.Pick != nil {
 		pick = r.options.Pick
 	}
-	picked, err := pick(r.desired)
-	if err != nil || r.options.Desired != DesiredFiles || r.options.Pick != nil {
-		return picked, orUnread(err, r.Description)
-	}
-	var out []*resolve.BundleDeployment
-	for _, l := range r.options.Files {
-		found, err := r.ofFiles(l.Name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
-	}
-	return out, nil
-}
-
-// ofFiles returns the bundle deployments of a bundle in a directory, by its name: those that exist, at most one on a
-// cluster, or one that does not exist yet if only one cluster is read.
-func (r *reading) ofFiles(name string) ([]*resolve.BundleDeployment, error) {
-	var found []*resolve.BundleDeployment
-	on := map[*resolve.Cluster]bool{}
-	for _, d := range r.desired.Deployments {
-		if d.Name != name || d.On == nil {
-			continue
-		}
-		if on[d.On] {
-			return nil, fmt.Errorf("bundle %s: several bundle deployments on this cluster have that name", name)
-		}
-		found, on[d.On] = append(found, d), true
-	}
-	switch clusters := r.desired.Clusters; {
-	case len(found) > 0:
-		return found, nil
-	case len(clusters) == 1:
-		return []*resolve.BundleDeployment{clusters[0].NewBundle(name)}, nil
-	}
-	return nil, fmt.Errorf("bundle %s: no bundle deployment has that name, and several clusters are read", name)
+	picked, err := pick(r.directory)
+	return picked, orUnread(err, r.Description)
 }

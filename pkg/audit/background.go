@@ -55,7 +55,7 @@ func (b *background) stop() {
 
 // management reads the data of the management cluster on which the desired state does not depend.
 func (r *reading) management(ctx context.Context, b *background) {
-	f := r.input.Fleet
+	f := r.fleet
 	b.start(func() (func(), error) {
 		agents, gaps, err := r.AgentConfig(ctx, f)
 		return func() { f.Agents, r.gaps = agents, append(r.gaps, gaps...) }, err
@@ -88,7 +88,7 @@ func (r *reading) contents(ctx context.Context, f *state.Fleet) (add func(), err
 
 // namespaces reads the metadata of the Namespaces for which deployments state some. Predictions do not need them.
 func (r *reading) namespaces(ctx context.Context, b *background) {
-	for i, c := range r.desired.Clusters {
+	for i, c := range r.directory.Clusters {
 		stated := c.StatedNamespaces()
 		if r.options.Predict || len(stated) == 0 {
 			continue
@@ -100,7 +100,7 @@ func (r *reading) namespaces(ctx context.Context, b *background) {
 					gap := source.NewGap("listing Namespaces", f, "missing labels and annotations of namespaces (FD110) are not found")
 					r.gaps = append(r.gaps, r.clusters[i].named([]source.Gap{gap})...)
 				}
-				r.desired.Clusters[i].State.Namespaces = found
+				c.State.Namespaces = found
 			}, err
 		})
 	}
@@ -111,10 +111,10 @@ func (r *reading) controllers(ctx context.Context) error {
 	if r.options.Predict {
 		return nil
 	}
-	return r.Controllers(ctx, r.desired.Fleet)
+	return r.Controllers(ctx, r.fleet)
 }
 
-// hide adds the values of the Secrets in manifests to those that must not be shown. It must follow the last resolve, and they are complete after wait.
+// hide adds the values of the Secrets in manifests to those that must not be shown. It must follow resolve, and they are complete after wait.
 func (r *reading) hide(b *background) {
 	secrets := r.secrets
 	r.secrets = nil

@@ -12,8 +12,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -81,7 +81,7 @@ func (r *reading) readClusters(ctx context.Context, f *state.Fleet) error {
 	}
 	for i, c := range readers {
 		if states[i] != nil {
-			r.clusters, r.input.Clusters = append(r.clusters, c), append(r.input.Clusters, states[i])
+			r.clusters, r.states = append(r.clusters, c), append(r.states, states[i])
 			if i > 0 {
 				gaps[i] = append(gaps[i], c.Description.Gaps...)
 			}
@@ -117,45 +117,41 @@ func (c readCluster) server(o Options) collect.Server {
 	return server
 }
 
-// dropRepeated drops a cluster that is the same as an earlier one. Its objects would be reported twice, and the releases of one of the two as
-// leftovers.
+// dropRepeated drops a cluster that is the same as an earlier one. Its objects would be reported twice, and the releases
+// of one of the two as leftovers.
 func (r *reading) dropRepeated() {
-	first := map[string]string{} // the name of the cluster, by the namespace of its BundleDeployments
-	repeated := make([]bool, len(r.clusters))
-	for i, c := range r.input.Clusters {
-		name := r.clusters[i].Name
-		for _, ns := range slices.Concat(r.desired.Clusters[i].Watched(), c.AgentWatches()) {
-			same, known := first[ns]
-			if !known {
-				first[ns] = name
-			} else if same != name && !repeated[i] {
-				repeated[i] = true
-				r.gaps = append(r.gaps, source.Gap{Cluster: name, What: ReadingCluster, Reason: "Repeated",
-					Detail: "its agent deploys the BundleDeployments of namespace " + ns + ", as that of " + described(same),
-					Effect: "it is not read; if it is a copy of another cluster, read each of them alone"})
-			}
-		}
-	}
-	if !slices.Contains(repeated, true) {
+	if len(r.states) < 2 {
 		return
 	}
-	clusters, states := r.clusters, r.input.Clusters
-	r.clusters, r.input.Clusters = nil, nil
-	for i := range clusters {
-		if !repeated[i] {
-			r.clusters, r.input.Clusters = append(r.clusters, clusters[i]), append(r.input.Clusters, states[i])
+	first := map[string]string{} // the name of the cluster, by the namespace of its BundleDeployments
+	var clusters []readCluster
+	var states []*state.Cluster
+	for i, c := range r.states {
+		name, same, repeated := r.clusters[i].Name, "", ""
+		for _, ns := range slices.Concat(directory.Watched(r.fleet, c), c.AgentWatches()) {
+			earlier, known := first[ns]
+			if !known {
+				first[ns] = name
+			} else if earlier != name && repeated == "" {
+				same, repeated = earlier, ns
+			}
 		}
+		if repeated == "" {
+			clusters, states = append(clusters, r.clusters[i]), append(states, c)
+			continue
+		}
+		r.gaps = append(r.gaps, source.Gap{Cluster: name, What: ReadingCluster, Reason: "Repeated",
+			Detail: "its agent deploys the BundleDeployments of namespace " + repeated + ", as that of " + described(same),
+			Effect: "it is not read; if it is a copy of another cluster, read each of them alone"})
 	}
-	all := r.secrets // a BundleDeployment of the management cluster may quote those of the dropped clusters
-	r.resolve()
-	r.secrets = append(all, r.secrets...)
+	r.clusters, r.states = clusters, states
 }
 
 // dropReadGaps drops the gaps of Clusters that could not be read in one way and were read in another. The management cluster may be one of its own
 // Clusters.
 func (r *reading) dropReadGaps() {
 	read := map[string]bool{}
-	for _, c := range r.desired.Clusters {
+	for _, c := range r.directory.Clusters {
 		for _, key := range c.FleetClusters() {
 			read[key] = true
 		}
@@ -171,8 +167,8 @@ func described(cluster string) string {
 }
 
 // unidentified returns a gap if it is not known which of Fleet's clusters a cluster is, or if it is another one than its name says.
-func (c readCluster) unidentified(desired *resolve.DesiredState, on *resolve.Cluster) []source.Gap {
-	if c.Name == "" || len(desired.Fleet.Clusters) == 0 {
+func (c readCluster) unidentified(f *state.Fleet, on *directory.Cluster) []source.Gap {
+	if c.Name == "" || len(f.Clusters) == 0 {
 		return nil
 	}
 	gap := source.Gap{Cluster: c.Name, What: "identifying the cluster", Reason: "NotIdentified",
@@ -182,7 +178,7 @@ func (c readCluster) unidentified(desired *resolve.DesiredState, on *resolve.Clu
 		return []source.Gap{gap}
 	}
 	named := func(key string) bool { return key == c.Name || strings.HasSuffix(key, "/"+c.Name) }
-	exists := slices.ContainsFunc(desired.Fleet.Clusters, func(o *v1alpha1.Cluster) bool { return named(o.Namespace + "/" + o.Name) })
+	exists := slices.ContainsFunc(f.Clusters, func(o *v1alpha1.Cluster) bool { return named(o.Namespace + "/" + o.Name) })
 	if !exists || slices.ContainsFunc(found, named) {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -39,10 +38,10 @@ func (a *Audit) confirm(ctx context.Context, r *collect.Reader) error {
 
 // Again reads the live objects of some bundle deployments again and evaluates them. The desired objects stay the same. Orphaned objects are not
 // counted, because objects that are not desired are not read.
-func (a *Audit) Again(ctx context.Context, scope []*resolve.BundleDeployment) ([]*evaluate.BundleDeployment, error) {
+func (a *Audit) Again(ctx context.Context, scope []object.DeploymentID) ([]*evaluate.BundleDeployment, error) {
 	var out []*evaluate.BundleDeployment
 	for i, c := range a.Desired.Clusters {
-		e := evaluate.New(c, scope, evaluate.Options{Now: a.clusters[i].Description.TakenAt, Predict: a.options.Predict,
+		e := evaluate.New(a.Desired.On(c), a.Desired.Select(scope), evaluate.Options{Now: a.clusters[i].Description.TakenAt, Predict: a.options.Predict,
 			Masked: a.clusters[i].Description.Unmasked != nil})
 		observed, err := a.clusters[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
 		if err != nil {

@@ -8,66 +8,89 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// render replaces the desired objects of bundle deployments by those of their rendered bundles, if the options request it.
-func (r *reading) render(ctx context.Context) error {
-	scope, err := r.scope()
+// render returns the bundle deployments that are audited, and those of their bundles that the options request,
+// rendered.
+func (r *reading) render(ctx context.Context) ([]object.DeploymentID, []*resolve.Rendering, error) {
+	bundles, err := r.bundles()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	var bundles []collect.Bundle
-	for _, d := range scope {
-		switch r.options.Desired {
-		case DesiredFiles:
-			bundles = append(bundles, r.bundleOfFiles(d))
-		case DesiredAuto, DesiredBundle:
-			if d.BD != nil && d.Agent != "" && (r.options.Desired == DesiredBundle || d.Problem == resolve.NoReleaseRecord) {
-				bundles = append(bundles, r.bundle(d))
-			}
-		}
+	scope := make([]object.DeploymentID, len(bundles))
+	for i, b := range bundles {
+		scope[i] = b.Deployment.ID()
 	}
+	bundles = slices.DeleteFunc(bundles, func(b collect.Bundle) bool { return b.Target == nil })
 	if r.options.Predict {
 		bundles = append(bundles, r.competitors(scope)...)
 	}
 	if len(bundles) == 0 {
-		return nil
+		return scope, nil, nil
 	}
 	renderer := cmp.Or[collect.Renderer](r.options.Renderer, collect.InProcess{})
-	if r.input.Renderings, err = r.Render(ctx, renderer, bundles); err != nil {
-		return err
-	}
-	r.resolve()
-	return r.renderingGaps()
+	renderings, err := r.Render(ctx, renderer, bundles)
+	return scope, renderings, err
 }
 
-// renderingGaps adds the gaps of the bundles that were rendered. The gap of a bundle out of scope matters only if none
-// of its objects is known, or if it desires an object of a bundle in scope.
-func (r *reading) renderingGaps() error {
-	scope, err := r.scope()
-	if err != nil {
-		return err
+// bundles returns the bundles in scope. One that is not rendered has no Target.
+func (r *reading) bundles() ([]collect.Bundle, error) {
+	if r.options.Desired == DesiredFiles {
+		return r.bundlesOfFiles()
 	}
+	scope, err := r.scope()
+	var out []collect.Bundle
+	for _, d := range scope {
+		b := collect.Bundle{Deployment: d}
+		if r.renders(d) {
+			b = r.bundle(d)
+		}
+		out = append(out, b)
+	}
+	return out, err
+}
+
+// renders reports whether the options request the objects of the bundle of a deployment.
+func (r *reading) renders(d *directory.Deployment) bool {
+	if d.BD == nil || d.Agent == "" {
+		return false
+	}
+	switch r.options.Desired {
+	case DesiredBundle:
+		return true
+	case DesiredAuto:
+		return d.Problem == directory.NoReleaseRecord
+	}
+	return false
+}
+
+// renderingGaps returns the gaps of the bundles that were rendered. The gap of a bundle out of scope matters only if
+// none of its objects is known, or if it desires an object of a bundle in scope.
+func renderingGaps(desired *resolve.DesiredState, scope []*resolve.BundleDeployment) []source.Gap {
+	var out []source.Gap
 	inScope := func(o *resolve.Object) bool { return slices.Contains(scope, o.Deployment) }
-	for _, d := range r.desired.Deployments {
-		shared := func(o *resolve.Object) bool { return slices.ContainsFunc(d.On.Claims.Of(o.Key()), inScope) }
+	for _, d := range desired.Deployments {
+		shared := func(o *resolve.Object) bool { return slices.ContainsFunc(desired.On(d.On).Of(o.Key()), inScope) }
 		x := &d.Rendering
 		if x.CompetitorOnly && len(x.Objects) > 0 && !slices.ContainsFunc(d.Desired, shared) {
 			continue
 		}
-		r.gaps = append(r.gaps, x.Gaps...)
+		out = append(out, x.Gaps...)
 	}
-	return nil
+	return out
 }
 
-// competitors returns the bundle deployments out of scope that are not installed yet. They must be rendered, because an object that one of them
-// desires is contested, whatever the scope is.
-func (r *reading) competitors(scope []*resolve.BundleDeployment) []collect.Bundle {
+// competitors returns the bundle deployments out of scope that are not installed yet. They must be rendered, because an
+// object that one of them desires is contested, whatever the scope is.
+func (r *reading) competitors(scope []object.DeploymentID) []collect.Bundle {
 	var out []collect.Bundle
-	for _, d := range r.desired.Deployments {
-		if d.BD != nil && d.Problem == resolve.NoReleaseRecord && !slices.Contains(scope, d) {
+	for _, d := range r.directory.Deployments {
+		if d.BD != nil && d.Problem == directory.NoReleaseRecord && !slices.Contains(scope, d.ID()) {
 			b := r.bundle(d)
 			b.CompetitorOnly = true
 			out = append(out, b)
@@ -76,19 +99,15 @@ func (r *reading) competitors(scope []*resolve.BundleDeployment) []collect.Bundl
 	return out
 }
 
-// bundle returns a bundle of the management cluster to render.
-func (r *reading) bundle(d *resolve.BundleDeployment) collect.Bundle {
-	i := slices.Index(r.desired.Clusters, d.On)
-	return collect.Bundle{Deployment: d, Cluster: i, Target: r.clusters[i].Reader}
+// bundle returns a bundle to render.
+func (r *reading) bundle(d *directory.Deployment) collect.Bundle {
+	return collect.Bundle{Deployment: d, Target: r.clusters[slices.Index(r.directory.Clusters, d.On)].Reader}
 }
 
 // evaluate reads the live objects and evaluates them. It also waits for the background.
-func (r *reading) evaluate(ctx context.Context, b *background) (*evaluate.Result, error) {
+func (r *reading) evaluate(ctx context.Context, b *background, scope []*resolve.BundleDeployment) (*evaluate.Result, error) {
 	o := r.options
-	scope, err := r.scope()
-	if err != nil {
-		return nil, err
-	}
+	r.gaps = append(r.gaps, renderingGaps(r.desired, scope)...)
 	var clusters []evaluate.Evaluated
 	if !o.StatusOnly {
 		clusters = make([]evaluate.Evaluated, len(r.clusters))
@@ -102,12 +121,13 @@ func (r *reading) evaluate(ctx context.Context, b *background) (*evaluate.Result
 	if err := b.wait(); err != nil {
 		return nil, err
 	}
-	r.gaps = append(r.gaps, r.stateGaps(scope)...)
+	r.gaps = append(r.gaps, r.stateGaps(placed(scope))...)
 	if err := r.controllers(ctx); err != nil {
 		return nil, err
 	}
 	out := &evaluate.Result{Desired: r.desired, Scope: o.Scope, Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
 		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(), Gaps: r.gaps, Notes: slices.Concat(r.Description.Notes, r.notes)}
+	out.Notes = append(out.Notes, r.desired.Notes...)
 	for i, c := range r.desired.Clusters {
 		out.Notes = append(out.Notes, c.Notes...)
 		if i > 0 {
@@ -121,10 +141,19 @@ func (r *reading) evaluate(ctx context.Context, b *background) (*evaluate.Result
 	return out, nil
 }
 
+// placed returns the bundle deployments without their desired objects.
+func placed(scope []*resolve.BundleDeployment) []*directory.Deployment {
+	var out []*directory.Deployment
+	for _, d := range scope {
+		out = append(out, &d.Deployment)
+	}
+	return out
+}
+
 // evaluateCluster reads the live objects of a cluster and evaluates them.
 func (r *reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (evaluate.Evaluated, error) {
 	o, c := r.options, r.clusters[i]
-	e := evaluate.New(r.desired.Clusters[i], scope, evaluate.Options{Now: c.Description.TakenAt, Predict: o.Predict,
+	e := evaluate.New(r.desired.On(r.desired.Clusters[i]), scope, evaluate.Options{Now: c.Description.TakenAt, Predict: o.Predict,
 		Masked: c.Description.Unmasked != nil})
 	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
 	if err != nil {

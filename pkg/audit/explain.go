@@ -21,7 +21,7 @@ import (
 
 // explainer explains the labels and annotations of one object.
 type explainer struct {
-	*resolve.Cluster
+	resolve.OnCluster
 	desired     *resolve.DesiredState
 	have        ownership.Metadata
 	owner       *resolve.BundleDeployment // nil if no bundle deployment has its hash

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -30,29 +31,74 @@ type placement struct {
 	gaps, notes []string
 }
 
+// bundlesOfFiles returns the bundles of the directories, and adds their deployments to the Directory.
+func (r *reading) bundlesOfFiles() ([]collect.Bundle, error) {
+	if _, err := r.scope(); err != nil {
+		return nil, err
+	}
+	var out []collect.Bundle
+	var deployments []*directory.Deployment
+	for _, l := range r.options.Files {
+		found, err := r.ofFiles(l.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range found {
+			b := r.bundleOfFiles(d)
+			out, deployments = append(out, b), append(deployments, b.Deployment)
+		}
+	}
+	r.directory = r.directory.With(deployments)
+	return out, nil
+}
+
+// ofFiles returns the bundle deployments of a bundle in a directory, by its name: those that exist, at most one on a
+// cluster, or one that does not exist yet if only one cluster is read.
+func (r *reading) ofFiles(name string) ([]*directory.Deployment, error) {
+	var found []*directory.Deployment
+	on := map[object.ClusterID]bool{}
+	for _, d := range r.directory.Deployments {
+		if d.Name != name || d.On == nil {
+			continue
+		}
+		if on[d.On.ID] {
+			return nil, fmt.Errorf("bundle %s: several bundle deployments on this cluster have that name", name)
+		}
+		found, on[d.On.ID] = append(found, d), true
+	}
+	switch clusters := r.directory.Clusters; {
+	case len(found) > 0:
+		return found, nil
+	case len(clusters) == 1:
+		return []*directory.Deployment{directory.NewBundle(clusters[0], name)}, nil
+	}
+	return nil, fmt.Errorf("bundle %s: no bundle deployment has that name, and several clusters are read", name)
+}
+
 // bundleOfFiles returns the bundle of a directory to render for the cluster of a bundle deployment.
-func (r *reading) bundleOfFiles(d *resolve.BundleDeployment) collect.Bundle {
+func (r *reading) bundleOfFiles(d *directory.Deployment) collect.Bundle {
 	i := slices.IndexFunc(r.options.Files, func(l *render.Local) bool { return l.Name == d.Name })
 	l := r.options.Files[i]
 	p := r.place(l, d)
 	controller := r.controllerVersion(d)
-	refused, gaps := l.Validate(controller, r.desired.ImageScan)
+	refused, gaps := l.Validate(controller, r.directory.ImageScan)
 	if refused != "" {
 		p.noTarget, p.elsewhere = "", nil // no Bundle is made
 	}
 	in := l.For(p.cluster, p.repo, p.applied, controller == nil || !controller.Before(16, 0))
 	in.Gaps, in.Notes = slices.Concat(in.Gaps, p.gaps, gaps), slices.Concat(in.Notes, p.notes)
-	out := r.bundle(d)
+	fromFiles := *d
+	fromFiles.Files = &directory.Files{Options: &in.Options, Workspace: p.workspace(d), Labels: l.BundleLabels(),
+		DependsOn: l.DependsOn, Refused: refused, NoTarget: p.noTarget, Elsewhere: p.elsewhere}
+	out := r.bundle(&fromFiles)
 	out.Files = &in
-	out.Directory = &resolve.Directory{Workspace: p.workspace(d), Labels: l.BundleLabels(), DependsOn: l.DependsOn,
-		Refused: refused, NoTarget: p.noTarget, Elsewhere: p.elsewhere}
 	return out
 }
 
 // controllerVersion returns the version of Fleet's controller; nil if it is not known. A development build beside an
 // agent of a release can be one of the branch of that release.
-func (r *reading) controllerVersion(d *resolve.BundleDeployment) *fleet.Version {
-	tag := r.desired.ControllerVersion
+func (r *reading) controllerVersion(d *directory.Deployment) *fleet.Version {
+	tag := r.directory.ControllerVersion
 	_, known := fleet.ParseVersion(tag)
 	_, released := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
 	if v, ok := fleet.ParseBuild(tag); ok && (known || !released) {
@@ -62,7 +108,7 @@ func (r *reading) controllerVersion(d *resolve.BundleDeployment) *fleet.Version 
 }
 
 // workspace returns the namespace of the Bundle; empty if it is not known.
-func (p *placement) workspace(d *resolve.BundleDeployment) string {
+func (p *placement) workspace(d *directory.Deployment) string {
 	switch {
 	case d.BD != nil:
 		return d.BD.Labels[fleet.BundleNamespaceLabel]
@@ -75,9 +121,9 @@ func (p *placement) workspace(d *resolve.BundleDeployment) string {
 }
 
 // place evaluates the targets of a directory for the cluster of a bundle deployment.
-func (r *reading) place(l *render.Local, d *resolve.BundleDeployment) placement {
+func (r *reading) place(l *render.Local, d *directory.Deployment) placement {
 	var p placement
-	for _, c := range r.desired.Fleet.Clusters {
+	for _, c := range r.directory.Fleet.Clusters {
 		if d.ClusterKey() == c.Namespace+"/"+c.Name {
 			p.cluster = c
 		}
@@ -98,7 +144,7 @@ func (r *reading) place(l *render.Local, d *resolve.BundleDeployment) placement 
 	if p.repo == nil && !l.ClusterDependent() {
 		return p // every bundle is assumed to be deployed to the cluster
 	}
-	b := r.desired.Targeting().Bundle(l.Bundle(workspace, p.repo))
+	b := r.directory.Targeting().Bundle(l.Bundle(workspace, p.repo))
 	if b.Invalid != nil {
 		p.noTarget = "targeting error: " + b.Invalid.Error()
 		return p
@@ -235,9 +281,9 @@ func whyExcluded(b *targeting.Bundle, r targeting.Result) string {
 }
 
 // repoOf returns the GitRepo of a directory; nil if it is not known.
-func (r *reading) repoOf(l *render.Local, d *resolve.BundleDeployment, c *v1alpha1.Cluster) *v1alpha1.GitRepo {
+func (r *reading) repoOf(l *render.Local, d *directory.Deployment, c *v1alpha1.Cluster) *v1alpha1.GitRepo {
 	var found, near []*v1alpha1.GitRepo // near are those in the namespace of the cluster
-	for _, g := range r.desired.GitRepos {
+	for _, g := range r.directory.GitRepos {
 		isOf := g.Name == l.GitRepo
 		if d.BD != nil {
 			isOf = g.Namespace+"/"+g.Name == d.GitRepo
@@ -252,7 +298,7 @@ func (r *reading) repoOf(l *render.Local, d *resolve.BundleDeployment, c *v1alph
 	switch {
 	case len(near) == 1:
 		return near[0]
-	case len(found) == 1 && r.desired.Read(state.GitRepo, ""):
+	case len(found) == 1 && r.directory.Read(state.GitRepo, ""):
 		return found[0]
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -49,7 +49,7 @@ func (a *Audit) OrUnread(missing []error) error { return orUnread(evaluate.Join(
 
 // stateGaps returns the gaps for the release records of all clusters that could not be read. For a part of the bundle
 // deployments, it returns those that one of them may need; nil means everything.
-func (r *reading) stateGaps(scope []*resolve.BundleDeployment) []source.Gap {
+func (r *reading) stateGaps(scope []*directory.Deployment) []source.Gap {
 	var out []source.Gap
 	all := len(scope) == 0 || r.options.Scope.Whole() && r.options.Files == nil
 	releases, unread := map[string]bool{}, all
@@ -57,10 +57,10 @@ func (r *reading) stateGaps(scope []*resolve.BundleDeployment) []source.Gap {
 		releases[d.Release.Release()] = true
 		unread = unread || d.Problem != ""
 	}
-	for i, c := range r.desired.Clusters {
+	for i, c := range r.directory.Clusters {
 		var gaps []source.Gap
 		if unread && !r.options.StatusOnly {
-			gaps = recordGaps(r.desired, c)
+			gaps = recordGaps(r.directory, c)
 		}
 		for _, u := range c.OverBound {
 			if all || releases[u.Release()] {
@@ -78,7 +78,7 @@ func (r *reading) stateGaps(scope []*resolve.BundleDeployment) []source.Gap {
 }
 
 func unreadableRecord(r *state.Record, detail, effect string) source.Gap {
-	return source.Gap{What: "release record " + r.Namespace + "/" + r.SecretName(), Reason: string(resolve.RecordUnreadable), Detail: detail, Effect: effect}
+	return source.Gap{What: "release record " + r.Namespace + "/" + r.SecretName(), Reason: string(directory.RecordUnreadable), Detail: detail, Effect: effect}
 }
 
 // fleetGaps returns the gaps for Fleet's own objects of some kinds; without kinds, for all. within returns the
@@ -106,16 +106,16 @@ func everywhere(string) []string { return nil }
 func (r *reading) within(kind string) []string {
 	if r.options.Files != nil && kind == state.BundleDeployment {
 		out := []string{}
-		for _, c := range r.desired.Clusters {
+		for _, c := range r.directory.Clusters {
 			out = append(out, c.Watched()...)
 		}
 		return out
 	}
-	return r.input.Fleet.InWorkspace(kind, r.options.Scope.Namespace)
+	return r.fleet.InWorkspace(kind, r.options.Scope.Namespace)
 }
 
 // recordGaps returns one gap for all release records that could not be read, instead of one for each bundle deployment.
-func recordGaps(desired *resolve.DesiredState, c *resolve.Cluster) []source.Gap {
+func recordGaps(desired *directory.Directory, c *directory.Cluster) []source.Gap {
 	records := c.State.Coverage.Records
 	switch {
 	case evaluate.NoRecordCaptured(desired):

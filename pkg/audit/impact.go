@@ -31,30 +31,29 @@ func Impact(ctx context.Context, src source.Source, o Options, names []Named) (*
 	if err := r.found(); err != nil {
 		return nil, err
 	}
+	r.resolve(nil, nil)
 	targets, missing := r.deletions(names)
 	if len(targets) == 0 {
 		return nil, missing
 	}
-	affects := keys(targets)
-	r.input.Uninstalls = func(d *resolve.BundleDeployment) bool { return affects[deploymentKey(d)] }
-	r.resolve()
-	r.input = resolve.Input{} // release the objects of every revision
-	targets, _ = r.deletions(names)
-	affected, err := r.affected(ctx, targets)
+	affects := affectedBy(targets)
+	uninstalls := r.desired.Uninstalls(r.states, func(d *resolve.BundleDeployment) bool { return affects[d.ID()] })
+	r.states = nil // release the objects of every revision
+	affected, err := r.affected(ctx, targets, uninstalls)
 	if err != nil {
 		return nil, err
 	}
-	reported, err := r.reported(ctx, targets)
+	reported, err := r.reported(ctx, targets, uninstalls)
 	if err != nil {
 		return nil, err
 	}
 	out := &report.Impact{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, r.desired), Gaps: report.Gaps(r.gaps), Notes: r.Description.Notes}
+		Source: report.NewSource(r.Description, r.directory), Gaps: report.Gaps(r.gaps), Notes: r.Description.Notes}
 	out.Source.Clusters = report.ClusterSources(r.moreClusters())
 	targeting := r.desired.Targeting()
 	for _, t := range targets {
-		deletion := impact.Evaluate(impact.Input{Desired: r.desired, Target: t, Targeting: targeting, Affected: affected,
-			Reported: reported})
+		deletion := impact.Evaluate(impact.Input{Desired: r.desired, Target: t, Uninstalls: uninstalls,
+			Targeting: targeting, Affected: affected, Reported: reported})
 		deletion.Unread = r.unreadOf(t)
 		out.Deletions = append(out.Deletions, deletion)
 	}
@@ -83,7 +82,7 @@ func (r *reading) noDeletion(n Named, kind string) error {
 		return fmt.Errorf("%s could not be read: %s: %s", n, unread.Reason, unread.Detail)
 	}
 	target := evaluate.Target{Kind: strings.ToLower(kind), Name: n.Name}
-	return orUnread(evaluate.NotFound(r.desired, target, n.Namespace), r.Description)
+	return orUnread(evaluate.NotFound(r.directory, target, n.Namespace), r.Description)
 }
 
 // unreadOf says which objects of Fleet could not be read that may be deleted with a target; empty if there are none.
@@ -119,42 +118,37 @@ func fleetKind(word string) string {
 	return ""
 }
 
-// deploymentKey identifies a bundle deployment. Releases alone on several clusters may have the same name.
-func deploymentKey(d *resolve.BundleDeployment) string {
-	if d.BD != nil {
-		return d.Key()
-	}
-	return d.Key() + "\x00" + d.Release.Release() + "\x00" + d.Cluster
-}
-
-func keys(targets []*impact.Target) map[string]bool {
-	out := map[string]bool{}
+// affectedBy returns the bundle deployments of the targets.
+func affectedBy(targets []*impact.Target) map[object.DeploymentID]bool {
+	out := map[object.DeploymentID]bool{}
 	for _, t := range targets {
 		for _, d := range t.Deployments {
-			out[deploymentKey(d)] = true
+			out[d.ID()] = true
 		}
 	}
 	return out
 }
 
 // affected reads the live objects of each cluster that the deletions affect.
-func (r *reading) affected(ctx context.Context, targets []*impact.Target) (map[*resolve.Cluster]*state.Affected, error) {
-	uninstalls, others := map[*resolve.Cluster][]*resolve.Uninstall{}, map[*resolve.Cluster][]object.Ref{}
+func (r *reading) affected(ctx context.Context, targets []*impact.Target,
+	of map[object.DeploymentID][]*resolve.Uninstall) (map[object.ClusterID]*state.Affected, error) {
+	uninstalls, others := map[object.ClusterID][]*resolve.Uninstall{}, map[object.ClusterID][]object.Ref{}
 	for _, t := range targets {
 		if ns := impact.DeletedNamespace(r.desired, t); ns != "" {
-			local := r.desired.Clusters[0]
+			local := r.desired.Clusters[0].ID
 			others[local] = append(others[local], object.Ref{APIVersion: "v1", Kind: "Namespace", Name: ns})
 		}
 		for _, d := range t.Deployments {
-			for _, x := range d.Uninstalls {
-				uninstalls[d.On], others[d.On] = append(uninstalls[d.On], x), append(others[d.On], impact.Copies(d, x)...)
+			for _, x := range of[d.ID()] {
+				on := d.On.ID
+				uninstalls[on], others[on] = append(uninstalls[on], x), append(others[on], impact.Copies(d, x)...)
 			}
 		}
 	}
-	out := map[*resolve.Cluster]*state.Affected{}
+	out := map[object.ClusterID]*state.Affected{}
 	var mu sync.Mutex // guards out and gaps
 	err := each(ctx, r.clusters, func(ctx context.Context, i int) error {
-		on := r.desired.Clusters[i]
+		on := r.desired.Clusters[i].ID
 		if len(uninstalls[on])+len(others[on]) == 0 {
 			return nil
 		}
@@ -168,12 +162,14 @@ func (r *reading) affected(ctx context.Context, targets []*impact.Target) (map[*
 }
 
 // reported reads what the statuses of bundle deployments list whose releases are not known.
-func (r *reading) reported(ctx context.Context, targets []*impact.Target) (map[string]*state.Reported, error) {
+func (r *reading) reported(ctx context.Context, targets []*impact.Target,
+	uninstalls map[object.DeploymentID][]*resolve.Uninstall) (map[string]*state.Reported, error) {
+	unknown := func(x *resolve.Uninstall) bool { return x.Problem != "" }
 	wanted, namespaces := map[string]bool{}, map[string]bool{}
 	for _, t := range targets {
 		for _, d := range t.Deployments {
-			unknown := len(d.Uninstalls) == 0 || slices.ContainsFunc(d.Uninstalls, func(x *resolve.Uninstall) bool { return x.Problem != "" })
-			if d.BD != nil && unknown {
+			of := uninstalls[d.ID()]
+			if d.BD != nil && (len(of) == 0 || slices.ContainsFunc(of, unknown)) {
 				wanted[d.Key()], namespaces[d.Namespace] = true, true
 			}
 		}

@@ -26,9 +26,10 @@ func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error)
 	if err != nil {
 		return nil, err
 	}
+	r.resolve(nil, nil)
 	kinds := map[schema.GroupKind]bool{}
 	for _, c := range r.desired.Clusters {
-		desired := c.Claims.Kinds()
+		desired := r.desired.On(c).Kinds()
 		if f, all := c.State.Coverage.Records.Of(""); !all && len(desired) == 0 {
 			return nil, fmt.Errorf("reading release records: %s", f.Reason)
 		}
@@ -54,7 +55,7 @@ func NamespacesOf(ctx context.Context, src source.Source, workspace string) (Wor
 	if err != nil {
 		return WorkspaceNamespaces{}, err
 	}
-	f := r.input.Fleet
+	f := r.fleet
 	f.BundleDeployments = slices.DeleteFunc(f.BundleDeployments, func(bd *v1alpha1.BundleDeployment) bool {
 		return bd.Labels[fleet.BundleNamespaceLabel] != workspace
 	})

@@ -42,8 +42,9 @@ func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*r
 	if err := r.settleDisputes(ctx); err != nil {
 		return nil, err
 	}
+	r.resolve(nil, nil)
 	out := &report.Ownership{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, r.desired), Gaps: report.Gaps(r.gaps)}
+		Source: report.NewSource(r.Description, r.directory), Gaps: report.Gaps(r.gaps)}
 	var missing []error
 	for _, n := range names {
 		found, err := r.named(ctx, n)
@@ -79,7 +80,7 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 				if err != nil {
 					return fmt.Errorf("decoding the metadata of %s: it is not valid", n)
 				}
-				out = append(out, r.ownedObject(c, m, o))
+				out = append(out, r.ownedObject(r.desired.On(c), m, o))
 				return nil
 			})
 			if err != nil {
@@ -100,20 +101,20 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 	return nil, orUnread(r.unknownName(n), r.Description)
 }
 
-func (r *reading) ownedObject(c *resolve.Cluster, m *object.Meta, o source.Object) report.OwnedObject {
+func (r *reading) ownedObject(c resolve.OnCluster, m *object.Meta, o source.Object) report.OwnedObject {
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
-	for _, w := range c.Claims.Of(out.Key()) {
+	for _, w := range c.Of(out.Key()) {
 		class, _ := ownership.Classify(have, w.Deployment.Ownership)
 		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(), Reason: string(class)})
 	}
-	e := explainer{Cluster: c, desired: r.desired, have: have, annotations: m.Metadata.Annotations}
+	e := explainer{OnCluster: c, desired: r.desired, have: have, annotations: m.Metadata.Annotations}
 	if have.Hash != "" {
 		e.owner = c.OwnerOf(have)
 		out.Owner = ownerOf(e.owner)
 	}
 	if len(out.DesiredBy) == 0 {
-		out.Unknown = evaluate.DesireUnknown(r.desired, c)
+		out.Unknown = evaluate.DesireUnknown(r.desired, c.Cluster)
 	}
 	out.Result, out.Verdict = result(c, have, out)
 	out.Metadata = e.entries(m)
@@ -134,7 +135,7 @@ func ownerOf(d *resolve.BundleDeployment) *report.BundleOwner {
 }
 
 // result returns the owner of an object as a value and as a sentence. Fleet considers only the hash.
-func result(c *resolve.Cluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
+func result(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
 	if have.Hash != "" {
 		return setResult(c, have, o)
 	}
@@ -152,7 +153,7 @@ func result(c *resolve.Cluster, have ownership.Metadata, o report.OwnedObject) (
 }
 
 // setResult is the result for an object that has a hash.
-func setResult(c *resolve.Cluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
+func setResult(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
 	owner := ownership.Evaluate(c, ownership.Claim{Object: o.Key(), Have: have}).Owners[0]
 	known := owner.Situation == ownership.KnownHash
 	switch {

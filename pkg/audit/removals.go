@@ -4,31 +4,24 @@ package audit
 
 import (
 	"context"
-	"maps"
-	"sync"
+	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// confirmRemovals reads again what decides about the releases that garbage collection uninstalls. Predictions do not need it.
-func (r *reading) confirmRemovals(ctx context.Context) error {
+// removals finds the releases that garbage collection uninstalls, and reads again what decides about them. Predictions
+// do not need them.
+func (r *reading) removals(ctx context.Context) ([]*resolve.Removal, error) {
 	if r.options.Predict {
-		return nil
+		return nil, nil
 	}
-	all := map[resolve.RemovalKey]resolve.RemovalFacts{}
-	var mu sync.Mutex // guards all
-	if err := each(ctx, r.clusters, func(ctx context.Context, i int) error {
-		facts, err := r.clusters[i].Removals(ctx, r.Reader, r.desired.Clusters[i])
-		mu.Lock()
-		defer mu.Unlock()
-		maps.Copy(all, facts)
+	found := resolve.Removals(r.directory, r.states)
+	confirmed := make([][]*resolve.Removal, len(r.clusters))
+	err := each(ctx, r.clusters, func(ctx context.Context, i int) (err error) {
+		elsewhere := func(x *resolve.Removal) bool { return x.On != r.directory.Clusters[i] }
+		here := slices.DeleteFunc(slices.Clone(found), elsewhere)
+		confirmed[i], err = r.clusters[i].Removals(ctx, r.Reader, here)
 		return err
-	}); err != nil {
-		return err
-	}
-	if len(all) > 0 {
-		r.input.Removals = all
-		r.resolve()
-	}
-	return nil
+	})
+	return slices.Concat(confirmed...), err
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -34,7 +34,7 @@ func TestRenderer(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := found.Deployments[0]
-	if d.Problem != resolve.NoReleaseRecord || !strings.HasSuffix(d.Detail, "it could not be rendered: it exceeded 10s of processor time") || d.Rendering.Refused != "" || len(d.Rendering.Unresolved) != 1 {
+	if d.Problem != directory.NoReleaseRecord || !strings.HasSuffix(d.Detail, "it could not be rendered: it exceeded 10s of processor time") || d.Rendering.Refused != "" || len(d.Rendering.Unresolved) != 1 {
 		t.Errorf("problem %s, %q, refused %q, unresolved %q", d.Problem, d.Detail, d.Rendering.Refused, d.Rendering.Unresolved)
 	}
 	if gaps := found.Report().Gaps; len(gaps) != 1 || gaps[0].What != "rendering bundle guestbook" || gaps[0].Why() != "NotResolved: it could not be rendered: it exceeded 10s of processor time" {

@@ -5,6 +5,7 @@ package audit
 import (
 	"context"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -12,7 +13,7 @@ import (
 // confirmReleases reads the release records of bundle deployments again whose objects are missing, modified or not desired. Helm stores the record of a
 // new revision before it changes objects. If the newest revision is still the one of the desired objects, no upgrade explains the result. A
 // snapshot without a manifest may lack records.
-func (c readCluster) confirmReleases(ctx context.Context, on *resolve.Cluster, e *evaluate.Evaluated) error {
+func (c readCluster) confirmReleases(ctx context.Context, on *directory.Cluster, e *evaluate.Evaluated) error {
 	var changed []*resolve.BundleDeployment
 	for _, d := range e.PossiblyChanged() {
 		changed = append(changed, d.BundleDeployment)

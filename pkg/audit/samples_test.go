@@ -14,9 +14,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
@@ -220,7 +220,7 @@ func TestAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		first := found.Deployments[0]
-		again, err := found.Again(t.Context(), []*resolve.BundleDeployment{first.BundleDeployment})
+		again, err := found.Again(t.Context(), []object.DeploymentID{first.ID()})
 		if err != nil || len(again) != 1 || again[0].Key() != first.Key() || again[0].Counts != first.Counts {
 			t.Errorf("%+v, error %v, want %+v", again, err, first.Counts)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -63,7 +64,7 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 }
 
 // valuesSecrets are the Secrets ("namespace/name") that valuesFrom of the bundles on a cluster names.
-func valuesSecrets(all []*resolve.BundleDeployment, on *resolve.Cluster) map[string]bool {
+func valuesSecrets(all []*resolve.BundleDeployment, on *directory.Cluster) map[string]bool {
 	out := map[string]bool{}
 	for _, d := range all {
 		if d.On == on {

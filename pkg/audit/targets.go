@@ -10,11 +10,11 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -37,7 +37,7 @@ func Targets(ctx context.Context, src source.Source, o Options, names []Named) (
 	if f.NamespaceLabels, f.Coverage[state.Namespace], err = r.NamespaceLabels(ctx, f); err != nil {
 		return nil, err
 	}
-	desired := &resolve.DesiredState{Fleet: f}
+	desired := &directory.Directory{Fleet: f}
 	gaps = slices.Concat(r.Description.Gaps, gaps, fleetGaps(f, everywhere, targetKinds...), mappingGaps(f, everywhere))
 	out := &report.Targets{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
 		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(gaps), Notes: targetNotes(f)}

@@ -28,7 +28,7 @@ func (r *reading) copies(ctx context.Context, result *evaluate.Result) error {
 	}
 	result.Copies = evaluate.Copies(result.Deployments)
 	gaps, err := r.Copies(ctx, result.Copies, func(c *evaluate.Copy) *collect.Reader {
-		return r.clusters[slices.Index(r.desired.Clusters, c.Deployment.On)].Reader
+		return r.clusters[slices.Index(r.directory.Clusters, c.Deployment.On)].Reader
 	})
 	result.Gaps = append(result.Gaps, gaps...)
 	return err

@@ -6,8 +6,8 @@ import (
 	"context"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -22,6 +22,6 @@ func Versions(ctx context.Context, src source.Source, o Options) (report.Source,
 	if err != nil {
 		return report.Source{}, nil, err
 	}
-	desired, _ := resolve.Resolve(resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}})
-	return report.NewSource(r.Description, desired), report.Gaps(append(gaps, r.Description.Gaps...)), nil
+	found := directory.Build(directory.Input{Fleet: f, Clusters: []*state.Cluster{c}})
+	return report.NewSource(r.Description, found), report.Gaps(append(gaps, r.Description.Gaps...)), nil
 }

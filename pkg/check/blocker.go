@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -40,7 +40,7 @@ const (
 type Blocker struct {
 	Kind BlockerKind
 	// Of is the bundle deployment that the step is about.
-	Of *resolve.BundleDeployment
+	Of *directory.Deployment
 	// Message is a sentence about it. It has no name of an object that differs between clusters.
 	Message string
 	// Said is the error that Fleet or Helm reported, as the end of the sentence; empty without one.
@@ -64,7 +64,7 @@ type blockers struct {
 
 // values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time; empty if they do not, or if it is
 // not known.
-func (c *blockers) values(d *resolve.BundleDeployment) (why string, since time.Time) {
+func (c *blockers) values(d *directory.Deployment) (why string, since time.Time) {
 	facts := c.in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, c.bundles[d.Bundle]))
 	result := values.Classify(facts, c.in.Now(), c.in.controller())
 	switch result.State {
@@ -78,16 +78,16 @@ func (c *blockers) values(d *resolve.BundleDeployment) (why string, since time.T
 
 // Blockers returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns nothing if it is applied, or if
 // the data does not show the cause.
-func (in *Input) Blockers() func(*resolve.BundleDeployment) []Blocker {
-	c := blockers{in: in, dependencies: NewDependencies(in.Desired), bundles: map[string]*v1alpha1.Bundle{}}
+func (in *Input) Blockers() func(*directory.Deployment) []Blocker {
+	c := blockers{in: in, dependencies: NewDependencies(in.Desired.Directory), bundles: map[string]*v1alpha1.Bundle{}}
 	for _, b := range in.Desired.Bundles {
 		c.bundles[b.Namespace+"/"+b.Name] = b
 	}
-	return func(d *resolve.BundleDeployment) []Blocker { return c.of(d, map[string]bool{}) }
+	return func(d *directory.Deployment) []Blocker { return c.of(d, map[string]bool{}) }
 }
 
 // waits reports whether a bundle deployment is not applied.
-func waits(d *resolve.BundleDeployment) bool {
+func waits(d *directory.Deployment) bool {
 	if d.BD == nil || d.FromFiles() || d.BD.DeletionTimestamp != nil || d.BD.Spec.DeploymentID == "" {
 		return false
 	}
@@ -106,7 +106,7 @@ func conditionFalse(bd *v1alpha1.BundleDeployment, name string) (at time.Time, i
 }
 
 // of returns the blockers of a bundle deployment. seen are those of the chain so far.
-func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Blocker {
+func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Blocker {
 	if !waits(d) {
 		return nil
 	}
@@ -159,12 +159,12 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 }
 
 // said returns the error in a condition, as the end of a sentence.
-func (c *blockers) said(d *resolve.BundleDeployment, condition string) string {
+func (c *blockers) said(d *directory.Deployment, condition string) string {
 	return cmp.Or(c.in.saidOf(d, condition), "; its condition "+condition+" has no message")
 }
 
 // dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing shows one.
-func (c *blockers) dependency(d *resolve.BundleDeployment, seen map[string]bool) []Blocker {
+func (c *blockers) dependency(d *directory.Deployment, seen map[string]bool) []Blocker {
 	for _, ref := range d.BD.Spec.DependsOn {
 		found, known := c.dependencies.matching(d, ref)
 		if !known {

@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -48,10 +49,12 @@ func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) 
 	t.Helper()
 	f := &state.Fleet{BundleDeployments: bds, Coverage: map[string]source.Coverage{state.BundleDeployment: source.Covered()}}
 	c := &state.Cluster{AgentSecrets: map[string]string{"system": "one"}, Workloads: map[string]state.Workload{"system": {Version: version}}}
-	desired, _ := resolve.Resolve(resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}})
+	clusters := []*state.Cluster{c}
+	found := directory.Build(directory.Input{Fleet: f, Clusters: clusters})
+	desired := resolve.Resolve(resolve.Input{Directory: found, Clusters: clusters})
 	in := &Input{Result: &evaluate.Result{Desired: desired, Whole: true}}
 	i := slices.IndexFunc(desired.Deployments, func(d *resolve.BundleDeployment) bool { return d.BD == bds[0] })
-	chain := in.Blockers()(desired.Deployments[i])
+	chain := in.Blockers()(&desired.Deployments[i].Deployment)
 	if len(chain) == 0 {
 		return ""
 	}

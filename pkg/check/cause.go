@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Cause is why a number in a status of Fleet is not the recomputed one.
@@ -62,7 +62,7 @@ func (in *Input) longAgo(t time.Time) bool {
 }
 
 // live reports whether the objects of a cluster are those of a live one.
-func (in *Input) live(c *resolve.Cluster) bool {
+func (in *Input) live(c *directory.Cluster) bool {
 	for _, other := range in.Clusters {
 		if other.On == c {
 			return other.Source.Live()
@@ -72,7 +72,7 @@ func (in *Input) live(c *resolve.Cluster) bool {
 }
 
 // readAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier one of two captures.
-func (in *Input) readAt(c *resolve.Cluster) time.Time {
+func (in *Input) readAt(c *directory.Cluster) time.Time {
 	for _, other := range in.Clusters {
 		if at := other.Source.TakenAt; other.On == c && !at.IsZero() && at.Before(in.Now()) {
 			return at
@@ -116,7 +116,7 @@ func (in *Input) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1
 		return explanation{Lag, "the installation failed, and the counts are still those of the deploy before"}
 	case conditionOf(status.Conditions, "Monitored").Status == "False":
 		const text = "the agent cannot monitor the objects, and the counts are still the last ones"
-		return explanation{Lag, text + in.saidOf(d.BundleDeployment, "Monitored")}
+		return explanation{Lag, text + in.saidOf(&d.Deployment, "Monitored")}
 	}
 	if c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.LastApplied }); n > 0 && alike(c, reported) {
 		return explanation{LastApplied, "Fleet reports " + count(n, "object") + " as modified because of a leftover " + lastAppliedAnnotation + " annotation"}

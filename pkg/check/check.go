@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Input is what the checks read: the result of an evaluation, and the commands that findings suggest.
@@ -23,7 +23,7 @@ type Input struct {
 	*evaluate.Result
 	// Commands are those of the management cluster, ClusterCommands those of each cluster that is read.
 	Commands        Commands
-	ClusterCommands map[*resolve.Cluster]Commands
+	ClusterCommands map[object.ClusterID]Commands
 	// Quotations are the texts of Fleet and Helm that findings quote.
 	Quotations *redact.Quotations
 
@@ -38,15 +38,18 @@ type Input struct {
 }
 
 // on returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not read.
-func (in *Input) on(c *resolve.Cluster) Commands {
-	if commands, ok := in.ClusterCommands[c]; ok {
+func (in *Input) on(c *directory.Cluster) Commands {
+	if c == nil {
+		return in.Commands
+	}
+	if commands, ok := in.ClusterCommands[c.ID]; ok {
 		return commands
 	}
 	return in.Commands
 }
 
 // clusterName returns the name of a cluster if several are read, otherwise the empty string.
-func (in *Input) clusterName(c *resolve.Cluster) string {
+func (in *Input) clusterName(c *directory.Cluster) string {
 	if len(in.Clusters) == 0 {
 		return ""
 	}
@@ -189,13 +192,13 @@ func (in *Input) ofState(s evaluate.State) iter.Seq2[*evaluate.BundleDeployment,
 }
 
 // about returns a finding about an object of a bundle deployment.
-func about(d *resolve.BundleDeployment, ref object.Ref, format string, args ...any) Finding {
+func about(d *directory.Deployment, ref object.Ref, format string, args ...any) Finding {
 	return Finding{Object: ref, Cluster: d.Cluster, BundleDeployment: d.Key(), Message: fmt.Sprintf(format, args...)}
 }
 
 // onDeployment returns a finding about a bundle deployment itself, as old as its status.
 func onDeployment(d *evaluate.BundleDeployment, format string, args ...any) Finding {
-	f := about(d.BundleDeployment, d.Ref(), format, args...)
+	f := about(&d.Deployment, d.Ref(), format, args...)
 	if d.BD != nil {
 		f.AsOf = d.BD.Reported().AsOf
 	}
@@ -203,7 +206,7 @@ func onDeployment(d *evaluate.BundleDeployment, format string, args ...any) Find
 }
 
 // BundleArgs are the arguments of this program that name the bundle of a deployment.
-func (c Commands) BundleArgs(d *resolve.BundleDeployment) string {
+func (c Commands) BundleArgs(d *directory.Deployment) string {
 	if d.FromFiles() {
 		return c.Files
 	}

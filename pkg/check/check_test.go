@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
@@ -68,26 +68,30 @@ func TestCatalogue(t *testing.T) {
 func deployment() *evaluate.BundleDeployment {
 	bd := &v1alpha1.BundleDeployment{}
 	bd.Namespace, bd.Name = "cluster-one", "guestbook"
-	on := &resolve.Cluster{Claims: desired.NewClaims(inOrder[*resolve.Object], inOrder[*resolve.BundleDeployment]), SetsComplete: true, State: &state.Cluster{}}
-	return &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{On: on,
+	on := &directory.Cluster{SetsComplete: true, State: &state.Cluster{}}
+	return &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Deployment: directory.Deployment{On: on,
 		Namespace: "cluster-one", Name: "guestbook", BD: bd, Bundle: "fleet-local/guestbook", GitRepo: "fleet-local/apps",
 		Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Ownership: ownership.Desired("default-guestbook", "guestbook", "web"),
-	}}
+	}}}
 }
 
-// inOrder compares two claims as equal, so that claims stay in the order of addition.
-func inOrder[C any](_, _ C) int { return 0 }
+// desiredStateOf is the desired state of bundle deployments on one cluster.
+func desiredStateOf(all ...*resolve.BundleDeployment) *resolve.DesiredState {
+	in := &directory.Directory{Fleet: &state.Fleet{}, Clusters: []*directory.Cluster{all[0].On}}
+	for _, d := range all {
+		in.Deployments = append(in.Deployments, &d.Deployment)
+	}
+	return resolve.Index(in, all)
+}
 
 // inputOf is the input of one bundle deployment with desired objects in a state.
 func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref) *Input {
-	d.On.Claims.AddSet(d.Ownership.Hash, d.BundleDeployment)
 	for _, ref := range refs {
 		o := &resolve.Object{Ref: ref, Deployment: d.BundleDeployment}
 		d.Objects = append(d.Objects, evaluate.Object{Object: o, State: in})
-		d.On.Claims.Add(ref.Key(), o)
+		d.Desired = append(d.Desired, o)
 	}
-	result := &evaluate.Result{Whole: true, Desired: &resolve.DesiredState{Fleet: &state.Fleet{}, Clusters: []*resolve.Cluster{d.On},
-		Deployments: []*resolve.BundleDeployment{d.BundleDeployment}}}
+	result := &evaluate.Result{Whole: true, Desired: desiredStateOf(d.BundleDeployment)}
 	result.Complete([]*resolve.BundleDeployment{d.BundleDeployment}, []evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{d}}})
 	return &Input{Result: result, Commands: Commands{
 		Audit: "kubectl fleetdoctor audit", Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl", Helm: "helm"}}
@@ -113,7 +117,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 		d.Ownership.SetID = name
 		in := inputOf(d, s, ref)
 		in.Deployments[0].Objects[0].IDMismatch = true
-		d.RecordProblems = []resolve.RecordProblem{{Record: d.Release, Status: "failed"}}
+		d.RecordProblems = []directory.RecordProblem{{Record: d.Release, Status: "failed"}}
 		d.Orphans = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: d.Ownership.Hash}}}
 		in.Undesired = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
 		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name, Revision: 1}}}}
@@ -164,7 +168,9 @@ func TestList(t *testing.T) {
 func TestContested(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "shared"}
 	const id = "default-guestbook"
-	other := &resolve.BundleDeployment{Namespace: "cluster-one", Name: "other", Ownership: ownership.Desired("default-other", "other", "web")}
+	other := &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: "cluster-one", Name: "other",
+		Ownership: ownership.Desired("default-other", "other", "web")}}
+	other.Desired = []*resolve.Object{{Ref: ref, Deployment: other}}
 	for _, tc := range []struct {
 		name  string
 		state evaluate.State
@@ -182,9 +188,8 @@ func TestContested(t *testing.T) {
 	} {
 		in := inputOf(deployment(), tc.state, ref)
 		in.Deployments[0].Objects[0].Metadata = tc.have
-		c := in.Desired.Clusters[0]
-		c.Claims.AddSet(other.Ownership.Hash, other)
-		c.Claims.Add(ref.Key(), &resolve.Object{Ref: ref, Deployment: other})
+		other.On = in.Desired.Clusters[0]
+		in.Desired = desiredStateOf(in.Desired.Deployments[0], other)
 		var got []string
 		for _, f := range findings(contested, in) {
 			got = append(got, f.Message)
@@ -199,7 +204,7 @@ func TestContested(t *testing.T) {
 func TestUnread(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		d := deployment()
-		d.Problem, d.Detail = resolve.NoReleaseRecord, "no revision is deployed"
+		d.Problem, d.Detail = directory.NoReleaseRecord, "no revision is deployed"
 		want := "kubectl -n cluster-one describe bundledeployment.fleet.cattle.io/guestbook"
 		if alone {
 			d.BD, d.Namespace, want = nil, "", "helm -n web history guestbook"

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -19,13 +20,13 @@ import (
 func TestCommandsOfOtherCluster(t *testing.T) {
 	d := deployment()
 	pending := release.Name{Namespace: "web", Name: "guestbook", Revision: 2}
-	d.RecordProblems = []resolve.RecordProblem{{Record: pending, Status: "pending-upgrade", Detail: "revision 2 is pending", Since: now.Add(-time.Hour)}}
+	d.RecordProblems = []directory.RecordProblem{{Record: pending, Status: "pending-upgrade", Detail: "revision 2 is pending", Since: now.Add(-time.Hour)}}
 	agent := release.Name{Namespace: "cattle-fleet-system", Name: "fleet-agent-web", Revision: 1}
 	d.On = resolveWithAgent("v0.11.0")
 	d.On.State.Latest = map[string]*state.Record{"cattle-fleet-system/fleet-agent-web": {Record: release.Record{Name: agent, Status: release.StatusFailed}}}
 	in := inputOf(d, evaluate.Ready)
 	in.Source.TakenAt = now
-	in.ClusterCommands = map[*resolve.Cluster]Commands{d.On: {Kubectl: "kubectl --context web", Helm: "helm --kube-context web"}}
+	in.ClusterCommands = map[object.ClusterID]Commands{d.On.ID: {Kubectl: "kubectl --context web", Helm: "helm --kube-context web"}}
 	records := findings(releaseRecord, in)
 	if len(records) != 2 {
 		t.Fatalf("%d findings, want those of two records", len(records))
@@ -60,7 +61,7 @@ func TestPendingRecordInUse(t *testing.T) {
 	} {
 		d := deployment()
 		d.On = resolveWithAgent("v0.12.4")
-		d.RecordProblems = []resolve.RecordProblem{{Record: release.Name{Namespace: "web", Name: "guestbook", Revision: 2}, Status: "pending-upgrade", Since: tc.since}}
+		d.RecordProblems = []directory.RecordProblem{{Record: release.Name{Namespace: "web", Name: "guestbook", Revision: 2}, Status: "pending-upgrade", Since: tc.since}}
 		in := inputOf(d, evaluate.Ready)
 		in.Source.TakenAt, in.Source.Origin = now, tc.origin
 		got := findings(releaseRecord, in)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -235,7 +236,7 @@ func TestTruncatedTotals(t *testing.T) {
 		w.controller = tc.controller
 		w.reports(v1alpha1.ResourceCounts{DesiredReady: 12, Ready: 0, Modified: 12}, tc.state)
 		w.d.BD.Status.ModifiedStatus = make([]v1alpha1.ModifiedStatus, tc.listed)
-		w.d.Problem = resolve.ClusterNotRead
+		w.d.Problem = directory.ClusterNotRead
 		w.repo.Status.ResourceCounts = &v1alpha1.ResourceCounts{DesiredReady: 12, Ready: 2, Modified: 10}
 		var got []Finding
 		got = append(got, findings(repoResources, w.input())...)

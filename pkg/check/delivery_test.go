@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -49,9 +50,10 @@ func TestWillUninstallScope(t *testing.T) {
 			x.Expects = d.BD
 		}
 		d.On = resolveWithAgent("v0.16.1")
-		d.On.Removals = []*resolve.Removal{x}
 		d.On.Leftovers = []*state.Record{x.Record}
+		x.On = d.On
 		in := inputOf(d, evaluate.Ready)
+		in.Desired.Removals = []*resolve.Removal{x}
 		in.Whole = tc.whole
 		if got := findings(willUninstall, in); len(got) != tc.want {
 			t.Errorf("%s: %d findings, want %d", tc.name, len(got), tc.want)
@@ -85,8 +87,8 @@ func TestBlocksHelm(t *testing.T) {
 		d := deployment()
 		d.Agent = "cattle-fleet-system"
 		d.On = resolveWithAgent(tc.agent)
-		problem := resolve.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision}, Status: tc.status, Since: time.Unix(0, 0), Predecessor: tc.revision == 2}
-		if got := (&Input{Result: &evaluate.Result{}}).blocksHelm(d.BundleDeployment, problem); got != tc.want {
+		problem := directory.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision}, Status: tc.status, Since: time.Unix(0, 0), Predecessor: tc.revision == 2}
+		if got := (&Input{Result: &evaluate.Result{}}).blocksHelm(&d.Deployment, problem); got != tc.want {
 			t.Errorf("%s, revision %d, agent %s: %v, want %v", tc.status, tc.revision, tc.agent, got, tc.want)
 		}
 	}
@@ -105,7 +107,7 @@ func TestFailedCorrections(t *testing.T) {
 	} {
 		d := deployment()
 		d.BD.Spec.CorrectDrift = &v1alpha1.CorrectDrift{Enabled: tc.correct}
-		d.RecordProblems = []resolve.RecordProblem{{Record: d.Release, Status: "pruned"}, {Record: d.Release, Status: tc.status}}
+		d.RecordProblems = []directory.RecordProblem{{Record: d.Release, Status: "pruned"}, {Record: d.Release, Status: tc.status}}
 		in := inputOf(d, evaluate.Ready)
 		if got := failedCorrections(in.Deployments[0]); got != tc.want {
 			t.Errorf("%+v: %v", tc, got)
@@ -114,9 +116,8 @@ func TestFailedCorrections(t *testing.T) {
 }
 
 // resolveWithAgent returns a cluster with an agent of a version that deploys the BundleDeployments in cluster-one.
-func resolveWithAgent(tag string) *resolve.Cluster {
+func resolveWithAgent(tag string) *directory.Cluster {
 	f := &state.Fleet{BundleDeployments: []*v1alpha1.BundleDeployment{deployment().BD}}
 	c := &state.Cluster{AgentSecrets: map[string]string{"cattle-fleet-system": "cluster-one"}, Workloads: map[string]state.Workload{"cattle-fleet-system": {Version: tag}}}
-	d, _ := resolve.Resolve(resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}})
-	return d.Clusters[0]
+	return directory.Build(directory.Input{Fleet: f, Clusters: []*state.Cluster{c}}).Clusters[0]
 }

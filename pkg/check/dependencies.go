@@ -8,23 +8,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Dependencies finds the bundle deployments that others depend on. Source: docs/fleet-behavior.md, 4.9.
 type Dependencies struct {
-	desired     *resolve.DesiredState
-	byName      map[[2]string]*resolve.BundleDeployment // by namespace and name
-	byNamespace map[string][]*resolve.BundleDeployment
+	directory   *directory.Directory
+	byName      map[[2]string]*directory.Deployment // by namespace and name
+	byNamespace map[string][]*directory.Deployment
 }
 
 // NewDependencies indexes the bundle deployments.
-func NewDependencies(desired *resolve.DesiredState) *Dependencies {
-	out := &Dependencies{desired: desired, byName: map[[2]string]*resolve.BundleDeployment{}, byNamespace: map[string][]*resolve.BundleDeployment{}}
-	for _, d := range desired.Deployments {
+func NewDependencies(in *directory.Directory) *Dependencies {
+	out := &Dependencies{directory: in, byName: map[[2]string]*directory.Deployment{}, byNamespace: map[string][]*directory.Deployment{}}
+	for _, d := range in.Deployments {
 		if d.BD != nil {
 			out.byName[[2]string{d.Namespace, d.Name}] = d
 			out.byNamespace[d.Namespace] = append(out.byNamespace[d.Namespace], d)
@@ -34,11 +35,11 @@ func NewDependencies(desired *resolve.DesiredState) *Dependencies {
 }
 
 // Closure returns bundle deployments with all that they depend on, directly or not.
-func (x *Dependencies) Closure(of []*resolve.BundleDeployment) []*resolve.BundleDeployment {
+func (x *Dependencies) Closure(of []*directory.Deployment) []*directory.Deployment {
 	out := slices.Clone(of)
-	seen := map[*resolve.BundleDeployment]bool{}
+	seen := map[object.DeploymentID]bool{}
 	for _, d := range out {
-		seen[d] = true
+		seen[d.ID()] = true
 	}
 	for i := 0; i < len(out); i++ {
 		if out[i].BD == nil {
@@ -47,8 +48,8 @@ func (x *Dependencies) Closure(of []*resolve.BundleDeployment) []*resolve.Bundle
 		for _, ref := range out[i].BD.Spec.DependsOn {
 			found, _ := x.matching(out[i], ref)
 			for _, d := range found {
-				if !seen[d] {
-					seen[d] = true
+				if !seen[d.ID()] {
+					seen[d.ID()] = true
 					out = append(out, d)
 				}
 			}
@@ -58,8 +59,8 @@ func (x *Dependencies) Closure(of []*resolve.BundleDeployment) []*resolve.Bundle
 }
 
 // matching returns the bundle deployments in the same namespace that a dependency names; known is false if not all could be read.
-func (x *Dependencies) matching(d *resolve.BundleDeployment, ref v1alpha1.BundleRef) (found []*resolve.BundleDeployment, known bool) {
-	if !x.desired.Read(state.BundleDeployment, d.Namespace) || ref.Name == "" && ref.Selector == nil {
+func (x *Dependencies) matching(d *directory.Deployment, ref v1alpha1.BundleRef) (found []*directory.Deployment, known bool) {
+	if !x.directory.Read(state.BundleDeployment, d.Namespace) || ref.Name == "" && ref.Selector == nil {
 		return nil, false
 	}
 	selector, err := dependencySelector(ref, d.BD.Labels[fleet.BundleNamespaceLabel])
@@ -68,7 +69,7 @@ func (x *Dependencies) matching(d *resolve.BundleDeployment, ref v1alpha1.Bundle
 	}
 	if ref.Name != "" && ref.Selector == nil {
 		if b := x.byName[[2]string{d.Namespace, ref.Name}]; b != nil && selector.Matches(labels.Set(b.BD.Labels)) {
-			return []*resolve.BundleDeployment{b}, true
+			return []*directory.Deployment{b}, true
 		}
 	}
 	found, _ = x.selected(d, selector, nil)
@@ -83,7 +84,7 @@ const dependencyWaits = "dependent bundle(s) are not ready"
 
 // blocks reports whether a dependency of a bundle deployment is not ready, by the rules of its agent. If the version of the agent is not known, and
 // versions differ in the result, the agent must have reported that it waits for a dependency.
-func blocks(d, dependency *resolve.BundleDeployment, ref v1alpha1.BundleRef) bool {
+func blocks(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) bool {
 	notReady := !conditionReady(dependency.BD)
 	notAccepted := !accepted(ref, dependency.BD)
 	if notReady == notAccepted {

@@ -5,11 +5,11 @@ package check
 import (
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -71,7 +71,7 @@ func (in *Input) ExplainTargets(b *v1alpha1.Bundle) []Remedy {
 }
 
 // ShowDifferences audits the bundle of a deployment, and shows every field that differs.
-func (in *Input) ShowDifferences(d *resolve.BundleDeployment) []Remedy {
+func (in *Input) ShowDifferences(d *directory.Deployment) []Remedy {
 	return []Remedy{in.Commands.showDifferences(d)}
 }
 
@@ -88,7 +88,7 @@ func (in *Input) PrintRole() []Remedy {
 }
 
 // Pauses returns what pauses a bundle deployment: its GitRepo, its Bundle or its Cluster; ok is false if none of them that were read does.
-func (in *Input) Pauses(d *resolve.BundleDeployment) (r object.Ref, ok bool) {
+func (in *Input) Pauses(d *directory.Deployment) (r object.Ref, ok bool) {
 	t := in.targets()
 	if b := t.bundles[d.Bundle]; b != nil && b.Spec.Paused {
 		for _, g := range in.Desired.GitRepos {

@@ -19,11 +19,11 @@ var missing = Check{
 			if in.expired(d, o) {
 				continue // FD111 reports it
 			}
-			f := about(d.BundleDeployment, o.Ref, "%s is not on the cluster", o.Key())
+			f := about(&d.Deployment, o.Ref, "%s is not on the cluster", o.Key())
 			f.Evidence, f.Remedies = []string{desiredBy(d)}, append(in.restore(d, o), in.redeploy(d)...)
 			if why := in.notDeployed(d, o); why != "" {
 				f.Evidence = append(f.Evidence, why)
-				f.Remedies = []Remedy{in.Commands.predict(d.BundleDeployment)}
+				f.Remedies = []Remedy{in.Commands.predict(&d.Deployment)}
 			}
 			report(f)
 		}

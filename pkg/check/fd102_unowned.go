@@ -18,8 +18,8 @@ var unowned = Check{
 		"overwrites the fields that differ.",
 	run: func(in *Input, report func(Finding)) {
 		for d, o := range in.ofState(evaluate.Unowned) {
-			owners := d.On.Owners(d.BundleDeployment, o.Key(), o.Metadata)
-			f := about(d.BundleDeployment, o.Ref, "%s exists, but %s", o.Key(), whyUnowned(d, owners))
+			owners := in.Desired.On(d.On).Owners(&d.Deployment, o.Key(), o.Metadata)
+			f := about(&d.Deployment, o.Ref, "%s exists, but %s", o.Key(), whyUnowned(d, owners))
 			if len(o.Differences) > 0 {
 				f.Message += "; it also differs in " + list(paths(o))
 			}
@@ -66,11 +66,11 @@ func requiredChanges(changes []ownership.Change) []string {
 
 // assign plans to assign the object, and the others of its bundle, to the bundle.
 func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) Remedy {
-	if len(d.On.Claims.Of(o.Key())) > 1 {
+	if len(in.Desired.On(d.On).Of(o.Key())) > 1 {
 		return advise("decide which bundle should own it, and remove it from the others")
 	}
 	if refused := d.AdoptUncertain(); len(refused) > 0 {
 		return advise("adopt would refuse it now: %s", strings.Join(refused, "; "))
 	}
-	return in.on(d.On).Assign(d.BundleDeployment)
+	return in.on(d.On).Assign(&d.Deployment)
 }

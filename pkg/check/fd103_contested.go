@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 var contested = Check{
@@ -18,19 +18,22 @@ var contested = Check{
 	Explain: "The bundle that deployed last owns it and is Ready. Every other bundle reports \"not owned by us\" permanently, and still deletes the object by name " +
 		"when it is uninstalled. Remove the object from all bundles but one.",
 	run: func(in *Input, report func(Finding)) {
-		contested := map[*resolve.Object]*evaluate.Object{} // each object once, even if several bundles in scope desire it
+		// Each object once, even if several bundles in scope desire it.
+		contested := map[object.ID]*evaluate.Object{}
 		for d, o := range in.objects() {
-			if desired := d.On.Claims.Of(o.Key()); len(desired) > 1 {
-				contested[desired[0]] = o
+			if len(in.Desired.On(d.On).Of(o.Key())) > 1 {
+				contested[object.ID{Cluster: d.On.ID, Key: o.Key()}] = o
 			}
 		}
 		for _, o := range contested {
-			report(contestedFinding(o.Deployment.On.Claims.Of(o.Key()), o))
+			report(in.contested(o))
 		}
 	},
 }
 
-func contestedFinding(desired []*resolve.Object, o *evaluate.Object) Finding {
+func (in *Input) contested(o *evaluate.Object) Finding {
+	on := in.Desired.On(o.Deployment.On)
+	desired := on.Of(o.Key())
 	names := make([]string, len(desired))
 	for i, other := range desired {
 		names[i] = other.Deployment.Key()
@@ -41,7 +44,7 @@ func contestedFinding(desired []*resolve.Object, o *evaluate.Object) Finding {
 		owned = "its present owner could not be read"
 	case evaluate.Missing:
 	case evaluate.Unowned:
-		r := o.Deployment.On.Owners(o.Deployment, o.Key(), o.Metadata)
+		r := on.Owners(&o.Deployment.Deployment, o.Key(), o.Metadata)
 		if i := slices.IndexFunc(r.Owners, func(owner ownership.Owner) bool {
 			return owner.Situation != ownership.Contested && (owner.Exists() || r.Class == ownership.ForeignOwner)
 		}); i >= 0 {

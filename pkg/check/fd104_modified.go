@@ -11,7 +11,7 @@ var modified = Check{
 		"manager of the field and the time. Fields that the manifest does not state are ignored.",
 	run: func(in *Input, report func(Finding)) {
 		for d, o := range in.ofState(evaluate.Modified) {
-			f := about(d.BundleDeployment, o.Ref, "%s differs in %s", o.Key(), list(paths(o)))
+			f := about(&d.Deployment, o.Ref, "%s differs in %s", o.Key(), list(paths(o)))
 			for _, diff := range o.Differences {
 				f.AsOf = max(f.AsOf, diff.Time)
 			}

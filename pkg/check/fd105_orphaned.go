@@ -5,7 +5,7 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 )
 
 var orphaned = Check{
@@ -16,7 +16,7 @@ var orphaned = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, m := range d.Orphans {
-				f := about(d.BundleDeployment, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), d.Release.Release())
+				f := about(&d.Deployment, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), d.Release.Release())
 				f.Remedies = []Remedy{in.on(m.On).show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
 				if n := in.withoutResult(m.On); n > 0 {
 					f.Evidence = append(f.Evidence, fmt.Sprintf("its cluster has %s without a result, which may desire it", count(n, "bundle deployment")))
@@ -25,7 +25,7 @@ var orphaned = Check{
 				}
 				if _, still := d.Recorded[m.Key()]; still {
 					f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy deletes it", m.Key(), d.Release.Release())
-					f.Remedies = []Remedy{in.Commands.predict(d.BundleDeployment)}
+					f.Remedies = []Remedy{in.Commands.predict(&d.Deployment)}
 				}
 				report(f)
 			}
@@ -34,7 +34,7 @@ var orphaned = Check{
 }
 
 // withoutResult returns the number of bundle deployments on a cluster with desired objects that are not known.
-func (in *Input) withoutResult(c *resolve.Cluster) int {
+func (in *Input) withoutResult(c *directory.Cluster) int {
 	n := 0
 	for _, d := range in.Desired.Deployments {
 		if d.On == c && d.Problem != "" {

@@ -16,8 +16,10 @@ var abandoned = Check{
 		"delete them. The check ignores Fleet's own sets and sets that have an owner.",
 	run: func(in *Input, report func(Finding)) {
 		for _, m := range in.Undesired {
-			if !in.Whole || !m.On.SetsComplete || len(m.On.Claims.BySet(m.Metadata.Hash)) > 0 || !abandonedByAgent(m) {
-				continue // a set that could not be read may still have a release
+			// A set that could not be read may still have a release.
+			known := in.Whole && m.On.SetsComplete && len(in.Desired.On(m.On).BySet(m.Metadata.Hash)) == 0
+			if !known || !in.abandonedByAgent(m) {
+				continue
 			}
 			f := Finding{
 				Object:   m.Ref,
@@ -34,12 +36,12 @@ var abandoned = Check{
 	},
 }
 
-func abandonedByAgent(m evaluate.Undesired) bool {
+func (in *Input) abandonedByAgent(m evaluate.Undesired) bool {
 	switch {
 	case m.Metadata.SetHasOwner || fleet.IsFleetsOwnSet(m.Metadata.SetID):
 		return false
 	case m.Metadata.SetID == "": // the set id is lost; only Helm's annotations can name the release
 		return !m.Controlled && m.Metadata.ReleaseName != "" && !m.On.State.Releases[m.Metadata.Release()]
 	}
-	return fleet.IsBundleSet(m.Metadata.SetID) && len(m.On.Claims.BySet(fleet.Hash(m.Metadata.SetID))) == 0
+	return fleet.IsBundleSet(m.Metadata.SetID) && len(in.Desired.On(m.On).BySet(fleet.Hash(m.Metadata.SetID))) == 0
 }

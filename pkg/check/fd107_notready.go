@@ -11,7 +11,7 @@ var notReady = Check{
 		"are respected.",
 	run: func(in *Input, report func(Finding)) {
 		for d, o := range in.ofState(evaluate.NotReady) {
-			f := about(d.BundleDeployment, o.Ref, "%s is not ready", o.Key())
+			f := about(&d.Deployment, o.Ref, "%s is not ready", o.Key())
 			f.Remedies = []Remedy{in.on(d.On).describe(o.Ref)}
 			if o.Condition != "" {
 				f.Message += ": " + o.Condition

@@ -22,7 +22,7 @@ var idMismatch = Check{
 			if o.Metadata.SetID != "" {
 				is = fmt.Sprintf("is %q", o.Metadata.SetID)
 			}
-			f := about(d.BundleDeployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Ownership.SetID, is)
+			f := about(&d.Deployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Ownership.SetID, is)
 			f.Remedies = []Remedy{run(in.on(d.On).kubectl(o.Ref)+" annotate --overwrite "+kubectlName(o.Ref)+" "+
 				escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID), "sets this annotation, and changes nothing else")}
 			report(f)

@@ -19,11 +19,15 @@ var copiedHash = Check{
 	Explain: "A controller created it and copied the labels of its parent. Fleet ignores such objects; a change in them is not drift.",
 	run: func(in *Input, report func(Finding)) {
 		for _, m := range in.Undesired {
-			d := m.On.OwnerOf(m.Metadata)
-			if followsService(m.Ref) || d == nil || !in.InScope(d) || m.NoPrune || slices.ContainsFunc(m.On.Claims.BySet(m.Metadata.Hash), explains(m)) {
+			on := in.Desired.On(m.On)
+			d := on.OwnerOf(m.Metadata)
+			if d == nil || !in.InScope(d.ID()) || m.NoPrune || followsService(m.Ref) {
 				continue
 			}
-			f := about(d, m.Ref, "%s has the hash label of %s, but was in none of its revisions", m.Key(), d.Key())
+			if slices.ContainsFunc(on.BySet(m.Metadata.Hash), explains(m)) {
+				continue
+			}
+			f := about(&d.Deployment, m.Ref, "%s has the hash label of %s, but was in none of its revisions", m.Key(), d.Key())
 			if m.Controller != "" {
 				f.Evidence = []string{"it is controlled by " + m.Controller}
 			}

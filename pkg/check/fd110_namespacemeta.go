@@ -45,7 +45,7 @@ func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
 		return Finding{}, false
 	}
 	ref := object.Ref{APIVersion: "v1", Kind: "Namespace", Name: options.ReleaseNamespace()}
-	f := about(d.BundleDeployment, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
+	f := about(&d.Deployment, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
 	f.Evidence, f.Remedies = missing, in.redeploy(d)
 	if podSecurity(missing) {
 		if labels := podSecurityLabels(options.NamespaceLabels, live.Labels); len(labels) == len(missing) {

@@ -19,7 +19,7 @@ var expiredJob = Check{
 			if !in.expired(d, o) {
 				continue
 			}
-			f := about(d.BundleDeployment, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has finished (ttlSecondsAfterFinished)",
+			f := about(&d.Deployment, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has finished (ttlSecondsAfterFinished)",
 				o.Key(), *o.TTLAfterFinished)
 			f.Evidence = []string{desiredBy(d)}
 			f.Remedies = []Remedy{advise("nothing to repair; if Fleet should not report it as missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook")}

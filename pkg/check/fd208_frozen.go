@@ -13,7 +13,7 @@ var frozen = Check{
 		for _, d := range in.Deployments {
 			if why := whyFrozen(d); why != "" {
 				f := onDeployment(d, "the status of %s is not current: %s", d.Key(), why)
-				f.Remedies = []Remedy{in.Commands.why(d.BundleDeployment)}
+				f.Remedies = []Remedy{in.Commands.why(&d.Deployment)}
 				report(f)
 			}
 		}

@@ -28,7 +28,7 @@ var valuesPending = Check{
 			}
 			again := in.Commands.Audit
 			if o.deployment != nil {
-				again += " " + in.Commands.BundleArgs(o.deployment.BundleDeployment)
+				again += " " + in.Commands.BundleArgs(&o.deployment.Deployment)
 			}
 			f.Remedies = []Remedy{run(again, "shows whether the update has ended")}
 			report(f)

@@ -36,7 +36,7 @@ var copyMissing = Check{
 
 func (in *Input) wrongCopy(c *evaluate.Copy, what string) Finding {
 	kind := strings.ToLower(c.Copied.Kind)
-	f := about(c.Deployment.BundleDeployment, c.Copied, "%s %s/%s, a copy of %s/%s for %s, %s", kind, c.Copied.Namespace, c.Copied.Name,
+	f := about(&c.Deployment.Deployment, c.Copied, "%s %s/%s, a copy of %s/%s for %s, %s", kind, c.Copied.Namespace, c.Copied.Name,
 		c.Original.Namespace, c.Original.Name, c.Deployment.Key(), what)
 	f.Evidence = []string{"the present deployment was complete at " + c.Deployed.UTC().Format(time.RFC3339)}
 	if !c.Changed.IsZero() {

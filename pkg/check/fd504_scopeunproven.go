@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 var scopeUnproven = Check{
@@ -53,12 +53,12 @@ func (in *Input) contradictedReleases(report func(Finding)) {
 }
 
 // showScope shows the scope with which an agent runs.
-func (in *Input) showScope(c *resolve.Cluster, agent string) Remedy {
+func (in *Input) showScope(c *directory.Cluster, agent string) Remedy {
 	return run(fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", in.on(c).Kubectl, inNamespace(agent), fleet.AgentName,
 		escape.Shell(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`)), "prints the scope with which the agent runs")
 }
 
-func (in *Input) disputedScope(x *resolve.Dispute) Finding {
+func (in *Input) disputedScope(x *directory.Dispute) Finding {
 	deployments := count(len(x.Deployments), "bundle deployment")
 	return Finding{
 		Object: Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" + x.Cluster.Name,
@@ -66,14 +66,14 @@ func (in *Input) disputedScope(x *resolve.Dispute) Finding {
 		Evidence: []string{
 			usedScope(x, deployments),
 			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set as not owned, until it deploys each of them again",
-				resolve.AgentScope{Scope: x.Declared}, deployments),
+				directory.AgentScope{Scope: x.Declared}, deployments),
 		},
-		Remedies: []Remedy{in.showScope(x.Deployments[0].On, x.Agent)},
+		Remedies: []Remedy{in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent)},
 	}
 }
 
 // usedScope describes which scope the audit uses, and the evidence for it.
-func usedScope(x *resolve.Dispute, deployments string) string {
+func usedScope(x *directory.Dispute, deployments string) string {
 	have := func(n int) string {
 		if n == 1 {
 			return "has"
@@ -84,7 +84,7 @@ func usedScope(x *resolve.Dispute, deployments string) string {
 	switch {
 	case x.Used.Proven():
 		return fmt.Sprintf("the audit uses %s for %s: evidence %s", x.Used, deployments, x.Used.Source)
-	case x.Used.Evidence == resolve.EvidenceDeclared:
+	case x.Used.Evidence == directory.EvidenceDeclared:
 		return "the audit uses the declared scope: " + objects + " its sets, and none has a set that the releases state"
 	case !x.Carriers.Complete:
 		return "the audit uses what the releases state: at least " + objects + " these sets; not all objects could be read"

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -33,14 +33,14 @@ var releaseRecord = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, t := range d.RecordProblems {
-				if in.inProgress(d.BundleDeployment, t) {
+				if in.inProgress(&d.Deployment, t) {
 					continue
 				}
 				f := onDeployment(d, "%s", t.Detail)
 				if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
 					f.Message = name + ": " + t.Detail
 				}
-				f.Message += in.quote(t.Reported, in.secretsOf(d.BundleDeployment)...)
+				f.Message += in.quote(t.Reported, in.secretsOf(&d.Deployment)...)
 				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(), t.Status, since(t.Since))}
 				f.Aspect, f.Remedies = t.Record.String(), in.redeploy(d)
 				switch {
@@ -48,7 +48,7 @@ var releaseRecord = Check{
 					f.Evidence = append(f.Evidence, "correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")
 				case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
 					f.Evidence = append(f.Evidence, "the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
-				case in.blocksHelm(d.BundleDeployment, t):
+				case in.blocksHelm(&d.Deployment, t):
 					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
 					f.Remedies = []Remedy{run(in.on(d.On).Kubectl+inNamespace(t.Record.Namespace)+" delete "+named("secret", t.Record.SecretName()),
 						"deletes the record of the pending revision, and no other object: the agent can then deploy again")}
@@ -78,12 +78,12 @@ func since(t time.Time) string {
 
 // failedCorrections reports whether the agent corrects drift, and a newer revision failed.
 func failedCorrections(d *evaluate.BundleDeployment) bool {
-	return corrects(d) != nil && slices.ContainsFunc(d.RecordProblems, func(t resolve.RecordProblem) bool { return t.Status == release.StatusFailed })
+	return corrects(d) != nil && slices.ContainsFunc(d.RecordProblems, func(t directory.RecordProblem) bool { return t.Status == release.StatusFailed })
 }
 
 // blocksHelm reports whether a pending revision makes Helm refuse every deploy, and the agent does not resolve that by itself
 // (docs/fleet-behavior.md, 1.7).
-func (in *Input) blocksHelm(d *resolve.BundleDeployment, t resolve.RecordProblem) bool {
+func (in *Input) blocksHelm(d *directory.Deployment, t directory.RecordProblem) bool {
 	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil || t.Predecessor || in.inProgress(d, t) {
 		return false
 	}
@@ -93,19 +93,19 @@ func (in *Input) blocksHelm(d *resolve.BundleDeployment, t resolve.RecordProblem
 
 // inProgress reports whether a live cluster has a pending revision that is so young that it is that of a deploy in progress. In a capture it can as
 // well be one that was interrupted, and nobody can read it again.
-func (in *Input) inProgress(d *resolve.BundleDeployment, t resolve.RecordProblem) bool {
+func (in *Input) inProgress(d *directory.Deployment, t directory.RecordProblem) bool {
 	return strings.HasPrefix(t.Status, "pending-") && in.live(d.On) && !t.Since.IsZero() && !in.longAgo(t.Since)
 }
 
 // fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with Helm, and have no bundle.
-func (in *Input) fleetsReleases(c *resolve.Cluster, report func(Finding)) {
+func (in *Input) fleetsReleases(c *directory.Cluster, report func(Finding)) {
 	for _, name := range slices.Sorted(maps.Keys(c.State.Latest)) {
 		r := c.State.Latest[name]
 		if r.BundleID != "" || r.Damaged != "" || !fleetsRelease(c, r) || !r.Pending() && r.Status != release.StatusFailed && r.Status != release.StatusUninstalling {
 			continue
 		}
 		report(Finding{
-			Object:  resolve.SecretRef(r.Name),
+			Object:  directory.SecretRef(r.Name),
 			Cluster: in.clusterName(c),
 			Message: fmt.Sprintf("release %s of Fleet itself: revision %d is %s%s", r.Release(), r.Revision, r.Status,
 				in.quote(r.Description, redact.Place{Cluster: slices.Index(in.Desired.Clusters, c), Namespace: r.Namespace})),
@@ -116,7 +116,7 @@ func (in *Input) fleetsReleases(c *resolve.Cluster, report func(Finding)) {
 }
 
 // fleetsRelease reports whether a release is one of those that install Fleet, in a namespace of Fleet.
-func fleetsRelease(c *resolve.Cluster, r *state.Record) bool {
+func fleetsRelease(c *directory.Cluster, r *state.Record) bool {
 	names := r.Name.Name == "fleet" || r.Name.Name == "fleet-crd" || fleet.IsAgentBundle(r.Name.Name)
 	return names && (fleet.IsSystemNamespace(r.Namespace) || c.State.AgentNamespaces()[r.Namespace])
 }

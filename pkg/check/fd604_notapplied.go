@@ -22,7 +22,7 @@ var notApplied = Check{
 	run: func(in *Input, report func(Finding)) {
 		of := in.Blockers()
 		for _, d := range in.Deployments {
-			chain := of(d.BundleDeployment)
+			chain := of(&d.Deployment)
 			if len(chain) == 0 || chain[0].Kind == BlockerPaused || chain[0].Kind == BlockerSchedule {
 				continue
 			}
@@ -31,14 +31,14 @@ var notApplied = Check{
 			}
 			root := chain[len(chain)-1]
 			f := onDeployment(d, "%s is not applied: %s%s%s", d.Key(), root.Message, since(root.Since), root.Said)
-			if root.Of != d.BundleDeployment {
+			if root.Of.ID() != d.ID() {
 				f = onDeployment(d, "%s is not applied because of %s: %s%s%s", d.Key(), root.Of.Key(), root.Message,
 					since(root.Since), root.Said)
 			}
 			for _, step := range chain[:len(chain)-1] {
 				f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
 			}
-			f.Remedies = []Remedy{in.Commands.why(d.BundleDeployment)}
+			f.Remedies = []Remedy{in.Commands.why(&d.Deployment)}
 			if root.Kind == BlockerFailed {
 				f.Remedies = in.afterFailure(d, root)
 			}
@@ -54,7 +54,7 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Blocker) []Reme
 	if root.Of.On != nil {
 		out = append(out, in.Commands.predict(root.Of))
 	}
-	if root.Refused && root.Of == d.BundleDeployment { // docs/fleet-behavior.md, 1.7
+	if root.Refused && root.Of.ID() == d.ID() { // docs/fleet-behavior.md, 1.7
 		out = append(out, in.redeployBundle(d))
 	}
 	return append(out, in.Commands.describe(root.Of.Ref()))

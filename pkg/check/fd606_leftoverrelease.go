@@ -5,7 +5,7 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 )
 
 var leftoverRelease = Check{
@@ -22,15 +22,15 @@ var leftoverRelease = Check{
 		}
 		for _, c := range in.Desired.Clusters {
 			uninstalled := map[string]bool{} // these are FD608
-			for _, x := range c.Removals {
-				uninstalled[x.Record.Release()] = x.Confirmed
+			for _, x := range in.Desired.Removals {
+				uninstalled[x.Record.Release()] = uninstalled[x.Record.Release()] || x.On == c && x.Confirmed
 			}
 			for _, r := range c.Leftovers {
 				if uninstalled[r.Release()] {
 					continue
 				}
 				f := Finding{
-					Object: resolve.SecretRef(r.Name), Cluster: in.clusterName(c),
+					Object: directory.SecretRef(r.Name), Cluster: in.clusterName(c),
 					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
 						r.Release(), r.BundleID, r.AgentNamespace),
 					Remedies: []Remedy{run(in.on(c).Helm+inNamespace(r.Namespace)+" status "+lastArgument(r.Name.Name),

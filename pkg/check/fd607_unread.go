@@ -3,9 +3,9 @@
 package check
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // CodeUnread is the code of the finding that a bundle deployment has no result.
@@ -21,7 +21,7 @@ var unread = Check{
 			switch {
 			case d.Problem == "" && d.Counts.Desired > 0 && d.Counts.Unknown == d.Counts.Desired:
 				report(in.nothingRead(d))
-			case d.Problem == "", d.Problem == resolve.ClusterNotRead: // it has a result, or it is on another cluster
+			case d.Problem == "", d.Problem == directory.ClusterNotRead: // it has a result, or it is on another cluster
 			case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
 			default:
 				f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
@@ -35,16 +35,16 @@ var unread = Check{
 // readAgain returns the next step for a bundle deployment without desired objects.
 func (in *Input) readAgain(d *evaluate.BundleDeployment) Remedy {
 	switch {
-	case d.Problem == resolve.RecordsForbidden:
+	case d.Problem == directory.RecordsForbidden:
 		return in.on(d.On).printRole()
-	case d.Problem == resolve.RecordNotCaptured:
+	case d.Problem == directory.RecordNotCaptured:
 		return advise("capture the Secrets of type %s too", release.SecretType)
-	case d.Problem == resolve.RecordUnreadable:
+	case d.Problem == directory.RecordUnreadable:
 		return in.on(d.On).History(d.Release)
-	case d.Problem == resolve.RecordsFailed, d.FromFiles():
+	case d.Problem == directory.RecordsFailed, d.FromFiles():
 		return advise("resolve what the message names, and run the audit again")
 	case d.Rendering.Refused != "":
-		return in.Commands.predict(d.BundleDeployment)
+		return in.Commands.predict(&d.Deployment)
 	case d.BD == nil:
 		return in.on(d.On).History(d.Release)
 	}
@@ -59,7 +59,7 @@ func (in *Input) nothingRead(d *evaluate.BundleDeployment) Finding {
 		f.Evidence = []string{first.Key().String() + ": " + first.Message}
 	}
 	f.Remedies = []Remedy{advise("resolve what the evidence names, and run the audit again")}
-	if first.Reason == string(resolve.RecordsForbidden) {
+	if first.Reason == string(directory.RecordsForbidden) {
 		f.Remedies = []Remedy{in.on(d.On).printRole()}
 	}
 	return f

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -28,12 +29,11 @@ var willUninstall = Check{
 		"cycle at once. Then restore the Bundle with its former release name and namespace, or back up the objects. " +
 		"This is reported only if the BundleDeployments of the agent and all release records were read.",
 	run: func(in *Input, report func(Finding)) {
-		for _, c := range in.Desired.Clusters {
-			for _, x := range c.Removals {
-				newer := c.State.Captured && !in.Now().IsZero() && x.Record.Deployed.After(in.Now()) // than the capture of the BundleDeployments
-				if in.reported(x) && !newer {
-					report(in.removal(c, x))
-				}
+		for _, x := range in.Desired.Removals {
+			// A record that is newer than the capture of the BundleDeployments proves nothing.
+			newer := x.On.State.Captured && !in.Now().IsZero() && x.Record.Deployed.After(in.Now())
+			if in.reported(x) && !newer {
+				report(in.removal(x.On, x))
 			}
 		}
 	},
@@ -44,12 +44,12 @@ func (in *Input) reported(x *resolve.Removal) bool {
 	if !x.Confirmed || in.Whole || x.Expects == nil {
 		return x.Confirmed && in.Whole
 	}
-	return slices.ContainsFunc(in.Desired.Deployments, func(d *resolve.BundleDeployment) bool { return d.BD == x.Expects && in.InScope(d) })
+	return slices.ContainsFunc(in.Desired.Directory.Deployments, func(d *directory.Deployment) bool { return d.BD == x.Expects && in.InScope(d.ID()) })
 }
 
-func (in *Input) removal(c *resolve.Cluster, x *resolve.Removal) Finding {
+func (in *Input) removal(c *directory.Cluster, x *resolve.Removal) Finding {
 	agent := x.Record.AgentNamespace
-	f := Finding{Object: resolve.SecretRef(x.Record.Name), Cluster: c.ClusterOfAgent(agent)}
+	f := Finding{Object: directory.SecretRef(x.Record.Name), Cluster: c.ClusterOfAgent(agent)}
 	why := fmt.Sprintf("BundleDeployment %s/%s does not exist", x.Watched, x.Record.BundleID)
 	switch {
 	case x.Converted:
@@ -91,7 +91,7 @@ func when(x *resolve.Removal) string {
 const defaultInterval = 15 * time.Minute
 
 // cycles returns the interval of an agent's garbage collection as a sentence.
-func (in *Input) cycles(c *resolve.Cluster, agent string) string {
+func (in *Input) cycles(c *directory.Cluster, agent string) string {
 	interval, stated := defaultInterval, "default"
 	for _, o := range in.Desired.Fleet.Clusters {
 		recorded := o.Status.GarbageCollectionInterval

@@ -40,7 +40,7 @@ var notCorrected = Check{
 			if since.IsZero() || in.readAt(d.On).Sub(since) <= correctedAfter {
 				continue
 			}
-			f := about(d.BundleDeployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(), since.UTC().Format(time.RFC3339))
+			f := about(&d.Deployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(), since.UTC().Format(time.RFC3339))
 			f.Evidence = in.notCorrectedWhy(d, correct, first)
 			f.Remedies = in.redeploy(d)
 			report(f)
@@ -84,7 +84,7 @@ func (in *Input) modifiedSince(d *evaluate.BundleDeployment, o *evaluate.Object)
 func (in *Input) notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1.CorrectDrift,
 	first evaluate.Difference) []string {
 	out := []string{first.Path + ": " + first.Who()}
-	secrets := in.secretsOf(d.BundleDeployment)
+	secrets := in.secretsOf(&d.Deployment)
 	for _, t := range d.RecordProblems {
 		if t.Status == release.StatusFailed {
 			out = append(out, fmt.Sprintf("a correction may have failed: revision %d of the release failed%s",

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -25,13 +26,13 @@ var comparePatch = Check{
 		"jsonPointers accept patterns of the group and the kind.",
 	run: func(in *Input, report func(Finding)) {
 		bundles, all := map[string][]*evaluate.BundleDeployment{}, map[string]int{}
-		for _, d := range in.Desired.Deployments {
+		for _, d := range in.Desired.Directory.Deployments {
 			if key := ruled(d); key != "" {
 				all[key]++
 			}
 		}
 		for _, d := range in.Deployments {
-			if key := ruled(d.BundleDeployment); key != "" {
+			if key := ruled(&d.Deployment); key != "" {
 				bundles[key] = append(bundles[key], d)
 			}
 		}
@@ -54,7 +55,7 @@ var comparePatch = Check{
 }
 
 // ruled returns the bundle of a bundle deployment that has rules, or its own key if the bundle is not known; empty if it has no rules.
-func ruled(d *resolve.BundleDeployment) string {
+func ruled(d *directory.Deployment) string {
 	if diff := d.Options().Diff; d.BD == nil || d.FromFiles() || diff == nil || len(diff.ComparePatches) == 0 {
 		return ""
 	}

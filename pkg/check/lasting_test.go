@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // TestLasting checks the cause of numbers that do not count a deployment which has not been ready for some time.
@@ -50,7 +50,7 @@ func TestLasting(t *testing.T) {
 }
 
 // unread makes the cluster one that is not read: the status counts.
-func (w *world) unread() { w.d.Problem, w.objects = resolve.ClusterNotRead, nil }
+func (w *world) unread() { w.d.Problem, w.objects = directory.ClusterNotRead, nil }
 
 // unready makes the status of the deployment that of one which has been in a state for some time. Nothing above it shows that.
 func (w *world) unready(s evaluate.State, since time.Duration) {

@@ -132,7 +132,7 @@ func TestCapturesOfDifferentTimes(t *testing.T) {
 		w.d.On = resolveWithAgent("v0.16.1")
 		in := w.input()
 		w.d.On.State.Captured = true
-		w.d.On.Removals = []*resolve.Removal{{Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}, Confirmed: true}}
+		in.Desired.Removals = []*resolve.Removal{{On: w.d.On, Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}, Confirmed: true}}
 		if got := findings(willUninstall, in); len(got) != want {
 			t.Errorf("deployed at %s: %d findings, want %d", deployed, len(got), want)
 		}
@@ -149,8 +149,8 @@ func TestRulesOfPartOfBundle(t *testing.T) {
 		{"all", func(*Input, *world) {}, 1},
 		{"not applied yet", func(_ *Input, w *world) { w.d.BD.Spec.DeploymentID = "next" }, 0},
 		{"another deployment out of scope", func(in *Input, w *world) {
-			other := *w.d.BundleDeployment
-			in.Desired.Deployments = append(in.Desired.Deployments, &other)
+			other := w.d.Deployment
+			in.Desired.Directory.Deployments = append(in.Desired.Directory.Deployments, &other)
 		}, 0},
 	} {
 		w := newWorld()

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -28,7 +28,7 @@ type DependencyResult struct {
 
 // Test returns what the agent of a bundle deployment finds. siblings are the bundles that are deployed together with
 // it. Source: docs/fleet-behavior.md, 4.9.
-func (x *Dependencies) Test(d *resolve.BundleDeployment, siblings []*resolve.BundleDeployment) DependencyResult {
+func (x *Dependencies) Test(d *directory.Deployment, siblings []*directory.Deployment) DependencyResult {
 	var out DependencyResult
 	var notReady []string
 	for i, ref := range d.DependsOn() {
@@ -36,7 +36,7 @@ func (x *Dependencies) Test(d *resolve.BundleDeployment, siblings []*resolve.Bun
 			continue // the agent ignores it
 		}
 		namespace, workspace := d.DeploymentNamespace(), d.Workspace()
-		if namespace == "" || workspace == "" || !x.desired.Read(state.BundleDeployment, namespace) {
+		if namespace == "" || workspace == "" || !x.directory.Read(state.BundleDeployment, namespace) {
 			return DependencyResult{Unknown: fmt.Sprintf(
 				"dependsOn[%d] selects BundleDeployments of its cluster, which could not all be read", i)}
 		}
@@ -78,8 +78,8 @@ func dependencySelector(ref v1alpha1.BundleRef, workspace string) (labels.Select
 
 // selected returns the bundle deployments that a selector selects beside those of a bundle deployment, which may be
 // one of them, and the names of the selected siblings that do not exist yet.
-func (x *Dependencies) selected(d *resolve.BundleDeployment, selector labels.Selector,
-	siblings []*resolve.BundleDeployment) (found []*resolve.BundleDeployment, later []string) {
+func (x *Dependencies) selected(d *directory.Deployment, selector labels.Selector,
+	siblings []*directory.Deployment) (found []*directory.Deployment, later []string) {
 	for _, b := range x.byNamespace[d.DeploymentNamespace()] {
 		if selector.Matches(labels.Set(b.BD.Labels)) {
 			found = append(found, b)
@@ -88,7 +88,7 @@ func (x *Dependencies) selected(d *resolve.BundleDeployment, selector labels.Sel
 	for _, b := range siblings {
 		switch isNew := b.BD == nil && b.On == d.On; {
 		case !isNew || !selector.Matches(labels.Set(b.BundleLabels())):
-		case b == d:
+		case b.ID() == d.ID():
 			found = append(found, b)
 		default:
 			later = append(later, b.Name)
@@ -99,10 +99,10 @@ func (x *Dependencies) selected(d *resolve.BundleDeployment, selector labels.Sel
 
 // readyFor reports whether a dependency is ready for the agent of a bundle deployment. known is false if that depends
 // on the version of the agent, and the version is not known.
-func readyFor(d, dependency *resolve.BundleDeployment, ref v1alpha1.BundleRef) (ready, known bool) {
+func readyFor(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) (ready, known bool) {
 	byCondition := dependency.BD != nil && conditionReady(dependency.BD)
 	var byState bool
-	if dependency == d && d.Rendering.Directory != nil { // with other contents
+	if dependency.ID() == d.ID() && d.FromFiles() { // with other contents
 		byState = acceptedState(ref, fleet.WaitApplied)
 	} else {
 		byState = accepted(ref, dependency.BD)

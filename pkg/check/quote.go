@@ -7,9 +7,9 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -109,20 +109,20 @@ func (in *Input) Errors(o v1alpha1.Object, kinds ...string) []string {
 }
 
 // saidOf returns the error in a condition of a bundle deployment, as the end of a sentence; empty without an error.
-func (in *Input) saidOf(d *resolve.BundleDeployment, kind string) string {
+func (in *Input) saidOf(d *directory.Deployment, kind string) string {
 	return in.quote(errorIn(d.BD.Status.Conditions, kind), in.secretsOf(d)...)
 }
 
 // ReportedOf returns the sentences that Fleet reports about an object of a bundle deployment that is not ready; empty
 // without any.
-func (in *Input) ReportedOf(d *resolve.BundleDeployment, o *v1alpha1.NonReadyStatus) string {
+func (in *Input) ReportedOf(d *directory.Deployment, o *v1alpha1.NonReadyStatus) string {
 	return in.quote(o.Words(), in.secretsOf(d)...)
 }
 
 // secretsOf returns the places of the Secrets that an error about a bundle deployment may quote: those of its values,
 // and all of its release. API servers never quote the data of a Secret. An error on a cluster that is not read can
 // therefore only have values that Helm read there.
-func (in *Input) secretsOf(d *resolve.BundleDeployment) []redact.Place {
+func (in *Input) secretsOf(d *directory.Deployment) []redact.Place {
 	var out []redact.Place
 	if d.BD != nil && ownSecrets(&d.BD.Spec) {
 		out = append(out, redact.Place{Namespace: d.Namespace})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -81,22 +82,22 @@ func (c Commands) printRole() Remedy {
 }
 
 // predict predicts the problems of a deploy.
-func (c Commands) predict(d *resolve.BundleDeployment) Remedy {
+func (c Commands) predict(d *directory.Deployment) Remedy {
 	return run(c.Preflight+" "+c.BundleArgs(d), "predicts what a deploy changes and what refuses it, and writes nothing")
 }
 
 // Assign plans to assign the objects of a bundle to it.
-func (c Commands) Assign(d *resolve.BundleDeployment) Remedy {
+func (c Commands) Assign(d *directory.Deployment) Remedy {
 	return run(c.Adopt+" "+c.BundleArgs(d), "shows which labels and annotations change; asks before it writes")
 }
 
 // showDifferences shows every field that differs.
-func (c Commands) showDifferences(d *resolve.BundleDeployment) Remedy {
+func (c Commands) showDifferences(d *directory.Deployment) Remedy {
 	return run(c.Audit+" "+c.BundleArgs(d)+" --diff", "shows the desired and the live value of each field")
 }
 
 // why shows the chain of causes for which a bundle is not ready.
-func (c Commands) why(d *resolve.BundleDeployment) Remedy {
+func (c Commands) why(d *directory.Deployment) Remedy {
 	return run(c.Why+" "+c.BundleArgs(d), "shows the chain of causes, and the next step at its end")
 }
 
@@ -138,7 +139,7 @@ func (in *Input) removing(d *evaluate.BundleDeployment) bool {
 	if left, _ := in.leftOver(d); left {
 		return true
 	}
-	uninstalls := func(p resolve.RecordProblem) bool { return p.Status == release.StatusUninstalling }
+	uninstalls := func(p directory.RecordProblem) bool { return p.Status == release.StatusUninstalling }
 	deleted := d.BD != nil && deleting(d.BD)
 	return deleted || slices.ContainsFunc(d.RecordProblems, uninstalls)
 }
@@ -163,7 +164,7 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
 		out = append([]Remedy{here}, out...)
 	}
 	if out[0].Command != "" && in.mayBeRefused(d) {
-		out = append([]Remedy{in.Commands.predict(d.BundleDeployment)}, out...)
+		out = append([]Remedy{in.Commands.predict(&d.Deployment)}, out...)
 	}
 	if d.BD.Spec.OffSchedule {
 		out = append([]Remedy{advise("wait for the schedule of the cluster: its agent deploys nothing outside of it")}, out...)
@@ -171,7 +172,7 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
 	if !d.BD.Spec.Paused {
 		return out
 	}
-	r, ok := in.Pauses(d.BundleDeployment)
+	r, ok := in.Pauses(&d.Deployment)
 	if !ok {
 		return append([]Remedy{advise("resume the bundle first: its agent deploys nothing while it is paused")}, out...)
 	}
@@ -181,7 +182,7 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
 // mayBeRefused reports whether Helm may refuse a deploy: it refuses to change a field that another field manager owns,
 // an object of a kind that is not served, and any deploy after a pending one.
 func (in *Input) mayBeRefused(d *evaluate.BundleDeployment) bool {
-	blocks := func(p resolve.RecordProblem) bool { return in.blocksHelm(d.BundleDeployment, p) }
+	blocks := func(p directory.RecordProblem) bool { return in.blocksHelm(&d.Deployment, p) }
 	return d.Counts.Modified > 0 || d.Counts.Unknown > 0 || slices.ContainsFunc(d.RecordProblems, blocks)
 }
 
@@ -268,9 +269,9 @@ func (in *Input) resume(r object.Ref) Remedy {
 
 // restoreOrAccept returns the ways to proceed with a modified object of a bundle.
 func (in *Input) restoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
-	show := in.Commands.showDifferences(d.BundleDeployment)
+	show := in.Commands.showDifferences(&d.Deployment)
 	if d.FromFiles() {
-		return []Remedy{show, in.Commands.predict(d.BundleDeployment)}
+		return []Remedy{show, in.Commands.predict(&d.Deployment)}
 	}
 	options := "fleet.yaml"
 	if d.HelmOp != "" {
@@ -281,7 +282,7 @@ func (in *Input) restoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Objec
 	if corrects(d) != nil {
 		revert = advise("undo the change where it was made: correctDrift is enabled, and has not reverted it")
 	}
-	accept := run(in.Commands.Audit+" "+in.Commands.BundleArgs(d.BundleDeployment)+" -o compare-patches",
+	accept := run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
 		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields",
 		options)
 	return slices.Concat([]Remedy{show}, in.restore(d, o), []Remedy{revert, accept})

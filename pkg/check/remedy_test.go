@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
@@ -35,7 +36,8 @@ func TestRedeploy(t *testing.T) {
 	}{
 		{"one cluster", func(*evaluate.BundleDeployment, *Input) {}, []string{here}},
 		{"two clusters", func(d *evaluate.BundleDeployment, in *Input) {
-			in.Desired.Deployments = append(in.Desired.Deployments, &resolve.BundleDeployment{Namespace: "cluster-two", Name: "guestbook", Bundle: d.Bundle})
+			in.Desired.Deployments = append(in.Desired.Deployments, &resolve.BundleDeployment{
+				Deployment: directory.Deployment{Namespace: "cluster-two", Name: "guestbook", Bundle: d.Bundle}})
 		}, []string{here, all}},
 		{"not applied", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID = "s-0:1" }, []string{all}},
 		{"a HelmOp", func(d *evaluate.BundleDeployment, _ *Input) {
@@ -97,7 +99,7 @@ func TestRedeploy(t *testing.T) {
 func TestNameOfFlag(t *testing.T) {
 	c := Commands{Kubectl: "kubectl", Helm: "helm"}
 	in := inputOf(deployment(), evaluate.Ready)
-	ref := resolve.SecretRef(release.Name{})
+	ref := directory.SecretRef(release.Name{})
 	ref.Name = "--server=http://registry.example.com"
 	for _, command := range []string{c.showSecret(ref).Command, c.describe(ref).Command, c.History(release.Name{Name: ref.Name}).Command, in.processCommand("a", ref.Name)} {
 		before, _, _ := strings.Cut(command, "registry.example.com")

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -56,7 +56,7 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 			p.wrong = d
 		}
 		asOf := d.BD.Reported().AsOf
-		if !x.live && d.Problem != resolve.NoReleaseRecord {
+		if !x.live && d.Problem != directory.NoReleaseRecord {
 			if p.unread == 0 || asOf < p.oldest {
 				p.oldest = asOf
 			}

@@ -64,7 +64,7 @@ func (in *Input) controller() values.Controller {
 // finding returns a finding about the owner.
 func (o *valuesOwner) finding(format string, args ...any) Finding {
 	if o.deployment != nil {
-		return about(o.deployment.BundleDeployment, o.deployment.Ref(), format, args...)
+		return about(&o.deployment.Deployment, o.deployment.Ref(), format, args...)
 	}
 	return Finding{Object: Ref(state.Bundle, o.bundle.Namespace, o.bundle.Name), Message: fmt.Sprintf(format, args...)}
 }

@@ -239,6 +239,25 @@ func (c *counter) count(ctx context.Context, gk schema.GroupKind) (n int, known 
 	return n, n >= 0, err
 }
 
+// ofKinds returns the number of custom resources that could be counted, by the name of their definition; nil for none.
+func (c *counter) ofKinds(ctx context.Context, kinds map[string]schema.GroupKind) (map[string]int, error) {
+	var out map[string]int
+	for name, gk := range kinds {
+		n, known, err := c.count(ctx, gk)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			continue
+		}
+		if out == nil {
+			out = map[string]int{}
+		}
+		out[name] = n
+	}
+	return out, nil
+}
+
 // lossy are the kinds whose deletion loses more than the object.
 var lossy = []string{resolve.CRDKind, "Namespace", "PersistentVolumeClaim", "StatefulSet"}
 

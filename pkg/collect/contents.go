@@ -12,12 +12,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -47,7 +47,7 @@ func clusterScoped(kinds *source.Kinds) map[string]bool {
 
 // contents reads the files of a bundle, its options and values, from the management cluster's own objects.
 // damage is what is wrong with the Content; empty if nothing is, or if it was not read.
-func (r *Reader) contents(ctx context.Context, d *resolve.BundleDeployment) (in render.Input, damage string, err error) {
+func (r *Reader) contents(ctx context.Context, d *directory.Deployment) (in render.Input, damage string, err error) {
 	spec := &d.BD.Spec
 	in = render.Input{Options: spec.Options, ValuesHash: spec.ValuesHash, Commit: d.BD.Labels[fleet.CommitLabel], HelmOp: len(spec.HelmChartOptions) > 0}
 	id, _, _ := strings.Cut(spec.DeploymentID, ":")
@@ -85,7 +85,7 @@ func (r *Reader) contents(ctx context.Context, d *resolve.BundleDeployment) (in 
 }
 
 // bundleResources reads the files from the Bundle if the Content could not be read and the Bundle still has the files that were deployed.
-func (r *Reader) bundleResources(ctx context.Context, d *resolve.BundleDeployment, id string, in *render.Input, f source.Failure) error {
+func (r *Reader) bundleResources(ctx context.Context, d *directory.Deployment, id string, in *render.Input, f source.Failure) error {
 	namespace, name, _ := strings.Cut(d.Bundle, "/")
 	var b v1alpha1.BundleContents
 	bad, err := r.get(ctx, v1alpha1.Kind("Bundle"), namespace, name, &b)
@@ -110,7 +110,7 @@ func (r *Reader) bundleResources(ctx context.Context, d *resolve.BundleDeploymen
 
 // values reads the Secret in which newer versions of Fleet keep a deployment's values. The agent accepts only values with the valuesHash
 // (docs/fleet-behavior.md, 6.2 and 6.3).
-func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *render.Input) error {
+func (r *Reader) values(ctx context.Context, d *directory.Deployment, in *render.Input) error {
 	if in.ValuesHash == "" {
 		return nil
 	}

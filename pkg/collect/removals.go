@@ -15,39 +15,37 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Removals reads again what decides that garbage collection removes releases of a cluster: a BundleDeployment may have been created, or the release
-// removed, since the first read. It also counts the custom resources of the CustomResourceDefinitions that are deleted. management reads Fleet's
-// own objects.
-func (r *Reader) Removals(ctx context.Context, management *Reader, c *resolve.Cluster) (map[resolve.RemovalKey]resolve.RemovalFacts, error) {
-	if len(c.Removals) == 0 {
+// Removals reads again what decides that garbage collection removes releases of a cluster: a BundleDeployment may have
+// been created, or the release removed, since the first read. It returns those that are still removed, and whether that
+// is confirmed. It also counts the custom resources of the CustomResourceDefinitions that are deleted. management reads
+// Fleet's own objects.
+func (r *Reader) Removals(ctx context.Context, management *Reader, removals []*resolve.Removal) ([]*resolve.Removal, error) {
+	if len(removals) == 0 {
 		return nil, nil
 	}
 	r.progress.start("reading releases that will be uninstalled")
+	captured := r.Description.Partial()
 	again, custom := rereads{Reader: r, management: management}, counter{Reader: r, counts: map[schema.GroupKind]int{}}
-	if !c.State.Captured {
-		if err := again.read(ctx, c.Removals); err != nil {
+	if !captured {
+		if err := again.read(ctx, removals); err != nil {
 			return nil, err
 		}
 	}
-	out := map[resolve.RemovalKey]resolve.RemovalFacts{}
-	for _, x := range c.Removals {
-		facts := resolve.RemovalFacts{Confirmed: c.State.Captured}
-		if !c.State.Captured {
-			facts.Confirmed, facts.Undone = again.confirm(x)
+	var out []*resolve.Removal
+	for _, before := range removals {
+		x := *before
+		undone := false
+		if x.Confirmed = captured; !captured {
+			x.Confirmed, undone = again.confirm(before)
 		}
-		for name, gk := range x.CustomKinds {
-			n, known, err := custom.count(ctx, gk)
-			if err != nil {
-				return nil, err
-			}
-			if known {
-				if facts.CustomResources == nil {
-					facts.CustomResources = map[string]int{}
-				}
-				facts.CustomResources[name] = n
-			}
+		if undone {
+			continue
 		}
-		out[x.Key()] = facts
+		var err error
+		if x.CustomResources, err = custom.ofKinds(ctx, x.CustomKinds); err != nil {
+			return nil, err
+		}
+		out = append(out, &x)
 	}
 	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -27,14 +28,11 @@ type Renderer interface {
 
 // Bundle is a bundle to render.
 type Bundle struct {
-	// Deployment is the bundle deployment that it is rendered for. Cluster is the index of its cluster, which Target reads.
-	Deployment *resolve.BundleDeployment
-	Cluster    int
+	// Deployment is the bundle deployment that it is rendered for. Target reads its cluster.
+	Deployment *directory.Deployment
 	Target     *Reader
-	// Files is the input of a bundle from files, and Directory what is known about it before; nil for a bundle of the
-	// management cluster.
-	Files     *render.Input
-	Directory *resolve.Directory
+	// Files is the input of a bundle from files; nil for a bundle of the management cluster.
+	Files *render.Input
 	// CompetitorOnly is true if it is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
 }
@@ -113,13 +111,10 @@ func (x *rendering) overLimit(total *int) string {
 // outcome returns the rendered bundle.
 func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	d := x.Deployment
-	out := &resolve.Rendering{Cluster: x.Cluster, Key: d.Key(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit, ContentDamage: x.damage}
+	out := &resolve.Rendering{Deployment: d.ID(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit, ContentDamage: x.damage}
 	if x.recorded != nil {
 		x.restore(out)
 		return out
-	}
-	if x.Files != nil {
-		out.FileOptions, out.Directory = &x.input.Options, x.Directory
 	}
 	if why := x.notRendered(); why != "" {
 		out.Refused = why
@@ -173,17 +168,18 @@ func (x *rendering) restore(out *resolve.Rendering) {
 
 // notRendered is why the bundle of a directory is not rendered: nothing of it would reach the cluster.
 func (x *rendering) notRendered() string {
-	if x.Directory == nil {
+	files := x.Deployment.Files
+	if files == nil {
 		return ""
 	}
-	return cmp.Or(x.Directory.Refused, x.Directory.NoTarget)
+	return cmp.Or(files.Refused, files.NoTarget)
 }
 
 // gaps returns the gaps of a rendering.
 func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 	d := x.Deployment
 	what, instead := "rendering bundle "+d.Name, "it has no result"
-	if done.Refused != "" && d.From == resolve.FromRelease && x.Files == nil {
+	if done.Refused != "" && d.Problem == "" && x.Files == nil {
 		instead = "its release record is used instead"
 	}
 	if x.CompetitorOnly {
@@ -191,10 +187,10 @@ func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 	}
 	if done.Refused != "" {
 		effect := "Fleet's agent would refuse it as well; " + instead
-		switch dir := done.Directory; {
-		case dir != nil && dir.Refused != "":
+		switch files := d.Files; {
+		case files != nil && files.Refused != "":
 			effect = "no Bundle of the GitRepo changes, because fleet apply refuses the directory; it has no result"
-		case dir != nil && dir.NoTarget != "":
+		case files != nil && files.NoTarget != "":
 			effect = "Fleet does not deploy it to this cluster; it has no result"
 		case x.CompetitorOnly:
 			effect = instead

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -19,17 +20,17 @@ import (
 
 // Rollouts reads again which revisions the releases of bundle deployments have. It reads the metadata of the records, which have the status as a label,
 // and the newest record where its revision is not the one of the desired objects. A release without such a revision that did not change has no entry.
-func (r *Reader) Rollouts(ctx context.Context, c *resolve.Cluster, deployments []*resolve.BundleDeployment) (map[*resolve.BundleDeployment]evaluate.Rollout, error) {
+func (r *Reader) Rollouts(ctx context.Context, c *directory.Cluster, deployments []*resolve.BundleDeployment) (map[object.DeploymentID]evaluate.Rollout, error) {
 	newest, cover, err := r.newestRevisions(ctx, deployments)
 	if err != nil {
 		return nil, err
 	}
-	out := map[*resolve.BundleDeployment]evaluate.Rollout{}
+	out := map[object.DeploymentID]evaluate.Rollout{}
 	var mu sync.Mutex // guards out
 	add := func(d *resolve.BundleDeployment, x evaluate.Rollout) {
 		mu.Lock()
 		defer mu.Unlock()
-		out[d] = x
+		out[d.ID()] = x
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxRequests)
@@ -84,7 +85,7 @@ func (r *Reader) newestRevisions(ctx context.Context, deployments []*resolve.Bun
 }
 
 // manifestsOf reads a record and returns the hashes of its manifests; nil if they could not be read.
-func (r *Reader) manifestsOf(ctx context.Context, c *resolve.Cluster, name release.Name) (map[object.Key][sha256.Size]byte, error) {
+func (r *Reader) manifestsOf(ctx context.Context, c *directory.Cluster, name release.Name) (map[object.Key][sha256.Size]byte, error) {
 	var s struct {
 		Data struct {
 			Release []byte `json:"release"`

@@ -16,7 +16,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -46,8 +45,8 @@ const maxRequests = 32
 
 // Ask makes a dry run for each object. With CheckAuto, an object that the user may not patch has no answer. The only error is that of the context:
 // an error of the server is part of the answer.
-func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, check ServerCheck, objects []*evaluate.Object) (map[*resolve.Object]evaluate.Answer, error) {
-	out := map[*resolve.Object]evaluate.Answer{}
+func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, check ServerCheck, objects []*evaluate.Object) (map[object.CellID]evaluate.Answer, error) {
+	out := map[object.CellID]evaluate.Answer{}
 	if len(objects) == 0 {
 		return out, nil
 	}
@@ -74,7 +73,7 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			out[o.Object] = a
+			out[o.Cell()] = a
 			return nil
 		})
 	}

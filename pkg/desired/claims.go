@@ -12,41 +12,50 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Claims maps objects to those that desire them, and hashes of sets to those that have the set. O desires an object and S has a set: a revision of
-// a release in the webhook; a desired object and its bundle deployment in an audit. The order does not depend on the order of the changes.
+// Claims maps objects to those that desire them, and sets to those that have them. O desires an object and S has a
+// set: a revision of a release in the webhook; a desired object and its bundle deployment in an audit. The order does
+// not depend on the order of the changes.
 type Claims[O, S comparable] struct {
 	objects ordered[key, O]
-	sets    ordered[string, S]
+	sets    ordered[Set, S]
+}
+
+// Set identifies a set of objects on a cluster by the value of their hash label.
+type Set struct {
+	Cluster object.ClusterID
+	Hash    string
 }
 
 // NewClaims makes empty Claims, ordered by these functions.
 func NewClaims[O, S comparable](compareObjects func(a, b O) int, compareSets func(a, b S) int) *Claims[O, S] {
-	return &Claims[O, S]{ordered[key, O]{map[key][]O{}, compareObjects}, ordered[string, S]{map[string][]S{}, compareSets}}
+	return &Claims[O, S]{ordered[key, O]{map[key][]O{}, compareObjects}, ordered[Set, S]{map[Set][]S{}, compareSets}}
 }
 
 // Add adds a claim to an object.
-func (c *Claims[O, S]) Add(k object.Key, claim O) { c.objects.add(keyOf(k), claim) }
+func (c *Claims[O, S]) Add(id object.ID, claim O) { c.objects.add(keyOf(id), claim) }
 
-// AddSet adds one that has the set of a hash. Nothing has the empty hash.
-func (c *Claims[O, S]) AddSet(hash string, claim S) {
-	if hash != "" {
-		c.sets.add(hash, claim)
+// AddSet adds one that has a set. Nothing has the empty hash.
+func (c *Claims[O, S]) AddSet(set Set, claim S) {
+	if set.Hash != "" {
+		c.sets.add(set, claim)
 	}
 }
 
-// Of returns the claims to an object. The key of a cluster-scoped object has no namespace. The caller must not change the slice.
-func (c *Claims[O, S]) Of(k object.Key) []O { return c.objects.of[keyOf(k)] }
+// Of returns the claims to an object. The key of a cluster-scoped object has no namespace. The caller must not change
+// the slice.
+func (c *Claims[O, S]) Of(id object.ID) []O { return c.objects.of[keyOf(id)] }
 
-// BySet returns those that have the set of a hash. At most one of them owns an object with that hash, and only the object shows which. The
-// caller must not change the slice.
-func (c *Claims[O, S]) BySet(hash string) []S { return c.sets.of[hash] }
+// BySet returns those that have a set. At most one of them owns an object with its hash, and only the object shows
+// which. The caller must not change the slice.
+func (c *Claims[O, S]) BySet(set Set) []S { return c.sets.of[set] }
 
-// Kinds returns the kinds of all objects, in no order.
-func (c *Claims[O, S]) Kinds() map[schema.GroupKind]bool {
+// Kinds returns the kinds of all objects on a cluster, in no order.
+func (c *Claims[O, S]) Kinds(cluster object.ClusterID) map[schema.GroupKind]bool {
 	out := map[schema.GroupKind]bool{}
 	for k := range c.objects.of {
-		kind := k.collection.Value()
-		out[schema.GroupKind{Group: kind.group, Kind: kind.kind}] = true
+		if kind := k.collection.Value(); kind.cluster == cluster {
+			out[schema.GroupKind{Group: kind.group, Kind: kind.kind}] = true
+		}
 	}
 	return out
 }
@@ -77,9 +86,12 @@ type key struct {
 	name       string
 }
 
-// collection is one kind in one namespace.
-type collection struct{ group, kind, namespace string }
+// collection is one kind in one namespace of a cluster.
+type collection struct {
+	cluster                object.ClusterID
+	group, kind, namespace string
+}
 
-func keyOf(k object.Key) key {
-	return key{unique.Make(collection{k.Group, k.Kind, k.Namespace}), k.Name}
+func keyOf(id object.ID) key {
+	return key{unique.Make(collection{id.Cluster, id.Group, id.Kind, id.Namespace}), id.Name}
 }

@@ -62,7 +62,7 @@ func (x *Index) SetRelease(name string, revisions []*Revision) {
 			for _, k := range r.keys {
 				x.claims.objects.add(k, r)
 			}
-			x.claims.AddSet(r.Metadata.Hash, r)
+			x.claims.AddSet(Set{Hash: r.Metadata.Hash}, r)
 			x.objects += r.Objects
 		}
 	}
@@ -71,7 +71,7 @@ func (x *Index) SetRelease(name string, revisions []*Revision) {
 			for _, k := range r.keys {
 				x.claims.objects.remove(k, r)
 			}
-			x.claims.sets.remove(r.Metadata.Hash, r)
+			x.claims.sets.remove(Set{Hash: r.Metadata.Hash}, r)
 			x.objects -= r.Objects
 		}
 	}
@@ -114,7 +114,7 @@ func byRelease(a, b *Revision) int {
 // the other may remove it.
 func (x *Index) Lookup(k object.Key) []Release {
 	var out []Release
-	for _, claim := range x.claims.Of(k) {
+	for _, claim := range x.claims.Of(object.ID{Key: k}) {
 		r := claim.Release
 		r.Agents = slices.Clone(r.Agents)
 		for _, other := range active(x.revisions[r.Release()]) {
@@ -131,7 +131,7 @@ func (x *Index) Lookup(k object.Key) []Release {
 // one owns an object with that hash, and only the object shows which.
 func (x *Index) BySet(hash string) []Release {
 	var out []Release
-	for _, r := range x.claims.BySet(hash) {
+	for _, r := range x.claims.BySet(Set{Hash: hash}) {
 		if n := len(out); n == 0 || out[n-1].Release() != r.Release.Release() {
 			out = append(out, r.Release)
 		}

@@ -97,19 +97,26 @@ func TestClaims(t *testing.T) {
 		byLetter := func(a, b string) int { return cmp.Compare(a[0], b[0]) }
 		x := desired.NewClaims(byLetter, byLetter)
 		for _, claim := range order {
-			x.Add(configMap(0), claim)
-			x.AddSet("hash", claim)
-			x.AddSet("", claim)
+			x.Add(object.ID{Key: configMap(0)}, claim)
+			x.AddSet(desired.Set{Hash: "hash"}, claim)
+			x.AddSet(desired.Set{}, claim)
 		}
-		x.Add(object.Key{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "web"}, "a1")
+		x.Add(object.ID{Key: object.Key{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "web"}}, "a1")
+		x.Add(object.ID{Cluster: "other", Key: configMap(0)}, "c1")
 		want := []string{"a1", "a2", "b1"}
-		if got := x.Of(configMap(0)); !slices.Equal(got, want) {
+		if got := x.Of(object.ID{Key: configMap(0)}); !slices.Equal(got, want) {
 			t.Errorf("added as %v: the object is desired by %v", order, got)
 		}
-		if got := x.BySet("hash"); !slices.Equal(got, want) || x.BySet("") != nil || x.Of(configMap(1)) != nil {
-			t.Errorf("added as %v: %v have the set, %v the empty hash; %v desire another object", order, got, x.BySet(""), x.Of(configMap(1)))
+		if got := x.BySet(desired.Set{Hash: "hash"}); !slices.Equal(got, want) {
+			t.Errorf("added as %v: %v have the set", order, got)
 		}
-		if diff := gocmp.Diff(map[schema.GroupKind]bool{{Kind: "ConfigMap"}: true, {Group: "apps", Kind: "Deployment"}: true}, x.Kinds()); diff != "" {
+		if got := x.BySet(desired.Set{}); got != nil {
+			t.Errorf("added as %v: %v have the empty hash", order, got)
+		}
+		if got := x.Of(object.ID{Key: configMap(1)}); got != nil {
+			t.Errorf("added as %v: %v desire another object", order, got)
+		}
+		if diff := gocmp.Diff(map[schema.GroupKind]bool{{Kind: "ConfigMap"}: true, {Group: "apps", Kind: "Deployment"}: true}, x.Kinds("")); diff != "" {
 			t.Errorf("kinds (-want +got):\n%s", diff)
 		}
 	}

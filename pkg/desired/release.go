@@ -58,7 +58,7 @@ func NewRevision(r Release, keys []object.Key) *Revision {
 	out := &Revision{Release: r, keys: make([]key, 0, len(keys))}
 	added := make(map[key]bool, len(keys))
 	for _, k := range keys {
-		if k := keyOf(k); !added[k] {
+		if k := keyOf(object.ID{Key: k}); !added[k] {
 			added[k] = true
 			out.keys = append(out.keys, k)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -62,9 +63,9 @@ func (d *BundleDeployment) scopeUnproven() []string {
 		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no release shows it" + remedy}
 	case d.Disputed:
 		return []string{fmt.Sprintf("%s, and no running agent shows which is right", d.DisputeOf()) + remedy}
-	case s.Evidence == resolve.EvidenceReleases && d.ReleaseOwnership.SetID == "":
+	case s.Evidence == directory.EvidenceReleases && d.ReleaseOwnership.SetID == "":
 		return []string{fmt.Sprintf("only %s show %s: no running agent does, and the bundle has no release of its own", s.Source, s) + remedy}
-	case s.Evidence == resolve.EvidenceDeclared:
+	case s.Evidence == directory.EvidenceDeclared:
 		return []string{fmt.Sprintf("only %s says that the agent has %s: no running agent and no release shows it", s.Source, s) + remedy}
 	}
 	return nil

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -20,7 +20,7 @@ import (
 type Agent struct {
 	Cluster *v1alpha1.Cluster
 	// On is the cluster that has its workload, and Workload the kind of the workload. They are nil and empty if its cluster is not read.
-	On       *resolve.Cluster
+	On       *directory.Cluster
 	Workload string
 	// Version is the image tag of its workload; empty if its cluster is not read.
 	Version   string
@@ -34,7 +34,7 @@ type Agent struct {
 }
 
 // Agents returns the agents of all Clusters, ordered by namespace and name.
-func Agents(d *resolve.DesiredState, s source.Description) []Agent {
+func Agents(d *directory.Directory, s source.Description) []Agent {
 	version, known := fleet.ParseVersion(d.ControllerVersion)
 	config, unread := d.Agents.Config()
 	clock := agentconfig.Clock{Now: s.TakenAt, Earliest: s.Earliest}
@@ -69,16 +69,16 @@ func Agents(d *resolve.DesiredState, s source.Description) []Agent {
 }
 
 // Agents returns the agents of all Clusters.
-func (r *Result) Agents() []Agent { return Agents(r.Desired, r.Source) }
+func (r *Result) Agents() []Agent { return Agents(r.Desired.Directory, r.Source) }
 
 // agentWorkload is the workload of an agent on a cluster that is read.
 type agentWorkload struct {
 	state.Workload
-	on *resolve.Cluster
+	on *directory.Cluster
 }
 
 // agentWorkloads returns the workloads of agents by their Cluster, of the clusters that are read.
-func agentWorkloads(d *resolve.DesiredState) map[string]agentWorkload {
+func agentWorkloads(d *directory.Directory) map[string]agentWorkload {
 	out := map[string]agentWorkload{}
 	for _, c := range d.Clusters {
 		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) { // of two agents of one Cluster, the last one counts

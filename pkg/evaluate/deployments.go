@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -28,17 +29,17 @@ type Evaluated struct {
 // server's answers.
 func (e *Evaluator) Evaluate(observed Observed) Evaluated {
 	var out Evaluated
-	seen := map[*resolve.Object]*Object{}
+	seen := map[object.CellID]*Object{}
 	for gvk, l := range observed.Lists {
 		for i := range l.Objects {
-			seen[l.Objects[i].Object] = &l.Objects[i]
+			seen[l.Objects[i].Cell()] = &l.Objects[i]
 		}
 		out.Gaps = append(out.Gaps, e.listGaps(e.kinds[gvk], seen, l, observed.Searched)...)
 	}
 	for _, d := range e.scope {
 		x := &BundleDeployment{BundleDeployment: d, Objects: make([]Object, len(d.Desired))}
 		for i, o := range d.Desired {
-			if s := seen[o]; s != nil {
+			if s := seen[o.Cell()]; s != nil {
 				x.Objects[i] = *s
 			} else {
 				x.Objects[i] = notListed(o, observed.Lists[o.GroupVersionKind()])
@@ -50,8 +51,8 @@ func (e *Evaluator) Evaluate(observed Observed) Evaluated {
 	unproven(out.Deployments)
 	for _, d := range out.Deployments {
 		for i := range d.Objects {
-			if a, ok := observed.Answers[d.Objects[i].Object]; ok {
-				d.Objects[i].answered(a, scaled[d.Objects[i].Object])
+			if a, ok := observed.Answers[d.Objects[i].Cell()]; ok {
+				d.Objects[i].answered(a, scaled[d.Objects[i].Cell()])
 			}
 		}
 	}
@@ -93,7 +94,7 @@ func ttlAfterFinished(o *resolve.Object) *int64 {
 }
 
 // scaled removes the differences in replicas that autoscalers explain, and returns the objects that had one.
-func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, out *Evaluated) map[*resolve.Object]bool {
+func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, out *Evaluated) map[object.CellID]bool {
 	scalers := slices.Clone(observed.Autoscalers)
 	for _, l := range observed.Lists {
 		scalers = append(scalers, l.Autoscalers...)
@@ -101,11 +102,11 @@ func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, o
 	unread := source.CoverageGaps("listing HorizontalPodAutoscalers", observed.AutoscalersRead,
 		"objects whose number of replicas an autoscaler set are reported as modified")
 	out.Gaps = append(out.Gaps, unread...)
-	explained := map[*resolve.Object]bool{}
+	explained := map[object.CellID]bool{}
 	for _, d := range deployments {
 		for i := range d.Objects {
 			if o := &d.Objects[i]; o.replicasDiffer() && o.explainReplicas(scalers, len(unread) > 0) {
-				explained[o.Object] = true
+				explained[o.Cell()] = true
 			}
 		}
 	}
@@ -113,13 +114,13 @@ func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, o
 }
 
 // listGaps returns the gaps of the list of a kind. searched is true if objects which no release desires are searched too.
-func (e *Evaluator) listGaps(objects []*resolve.Object, seen map[*resolve.Object]*Object, l *List, searched bool) []source.Gap {
+func (e *Evaluator) listGaps(objects []*resolve.Object, seen map[object.CellID]*Object, l *List, searched bool) []source.Gap {
 	if len(objects) == 0 {
 		return nil
 	}
 	unread := map[string]source.Failure{}
 	for _, o := range objects {
-		if f, covered := l.Coverage.Of(o.Namespace); !covered && seen[o] == nil {
+		if f, covered := l.Coverage.Of(o.Namespace); !covered && seen[o.Cell()] == nil {
 			unread[o.Namespace] = f
 		}
 	}
@@ -171,7 +172,7 @@ func (e *Evaluator) count(deployments []*BundleDeployment, undesired []Undesired
 		byHash[u.Metadata.Hash] = append(byHash[u.Metadata.Hash], u)
 	}
 	for _, d := range deployments {
-		rules := e.rules[d.BundleDeployment]
+		rules := e.rules[d.ID()]
 		d.Objects = slices.DeleteFunc(d.Objects, func(o Object) bool { return o.State == Missing && compare.Ignored(rules, o.Ref) })
 		for i := range d.Objects {
 			d.Counts.add(d.Objects[i].State)
@@ -200,7 +201,7 @@ func IsOrphan(d *resolve.BundleDeployment, u Undesired) bool {
 
 // stateOf returns the actual state of a bundle deployment. It uses Fleet's order of precedence (docs/fleet-behavior.md, 4.3).
 func stateOf(d *BundleDeployment) State {
-	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID && d.Problem != resolve.ClusterNotRead {
+	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID && d.Problem != directory.ClusterNotRead {
 		if slices.ContainsFunc(d.BD.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Deployed" && c.Status == "False" }) {
 			return ErrApplied
 		}

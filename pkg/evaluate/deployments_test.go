@@ -5,6 +5,7 @@ package evaluate
 import (
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -24,7 +25,7 @@ func TestIsOrphan(t *testing.T) {
 		{"in no revision", func(d *resolve.BundleDeployment, _ *Undesired) { d.Earlier = nil }, false},
 		{"with the policy not to prune", func(_ *resolve.BundleDeployment, m *Undesired) { m.NoPrune = true }, false},
 		{"a hook", func(d *resolve.BundleDeployment, _ *Undesired) { d.Hooks = earlier }, false},
-		{"of a deployment that could not be read", func(d *resolve.BundleDeployment, _ *Undesired) { d.Problem = resolve.NoReleaseRecord }, false},
+		{"of a deployment that could not be read", func(d *resolve.BundleDeployment, _ *Undesired) { d.Problem = directory.NoReleaseRecord }, false},
 		{"the earlier revision pruned, with Helm's annotations", func(d *resolve.BundleDeployment, _ *Undesired) { d.Earlier, d.EarlierKnown = nil, false }, true},
 		{"the earlier revision pruned, of another release", func(d *resolve.BundleDeployment, m *Undesired) {
 			d.Earlier, d.EarlierKnown, m.Metadata.ReleaseName = nil, false, "other"
@@ -36,7 +37,8 @@ func TestIsOrphan(t *testing.T) {
 			d.Earlier, d.EarlierKnown, m.Metadata = nil, false, ownership.Metadata{Hash: own.Hash}
 		}, false},
 	} {
-		d := &resolve.BundleDeployment{Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Earlier: earlier, EarlierKnown: true}
+		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}},
+			Earlier: earlier, EarlierKnown: true}
 		m := Undesired{Ref: ref, Metadata: own}
 		tc.change(d, &m)
 		if got := IsOrphan(d, m); got != tc.want {

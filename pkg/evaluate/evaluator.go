@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -30,25 +31,26 @@ type Options struct {
 // Evaluator evaluates the live objects of one cluster. It is immutable and safe for concurrent use.
 type Evaluator struct {
 	options Options
-	cluster *resolve.Cluster
+	desired resolve.OnCluster
 	scope   []*resolve.BundleDeployment
 	// rules are the comparePatches of each bundle deployment in scope.
-	rules map[*resolve.BundleDeployment][]compare.Rule
+	rules map[object.DeploymentID][]compare.Rule
 	// kinds are the desired objects in scope by kind.
 	kinds map[schema.GroupVersionKind][]*resolve.Object
 }
 
 // New returns the Evaluator of a cluster for those of its bundle deployments that are in scope.
-func New(c *resolve.Cluster, scope []*resolve.BundleDeployment, o Options) *Evaluator {
-	e := &Evaluator{options: o, cluster: c, rules: map[*resolve.BundleDeployment][]compare.Rule{}, kinds: map[schema.GroupVersionKind][]*resolve.Object{}}
+func New(desired resolve.OnCluster, scope []*resolve.BundleDeployment, o Options) *Evaluator {
+	e := &Evaluator{options: o, desired: desired, rules: map[object.DeploymentID][]compare.Rule{},
+		kinds: map[schema.GroupVersionKind][]*resolve.Object{}}
 	for _, d := range scope {
-		if d.On != c {
+		if d.On != desired.Cluster {
 			continue
 		}
 		e.scope = append(e.scope, d)
-		e.rules[d] = nil
+		e.rules[d.ID()] = nil
 		if diff := d.Options().Diff; diff != nil {
-			e.rules[d] = diff.ComparePatches
+			e.rules[d.ID()] = diff.ComparePatches
 		}
 		for _, o := range d.Desired {
 			gvk := o.GroupVersionKind()
@@ -95,15 +97,15 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	if live.Kind.GroupKind() == AutoscalerKind {
 		out.Autoscaler = ReadAutoscaler(live.Raw)
 	}
-	desired := e.cluster.Claims.Of(m.Ref().Key())
+	desired := e.desired.Of(m.Ref().Key())
 	if len(desired) == 0 {
-		out.Undesired = undesired(e.cluster, m)
+		out.Undesired = undesired(e.desired.Cluster, m)
 		return out, nil
 	}
 	l := liveObject{Evaluator: e, source: live, meta: m}
 	for _, o := range desired {
 		// The desired objects of a bundle deployment with a problem are not known; its record may still claim the object.
-		if rules, inScope := e.rules[o.Deployment]; inScope && o.Deployment.Problem == "" && o.GroupVersionKind() == gvk {
+		if rules, inScope := e.rules[o.Deployment.ID()]; inScope && o.Deployment.Problem == "" && o.GroupVersionKind() == gvk {
 			if o.IsSecret() && l.decode() == nil {
 				out.Secret = l.content
 			}
@@ -115,13 +117,13 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 
 // ObserveUndesired returns the live object with the metadata m if it has a hash and no release desires it; otherwise nil.
 func (e *Evaluator) ObserveUndesired(m *object.Meta) *Undesired {
-	if len(e.cluster.Claims.Of(m.Ref().Key())) > 0 {
+	if len(e.desired.Of(m.Ref().Key())) > 0 {
 		return nil
 	}
-	return undesired(e.cluster, m)
+	return undesired(e.desired.Cluster, m)
 }
 
-func undesired(c *resolve.Cluster, m *object.Meta) *Undesired {
+func undesired(c *directory.Cluster, m *object.Meta) *Undesired {
 	metadata := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	if metadata.Hash == "" {
 		return nil
@@ -172,7 +174,7 @@ type Observed struct {
 	Autoscalers     []Autoscaler
 	AutoscalersRead source.Coverage
 	// Answers are the results of the server's dry runs.
-	Answers map[*resolve.Object]Answer
+	Answers map[object.CellID]Answer
 }
 
 // undesired returns all objects that no release desires, sorted and without duplicates. An object appears twice if its kind is listed in two

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -57,7 +57,7 @@ func Join(each []error) error {
 }
 
 // NotFound returns the error that a target does not exist in a namespace, or in any if it is empty.
-func NotFound(desired *resolve.DesiredState, t Target, namespace string) *NotFoundError {
+func NotFound(desired *directory.Directory, t Target, namespace string) *NotFoundError {
 	e := &NotFoundError{Target: t, Namespace: namespace}
 	stated, bare, named := strings.Cut(t.Name, "/")
 	if !named {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -69,7 +70,7 @@ func (l *liveObject) evaluate(desired *resolve.Object, rules []compare.Rule) Obj
 	}
 	content, _, err := object.Decode(desired.Raw)
 	if err != nil {
-		o.State, o.Reason, o.Message = Unknown, string(resolve.RecordUnreadable), "the manifest's object could not be decoded"
+		o.State, o.Reason, o.Message = Unknown, string(directory.RecordUnreadable), "the manifest's object could not be decoded"
 		return o
 	}
 	l.compare(&o, content, rules)
@@ -245,7 +246,7 @@ func (l *liveObject) owner(have ownership.Metadata, d *resolve.BundleDeployment)
 		return nil
 	}
 	out := &Owner{SetID: have.SetID, Hash: have.Hash, Release: have.Release()}
-	if owner := l.cluster.OwnerOf(have); owner != nil && owner != d {
+	if owner := l.desired.OwnerOf(have); owner != nil && owner != d {
 		out.BundleDeployment = owner.Key()
 	}
 	return out

@@ -10,7 +10,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -40,7 +42,7 @@ type Result struct {
 	Gaps     []source.Gap
 	Notes    []string
 
-	inScope map[*resolve.BundleDeployment]bool
+	inScope map[object.DeploymentID]bool
 }
 
 // ClusterSource is the source of a cluster.
@@ -48,7 +50,7 @@ type ClusterSource struct {
 	// Name is the name that the user gives the cluster.
 	Name   string
 	Source source.Description
-	On     *resolve.Cluster
+	On     *directory.Cluster
 }
 
 // Now is the time when the data was read; zero if it is not known.
@@ -56,29 +58,29 @@ func (r *Result) Now() time.Time { return r.Source.TakenAt }
 
 // Complete adds the evaluations of clusters and the bundle deployments without a cluster to the Result, and builds the tree.
 func (r *Result) Complete(scope []*resolve.BundleDeployment, clusters []Evaluated) {
-	byResolved := map[*resolve.BundleDeployment]*BundleDeployment{}
+	evaluated := map[object.DeploymentID]*BundleDeployment{}
 	for _, c := range clusters {
 		for _, d := range c.Deployments {
-			byResolved[d.BundleDeployment] = d
+			evaluated[d.ID()] = d
 		}
 		r.Undesired = append(r.Undesired, c.Undesired...)
 		r.Gaps = append(r.Gaps, c.Gaps...)
 	}
-	r.inScope = map[*resolve.BundleDeployment]bool{}
+	r.inScope = map[object.DeploymentID]bool{}
 	for _, d := range scope {
-		x := byResolved[d]
+		x := evaluated[d.ID()]
 		if x == nil { // its objects are not read
 			x = &BundleDeployment{BundleDeployment: d}
 			x.State = stateOf(x)
 		}
 		r.Deployments = append(r.Deployments, x)
-		r.inScope[d] = true
+		r.inScope[d.ID()] = true
 	}
 	r.Tree = newTree(r.Desired, r.Deployments, r.Includes)
 }
 
 // InScope reports whether a bundle deployment is in scope.
-func (r *Result) InScope(d *resolve.BundleDeployment) bool { return r.inScope[d] }
+func (r *Result) InScope(id object.DeploymentID) bool { return r.inScope[id] }
 
 // Includes reports whether one of Fleet's objects above the bundle deployments is itself in scope. The files of one
 // bundle include none.
@@ -115,9 +117,9 @@ func (r *Result) Coverage() Coverage {
 	var out Coverage
 	for _, d := range r.Deployments {
 		switch {
-		case d.Problem == resolve.ClusterNotRead && d.OnOtherCluster:
+		case d.Problem == directory.ClusterNotRead && d.OnOtherCluster:
 			out.OnOtherCluster++
-		case d.Problem == resolve.ClusterNotRead:
+		case d.Problem == directory.ClusterNotRead:
 			out.Unplaced++
 		case r.evaluated(d):
 			out.Evaluated++
@@ -179,7 +181,7 @@ func (r *Result) evaluated(d *BundleDeployment) bool {
 	switch d.Problem {
 	case "":
 		return d.Counts.Desired == 0 || d.Counts.Unknown < d.Counts.Desired
-	case resolve.NoReleaseRecord:
+	case directory.NoReleaseRecord:
 		return r.FromRelease
 	}
 	return false
@@ -187,14 +189,14 @@ func (r *Result) evaluated(d *BundleDeployment) bool {
 
 // firstUnread returns why the first bundle deployment without a result has none, as a reason and as a sentence.
 func (r *Result) firstUnread() (reason, detail string) {
-	if NoRecordCaptured(r.Desired) {
-		return string(resolve.RecordNotCaptured), "no release record was captured"
+	if NoRecordCaptured(r.Desired.Directory) {
+		return string(directory.RecordNotCaptured), "no release record was captured"
 	}
 	for _, d := range r.Deployments {
 		switch {
 		case d.OnOtherCluster || r.evaluated(d):
-		case d.Problem == resolve.ClusterNotRead:
-			return string(resolve.RecordNotCaptured), "it could not be established which of them are on this cluster"
+		case d.Problem == directory.ClusterNotRead:
+			return string(directory.RecordNotCaptured), "it could not be established which of them are on this cluster"
 		case d.Problem != "":
 			return string(d.Problem), d.Key() + ": " + d.Detail
 		default:
@@ -207,7 +209,7 @@ func (r *Result) firstUnread() (reason, detail string) {
 
 // NoRecordCaptured reports whether the data consists of captures with Fleet's own objects alone, such as those of fleet dump: they name releases, but
 // contain no release record.
-func NoRecordCaptured(desired *resolve.DesiredState) bool {
+func NoRecordCaptured(desired *directory.Directory) bool {
 	for _, c := range desired.Clusters {
 		if !c.State.Captured || len(c.State.Releases) > 0 {
 			return false
@@ -217,14 +219,14 @@ func NoRecordCaptured(desired *resolve.DesiredState) bool {
 }
 
 // DesireUnknown returns the reason why a bundle that could not be read may desire an object that no known bundle desires; empty if all bundles are known.
-func DesireUnknown(desired *resolve.DesiredState, c *resolve.Cluster) string {
-	if problem, detail := resolve.RecordsProblem(c.State, ""); problem != "" {
+func DesireUnknown(desired *resolve.DesiredState, c *directory.Cluster) string {
+	if problem, detail := directory.RecordsProblem(c.State, ""); problem != "" {
 		return "not every release record could be read: " + detail
 	}
 	for _, d := range desired.Deployments {
 		switch {
-		case d.Problem == "", d.Problem == resolve.NoReleaseRecord && d.Release.Name == "", d.OnOtherCluster, d.On != nil && d.On != c:
-		case d.Problem == resolve.ClusterNotRead:
+		case d.Problem == "", d.Problem == directory.NoReleaseRecord && d.Release.Name == "", d.OnOtherCluster, d.On != nil && d.On != c:
+		case d.Problem == directory.ClusterNotRead:
 			return "it could not be established on which cluster bundle deployment " + d.Key() + " is"
 		default:
 			return "the desired objects of bundle deployment " + d.Key() + " could not be read: " + d.Detail

@@ -40,10 +40,10 @@ func (e *Evaluated) PossiblyChanged() []*BundleDeployment {
 
 // Upgraded applies what a second read showed. Objects that an upgrade may have removed or changed are Unknown. Objects that it may have created are not
 // reported.
-func (e *Evaluated) Upgraded(rollouts map[*resolve.BundleDeployment]Rollout) {
+func (e *Evaluated) Upgraded(rollouts map[object.DeploymentID]Rollout) {
 	byHash := map[string]Rollout{}
 	for _, d := range e.Deployments {
-		if x, upgraded := rollouts[d.BundleDeployment]; upgraded {
+		if x, upgraded := rollouts[d.ID()]; upgraded {
 			byHash[d.Ownership.Hash] = x
 			d.upgraded(x)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -35,7 +36,7 @@ func TestUpgraded(t *testing.T) {
 		{"a newer revision that could not be read", &Rollout{}, nil, nil, nil, 3, 0},
 	} {
 		for _, before := range []State{Missing, Modified} {
-			resolved := &resolve.BundleDeployment{Ownership: ownership.Metadata{Hash: "h"}}
+			resolved := &resolve.BundleDeployment{Deployment: directory.Deployment{Ownership: ownership.Metadata{Hash: "h"}}}
 			d := &BundleDeployment{BundleDeployment: resolved}
 			for i, name := range all {
 				o := Object{Object: &resolve.Object{Ref: ref(name), Raw: []byte(name)}, State: before}
@@ -49,13 +50,13 @@ func TestUpgraded(t *testing.T) {
 			for _, name := range []string{"created", "left"} {
 				e.Undesired = append(e.Undesired, Undesired{Ref: ref(name), Metadata: resolved.Ownership})
 			}
-			rollouts := map[*resolve.BundleDeployment]Rollout{}
+			rollouts := map[object.DeploymentID]Rollout{}
 			want := map[State][]string{Ready: {"ready"}, before: tt.missing}
 			if before == Modified {
 				want[before] = tt.modified
 			}
 			if tt.rollout != nil {
-				rollouts[resolved] = *tt.rollout
+				rollouts[resolved.ID()] = *tt.rollout
 			}
 			e.Upgraded(rollouts)
 			got := map[State][]string{before: nil}

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -84,16 +84,16 @@ func (s Scope) Names(kind, key string) bool {
 
 // Pick returns the bundle deployments in scope. The error is a *NotFoundError if a target does not exist, and
 // ErrNothingInScope if nothing is in scope.
-func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment, error) {
-	namespaceOf := (*resolve.BundleDeployment).Workspace
+func (s Scope) Pick(desired *directory.Directory) ([]*directory.Deployment, error) {
+	namespaceOf := (*directory.Deployment).Workspace
 	if known := workspaces(desired); s.Namespace != "" && len(known) > 0 && !slices.Contains(known, s.Namespace) {
 		namespaceOf = ownNamespaceOf
-		if !slices.ContainsFunc(desired.Deployments, func(d *resolve.BundleDeployment) bool { return namespaceOf(d) == s.Namespace }) {
+		if !slices.ContainsFunc(desired.Deployments, func(d *directory.Deployment) bool { return namespaceOf(d) == s.Namespace }) {
 			return nil, fmt.Errorf("namespace %s has no objects of Fleet; namespaces with objects of Fleet: %s",
 				s.Namespace, strings.Join(known, ", "))
 		}
 	}
-	var out []*resolve.BundleDeployment
+	var out []*directory.Deployment
 	hit := make([]bool, len(s.Targets))
 	for _, d := range desired.Deployments {
 		if s.Namespace != "" && namespaceOf(d) != s.Namespace || s.Selector != nil && (d.BD == nil || !s.Selector.Matches(labels.Set(d.BD.Labels))) {
@@ -145,7 +145,7 @@ func (s Scope) nothing() error {
 var ErrNothingInScope = errors.New("no bundle deployment matches")
 
 // workspaces returns the sorted namespaces that a scope may name.
-func workspaces(desired *resolve.DesiredState) []string {
+func workspaces(desired *directory.Directory) []string {
 	seen := map[string]bool{}
 	for _, d := range desired.Deployments {
 		seen[d.Workspace()] = true
@@ -163,7 +163,7 @@ func workspaces(desired *resolve.DesiredState) []string {
 }
 
 // ownNamespaceOf returns the namespace of a BundleDeployment; empty if only a release is known.
-func ownNamespaceOf(d *resolve.BundleDeployment) string {
+func ownNamespaceOf(d *directory.Deployment) string {
 	if d.BD == nil {
 		return ""
 	}
@@ -173,7 +173,7 @@ func ownNamespaceOf(d *resolve.BundleDeployment) string {
 func (t Target) is(kind string) bool { return t.Kind == strings.ToLower(kind) }
 
 // Names reports whether the target is the bundle deployment, or one of its parents.
-func (t Target) Names(d *resolve.BundleDeployment) bool {
+func (t Target) Names(d *directory.Deployment) bool {
 	if t.is(state.BundleDeployment) {
 		return d.Named(t.Name)
 	}

@@ -8,19 +8,19 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // TestPickNamespace: a namespace is a workspace, or else that of BundleDeployments.
 func TestPickNamespace(t *testing.T) {
-	desired := &resolve.DesiredState{Fleet: &state.Fleet{}}
+	desired := &directory.Directory{Fleet: &state.Fleet{}}
 	for _, key := range []string{"team-a/cluster-one/shop", "team-b/cluster-one/blog", "team-b/team-a/wiki"} {
 		p := strings.Split(key, "/")
 		bd := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: p[1], Name: p[2], Labels: map[string]string{fleet.BundleNamespaceLabel: p[0]}}}
-		desired.Deployments = append(desired.Deployments, &resolve.BundleDeployment{BD: bd, Namespace: p[1], Name: p[2]})
+		desired.Deployments = append(desired.Deployments, &directory.Deployment{BD: bd, Namespace: p[1], Name: p[2]})
 	}
 	for namespace, want := range map[string]string{
 		"":            "shop blog wiki",

@@ -27,7 +27,7 @@ func Refusal(text string) Answer { return Answer{refusal: text} }
 // Answer compares the object before and after a dry run that applies its manifest. It keeps neither.
 func (e *Evaluator) Answer(o *Object, before, after object.Content) Answer {
 	out := Answer{readiness: health.Evaluate(before, ignored(o.Deployment), e.options.Now)}
-	before, after = applied(compare.Apply, e.rules[o.Deployment], o.Ref, before, after)
+	before, after = applied(compare.Apply, e.rules[o.Deployment.ID()], o.Ref, before, after)
 	if o.State == Modified {
 		out.paths = changed(before, after)
 		return out

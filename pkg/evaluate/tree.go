@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -150,7 +151,7 @@ func (a *Aggregate) add(d *BundleDeployment) {
 	}
 	a.Actual.Counts = a.Actual.Counts.Plus(d.Counts)
 	// A bundle deployment that is not installed has no objects to read.
-	a.Unread = a.Unread || d.Problem != "" && d.Problem != resolve.NoReleaseRecord
+	a.Unread = a.Unread || d.Problem != "" && d.Problem != directory.NoReleaseRecord
 }
 
 // addMembers adds the totals of the clusters of a ClusterGroup: those of its namespace that its selector selects. read

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -27,8 +28,8 @@ func TestGroupComplete(t *testing.T) {
 	} {
 		group := &v1alpha1.ClusterGroup{}
 		group.Namespace, group.Name, group.Spec.Selector = "fleet-default", "prod", &metav1.LabelSelector{}
-		desired := &resolve.DesiredState{Fleet: &state.Fleet{ClusterGroups: []*v1alpha1.ClusterGroup{group},
-			Coverage: map[string]source.Coverage{state.ClusterKind: tc.clusters, state.BundleDeployment: all}}}
+		desired := &resolve.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{ClusterGroups: []*v1alpha1.ClusterGroup{group},
+			Coverage: map[string]source.Coverage{state.ClusterKind: tc.clusters, state.BundleDeployment: all}}}}
 		includes := func(string, metav1.Object) bool { return tc.whole }
 		if got := newTree(desired, nil, includes)[state.ClusterGroup][0]; got.Complete != tc.complete {
 			t.Errorf("%s: complete is %t, want %t", tc.name, got.Complete, tc.complete)

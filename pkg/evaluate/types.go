@@ -7,6 +7,7 @@ package evaluate
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -164,7 +165,7 @@ func (d Difference) ShowsValue() bool {
 type Undesired struct {
 	object.Ref
 	// On is the cluster that it is on.
-	On       *resolve.Cluster
+	On       *directory.Cluster
 	Metadata ownership.Metadata
 	// NoPrune is true if a label excludes the object from the orphaned objects of Fleet; Controlled is true if another object controls it.
 	NoPrune, Controlled bool

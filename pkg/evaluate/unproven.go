@@ -3,8 +3,8 @@
 package evaluate
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // unproven sets the state Unknown for objects of an agent if no object has the set of its release and the objects have sets of the same bundles
@@ -12,7 +12,7 @@ import (
 func unproven(deployments []*BundleDeployment) {
 	byAgent := map[string][]*BundleDeployment{}
 	for _, d := range deployments {
-		if d.Scope.Evidence == resolve.EvidenceReleases && d.ReleaseOwnership.Hash != "" && !d.Disputed {
+		if d.Scope.Evidence == directory.EvidenceReleases && d.ReleaseOwnership.Hash != "" && !d.Disputed {
 			byAgent[d.Agent] = append(byAgent[d.Agent], d)
 		}
 	}

@@ -71,7 +71,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		{report.TopicState, "evaluate", "State"},
 		{report.TopicReason, "ownership", "Class"},
 		{report.TopicReason, "source", "Reason"},
-		{report.TopicReason, "resolve", "Problem"},
+		{report.TopicReason, "directory", "Problem"},
 		{report.TopicCause, "check", "Cause"},
 		{report.TopicStep, "check", "BlockerKind"},
 		{report.TopicStep, "why", "report.WhyKind"},

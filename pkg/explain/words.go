@@ -4,10 +4,10 @@ package explain
 
 import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -75,11 +75,11 @@ func reasons() []report.Topic {
 			"audit again; the gap in the report has the error."),
 		r(string(source.NotInSnapshot), "Unknown: the snapshot does not prove whether the object existed",
 			"Capture the kind in all namespaces; "+check.Pages+"snapshots.md describes what a snapshot has to contain."),
-		r(string(resolve.NoReleaseRecord), "Unknown: nothing is installed, or the revision that the BundleDeployment names is not recorded any more",
+		r(string(directory.NoReleaseRecord), "Unknown: nothing is installed, or the revision that the BundleDeployment names is not recorded any more",
 			"See FD602. `--desired=bundle` takes the desired objects from the contents of the bundle instead.", "2.8"),
-		r(string(resolve.RecordUnreadable), "Unknown: the release record or its manifest is damaged", "See FD602. `--desired=bundle` takes the "+
+		r(string(directory.RecordUnreadable), "Unknown: the release record or its manifest is damaged", "See FD602. `--desired=bundle` takes the "+
 			"desired objects from the contents of the bundle instead.", "2.8"),
-		r(string(resolve.ClusterNotRead), "Unknown: the bundle deployment is on a cluster that the audit does not read. The report shows what Fleet reports",
+		r(string(directory.ClusterNotRead), "Unknown: the bundle deployment is on a cluster that the audit does not read. The report shows what Fleet reports",
 			"--cluster, --contexts, --via-rancher or --via-kubeconfig-secrets read it in the same audit."),
 		r(evaluate.ScopeUnproven, "Unknown: the object has the set of its bundle with another scope than the release states, and no running agent "+
 			"shows which scope is in use",

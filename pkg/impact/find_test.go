@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -26,8 +27,7 @@ func desiredOf(t *testing.T, objects ...[2]string) *resolve.DesiredState {
 			}
 		}
 	}
-	out, _ := resolve.Resolve(resolve.Input{Fleet: f})
-	return out
+	return resolve.Resolve(resolve.Input{Directory: directory.Build(directory.Input{Fleet: f})})
 }
 
 func named(kind, namespace, name, labels string) [2]string {

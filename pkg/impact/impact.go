@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -17,13 +18,14 @@ import (
 
 // Input is the data of Evaluate.
 type Input struct {
-	// Desired has the Uninstalls of the bundle deployments of the target.
 	Desired *resolve.DesiredState
 	Target  *Target
+	// Uninstalls are the releases that are removed with the bundle deployments of the target.
+	Uninstalls map[object.DeploymentID][]*resolve.Uninstall
 	// Targeting evaluates the targets of Bundles.
 	Targeting *targeting.Fleet
 	// Affected are the live objects of each cluster. A cluster without them has only what its release records say.
-	Affected map[*resolve.Cluster]*state.Affected
+	Affected map[object.ClusterID]*state.Affected
 	// Reported is what the status of a bundle deployment lists, by its key.
 	Reported map[string]*state.Reported
 }
@@ -33,14 +35,14 @@ func Evaluate(in Input) report.Deletion {
 	t := in.Target
 	out := report.Deletion{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
 	out.Summary.Bundles = len(t.Bundles)
-	deleted := map[*resolve.BundleDeployment]bool{}
+	deleted := map[object.DeploymentID]bool{}
 	for _, d := range t.Deployments {
-		deleted[d] = true
+		deleted[d.ID()] = true
 	}
 	namespace, message := in.deletedNamespace()
 	var local *evaluator
 	for _, group := range clusters(t.Deployments) {
-		e := &evaluator{affected: in.Affected[group[0].On], deleted: deleted, seen: map[object.Key]bool{}}
+		e := &evaluator{uninstalls: in.Uninstalls, affected: in.affected(group[0].On), deleted: deleted, seen: map[object.Key]bool{}}
 		e.cascades(group)
 		if in.isLocal(group[0].On) {
 			local = e
@@ -52,7 +54,7 @@ func Evaluate(in Input) report.Deletion {
 		out.Clusters = append(out.Clusters, in.cluster(e, group))
 	}
 	if local == nil && len(in.Desired.Clusters) > 0 {
-		local = &evaluator{affected: in.Affected[in.Desired.Clusters[0]], seen: map[object.Key]bool{}}
+		local = &evaluator{affected: in.affected(in.Desired.Clusters[0]), seen: map[object.Key]bool{}}
 		local.cascades(nil)
 	}
 	if namespace != "" && local != nil {
@@ -62,15 +64,23 @@ func Evaluate(in Input) report.Deletion {
 	return out
 }
 
+// affected returns the live objects of a cluster; nil if they were not read.
+func (in *Input) affected(c *directory.Cluster) *state.Affected {
+	if c == nil {
+		return nil
+	}
+	return in.Affected[c.ID]
+}
+
 // isLocal reports whether a cluster is the management cluster.
-func (in *Input) isLocal(c *resolve.Cluster) bool {
+func (in *Input) isLocal(c *directory.Cluster) bool {
 	return c != nil && len(in.Desired.Clusters) > 0 && in.Desired.Clusters[0] == c
 }
 
 // clusters groups bundle deployments by their cluster, ordered by its name.
 func clusters(all []*resolve.BundleDeployment) [][]*resolve.BundleDeployment {
 	type place struct {
-		on   *resolve.Cluster
+		on   *directory.Cluster
 		name string
 	}
 	at := map[place]int{}
@@ -101,20 +111,20 @@ func (in *Input) cluster(e *evaluator, deployments []*resolve.BundleDeployment) 
 
 func (in *Input) deployment(e *evaluator, d *resolve.BundleDeployment) report.DeploymentImpact {
 	out := report.DeploymentImpact{Namespace: d.Namespace, Name: d.Name, Bundle: d.Bundle}
-	for _, x := range d.Uninstalls {
+	for _, x := range in.Uninstalls[d.ID()] {
 		r := e.release(d, x)
 		if r.Result == report.ImpactRemoves && in.Target.Kind == state.ClusterKind {
 			r.Result = report.ImpactMayRemove
 		}
 		out.Releases = append(out.Releases, r)
 	}
-	out.Notes = deploymentNotes(d)
+	out.Notes = in.deploymentNotes(d)
 	if len(out.Releases) > 0 {
 		worst := slices.MaxFunc(out.Releases, func(a, b report.ReleaseImpact) int { return severity(a.Result) - severity(b.Result) })
 		out.Result, out.Reason, out.Message = worst.Result, worst.Reason, worst.Message
 	} else if problem, detail := d.UninstallUnknown(); problem != "" {
 		out.Result, out.Reason, out.Message = report.ImpactUnknown, string(problem), "it is not known what is removed: "+detail
-		if problem == resolve.ClusterNotRead {
+		if problem == directory.ClusterNotRead {
 			out.Message = "it is not known what is removed, because its cluster is not read"
 		}
 	} else {
@@ -148,11 +158,11 @@ func (in *Input) reported(d *resolve.BundleDeployment) *report.ReportedObjects {
 	return out
 }
 
-func deploymentNotes(d *resolve.BundleDeployment) []string {
+func (in *Input) deploymentNotes(d *resolve.BundleDeployment) []string {
 	if d.BD == nil {
 		return nil
 	}
-	for _, x := range d.Uninstalls {
+	for _, x := range in.Uninstalls[d.ID()] {
 		if x.Problem != "" || fleet.IsAgentBundle(d.Name) {
 			continue
 		}
@@ -167,7 +177,7 @@ func deploymentNotes(d *resolve.BundleDeployment) []string {
 }
 
 // namespace describes a Namespace that is deleted on the management cluster, with the claims in it that no release of the target has.
-func (in *Input) namespace(e *evaluator, name, message string, deleted map[*resolve.BundleDeployment]bool) report.DeletedNamespace {
+func (in *Input) namespace(e *evaluator, name, message string, deleted map[object.DeploymentID]bool) report.DeletedNamespace {
 	out := report.DeletedNamespace{Name: name, Message: message}
 	if in.Target.Kind == state.ClusterKind {
 		return out
@@ -183,7 +193,7 @@ func (in *Input) namespace(e *evaluator, name, message string, deleted map[*reso
 		out.PersistentVolumeClaims = append(out.PersistentVolumeClaims, removed.Removed...)
 	}
 	for _, d := range in.Desired.Deployments {
-		if in.isLocal(d.On) && !deleted[d] && slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return o.Namespace == name }) {
+		if in.isLocal(d.On) && !deleted[d.ID()] && slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return o.Namespace == name }) {
 			out.BundleDeployments = append(out.BundleDeployments, d.Key())
 		}
 	}

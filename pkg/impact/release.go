@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -18,7 +19,9 @@ import (
 // evaluator evaluates the releases of one cluster.
 type evaluator struct {
 	affected *state.Affected
-	deleted  map[*resolve.BundleDeployment]bool
+	deleted  map[object.DeploymentID]bool
+	// uninstalls are the releases that are removed with the deleted bundle deployments.
+	uninstalls map[object.DeploymentID][]*resolve.Uninstall
 	// affects are the other bundle deployments that lose objects with a deleted object.
 	affects map[object.Key][]string
 	// definitions are the deleted CustomResourceDefinitions by the kind that they define, namespaces the deleted Namespaces.
@@ -33,7 +36,7 @@ type evaluator struct {
 func (e *evaluator) cascades(deployments []*resolve.BundleDeployment) {
 	e.definitions, e.namespaces, e.claims = map[schema.GroupKind]string{}, map[string]bool{}, map[string][]state.VolumeClaim{}
 	for _, d := range deployments {
-		for _, x := range d.Uninstalls {
+		for _, x := range e.uninstalls[d.ID()] {
 			for name, gk := range x.CustomKinds {
 				e.definitions[gk] = name
 			}
@@ -115,7 +118,7 @@ func spared(x *resolve.Uninstall) (report.ImpactResult, string, string) {
 func (e *evaluator) manifest(out *report.ReleaseImpact, x *resolve.Uninstall) {
 	desiredBy := map[object.Key][]string{}
 	for _, o := range x.Shared {
-		if !e.deleted[o.Deployment] {
+		if !e.deleted[o.Deployment.ID()] {
 			desiredBy[o.Key()] = append(desiredBy[o.Key()], o.Deployment.Key())
 		}
 	}
@@ -157,13 +160,13 @@ func (e *evaluator) kept(out *report.ReleaseImpact, x *resolve.Uninstall) {
 }
 
 // findAffected finds the other bundle deployments of the cluster that lose objects.
-func (e *evaluator) findAffected(all []*resolve.BundleDeployment, on *resolve.Cluster) {
+func (e *evaluator) findAffected(all []*resolve.BundleDeployment, on *directory.Cluster) {
 	e.affects = map[object.Key][]string{}
 	if len(e.definitions)+len(e.namespaces) == 0 {
 		return
 	}
 	for _, d := range all {
-		if d.On != on || e.deleted[d] {
+		if d.On != on || e.deleted[d.ID()] {
 			continue
 		}
 		of := map[object.Key]bool{}

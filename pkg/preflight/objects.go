@@ -64,7 +64,7 @@ func (r *rollout) ownNamespace(o *evaluate.Object) {
 // owners reports the other owners of an object, and the other bundles that desire it. It returns whether there are any.
 func (r *rollout) owners(o *evaluate.Object) bool {
 	found := false
-	for _, owner := range r.d.On.Owners(r.d.BundleDeployment, o.Key(), o.Metadata).Owners {
+	for _, owner := range r.c.Desired.On(r.d.On).Owners(&r.d.Deployment, o.Key(), o.Metadata).Owners {
 		ofRelease := owner.Situation == ownership.ExistingRelease && owner.SameName && r.Action == report.RolloutUpgrade
 		if !owner.Exists() || ofRelease { // the rollout upgrades that release, which inUse reports
 			continue

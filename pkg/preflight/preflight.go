@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -23,14 +24,14 @@ import (
 // Check predicts the rollout of every bundle that is, or may be, deployed to this cluster. elsewhere is the number of bundles that are known to be
 // deployed to other clusters.
 func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
-	dependencies := check.NewDependencies(c.Desired)
+	dependencies := check.NewDependencies(c.Desired.Directory)
 	for _, d := range c.Deployments {
 		if d.OnOtherCluster {
 			elsewhere++
 			continue
 		}
-		if dir := d.Rendering.Directory; dir != nil && len(dir.Elsewhere) > 0 {
-			elsewhere += len(dir.Elsewhere)
+		if d.FromFiles() && len(d.Files.Elsewhere) > 0 {
+			elsewhere += len(d.Files.Elsewhere)
 			continue
 		}
 		r := &rollout{c: c, d: d, dependencies: dependencies, Rollout: report.Rollout{
@@ -104,12 +105,12 @@ func advise(text string) []report.Remedy { return []report.Remedy{{Text: text}} 
 // refusals reports problems that prevent any deployment by Fleet's agent.
 func (r *rollout) refusals() {
 	d := r.d
-	if dir := d.Rendering.Directory; dir != nil && dir.Refused != "" {
-		r.add(refusedByApply, nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes", dir.Refused).
+	if files := d.Files; files != nil && files.Refused != "" {
+		r.add(refusedByApply, nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes", files.Refused).
 			Remedies = advise("correct what the message names; until then, Fleet deploys no change of the GitRepo")
 		return
-	} else if dir != nil && dir.NoTarget != "" {
-		r.add(noTarget, nil, "%s: Fleet deploys it nowhere", dir.NoTarget).
+	} else if files != nil && files.NoTarget != "" {
+		r.add(noTarget, nil, "%s: Fleet deploys it nowhere", files.NoTarget).
 			Remedies = advise("correct the targets of the directory or of its GitRepo, or the labels of the clusters")
 		return
 	}
@@ -132,13 +133,13 @@ func (r *rollout) dependsOn() {
 	if len(r.d.DependsOn()) == 0 {
 		return
 	}
-	var siblings []*resolve.BundleDeployment
+	var siblings []*directory.Deployment
 	for _, d := range r.c.Deployments {
 		if d.FromFiles() {
-			siblings = append(siblings, d.BundleDeployment)
+			siblings = append(siblings, &d.Deployment)
 		}
 	}
-	x := r.dependencies.Test(r.d.BundleDeployment, siblings)
+	x := r.dependencies.Test(&r.d.Deployment, siblings)
 	switch {
 	case x.Absent:
 		r.add(dependencyAbsent, nil, "%s: the agent refuses every deploy until the BundleDeployment exists", x.Refused).

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -55,8 +56,8 @@ func (r *rollout) inUse(last *state.Record) {
 		owner = "is not a release of Fleet"
 	case last.BundleID != d.Name:
 		owner = "is owned by bundle " + last.BundleID + ", which is no longer deployed on this cluster"
-		all := r.c.Desired.Deployments
-		if i := slices.IndexFunc(all, func(o *resolve.BundleDeployment) bool { return o.Name == last.BundleID && o.On == d.On }); i >= 0 {
+		all := r.c.Desired.Directory.Deployments
+		if i := slices.IndexFunc(all, func(o *directory.Deployment) bool { return o.Name == last.BundleID && o.On == d.On }); i >= 0 {
 			owner = "is owned by bundle deployment " + all[i].Key()
 		}
 	case agent != "" && last.AgentNamespace != "" && last.AgentNamespace != agent:
@@ -76,8 +77,8 @@ func (r *rollout) deletions() {
 		return // the garbage collection deletes them
 	}
 	for _, o := range d.Removed {
-		desired := d.On.Claims.Of(o.Key())
-		if slices.ContainsFunc(desired, func(o *resolve.Object) bool { return o.Deployment == d.BundleDeployment }) || o.Kept() {
+		desired := r.c.Desired.On(d.On).Of(o.Key())
+		if slices.ContainsFunc(desired, func(o *resolve.Object) bool { return o.Deployment.ID() == d.ID() }) || o.Kept() {
 			continue
 		}
 		r.Counts.Delete++
@@ -97,7 +98,7 @@ func (r *rollout) adopt(o *evaluate.Object, from string) report.Remedy {
 	if refused := append(r.d.NeverAdopted(o), r.d.AdoptUncertain()...); len(refused) > 0 {
 		return report.Remedy{Text: "adopt would refuse it now: " + strings.Join(refused, "; ")}
 	}
-	out := report.Remedy(r.c.Commands.Assign(r.d.BundleDeployment))
+	out := report.Remedy(r.c.Commands.Assign(&r.d.Deployment))
 	if from != "" {
 		out.Command += " --dangerous-take-from=" + escape.Shell(from)
 		out.Text = "takes it over from that owner; shows what changes, and asks before it writes"

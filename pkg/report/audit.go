@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -22,7 +22,7 @@ import (
 // of the program.
 func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Audit {
 	out := &Audit{APIVersion: APIVersion, Kind: Kind, Tool: Tool{Version: version}, TakenAt: Time(r.Now()),
-		Source: NewSource(r.Source, r.Desired), Scope: NewScope(r.Scope), Gaps: Gaps(r.Gaps), Notes: r.Notes,
+		Source: NewSource(r.Source, r.Desired.Directory), Scope: NewScope(r.Scope), Gaps: Gaps(r.Gaps), Notes: r.Notes,
 		BundleDeployments: []BundleDeployment{}, Findings: []Finding{}}
 	for _, d := range r.Deployments {
 		out.BundleDeployments = append(out.BundleDeployments, newBundleDeployment(d))
@@ -72,7 +72,7 @@ func Time(t time.Time) string {
 }
 
 // NewSource describes the source of a document.
-func NewSource(d source.Description, desired *resolve.DesiredState) Source {
+func NewSource(d source.Description, desired *directory.Directory) Source {
 	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion, ClusterUID: d.ClusterUID}
 	versions := FleetVersions{Controller: desired.ControllerVersion}
 	for _, c := range desired.Clusters {

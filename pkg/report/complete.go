@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 )
 
 // WithoutResult reports whether nothing is known about the actual state of the bundle deployment. A state such as WaitApplied comes from Fleet's
@@ -61,5 +61,5 @@ func Undecided(gaps []Gap) string {
 func (a *Audit) Excluded() func(*BundleDeployment) bool {
 	// A bundle deployment without a reason has a result at least for some of its objects.
 	result := slices.ContainsFunc(a.BundleDeployments, func(bd BundleDeployment) bool { return bd.Reason == "" })
-	return func(bd *BundleDeployment) bool { return result && bd.Reason == string(resolve.ClusterNotRead) }
+	return func(bd *BundleDeployment) bool { return result && bd.Reason == string(directory.ClusterNotRead) }
 }

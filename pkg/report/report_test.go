@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -29,7 +30,7 @@ func ref(kind, namespace, name string) object.Ref {
 
 // unsorted returns a result and findings, with all lists that a report sorts in random order.
 func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
-	out := &evaluate.Result{Desired: &resolve.DesiredState{Fleet: &state.Fleet{}}, Tree: evaluate.Tree{}}
+	out := &evaluate.Result{Desired: &resolve.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}}, Tree: evaluate.Tree{}}
 	var findings []check.Finding
 	meta := func(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
 	for _, ns := range []string{"b", "a"} {
@@ -41,7 +42,7 @@ func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
 			} {
 				out.Tree[kind] = append(out.Tree[kind], &evaluate.Aggregate{Kind: kind, Object: o, Complete: true, InScope: true})
 			}
-			d := &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Namespace: ns, Name: name},
+			d := &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: ns, Name: name}},
 				Counts: evaluate.Counts{Desired: 3, Ready: 1, Modified: 2}}
 			for _, kind := range []string{"Service", "ConfigMap"} {
 				d.Objects = append(d.Objects, evaluate.Object{Object: &resolve.Object{Ref: ref(kind, ns, name)}, State: evaluate.Modified,
@@ -105,7 +106,7 @@ func TestNewAudit(t *testing.T) {
 
 // TestEmpty checks that required lists are present if they are empty, because programs read them.
 func TestEmpty(t *testing.T) {
-	raw, err := json.Marshal(NewAudit(&evaluate.Result{Desired: &resolve.DesiredState{Fleet: &state.Fleet{}}}, nil, "").Redacted(&redact.Secrets{}))
+	raw, err := json.Marshal(NewAudit(&evaluate.Result{Desired: &resolve.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}}}, nil, "").Redacted(&redact.Secrets{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,9 @@ package resolve
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -53,16 +53,15 @@ type StatefulSet struct {
 const CRDKind = "CustomResourceDefinition"
 
 // losses finds what the uninstall of the release of a record deletes. Helm deletes by name: it also deletes an object that another release has taken over.
-func (r *resolver) losses(rec *state.Record) Losses {
-	d := &BundleDeployment{Name: rec.BundleID, Release: rec.Name, On: r.out}
+func losses(c *directory.Cluster, rec *state.Record) Losses {
 	deleted := map[object.Key]bool{}
 	for _, o := range rec.Objects { // one of several objects with the same name is enough
-		if one := distinct(d, rec.Namespace, []release.Object{o}, r.State.Namespaced)[0]; keepReason(one) == "" {
+		if one := newObject(o, rec.Namespace, c.State.Namespaced); keepReason(one) == "" {
 			deleted[one.Key()] = true
 		}
 	}
 	var out Losses
-	for _, o := range distinct(d, rec.Namespace, rec.Objects, r.State.Namespaced) {
+	for _, o := range objectsOf(c, rec) {
 		if reason := keepReason(o); reason != "" && !deleted[o.Key()] {
 			out.Kept = append(out.Kept, KeptObject{o.Ref, reason})
 			continue
@@ -79,8 +78,8 @@ func (r *resolver) losses(rec *state.Record) Losses {
 }
 
 // spares returns the losses of a release of which everything is kept.
-func (r *resolver) spares(rec *state.Record) (out Losses) {
-	for _, o := range distinct(&BundleDeployment{}, rec.Namespace, rec.Objects, r.State.Namespaced) {
+func spares(c *directory.Cluster, rec *state.Record) (out Losses) {
+	for _, o := range objectsOf(c, rec) {
 		out.Kept = append(out.Kept, KeptObject{o.Ref, KeptByOption})
 	}
 	return out
@@ -148,19 +147,22 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
-// sharedLosses finds the deleted objects that other bundle deployments desire.
-func (c *Cluster) sharedLosses() {
-	for _, x := range c.Removals {
-		c.shared(&x.Losses, x.Record)
-	}
+// objectsOf returns the distinct objects of a record.
+func objectsOf(c *directory.Cluster, rec *state.Record) []*Object {
+	d := &BundleDeployment{Deployment: directory.Deployment{Name: rec.BundleID, Release: rec.Name, On: c}}
+	out, _ := distinct(d, rec.Namespace, rec.Objects)
+	return out
 }
 
-func (c *Cluster) shared(l *Losses, rec *state.Record) {
+// shared returns those of the deleted objects that other releases desire.
+func (s *DesiredState) shared(on *directory.Cluster, l *Losses, rec *state.Record) []*Object {
+	var out []*Object
 	for _, ref := range l.Deletes {
-		for _, o := range c.Claims.Of(ref.Key()) {
+		for _, o := range s.On(on).Of(ref.Key()) {
 			if o.Deployment.Release.Release() != rec.Release() {
-				l.Shared = append(l.Shared, o)
+				out = append(out, o)
 			}
 		}
 	}
+	return out
 }

@@ -5,61 +5,88 @@ package resolve
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// AsOwner converts the bundle deployment for package ownership.
-func (d *BundleDeployment) AsOwner() ownership.Bundle {
-	b := ownership.Bundle{Deployment: d.Key(), Bundle: d.Bundle, Desired: d.Ownership}
-	if d.Release.Name != "" {
-		b.Release = d.Release.Release()
-	}
-	return b
+// OnCluster is what is desired on one cluster.
+type OnCluster struct {
+	*directory.Cluster
+	claims *desired.Claims[*Object, *BundleDeployment]
 }
 
+// On returns what is desired on a cluster.
+func (s *DesiredState) On(c *directory.Cluster) OnCluster { return OnCluster{c, s.claims} }
+
+// Of returns the desired objects with an identity, ordered by bundle deployment. An object that several bundle
+// deployments desire is contested.
+func (c OnCluster) Of(key object.Key) []*Object {
+	return c.claims.Of(object.ID{Cluster: c.ID, Key: key})
+}
+
+// BySet returns the bundle deployments that have the set of a hash. Several share a hash if two agents without a scope
+// deploy bundles of the same name. All bundles whose name begins with fleet-agent share one.
+func (c OnCluster) BySet(hash string) []*BundleDeployment {
+	return c.claims.BySet(desired.Set{Cluster: c.ID, Hash: hash})
+}
+
+// Kinds returns the kinds of all desired objects, in no order.
+func (c OnCluster) Kinds() map[schema.GroupKind]bool { return c.claims.Kinds(c.ID) }
+
 // Owners finds the other owners of an object that d desires and that has this ownership metadata.
-func (c *Cluster) Owners(d *BundleDeployment, key object.Key, have ownership.Metadata) ownership.Result {
+func (c OnCluster) Owners(d *directory.Deployment, key object.Key, have ownership.Metadata) ownership.Result {
 	claim := ownership.Claim{Object: key, Have: have, Bundle: d.AsOwner()}
-	for _, o := range c.Claims.Of(key) {
-		if o.Deployment != d {
+	for _, o := range c.Of(key) {
+		if o.Deployment.ID() != d.ID() {
 			claim.DesiredBy = append(claim.DesiredBy, o.Deployment.AsOwner())
 		}
 	}
 	return ownership.Evaluate(c, claim)
 }
 
-// OwnerOf finds the bundle deployment of this cluster that has the set in the metadata. It returns nil if there is none, or if several share the
-// set and the Helm annotations do not name the release of one of them.
-func (c *Cluster) OwnerOf(m ownership.Metadata) *BundleDeployment {
-	if owners := ownership.BundlesOf(c, m); len(owners) == 1 {
-		for _, d := range c.Claims.BySet(owners[0].Desired.Hash) {
-			if d.AsOwner() == owners[0] {
-				return d
-			}
+// OwnerOf finds the bundle deployment of this cluster that has the set in the metadata. It returns nil if there is
+// none, or if several share the set and the Helm annotations do not name the release of one of them.
+func (c OnCluster) OwnerOf(m ownership.Metadata) *BundleDeployment {
+	owners := ownership.BundlesOf(c, m)
+	if len(owners) != 1 {
+		return nil
+	}
+	for _, d := range c.BySet(owners[0].Desired.Hash) {
+		if d.AsOwner() == owners[0] {
+			return d
 		}
 	}
 	return nil
 }
 
 // BundlesOf implements ownership.Facts.
-func (c *Cluster) BundlesOf(hash string) []ownership.Bundle {
+func (c OnCluster) BundlesOf(hash string) []ownership.Bundle {
 	var out []ownership.Bundle
-	for _, d := range c.Claims.BySet(hash) {
+	for _, d := range c.BySet(hash) {
 		out = append(out, d.AsOwner())
 	}
 	return out
 }
 
 // Release implements ownership.Facts.
-func (c *Cluster) Release(name string, bundle ownership.Bundle) ownership.Existence {
+func (c OnCluster) Release(name string, bundle ownership.Bundle) ownership.Existence {
 	last, own := c.State.Latest[name], name == bundle.Desired.Release()
+	if own && last != nil {
+		bundleID := bundle.Deployment[strings.LastIndexByte(bundle.Deployment, '/')+1:]
+		switch {
+		case last.Damaged != "":
+			return ownership.NotDecided
+		case last.BundleID == bundleID:
+			return ownership.Own
+		}
+		return ownership.Exists
+	}
 	switch {
-	case own && last != nil && last.Damaged != "":
-		return ownership.NotDecided
-	case own && last != nil && last.BundleID == bundle.Deployment[strings.LastIndexByte(bundle.Deployment, '/')+1:]:
-		return ownership.Own
-	case c.State.Releases[name] || own && last != nil:
+	case c.State.Releases[name]:
 		return ownership.Exists
 	case own: // it is not installed yet
 		return ownership.Own
@@ -70,4 +97,4 @@ func (c *Cluster) Release(name string, bundle ownership.Bundle) ownership.Existe
 }
 
 // SetsRead implements ownership.Facts.
-func (c *Cluster) SetsRead() bool { return c.SetsComplete }
+func (c OnCluster) SetsRead() bool { return c.SetsComplete }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -126,8 +127,14 @@ func (w *builder) build(renderings ...*Rendering) *DesiredState {
 	if !w.unread {
 		w.f.Coverage = map[string]source.Coverage{state.BundleDeployment: source.Covered()}
 	}
-	desired, _ := Resolve(Input{Fleet: &w.f, Clusters: []*state.Cluster{&w.c}, Renderings: renderings})
-	return desired
+	return w.resolve(renderings...)
+}
+
+// resolve computes the desired state from the data as it is.
+func (w *builder) resolve(renderings ...*Rendering) *DesiredState {
+	clusters := []*state.Cluster{&w.c}
+	found := directory.Build(directory.Input{Fleet: &w.f, Clusters: clusters})
+	return Resolve(Input{Directory: found, Clusters: clusters, Renderings: renderings, Removals: Removals(found, clusters)})
 }
 
 // TestPlacement checks which bundle deployments are on this cluster, and how releases without a bundle deployment are reported.
@@ -314,38 +321,6 @@ func TestScope(t *testing.T) {
 	}
 }
 
-func TestLatest(t *testing.T) {
-	rec := func(revision int, status string) *state.Record {
-		r := &state.Record{Record: release.Record{Name: release.Name{Namespace: "web", Name: "a", Revision: revision}, Status: status}}
-		if status == "" {
-			r.Damaged = "it is damaged"
-		}
-		return r
-	}
-	for _, tc := range []struct {
-		name    string
-		history []*state.Record
-		want    int // 0 if no revision is expected
-	}{
-		{"one", []*state.Record{rec(1, "deployed")}, 1},
-		{"the highest deployed", []*state.Record{rec(1, "superseded"), rec(2, "deployed"), rec(3, "failed")}, 2},
-		{"two deployed", []*state.Record{rec(1, "deployed"), rec(2, "deployed")}, 2},
-		{"a newer one is pending", []*state.Record{rec(4, "deployed"), rec(5, "pending-upgrade")}, 4},
-		{"none deployed: the highest", []*state.Record{rec(1, "failed"), rec(2, "pending-install")}, 2},
-		{"the highest is damaged", []*state.Record{rec(1, "deployed"), rec(2, "")}, 1},
-		{"all are damaged", []*state.Record{rec(1, ""), rec(2, "")}, 0},
-		{"no records", nil, 0},
-	} {
-		got := 0
-		if r := latest(tc.history); r != nil {
-			got = r.Revision
-		}
-		if got != tc.want {
-			t.Errorf("%s: revision %d, want %d", tc.name, got, tc.want)
-		}
-	}
-}
-
 // TestOwnerOf checks the owner of objects of a set that two bundle deployments share. The Helm annotations of the object select the owner.
 func TestOwnerOf(t *testing.T) {
 	w := &builder{tb: t}
@@ -354,7 +329,7 @@ func TestOwnerOf(t *testing.T) {
 		record("web/web:1", "deployed", "web", "a-system", "x").record("shop/web:1", "deployed", "web", "b-system", "x").
 		record("web/alone:1", "deployed", "alone", "a-system", "y")
 	s := w.build()
-	c := s.Clusters[0]
+	c := s.On(s.Clusters[0])
 	for _, tc := range []struct {
 		metadata ownership.Metadata
 		owner    string // "" without an owner
@@ -388,7 +363,7 @@ func TestScopesShown(t *testing.T) {
 	c := s.Clusters[0]
 	shown := map[string]bool{}
 	for agent, scope := range c.Scopes {
-		shown[agent] = scope.Evidence == EvidenceRunning
+		shown[agent] = scope.Evidence == directory.EvidenceRunning
 	}
 	if diff := cmp.Diff(map[string]bool{"a-system": true, "b-system": false, "c-system": false}, shown); diff != "" {
 		t.Errorf("agents that show a scope (-want +got):\n%s", diff)

@@ -8,14 +8,18 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Removal is a Helm release that the garbage collection of an agent uninstalls (docs/fleet-behavior.md, 1.6 and 1.9).
 type Removal struct {
+	// On is the cluster of the release.
+	On *directory.Cluster
 	// Record is the newest record of the release, which decides, without its objects.
 	Record *state.Record
 	// Watched is the namespace of the BundleDeployments of the agent.
@@ -38,55 +42,69 @@ type Removal struct {
 	Confirmed bool
 }
 
-// RemovalKey identifies a Removal. Watched distinguishes clusters: agents of several clusters run in namespaces of the same name.
-type RemovalKey struct{ Agent, Watched, Release string }
-
-// Key identifies the removal.
-func (x *Removal) Key() RemovalKey {
-	return RemovalKey{x.Record.AgentNamespace, x.Watched, x.Record.Release()}
-}
-
-// RemovalFacts are read after a Removal was found.
-type RemovalFacts struct {
-	// Confirmed is true if a second read shows the same. Undone is true if it shows that the release is not removed.
-	Confirmed, Undone bool
-	CustomResources   map[string]int
-}
-
 // helm4List is the first minor version of Fleet whose garbage collection sees releases in every state. Before, it sees those that are deployed or
 // failed (docs/fleet-behavior.md, 1.9).
 const helm4List = 15
 
-// removals finds the releases that garbage collection uninstalls. A release counts only if all data that decides was read.
-func (r *resolver) removals(deployments []*BundleDeployment, facts map[RemovalKey]RemovalFacts) {
-	known := map[[2]string]*BundleDeployment{}
+// Removals finds the releases that garbage collection uninstalls. A release counts only if all data that decides was
+// read. It does not know yet which objects other releases desire too. clusters are the states from which the Directory
+// was made.
+func Removals(d *directory.Directory, clusters []*state.Cluster) []*Removal {
+	var out []*Removal
+	for i, c := range d.Clusters {
+		collector := collector{Directory: d, on: c, state: clusters[i], known: map[object.DeploymentID]*directory.Deployment{}}
+		out = append(out, collector.removals()...)
+	}
+	return out
+}
+
+// collector predicts the garbage collection on one cluster.
+type collector struct {
+	*directory.Directory
+	on    *directory.Cluster
+	state *state.Cluster
+	// known are the deployments with a BundleDeployment, without their cluster.
+	known map[object.DeploymentID]*directory.Deployment
+}
+
+func (c *collector) removals() []*Removal {
 	collecting := map[string]bool{}
-	for _, d := range deployments {
+	for _, d := range c.Deployments {
 		if d.BD != nil {
-			known[[2]string{d.Namespace, d.Name}] = d
+			c.known[object.DeploymentID{Namespace: d.Namespace, Name: d.Name}] = d
 			collecting[d.Namespace] = collecting[d.Namespace] || !d.BD.Spec.Paused && !d.BD.Spec.OffSchedule
 		}
 	}
 	agents := map[string][]*state.Record{}
-	for _, history := range r.histories {
-		if rec := r.collected(history); rec != nil && collecting[r.out.watches[rec.AgentNamespace]] {
+	for _, history := range c.state.Histories() {
+		rec := c.collected(history)
+		if rec != nil && collecting[c.watched(rec)] {
 			agents[rec.AgentNamespace] = append(agents[rec.AgentNamespace], rec)
 		}
 	}
+	var out []*Removal
 	for _, agent := range slices.Sorted(maps.Keys(agents)) {
 		records := agents[agent]
 		slices.SortFunc(records, func(x, y *state.Record) int {
 			return cmp.Or(cmp.Compare(x.Name.Name, y.Name.Name), cmp.Compare(x.Namespace, y.Namespace))
 		})
-		r.collect(records, known, facts)
+		out = append(out, c.cycles(records)...)
 	}
+	return out
 }
 
-// collect goes through the releases of one agent in the order of its garbage collection.
-func (r *resolver) collect(records []*state.Record, known map[[2]string]*BundleDeployment, facts map[RemovalKey]RemovalFacts) {
+// watched is the namespace of the BundleDeployments of the agent that made a record; empty if it is not known.
+func (c *collector) watched(rec *state.Record) string {
+	watched, _ := c.on.Watches(rec.AgentNamespace)
+	return watched
+}
+
+// cycles goes through the releases of one agent in the order of its garbage collection.
+func (c *collector) cycles(records []*state.Record) []*Removal {
+	var out []*Removal
 	cycle, blockedBy := 1, ""
 	for _, rec := range records {
-		x := r.removal(rec, known[[2]string{r.out.watches[rec.AgentNamespace], rec.BundleID}])
+		x := c.removal(rec, c.known[object.DeploymentID{Namespace: c.watched(rec), Name: rec.BundleID}])
 		if x == nil {
 			continue
 		}
@@ -94,36 +112,29 @@ func (r *resolver) collect(records []*state.Record, known map[[2]string]*BundleD
 		if x.Expects == nil { // the cycle ends after it
 			cycle++
 		}
-		if rec.KeepResources || fleet.IsAgentBundle(rec.BundleID) { // only records are removed, and only those with the name of the bundle id
-			if x.Expects == nil && rec.Name.Name != rec.BundleID && blockedBy == "" {
-				blockedBy = rec.Release()
-			}
+		if !rec.KeepResources && !fleet.IsAgentBundle(rec.BundleID) {
+			x.Losses, x.Confirmed = losses(c.on, rec), c.state.Captured
+			out = append(out, x)
 			continue
 		}
-		f := facts[x.Key()]
-		if f.Undone {
-			continue
+		// Only records are removed, and only those with the name of the bundle id.
+		if x.Expects == nil && rec.Name.Name != rec.BundleID && blockedBy == "" {
+			blockedBy = rec.Release()
 		}
-		x.Confirmed, x.CustomResources = f.Confirmed || r.State.Captured, f.CustomResources
-		x.Losses = r.losses(rec)
-		r.out.Removals = append(r.out.Removals, x)
 	}
+	return out
 }
 
-// collected returns the record of a release that an agent's garbage collection sees; nil if it sees none, or if that is not known.
-func (r *resolver) collected(history []*state.Record) *state.Record {
+// collected returns the record of a release that an agent's garbage collection sees; nil if it sees none, or if that is
+// not known.
+func (c *collector) collected(history []*state.Record) *state.Record {
 	rec := history[len(history)-1]
-	if rec.Damaged != "" || rec.OverBound != "" || rec.BundleID == "" || rec.AgentNamespace == "" {
-		return nil // Helm may decode a record that this program does not
-	}
-	if last := r.State.Latest[rec.Release()]; last == nil || last.Revision != rec.Revision {
+	if rec.Damaged != "" || rec.OverBound != "" { // Helm may decode a record that this program does not
 		return nil
 	}
-	watched, known := r.out.watches[rec.AgentNamespace]
-	if _, all := r.State.Coverage.Records.Of(rec.Namespace); !known || !all || !r.Read(state.BundleDeployment, watched) || !r.agentSeen(rec.AgentNamespace) {
+	if rec.BundleID == "" || rec.AgentNamespace == "" || !c.decided(rec) {
 		return nil
 	}
-	agent, parsed := fleet.ParseVersion(r.State.Workloads[rec.AgentNamespace].Version)
 	switch rec.Status {
 	case release.StatusDeployed, release.StatusFailed:
 		return rec
@@ -133,33 +144,51 @@ func (r *resolver) collected(history []*state.Record) *state.Record {
 			return nil
 		}
 	}
+	agent, parsed := fleet.ParseVersion(c.state.Workloads[rec.AgentNamespace].Version)
 	if parsed && !agent.Before(helm4List, 0) {
 		return rec
 	}
 	return nil
 }
 
-// agentSeen reports whether an agent is installed in a namespace: its workload exists, or it has reported to its Cluster. The Secret of an agent alone
-// may be left over.
-func (r *resolver) agentSeen(namespace string) bool {
-	c := r.byNamespace[r.out.watches[namespace]]
-	_, workload := r.State.Workloads[namespace]
-	return workload || c != nil && c.Status.Agent.Namespace == namespace
+// decided reports whether everything was read that decides about a release: its newest record, the BundleDeployments
+// of its agent, and whether the agent is installed.
+func (c *collector) decided(rec *state.Record) bool {
+	if last := c.state.Latest[rec.Release()]; last == nil || last.Revision != rec.Revision {
+		return false
+	}
+	if _, all := c.state.Coverage.Records.Of(rec.Namespace); !all {
+		return false
+	}
+	watched, known := c.on.Watches(rec.AgentNamespace)
+	return known && c.Read(state.BundleDeployment, watched) && c.agentSeen(rec.AgentNamespace)
 }
 
-// removal returns the removal of the release of a record; nil if it is not removed, or if that is not known. d is its bundle deployment, nil if the
-// BundleDeployment does not exist.
-func (r *resolver) removal(rec *state.Record, d *BundleDeployment) *Removal {
-	x := &Removal{Record: rec.Identity(), Watched: r.out.watches[rec.AgentNamespace]}
-	switch {
-	case d == nil:
+// agentSeen reports whether an agent is installed in a namespace: its workload exists, or it has reported to its
+// Cluster. The Secret of an agent alone may be left over.
+func (c *collector) agentSeen(namespace string) bool {
+	if _, workload := c.state.Workloads[namespace]; workload {
+		return true
+	}
+	watched, _ := c.on.Watches(namespace)
+	return slices.ContainsFunc(c.Fleet.Clusters, func(o *v1alpha1.Cluster) bool {
+		return watched != "" && o.Status.Namespace == watched && o.Status.Agent.Namespace == namespace
+	})
+}
+
+// removal returns the removal of the release of a record; nil if it is not removed, or if that is not known. d is its
+// bundle deployment, nil if the BundleDeployment does not exist.
+func (c *collector) removal(rec *state.Record, d *directory.Deployment) *Removal {
+	x := &Removal{On: c.on, Record: rec.Identity(), Watched: c.watched(rec)}
+	if d == nil {
 		return x
-	case reflect.DeepEqual(d.BD.Spec.Options, v1alpha1.Options{}):
+	}
+	if reflect.DeepEqual(d.BD.Spec.Options, v1alpha1.Options{}) {
 		return nil // Fleet rarely writes empty options, so a capture may have left them out
 	}
 	x.Expects, x.Expected = d.BD, ExpectedRelease(d.BD, true)
 	if unconverted := ExpectedRelease(d.BD, false); unconverted != x.Expected {
-		agent, known := fleet.ParseVersion(r.State.Workloads[rec.AgentNamespace].Version)
+		agent, known := fleet.ParseVersion(c.state.Workloads[rec.AgentNamespace].Version)
 		switch {
 		case !known && (rec.Release() == x.Expected || rec.Release() == unconverted):
 			return nil
@@ -176,7 +205,7 @@ func (r *resolver) removal(rec *state.Record, d *BundleDeployment) *Removal {
 
 // appliedAs reports whether the agent states that it deployed the present options as this release. If the options then seem to name another release, a
 // capture has left them out.
-func appliedAs(d *BundleDeployment, rec *state.Record) bool {
+func appliedAs(d *directory.Deployment, rec *state.Record) bool {
 	named, err := release.ParseName(d.BD.Status.Release)
 	return err == nil && named.Release() == rec.Release() && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
 }

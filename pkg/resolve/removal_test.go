@@ -151,7 +151,7 @@ func TestRemovals(t *testing.T) {
 			with(tc.tag)(w)
 			tc.make(w)
 			got := map[string]string{}
-			for _, x := range w.build().Clusters[0].Removals {
+			for _, x := range w.build().Removals {
 				got[x.Record.Release()] = fmt.Sprintf("%d %s %s", x.Cycle, x.Expected, x.BlockedBy)
 				if x.Confirmed {
 					t.Errorf("%s is confirmed without a second read", x.Record.Release())
@@ -178,25 +178,24 @@ func fleetName(name string) string {
 func TestRemovalsWithoutBundleDeployment(t *testing.T) {
 	const agent = "cattle-fleet-system"
 	w := (&builder{tb: t}).agentOf(agent, "one", "v0.16.1").cluster("c", "one", agent).record("web/gone:1", "deployed", "gone", agent)
-	if got := w.build().Clusters[0].Removals; len(got) > 0 {
+	if got := w.build().Removals; len(got) > 0 {
 		t.Errorf("%d removals without a BundleDeployment", len(got))
 	}
 	w.fleet("BundleDeployment", `{"metadata":{"namespace":"one","name":"app"},"spec":{"paused":true}}`)
-	if got := w.build().Clusters[0].Removals; len(got) > 0 {
+	if got := w.build().Removals; len(got) > 0 {
 		t.Errorf("%d removals with a paused BundleDeployment only", len(got))
 	}
 	w.bd("one", "live", "")
-	if got := w.build().Clusters[0].Removals; len(got) != 1 {
+	if got := w.build().Removals; len(got) != 1 {
 		t.Errorf("%d removals, want 1", len(got))
 	}
 	w.c.Coverage.Records = source.CoveredIn([]string{"other"}, source.Failure{Reason: source.Forbidden})
-	got, _ := Resolve(Input{Fleet: &w.f, Clusters: []*state.Cluster{&w.c}})
-	if len(got.Clusters[0].Removals) > 0 {
+	if len(w.resolve().Removals) > 0 {
 		t.Error("a removal although not all records of its namespace were read")
 	}
 }
 
-// TestRemovalLosses checks which objects a removal deletes, and the effect of a second read.
+// TestRemovalLosses checks which objects a removal deletes. That of a capture is confirmed.
 func TestRemovalLosses(t *testing.T) {
 	const agent = "cattle-fleet-system"
 	w := (&builder{tb: t}).agentOf(agent, "one", "v0.16.1").bd("one", "live", "web/live:1").record("web/live:1", "deployed", "live", agent, "shared")
@@ -208,7 +207,7 @@ func TestRemovalLosses(t *testing.T) {
 	}
 	add("CustomResourceDefinition", "databases.example.com", "")
 	add("CustomResourceDefinition", "kept.example.com", `"helm.sh/resource-policy":"keep"`)
-	got := w.build().Clusters[0].Removals[0]
+	got := w.build().Removals[0]
 	var deletes []string
 	for _, ref := range got.Deletes {
 		deletes = append(deletes, ref.Key().String())
@@ -220,24 +219,11 @@ func TestRemovalLosses(t *testing.T) {
 	if gk := got.CustomKinds["databases.example.com"]; len(got.CustomKinds) != 1 || gk.String() != "Database.example.com" {
 		t.Errorf("custom kinds %v", got.CustomKinds)
 	}
-	for _, tc := range []struct {
-		facts     RemovalFacts
-		removals  int
-		confirmed bool
-	}{{RemovalFacts{}, 1, false}, {RemovalFacts{Confirmed: true}, 1, true}, {RemovalFacts{Undone: true}, 0, false}} {
-		d, _ := Resolve(Input{Fleet: &w.f, Clusters: []*state.Cluster{&w.c}, Removals: map[RemovalKey]RemovalFacts{got.Key(): tc.facts}})
-		if now := d.Clusters[0].Removals; len(now) != tc.removals || len(now) == 1 && now[0].Confirmed != tc.confirmed {
-			t.Errorf("facts %+v: %d removals", tc.facts, len(now))
-		}
+	if got.Confirmed {
+		t.Error("it is confirmed, although nothing was read again")
 	}
-}
-
-// TestRemovalKey has the same release on two clusters: the second read of one must not confirm the other.
-func TestRemovalKey(t *testing.T) {
-	rec := &state.Record{}
-	rec.AgentNamespace, rec.Namespace, rec.Name.Name = "cattle-fleet-system", "web", "guestbook"
-	one, two := Removal{Record: rec, Watched: "cluster-one"}, Removal{Record: rec, Watched: "cluster-two"}
-	if one.Key() == two.Key() {
-		t.Errorf("two clusters have the key %+v", one.Key())
+	w.c.Captured = true
+	if got := w.build().Removals[0]; !got.Confirmed {
+		t.Error("it is not confirmed, although a capture does not change")
 	}
 }

@@ -5,11 +5,9 @@ package resolve
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -28,14 +26,8 @@ const (
 
 // Rendering is the result of rendering the bundle of a bundle deployment.
 type Rendering struct {
-	// Cluster is the index of the cluster, and Key is the key of the bundle deployment on it. A bundle deployment that does not exist, such as one
-	// from files, is added.
-	Cluster int
-	Key     string
-	// FileOptions are the options of a bundle from files; nil for a bundle of the management cluster.
-	FileOptions *v1alpha1.Options
-	// Directory has what a bundle from files states beside its options; nil for a bundle of the management cluster.
-	Directory *Directory
+	// Deployment is the bundle deployment that it is rendered for.
+	Deployment object.DeploymentID
 	// Masked is true if it is the result that a snapshot recorded, in which values are masked as in live objects.
 	Masked bool
 	// CompetitorOnly is true if the bundle deployment is not audited: only the identities of its desired objects matter.
@@ -66,93 +58,81 @@ type Rendering struct {
 	Gaps []source.Gap
 }
 
-// Directory is a bundle from files on one cluster, before it is rendered.
-type Directory struct {
-	// Workspace is the namespace of its Bundle; empty if it is not known. Labels are those of the Bundle.
-	Workspace string
-	Labels    map[string]string
-	DependsOn []v1alpha1.BundleRef
-	// Refused is why fleet apply refuses the directory, in its words. NoTarget is why Fleet does not deploy the bundle
-	// to the cluster. They are empty if it does, or if that is not known.
-	Refused, NoTarget string
-	// Elsewhere are the clusters ("namespace/name") that the bundle targets if there is a NoTarget.
-	Elsewhere []string
-}
-
-// render replaces the desired objects of bundle deployments by those of their rendered bundles.
-func (s *DesiredState) render(renderings []*Rendering) {
-	for _, x := range renderings {
-		c := s.Clusters[x.Cluster]
-		i := slices.IndexFunc(s.Deployments, func(d *BundleDeployment) bool { return d.On == c && d.Key() == x.Key })
-		if i < 0 {
-			d := c.NewBundle(x.Key)
-			if d.Scope.Evidence == "" {
-				c.Notes = append(c.Notes, fmt.Sprintf("the set id of bundle %s is computed without a scope: it is not known which agent would deploy it", d.Name))
-			}
-			s.Deployments = append(s.Deployments, d)
-			i = len(s.Deployments) - 1
-		}
-		s.Deployments[i].render(x)
+// render replaces the desired objects of bundle deployments by those of their rendered bundles, and returns notes for the
+// reader.
+func render(deployments []*BundleDeployment, renderings []*Rendering) (notes []string) {
+	byID := map[object.DeploymentID]*BundleDeployment{}
+	for _, d := range deployments {
+		byID[d.ID()] = d
 	}
+	for _, x := range renderings {
+		if d := byID[x.Deployment]; d != nil {
+			notes = append(notes, d.render(x)...)
+		}
+	}
+	return notes
 }
 
 // Unmasked reports whether the desired objects have values that a snapshot masks in live objects: they were rendered from
 // files.
 func (d *BundleDeployment) Unmasked() bool { return d.From != FromRelease && !d.Rendering.Masked }
 
-// NewBundle returns the bundle deployment of a bundle that the cluster does not have yet.
-func (c *Cluster) NewBundle(name string) *BundleDeployment {
-	scope := c.NewBundleScope()
-	return &BundleDeployment{Name: name, On: c, Problem: NoReleaseRecord, Detail: "nothing is installed yet", Scope: scope,
-		Ownership: ownership.Desired(fleet.SetID(name, scope.Scope), "", "")}
-}
-
-// render replaces the desired objects of the bundle deployment. The objects of its release record are kept in Recorded.
-func (d *BundleDeployment) render(x *Rendering) {
+// render replaces the desired objects of the bundle deployment, and returns notes for the reader. The objects of its
+// release record are kept in Recorded.
+func (d *BundleDeployment) render(x *Rendering) (notes []string) {
 	d.Rendering = *x
-	d.On.secrets = append(d.On.secrets, x.Secrets...)
+	if d.BD == nil && d.Release.Name == "" && d.Scope.Evidence == "" {
+		notes = append(notes, fmt.Sprintf("the set id of bundle %s is computed without a scope: "+
+			"it is not known which agent would deploy it", d.Name))
+	}
 	switch {
 	case x.Refused != "":
-		d.refuse(x)
-		return
+		return append(notes, d.refuse(x)...)
 	case x.OverLimit != "" && d.Problem != "":
 		d.Detail = "the desired objects of its bundle are not known: " + x.OverLimit
 	}
 	if !x.CompetitorOnly { // notes are only for audited bundles
 		for _, n := range x.Notes {
-			d.On.Notes = append(d.On.Notes, "bundle "+d.Name+": "+n)
+			notes = append(notes, "bundle "+d.Name+": "+n)
 		}
 	}
-	if len(x.Objects) == 0 && len(x.Unresolved) > 0 {
-		if !x.CompetitorOnly && d.Problem == "" {
-			// The release record is not a substitute, because the bundle's own objects were requested. The record still claims its objects.
-			d.Problem, d.Detail = RecordsFailed, "the desired objects of its bundle are not known: "+x.Unresolved[0]
-			d.From, d.claimed, d.Desired = "", d.Desired, nil
-		}
-		return
+	if len(x.Objects) > 0 || len(x.Unresolved) == 0 {
+		d.replace(x)
+		return notes
 	}
-	d.replace(x)
+	if !x.CompetitorOnly {
+		d.unknown(x.Unresolved[0])
+	}
+	return notes
 }
 
-// refuse records that the bundle is not rendered. The objects of its release record are no substitute for those of
-// files, because these were requested.
-func (d *BundleDeployment) refuse(x *Rendering) {
+// unknown makes the desired objects unknown. The release record is not a substitute, because the bundle's own objects
+// were requested. The record still claims its objects.
+func (d *BundleDeployment) unknown(why string) {
+	if d.Problem != "" {
+		return
+	}
+	d.Problem, d.Detail = directory.RecordsFailed, "the desired objects of its bundle are not known: "+why
+	d.From, d.claimed, d.Desired = "", d.Desired, nil
+}
+
+// refuse records that the bundle is not rendered, and returns notes for the reader. The objects of its release record
+// are no substitute for those of files, because these were requested.
+func (d *BundleDeployment) refuse(x *Rendering) (notes []string) {
 	if d.Problem != "" {
 		d.Detail = "its bundle cannot be rendered: " + x.Refused
 	}
-	if x.Directory == nil {
-		return
+	if d.Files == nil {
+		return nil
 	}
-	if x.Directory.Refused+x.Directory.NoTarget != "" {
+	if d.Files.Refused+d.Files.NoTarget != "" {
 		d.Detail = x.Refused
 	}
-	if to := x.Directory.Elsewhere; len(to) > 0 {
-		d.On.Notes = append(d.On.Notes, "bundle "+d.Name+": "+x.Directory.NoTarget+"; it targets "+strings.Join(to, ", "))
+	if to := d.Files.Elsewhere; len(to) > 0 {
+		notes = append(notes, "bundle "+d.Name+": "+d.Files.NoTarget+"; it targets "+strings.Join(to, ", "))
 	}
-	if d.Problem == "" {
-		d.Problem, d.Detail = RecordsFailed, "the desired objects of its bundle are not known: "+x.Refused
-		d.From, d.claimed, d.Desired = "", d.Desired, nil
-	}
+	d.unknown(x.Refused)
+	return notes
 }
 
 func (d *BundleDeployment) replace(x *Rendering) {
@@ -166,23 +146,28 @@ func (d *BundleDeployment) replace(x *Rendering) {
 	}
 	d.Removed = d.Desired
 	d.From, d.Problem, d.Detail = FromBundle, "", ""
-	if x.FileOptions != nil {
+	if d.FromFiles() {
 		d.From = FromFiles
 	}
 	if d.Release.Name == "" {
 		d.Release = release.Name{Namespace: x.ReleaseNamespace, Name: x.ReleaseName}
 	}
 	d.Ownership = ownership.Desired(d.Ownership.SetID, x.ReleaseName, x.ReleaseNamespace)
-	d.Desired = distinct(d, x.ReleaseNamespace, x.Objects, d.On.State.Namespaced)
+	d.Desired, d.OtherVersions = distinct(d, x.ReleaseNamespace, x.Objects)
 	for _, o := range d.Desired {
-		if o.IsSecret() {
-			d.On.secrets = append(d.On.secrets, o.Raw)
-		}
 		for rendered, pointers := range x.Unstable {
-			namespace := cmp.Or(rendered.Namespace, x.ReleaseNamespace)
-			if rendered.GroupVersionKind() == o.GroupVersionKind() && rendered.Name == o.Name && (!o.Namespaced || namespace == o.Namespace) {
-				o.Unstable = append(o.Unstable, pointers...) // an object that is in the manifest with and without its namespace has both entries
+			// An object that is in the manifest with and without its namespace has both entries.
+			if o.renderedAs(rendered, x.ReleaseNamespace) {
+				o.Unstable = append(o.Unstable, pointers...)
 			}
 		}
 	}
+}
+
+// renderedAs reports whether the object is the one that was rendered with an identity. namespace is that of the release.
+func (o *Object) renderedAs(rendered object.Ref, namespace string) bool {
+	if rendered.GroupVersionKind() != o.GroupVersionKind() || rendered.Name != o.Name {
+		return false
+	}
+	return !o.Namespaced || cmp.Or(rendered.Namespace, namespace) == o.Namespace
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
@@ -29,7 +28,7 @@ func TestRender(t *testing.T) {
 	rendered := func(name, raw string) release.Object {
 		return release.Object{Ref: object.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: name}, Raw: []byte(raw)}
 	}
-	s := w.build(&Rendering{Key: "one/a", ReleaseName: "a", ReleaseNamespace: "web", Objects: []release.Object{rendered("kept", "new"), rendered("added", "{}")},
+	s := w.build(&Rendering{Deployment: object.DeploymentID{Namespace: "one", Name: "a"}, ReleaseName: "a", ReleaseNamespace: "web", Objects: []release.Object{rendered("kept", "new"), rendered("added", "{}")},
 		Unstable: map[object.Ref][]string{{APIVersion: "v1", Kind: "ConfigMap", Name: "added"}: {"/data/random"}}})
 	d := s.Deployments[0]
 	if diff := cmp.Diff([]string{"configmap web/kept", "configmap web/added"}, keys(d.Desired)); diff != "" {
@@ -43,7 +42,7 @@ func TestRender(t *testing.T) {
 	}
 	for name, want := range map[string]int{"kept": 1, "added": 1, "dropped": 0, "shared": 1} {
 		key := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}.Key()
-		if got := len(s.Clusters[0].Claims.Of(key)); got != want {
+		if got := len(s.On(s.Clusters[0]).Of(key)); got != want {
 			t.Errorf("%d deployments desire %s, want %d", got, name, want)
 		}
 	}
@@ -56,7 +55,7 @@ func TestRender(t *testing.T) {
 func TestUnstable(t *testing.T) {
 	w := &builder{tb: t}
 	w.secret("system", "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", "system")
-	r := &Rendering{Key: "one/a", ReleaseName: "a", ReleaseNamespace: "web", Unstable: map[object.Ref][]string{}}
+	r := &Rendering{Deployment: object.DeploymentID{Namespace: "one", Name: "a"}, ReleaseName: "a", ReleaseNamespace: "web", Unstable: map[object.Ref][]string{}}
 	for _, namespace := range []string{"", "shop", "till"} {
 		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "same"}
 		r.Objects = append(r.Objects, release.Object{Ref: ref, Raw: []byte("{}")})
@@ -71,18 +70,6 @@ func TestUnstable(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string][]string{"web": {"/data/"}, "shop": {"/data/shop"}, "till": nil}, got); diff != "" {
 		t.Errorf("unstable (-want +got):\n%s", diff)
-	}
-}
-
-// TestOptions checks that options from files have precedence over those of the BundleDeployment, and that the default is the empty options.
-func TestOptions(t *testing.T) {
-	bd := &v1alpha1.BundleDeployment{}
-	bd.Spec.Options.DefaultNamespace = "web"
-	fromFiles := &v1alpha1.Options{DefaultNamespace: "shop"}
-	for want, d := range map[string]*BundleDeployment{"": {}, "web": {BD: bd}, "shop": {BD: bd, Rendering: Rendering{FileOptions: fromFiles}}} {
-		if got := d.Options().DefaultNamespace; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }
 

@@ -46,7 +46,7 @@ func TestDesired(t *testing.T) {
 		t.Errorf("record problems %+v", d.RecordProblems)
 	}
 	key := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "theme"}.Key()
-	if len(s.Clusters[0].Claims.Of(key)) != 1 {
-		t.Errorf("%d deployments desire it", len(s.Clusters[0].Claims.Of(key)))
+	if len(s.On(s.Clusters[0]).Of(key)) != 1 {
+		t.Errorf("%d deployments desire it", len(s.On(s.Clusters[0]).Of(key)))
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -24,7 +26,7 @@ type Uninstall struct {
 	// RecordsStay is true if the agent cannot find the records that it should remove.
 	RecordsStay bool
 	// Problem is the reason why it is not known what is removed. Detail is the same as a sentence.
-	Problem Problem
+	Problem directory.Problem
 	Detail  string
 	Losses
 }
@@ -41,73 +43,104 @@ const (
 )
 
 // VersionUnknown is the problem of a release that only some versions of the agent find.
-const VersionUnknown Problem = "VersionUnknown"
+const VersionUnknown directory.Problem = "VersionUnknown"
 
-// uninstalls finds the releases that the agents remove with the selected bundle deployments.
-func (r *resolver) uninstalls(deployments []*BundleDeployment, selected func(*BundleDeployment) bool) {
-	type owner struct{ agent, bundleID string }
-	histories := map[owner][][]*state.Record{}
-	for _, name := range slices.Sorted(maps.Keys(r.histories)) {
-		if last := latest(r.histories[name]); last != nil {
-			of := owner{last.AgentNamespace, last.BundleID}
-			histories[of] = append(histories[of], r.histories[name])
-		}
-	}
-	for _, d := range deployments {
-		if d.On != r.out || !selected(d) {
-			continue
-		}
-		agent := d.Agent
-		if last := latest(r.histories[d.Release.Release()]); d.BD == nil && last != nil {
-			agent = last.AgentNamespace
-		}
-		for _, history := range histories[owner{agent, d.Name}] {
-			d.Uninstalls = append(d.Uninstalls, r.uninstall(history))
-		}
-		slices.SortFunc(d.Uninstalls, func(x, y *Uninstall) int {
-			return cmp.Or(cmp.Compare(x.Record.Name.Name, y.Record.Name.Name), cmp.Compare(x.Record.Namespace, y.Record.Namespace))
-		})
-		for _, x := range d.Uninstalls {
-			if x.Spared != SparedUnseen {
-				x.First = true
-				break
+// Uninstalls finds the releases that the agents remove with the selected bundle deployments, ordered by name. clusters
+// are the states from which the Directory was made.
+func (s *DesiredState) Uninstalls(clusters []*state.Cluster,
+	selected func(*BundleDeployment) bool) map[object.DeploymentID][]*Uninstall {
+	out := map[object.DeploymentID][]*Uninstall{}
+	for i, c := range s.Clusters {
+		u := uninstaller{on: c, state: clusters[i], histories: clusters[i].Histories()}
+		byOwner := u.byOwner()
+		for _, d := range s.Deployments {
+			if d.On == c && selected(d) {
+				out[d.ID()] = s.uninstalls(&u, byOwner[u.ownerOf(d)])
 			}
 		}
 	}
+	return out
 }
 
-func (r *resolver) uninstall(history []*state.Record) *Uninstall {
+// uninstalls returns the uninstalls of the releases of one bundle deployment.
+func (s *DesiredState) uninstalls(u *uninstaller, histories [][]*state.Record) []*Uninstall {
+	var out []*Uninstall
+	for _, history := range histories {
+		x := u.uninstall(history)
+		x.Shared = s.shared(u.on, &x.Losses, x.Record)
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(x, y *Uninstall) int {
+		return cmp.Or(cmp.Compare(x.Record.Name.Name, y.Record.Name.Name), cmp.Compare(x.Record.Namespace, y.Record.Namespace))
+	})
+	if i := slices.IndexFunc(out, func(x *Uninstall) bool { return x.Spared != SparedUnseen }); i >= 0 {
+		out[i].First = true
+	}
+	return out
+}
+
+// uninstaller predicts the uninstalls on one cluster.
+type uninstaller struct {
+	on    *directory.Cluster
+	state *state.Cluster
+	// histories are the revisions of each release ("namespace/name"), ascending.
+	histories map[string][]*state.Record
+}
+
+// owner is the agent and the bundle of a release.
+type owner struct{ agent, bundleID string }
+
+// byOwner returns the histories of the releases of each owner, ordered by release.
+func (u *uninstaller) byOwner() map[owner][][]*state.Record {
+	out := map[owner][][]*state.Record{}
+	for _, name := range slices.Sorted(maps.Keys(u.histories)) {
+		if last := directory.Latest(u.histories[name]); last != nil {
+			of := owner{last.AgentNamespace, last.BundleID}
+			out[of] = append(out[of], u.histories[name])
+		}
+	}
+	return out
+}
+
+func (u *uninstaller) ownerOf(d *BundleDeployment) owner {
+	if last := directory.Latest(u.histories[d.Release.Release()]); d.BD == nil && last != nil {
+		return owner{last.AgentNamespace, d.Name}
+	}
+	return owner{d.Agent, d.Name}
+}
+
+func (u *uninstaller) uninstall(history []*state.Record) *Uninstall {
 	rec := history[len(history)-1]
 	x := &Uninstall{Record: rec.Identity(), Hooks: rec.Hooks}
-	if last := r.State.Latest[rec.Release()]; last != nil && last.Revision > rec.Revision {
+	if last := u.state.Latest[rec.Release()]; last != nil && last.Revision > rec.Revision {
 		x.Spared = SparedUnseen // the newest revision is not Fleet's
 		return x
 	}
-	x.Spared, x.Problem = r.spared(rec)
+	x.Spared, x.Problem = u.spared(rec)
 	switch {
 	case rec.Damaged != "":
-		x.Spared, x.Problem, x.Detail = "", RecordUnreadable, rec.Damaged
+		x.Spared, x.Problem, x.Detail = "", directory.RecordUnreadable, rec.Damaged
 	case x.Problem == VersionUnknown:
 		x.Detail = "its newest record is " + rec.Status + ", which only agents of some versions find, and the version of the agent is not known"
 	case x.Spared == SparedByOption, x.Spared == SparedAgent:
-		x.RecordsStay, x.Losses = rec.Name.Name != rec.BundleID, r.spares(rec)
+		x.RecordsStay, x.Losses = rec.Name.Name != rec.BundleID, spares(u.on, rec)
 	case x.Spared != "":
 	case rec.ManifestError != nil:
-		x.Problem, x.Detail = RecordUnreadable, rec.ManifestError.Error()
+		x.Problem, x.Detail = directory.RecordUnreadable, rec.ManifestError.Error()
 	case rec.Skipped:
-		x.Problem, x.Detail = RecordUnreadable, "its manifest was not read"
+		x.Problem, x.Detail = directory.RecordUnreadable, "its manifest was not read"
 	case rec.OverBound != "":
-		x.Problem, x.Detail = RecordUnreadable, rec.OverBound
+		x.Problem, x.Detail = directory.RecordUnreadable, rec.OverBound
 	default:
-		x.Losses = r.losses(rec)
+		x.Losses = losses(u.on, rec)
 	}
 	return x
 }
 
 // spared returns why no object of a release is removed, or the problem that this is not known.
-func (r *resolver) spared(rec *state.Record) (Spared, Problem) {
+func (u *uninstaller) spared(rec *state.Record) (Spared, directory.Problem) {
 	if rec.Status != release.StatusDeployed && rec.Status != release.StatusFailed {
-		switch agent, known := fleet.ParseVersion(r.State.Workloads[rec.AgentNamespace].Version); {
+		switch agent, known := fleet.ParseVersion(u.state.Workloads[rec.AgentNamespace].Version); {
 		case !known:
 			return "", VersionUnknown
 		case agent.Before(helm4List, 0):
@@ -127,14 +160,14 @@ func (r *resolver) spared(rec *state.Record) (Spared, Problem) {
 
 // UninstallUnknown returns the reason why it is not known which releases of a bundle deployment are removed, if none was found. Both are empty if there
 // are none.
-func (d *BundleDeployment) UninstallUnknown() (Problem, string) {
+func (d *BundleDeployment) UninstallUnknown() (directory.Problem, string) {
 	switch {
 	case d.On == nil:
-		return cmp.Or(d.Problem, ClusterNotRead), d.Detail
-	case d.Problem != "" && d.Problem != NoReleaseRecord:
+		return cmp.Or(d.Problem, directory.ClusterNotRead), d.Detail
+	case d.Problem != "" && d.Problem != directory.NoReleaseRecord:
 		return d.Problem, d.Detail
 	case d.On.State.Captured && d.Release.Name != "":
-		return RecordNotCaptured, "the record of its release is not in the snapshot"
+		return directory.RecordNotCaptured, "the record of its release is not in the snapshot"
 	}
-	return RecordsProblem(d.On.State, cmp.Or(d.Release.Namespace, d.Options().ReleaseNamespace()))
+	return directory.RecordsProblem(d.On.State, cmp.Or(d.Release.Namespace, d.Options().ReleaseNamespace()))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -27,7 +28,7 @@ func TestLosses(t *testing.T) {
 	const keep, hook = `"helm.sh/resource-policy":"keep"`, `"helm.sh/hook":"pre-install"`
 	w := &builder{}
 	w.c.Kinds = &source.Kinds{}
-	r := newResolver(Input{Fleet: &w.f}, &w.c, nil)
+	c := &directory.Cluster{State: &w.c}
 	rec := &state.Record{}
 	rec.Namespace = "web"
 	add(rec, "v1", "ConfigMap", "deleted", "", "")
@@ -44,7 +45,7 @@ func TestLosses(t *testing.T) {
 		`,"spec":{"volumeClaimTemplates":[{"metadata":{"name":"data"}}],"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}`)
 	add(rec, "apps/v1", "StatefulSet", "without", "", `,"spec":{}`)
 
-	got := r.losses(rec)
+	got := losses(c, rec)
 	var deletes, kept, kinds []string
 	for _, ref := range got.Deletes {
 		deletes = append(deletes, ref.Key().String())
@@ -90,7 +91,7 @@ func TestUninstalls(t *testing.T) {
 		make func(w *builder)
 		// want are the releases: "release first spared problem recordsStay objects". unknown is the problem if there is none.
 		want    []string
-		unknown Problem
+		unknown directory.Problem
 	}{
 		{"one release", "v0.16.1", func(w *builder) { w.record("web/app:1", "deployed", "app", agent, "a", "b") }, []string{"web/app:1 true   false 2"}, ""},
 		{"the newest revision decides", "v0.16.1", func(w *builder) {
@@ -122,7 +123,7 @@ func TestUninstalls(t *testing.T) {
 		{"a manifest that was not read", "v0.16.1", func(w *builder) {
 			record(w.record("web/app:1", "deployed", "app", agent), "web/app:1").Skipped = true
 		}, []string{"web/app:1 true  RecordUnreadable false 0"}, ""},
-		{"records that may not be read", "v0.16.1", func(w *builder) { w.recordsUnread = true }, nil, RecordsForbidden},
+		{"records that may not be read", "v0.16.1", func(w *builder) { w.recordsUnread = true }, nil, directory.RecordsForbidden},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := (&builder{tb: t}).agentOf(agent, "one", tc.tag).bd("one", "app", "")
@@ -131,10 +132,11 @@ func TestUninstalls(t *testing.T) {
 			if w.recordsUnread {
 				w.c.Coverage.Records = source.NotCovered(source.Failure{Reason: source.Forbidden})
 			}
-			out, _ := Resolve(Input{Fleet: &w.f, Clusters: []*state.Cluster{&w.c}, Uninstalls: func(d *BundleDeployment) bool { return d.Name == "app" }})
+			out := w.resolve()
+			uninstalls := out.Uninstalls([]*state.Cluster{&w.c}, func(d *BundleDeployment) bool { return d.Name == "app" })
 			d := out.Deployments[slices.IndexFunc(out.Deployments, func(d *BundleDeployment) bool { return d.BD != nil })]
 			var got []string
-			for _, x := range d.Uninstalls {
+			for _, x := range uninstalls[d.ID()] {
 				got = append(got, fmt.Sprintf("%s %v %s %s %v %d", x.Record.String(), x.First, x.Spared, x.Problem, x.RecordsStay, len(x.Deletes)))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -152,8 +154,9 @@ func TestAgentBundleIsSpared(t *testing.T) {
 	const agent = "cattle-fleet-system"
 	w := (&builder{tb: t}).agentOf(agent, "one", "v0.16.1").bd("one", "fleet-agent-c1", "web/fleet-agent-c1:1").record("web/fleet-agent-c1:1", "deployed", "fleet-agent-c1", agent, "a")
 	w.build()
-	out, _ := Resolve(Input{Fleet: &w.f, Clusters: []*state.Cluster{&w.c}, Uninstalls: func(*BundleDeployment) bool { return true }})
-	if x := out.Deployments[0].Uninstalls; len(x) != 1 || x[0].Spared != SparedAgent || len(x[0].Deletes) > 0 {
+	out := w.resolve()
+	uninstalls := out.Uninstalls([]*state.Cluster{&w.c}, func(*BundleDeployment) bool { return true })
+	if x := uninstalls[out.Deployments[0].ID()]; len(x) != 1 || x[0].Spared != SparedAgent || len(x[0].Deletes) > 0 {
 		t.Errorf("releases %+v", x)
 	}
 }

@@ -216,7 +216,7 @@ func merged[V any](later, earlier map[string]V) map[string]V {
 func (t *taking) renderings(a *archive) error {
 	for _, d := range t.found.Desired.Deployments {
 		x := &d.Rendering
-		if x.Key == "" || x.FileOptions != nil {
+		if x.Deployment.Name == "" || d.FromFiles() {
 			continue
 		}
 		out := format.Rendering{APIVersion: format.ManifestAPIVersion, Kind: format.RenderingKind, Rendering: t.rendering(d)}

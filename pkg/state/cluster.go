@@ -154,3 +154,16 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	}
 	(*m)[k] = v
 }
+
+// Secrets returns the Secrets in the manifests of the release records, as JSON: their values must not be shown.
+func (c *Cluster) Secrets() [][]byte {
+	var out [][]byte
+	for _, rec := range c.Records {
+		for _, o := range slices.Concat(rec.Objects, rec.Secrets) {
+			if o.IsSecret() {
+				out = append(out, o.Raw)
+			}
+		}
+	}
+	return out
+}

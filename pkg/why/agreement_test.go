@@ -139,7 +139,7 @@ func expectedState(d report.BundleDeployment, r *evaluate.Result) []report.State
 	switch d.State {
 	case report.Ready:
 		for _, x := range r.Deployments {
-			if x.Namespace == d.Namespace && x.Name == d.Name && x.BD != nil && (x.BD.DeletionTimestamp != nil || len((&check.Input{Result: r}).Blockers()(x.BundleDeployment)) > 0) {
+			if x.Namespace == d.Namespace && x.Name == d.Name && x.BD != nil && (x.BD.DeletionTimestamp != nil || len((&check.Input{Result: r}).Blockers()(&x.Deployment)) > 0) {
 				return []report.State{report.NotReady}
 			}
 		}

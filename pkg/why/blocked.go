@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -27,12 +27,12 @@ func (x *explainer) blocked(chain []check.Blocker, seen path) verdict {
 	root := chain[len(chain)-1]
 	if root.Kind != check.BlockerState {
 		for _, b := range chain {
-			seen[b.Of] = true
+			seen[b.Of.ID()] = true
 		}
 		return x.root(root, seen).after(steps...)
 	}
 	for _, b := range chain[:len(chain)-1] {
-		seen[b.Of] = true
+		seen[b.Of.ID()] = true
 	}
 	steps = steps[:len(steps)-1] // the explanation of the dependency says more
 	v := x.deployment(root.Of, seen)
@@ -43,7 +43,7 @@ func (x *explainer) blocked(chain []check.Blocker, seen path) verdict {
 }
 
 // readyDependency explains a dependency that its agent does not accept, although it is ready as far as the data shows.
-func (x *explainer) readyDependency(d *resolve.BundleDeployment, v verdict) verdict {
+func (x *explainer) readyDependency(d *directory.Deployment, v verdict) verdict {
 	s := stepOf(StatusWrong, d, "Fleet reports it as "+shown(d.BD)+", and its objects are ready")
 	if fleet.StateOf(d.BD) == fleet.Ready {
 		s.Kind, s.Message = ReportedState, "it is Ready, which the dependency does not accept"
@@ -82,7 +82,7 @@ func (x *explainer) root(b check.Blocker, seen path) verdict {
 }
 
 // paused returns the step about the object that pauses a bundle deployment.
-func (x *explainer) paused(d *resolve.BundleDeployment) verdict {
+func (x *explainer) paused(d *directory.Deployment) verdict {
 	r, ok := x.in.Pauses(d)
 	if !ok {
 		return notReady(x.in.Inspect(d.Ref()), nil)
@@ -126,7 +126,7 @@ func (x *explainer) absentDependency(b check.Blocker, seen path) verdict {
 }
 
 // takenAt is when the objects of a bundle deployment were read; zero if it is not known.
-func (x *explainer) takenAt(d *resolve.BundleDeployment) time.Time {
+func (x *explainer) takenAt(d *directory.Deployment) time.Time {
 	for _, c := range x.in.Clusters {
 		if c.On == d.On {
 			return c.Source.TakenAt

@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -42,14 +43,14 @@ func (v verdict) after(steps ...report.WhyStep) verdict {
 }
 
 // path are the bundle deployments of the chain so far.
-type path map[*resolve.BundleDeployment]bool
+type path map[object.DeploymentID]bool
 
 // deployment explains a bundle deployment.
-func (x *explainer) deployment(d *resolve.BundleDeployment, seen path) verdict {
-	if seen[d] {
+func (x *explainer) deployment(d *directory.Deployment, seen path) verdict {
+	if seen[d.ID()] {
 		return notReady(x.in.Inspect(d.Ref()), nil, stepOf(kindOfBlocker(check.BlockerCycle), d, "the chain of causes leads back to it"))
 	}
-	seen[d] = true
+	seen[d.ID()] = true
 	if d.BD != nil && d.BD.DeletionTimestamp != nil {
 		return x.deleting(d)
 	}
@@ -57,14 +58,14 @@ func (x *explainer) deployment(d *resolve.BundleDeployment, seen path) verdict {
 		return x.blocked(chain, seen)
 	}
 	actual := evaluate.Unknown
-	e := x.evaluated[d]
+	e := x.evaluated[d.ID()]
 	if e != nil {
 		actual = e.State
 	}
 	if d.BD != nil && d.BD.Spec.DeploymentID == "" {
 		actual = evaluate.OutOfSync // nothing but a staged deployment
 	}
-	if actual == evaluate.Unknown && d.BD != nil && d.Problem == resolve.ClusterNotRead {
+	if actual == evaluate.Unknown && d.BD != nil && d.Problem == directory.ClusterNotRead {
 		return x.reported(d, seen)
 	}
 	switch actual {
@@ -88,7 +89,7 @@ func (x *explainer) deployment(d *resolve.BundleDeployment, seen path) verdict {
 	return x.notRead(d, e)
 }
 
-func (x *explainer) deleting(d *resolve.BundleDeployment) verdict {
+func (x *explainer) deleting(d *directory.Deployment) verdict {
 	message, evidence := x.stuck(state.BundleDeployment, d.Key())
 	s := stepOf(Deleting, d, message)
 	s.Since, s.Evidence = report.Time(d.BD.DeletionTimestamp.Time), evidence
@@ -105,7 +106,7 @@ func codes(f check.Finding) []string {
 }
 
 // ready returns the verdict for a deployment whose objects are ready. It notes a status that says something else.
-func (x *explainer) ready(d *resolve.BundleDeployment) verdict {
+func (x *explainer) ready(d *directory.Deployment) verdict {
 	out := verdict{state: report.Ready}
 	if d.BD != nil && shown(d.BD) != string(fleet.Ready) {
 		out.note = "Fleet reports " + nameOf(d) + " on " + d.Cluster + " as " + shown(d.BD) + asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
@@ -117,7 +118,7 @@ func (x *explainer) ready(d *resolve.BundleDeployment) verdict {
 }
 
 // unexplained returns the verdict for a deployment that is not applied, without a reason in the data.
-func (x *explainer) unexplained(d *resolve.BundleDeployment) verdict {
+func (x *explainer) unexplained(d *directory.Deployment) verdict {
 	s := stepOf(NotApplied, d, "its agent has not applied the current deployment, and nothing that was read shows why")
 	if check.SaysItWaits(d.BD) {
 		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it now: " +
@@ -136,7 +137,7 @@ func (x *explainer) unexplained(d *resolve.BundleDeployment) verdict {
 }
 
 // notRead returns the verdict for a deployment on a cluster that was read, if its objects could not be read.
-func (x *explainer) notRead(d *resolve.BundleDeployment, e *evaluate.BundleDeployment) verdict {
+func (x *explainer) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) verdict {
 	s := stepOf(Unread, d, "its objects could not be read: "+d.Detail)
 	if e != nil && d.Problem == "" {
 		if i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool { return o.State == evaluate.Unknown }); i >= 0 {
@@ -162,7 +163,7 @@ func (x *explainer) notRead(d *resolve.BundleDeployment, e *evaluate.BundleDeplo
 }
 
 // reported returns the verdict for a deployment on a cluster that was not read.
-func (x *explainer) reported(d *resolve.BundleDeployment, seen path) verdict {
+func (x *explainer) reported(d *directory.Deployment, seen path) verdict {
 	is := reportedState(d.BD)
 	a, silent := x.silent(d)
 	switch {

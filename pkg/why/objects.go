@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // codesOf are the codes of the findings about an object in a state.
@@ -56,7 +56,7 @@ func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 		of[u.Ref] = add(report.Resource{Ref: u.Ref, State: report.Orphaned, Message: sentenceOf(report.Orphaned, u.Ref, "")})
 	}
 	if len(all) == 0 {
-		return x.byStatus(e.BundleDeployment)
+		return x.byStatus(&e.Deployment)
 	}
 	slices.SortStableFunc(all, func(a, b report.Resource) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), a.Compare(b.Ref))
@@ -71,13 +71,13 @@ func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 		}
 	}
 	slices.Sort(found)
-	s := stepOf(Objects, e.BundleDeployment, all[0].Message+more(len(all)-1))
-	s.AsOf, s.Resources = report.Time(x.takenAt(e.BundleDeployment)), all
+	s := stepOf(Objects, &e.Deployment, all[0].Message+more(len(all)-1))
+	s.AsOf, s.Resources = report.Time(x.takenAt(&e.Deployment)), all
 	if f := of[all[0].Ref]; f.Code != "FD102" { // its evidence are the labels and annotations, which adopt shows
 		s.Evidence = f.Evidence
 	}
 	if next == nil {
-		next = x.in.ShowDifferences(e.BundleDeployment)
+		next = x.in.ShowDifferences(&e.Deployment)
 	}
 	return notReady(next, found, s)
 }
@@ -118,7 +118,7 @@ func more(n int) string {
 const mostSaid = 3
 
 // byStatus explains a deployment by the objects that its status lists.
-func (x *explainer) byStatus(d *resolve.BundleDeployment) verdict {
+func (x *explainer) byStatus(d *directory.Deployment) verdict {
 	status := &d.BD.Status
 	var all []report.Resource
 	var said []string // why objects are not ready, as Fleet reports

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
@@ -14,7 +15,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -24,7 +24,7 @@ type member struct {
 	verdict
 }
 
-func (x *explainer) member(d *resolve.BundleDeployment) member {
+func (x *explainer) member(d *directory.Deployment) member {
 	out := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()}, x.deployment(d, path{})}
 	if out.state == report.Ready {
 		if v, held := x.notReached(d); held {
@@ -74,7 +74,7 @@ func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 }
 
 // alone explains one bundle deployment.
-func (x *explainer) alone(d *resolve.BundleDeployment) report.WhyObject {
+func (x *explainer) alone(d *directory.Deployment) report.WhyObject {
 	r := check.Ref(state.BundleDeployment, d.Namespace, d.Name)
 	m := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()}, x.deployment(d, path{})}
 	if v, held := x.notReached(d); held && m.state == report.Ready {
@@ -159,7 +159,7 @@ func (x *explainer) repo(namespace, name, label string) (list []member, own []ve
 	for _, d := range x.in.Deployments {
 		of := map[string]string{fleet.RepoLabel: d.GitRepo, fleet.HelmOpLabel: d.HelmOp}[label]
 		if of == namespace+"/"+name && !read[d.Bundle] {
-			list = append(list, x.member(d.BundleDeployment))
+			list = append(list, x.member(&d.Deployment))
 		}
 	}
 	return list, own
@@ -245,7 +245,7 @@ func (x *explainer) cluster(c *v1alpha1.Cluster) (list []member, own []verdict) 
 		s.Kind, s.Message, s.Evidence = NoNamespace, "it has no namespace for BundleDeployments yet", x.errors(r)
 		return nil, []verdict{notReady(x.in.Inspect(r), nil, s)}
 	}
-	for _, d := range x.in.Desired.Deployments {
+	for _, d := range x.in.Desired.Directory.Deployments {
 		if d.BD != nil && d.Namespace == ns {
 			list = append(list, x.member(d))
 		}

@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -68,7 +68,7 @@ func (x *explainer) deploymentsRead(r targeting.Rollout) bool {
 }
 
 // outOfSync explains a bundle deployment with a staged deployment that is not the current one.
-func (x *explainer) outOfSync(d *resolve.BundleDeployment, seen path) verdict {
+func (x *explainer) outOfSync(d *directory.Deployment, seen path) verdict {
 	if d.BD.Spec.Paused {
 		s := stepOf(kindOfBlocker(check.BlockerPaused), d, "it is paused, and a newer deployment is staged")
 		return x.paused(d).after(s)
@@ -145,7 +145,7 @@ func (x *explainer) firstBehind(b *v1alpha1.Bundle, h targeting.Hold, seen path)
 	for _, unavailable := range []bool{true, false} {
 		for _, c := range h.By {
 			d := x.byKey[c.Status.Namespace+"/"+b.Name]
-			if d == nil || d.BD == nil || seen[d] || (fleet.StateOf(d.BD) != fleet.OutOfSync) != unavailable {
+			if d == nil || d.BD == nil || seen[d.ID()] || (fleet.StateOf(d.BD) != fleet.OutOfSync) != unavailable {
 				continue
 			}
 			branch := maps.Clone(seen)
@@ -158,7 +158,7 @@ func (x *explainer) firstBehind(b *v1alpha1.Bundle, h targeting.Hold, seen path)
 }
 
 // notReached explains a deployment of earlier contents that the rollout does not update; ok is false for any other.
-func (x *explainer) notReached(d *resolve.BundleDeployment) (v verdict, ok bool) {
+func (x *explainer) notReached(d *directory.Deployment) (v verdict, ok bool) {
 	b := x.in.Bundle(d.Bundle)
 	if b == nil || d.BD == nil || d.BD.Spec.Paused || d.BD.DeletionTimestamp != nil || x.in.Contents(b, d.BD) {
 		return verdict{}, false
@@ -172,7 +172,7 @@ func (x *explainer) notReached(d *resolve.BundleDeployment) (v verdict, ok bool)
 	if h.Reason != targeting.EarlierPartition && h.Reason != targeting.NoPartition {
 		return verdict{}, false
 	}
-	return x.held(d.BD, stepOf(Rollout, d, ""), b, h, path{d: true}), true
+	return x.held(d.BD, stepOf(Rollout, d, ""), b, h, path{d.ID(): true}), true
 }
 
 // absent explains a target without a BundleDeployment.

@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -25,12 +25,12 @@ type Targets []evaluate.Target
 
 // Pick returns the bundle deployments that an explanation needs: those of the targets, those that they depend on, and, for each that a rollout holds back,
 // those of the same bundle. The error has a *evaluate.NotFoundError for each target if none exists.
-func (t Targets) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment, error) {
-	var picked []*resolve.BundleDeployment
-	in := map[*resolve.BundleDeployment]bool{}
-	add := func(d *resolve.BundleDeployment) {
-		if !in[d] {
-			in[d] = true
+func (t Targets) Pick(desired *directory.Directory) ([]*directory.Deployment, error) {
+	var picked []*directory.Deployment
+	in := map[object.DeploymentID]bool{}
+	add := func(d *directory.Deployment) {
+		if !in[d.ID()] {
+			in[d.ID()] = true
 			picked = append(picked, d)
 		}
 	}
@@ -45,7 +45,7 @@ func (t Targets) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeploymen
 		}
 	}
 	dependencies := check.NewDependencies(desired)
-	siblings := map[string][]*resolve.BundleDeployment{}
+	siblings := map[string][]*directory.Deployment{}
 	for _, d := range desired.Deployments {
 		siblings[d.Bundle] = append(siblings[d.Bundle], d)
 	}
@@ -68,7 +68,7 @@ func (t Targets) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeploymen
 }
 
 // Missing returns a *evaluate.NotFoundError for each target that does not exist.
-func (t Targets) Missing(desired *resolve.DesiredState) []error {
+func (t Targets) Missing(desired *directory.Directory) []error {
 	var out []error
 	for _, x := range t {
 		if len(objects(desired.Fleet, x)) == 0 && !slices.ContainsFunc(desired.Deployments, x.Names) {
@@ -112,7 +112,7 @@ func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 // Explain explains the targets with the result and the findings of an audit. The report contains values of Secrets: only the copy that Redacted returns may
 // be shown.
 func Explain(in *check.Input, findings []check.Finding, targets Targets, version string) *report.Why {
-	out := &report.Why{Tool: report.Tool{Version: version}, TakenAt: report.Time(in.Now()), Source: report.NewSource(in.Source, in.Desired), Gaps: report.Gaps(in.Gaps), Notes: in.Notes}
+	out := &report.Why{Tool: report.Tool{Version: version}, TakenAt: report.Time(in.Now()), Source: report.NewSource(in.Source, in.Desired.Directory), Gaps: report.Gaps(in.Gaps), Notes: in.Notes}
 	x := newExplainer(in, findings)
 	for _, t := range targets {
 		found := objects(in.Desired.Fleet, t)
@@ -124,8 +124,8 @@ func Explain(in *check.Input, findings []check.Finding, targets Targets, version
 		}
 		// A bundle deployment that is known by its release, or a parent that was not read.
 		for _, d := range in.Deployments {
-			if kindOf(t) == state.BundleDeployment && t.Names(d.BundleDeployment) {
-				out.Objects = append(out.Objects, x.alone(d.BundleDeployment))
+			if kindOf(t) == state.BundleDeployment && t.Names(&d.Deployment) {
+				out.Objects = append(out.Objects, x.alone(&d.Deployment))
 			}
 		}
 		if kindOf(t) != state.BundleDeployment {
@@ -139,14 +139,14 @@ func Explain(in *check.Input, findings []check.Finding, targets Targets, version
 // explainer has what the explanations share.
 type explainer struct {
 	in       *check.Input
-	blockers func(*resolve.BundleDeployment) []check.Blocker
+	blockers func(*directory.Deployment) []check.Blocker
 	// findings are by the key of their bundle deployment, others by the object that they are about.
 	findings  map[string][]check.Finding
 	others    map[object.Ref][]check.Finding
-	evaluated map[*resolve.BundleDeployment]*evaluate.BundleDeployment
+	evaluated map[object.DeploymentID]*evaluate.BundleDeployment
 	agents    map[string]evaluate.Agent // by the namespace of their BundleDeployments
-	ofBundle  map[string][]*resolve.BundleDeployment
-	byKey     map[string]*resolve.BundleDeployment
+	ofBundle  map[string][]*directory.Deployment
+	byKey     map[string]*directory.Deployment
 	rollouts  map[string]*rollout
 	// stuck says why an object of Fleet that is being deleted stays.
 	stuck func(kind, key string) (message string, evidence []string)
@@ -154,8 +154,8 @@ type explainer struct {
 
 func newExplainer(in *check.Input, findings []check.Finding) *explainer {
 	x := &explainer{in: in, blockers: in.Blockers(), findings: map[string][]check.Finding{}, others: map[object.Ref][]check.Finding{},
-		evaluated: map[*resolve.BundleDeployment]*evaluate.BundleDeployment{}, agents: map[string]evaluate.Agent{},
-		ofBundle: map[string][]*resolve.BundleDeployment{}, byKey: map[string]*resolve.BundleDeployment{}, rollouts: map[string]*rollout{}, stuck: in.Stuck()}
+		evaluated: map[object.DeploymentID]*evaluate.BundleDeployment{}, agents: map[string]evaluate.Agent{},
+		ofBundle: map[string][]*directory.Deployment{}, byKey: map[string]*directory.Deployment{}, rollouts: map[string]*rollout{}, stuck: in.Stuck()}
 	for _, f := range findings {
 		if f.BundleDeployment != "" {
 			x.findings[f.BundleDeployment] = append(x.findings[f.BundleDeployment], f)
@@ -163,9 +163,9 @@ func newExplainer(in *check.Input, findings []check.Finding) *explainer {
 		x.others[f.Object] = append(x.others[f.Object], f)
 	}
 	for _, d := range in.Deployments {
-		x.evaluated[d.BundleDeployment] = d
+		x.evaluated[d.ID()] = d
 	}
-	for _, d := range in.Desired.Deployments {
+	for _, d := range in.Desired.Directory.Deployments {
 		x.ofBundle[d.Bundle] = append(x.ofBundle[d.Bundle], d)
 		x.byKey[d.Key()] = d
 	}
@@ -178,7 +178,7 @@ func newExplainer(in *check.Input, findings []check.Finding) *explainer {
 }
 
 // find returns the first finding about a bundle deployment with one of some codes.
-func (x *explainer) find(d *resolve.BundleDeployment, codes ...string) (check.Finding, bool) {
+func (x *explainer) find(d *directory.Deployment, codes ...string) (check.Finding, bool) {
 	for _, f := range x.findings[d.Key()] {
 		if slices.Contains(codes, f.Code) {
 			return f, true
@@ -198,7 +198,7 @@ func (x *explainer) about(r object.Ref, codes ...string) (check.Finding, bool) {
 }
 
 // nameOf is the name of a bundle deployment for people: that of its bundle.
-func nameOf(d *resolve.BundleDeployment) string {
+func nameOf(d *directory.Deployment) string {
 	_, name, ok := strings.Cut(d.Bundle, "/")
 	if !ok {
 		return d.Name
@@ -207,7 +207,7 @@ func nameOf(d *resolve.BundleDeployment) string {
 }
 
 // step returns a step about a bundle deployment.
-func stepOf(kind report.WhyKind, d *resolve.BundleDeployment, message string) report.WhyStep {
+func stepOf(kind report.WhyKind, d *directory.Deployment, message string) report.WhyStep {
 	out := report.WhyStep{Kind: kind, Object: d.Ref(), Name: nameOf(d), Cluster: d.Cluster, Message: message}
 	if d.BD != nil {
 		out.AsOf = d.BD.Reported().AsOf
@@ -216,7 +216,7 @@ func stepOf(kind report.WhyKind, d *resolve.BundleDeployment, message string) re
 }
 
 // silent returns the agent of a bundle deployment if it is silent.
-func (x *explainer) silent(d *resolve.BundleDeployment) (evaluate.Agent, bool) {
+func (x *explainer) silent(d *directory.Deployment) (evaluate.Agent, bool) {
 	a, known := x.agents[d.Namespace]
 	return a, known && check.IsSilent(a)
 }
@@ -228,7 +228,7 @@ func shown(bd *v1alpha1.BundleDeployment) string { return string(fleet.ShownStat
 func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 	var keys []string
 	for _, d := range x.in.Deployments {
-		if t.Names(d.BundleDeployment) {
+		if t.Names(&d.Deployment) {
 			keys = append(keys, d.Parents()[kindOf(t)])
 		}
 	}
@@ -238,7 +238,7 @@ func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 		var list []member
 		for _, d := range x.in.Deployments {
 			if d.Parents()[kindOf(t)] == key {
-				list = append(list, x.member(d.BundleDeployment))
+				list = append(list, x.member(&d.Deployment))
 			}
 		}
 		namespace, name, _ := strings.Cut(key, "/")

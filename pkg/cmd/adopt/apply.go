@@ -18,9 +18,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
@@ -149,12 +149,12 @@ func (s *session) evaluateAgain(ctx context.Context) {
 	if len(written) == 0 || s.found == nil {
 		return
 	}
-	var scope []*resolve.BundleDeployment
-	counts := map[*resolve.BundleDeployment]report.Counts{}
+	var scope []object.DeploymentID
+	counts := map[object.DeploymentID]report.Counts{}
 	for _, d := range s.found.Deployments {
 		if written[d.Key()] {
-			scope = append(scope, d.BundleDeployment)
-			counts[d.BundleDeployment] = report.Counts(d.Counts)
+			scope = append(scope, d.ID())
+			counts[d.ID()] = report.Counts(d.Counts)
 		}
 	}
 	now, err := s.found.Again(ctx, scope)
@@ -163,7 +163,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		return
 	}
 	for _, d := range now {
-		before, after := counts[d.BundleDeployment], report.Counts(d.Counts)
+		before, after := counts[d.ID()], report.Counts(d.Counts)
 		after.Orphaned = before.Orphaned // orphans are not read again
 		if n := after.Unknown - before.Unknown; n > 0 {
 			s.document.Notes = append(s.document.Notes, fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n), d.Key()))

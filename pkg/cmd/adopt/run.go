@@ -15,12 +15,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
@@ -148,7 +148,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 		return s.notDesired(notFound[0], found)
 	}
 	s.describe(found)
-	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *resolve.Cluster) bool { return !c.SetsComplete })
+	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *directory.Cluster) bool { return !c.SetsComplete })
 	if setsUnknown && slices.ContainsFunc(s.items, adopt.Item.Writes) {
 		s.document.Notes = append(s.document.Notes, "not every release record could be read: other bundles may desire these objects")
 	}
@@ -175,7 +175,7 @@ func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
 func (s *session) describe(found *engine.Audit) {
 	s.found, s.secrets = found, found.Secrets
 	s.document = report.Adoption{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: s.Version},
-		Source: report.NewSource(found.Source, found.Desired), Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
+		Source: report.NewSource(found.Source, found.Desired.Directory), Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
 }
 
 // shown returns the document with a kind, its objects, and without secrets.

@@ -99,7 +99,7 @@ func writtenAgain(r *evaluate.Result, items []adopt.Item) []string {
 			continue
 		}
 		for _, c := range r.Desired.Clusters {
-			for _, o := range c.Claims.Of(i.Key()) {
+			for _, o := range r.Desired.On(c).Of(i.Key()) {
 				desiredBy[o.Deployment.Key()] = true
 			}
 		}

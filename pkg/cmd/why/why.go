@@ -112,7 +112,7 @@ func (o *options) Run(ctx context.Context) error {
 			return nil, err
 		}
 		explained := engineWhy.Explain(found.Input(), found.Findings, o.targets, o.Version).Redacted(found.Secrets)
-		return explained, found.OrUnread(o.targets.Missing(found.Desired))
+		return explained, found.OrUnread(o.targets.Missing(found.Desired.Directory))
 	}, printers.Why)
 	if err != nil {
 		return err

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package directory
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Cluster is one cluster whose objects are read.
+type Cluster struct {
+	ID object.ClusterID
+	// State is the data that was read from it, without release records.
+	State *state.Cluster
+	// SetsComplete is true if every release record of the cluster could be read, so that no set is unknown.
+	SetsComplete bool
+	// ReleasesComplete is true if all release records of other tools could be read too, so that a release that is not
+	// in State.Releases does not exist. Releases that Helm keeps in an SQL database are never read.
+	ReleasesComplete bool
+	// Leftovers are releases with Fleet's annotations that are not among the known BundleDeployments of their agent.
+	Leftovers []*state.Record
+	// Unreadable are damaged records that no BundleDeployment names: it is not known which bundle they are of.
+	Unreadable []*state.Record
+	// OverBound are the records that exceed a size limit: their objects are not known.
+	OverBound []*state.Record
+	// Disputes are the scopes that specs declare and that the agents' workloads or releases contradict.
+	Disputes []*Dispute
+	// Scopes are the scopes of the agents of which the cluster shows a trace, by the namespace of the agent.
+	Scopes map[string]AgentScope
+	// Notes are information for the reader that is neither a finding nor a gap.
+	Notes []string
+
+	// watches maps the namespace of an agent to that of the BundleDeployments that the agent watches.
+	watches map[string]string
+	stated  *string
+	fleet   *state.Fleet
+}
+
+// Watches returns the namespace of the BundleDeployments that the agent in a namespace watches, if it is known.
+func (c *Cluster) Watches(agent string) (namespace string, known bool) {
+	namespace, known = c.watches[agent]
+	return namespace, known
+}
+
+// Watched returns the namespaces of the BundleDeployments that are deployed to this cluster.
+func (c *Cluster) Watched() []string { return slices.Sorted(maps.Values(c.watches)) }
+
+// AgentOf returns the namespace of the agent on this cluster that deploys the BundleDeployments in a namespace; empty
+// if it is not known.
+func (c *Cluster) AgentOf(namespace string) string {
+	// An agent that was moved may have left its Secret behind.
+	for _, agent := range slices.Sorted(maps.Keys(c.watches)) {
+		if c.watches[agent] == namespace {
+			return agent
+		}
+	}
+	return ""
+}
+
+// AgentVersion returns the image tag of the agent that deploys the BundleDeployments in a namespace; empty if it is
+// not known.
+func (c *Cluster) AgentVersion(namespace string) string {
+	return c.State.Workloads[c.AgentOf(namespace)].Version
+}
+
+// ClusterOfAgent returns the cluster ("namespace/name") of the agent that runs in a namespace of this cluster. It
+// returns the namespace if the cluster is not known, or if it reports that its agent runs in another namespace.
+func (c *Cluster) ClusterOfAgent(namespace string) string {
+	for _, o := range c.fleet.Clusters {
+		s := o.Status
+		if s.Namespace == "" || s.Namespace != c.watches[namespace] {
+			continue
+		}
+		if s.Agent.Namespace == "" || s.Agent.Namespace == namespace {
+			return o.Namespace + "/" + o.Name
+		}
+	}
+	return namespace
+}
+
+// FleetClusters returns the Clusters ("namespace/name") of the BundleDeployments that are deployed to this cluster.
+func (c *Cluster) FleetClusters() []string {
+	var out []string
+	for _, o := range c.fleet.Clusters {
+		if s := o.Status.Namespace; s != "" && slices.Contains(c.Watched(), s) {
+			out = append(out, o.Namespace+"/"+o.Name)
+		}
+	}
+	return out
+}
+
+// StatedNamespaces returns the release namespaces for which a bundle deployment of this cluster states labels or
+// annotations.
+func (c *Cluster) StatedNamespaces() map[string]bool {
+	out := map[string]bool{}
+	for _, bd := range c.fleet.BundleDeployments {
+		o := &bd.Spec.Options
+		if len(o.NamespaceLabels)+len(o.NamespaceAnnotations) > 0 && c.AgentOf(bd.Namespace) != "" {
+			out[o.ReleaseNamespace()] = true
+		}
+	}
+	return out
+}
+
+// NewBundleScope returns the scope for a bundle that has no deployment on this cluster yet: the stated scope,
+// otherwise that of the agents. Evidence is empty if the agents have different scopes, or if there is no evidence.
+func (c *Cluster) NewBundleScope() AgentScope {
+	if c.stated != nil {
+		return statedScope(*c.stated)
+	}
+	var out AgentScope
+	for i, agent := range slices.Sorted(maps.Keys(c.Scopes)) {
+		s := c.Scopes[agent]
+		if s.Evidence == "" || i > 0 && s.Scope != out.Scope {
+			return AgentScope{}
+		}
+		if i == 0 || out.Proven() {
+			out = s // of several agents with the same scope, the weakest evidence counts
+		}
+	}
+	return out
+}

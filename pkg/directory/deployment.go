@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package directory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Deployment is one bundle on one cluster, without its desired objects.
+type Deployment struct {
+	// Namespace and Name are those of the BundleDeployment. On a downstream cluster, only its release is known: then
+	// the name is the bundle id and the namespace is empty.
+	Namespace, Name string
+	// BD is nil if only the release is known.
+	BD *v1alpha1.BundleDeployment
+	// Files are what the files of a bundle state that was read from files; nil for a bundle of the management cluster.
+	Files *Files
+	// On is the cluster that it is deployed to; nil if the objects of that cluster are not read.
+	On *Cluster
+	// OnOtherCluster is true if it is deployed to a cluster that is not read. Otherwise, ClusterNotRead means only that
+	// the cluster could not be determined.
+	OnOtherCluster bool
+	// Cluster, Bundle, GitRepo and HelmOp are "namespace/name"; empty if not known.
+	Cluster, Bundle, GitRepo, HelmOp string
+	// Agent is the namespace of its agent; empty if no agent is known to deploy it.
+	Agent string
+
+	// Release is the revision that Fleet's agent calls desired; its zero value means that there is none.
+	Release release.Name
+	// KeepResources and Commit are from the release record: whether an uninstall keeps the objects, and the Git commit
+	// of the release.
+	KeepResources bool
+	Commit        string
+	// Deployed is the time of the deployment in the release record; zero if it has none.
+	Deployed time.Time
+	// RecordProblems are problems of the records of the release: a revision that is pending, failed or missing. The
+	// desired objects may still be known.
+	RecordProblems []RecordProblem
+	// Problem is the reason why the desired objects are not known; Detail is the same as a sentence.
+	Problem Problem
+	Detail  string
+
+	// Ownership is the ownership metadata that its objects should have.
+	Ownership ownership.Metadata
+	// ReleaseOwnership is the ownership metadata in the manifest of its release; empty if there is no record, or no
+	// object in it.
+	ReleaseOwnership ownership.Metadata
+	// Scope is the scope of its agent, from which Ownership is computed.
+	Scope AgentScope
+	// Disputed is true if a Cluster's spec declares another scope, and no running agent shows which of the two is right.
+	Disputed bool
+}
+
+// Files are what the files of a bundle state for one cluster, before it is rendered.
+type Files struct {
+	Options *v1alpha1.Options
+	// Workspace is the namespace of its Bundle; empty if it is not known. Labels are those of the Bundle.
+	Workspace string
+	Labels    map[string]string
+	DependsOn []v1alpha1.BundleRef
+	// Refused is why fleet apply refuses the directory, in its words. NoTarget is why Fleet does not deploy the bundle
+	// to the cluster. They are empty if it does, or if that is not known.
+	Refused, NoTarget string
+	// Elsewhere are the clusters ("namespace/name") that the bundle targets if there is a NoTarget.
+	Elsewhere []string
+}
+
+// Problem is the reason why the desired objects of a bundle deployment are not known. The values are reasons of the
+// state Unknown in the report.
+type Problem string
+
+// The problems; the zero value is none.
+const (
+	ClusterNotRead    Problem = "ClusterNotRead"   // the objects of its cluster are not read
+	NoReleaseRecord   Problem = "NoReleaseRecord"  // nothing is installed, or the named revision is gone
+	RecordUnreadable  Problem = "RecordUnreadable" // the record or its manifest is damaged
+	RecordNotCaptured Problem = "NotInSnapshot"    // the snapshot does not have it
+	RecordsForbidden  Problem = "Forbidden"        // reading the Secrets of the records is not allowed
+	RecordsFailed     Problem = "ReadFailed"       // reading them failed
+)
+
+// RecordProblem is one problem of the records of a release.
+type RecordProblem struct {
+	Record release.Name
+	Status string // Helm's, or "pruned", "damaged"
+	Detail string
+	// Reported is the error of Helm in the record, which may have values of Secrets.
+	Reported string
+	// Since is when Helm began with this revision; zero if it is not known.
+	Since time.Time
+	// Predecessor is true if the revision before this one is recorded.
+	Predecessor bool
+}
+
+// ID identifies the bundle deployment.
+func (d *Deployment) ID() object.DeploymentID {
+	id := object.DeploymentID{Namespace: d.Namespace, Name: d.Name}
+	if d.On != nil {
+		id.Cluster = d.On.ID
+	}
+	if d.BD == nil && d.Release.Revision > 0 {
+		id.Release = d.Release.Release()
+	}
+	return id
+}
+
+// Key is "namespace/name" of the BundleDeployment, or the bundle id if only the release is known.
+func (d *Deployment) Key() string {
+	if d.Namespace == "" {
+		return d.Name
+	}
+	return d.Namespace + "/" + d.Name
+}
+
+// DeploymentNamespace is the namespace of its BundleDeployment. For a bundle that has none yet, it is the namespace of
+// those of its cluster; empty if that is not known.
+func (d *Deployment) DeploymentNamespace() string {
+	if d.Namespace != "" || d.On == nil {
+		return d.Namespace
+	}
+	if watched := d.On.Watched(); len(watched) == 1 {
+		return watched[0]
+	}
+	return ""
+}
+
+// ClusterKey is the key of its Cluster. For a bundle that has no BundleDeployment yet, it is that of the cluster that
+// is read; empty if it is not known.
+func (d *Deployment) ClusterKey() string {
+	if d.Cluster != "" || d.On == nil {
+		return d.Cluster
+	}
+	if of := d.On.FleetClusters(); len(of) == 1 {
+		return of[0]
+	}
+	return ""
+}
+
+// DependsOn are the dependencies of its bundle.
+func (d *Deployment) DependsOn() []v1alpha1.BundleRef {
+	switch {
+	case d.Files != nil:
+		return d.Files.DependsOn
+	case d.BD != nil:
+		return d.BD.Spec.DependsOn
+	}
+	return nil
+}
+
+// BundleLabels are the labels of its bundle that its BundleDeployment has, or will have.
+func (d *Deployment) BundleLabels() map[string]string {
+	switch {
+	case d.BD != nil:
+		return d.BD.Labels
+	case d.Files == nil: // only its release is known
+		return nil
+	}
+	out := maps.Clone(d.Files.Labels)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out[fleet.BundleLabel], out[fleet.BundleNamespaceLabel] = d.Name, d.Files.Workspace
+	return out
+}
+
+// Workspace is the namespace of its bundle or, if only a release is known, the namespace of the release.
+func (d *Deployment) Workspace() string {
+	switch {
+	case d.BD != nil:
+		return d.BD.Labels[fleet.BundleNamespaceLabel]
+	case d.Files != nil:
+		return d.Files.Workspace
+	}
+	return d.Release.Namespace
+}
+
+// Named reports whether a name is that of the bundle deployment: its name alone, or after its namespace or its
+// workspace.
+func (d *Deployment) Named(name string) bool {
+	return name == d.Name || name == d.Key() || name == d.Workspace()+"/"+d.Name
+}
+
+// Parents are the objects of Fleet that the bundle deployment is part of: "namespace/name" by kind, without unknown
+// ones.
+func (d *Deployment) Parents() map[string]string {
+	out := map[string]string{
+		state.Bundle: d.Bundle, state.GitRepo: d.GitRepo, state.HelmOp: d.HelmOp, state.ClusterKind: d.Cluster,
+	}
+	maps.DeleteFunc(out, func(_, key string) bool { return key == "" })
+	return out
+}
+
+// Options are the options of the deployment. They are empty if only the release is known.
+func (d *Deployment) Options() *v1alpha1.Options {
+	switch {
+	case d.Files != nil:
+		return d.Files.Options
+	case d.BD != nil:
+		return &d.BD.Spec.Options
+	}
+	return &v1alpha1.Options{}
+}
+
+// FromFiles reports whether the bundle was read from files.
+func (d *Deployment) FromFiles() bool { return d.Files != nil }
+
+// ValuesSecrets returns the Secrets on its cluster that its valuesFrom names, with their namespaces.
+func (d *Deployment) ValuesSecrets() []v1alpha1.ValuesKey {
+	o := d.Options()
+	if o.Helm == nil {
+		return nil
+	}
+	var out []v1alpha1.ValuesKey
+	for _, from := range o.Helm.ValuesFrom {
+		if ref := from.SecretKeyRef; ref != nil {
+			namespace := cmp.Or(ref.Namespace, o.ReleaseNamespace())
+			out = append(out, v1alpha1.ValuesKey{Name: ref.Name, Namespace: namespace, Key: ref.Key})
+		}
+	}
+	return out
+}
+
+// Ref is the object that represents the bundle deployment in findings: its BundleDeployment, or the Secret with its
+// release record, or, for a bundle that exists only in files, the Bundle that Fleet would create.
+func (d *Deployment) Ref() object.Ref {
+	ref := object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: state.BundleDeployment, Namespace: d.Namespace, Name: d.Name}
+	switch {
+	case d.BD != nil:
+		return ref
+	case d.Release.Revision > 0:
+		return SecretRef(d.Release)
+	}
+	ref.Kind = state.Bundle
+	return ref
+}
+
+// SecretRef identifies the Secret of a release record.
+func SecretRef(n release.Name) object.Ref {
+	return object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: n.Namespace, Name: n.SecretName()}
+}
+
+// AsOwner converts the bundle deployment for package ownership.
+func (d *Deployment) AsOwner() ownership.Bundle {
+	b := ownership.Bundle{Deployment: d.Key(), Bundle: d.Bundle, Desired: d.Ownership}
+	if d.Release.Name != "" {
+		b.Release = d.Release.Release()
+	}
+	return b
+}
+
+// DisputeOf returns the dispute that the bundle deployment is part of; nil for no dispute.
+func (d *Deployment) DisputeOf() *Dispute {
+	if d.On == nil {
+		return nil
+	}
+	for _, x := range d.On.Disputes {
+		if slices.Contains(x.Deployments, d.ID()) {
+			return x
+		}
+	}
+	return nil
+}
+
+// Compare orders bundle deployments by namespace, name and release.
+func (d *Deployment) Compare(o *Deployment) int {
+	return cmp.Or(cmp.Compare(d.Namespace, o.Namespace), cmp.Compare(d.Name, o.Name),
+		cmp.Compare(d.Release.Release(), o.Release.Release()))
+}
+
+// NewBundle returns the deployment of a bundle that the cluster does not have yet.
+func NewBundle(c *Cluster, name string) *Deployment {
+	scope := c.NewBundleScope()
+	return &Deployment{Name: name, On: c, Problem: NoReleaseRecord, Detail: "nothing is installed yet", Scope: scope,
+		Ownership: ownership.Desired(fleet.SetID(name, scope.Scope), "", "")}
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package directory
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Watched returns the namespaces of the BundleDeployments that are deployed to a cluster, as far as Fleet's objects
+// and its agents and release records show.
+func Watched(f *state.Fleet, c *state.Cluster) []string {
+	i := identifier{fleet: f, state: c, histories: c.Histories(), byNamespace: byNamespace(f)}
+	watches, _ := i.watches()
+	return slices.Sorted(maps.Values(watches))
+}
+
+// byNamespace returns the Clusters by the namespace of their BundleDeployments.
+func byNamespace(f *state.Fleet) map[string]*v1alpha1.Cluster {
+	out := map[string]*v1alpha1.Cluster{}
+	for _, c := range f.Clusters {
+		if c.Status.Namespace != "" {
+			out[c.Status.Namespace] = c
+		}
+	}
+	return out
+}
+
+// identifier finds out which of Fleet's clusters a cluster is.
+type identifier struct {
+	fleet *state.Fleet
+	state *state.Cluster
+	// histories are the revisions of each release ("namespace/name"), ascending.
+	histories map[string][]*state.Record
+	// byNamespace finds a Cluster by the namespace of its BundleDeployments.
+	byNamespace map[string]*v1alpha1.Cluster
+}
+
+// watches finds out which BundleDeployments are deployed to this cluster, by the namespace of the agent. An agent's
+// Secret names their namespace; a namespace that is not known is one of another management cluster. If the Secret
+// does not show it (it could not be read, or a capture omits the value), the release records may prove it; see
+// byHeartbeat and byReleases.
+func (i *identifier) watches() (out map[string]string, notes []string) {
+	out = i.bySecrets()
+	if len(out) > 0 {
+		return out, nil // one cluster cannot be two Clusters of the same management cluster
+	}
+	for agent, records := range i.unshown() {
+		namespace, note := i.byHeartbeat(agent, records)
+		if namespace == "" {
+			var more string
+			namespace, more = i.byReleases(agent, records)
+			notes = appendText(notes, more)
+		}
+		notes = appendText(notes, note)
+		if namespace != "" {
+			out[agent] = namespace
+		}
+	}
+	return out, notes
+}
+
+func appendText(to []string, text string) []string {
+	if text == "" {
+		return to
+	}
+	return append(to, text)
+}
+
+// bySecrets returns the namespaces that the Secrets of the agents name, if this management cluster has them.
+func (i *identifier) bySecrets() map[string]string {
+	namespaces := map[string]bool{}
+	for _, bd := range i.fleet.BundleDeployments {
+		namespaces[bd.Namespace] = true
+	}
+	for _, c := range i.fleet.Clusters {
+		namespaces[c.Status.Namespace] = true
+	}
+	out := map[string]string{}
+	for agent, ns := range i.state.AgentSecrets {
+		if namespaces[ns] && i.mayReport(agent, ns) {
+			out[agent] = ns
+		}
+	}
+	return out
+}
+
+// mayReport reports whether an agent may be the agent of a Cluster. If the Cluster reports another namespace, the
+// agent was moved, or its Secret is not Fleet's.
+func (i *identifier) mayReport(agent, deployments string) bool {
+	c := i.byNamespace[deployments]
+	return c == nil || c.Status.Agent.Namespace == "" || c.Status.Agent.Namespace == agent
+}
+
+// unshown returns the records of the agents whose Secret does not show what they watch, by the namespace of the agent.
+func (i *identifier) unshown() map[string][]*state.Record {
+	out := map[string][]*state.Record{}
+	for _, name := range slices.Sorted(maps.Keys(i.histories)) {
+		for _, rec := range i.histories[name] {
+			if _, shown := i.state.AgentSecrets[rec.AgentNamespace]; !shown && rec.AgentNamespace != "" {
+				out[rec.AgentNamespace] = append(out[rec.AgentNamespace], rec)
+			}
+		}
+	}
+	return out
+}
+
+// byHeartbeat identifies this cluster by the record of a BundleDeployment's release, if the agent that made the record
+// runs in the namespace that the BundleDeployment's Cluster reports. If two clusters match, it proves nothing.
+func (i *identifier) byHeartbeat(agent string, records []*state.Record) (namespace, note string) {
+	here, proven := releasesOf(records), map[string]bool{}
+	for _, bd := range i.fleet.BundleDeployments {
+		c := i.byNamespace[bd.Namespace]
+		if c == nil || c.Status.Agent.Namespace != agent {
+			continue
+		}
+		if named, err := release.ParseName(bd.Status.Release); err == nil && here[madeRelease{bd.Name, named.Release()}] {
+			proven[bd.Namespace] = true
+		}
+	}
+	switch len(proven) {
+	case 0:
+		return "", ""
+	case 1:
+		return slices.Collect(maps.Keys(proven))[0], ""
+	}
+	return "", "more than one managed cluster has an agent in namespace " + agent +
+		" and bundles with releases of these names: without the Secret " + agent + "/fleet-agent, it is not known which of them is this cluster"
+}
+
+// byReleases identifies this cluster by its releases alone, for an agent that never reported its namespace to a
+// Cluster. Every installed BundleDeployment of that cluster must have its release here, by bundle id, release name and
+// namespace, and no BundleDeployment of another one.
+func (i *identifier) byReleases(agent string, records []*state.Record) (namespace, note string) {
+	namespace, matched := i.matching(records)
+	if namespace == "" {
+		return "", ""
+	}
+	clustersRead, deploymentsRead := i.fleet.Needed(state.ClusterKind).Whole(), i.fleet.Read(state.BundleDeployment, "")
+	var cluster, reports string
+	switch c := i.byNamespace[namespace]; {
+	case c == nil && (clustersRead || !deploymentsRead):
+		return "", "" // it is another cluster, or its BundleDeployments were not read
+	case c == nil:
+		cluster, reports = "the cluster of namespace "+namespace, "no Cluster was read that shows its agent"
+	case c.Status.Agent.Namespace != "":
+		return "", ""
+	default:
+		cluster, reports = "cluster "+c.Namespace+"/"+c.Name, "the agent in namespace "+agent+" has never reported to it"
+	}
+	return namespace, fmt.Sprintf("%s was identified by its releases: %s; "+
+		"the bundle ids, release names and namespaces of its installed bundle deployments (%d) match the release records here, "+
+		"and no other cluster matches", cluster, reports, matched)
+}
+
+// matching returns the only namespace of BundleDeployments of which some have their releases here, and how many, if
+// all that are installed have; empty otherwise.
+func (i *identifier) matching(records []*state.Record) (namespace string, deployments int) {
+	here := releasesOf(slices.DeleteFunc(slices.Clone(records), func(rec *state.Record) bool {
+		return rec != Latest(i.histories[rec.Release()])
+	}))
+	matched, missed := map[string]int{}, map[string]bool{}
+	for _, bd := range i.fleet.BundleDeployments {
+		named, err := release.ParseName(bd.Status.Release)
+		if err != nil {
+			continue // nothing is installed, so it proves nothing
+		}
+		if here[madeRelease{bd.Name, named.Release()}] {
+			matched[bd.Namespace]++
+		} else {
+			missed[bd.Namespace] = true
+		}
+	}
+	if len(matched) != 1 {
+		return "", 0
+	}
+	namespace = slices.Collect(maps.Keys(matched))[0]
+	if missed[namespace] {
+		return "", 0
+	}
+	return namespace, matched[namespace]
+}
+
+// madeRelease is a release and its bundle.
+type madeRelease struct{ bundleID, release string }
+
+func releasesOf(records []*state.Record) map[madeRelease]bool {
+	out := map[madeRelease]bool{}
+	for _, r := range records {
+		out[madeRelease{r.BundleID, r.Release()}] = true
+	}
+	return out
+}
+
+// Latest returns the highest deployed revision, otherwise the highest one that could be decoded; nil if no revision
+// could be decoded. The history is in ascending order.
+func Latest(history []*state.Record) *state.Record {
+	var last *state.Record
+	for _, r := range history {
+		if r.Damaged != "" {
+			continue
+		}
+		if last == nil || r.Status == release.StatusDeployed || last.Status != release.StatusDeployed {
+			last = r
+		}
+	}
+	return last
+}

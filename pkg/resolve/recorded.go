@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Recorded returns the desired objects of a bundle deployment in the record of its release. history are the revisions
+// of the release.
+func Recorded(d *directory.Deployment, history []*state.Record) []*Object {
+	x := &BundleDeployment{Deployment: *d}
+	x.recorded(history)
+	return x.Desired
+}
+
+// recorded sets the desired objects from the record of the release, if there is no problem with it.
+func (d *BundleDeployment) recorded(history []*state.Record) {
+	i := slices.IndexFunc(history, func(rec *state.Record) bool { return rec.Name == d.Release })
+	if i < 0 || d.Problem != "" {
+		return
+	}
+	rec := history[i]
+	d.From = FromRelease
+	d.Desired, d.OtherVersions = distinct(d, d.Release.Namespace, rec.Objects)
+	d.Earlier, d.Hooks = map[KindName]bool{}, map[KindName]bool{}
+	d.earlier(history[:i])
+	for _, h := range rec.Hooks {
+		d.Hooks[KindName{h.Kind, h.Name}] = true
+	}
+}
+
+// earlier collects the objects of earlier revisions. Fleet reports those that still have the hash as extra.
+func (d *BundleDeployment) earlier(before []*state.Record) {
+	d.EarlierKnown = d.Release.Revision == 1
+	for _, r := range before {
+		for _, h := range r.Hooks {
+			d.Hooks[KindName{h.Kind, h.Name}] = true
+		}
+		if r.Damaged != "" || r.ManifestError != nil {
+			continue
+		}
+		if r.Revision == d.Release.Revision-1 {
+			d.EarlierKnown = true
+		}
+		for _, o := range r.Objects {
+			d.Earlier[KindName{o.Kind, o.Name}] = true
+		}
+	}
+}
+
+// distinct returns the objects of a manifest without duplicates, of which the last one counts. namespace is the default
+// namespace. otherVersions is true if duplicates are in different versions of a kind.
+func distinct(d *BundleDeployment, namespace string, objects []release.Object) (out []*Object, otherVersions bool) {
+	at := map[object.Key]int{}
+	for _, o := range objects {
+		x := newObject(o, namespace, d.On.State.Namespaced)
+		x.Deployment = d
+		i, known := at[x.Key()]
+		if known {
+			otherVersions = otherVersions || out[i].APIVersion != x.APIVersion
+			x.Index, out[i] = i, x
+			continue
+		}
+		x.Index = len(out)
+		at[x.Key()] = x.Index
+		out = append(out, x)
+	}
+	return out, otherVersions
+}
+
+// newObject returns an object of a manifest with its namespace. namespace is the default namespace.
+func newObject(o release.Object, namespace string, namespaced func(schema.GroupVersionKind) bool) *Object {
+	x := &Object{Ref: o.Ref, Raw: o.Raw, Namespaced: namespaced(o.GroupVersionKind()), Document: o.Document, Alone: o.Alone}
+	switch {
+	case !x.Namespaced:
+		x.Namespace = ""
+	case x.Namespace == "":
+		x.Namespace = namespace
+	}
+	return x
+}
