@@ -47,7 +47,7 @@ func (a *Audit) Again(ctx context.Context, scope []object.DeploymentID) ([]*eval
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range e.Evaluate(observed).Deployments {
+		for _, d := range e.Evaluate(observed).Deployments() {
 			d.Counts.Orphaned = 0
 			out = append(out, d)
 		}

@@ -159,15 +159,19 @@ func (r *reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 	if err != nil {
 		return evaluate.Evaluated{}, err
 	}
-	out := e.Evaluate(observed)
+	x := e.Evaluate(observed)
 	if server := c.server(o); server != nil && o.ServerCheck != collect.CheckNever {
-		questions := evaluate.Questions(out.Deployments, o.ServerCheck == collect.CheckAlways)
-		if observed.Answers, err = c.Ask(ctx, e, server, o.ServerCheck, questions); err != nil {
+		questions := evaluate.Questions(x.Deployments(), o.ServerCheck == collect.CheckAlways)
+		answers, err := c.Ask(ctx, e, server, o.ServerCheck, questions)
+		if err != nil {
 			return evaluate.Evaluated{}, err
 		}
-		out = e.Evaluate(observed)
+		x.Answered(answers)
 	}
+	if err := c.confirmReleases(ctx, r.desired.Clusters[i], x); err != nil {
+		return evaluate.Evaluated{}, err
+	}
+	out := x.Evaluated()
 	out.Gaps = c.named(out.Gaps)
-	err = c.confirmReleases(ctx, r.desired.Clusters[i], &out)
-	return out, err
+	return out, nil
 }

@@ -71,7 +71,7 @@ func (w *world) input() *Input {
 	for i := range w.objects {
 		o := w.objects[i]
 		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: string(rune('a' + i))}
-		o.Object = &resolve.Object{Ref: ref, Deployment: w.d.BundleDeployment}
+		o.Ref, o.Cell = ref, object.CellID{Deployment: w.d.ID(), Object: ref.Key()}
 		w.d.Objects = append(w.d.Objects, o)
 		w.d.Counts = w.d.Counts.Plus(counted[o.State])
 	}

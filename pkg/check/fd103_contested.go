@@ -20,19 +20,21 @@ var contested = Check{
 	run: func(in *Input, report func(Finding)) {
 		// Each object once, even if several bundles in scope desire it.
 		contested := map[object.ID]*evaluate.Object{}
+		owners := map[object.ID]*evaluate.BundleDeployment{}
 		for d, o := range in.objects() {
 			if len(in.Desired.On(d.On).Of(o.Key())) > 1 {
-				contested[object.ID{Cluster: d.On.ID, Key: o.Key()}] = o
+				id := object.ID{Cluster: d.On.ID, Key: o.Key()}
+				contested[id], owners[id] = o, d
 			}
 		}
-		for _, o := range contested {
-			report(in.contested(o))
+		for id, o := range contested {
+			report(in.contested(owners[id], o))
 		}
 	},
 }
 
-func (in *Input) contested(o *evaluate.Object) Finding {
-	on := in.Desired.On(o.Deployment.On)
+func (in *Input) contested(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
+	on := in.Desired.On(d.On)
 	desired := on.Of(o.Key())
 	names := make([]string, len(desired))
 	for i, other := range desired {
@@ -44,17 +46,17 @@ func (in *Input) contested(o *evaluate.Object) Finding {
 		owned = "its present owner could not be read"
 	case evaluate.Missing:
 	case evaluate.Unowned:
-		r := on.Owners(&o.Deployment.Deployment, o.Key(), o.Metadata)
+		r := on.Owners(&d.Deployment, o.Key(), o.Metadata)
 		if i := slices.IndexFunc(r.Owners, func(owner ownership.Owner) bool {
 			return owner.Situation != ownership.Contested && (owner.Exists() || r.Class == ownership.ForeignOwner)
 		}); i >= 0 {
 			owned = "it " + r.Owners[i].Describe()
 		}
 	default:
-		owned = o.Deployment.Key() + " owns it now"
+		owned = d.Key() + " owns it now"
 	}
 	return Finding{
-		Object: o.Ref, Cluster: o.Deployment.Cluster,
+		Object: o.Ref, Cluster: d.Cluster,
 		Message:  fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
 		Remedies: []Remedy{advise("remove it from all bundles but one")},
 	}

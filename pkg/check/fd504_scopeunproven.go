@@ -34,20 +34,26 @@ var scopeUnproven = Check{
 
 // contradictedReleases reports each agent with releases that state sets of which no object has the ownership metadata.
 func (in *Input) contradictedReleases(report func(Finding)) {
-	objects := map[string][]*evaluate.Object{}
+	type agentOn struct {
+		cluster object.ClusterID
+		agent   string
+	}
+	objects, deployments := map[agentOn][]*evaluate.Object{}, map[agentOn]*evaluate.BundleDeployment{}
 	for d, o := range in.objects() {
 		if o.Reason == evaluate.ScopeUnproven {
-			objects[d.Agent] = append(objects[d.Agent], o)
+			a := agentOn{d.On.ID, d.Agent}
+			objects[a], deployments[a] = append(objects[a], o), d
 		}
 	}
-	for agent, found := range objects {
+	for a, found := range objects {
+		agent, d := a.agent, deployments[a]
 		report(Finding{
 			Object:  object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName},
-			Cluster: found[0].Deployment.Cluster,
+			Cluster: d.Cluster,
 			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the releases of their bundles state, and no object has those",
 				agent, count(len(found), "live object")),
 			Evidence: []string{found[0].Key().String() + ": " + found[0].Message},
-			Remedies: []Remedy{in.showScope(found[0].Deployment.On, agent)},
+			Remedies: []Remedy{in.showScope(d.On, agent)},
 		})
 	}
 }

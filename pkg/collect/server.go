@@ -45,17 +45,17 @@ const maxRequests = 32
 
 // Ask makes a dry run for each object. With CheckAuto, an object that the user may not patch has no answer. The only error is that of the context:
 // an error of the server is part of the answer.
-func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, check ServerCheck, objects []*evaluate.Object) (map[object.CellID]evaluate.Answer, error) {
+func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, check ServerCheck, questions []evaluate.Question) (map[object.CellID]evaluate.Answer, error) {
 	out := map[object.CellID]evaluate.Answer{}
-	if len(objects) == 0 {
+	if len(questions) == 0 {
 		return out, nil
 	}
 	r.progress.start("asking the server about differences")
-	q := questions{Server: server, check: check, allowed: map[string]func() (bool, error){}}
+	q := asking{Server: server, check: check, allowed: map[string]func() (bool, error){}}
 	var mu sync.Mutex // guards out
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxRequests)
-	for _, o := range objects {
+	for _, o := range questions {
 		g.Go(func() error {
 			before, after, asked, err := q.ask(ctx, o)
 			if ctx.Err() != nil || !asked {
@@ -73,7 +73,7 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			out[o.Cell()] = a
+			out[o.Cell] = a
 			return nil
 		})
 	}
@@ -81,15 +81,15 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 	return out, err
 }
 
-// questions makes the dry runs. It requests each permission once.
-type questions struct {
+// asking makes the dry runs. It requests each permission once.
+type asking struct {
 	Server
 	check   ServerCheck
 	mu      sync.Mutex // guards allowed
 	allowed map[string]func() (bool, error)
 }
 
-func (q *questions) ask(ctx context.Context, o *evaluate.Object) (before, after object.Content, asked bool, err error) {
+func (q *asking) ask(ctx context.Context, o evaluate.Question) (before, after object.Content, asked bool, err error) {
 	kind, err := q.KindOf(ctx, o.GroupVersionKind())
 	if err == nil && q.check == CheckAuto {
 		var allowed bool
@@ -101,12 +101,12 @@ func (q *questions) ask(ctx context.Context, o *evaluate.Object) (before, after 
 		before, err = q.Get(ctx, kind, o.Ref)
 	}
 	if err == nil {
-		after, err = q.DryRunApply(ctx, kind, o.Ref, o.Raw)
+		after, err = q.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw)
 	}
 	return before, after, true, err
 }
 
-func (q *questions) mayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {
+func (q *asking) mayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {
 	key := kind.String() + " " + namespace
 	q.mu.Lock()
 	allowed, ok := q.allowed[key]

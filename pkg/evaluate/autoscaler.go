@@ -20,9 +20,13 @@ var AutoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPod
 
 // Autoscaler is a HorizontalPodAutoscaler: its target, and its minimum and maximum number of replicas.
 type Autoscaler struct {
+	key    autoscalerKey
 	target object.Key
 	bounds compare.Range
 }
+
+// autoscalerKey is the identity of an Autoscaler on its cluster.
+type autoscalerKey struct{ namespace, name string }
 
 // ReadAutoscaler reads an Autoscaler, given as JSON. It returns nil if that cannot be decoded: such an autoscaler explains no difference.
 func ReadAutoscaler(raw []byte) *Autoscaler {
@@ -35,6 +39,7 @@ func ReadAutoscaler(raw []byte) *Autoscaler {
 	}
 	t := h.Spec.ScaleTargetRef
 	return &Autoscaler{
+		key:    autoscalerKey{h.Metadata.Namespace, h.Metadata.Name},
 		target: object.Ref{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: h.Metadata.Namespace, Name: t.Name}.Key(),
 		bounds: compare.Range{Min: int64(ptr.Deref(h.Spec.MinReplicas, 1)), Max: int64(h.Spec.MaxReplicas)},
 	}
@@ -46,6 +51,10 @@ func (a Autoscaler) scales(k object.Key) bool {
 		k.Group = ""
 	}
 	return a.target == k
+}
+
+func anyScales(all []Autoscaler, k object.Key) bool {
+	return slices.ContainsFunc(all, func(a Autoscaler) bool { return a.scales(k) })
 }
 
 // AutoscalersMatter returns the sorted namespaces of the objects whose number of replicas differs. The caller lists the autoscalers of these
@@ -72,14 +81,13 @@ func (o *Object) replicasDiffer() bool {
 
 // explainReplicas removes the difference in replicas of an object if an autoscaler explains it, and returns whether one does. unread is true if
 // not all autoscalers could be read.
-func (o *Object) explainReplicas(scalers []Autoscaler, unread bool) bool {
+func (o *Object) explainReplicas(scalers map[autoscalerKey]Autoscaler, unread bool) bool {
 	key := o.Key()
 	explained := false
 	// The copy keeps the observation unchanged.
 	o.Differences = slices.DeleteFunc(slices.Clone(o.Differences), func(d Difference) bool {
 		n, ok := d.Live.Reveal().(int64)
-		within := ok && d.Path == replicasPath &&
-			slices.ContainsFunc(scalers, func(a Autoscaler) bool { return a.scales(key) && a.bounds.Contains(n) })
+		within := ok && d.Path == replicasPath && setsReplicas(scalers, key, n)
 		explained = explained || within
 		return within
 	})
@@ -96,4 +104,14 @@ func (o *Object) explainReplicas(scalers []Autoscaler, unread bool) bool {
 		}
 	}
 	return explained
+}
+
+// setsReplicas reports whether an autoscaler may have set an object's number of replicas.
+func setsReplicas(scalers map[autoscalerKey]Autoscaler, key object.Key, replicas int64) bool {
+	for _, a := range scalers {
+		if a.scales(key) && a.bounds.Contains(replicas) {
+			return true
+		}
+	}
+	return false
 }

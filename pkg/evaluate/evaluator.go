@@ -31,7 +31,7 @@ type Options struct {
 // Evaluator evaluates the live objects of one cluster. It is immutable and safe for concurrent use.
 type Evaluator struct {
 	options Options
-	desired resolve.OnCluster
+	cluster resolve.OnCluster
 	scope   []*resolve.BundleDeployment
 	// rules are the comparePatches of each bundle deployment in scope.
 	rules map[object.DeploymentID][]compare.Rule
@@ -40,11 +40,11 @@ type Evaluator struct {
 }
 
 // New returns the Evaluator of a cluster for those of its bundle deployments that are in scope.
-func New(desired resolve.OnCluster, scope []*resolve.BundleDeployment, o Options) *Evaluator {
-	e := &Evaluator{options: o, desired: desired, rules: map[object.DeploymentID][]compare.Rule{},
+func New(cluster resolve.OnCluster, scope []*resolve.BundleDeployment, o Options) *Evaluator {
+	e := &Evaluator{options: o, cluster: cluster, rules: map[object.DeploymentID][]compare.Rule{},
 		kinds: map[schema.GroupVersionKind][]*resolve.Object{}}
 	for _, d := range scope {
-		if d.On != desired.Cluster {
+		if d.On != cluster.Cluster {
 			continue
 		}
 		e.scope = append(e.scope, d)
@@ -97,30 +97,33 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	if live.Kind.GroupKind() == AutoscalerKind {
 		out.Autoscaler = ReadAutoscaler(live.Raw)
 	}
-	desired := e.desired.Of(m.Ref().Key())
+	desired := e.cluster.Of(m.Ref().Key())
 	if len(desired) == 0 {
-		out.Undesired = undesired(e.desired.Cluster, m)
+		out.Undesired = undesired(e.cluster.Cluster, m)
 		return out, nil
 	}
 	l := liveObject{Evaluator: e, source: live, meta: m}
 	for _, o := range desired {
 		// The desired objects of a bundle deployment with a problem are not known; its record may still claim the object.
-		if rules, inScope := e.rules[o.Deployment.ID()]; inScope && o.Deployment.Problem == "" && o.GroupVersionKind() == gvk {
-			if o.IsSecret() && l.decode() == nil {
-				out.Secret = l.content
-			}
-			out.Objects = append(out.Objects, l.evaluate(o, rules))
+		rules, inScope := e.rules[o.Deployment.ID()]
+		if !inScope || o.Deployment.Problem != "" || o.GroupVersionKind() != gvk {
+			continue
 		}
+		if o.IsSecret() && l.decode() == nil {
+			out.Secret = l.content
+		}
+		c := cell{liveObject: &l, desired: o, rules: stable(rules, o)}
+		out.Objects = append(out.Objects, c.observe())
 	}
 	return out, nil
 }
 
 // ObserveUndesired returns the live object with the metadata m if it has a hash and no release desires it; otherwise nil.
 func (e *Evaluator) ObserveUndesired(m *object.Meta) *Undesired {
-	if len(e.desired.Of(m.Ref().Key())) > 0 {
+	if len(e.cluster.Of(m.Ref().Key())) > 0 {
 		return nil
 	}
-	return undesired(e.desired.Cluster, m)
+	return undesired(e.cluster.Cluster, m)
 }
 
 func undesired(c *directory.Cluster, m *object.Meta) *Undesired {
@@ -173,8 +176,6 @@ type Observed struct {
 	// if they were not listed.
 	Autoscalers     []Autoscaler
 	AutoscalersRead source.Coverage
-	// Answers are the results of the server's dry runs.
-	Answers map[object.CellID]Answer
 }
 
 // undesired returns all objects that no release desires, sorted and without duplicates. An object appears twice if its kind is listed in two

@@ -22,7 +22,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// liveObject is one live object, decoded at most once, and compared with each desired object of its name.
+// liveObject is one live object, decoded at most once.
 type liveObject struct {
 	*Evaluator
 	source  source.Object
@@ -41,68 +41,87 @@ func (l *liveObject) decode() (err error) {
 	return err
 }
 
-// evaluate returns the state of a desired object that has this live object.
-func (l *liveObject) evaluate(desired *resolve.Object, rules []compare.Rule) Object {
-	o := Object{Object: desired}
-	d := desired.Deployment
-	have := ownership.MetadataOf(l.meta.Metadata.Labels, l.meta.Metadata.Annotations)
-	if l.options.Predict {
-		o.Live = l.live()
+// cell is a live object while it is compared with one desired object.
+type cell struct {
+	*liveObject
+	desired *resolve.Object
+	// rules are those of the bundle, and one that ignores the fields that differ each time it is rendered.
+	rules []compare.Rule
+	// manifest is the content of the desired object, once it was decoded.
+	manifest object.Content
+}
+
+// observe returns the state of the desired object.
+func (c *cell) observe() Object {
+	o := newObject(c.desired)
+	d := c.desired.Deployment
+	have := ownership.MetadataOf(c.meta.Metadata.Labels, c.meta.Metadata.Annotations)
+	if c.options.Predict {
+		o.Live = c.live()
 	}
-	if f := source.NotCaptured; l.source.Partial {
+	if f := source.NotCaptured; c.source.Partial {
 		o.State, o.Reason, o.Message, o.Metadata = Unknown, string(f.Reason), f.Detail, have
 		return o
 	}
 	class, idMismatch := ownership.Classify(have, d.Ownership)
 	if class != ownership.Owned {
-		o.State, o.Reason, o.Metadata, o.Owner = Unowned, string(class), have, l.owner(have, d)
-		l.compareUnowned(&o, rules)
+		o.State, o.Reason, o.Metadata, o.Owner = Unowned, string(class), have, c.owner(have, d)
+		c.compareUnowned(&o)
 		return o
 	}
 	o.IDMismatch = idMismatch
 	o.Metadata = d.Ownership // its strings are shared by the whole set
-	if idMismatch || l.options.Predict {
+	if idMismatch || c.options.Predict {
 		o.Metadata = have
 	}
-	if err := l.decode(); err != nil {
+	if err := c.decode(); err != nil {
 		o.State, o.Reason, o.Message = Unknown, string(source.ReadFailed), "the live object could not be decoded"
 		return o
 	}
-	content, _, err := object.Decode(desired.Raw)
-	if err != nil {
+	var err error
+	if c.manifest, _, err = object.Decode(c.desired.Raw); err != nil {
 		o.State, o.Reason, o.Message = Unknown, string(directory.RecordUnreadable), "the manifest's object could not be decoded"
 		return o
 	}
-	l.compare(&o, content, rules)
+	c.compare(&o)
 	return o
 }
 
 // compare sets the state Modified, NotReady or Ready.
-func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.Rule) {
-	rules = stable(rules, o)
-	readiness := health.Evaluate(l.content, ignored(o.Deployment), l.options.Now)
-	diffs := l.differences(o, desired, rules)
-	if len(diffs) > 0 && l.source.Kind != o.GroupVersionKind() {
+func (c *cell) compare(o *Object) {
+	readiness := health.Evaluate(c.content, ignored(c.desired.Deployment), c.options.Now)
+	diffs := c.differences(c.rules)
+	if why := c.incomparable(diffs); why != "" {
 		o.State, o.Reason, o.NotReady = Unknown, string(source.NotInSnapshot), !readiness.Ready
-		o.Message = "it was captured as " + l.source.Kind.GroupVersion().String() + ", in which its fields cannot be compared"
-		return
-	}
-	if l.options.Masked && o.Deployment.Unmasked() && slices.ContainsFunc(diffs, liveMasked) {
-		o.State, o.Reason, o.NotReady = Unknown, string(source.NotInSnapshot), !readiness.Ready
-		o.Message = "its values are masked in the snapshot, and cannot be compared with those of the bundle"
+		o.Message = why
 		return
 	}
 	o.setReadiness(readiness)
-	if applied := l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation]; applied != "" && len(diffs) == 0 {
-		o.LastApplied = len(leftBehind(applied, desired, l.content, o)) > 0
+	if applied := c.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation]; applied != "" && len(diffs) == 0 {
+		o.LastApplied = len(c.leftBehind(applied)) > 0
 	}
 	if len(diffs) > 0 {
-		o.Differences = l.attributed(o, desired, diffs)
-		for i, p := range compare.Pointers(rules, o.Ref, desired, l.content, diffs) {
+		o.Differences = c.attributed(o, diffs)
+		for i, p := range compare.Pointers(c.rules, o.Ref, c.manifest, c.content, diffs) {
 			o.Differences[i].Pointer = p
 		}
 		o.State = Modified
 	}
+}
+
+// incomparable returns why differences prove nothing, as a sentence; empty if they prove that the object is modified, or
+// if there are none.
+func (c *cell) incomparable(diffs []compare.Difference) string {
+	if len(diffs) == 0 {
+		return ""
+	}
+	if captured := c.source.Kind; captured != c.desired.GroupVersionKind() {
+		return "it was captured as " + captured.GroupVersion().String() + ", in which its fields cannot be compared"
+	}
+	if c.options.Masked && c.desired.Deployment.Unmasked() && slices.ContainsFunc(diffs, liveMasked) {
+		return "its values are masked in the snapshot, and cannot be compared with those of the bundle"
+	}
+	return ""
 }
 
 // liveMasked reports whether the live side of a difference has a mask.
@@ -124,20 +143,20 @@ func (o *Object) setReadiness(v health.Readiness) {
 }
 
 // stable returns the rules, and one that ignores the fields that differ each time the bundle is rendered.
-func stable(rules []compare.Rule, o *Object) []compare.Rule {
+func stable(rules []compare.Rule, o *resolve.Object) []compare.Rule {
 	if len(o.Unstable) == 0 {
 		return rules
 	}
 	return append(slices.Clone(rules), compare.Rule{APIVersion: o.APIVersion, Kind: o.Kind, JSONPointers: o.Unstable})
 }
 
-// differences compares with the bundle's own rules.
-func (l *liveObject) differences(o *Object, desired object.Content, rules []compare.Rule) []compare.Difference {
-	if slices.Contains(o.Unstable, "") {
+// differences compares with rules.
+func (c *cell) differences(rules []compare.Rule) []compare.Difference {
+	if slices.Contains(c.desired.Unstable, "") {
 		return nil
 	}
-	desired, live := applied(compare.ApplyDesired, rules, o.Ref, desired, l.content)
-	return compare.Objects(desired, live, o.GroupVersionKind())
+	desired, live := applied(compare.ApplyDesired, rules, c.desired.Ref, c.manifest, c.content)
+	return compare.Objects(desired, live, c.desired.GroupVersionKind())
 }
 
 // applied applies a bundle's rules to two states of an object, with the function `first` to the first one. It returns them unchanged if a rule cannot be
@@ -155,15 +174,15 @@ func applied(first func([]compare.Rule, object.Ref, map[string]any) (map[string]
 }
 
 // attributed returns the differences with their field managers, and with the value of the release record if the bundle has another one.
-func (l *liveObject) attributed(o *Object, desired object.Content, diffs []compare.Difference) []Difference {
-	managers, err := compare.ReadManagers(l.managed, l.content)
+func (c *cell) attributed(o *Object, diffs []compare.Difference) []Difference {
+	managers, err := compare.ReadManagers(c.managed, c.content)
 	if err != nil {
 		managers = &compare.Managers{} // the managers could not be read
 	}
-	agents := l.agents(managers)
+	agents := agentsOf(managers)
 	o.addedByOthers = map[string]bool{}
-	recorded := recordedFields(o, desired)
-	value := valuesOf(o.Ref, desired, l.content)
+	recorded := c.recordedFields()
+	value := valuesOf(o.Ref, c.manifest, c.content)
 	out := make([]Difference, 0, len(diffs))
 	for _, d := range diffs {
 		x := difference(d, managers, value)
@@ -178,8 +197,8 @@ func (l *liveObject) attributed(o *Object, desired object.Content, diffs []compa
 	return out
 }
 
-// agents returns the managers that wrote the ownership metadata of the object: Fleet's agent, and Helm before it.
-func (l *liveObject) agents(managers *compare.Managers) []string {
+// agentsOf returns the managers that wrote the ownership metadata of the object: Fleet's agent, and Helm before it.
+func agentsOf(managers *compare.Managers) []string {
 	var out []string
 	for _, at := range [][]string{{"labels", fleet.HashLabel}, {"annotations", fleet.ReleaseNameAnnotation}} {
 		path := fieldpath.MakePathOrDie("metadata", at[0], at[1])
@@ -191,8 +210,8 @@ func (l *liveObject) agents(managers *compare.Managers) []string {
 }
 
 // recordedFields returns the fields in which the release record and the bundle differ, by path.
-func recordedFields(o *Object, desired object.Content) map[string]compare.Difference {
-	raw, ok := o.Deployment.Recorded[o.Key()]
+func (c *cell) recordedFields() map[string]compare.Difference {
+	raw, ok := c.desired.Deployment.Recorded[c.desired.Key()]
 	if !ok {
 		return nil
 	}
@@ -201,7 +220,7 @@ func recordedFields(o *Object, desired object.Content) map[string]compare.Differ
 		return nil // the record itself is reported as damaged
 	}
 	out := map[string]compare.Difference{}
-	for _, d := range compare.Objects(desired, recorded, o.GroupVersionKind()) {
+	for _, d := range compare.Objects(c.manifest, recorded, c.desired.GroupVersionKind()) {
 		out[d.Path.String()] = d
 	}
 	return out
@@ -241,12 +260,12 @@ func ignored(d *resolve.BundleDeployment) []map[string]string {
 }
 
 // owner returns the other owner of an object that its bundle does not own; nil without another owner.
-func (l *liveObject) owner(have ownership.Metadata, d *resolve.BundleDeployment) *Owner {
+func (c *cell) owner(have ownership.Metadata, d *resolve.BundleDeployment) *Owner {
 	if have.Hash == "" && have.SetID == "" && (have.ReleaseName == "" || have.Release() == d.Ownership.Release()) {
 		return nil
 	}
 	out := &Owner{SetID: have.SetID, Hash: have.Hash, Release: have.Release()}
-	if owner := l.desired.OwnerOf(have); owner != nil && owner != d {
+	if owner := c.cluster.OwnerOf(have); owner != nil && owner != d {
 		out.BundleDeployment = owner.Key()
 	}
 	return out

@@ -14,25 +14,29 @@ import (
 
 // compareUnowned sets the differences of an unowned object, which the next deploy of the bundle overwrites, and the
 // data that adopting it needs.
-func (l *liveObject) compareUnowned(o *Object, rules []compare.Rule) {
-	desired, _, err := object.Decode(o.Raw)
-	if err != nil || l.decode() != nil || l.source.Kind != o.GroupVersionKind() {
+func (c *cell) compareUnowned(o *Object) {
+	var err error
+	c.manifest, _, err = object.Decode(c.desired.Raw)
+	if err != nil || c.decode() != nil || c.source.Kind != o.GroupVersionKind() {
 		o.Message = "what the next deploy would change could not be predicted: the live object was not read in the version of the manifest"
 		return
 	}
-	diffs := l.differences(o, desired, stable(rules, o))
+	diffs := c.differences(c.rules)
 	if len(diffs) > 0 {
-		o.Differences = l.attributed(o, desired, diffs)
+		o.Differences = c.attributed(o, diffs)
 	}
 	if o.Live == nil {
 		return // nothing is predicted
 	}
-	if compare.Applies(rules, o.Ref) {
-		o.Live.Excused = notIn(diffs, l.differences(o, desired, stable(nil, o)))
+	if compare.Applies(c.bundleRules(), o.Ref) {
+		o.Live.Excused = notIn(diffs, c.differences(stable(nil, c.desired)))
 	}
-	o.Live.Compared = len(o.Unstable) == 0
-	o.Live.LastApplied = leftBehind(l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation], desired, l.content, o)
+	o.Live.Compared = len(c.desired.Unstable) == 0
+	o.Live.LastApplied = c.leftBehind(c.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation])
 }
+
+// bundleRules are the rules that the bundle itself states.
+func (c *cell) bundleRules() []compare.Rule { return c.Evaluator.rules[c.desired.Deployment.ID()] }
 
 // Conflicting lists the managers of the fields on which the next deploy may conflict: the differing fields of a
 // release that is applied server-side. An absent field has no manager, and a field of Fleet's agent is no conflict.
@@ -76,19 +80,19 @@ func (l *liveObject) live() *Live {
 
 // leftBehind returns the fields that the last-applied annotation and the object have and the manifest does not. Fleet reports the object as
 // modified until they are removed (docs/fleet-behavior.md, 3.2).
-func leftBehind(applied string, desired, live object.Content, o *Object) []string {
+func (c *cell) leftBehind(applied string) []string {
 	last, _, err := object.Decode([]byte(applied))
 	if applied == "" || err != nil {
 		return nil
 	}
 	gone := map[string]bool{}
-	for _, d := range compare.Objects(last, live, o.GroupVersionKind()) {
+	for _, d := range compare.Objects(last, c.content, c.desired.GroupVersionKind()) {
 		if !d.LiveSet {
 			gone[d.Path.String()] = true
 		}
 	}
 	var out []string
-	for _, d := range compare.Objects(last, desired, o.GroupVersionKind()) {
+	for _, d := range compare.Objects(last, c.manifest, c.desired.GroupVersionKind()) {
 		if path := d.Path.String(); !d.LiveSet && !gone[path] {
 			out = append(out, path)
 		}

@@ -4,7 +4,6 @@ package evaluate
 
 import (
 	"crypto/sha256"
-	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -24,34 +23,18 @@ type Rollout struct {
 
 // PossiblyChanged returns the bundle deployments that an upgrade of their release may have changed since its record was read: objects are missing, modified,
 // or not desired.
-func (e *Evaluated) PossiblyChanged() []*BundleDeployment {
+func (x *Evaluation) PossiblyChanged() []*BundleDeployment {
 	hashes := map[string]bool{}
-	for _, u := range e.Undesired {
+	for _, u := range x.Undesired() {
 		hashes[u.Metadata.Hash] = true
 	}
 	var out []*BundleDeployment
-	for _, d := range e.Deployments {
+	for _, d := range x.Deployments() {
 		if d.From == resolve.FromRelease && (d.Counts.Missing+d.Counts.Modified > 0 || hashes[d.Ownership.Hash]) {
 			out = append(out, d)
 		}
 	}
 	return out
-}
-
-// Upgraded applies what a second read showed. Objects that an upgrade may have removed or changed are Unknown. Objects that it may have created are not
-// reported.
-func (e *Evaluated) Upgraded(rollouts map[object.DeploymentID]Rollout) {
-	byHash := map[string]Rollout{}
-	for _, d := range e.Deployments {
-		if x, upgraded := rollouts[d.ID()]; upgraded {
-			byHash[d.Ownership.Hash] = x
-			d.upgraded(x)
-		}
-	}
-	e.Undesired = slices.DeleteFunc(e.Undesired, func(u Undesired) bool {
-		x, upgraded := byHash[u.Metadata.Hash]
-		return upgraded && x.created(u.Key())
-	})
 }
 
 // created reports whether an upgrade may have created an object.
@@ -60,8 +43,9 @@ func (x Rollout) created(k object.Key) bool {
 	return x.Changed || x.Next == nil || next
 }
 
-// explains reports whether an upgrade may have removed a missing object, or changed a modified one.
-func (x Rollout) explains(o *Object) bool {
+// explains reports whether an upgrade may have removed a missing object, or changed a modified one. manifest is the
+// object in the revision that was evaluated.
+func (x Rollout) explains(o *Object, manifest []byte) bool {
 	next, kept := x.Next[o.Key()]
 	switch {
 	case o.State != Missing && o.State != Modified:
@@ -69,19 +53,12 @@ func (x Rollout) explains(o *Object) bool {
 	case x.Changed || !kept:
 		return true
 	}
-	return o.State == Modified && next != sha256.Sum256(o.Raw)
+	return o.State == Modified && next != sha256.Sum256(manifest)
 }
 
-func (d *BundleDeployment) upgraded(x Rollout) {
-	d.Orphans = slices.DeleteFunc(d.Orphans, func(u Undesired) bool { return x.created(u.Key()) })
-	d.Counts = Counts{Orphaned: len(d.Orphans)}
-	for i := range d.Objects {
-		o := &d.Objects[i]
-		if x.explains(o) {
-			o.State, o.Reason, o.Message = Unknown, ReleaseChanged, "an upgrade of the release may have changed it while the cluster was read"
-			o.Differences, o.NotReady, o.Condition, o.TTLAfterFinished = nil, false, "", nil
-		}
-		d.Counts.add(o.State)
-	}
-	d.State = stateOf(d)
+// releaseChanged makes an object Unknown that an upgrade may have changed.
+func (o *Object) releaseChanged() {
+	o.State, o.Reason = Unknown, ReleaseChanged
+	o.Message = "an upgrade of the release may have changed it while the cluster was read"
+	o.Differences, o.NotReady, o.Condition, o.TTLAfterFinished = nil, false, "", nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // TestUpgraded checks which results remain after a second read of the release record.
@@ -36,29 +37,19 @@ func TestUpgraded(t *testing.T) {
 		{"a newer revision that could not be read", &Rollout{}, nil, nil, nil, 3, 0},
 	} {
 		for _, before := range []State{Missing, Modified} {
-			resolved := &resolve.BundleDeployment{Deployment: directory.Deployment{Ownership: ownership.Metadata{Hash: "h"}}}
-			d := &BundleDeployment{BundleDeployment: resolved}
-			for i, name := range all {
-				o := Object{Object: &resolve.Object{Ref: ref(name), Raw: []byte(name)}, State: before}
-				if i == 0 {
-					o.State = Ready
-				}
-				d.Objects = append(d.Objects, o)
-			}
-			d.Orphans = []Undesired{{Ref: ref("created")}, {Ref: ref("left")}}
-			e := Evaluated{Deployments: []*BundleDeployment{d}}
+			x := observed(all, before)
 			for _, name := range []string{"created", "left"} {
-				e.Undesired = append(e.Undesired, Undesired{Ref: ref(name), Metadata: resolved.Ownership})
+				x.ReplaceUndesired(ref(name).Key(), &Undesired{Ref: ref(name), Metadata: ownership.Metadata{Hash: "h"}})
 			}
-			rollouts := map[object.DeploymentID]Rollout{}
 			want := map[State][]string{Ready: {"ready"}, before: tt.missing}
 			if before == Modified {
 				want[before] = tt.modified
 			}
+			id := x.scope[0].ID()
 			if tt.rollout != nil {
-				rollouts[resolved.ID()] = *tt.rollout
+				x.Upgraded(map[object.DeploymentID]Rollout{id: *tt.rollout})
 			}
-			e.Upgraded(rollouts)
+			d := x.Deployments()[0]
 			got := map[State][]string{before: nil}
 			for _, o := range d.Objects {
 				if o.State != Unknown {
@@ -71,7 +62,7 @@ func TestUpgraded(t *testing.T) {
 				t.Errorf("%s, %s (-want +got):\n%s", tt.name, before, diff)
 			}
 			var undesired []string
-			for _, u := range e.Undesired {
+			for _, u := range x.Undesired() {
 				undesired = append(undesired, u.Name)
 			}
 			if diff := cmp.Diff(tt.undesired, undesired); diff != "" || len(d.Orphans) != tt.orphans {
@@ -82,4 +73,27 @@ func TestUpgraded(t *testing.T) {
 			}
 		}
 	}
+}
+
+// observed is the evaluation of a bundle deployment with ConfigMaps, of which the first is Ready and the others have a
+// state. Objects named created and left were in an earlier revision.
+func observed(names []string, others State) *Evaluation {
+	on := &directory.Cluster{State: &state.Cluster{}}
+	d := &resolve.BundleDeployment{Deployment: directory.Deployment{Name: "a", On: on, Ownership: ownership.Metadata{Hash: "h"}},
+		Earlier: map[resolve.KindName]bool{{Kind: "ConfigMap", Name: "created"}: true, {Kind: "ConfigMap", Name: "left"}: true}}
+	for i, name := range names {
+		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}
+		d.Desired = append(d.Desired, &resolve.Object{Ref: ref, Deployment: d, Raw: []byte(name), Index: i})
+	}
+	all := []*resolve.BundleDeployment{d}
+	desired := resolve.Index(&directory.Directory{Clusters: []*directory.Cluster{on}}, all)
+	x := New(desired.On(on), all, Options{}).Evaluate(Observed{})
+	for i, o := range d.Desired {
+		out := newObject(o)
+		if out.State = others; i == 0 {
+			out.State = Ready
+		}
+		x.Replace(out)
+	}
+	return x
 }

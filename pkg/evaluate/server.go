@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Answer is the server's answer for one object: what applying its manifest would change, or why the server does not confirm that.
@@ -25,9 +26,10 @@ type Answer struct {
 func Refusal(text string) Answer { return Answer{refusal: text} }
 
 // Answer compares the object before and after a dry run that applies its manifest. It keeps neither.
-func (e *Evaluator) Answer(o *Object, before, after object.Content) Answer {
-	out := Answer{readiness: health.Evaluate(before, ignored(o.Deployment), e.options.Now)}
-	before, after = applied(compare.Apply, e.rules[o.Deployment.ID()], o.Ref, before, after)
+func (e *Evaluator) Answer(q Question, before, after object.Content) Answer {
+	o, d := q.Object, q.Desired.Deployment
+	out := Answer{readiness: health.Evaluate(before, ignored(d), e.options.Now)}
+	before, after = applied(compare.Apply, e.rules[d.ID()], o.Ref, before, after)
 	if o.State == Modified {
 		out.paths = changed(before, after)
 		return out
@@ -42,15 +44,21 @@ func (e *Evaluator) Answer(o *Object, before, after object.Content) Answer {
 	return out
 }
 
-// Questions returns the objects for which the server makes a dry run: those that differ or, with all, every live object. An object that differs
-// is not modified if applying its manifest changes nothing.
-func Questions(deployments []*BundleDeployment, all bool) []*Object {
-	var out []*Object
+// Question is an object for which the server makes a dry run.
+type Question struct {
+	*Object
+	Desired *resolve.Object
+}
+
+// Questions returns the objects for which the server makes a dry run: those that differ or, with all, every live object.
+// An object that differs is not modified if applying its manifest changes nothing.
+func Questions(deployments []*BundleDeployment, all bool) []Question {
+	var out []Question
 	for _, d := range deployments {
 		for i := range d.Objects {
 			o := &d.Objects[i]
 			if o.State == Modified || all && (o.State == Ready || o.State == NotReady) {
-				out = append(out, o)
+				out = append(out, Question{o, d.Desired[o.index]})
 			}
 		}
 	}

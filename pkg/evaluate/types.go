@@ -66,10 +66,15 @@ func (c *Counts) add(s State) {
 	}
 }
 
-// Object is one desired object with its state.
+// Object is the observation of one cell: a desired object of a bundle deployment, with its state.
 type Object struct {
-	*resolve.Object
-	State State
+	object.Ref
+	Cell object.CellID
+	// Namespaced reports whether the kind has namespaces. Document and Alone are those of the release.Object.
+	Namespaced bool
+	Document   int
+	Alone      bool
+	State      State
 	// Reason is the reason of the states Unowned and Unknown, a word; Message is a sentence.
 	Reason, Message string
 	// Metadata is the ownership metadata of the live object, where there is one.
@@ -87,10 +92,17 @@ type Object struct {
 	Condition string
 	// TTLAfterFinished is, for a missing Job, the spec.ttlSecondsAfterFinished of its manifest; nil if the manifest does not set it.
 	TTLAfterFinished *int64
+	// index is that of the desired object.
+	index int
 	// addedByOthers are the paths of the differences that another manager than Fleet's agent wrote last.
 	addedByOthers map[string]bool
 	// Live has the data that adopting the object needs; nil unless Options.Predict is set and there is a live object.
 	Live *Live
+}
+
+// newObject returns the observation of a desired object without a state.
+func newObject(o *resolve.Object) Object {
+	return Object{Ref: o.Ref, Cell: o.Cell(), Namespaced: o.Namespaced, Document: o.Document, Alone: o.Alone, index: o.Index}
 }
 
 // Owner is the owner of an object.

@@ -45,7 +45,7 @@ func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
 			d := &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: ns, Name: name}},
 				Counts: evaluate.Counts{Desired: 3, Ready: 1, Modified: 2}}
 			for _, kind := range []string{"Service", "ConfigMap"} {
-				d.Objects = append(d.Objects, evaluate.Object{Object: &resolve.Object{Ref: ref(kind, ns, name)}, State: evaluate.Modified,
+				d.Objects = append(d.Objects, evaluate.Object{Ref: ref(kind, ns, name), State: evaluate.Modified,
 					Differences: []evaluate.Difference{{Path: ".data.a", Desired: evaluate.Secret("value-" + kind), Live: evaluate.Secret("value-" + ns)}}})
 				findings = append(findings,
 					check.Finding{Code: "FD104", Severity: check.Warning, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "m"},

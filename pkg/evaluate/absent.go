@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Absent observes a desired object of which no live object was listed. The list of its kind is nil if it was not read.
+func Absent(o *resolve.Object, l *List) Object {
+	out := newObject(o)
+	var coverage source.Coverage
+	if l != nil {
+		coverage = l.Coverage
+	}
+	if f, covered := coverage.Of(o.Namespace); !covered {
+		out.State, out.Reason, out.Message = Unknown, string(f.Reason), f.Detail
+		return out
+	}
+	out.State, out.TTLAfterFinished = Missing, ttlAfterFinished(o)
+	return out
+}
+
+// ttlAfterFinished returns spec.ttlSecondsAfterFinished of a Job's manifest; nil for any other object.
+func ttlAfterFinished(o *resolve.Object) *int64 {
+	if o.Kind != "Job" || object.Group(o.APIVersion) != "batch" {
+		return nil
+	}
+	var job struct {
+		Spec struct {
+			TTLSecondsAfterFinished *int64 `json:"ttlSecondsAfterFinished"`
+		} `json:"spec"`
+	}
+	if object.Into(o.Raw, &job) != nil {
+		return nil // a manifest that cannot be decoded sets no field
+	}
+	return job.Spec.TTLSecondsAfterFinished
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Evaluation is the evaluation of one cluster, cell by cell. It is kept current: what changes makes only those bundle
+// deployments be evaluated again that depend on it. The bundle deployments that it returns are immutable.
+type Evaluation struct {
+	*Evaluator
+	// cells are the observations of each bundle deployment, by the index of the desired object.
+	cells map[object.DeploymentID][]Object
+	// agreeing counts, by agent, the objects that have the set of their bundle, of the bundle deployments that mayContradict.
+	agreeing map[string]int
+	// undesired are the objects that no release desires.
+	undesired   map[object.Key]Undesired
+	autoscalers map[autoscalerKey]Autoscaler
+	// autoscalersUnread is true if not all autoscalers could be read.
+	autoscalersUnread bool
+	answers           map[object.CellID]Answer
+	rollouts          map[object.DeploymentID]Rollout
+	gaps              []source.Gap
+	// current are the bundle deployments that need not be evaluated again.
+	current map[object.DeploymentID]*BundleDeployment
+}
+
+// Evaluated is the evaluation of one cluster at one time.
+type Evaluated struct {
+	Deployments []*BundleDeployment
+	Undesired   []Undesired
+	Gaps        []source.Gap
+}
+
+// Evaluate evaluates the bundle deployments in scope from the observed live objects.
+func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
+	x := &Evaluation{Evaluator: e, cells: map[object.DeploymentID][]Object{}, agreeing: map[string]int{},
+		undesired: map[object.Key]Undesired{}, autoscalers: map[autoscalerKey]Autoscaler{},
+		answers: map[object.CellID]Answer{}, rollouts: map[object.DeploymentID]Rollout{},
+		current: map[object.DeploymentID]*BundleDeployment{}}
+	for _, d := range e.scope {
+		x.cells[d.ID()] = make([]Object, len(d.Desired))
+	}
+	for gvk, l := range observed.Lists {
+		for _, o := range l.Objects {
+			x.cells[o.Cell.Deployment][o.index] = o
+		}
+		x.gaps = append(x.gaps, x.listGaps(e.kinds[gvk], l, observed.Searched)...)
+	}
+	for _, d := range e.scope {
+		for _, o := range d.Desired {
+			if c := x.cell(o); c.State == "" {
+				*c = Absent(o, observed.Lists[o.GroupVersionKind()])
+			}
+			x.agree(d, x.cell(o), 1)
+		}
+	}
+	x.addAutoscalers(observed)
+	for _, u := range observed.undesired() {
+		x.undesired[u.Key()] = u
+	}
+	x.gaps = append(x.gaps, unsearched(observed.Unsearched)...)
+	return x
+}
+
+func (x *Evaluation) addAutoscalers(observed Observed) {
+	unread := source.CoverageGaps("listing HorizontalPodAutoscalers", observed.AutoscalersRead,
+		"objects whose number of replicas an autoscaler set are reported as modified")
+	x.gaps, x.autoscalersUnread = append(x.gaps, unread...), len(unread) > 0
+	for _, a := range observed.Autoscalers {
+		x.autoscalers[a.key] = a
+	}
+	for _, l := range observed.Lists {
+		for _, a := range l.Autoscalers {
+			x.autoscalers[a.key] = a
+		}
+	}
+}
+
+// cell returns the observation of a desired object.
+func (x *Evaluation) cell(o *resolve.Object) *Object { return &x.cells[o.Deployment.ID()][o.Index] }
+
+// agree adds n for an observation to the objects that agree with the releases of their agent.
+func (x *Evaluation) agree(d *resolve.BundleDeployment, o *Object, n int) {
+	if mayContradict(d) && o.Metadata.Hash == d.Ownership.Hash {
+		x.agreeing[d.Agent] += n
+	}
+}
+
+// Replace replaces the observation of a cell in scope.
+func (x *Evaluation) Replace(o Object) {
+	d := x.deploymentOf(o.Cell.Deployment)
+	before := x.contradicted(d)
+	old := &x.cells[o.Cell.Deployment][o.index]
+	x.agree(d, old, -1)
+	x.agree(d, &o, 1)
+	*old = o
+	delete(x.answers, o.Cell)
+	delete(x.current, o.Cell.Deployment)
+	if x.contradicted(d) != before {
+		x.changed(func(other *resolve.BundleDeployment) bool { return other.Agent == d.Agent })
+	}
+}
+
+// ReplaceUndesired replaces an object that no release desires. It is nil if the object does not exist.
+func (x *Evaluation) ReplaceUndesired(key object.Key, u *Undesired) {
+	hashes := map[string]bool{x.undesired[key].Metadata.Hash: true}
+	delete(x.undesired, key)
+	if u != nil {
+		x.undesired[key], hashes[u.Metadata.Hash] = *u, true
+	}
+	x.changed(func(d *resolve.BundleDeployment) bool { return hashes[d.Ownership.Hash] })
+}
+
+// ReplaceAutoscaler replaces the autoscaler of a name. It is nil if the autoscaler does not exist.
+func (x *Evaluation) ReplaceAutoscaler(namespace, name string, a *Autoscaler) {
+	key := autoscalerKey{namespace, name}
+	scales := []Autoscaler{x.autoscalers[key]}
+	delete(x.autoscalers, key)
+	if a != nil {
+		x.autoscalers[key], scales = *a, append(scales, *a)
+	}
+	x.changed(func(d *resolve.BundleDeployment) bool {
+		return slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return anyScales(scales, o.Key()) })
+	})
+}
+
+// Answered adds the answers of the server.
+func (x *Evaluation) Answered(answers map[object.CellID]Answer) {
+	for cell, a := range answers {
+		x.answers[cell] = a
+		delete(x.current, cell.Deployment)
+	}
+}
+
+// Upgraded adds what a second read of release records showed. Objects that an upgrade may have removed or changed are
+// Unknown. Objects that it may have created are not reported.
+func (x *Evaluation) Upgraded(rollouts map[object.DeploymentID]Rollout) {
+	for id, r := range rollouts {
+		x.rollouts[id] = r
+		delete(x.current, id)
+	}
+}
+
+// changed makes bundle deployments be evaluated again.
+func (x *Evaluation) changed(depends func(*resolve.BundleDeployment) bool) {
+	for _, d := range x.scope {
+		if depends(d) {
+			delete(x.current, d.ID())
+		}
+	}
+}
+
+func (x *Evaluation) deploymentOf(id object.DeploymentID) *resolve.BundleDeployment {
+	return x.scope[slices.IndexFunc(x.scope, func(d *resolve.BundleDeployment) bool { return d.ID() == id })]
+}
+
+// Evaluated returns the present evaluation.
+func (x *Evaluation) Evaluated() Evaluated {
+	return Evaluated{Deployments: x.Deployments(), Undesired: x.Undesired(), Gaps: x.gaps}
+}
+
+// Deployments returns the bundle deployments in scope.
+func (x *Evaluation) Deployments() []*BundleDeployment {
+	var out []*BundleDeployment
+	byHash := x.undesiredByHash()
+	for _, d := range x.scope {
+		id := d.ID()
+		if x.current[id] == nil {
+			x.current[id] = x.deployment(d, byHash[d.Ownership.Hash])
+		}
+		out = append(out, x.current[id])
+	}
+	return out
+}
+
+// Undesired returns the objects that no release desires, sorted, except those that an upgrade may have created.
+func (x *Evaluation) Undesired() []Undesired {
+	upgraded := map[string]Rollout{}
+	for _, d := range x.scope {
+		if r, ok := x.rollouts[d.ID()]; ok {
+			upgraded[d.Ownership.Hash] = r
+		}
+	}
+	var out []Undesired
+	for _, u := range x.undesired {
+		if r, ok := upgraded[u.Metadata.Hash]; !ok || !r.created(u.Key()) {
+			out = append(out, u)
+		}
+	}
+	slices.SortFunc(out, func(a, b Undesired) int { return a.Compare(b.Ref) })
+	return out
+}
+
+func (x *Evaluation) undesiredByHash() map[string][]Undesired {
+	out := map[string][]Undesired{}
+	for _, u := range x.Undesired() {
+		out[u.Metadata.Hash] = append(out[u.Metadata.Hash], u)
+	}
+	return out
+}
+
+// deployment evaluates a bundle deployment. undesired are the objects that have its set and that no release desires.
+func (x *Evaluation) deployment(d *resolve.BundleDeployment, undesired []Undesired) *BundleDeployment {
+	out := &BundleDeployment{BundleDeployment: d, Objects: make([]Object, 0, len(d.Desired))}
+	rules := x.rules[d.ID()]
+	rollout, upgraded := x.rollouts[d.ID()]
+	contradicted := x.contradicted(d)
+	for _, o := range x.cells[d.ID()] {
+		if o.State == Missing && compare.Ignored(rules, o.Ref) {
+			continue // the bundle's own rules ignore it
+		}
+		scaled := o.replicasDiffer() && o.explainReplicas(x.autoscalers, x.autoscalersUnread)
+		if contradicted && o.State == Unowned && otherScope(d, &o) {
+			o.contradict(d)
+		}
+		if a, ok := x.answers[o.Cell]; ok {
+			o.answered(a, scaled)
+		}
+		if upgraded && rollout.explains(&o, d.Desired[o.index].Raw) {
+			o.releaseChanged()
+		}
+		out.Counts.add(o.State)
+		out.Objects = append(out.Objects, o)
+	}
+	for _, u := range undesired {
+		if IsOrphan(d, u) {
+			out.Orphans = append(out.Orphans, u)
+		}
+	}
+	out.Counts.Orphaned = len(out.Orphans)
+	out.State, out.ServerSide = stateOf(out), serverSide(d)
+	return out
+}
