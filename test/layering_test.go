@@ -153,7 +153,23 @@ var layers = []layer{
 	// Runs the stages one after the other.
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve",
-			"pkg/collect", "pkg/evaluate", "pkg/compare", "pkg/check", "pkg/impact", "pkg/report", "pkg/redact"}},
+			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/gaps", "pkg/report", "pkg/redact"}},
+	// What could not be read, as gaps and as errors.
+	{packages: []string{"pkg/gaps"}, pure: true, never: evaluating,
+		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/evaluate"}},
+	// Verbs that read a part of what an audit reads, and answer one question.
+	{packages: []string{"pkg/agents"}, never: slices.Concat(commands, printing),
+		may: []string{"pkg/source", "pkg/state", "pkg/directory", "pkg/collect", "pkg/evaluate", "pkg/gaps", "pkg/report"}},
+	{packages: []string{"pkg/targets"}, never: slices.Concat(commands, printing),
+		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/directory", "pkg/collect", "pkg/evaluate", "pkg/check",
+			"pkg/gaps", "pkg/report"}},
+	{packages: []string{"pkg/owner"}, never: slices.Concat(commands, printing),
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/audit", "pkg/gaps",
+			"pkg/report"}},
+	{packages: []string{"pkg/impact/read"}, never: slices.Concat(commands, printing),
+		may: []string{"pkg/object", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/audit", "pkg/impact", "pkg/gaps", "pkg/report"}},
+	{packages: []string{"pkg/deployed"}, never: slices.Concat(commands, printing),
+		may: []string{"pkg/fleet", "pkg/source", "pkg/state", "pkg/evaluate", "pkg/audit"}},
 	// It masks the values of Secrets in objects.
 	{packages: []string{"pkg/snapshot/mask"}, pure: true, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/redact", "pkg/source"}},
@@ -186,9 +202,9 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/verb"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/audit", "pkg/collect"}},
 	{packages: []string{"pkg/cmd/input"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/collect", "pkg/evaluate", "pkg/check"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/gaps", "pkg/collect", "pkg/evaluate", "pkg/check"}},
 	{packages: []string{"pkg/cmd/scope"}, never: printing,
-		may: []string{"pkg/cmd/complete", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/suggest", "pkg/audit", "pkg/evaluate", "pkg/render/files", "pkg/escape"}},
+		may: []string{"pkg/cmd/complete", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/suggest", "pkg/source", "pkg/audit", "pkg/evaluate", "pkg/render/files", "pkg/escape"}},
 	// The flags that select what of a result is shown.
 	{packages: []string{"pkg/cmd/view"}, never: printing,
 		may: []string{"pkg/cmd/flags", "pkg/cmd/suggest", "pkg/check", "pkg/report"}},
@@ -212,7 +228,8 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/cmd/watch", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
 			"pkg/directory", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/escape", "pkg/snapshot",
-			"pkg/why", "pkg/explain", "pkg/comparison", "pkg/suppress"}},
+			"pkg/agents", "pkg/deployed", "pkg/gaps", "pkg/impact/read", "pkg/owner", "pkg/targets", "pkg/why", "pkg/explain", "pkg/comparison",
+			"pkg/suppress"}},
 	// It must not import other packages of the module: then it is initialized before them and before their libraries.
 	{packages: []string{"pkg/heap"}, never: slices.Concat(evaluating, []string{"k8s.io", "sigs.k8s.io"})},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -22,7 +22,7 @@ import (
 func agentsOf(t *testing.T, name string, f faulty) *report.Agents {
 	t.Helper()
 	f.Source = readCase(t, casesDir+"/"+name+".yaml").open(t)
-	got, err := audit.Agents(t.Context(), f, audit.Options{}, nil)
+	got, err := agents.Of(t.Context(), f, agents.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestKubeconfigSecrets(t *testing.T) {
 			return d["kind"] == "Cluster" && meta["name"] == "rancher"
 		})
 		src := &counted{faulty: faulty{Source: c.open(t)}, lists: map[string]int{}}
-		got, err := audit.Agents(t.Context(), src, audit.Options{}, nil)
+		got, err := agents.Of(t.Context(), src, agents.Options{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,17 +11,17 @@ import (
 )
 
 // asVersion replaces the versions of Fleet that were read by the one of the options, and returns a note about that.
-func (r *reading) asVersion() []string {
+func (r *Reading) asVersion() []string {
 	v := r.options.AsVersion
 	if v == "" {
 		return nil
 	}
 	runs := map[string]bool{}
-	if c := r.fleet.ControllerVersion; c != "" {
+	if c := r.Management.ControllerVersion; c != "" {
 		runs["controller "+c] = true
 	}
-	r.fleet.ControllerVersion = v
-	for _, c := range r.states {
+	r.Management.ControllerVersion = v
+	for _, c := range r.States {
 		for namespace, w := range c.Workloads {
 			runs["agent "+cmp.Or(w.Version, "of an unknown version")] = true
 			w.Version = v

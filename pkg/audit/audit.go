@@ -6,21 +6,14 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -72,12 +65,6 @@ const (
 	DesiredFiles   Desired = "files"
 )
 
-// ErrNoFleet is returned if no trace of Fleet was found. The message names the source.
-var ErrNoFleet = errors.New("no Fleet found here")
-
-// ErrNothingRead is returned if Fleet may be installed, but nothing of it could be read.
-var ErrNothingRead = errors.New("no object of Fleet could be read")
-
 // ErrScopeContradicted is returned if the user states an agent scope and a running agent shows another one.
 var ErrScopeContradicted = errors.New("the running agent contradicts --agent-scope")
 
@@ -94,7 +81,7 @@ type Audit struct {
 	Kinds *source.Kinds
 
 	options  Options
-	clusters []readCluster
+	clusters []ReadCluster
 }
 
 // Input returns the input of checks and predictions.
@@ -109,7 +96,7 @@ func (a *Audit) Input() *check.Input {
 
 // Run audits a source.
 func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
-	r, err := readFleet(ctx, src, o)
+	r, err := ReadFleet(ctx, src, o)
 	if err != nil {
 		return nil, err
 	}
@@ -119,14 +106,14 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err := r.readState(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.found(); err != nil {
+	if err := r.Found(); err != nil {
 		return nil, err
 	}
 	if err := r.statedScope(); err != nil {
 		return nil, err
 	}
 	r.namespaces(ofBackground, b)
-	if err := r.settleDisputes(ctx); err != nil {
+	if err := r.SettleDisputes(ctx); err != nil {
 		return nil, err
 	}
 	scope, renderings, err := r.render(ctx)
@@ -137,17 +124,17 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.resolve(renderings, removals)
-	r.states = nil // release the objects of every revision
+	r.Resolve(renderings, removals)
+	r.States = nil // release the objects of every revision
 	r.hide(b)
-	result, err := r.evaluate(ctx, b, r.desired.Select(scope))
+	result, err := r.evaluate(ctx, b, r.Desired.Select(scope))
 	if err != nil {
 		return nil, err
 	}
 	if err := r.copies(ctx, result); err != nil {
 		return nil, err
 	}
-	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, clusters: r.clusters}
+	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, clusters: r.Clusters}
 	out.Findings = check.Run(out.Input())
 	if err := out.settleLag(ctx, r.Reader); err != nil {
 		return nil, err
@@ -155,153 +142,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err := out.confirm(ctx, r.Reader); err != nil {
 		return nil, err
 	}
-	gaps, err := out.quotedSecrets(ctx)
-	result.Gaps = append(result.Gaps, gaps...)
+	unread, err := out.quotedSecrets(ctx)
+	result.Gaps = append(result.Gaps, unread...)
 	return out, err
-}
-
-// reading is the data that was read, and the desired state that follows from it.
-type reading struct {
-	// Reader reads Fleet's own objects. clusters read the clusters of the desired state, in its order.
-	*collect.Reader
-	clusters []readCluster
-	options  Options
-	fleet    *state.Fleet
-	// states are those of the clusters, with their release records; nil once the desired state is known.
-	states    []*state.Cluster
-	directory *directory.Directory
-	desired   *resolve.DesiredState
-	// secrets are the Secrets in manifests, as JSON: their values must not be shown.
-	secrets [][]byte
-	gaps    []source.Gap
-	notes   []string
-}
-
-// read reads Fleet's objects and the state of the clusters.
-func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
-	r, err := readFleet(ctx, src, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.readState(ctx); err != nil {
-		return nil, err
-	}
-	r.gaps = append(r.gaps, r.stateGaps(r.directory.Deployments)...)
-	return r, nil
-}
-
-// readFleet reads Fleet's objects.
-func readFleet(ctx context.Context, src source.Source, o Options) (*reading, error) {
-	r := &reading{options: o}
-	var err error
-	if r.Reader, err = collect.Open(ctx, src, &collect.Secrets{}, o.Progress); err != nil {
-		return nil, err
-	}
-	f, gaps, err := r.Fleet(ctx, o.Scope.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	r.gaps = slices.Concat(r.Description.Gaps, gaps)
-	r.fleet = f
-	return r, nil
-}
-
-// readState reads the agents and the release records of the clusters, and finds the bundle deployments on them.
-func (r *reading) readState(ctx context.Context) error {
-	if err := r.readClusters(ctx, r.fleet); err != nil {
-		return err
-	}
-	for _, c := range r.states {
-		// A BundleDeployment of the management cluster may also quote those of a cluster that is dropped.
-		r.secrets = append(r.secrets, c.Secrets()...)
-	}
-	r.notes = r.asVersion()
-	r.dropRepeated()
-	r.directory = directory.Build(directory.Input{Fleet: r.fleet, Clusters: r.states, StatedScope: r.options.AgentScope})
-	r.dropReadGaps()
-	r.gaps = append(r.gaps, fleetGaps(r.fleet, r.within)...)
-	for i, c := range r.directory.Clusters {
-		r.gaps = append(r.gaps, r.clusters[i].unidentified(r.fleet, c)...)
-	}
-	return nil
-}
-
-// resolve computes the desired state. It is called once.
-func (r *reading) resolve(renderings []*resolve.Rendering, removals []*resolve.Removal) {
-	r.desired = resolve.Resolve(resolve.Input{
-		Directory: r.directory, Clusters: r.states, Renderings: renderings, Removals: removals,
-	})
-	r.secrets = append(r.secrets, r.desired.Secrets()...)
-}
-
-// found returns an error if there is nothing to audit.
-func (r *reading) found() error {
-	d := r.directory
-	leftovers := func(c *directory.Cluster) bool { return len(c.Leftovers) > 0 }
-	if len(d.Deployments) > 0 || d.Any() || slices.ContainsFunc(d.Clusters, leftovers) {
-		return nil
-	}
-	where := place(r.Description)
-	gaps := slices.Concat(r.gaps, r.stateGaps(nil))
-	_, _, served := r.Kinds.Lookup(v1alpha1.Kind(state.BundleDeployment))
-	switch {
-	case len(gaps) > 0:
-		return nothingRead(where, gaps[0])
-	case served && !r.Description.Partial():
-		return nil // Fleet is installed and deploys nothing: the report is empty
-	}
-	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", ErrNoFleet, where)
-}
-
-// statedScope returns an error if every running agent contradicts the scope that the user states.
-func (r *reading) statedScope() error {
-	if r.options.AgentScope == nil {
-		return nil
-	}
-	stated := *r.options.AgentScope
-	var hidden []string // the agents that do not show a scope
-	var shown []directory.AgentScope
-	for _, c := range r.directory.Clusters {
-		for _, agent := range c.Agents() {
-			if s := c.Scopes[agent]; s.Evidence == directory.EvidenceRunning {
-				shown = append(shown, s)
-			} else {
-				hidden = append(hidden, agent)
-			}
-		}
-	}
-	switch {
-	case len(hidden) > 1:
-		return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous, strings.Join(hidden, ", "))
-	case len(hidden) == 0 && len(shown) > 0 && !slices.ContainsFunc(shown, func(s directory.AgentScope) bool { return s.Scope == stated }):
-		return fmt.Errorf("%w=%q: %s shows %s", ErrScopeContradicted, stated, shown[0].Source, shown[0])
-	}
-	return nil
-}
-
-// settleDisputes counts live objects to choose between the scope that a spec declares and the one that releases state.
-func (r *reading) settleDisputes(ctx context.Context) error {
-	all := map[directory.DisputeKey]directory.Carriers{}
-	var mu sync.Mutex // guards all
-	if err := each(ctx, r.clusters, func(ctx context.Context, i int) error {
-		carriers, err := r.clusters[i].Carriers(ctx, r.directory, r.states[i])
-		mu.Lock()
-		defer mu.Unlock()
-		maps.Copy(all, carriers)
-		return err
-	}); err != nil {
-		return err
-	}
-	r.directory = r.directory.Settle(all)
-	return nil
-}
-
-// scope returns the bundle deployments that are audited, without those of files.
-func (r *reading) scope() ([]*directory.Deployment, error) {
-	pick := r.options.Scope.Pick
-	if r.options.Pick != nil {
-		pick = r.options.Pick
-	}
-	picked, err := pick(r.directory)
-	return picked, orUnread(err, r.Description)
 }

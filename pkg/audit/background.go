@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -54,17 +55,17 @@ func (b *background) stop() {
 }
 
 // management reads the data of the management cluster on which the desired state does not depend.
-func (r *reading) management(ctx context.Context, b *background) {
-	f := r.fleet
+func (r *Reading) management(ctx context.Context, b *background) {
+	f := r.Management
 	b.start(func() (func(), error) {
 		agents, gaps, err := r.AgentConfig(ctx, f)
-		return func() { f.Agents, r.gaps = agents, append(r.gaps, gaps...) }, err
+		return func() { f.Agents, r.Gaps = agents, append(r.Gaps, gaps...) }, err
 	})
 	b.start(func() (func(), error) {
 		labels, cover, err := r.NamespaceLabels(ctx, f)
 		return func() {
 			f.NamespaceLabels, f.Coverage[state.Namespace] = labels, cover
-			r.gaps = append(r.gaps, mappingGaps(f, r.within)...)
+			r.Gaps = append(r.Gaps, gaps.OfMappings(f, r.within)...)
 		}, err
 	})
 	b.start(func() (func(), error) { return r.values(ctx, f) })
@@ -73,7 +74,7 @@ func (r *reading) management(ctx context.Context, b *background) {
 }
 
 // contents reads the names of contents. Predictions do not need them.
-func (r *reading) contents(ctx context.Context, f *state.Fleet) (add func(), err error) {
+func (r *Reading) contents(ctx context.Context, f *state.Fleet) (add func(), err error) {
 	if r.options.Predict {
 		return func() {}, nil
 	}
@@ -81,24 +82,24 @@ func (r *reading) contents(ctx context.Context, f *state.Fleet) (add func(), err
 	return func() {
 		f.Contents = contents
 		if f, all := contents.Coverage.Of(""); !all && f.Reason != source.KindNotServed && f != (source.Failure{}) {
-			r.gaps = append(r.gaps, source.NewGap("listing Content objects", f, "missing contents (FD601) are not found"))
+			r.Gaps = append(r.Gaps, source.NewGap("listing Content objects", f, "missing contents (FD601) are not found"))
 		}
 	}, err
 }
 
 // namespaces reads the metadata of the Namespaces for which deployments state some. Predictions do not need them.
-func (r *reading) namespaces(ctx context.Context, b *background) {
-	for i, c := range r.directory.Clusters {
+func (r *Reading) namespaces(ctx context.Context, b *background) {
+	for i, c := range r.Directory.Clusters {
 		stated := c.StatedNamespaces()
 		if r.options.Predict || len(stated) == 0 {
 			continue
 		}
 		b.start(func() (func(), error) {
-			found, f, err := r.clusters[i].Namespaces(ctx, stated)
+			found, f, err := r.Clusters[i].Namespaces(ctx, stated)
 			return func() {
 				if found == nil {
 					gap := source.NewGap("listing Namespaces", f, "missing labels and annotations of namespaces (FD110) are not found")
-					r.gaps = append(r.gaps, r.clusters[i].named([]source.Gap{gap})...)
+					r.Gaps = append(r.Gaps, r.Clusters[i].Named([]source.Gap{gap})...)
 				}
 				c.State.Namespaces = found
 			}, err
@@ -107,15 +108,15 @@ func (r *reading) namespaces(ctx context.Context, b *background) {
 }
 
 // controllers reads the controllers that must remove finalizers. Predictions do not need them.
-func (r *reading) controllers(ctx context.Context) error {
+func (r *Reading) controllers(ctx context.Context) error {
 	if r.options.Predict {
 		return nil
 	}
-	return r.Controllers(ctx, r.fleet)
+	return r.Controllers(ctx, r.Management)
 }
 
 // hide adds the values of the Secrets in manifests to those that must not be shown. It must follow resolve, and they are complete after wait.
-func (r *reading) hide(b *background) {
+func (r *Reading) hide(b *background) {
 	secrets := r.secrets
 	r.secrets = nil
 	b.start(func() (func(), error) {

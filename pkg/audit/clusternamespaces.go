@@ -9,10 +9,10 @@ import (
 )
 
 // clusterNamespaces reads the namespaces of clusters. Only an audit of everything reports those of clusters that are gone.
-func (r *reading) clusterNamespaces(ctx context.Context, f *state.Fleet) (add func(), err error) {
+func (r *Reading) clusterNamespaces(ctx context.Context, f *state.Fleet) (add func(), err error) {
 	if o := r.options; o.StatusOnly || o.Predict || o.Files != nil || !o.Scope.Whole() {
 		return func() {}, nil
 	}
 	found, gaps, err := r.ClusterNamespaces(ctx, f)
-	return func() { f.ClusterNamespacesFound, r.gaps = found, append(r.gaps, gaps...) }, err
+	return func() { f.ClusterNamespacesFound, r.Gaps = found, append(r.Gaps, gaps...) }, err
 }

@@ -34,15 +34,15 @@ const ReadingCluster = "reading the cluster"
 // maxClusters is the number of clusters that are read concurrently.
 const maxClusters = 8
 
-// readCluster is a cluster while it is read. The first one is the source itself, which has no name.
-type readCluster struct {
+// ReadCluster is a cluster while it is read. The first one is the source itself, which has no name.
+type ReadCluster struct {
 	*collect.Reader
 	Name     string
 	Commands check.Commands
 }
 
-// each calls do with the index of each cluster, for up to maxClusters clusters concurrently.
-func each(ctx context.Context, clusters []readCluster, do func(ctx context.Context, i int) error) error {
+// Each calls do with the index of each cluster, for up to maxClusters clusters concurrently.
+func Each(ctx context.Context, clusters []ReadCluster, do func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxClusters)
 	for i := range clusters {
@@ -51,16 +51,16 @@ func each(ctx context.Context, clusters []readCluster, do func(ctx context.Conte
 	return g.Wait()
 }
 
-// readClusters reads the agents and release records of all clusters. A cluster that cannot be read is a gap, except the source itself.
-func (r *reading) readClusters(ctx context.Context, f *state.Fleet) error {
+// ReadClusters reads the agents and release records of all clusters. A cluster that cannot be read is a gap, except the source itself.
+func (r *Reading) readClusters(ctx context.Context, f *state.Fleet) error {
 	all := []Cluster{{Commands: r.options.Commands}}
 	if r.options.Clusters != nil {
 		more, gaps := r.options.Clusters(f)
-		all, r.gaps = append(all, more...), append(r.gaps, gaps...)
+		all, r.Gaps = append(all, more...), append(r.Gaps, gaps...)
 	}
-	readers, states, gaps := make([]readCluster, len(all)), make([]*state.Cluster, len(all)), make([][]source.Gap, len(all))
+	readers, states, gaps := make([]ReadCluster, len(all)), make([]*state.Cluster, len(all)), make([][]source.Gap, len(all))
 	readers[0].Reader = r.Reader
-	if err := each(ctx, readers, func(ctx context.Context, i int) (err error) {
+	if err := Each(ctx, readers, func(ctx context.Context, i int) (err error) {
 		c := &readers[i]
 		c.Name, c.Commands = all[i].Name, all[i].Commands
 		if i > 0 {
@@ -81,18 +81,18 @@ func (r *reading) readClusters(ctx context.Context, f *state.Fleet) error {
 	}
 	for i, c := range readers {
 		if states[i] != nil {
-			r.clusters, r.states = append(r.clusters, c), append(r.states, states[i])
+			r.Clusters, r.States = append(r.Clusters, c), append(r.States, states[i])
 			if i > 0 {
 				gaps[i] = append(gaps[i], c.Description.Gaps...)
 			}
 		}
-		r.gaps = append(r.gaps, c.named(gaps[i])...)
+		r.Gaps = append(r.Gaps, c.Named(gaps[i])...)
 	}
 	return nil
 }
 
 // open opens the source of a cluster. The readers of all clusters hide the same secrets.
-func (r *reading) open(ctx context.Context, c Cluster) (*collect.Reader, error) {
+func (r *Reading) open(ctx context.Context, c Cluster) (*collect.Reader, error) {
 	src, err := c.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func (r *reading) open(ctx context.Context, c Cluster) (*collect.Reader, error) 
 	return collect.Open(ctx, src, r.Secrets, nil)
 }
 
-// named adds the name of the cluster to gaps.
-func (c readCluster) named(gaps []source.Gap) []source.Gap {
+// Named adds the name of the cluster to gaps.
+func (c ReadCluster) Named(gaps []source.Gap) []source.Gap {
 	for i := range gaps {
 		gaps[i].Cluster = c.Name
 	}
@@ -109,7 +109,7 @@ func (c readCluster) named(gaps []source.Gap) []source.Gap {
 }
 
 // server returns the server that makes dry runs, nil without one.
-func (c readCluster) server(o Options) collect.Server {
+func (c ReadCluster) server(o Options) collect.Server {
 	if c.Name == "" {
 		return o.Server
 	}
@@ -119,16 +119,16 @@ func (c readCluster) server(o Options) collect.Server {
 
 // dropRepeated drops a cluster that is the same as an earlier one. Its objects would be reported twice, and the releases
 // of one of the two as leftovers.
-func (r *reading) dropRepeated() {
-	if len(r.states) < 2 {
+func (r *Reading) dropRepeated() {
+	if len(r.States) < 2 {
 		return
 	}
 	first := map[string]string{} // the name of the cluster, by the namespace of its BundleDeployments
-	var clusters []readCluster
+	var clusters []ReadCluster
 	var states []*state.Cluster
-	for i, c := range r.states {
-		name, same, repeated := r.clusters[i].Name, "", ""
-		for _, ns := range slices.Concat(directory.Watched(r.fleet, c), c.AgentWatches()) {
+	for i, c := range r.States {
+		name, same, repeated := r.Clusters[i].Name, "", ""
+		for _, ns := range slices.Concat(directory.Watched(r.Management, c), c.AgentWatches()) {
 			earlier, known := first[ns]
 			if !known {
 				first[ns] = name
@@ -137,26 +137,26 @@ func (r *reading) dropRepeated() {
 			}
 		}
 		if repeated == "" {
-			clusters, states = append(clusters, r.clusters[i]), append(states, c)
+			clusters, states = append(clusters, r.Clusters[i]), append(states, c)
 			continue
 		}
-		r.gaps = append(r.gaps, source.Gap{Cluster: name, What: ReadingCluster, Reason: "Repeated",
+		r.Gaps = append(r.Gaps, source.Gap{Cluster: name, What: ReadingCluster, Reason: "Repeated",
 			Detail: "its agent deploys the BundleDeployments of namespace " + repeated + ", as that of " + described(same),
 			Effect: "it is not read; if it is a copy of another cluster, read each of them alone"})
 	}
-	r.clusters, r.states = clusters, states
+	r.Clusters, r.States = clusters, states
 }
 
 // dropReadGaps drops the gaps of Clusters that could not be read in one way and were read in another. The management cluster may be one of its own
 // Clusters.
-func (r *reading) dropReadGaps() {
+func (r *Reading) dropReadGaps() {
 	read := map[string]bool{}
-	for _, c := range r.directory.Clusters {
+	for _, c := range r.Directory.Clusters {
 		for _, key := range c.FleetClusters() {
 			read[key] = true
 		}
 	}
-	r.gaps = slices.DeleteFunc(r.gaps, func(g source.Gap) bool { return g.What == ReadingCluster && read[g.Cluster] })
+	r.Gaps = slices.DeleteFunc(r.Gaps, func(g source.Gap) bool { return g.What == ReadingCluster && read[g.Cluster] })
 }
 
 func described(cluster string) string {
@@ -167,7 +167,7 @@ func described(cluster string) string {
 }
 
 // unidentified returns a gap if it is not known which of Fleet's clusters a cluster is, or if it is another one than its name says.
-func (c readCluster) unidentified(f *state.Fleet, on *directory.Cluster) []source.Gap {
+func (c ReadCluster) unidentified(f *state.Fleet, on *directory.Cluster) []source.Gap {
 	if c.Name == "" || len(f.Clusters) == 0 {
 		return nil
 	}

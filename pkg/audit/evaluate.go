@@ -17,7 +17,7 @@ import (
 
 // render returns the bundle deployments that are audited, and those of their bundles that the options request,
 // rendered.
-func (r *reading) render(ctx context.Context) ([]object.DeploymentID, []*resolve.Rendering, error) {
+func (r *Reading) render(ctx context.Context) ([]object.DeploymentID, []*resolve.Rendering, error) {
 	bundles, err := r.bundles()
 	if err != nil {
 		return nil, nil, err
@@ -39,7 +39,7 @@ func (r *reading) render(ctx context.Context) ([]object.DeploymentID, []*resolve
 }
 
 // bundles returns the bundles in scope. One that is not rendered has no Target.
-func (r *reading) bundles() ([]collect.Bundle, error) {
+func (r *Reading) bundles() ([]collect.Bundle, error) {
 	if r.options.Desired == DesiredFiles {
 		return r.bundlesOfFiles()
 	}
@@ -56,7 +56,7 @@ func (r *reading) bundles() ([]collect.Bundle, error) {
 }
 
 // renders reports whether the options request the objects of the bundle of a deployment.
-func (r *reading) renders(d *directory.Deployment) bool {
+func (r *Reading) renders(d *directory.Deployment) bool {
 	if d.BD == nil || d.Agent == "" {
 		return false
 	}
@@ -87,9 +87,9 @@ func renderingGaps(desired *resolve.DesiredState, scope []*resolve.BundleDeploym
 
 // competitors returns the bundle deployments out of scope that are not installed yet. They must be rendered, because an
 // object that one of them desires is contested, whatever the scope is.
-func (r *reading) competitors(scope []object.DeploymentID) []collect.Bundle {
+func (r *Reading) competitors(scope []object.DeploymentID) []collect.Bundle {
 	var out []collect.Bundle
-	for _, d := range r.directory.Deployments {
+	for _, d := range r.Directory.Deployments {
 		if d.BD != nil && d.Problem == directory.NoReleaseRecord && !slices.Contains(scope, d.ID()) {
 			b := r.bundle(d)
 			b.CompetitorOnly = true
@@ -100,18 +100,18 @@ func (r *reading) competitors(scope []object.DeploymentID) []collect.Bundle {
 }
 
 // bundle returns a bundle to render.
-func (r *reading) bundle(d *directory.Deployment) collect.Bundle {
-	return collect.Bundle{Deployment: d, Target: r.clusters[slices.Index(r.directory.Clusters, d.On)].Reader}
+func (r *Reading) bundle(d *directory.Deployment) collect.Bundle {
+	return collect.Bundle{Deployment: d, Target: r.Clusters[slices.Index(r.Directory.Clusters, d.On)].Reader}
 }
 
 // evaluate reads the live objects and evaluates them. It also waits for the background.
-func (r *reading) evaluate(ctx context.Context, b *background, scope []*resolve.BundleDeployment) (*evaluate.Result, error) {
+func (r *Reading) evaluate(ctx context.Context, b *background, scope []*resolve.BundleDeployment) (*evaluate.Result, error) {
 	o := r.options
-	r.gaps = append(r.gaps, renderingGaps(r.desired, scope)...)
+	r.Gaps = append(r.Gaps, renderingGaps(r.Desired, scope)...)
 	var clusters []evaluate.Evaluated
 	if !o.StatusOnly {
-		clusters = make([]evaluate.Evaluated, len(r.clusters))
-		if err := each(ctx, r.clusters, func(ctx context.Context, i int) (err error) {
+		clusters = make([]evaluate.Evaluated, len(r.Clusters))
+		if err := Each(ctx, r.Clusters, func(ctx context.Context, i int) (err error) {
 			clusters[i], err = r.evaluateCluster(ctx, i, scope)
 			return err
 		}); err != nil {
@@ -121,17 +121,17 @@ func (r *reading) evaluate(ctx context.Context, b *background, scope []*resolve.
 	if err := b.wait(); err != nil {
 		return nil, err
 	}
-	r.gaps = append(r.gaps, r.stateGaps(placed(scope))...)
+	r.Gaps = append(r.Gaps, r.stateGaps(placed(scope))...)
 	if err := r.controllers(ctx); err != nil {
 		return nil, err
 	}
-	out := &evaluate.Result{Desired: r.desired, Scope: o.Scope, Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
-		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(), Gaps: r.gaps, Notes: slices.Concat(r.Description.Notes, r.notes)}
-	out.Notes = append(out.Notes, r.desired.Notes...)
-	for i, c := range r.desired.Clusters {
+	out := &evaluate.Result{Desired: r.Desired, Scope: o.Scope, Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
+		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(), Gaps: r.Gaps, Notes: slices.Concat(r.Description.Notes, r.notes)}
+	out.Notes = append(out.Notes, r.Desired.Notes...)
+	for i, c := range r.Desired.Clusters {
 		out.Notes = append(out.Notes, c.Notes...)
 		if i > 0 {
-			out.Clusters = append(out.Clusters, evaluate.ClusterSource{Name: r.clusters[i].Name, Source: r.clusters[i].Description, On: c})
+			out.Clusters = append(out.Clusters, evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description, On: c})
 		}
 	}
 	if o.StatusOnly {
@@ -151,11 +151,11 @@ func placed(scope []*resolve.BundleDeployment) []*directory.Deployment {
 }
 
 // evaluateCluster reads the live objects of a cluster and evaluates them.
-func (r *reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (evaluate.Evaluated, error) {
-	o, c := r.options, r.clusters[i]
-	e := evaluate.New(r.desired.On(r.desired.Clusters[i]), scope, evaluate.Options{Now: c.Description.TakenAt, Predict: o.Predict,
+func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (evaluate.Evaluated, error) {
+	o, c := r.options, r.Clusters[i]
+	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i]), scope, evaluate.Options{Now: c.Description.TakenAt, Predict: o.Predict,
 		Masked: c.Description.Unmasked != nil})
-	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
+	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.Desired.Deployments) > 0})
 	if err != nil {
 		return evaluate.Evaluated{}, err
 	}
@@ -168,10 +168,10 @@ func (r *reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 		}
 		x.Answered(answers)
 	}
-	if err := c.confirmReleases(ctx, r.desired.Clusters[i], x); err != nil {
+	if err := c.confirmReleases(ctx, r.Desired.Clusters[i], x); err != nil {
 		return evaluate.Evaluated{}, err
 	}
 	out := x.Evaluated()
-	out.Gaps = c.named(out.Gaps)
+	out.Gaps = c.Named(out.Gaps)
 	return out, nil
 }

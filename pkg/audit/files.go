@@ -32,7 +32,7 @@ type placement struct {
 }
 
 // bundlesOfFiles returns the bundles of the directories, and adds their deployments to the Directory.
-func (r *reading) bundlesOfFiles() ([]collect.Bundle, error) {
+func (r *Reading) bundlesOfFiles() ([]collect.Bundle, error) {
 	if _, err := r.scope(); err != nil {
 		return nil, err
 	}
@@ -48,16 +48,16 @@ func (r *reading) bundlesOfFiles() ([]collect.Bundle, error) {
 			out, deployments = append(out, b), append(deployments, b.Deployment)
 		}
 	}
-	r.directory = r.directory.With(deployments)
+	r.Directory = r.Directory.With(deployments)
 	return out, nil
 }
 
 // ofFiles returns the bundle deployments of a bundle in a directory, by its name: those that exist, at most one on a
 // cluster, or one that does not exist yet if only one cluster is read.
-func (r *reading) ofFiles(name string) ([]*directory.Deployment, error) {
+func (r *Reading) ofFiles(name string) ([]*directory.Deployment, error) {
 	var found []*directory.Deployment
 	on := map[object.ClusterID]bool{}
-	for _, d := range r.directory.Deployments {
+	for _, d := range r.Directory.Deployments {
 		if d.Name != name || d.On == nil {
 			continue
 		}
@@ -66,7 +66,7 @@ func (r *reading) ofFiles(name string) ([]*directory.Deployment, error) {
 		}
 		found, on[d.On.ID] = append(found, d), true
 	}
-	switch clusters := r.directory.Clusters; {
+	switch clusters := r.Directory.Clusters; {
 	case len(found) > 0:
 		return found, nil
 	case len(clusters) == 1:
@@ -76,12 +76,12 @@ func (r *reading) ofFiles(name string) ([]*directory.Deployment, error) {
 }
 
 // bundleOfFiles returns the bundle of a directory to render for the cluster of a bundle deployment.
-func (r *reading) bundleOfFiles(d *directory.Deployment) collect.Bundle {
+func (r *Reading) bundleOfFiles(d *directory.Deployment) collect.Bundle {
 	i := slices.IndexFunc(r.options.Files, func(l *render.Local) bool { return l.Name == d.Name })
 	l := r.options.Files[i]
 	p := r.place(l, d)
 	controller := r.controllerVersion(d)
-	refused, gaps := l.Validate(controller, r.directory.ImageScan)
+	refused, gaps := l.Validate(controller, r.Directory.ImageScan)
 	if refused != "" {
 		p.noTarget, p.elsewhere = "", nil // no Bundle is made
 	}
@@ -97,8 +97,8 @@ func (r *reading) bundleOfFiles(d *directory.Deployment) collect.Bundle {
 
 // controllerVersion returns the version of Fleet's controller; nil if it is not known. A development build beside an
 // agent of a release can be one of the branch of that release.
-func (r *reading) controllerVersion(d *directory.Deployment) *fleet.Version {
-	tag := r.directory.ControllerVersion
+func (r *Reading) controllerVersion(d *directory.Deployment) *fleet.Version {
+	tag := r.Directory.ControllerVersion
 	_, known := fleet.ParseVersion(tag)
 	_, released := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
 	if v, ok := fleet.ParseBuild(tag); ok && (known || !released) {
@@ -121,9 +121,9 @@ func (p *placement) workspace(d *directory.Deployment) string {
 }
 
 // place evaluates the targets of a directory for the cluster of a bundle deployment.
-func (r *reading) place(l *render.Local, d *directory.Deployment) placement {
+func (r *Reading) place(l *render.Local, d *directory.Deployment) placement {
 	var p placement
-	for _, c := range r.directory.Fleet.Clusters {
+	for _, c := range r.Directory.Fleet.Clusters {
 		if d.ClusterKey() == c.Namespace+"/"+c.Name {
 			p.cluster = c
 		}
@@ -144,7 +144,7 @@ func (r *reading) place(l *render.Local, d *directory.Deployment) placement {
 	if p.repo == nil && !l.ClusterDependent() {
 		return p // every bundle is assumed to be deployed to the cluster
 	}
-	b := r.directory.Targeting().Bundle(l.Bundle(workspace, p.repo))
+	b := r.Directory.Targeting().Bundle(l.Bundle(workspace, p.repo))
 	if b.Invalid != nil {
 		p.noTarget = "targeting error: " + b.Invalid.Error()
 		return p
@@ -281,9 +281,9 @@ func whyExcluded(b *targeting.Bundle, r targeting.Result) string {
 }
 
 // repoOf returns the GitRepo of a directory; nil if it is not known.
-func (r *reading) repoOf(l *render.Local, d *directory.Deployment, c *v1alpha1.Cluster) *v1alpha1.GitRepo {
+func (r *Reading) repoOf(l *render.Local, d *directory.Deployment, c *v1alpha1.Cluster) *v1alpha1.GitRepo {
 	var found, near []*v1alpha1.GitRepo // near are those in the namespace of the cluster
-	for _, g := range r.directory.GitRepos {
+	for _, g := range r.Directory.GitRepos {
 		isOf := g.Name == l.GitRepo
 		if d.BD != nil {
 			isOf = g.Namespace+"/"+g.Name == d.GitRepo
@@ -298,7 +298,7 @@ func (r *reading) repoOf(l *render.Local, d *directory.Deployment, c *v1alpha1.C
 	switch {
 	case len(near) == 1:
 		return near[0]
-	case len(found) == 1 && r.directory.Read(state.GitRepo, ""):
+	case len(found) == 1 && r.Directory.Read(state.GitRepo, ""):
 		return found[0]
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/impact/read"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -84,11 +85,11 @@ func expectDeletion(t *testing.T, capture *cases.Capture, arg string, want expec
 		t.Fatal(err)
 	}
 	parts := strings.Split(arg, "/")
-	named := audit.Named{Kind: parts[0], Name: parts[len(parts)-1]}
+	named := source.Named{Kind: parts[0], Name: parts[len(parts)-1]}
 	if len(parts) == 3 {
 		named.Namespace = parts[1]
 	}
-	got, err := audit.Impact(t.Context(), src, audit.Options{Version: "test"}, []audit.Named{named})
+	got, err := read.Impact(t.Context(), src, audit.Options{Version: "test"}, []source.Named{named})
 	if want.Error != "" || err != nil {
 		if err == nil || want.Error == "" || !strings.Contains(err.Error(), want.Error) {
 			t.Errorf("%s: error %v, want %q", arg, err, want.Error)
@@ -216,7 +217,7 @@ func TestImpactOnClusters(t *testing.T) {
 	o := audit.Options{Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) {
 		return []audit.Cluster{clusterOf("one", capture(t, downstreamOf(t, "one")...), nil), clusterOf("two", capture(t, downstreamOf(t, "two")...), nil)}, nil
 	}}
-	got, err := audit.Impact(t.Context(), capture(t, managementOf("one", "two", "three")...), o, []audit.Named{{Kind: "bundle", Name: "guestbook"}})
+	got, err := read.Impact(t.Context(), capture(t, managementOf("one", "two", "three")...), o, []source.Named{{Kind: "bundle", Name: "guestbook"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +271,7 @@ func TestImpactUnread(t *testing.T) {
 			for _, kind := range tc.lists {
 				f.lists[kind] = forbidden
 			}
-			got, err := audit.Impact(t.Context(), f, audit.Options{}, []audit.Named{{Kind: "bundle", Name: "db"}})
+			got, err := read.Impact(t.Context(), f, audit.Options{}, []source.Named{{Kind: "bundle", Name: "db"}})
 			if err != nil {
 				t.Fatal(err)
 			}

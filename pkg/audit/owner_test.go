@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -18,32 +19,32 @@ import (
 func TestOwner(t *testing.T) {
 	for _, tc := range []struct {
 		of      string // the case
-		object  audit.Named
+		object  source.Named
 		result  report.OwnerResult
 		owner   string   // the bundle deployment; "" without an owner
 		desired string   // bundle deployments, with reasons
 		means   []string // a part of the explanation of each label and annotation, in order
 	}{
-		{"unowned-reasons", audit.Named{Kind: "cm", Name: "owned"}, report.OwnerOwned, "cluster-one/guestbook",
+		{"unowned-reasons", source.Named{Kind: "cm", Name: "owned"}, report.OwnerOwned, "cluster-one/guestbook",
 			"cluster-one/guestbook", []string{"applied by Helm", `of set "default-guestbook": bundle deployment cluster-one/guestbook; the id matches it`,
 				"Helm release web/guestbook: bundle deployment cluster-one/guestbook", "namespace of that release", "set of bundle deployment cluster-one/guestbook"}},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "unmarked"}, report.OwnerNotOwned, "", "cluster-one/guestbook Unmarked", nil},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "of-bundle"}, report.OwnerNotDesired, "cluster-one/other",
+		{"unowned-reasons", source.Named{Kind: "configmap", Name: "unmarked"}, report.OwnerNotOwned, "", "cluster-one/guestbook Unmarked", nil},
+		{"unowned-reasons", source.Named{Kind: "configmap", Name: "of-bundle"}, report.OwnerNotDesired, "cluster-one/other",
 			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm", `of set "default-other"`, "Helm release web/other", "namespace", "set of bundle deployment cluster-one/other"}},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "of-unknown"}, report.OwnerLostSet, "",
+		{"unowned-reasons", source.Named{Kind: "configmap", Name: "of-unknown"}, report.OwnerLostSet, "",
 			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm", "of a set that is not known here; the id matches it",
 				"Helm release web/gone, which has no record here", "namespace", "set that no release here has"}},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "inconsistent"}, report.OwnerLostSet, "", "cluster-one/guestbook Inconsistent",
+		{"unowned-reasons", source.Named{Kind: "configmap", Name: "inconsistent"}, report.OwnerLostSet, "", "cluster-one/guestbook Inconsistent",
 			[]string{"applied by Helm", "the id does not match it", "Helm release web/guestbook", "namespace", "set of bundle deployment cluster-one/guestbook"}},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "hash-alone"}, report.OwnerOwned, "cluster-one/guestbook", "cluster-one/guestbook", []string{"of set"}},
-		{"unowned-reasons", audit.Named{Kind: "secret", Namespace: "cattle-fleet-system", Name: "fleet-agent"}, report.OwnerNone, "", "", nil},
-		{"abandoned-records-incomplete", audit.Named{Kind: "cm", Name: "other"}, report.OwnerUnknownSet, "", "", []string{"applied by Helm", "not known here",
+		{"unowned-reasons", source.Named{Kind: "configmap", Name: "hash-alone"}, report.OwnerOwned, "cluster-one/guestbook", "cluster-one/guestbook", []string{"of set"}},
+		{"unowned-reasons", source.Named{Kind: "secret", Namespace: "cattle-fleet-system", Name: "fleet-agent"}, report.OwnerNone, "", "", nil},
+		{"abandoned-records-incomplete", source.Named{Kind: "cm", Name: "other"}, report.OwnerUnknownSet, "", "", []string{"applied by Helm", "not known here",
 			"which has no record here, as far as records could be read", "namespace", "set that no release here has, as far as records could be read"}},
-		{"scope-declared-correctly", audit.Named{Kind: "cm", Name: "theme"}, report.OwnerOwned, "cluster-one/guestbook", "cluster-one/guestbook",
+		{"scope-declared-correctly", source.Named{Kind: "cm", Name: "theme"}, report.OwnerOwned, "cluster-one/guestbook", "cluster-one/guestbook",
 			[]string{"applied by Helm", `of set "default-guestbook-cattle-fleet-local-system"`, "Helm release web/guestbook", "namespace", "set of bundle deployment"}},
 	} {
 		c := readCase(t, casesDir+"/"+tc.of+".yaml")
-		got, err := audit.Owner(t.Context(), c.open(t), audit.Options{Version: "test"}, []audit.Named{tc.object})
+		got, err := owner.Of(t.Context(), c.open(t), audit.Options{Version: "test"}, []source.Named{tc.object})
 		if err != nil || len(got.Objects) != 1 {
 			t.Errorf("%s of %s: %+v, error %v", tc.object, tc.of, got, err)
 			continue
@@ -84,7 +85,7 @@ func TestOwnerFinds(t *testing.T) {
 		}
 		return out
 	}
-	got, err := audit.Owner(t.Context(), sick, audit.Options{}, []audit.Named{{Kind: "svc", Name: "edge"}, {Kind: "deployments.apps", Namespace: "guestbook", Name: "frontend"}})
+	got, err := owner.Of(t.Context(), sick, audit.Options{}, []source.Named{{Kind: "svc", Name: "edge"}, {Kind: "deployments.apps", Namespace: "guestbook", Name: "frontend"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,24 +93,24 @@ func TestOwnerFinds(t *testing.T) {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	// A Bundle is an object of Fleet that no bundle owns.
-	got, err = audit.Owner(t.Context(), sick, audit.Options{}, []audit.Named{{Kind: "bundle", Name: "guestbook-guestbook"}})
+	got, err = owner.Of(t.Context(), sick, audit.Options{}, []source.Named{{Kind: "bundle", Name: "guestbook-guestbook"}})
 	if want := "no bundle owns it, and no bundle that is installed on this cluster desires it"; err != nil || len(got.Objects) != 1 || got.Objects[0].Verdict != want {
 		t.Errorf("got %+v, error %v, want %q", got, err, want)
 	}
-	for name, want := range map[audit.Named]string{
+	for name, want := range map[source.Named]string{
 		{Kind: "frobnicator", Name: "x"}: `the snapshot has no objects of kind "frobnicator", and no definition of it`,
 		{Kind: "svc", Name: "nowhere"}:   "svc/nowhere not found",
 		{Kind: "cm", Namespace: "guestbook", Name: "theme"}: "cm/guestbook/theme not found, but bundle deployment " +
 			"cluster-fleet-local-local-1a3d67d0a899/guestbook-guestbook desires it",
 		{Kind: "svc", Namespace: "guestbook", Name: "edge"}: "svc/guestbook/edge not found",
 	} {
-		if _, err := audit.Owner(t.Context(), sick, audit.Options{}, []audit.Named{name}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := owner.Of(t.Context(), sick, audit.Options{}, []source.Named{name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// Without the permission to read, the error is Forbidden, not "not found".
 	f := faulty{Source: sick, lists: map[string]source.Coverage{"Service": forbidden}}
-	if _, err := audit.Owner(t.Context(), f, audit.Options{}, []audit.Named{{Kind: "svc", Name: "nowhere"}}); err == nil || !strings.Contains(err.Error(), "Forbidden") {
+	if _, err := owner.Of(t.Context(), f, audit.Options{}, []source.Named{{Kind: "svc", Name: "nowhere"}}); err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		t.Errorf("forbidden: %v", err)
 	}
 }
@@ -121,7 +122,7 @@ func TestOwnerWithoutFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := audit.Owner(t.Context(), s, audit.Options{}, []audit.Named{{Kind: "cm", Name: "a"}})
+	got, err := owner.Of(t.Context(), s, audit.Options{}, []source.Named{{Kind: "cm", Name: "a"}})
 	if err != nil || len(got.Objects) != 1 || got.Objects[0].Result != report.OwnerUnknown || !strings.Contains(got.Objects[0].Verdict, "Helm release b/r") {
 		t.Errorf("%+v, error %v", got, err)
 	}

@@ -11,16 +11,16 @@ import (
 
 // removals finds the releases that garbage collection uninstalls, and reads again what decides about them. Predictions
 // do not need them.
-func (r *reading) removals(ctx context.Context) ([]*resolve.Removal, error) {
+func (r *Reading) removals(ctx context.Context) ([]*resolve.Removal, error) {
 	if r.options.Predict {
 		return nil, nil
 	}
-	found := resolve.Removals(r.directory, r.states)
-	confirmed := make([][]*resolve.Removal, len(r.clusters))
-	err := each(ctx, r.clusters, func(ctx context.Context, i int) (err error) {
-		elsewhere := func(x *resolve.Removal) bool { return x.On != r.directory.Clusters[i] }
+	found := resolve.Removals(r.Directory, r.States)
+	confirmed := make([][]*resolve.Removal, len(r.Clusters))
+	err := Each(ctx, r.Clusters, func(ctx context.Context, i int) (err error) {
+		elsewhere := func(x *resolve.Removal) bool { return x.On != r.Directory.Clusters[i] }
 		here := slices.DeleteFunc(slices.Clone(found), elsewhere)
-		confirmed[i], err = r.clusters[i].Removals(ctx, r.Reader, here)
+		confirmed[i], err = r.Clusters[i].Removals(ctx, r.Reader, here)
 		return err
 	})
 	return slices.Concat(confirmed...), err

@@ -44,7 +44,7 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	var gaps []source.Gap
 	covers := make([]source.Coverage, len(a.clusters))
 	var mu sync.Mutex // guards gaps
-	err := each(ctx, a.clusters, func(ctx context.Context, i int) error {
+	err := Each(ctx, a.clusters, func(ctx context.Context, i int) error {
 		c := a.clusters[i]
 		cover, err := c.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: &quotes, Except: public,
 			HelmValues: valuesSecrets(a.Desired.Deployments, a.Desired.Clusters[i]),
@@ -55,7 +55,7 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 			defer mu.Unlock()
 			unread := source.CoverageGaps("listing Secrets, to hide their values", cover,
 				"values of Secrets that were not read are shown if an object contains them")
-			gaps = append(gaps, c.named(source.AsOptional(unread))...)
+			gaps = append(gaps, c.Named(source.AsOptional(unread))...)
 		}
 		return err
 	})

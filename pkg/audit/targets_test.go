@@ -7,8 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/targets"
 )
 
 // TestTargetsPending checks that a deployment which Fleet still has to create is Pending, where FD302 reports nothing, and that others are Absent.
@@ -25,7 +26,7 @@ func TestTargetsPending(t *testing.T) {
 		"unresolved":    waiting,
 		"deleted":       {},
 	} {
-		got, err := audit.Targets(t.Context(), readCase(t, casesDir+"/targets-absent.yaml").open(t), audit.Options{}, []audit.Named{{Name: bundle}})
+		got, err := targets.Of(t.Context(), readCase(t, casesDir+"/targets-absent.yaml").open(t), targets.Options{}, []source.Named{{Name: bundle}})
 		if err != nil {
 			t.Errorf("%s: %v", bundle, err)
 			continue

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -239,14 +240,14 @@ func TestUnreadFleet(t *testing.T) {
 	})
 	t.Run("all objects", func(t *testing.T) {
 		_, err := auditCase(t, "fleet-dump", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden, "Cluster": forbidden}})
-		if !errors.Is(err, audit.ErrNothingRead) {
-			t.Errorf("error %v, want %v", err, audit.ErrNothingRead)
+		if !errors.Is(err, gaps.ErrNothingRead) {
+			t.Errorf("error %v, want %v", err, gaps.ErrNothingRead)
 		}
 	})
 	t.Run("no Fleet", func(t *testing.T) {
 		_, err := auditCase(t, "no-fleet", faulty{})
-		if !errors.Is(err, audit.ErrNoFleet) || !strings.Contains(err.Error(), "https://cluster.example.com") {
-			t.Errorf("error %v, want %v and the server", err, audit.ErrNoFleet)
+		if !errors.Is(err, gaps.ErrNoFleet) || !strings.Contains(err.Error(), "https://cluster.example.com") {
+			t.Errorf("error %v, want %v and the server", err, gaps.ErrNoFleet)
 		}
 	})
 	t.Run("Fleet without deployments", func(t *testing.T) {

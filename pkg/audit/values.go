@@ -12,24 +12,24 @@ import (
 )
 
 // values reads the values Secrets of the management cluster. Predictions and audits of files or of the status alone do not need them.
-func (r *reading) values(ctx context.Context, f *state.Fleet) (add func(), err error) {
+func (r *Reading) values(ctx context.Context, f *state.Fleet) (add func(), err error) {
 	o := r.options
 	if o.StatusOnly || o.Predict || o.Files != nil {
 		return func() {}, nil
 	}
 	values, gaps, err := r.Values(ctx, f, o.Scope.Namespace, o.pause)
-	return func() { f.Values, r.gaps = values, append(r.gaps, gaps...) }, err
+	return func() { f.Values, r.Gaps = values, append(r.Gaps, gaps...) }, err
 }
 
 // copies reads the copies of downstreamResources.
-func (r *reading) copies(ctx context.Context, result *evaluate.Result) error {
+func (r *Reading) copies(ctx context.Context, result *evaluate.Result) error {
 	if o := r.options; o.StatusOnly || o.Predict || o.Files != nil {
 		return nil
 	}
 	result.Copies = evaluate.Copies(result.Deployments)
-	gaps, err := r.Copies(ctx, result.Copies, func(c *evaluate.Copy) *collect.Reader {
-		return r.clusters[slices.Index(r.directory.Clusters, c.Deployment.On)].Reader
+	unread, err := r.Copies(ctx, result.Copies, func(c *evaluate.Copy) *collect.Reader {
+		return r.Clusters[slices.Index(r.Directory.Clusters, c.Deployment.On)].Reader
 	})
-	result.Gaps = append(result.Gaps, gaps...)
+	result.Gaps = append(result.Gaps, unread...)
 	return err
 }

@@ -9,11 +9,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/targets"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
@@ -90,7 +93,7 @@ func TestGoldenOwnership(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := audit.Owner(t.Context(), s, audit.Options{Version: "test"}, []audit.Named{{Kind: "deploy", Name: "frontend"}, {Kind: "clusterrole", Name: "edge-reader"}, {Kind: "svc", Name: "edge"}})
+	d, err := owner.Of(t.Context(), s, audit.Options{Version: "test"}, []source.Named{{Kind: "deploy", Name: "frontend"}, {Kind: "clusterrole", Name: "edge-reader"}, {Kind: "svc", Name: "edge"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,7 @@ func TestGoldenTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := audit.Targets(t.Context(), s, audit.Options{Version: "test"}, []audit.Named{{Kind: "bundle", Name: "shop"}, {Kind: "bundle", Name: "shop-eu"}})
+	d, err := targets.Of(t.Context(), s, targets.Options{Version: "test"}, []source.Named{{Kind: "bundle", Name: "shop"}, {Kind: "bundle", Name: "shop-eu"}})
 	if err != nil {
 		t.Fatal(err)
 	}

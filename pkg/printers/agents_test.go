@@ -5,7 +5,7 @@ package printers_test
 import (
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
@@ -13,7 +13,7 @@ import (
 // TestGoldenAgents compares the formats of agents reports with the golden files.
 func TestGoldenAgents(t *testing.T) {
 	for _, name := range []string{"agent-heartbeats", "reimport-fleet-0.12", "reimport-ca", "reimport-masked"} {
-		d, err := audit.Agents(t.Context(), captured(t, "cases/"+name+".yaml"), audit.Options{Version: "test"}, nil)
+		d, err := agents.Of(t.Context(), captured(t, "cases/"+name+".yaml"), agents.Options{Version: "test"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

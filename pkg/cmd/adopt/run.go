@@ -168,7 +168,7 @@ func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
 			desired = append(desired, x.Ref)
 		}
 	}
-	return &exit.Error{Status: exit.Failed, Err: err, Hint: input.NearObject(engine.NotFound(o, desired, found.Kinds))}
+	return &exit.Error{Status: exit.Failed, Err: err, Hint: input.NearObject(source.NotFound(o, desired, found.Kinds))}
 }
 
 // describe begins the document with the description of the source.

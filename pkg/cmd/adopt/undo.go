@@ -16,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -40,7 +41,7 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer, Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report,
 		Pause: func(context.Context) error { return nil }}) // no finding is shown
 	switch {
-	case errors.Is(err, engine.ErrNoFleet), errors.Is(err, engine.ErrNothingRead): // an undo does not need Fleet
+	case errors.Is(err, gaps.ErrNoFleet), errors.Is(err, gaps.ErrNothingRead): // an undo does not need Fleet
 		d, err := s.src.Describe(ctx)
 		if err != nil {
 			return err

@@ -10,14 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -92,8 +91,8 @@ func (o *options) Complete(args []string) error {
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Agents, error) {
-		workspace := evaluate.Scope{Namespace: *o.Config.Namespace}
-		found, err := engine.Agents(ctx, in.Source, engine.Options{Version: o.Version, Scope: workspace, Progress: in.Report}, o.clusters)
+		read := engine.Options{Namespace: *o.Config.Namespace, Version: o.Version, Progress: in.Report}
+		found, err := engine.Of(ctx, in.Source, read, o.clusters)
 		if found == nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/deployed"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -59,7 +59,7 @@ var usualKinds = map[string][]string{
 func role(ctx context.Context, src source.Source, unread error) ([]byte, error) {
 	var kinds []source.Kind
 	if src != nil {
-		kinds, unread = engine.DesiredKinds(ctx, src)
+		kinds, unread = deployed.Kinds(ctx, src)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

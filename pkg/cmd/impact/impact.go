@@ -17,6 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/impact/read"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -91,9 +92,9 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	o.Document.ReadClusters = o.clusters.Suggest(o.repeated() + o.clusters.Args())
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Impact, error) {
-		read := engine.Options{Version: o.Version, Progress: in.Report, Commands: o.Commands(), Clusters: o.clusters.Clusters(in.Source)}
-		read.Scope.Namespace = o.objects[0].Namespace
-		return engine.Impact(ctx, in.Source, read, o.objects)
+		how := engine.Options{Version: o.Version, Progress: in.Report, Commands: o.Commands(), Clusters: o.clusters.Clusters(in.Source)}
+		how.Scope.Namespace = o.objects[0].Namespace
+		return read.Impact(ctx, in.Source, how, o.objects)
 	}, printers.Impact)
 	if err != nil {
 		return err

@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 )
 
 // parsed returns the flags of a command line.
@@ -79,8 +79,8 @@ func TestExplain(t *testing.T) {
 		err               error
 		cluster, snapshot string // part of the hint, "" for no hint
 	}{
-		"no Fleet":           {fmt.Errorf("%w: x", engine.ErrNoFleet), "current-context", "Name a snapshot of"},
-		"nothing read":       {fmt.Errorf("%w of Fleet", engine.ErrNothingRead), "kubectl fleetdoctor audit --context prod --print-rbac", "Capture it again: kubectl fleetdoctor snapshot"},
+		"no Fleet":           {fmt.Errorf("%w: x", gaps.ErrNoFleet), "current-context", "Name a snapshot of"},
+		"nothing read":       {fmt.Errorf("%w of Fleet", gaps.ErrNothingRead), "kubectl fleetdoctor audit --context prod --print-rbac", "Capture it again: kubectl fleetdoctor snapshot"},
 		"an unknown bundle":  {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetBundle, Name: "x"}}, "kubectl --context prod get bundles.fleet.cattle.io -A", "kubectl fleetdoctor audit --snapshot dump.tgz -o wide"},
 		"an unknown cluster": {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetCluster, Name: "x"}}, "kubectl --context prod get clusters.fleet.cattle.io -A", "-o wide"},
 		"another error":      {errors.New("reaching the cluster"), "current-context", ""},

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -47,14 +48,14 @@ func near(err error) string {
 	if e, ok := errors.AsType[*evaluate.NotFoundError](err); ok {
 		return cmp.Or(suggest.Ask(e.Elsewhere), suggest.HintIn(e.Target.Kind+"/", e.Target.Name, "", e.Known))
 	}
-	if e, ok := errors.AsType[*engine.NotFoundError](err); ok {
+	if e, ok := errors.AsType[*source.NotFoundError](err); ok {
 		return NearObject(e)
 	}
 	return ""
 }
 
 // NearObject asks whether the user meant a similar name, or the same name in another namespace.
-func NearObject(e *engine.NotFoundError) string {
+func NearObject(e *source.NotFoundError) string {
 	return cmp.Or(suggest.Ask(e.Elsewhere), suggest.HintIn(e.Before, e.Word, e.After, e.Known))
 }
 
@@ -70,7 +71,7 @@ func (f *Flags) UnreadHint(reason string) string {
 }
 
 func (f *Flags) hint(err error) string {
-	if e, ok := errors.AsType[*engine.NotFoundError](err); ok && len(e.DesiredBy) > 0 {
+	if e, ok := errors.AsType[*source.NotFoundError](err); ok && len(e.DesiredBy) > 0 {
 		return f.Command("audit bundledeployment/"+strings.TrimPrefix(e.DesiredBy[0], "/")) + " shows the state of all its objects."
 	}
 	listing := f.listing(err)
@@ -88,15 +89,15 @@ func (f *Flags) hint(err error) string {
 		return f.Command("audit") + " -o wide lists all bundle deployments."
 	case f.Captured() && listing != "":
 		return f.Command("audit") + " -o wide lists what the snapshot has."
-	case f.Captured() && errors.Is(err, engine.ErrNoFleet):
+	case f.Captured() && errors.Is(err, gaps.ErrNoFleet):
 		return "Name a snapshot of a cluster that Fleet deploys to, with Fleet's objects or the Secrets of its releases."
-	case f.Captured() && errors.Is(err, engine.ErrNothingRead):
+	case f.Captured() && errors.Is(err, gaps.ErrNothingRead):
 		return "Capture it again: " + program + " snapshot writes what an audit reads."
 	case f.Captured():
 		return ""
-	case errors.Is(err, engine.ErrNoFleet):
+	case errors.Is(err, gaps.ErrNoFleet):
 		return "Check the context (kubectl config current-context), or name a snapshot of a cluster that Fleet deploys to."
-	case errors.Is(err, engine.ErrNothingRead):
+	case errors.Is(err, gaps.ErrNothingRead):
 		return f.Commands().PrintRole + " prints a role that may read what an audit reads."
 	case listing != "":
 		return listing + " lists what exists on this cluster (kubectl config current-context shows which one it is)."

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // Object is an object on the command line: KIND/NAME or KIND/NAMESPACE/NAME.
-type Object = engine.Named
+type Object = source.Named
 
 // ParseObject parses an argument that names an object. namespace is that of --namespace, for an argument that states
 // none. No part may be empty: an empty namespace, from a variable that is not set, would select all namespaces. Its

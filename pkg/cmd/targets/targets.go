@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
@@ -19,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/targets"
 )
 
 const long = `Show which clusters a bundle is deployed to, and why. For each cluster in the namespaces that the
@@ -78,9 +78,8 @@ func (o *options) Validate() error {
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Targets, error) {
-		read := engine.Options{Version: o.Version, Progress: in.Report}
-		read.Scope.Namespace = o.bundles[0].Namespace
-		return engine.Targets(ctx, in.Source, read, o.bundles)
+		read := engine.Options{Namespace: o.bundles[0].Namespace, Version: o.Version, Progress: in.Report}
+		return engine.Of(ctx, in.Source, read, o.bundles)
 	}, printers.Targets)
 	if err != nil {
 		return err

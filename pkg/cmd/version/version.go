@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"

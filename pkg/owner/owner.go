@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package audit
+// Package owner finds out who owns objects, and explains their ownership metadata.
+package owner
 
 import (
 	"context"
@@ -8,8 +9,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -17,34 +21,25 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Named is the name of an object as the user writes it. Kind is a word that source.Kind.Called accepts; an empty Namespace means all namespaces.
-type Named struct{ Kind, Namespace, Name string }
-
-// String writes the name as on the command line.
-func (n Named) String() string {
-	if n.Namespace == "" {
-		return n.Kind + "/" + n.Name
-	}
-	return n.Kind + "/" + n.Namespace + "/" + n.Name
-}
-
-// Owner reports the owners of objects. A name may match several objects, in several namespaces or API groups. For
+// Of reports the owners of objects. A name may match several objects, in several namespaces or API groups. For
 // each name that is not found or could not be read, there is an error that names it, beside the report of the other
 // ones, which is nil without any.
-func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*report.Ownership, error) {
-	r, err := read(ctx, src, o)
+func Of(ctx context.Context, src source.Source, o audit.Options, names []source.Named) (*report.Ownership, error) {
+	r := owners{}
+	var err error
+	r.Reading, err = audit.Read(ctx, src, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.found(); err != nil && !errors.Is(err, ErrNoFleet) { // an object may have an owner without Fleet
+	if err := r.Found(); err != nil && !errors.Is(err, gaps.ErrNoFleet) { // an object may have an owner without Fleet
 		return nil, err
 	}
-	if err := r.settleDisputes(ctx); err != nil {
+	if err := r.SettleDisputes(ctx); err != nil {
 		return nil, err
 	}
-	r.resolve(nil, nil)
+	r.Resolve(nil, nil)
 	out := &report.Ownership{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, r.directory), Gaps: report.Gaps(r.gaps)}
+		Source: report.NewSource(r.Description, r.Directory), Gaps: report.Gaps(r.Gaps)}
 	var missing []error
 	for _, n := range names {
 		found, err := r.named(ctx, n)
@@ -60,13 +55,16 @@ func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*r
 	return out, evaluate.Join(missing)
 }
 
+// owners finds the owners of objects.
+type owners struct{ *audit.Reading }
+
 // named finds the objects that a name matches, on every cluster.
-func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, error) {
+func (r *owners) named(ctx context.Context, n source.Named) ([]report.OwnedObject, error) {
 	var out []report.OwnedObject
 	var unread []source.Failure
 	served := false
-	for i, c := range r.desired.Clusters {
-		for _, k := range r.clusters[i].Kinds.All() {
+	for i, c := range r.Desired.Clusters {
+		for _, k := range r.Clusters[i].Kinds.All() {
 			if !k.Called(n.Kind) {
 				continue
 			}
@@ -75,12 +73,12 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 			if n.Namespace != "" && k.Namespaced {
 				q.Namespaces = []string{n.Namespace}
 			}
-			cover, err := r.clusters[i].List(ctx, q, func(o source.Object) error {
+			cover, err := r.Clusters[i].List(ctx, q, func(o source.Object) error {
 				m, err := o.ReadMeta()
 				if err != nil {
 					return fmt.Errorf("decoding the metadata of %s: it is not valid", n)
 				}
-				out = append(out, r.ownedObject(r.desired.On(c), m, o))
+				out = append(out, r.ownedObject(r.Desired.On(c), m, o))
 				return nil
 			})
 			if err != nil {
@@ -94,27 +92,27 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 	case len(out) > 0:
 		return out, nil
 	case !served:
-		return nil, orUnread(r.unknownKind(n), r.Description)
+		return nil, gaps.OrUnread(r.unknownKind(n), r.Description)
 	case len(unread) > 0:
 		return nil, fmt.Errorf("%s could not be read: %s: %s", n, unread[0].Reason, unread[0].Detail)
 	}
-	return nil, orUnread(r.unknownName(n), r.Description)
+	return nil, gaps.OrUnread(r.unknownName(n), r.Description)
 }
 
-func (r *reading) ownedObject(c resolve.OnCluster, m *object.Meta, o source.Object) report.OwnedObject {
+func (r *owners) ownedObject(c resolve.OnCluster, m *object.Meta, o source.Object) report.OwnedObject {
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	for _, w := range c.Of(out.Key()) {
 		class, _ := ownership.Classify(have, w.Deployment.Ownership)
 		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(), Reason: string(class)})
 	}
-	e := explainer{OnCluster: c, desired: r.desired, have: have, annotations: m.Metadata.Annotations}
+	e := explainer{OnCluster: c, desired: r.Desired, have: have, annotations: m.Metadata.Annotations}
 	if have.Hash != "" {
 		e.owner = c.OwnerOf(have)
 		out.Owner = ownerOf(e.owner)
 	}
 	if len(out.DesiredBy) == 0 {
-		out.Unknown = evaluate.DesireUnknown(r.desired, c.Cluster)
+		out.Unknown = evaluate.DesireUnknown(r.Desired, c.Cluster)
 	}
 	out.Result, out.Verdict = result(c, have, out)
 	out.Metadata = e.entries(m)
@@ -169,4 +167,32 @@ func setResult(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObjec
 		return report.OwnerUnknownSet, "it has the hash of a set that is not known here, and not every release record could be read"
 	}
 	return report.OwnerLostSet, "it has the hash of a set that no release on this cluster has"
+}
+
+// unknownKind returns the error that no cluster serves the kind of a name.
+func (r *owners) unknownKind(n source.Named) error {
+	e := &source.NotFoundError{What: n.String(), Word: n.Kind, After: strings.TrimPrefix(n.String(), n.Kind), Kind: true, Snapshot: r.Description.Origin == source.OriginSnapshot}
+	for _, c := range r.Clusters {
+		for _, k := range c.Kinds.All() {
+			e.Known = append(e.Known, strings.ToLower(k.Kind))
+		}
+	}
+	return e
+}
+
+// unknownName returns the error that no object has a name. The known names are those of desired objects, which are in memory.
+func (r *owners) unknownName(n source.Named) error {
+	var desired []object.Ref
+	var desiredBy []string
+	for _, d := range r.Desired.Deployments {
+		for _, o := range d.Desired {
+			desired = append(desired, o.Ref)
+			if n.Is(o.Ref, r.Kinds) {
+				desiredBy = append(desiredBy, d.Key())
+			}
+		}
+	}
+	e := source.NotFound(n, desired, r.Kinds)
+	e.DesiredBy = slices.Compact(desiredBy)
+	return e
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package audit
+package gaps
 
 import (
 	"slices"
@@ -11,10 +11,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// mappingGaps returns the gap for BundleNamespaceMappings, or for the labels of Namespaces that they select, if targets may depend on them: a bundle and
+// OfMappings returns the gap for BundleNamespaceMappings, or for the labels of Namespaces that they select, if targets may depend on them: a bundle and
 // a cluster are in different namespaces. within returns the namespaces of a kind that are in scope, nil for all. A
 // capture that has none is not a gap.
-func mappingGaps(f *state.Fleet, within func(kind string) []string) []source.Gap {
+func OfMappings(f *state.Fleet, within func(kind string) []string) []source.Gap {
 	var out []source.Gap
 	for _, x := range []struct {
 		kind string

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package audit
+// Package agents reports the agents of Clusters, and the versions of Fleet and Kubernetes.
+package agents
 
 import (
 	"context"
@@ -10,20 +11,31 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Agents reports the agents of the Clusters in a namespace with some names, NAME or NAMESPACE/NAME; empty means all.
+// Options of a report.
+type Options struct {
+	// Namespace is that of the Clusters; empty for all.
+	Namespace string
+	// Version is the version of the program, which is only shown.
+	Version string
+	// Progress receives the progress; nil if it is not needed.
+	Progress func(collect.Progress)
+}
+
+// Of reports the agents of the Clusters in a namespace with some names, NAME or NAMESPACE/NAME; empty means all.
 // It returns ErrNoFleet if there is none. For each name that is not found, there is a *evaluate.NotFoundError, beside
 // the report of the other ones, which is nil without any.
-func Agents(ctx context.Context, src source.Source, o Options, names []string) (*report.Agents, error) {
+func Of(ctx context.Context, src source.Source, o Options, names []string) (*report.Agents, error) {
 	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
 	if err != nil {
 		return nil, err
 	}
-	f, c, gaps, err := r.Agents(ctx, o.Scope.Namespace)
+	f, c, unread, err := r.Agents(ctx, o.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -31,26 +43,26 @@ func Agents(ctx context.Context, src source.Source, o Options, names []string) (
 	cover := f.Coverage[state.ClusterKind]
 	failure, all := cover.Of("")
 	if !all && len(f.Clusters) > 0 && failure.Reason != source.NotInSnapshot {
-		gaps = append(gaps, source.CoverageGaps("listing Cluster objects", cover, "there may be more Clusters")...)
+		unread = append(unread, source.CoverageGaps("listing Cluster objects", cover, "there may be more Clusters")...)
 	}
 	out := &report.Agents{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(slices.Concat(r.Description.Gaps, gaps)), Notes: r.Description.Notes}
+		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(slices.Concat(r.Description.Gaps, unread)), Notes: r.Description.Notes}
 	switch {
 	case len(f.Clusters) > 0:
 	case len(r.Description.Gaps) > 0:
-		return nil, nothingRead(place(r.Description), r.Description.Gaps[0])
-	case all && len(names) == 0 && o.Scope.Namespace == "": // Fleet is installed, and manages no cluster
+		return nil, gaps.NothingRead(gaps.Place(r.Description), r.Description.Gaps[0])
+	case all && len(names) == 0 && o.Namespace == "": // Fleet is installed, and manages no cluster
 		out.Complete()
 		return out, nil
 	case !all && failure.Reason != source.KindNotServed && failure.Reason != source.NotInSnapshot:
-		return nil, fmt.Errorf("%w: listing Clusters: %s: %s", ErrNothingRead, failure.Reason, failure.Detail)
+		return nil, fmt.Errorf("%w: listing Clusters: %s: %s", gaps.ErrNothingRead, failure.Reason, failure.Detail)
 	default:
-		return nil, fmt.Errorf("%w: there are no Clusters; they are on the management cluster", ErrNoFleet)
+		return nil, fmt.Errorf("%w: there are no Clusters; they are on the management cluster", gaps.ErrNoFleet)
 	}
 	found := map[string]bool{}
 	for _, a := range evaluate.Agents(desired, r.Description) {
 		name, key := a.Cluster.Name, a.Cluster.Namespace+"/"+a.Cluster.Name
-		if ns := o.Scope.Namespace; ns != "" && ns != a.Cluster.Namespace || len(names) > 0 && !slices.Contains(names, name) && !slices.Contains(names, key) {
+		if ns := o.Namespace; ns != "" && ns != a.Cluster.Namespace || len(names) > 0 && !slices.Contains(names, name) && !slices.Contains(names, key) {
 			continue
 		}
 		found[name], found[key] = true, true
@@ -60,7 +72,7 @@ func Agents(ctx context.Context, src source.Source, o Options, names []string) (
 	for _, name := range names {
 		if !found[name] {
 			target := evaluate.Target{Kind: evaluate.TargetCluster, Name: name}
-			missing = append(missing, orUnread(evaluate.NotFound(desired, target, o.Scope.Namespace), r.Description))
+			missing = append(missing, gaps.OrUnread(evaluate.NotFound(desired, target, o.Namespace), r.Description))
 		}
 	}
 	switch {
@@ -68,7 +80,7 @@ func Agents(ctx context.Context, src source.Source, o Options, names []string) (
 	case len(missing) > 0:
 		return nil, evaluate.Join(missing)
 	default:
-		return nil, orUnread(fmt.Errorf("namespace %s has no Clusters", o.Scope.Namespace), r.Description)
+		return nil, gaps.OrUnread(fmt.Errorf("namespace %s has no Clusters", o.Namespace), r.Description)
 	}
 	out.Complete()
 	return out, evaluate.Join(missing)

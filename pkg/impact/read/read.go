@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package audit
+// Package read reads what the deletion of objects of Fleet removes.
+package read
 
 import (
 	"context"
@@ -10,7 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/impact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -22,23 +25,25 @@ import (
 // Impact reports what is removed on each cluster if objects of Fleet are deleted. The kind of a name is one of evaluate.TargetKinds. A name without a
 // namespace may match several objects. For each name that is not found or could not be read, there is an error, such
 // as a *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
-func Impact(ctx context.Context, src source.Source, o Options, names []Named) (*report.Impact, error) {
+func Impact(ctx context.Context, src source.Source, o audit.Options, names []source.Named) (*report.Impact, error) {
 	o.AllManifests = true
-	r, err := read(ctx, src, o)
+	r := reading{}
+	var err error
+	r.Reading, err = audit.Read(ctx, src, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.found(); err != nil {
+	if err := r.Found(); err != nil {
 		return nil, err
 	}
-	r.resolve(nil, nil)
+	r.Resolve(nil, nil)
 	targets, missing := r.deletions(names)
 	if len(targets) == 0 {
 		return nil, missing
 	}
 	affects := affectedBy(targets)
-	uninstalls := r.desired.Uninstalls(r.states, func(d *resolve.BundleDeployment) bool { return affects[d.ID()] })
-	r.states = nil // release the objects of every revision
+	uninstalls := r.Desired.Uninstalls(r.States, func(d *resolve.BundleDeployment) bool { return affects[d.ID()] })
+	r.States = nil // release the objects of every revision
 	affected, err := r.affected(ctx, targets, uninstalls)
 	if err != nil {
 		return nil, err
@@ -48,11 +53,11 @@ func Impact(ctx context.Context, src source.Source, o Options, names []Named) (*
 		return nil, err
 	}
 	out := &report.Impact{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, r.directory), Gaps: report.Gaps(r.gaps), Notes: r.Description.Notes}
+		Source: report.NewSource(r.Description, r.Directory), Gaps: report.Gaps(r.Gaps), Notes: r.Description.Notes}
 	out.Source.Clusters = report.ClusterSources(r.moreClusters())
-	targeting := r.desired.Targeting()
+	targeting := r.Desired.Targeting()
 	for _, t := range targets {
-		deletion := impact.Evaluate(impact.Input{Desired: r.desired, Target: t, Uninstalls: uninstalls,
+		deletion := impact.Evaluate(impact.Input{Desired: r.Desired, Target: t, Uninstalls: uninstalls,
 			Targeting: targeting, Affected: affected, Reported: reported})
 		deletion.Unread = r.unreadOf(t)
 		out.Deletions = append(out.Deletions, deletion)
@@ -61,13 +66,16 @@ func Impact(ctx context.Context, src source.Source, o Options, names []Named) (*
 	return out, missing
 }
 
+// reading is the data that deletions need.
+type reading struct{ *audit.Reading }
+
 // deletions finds the objects that are deleted. The error has one error for each name that is not found.
-func (r *reading) deletions(names []Named) ([]*impact.Target, error) {
+func (r *reading) deletions(names []source.Named) ([]*impact.Target, error) {
 	var out []*impact.Target
 	var missing []error
 	for _, n := range names {
 		kind := fleetKind(n.Kind)
-		found := impact.Find(r.desired, kind, n.Namespace, n.Name)
+		found := impact.Find(r.Desired, kind, n.Namespace, n.Name)
 		if out = append(out, found...); len(found) == 0 {
 			missing = append(missing, r.noDeletion(n, kind))
 		}
@@ -76,34 +84,34 @@ func (r *reading) deletions(names []Named) ([]*impact.Target, error) {
 }
 
 // noDeletion is the error that no object of a kind of Fleet has a name.
-func (r *reading) noDeletion(n Named, kind string) error {
+func (r *reading) noDeletion(n source.Named, kind string) error {
 	absent := []source.Reason{source.NotInSnapshot, source.KindNotServed}
-	if unread, all := r.desired.Coverage[kind].Of(n.Namespace); !all && !slices.Contains(absent, unread.Reason) {
+	if unread, all := r.Desired.Coverage[kind].Of(n.Namespace); !all && !slices.Contains(absent, unread.Reason) {
 		return fmt.Errorf("%s could not be read: %s: %s", n, unread.Reason, unread.Detail)
 	}
 	target := evaluate.Target{Kind: strings.ToLower(kind), Name: n.Name}
-	return orUnread(evaluate.NotFound(r.directory, target, n.Namespace), r.Description)
+	return gaps.OrUnread(evaluate.NotFound(r.Directory, target, n.Namespace), r.Description)
 }
 
 // unreadOf says which objects of Fleet could not be read that may be deleted with a target; empty if there are none.
 func (r *reading) unreadOf(t *impact.Target) string {
 	kinds := []string{state.BundleDeployment}
-	within := func(kind string) []string { return r.desired.InWorkspace(kind, t.Namespace) }
+	within := func(kind string) []string { return r.Desired.InWorkspace(kind, t.Namespace) }
 	switch t.Kind {
 	case state.BundleDeployment:
 		return ""
 	case state.ClusterKind:
-		if ns := impact.DeletedNamespace(r.desired, t); ns != "" {
+		if ns := impact.DeletedNamespace(r.Desired, t); ns != "" {
 			within = func(string) []string { return []string{ns} }
 		}
 	case state.GitRepo, state.HelmOp:
 		kinds = append(kinds, state.Bundle)
 	}
-	gaps := fleetGaps(r.desired.Fleet, within, kinds...)
-	if len(gaps) == 0 {
+	unread := gaps.OfFleet(r.Desired.Fleet, within, kinds...)
+	if len(unread) == 0 {
 		return ""
 	}
-	return gaps[0].What + ": " + gaps[0].Why()
+	return unread[0].What + ": " + unread[0].Why()
 }
 
 // fleetKind returns the kind of Fleet for any name of it that is accepted.
@@ -134,8 +142,8 @@ func (r *reading) affected(ctx context.Context, targets []*impact.Target,
 	of map[object.DeploymentID][]*resolve.Uninstall) (map[object.ClusterID]*state.Affected, error) {
 	uninstalls, others := map[object.ClusterID][]*resolve.Uninstall{}, map[object.ClusterID][]object.Ref{}
 	for _, t := range targets {
-		if ns := impact.DeletedNamespace(r.desired, t); ns != "" {
-			local := r.desired.Clusters[0].ID
+		if ns := impact.DeletedNamespace(r.Desired, t); ns != "" {
+			local := r.Desired.Clusters[0].ID
 			others[local] = append(others[local], object.Ref{APIVersion: "v1", Kind: "Namespace", Name: ns})
 		}
 		for _, d := range t.Deployments {
@@ -147,15 +155,15 @@ func (r *reading) affected(ctx context.Context, targets []*impact.Target,
 	}
 	out := map[object.ClusterID]*state.Affected{}
 	var mu sync.Mutex // guards out and gaps
-	err := each(ctx, r.clusters, func(ctx context.Context, i int) error {
-		on := r.desired.Clusters[i].ID
+	err := audit.Each(ctx, r.Clusters, func(ctx context.Context, i int) error {
+		on := r.Desired.Clusters[i].ID
 		if len(uninstalls[on])+len(others[on]) == 0 {
 			return nil
 		}
-		a, gaps, err := r.clusters[i].Affected(ctx, uninstalls[on], others[on])
+		a, unread, err := r.Clusters[i].Affected(ctx, uninstalls[on], others[on])
 		mu.Lock()
 		defer mu.Unlock()
-		out[on], r.gaps = a, append(r.gaps, r.clusters[i].named(gaps)...)
+		out[on], r.Gaps = a, append(r.Gaps, r.Clusters[i].Named(unread)...)
 		return err
 	})
 	return out, err
@@ -180,9 +188,9 @@ func (r *reading) reported(ctx context.Context, targets []*impact.Target,
 // moreClusters returns the clusters that were read in addition to the source.
 func (r *reading) moreClusters() []evaluate.ClusterSource {
 	var out []evaluate.ClusterSource
-	for i, c := range r.desired.Clusters {
+	for i, c := range r.Desired.Clusters {
 		if i > 0 {
-			out = append(out, evaluate.ClusterSource{Name: r.clusters[i].Name, Source: r.clusters[i].Description, On: c})
+			out = append(out, evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description, On: c})
 		}
 	}
 	return out

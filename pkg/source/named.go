@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package audit
+package source
 
 import (
 	"fmt"
@@ -8,8 +8,19 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
+
+// Named is the name of an object as the user writes it. Kind is a word that Kind.Called accepts; an empty Namespace means
+// all namespaces.
+type Named struct{ Kind, Namespace, Name string }
+
+// String writes the name as on the command line.
+func (n Named) String() string {
+	if n.Namespace == "" {
+		return n.Kind + "/" + n.Name
+	}
+	return n.Kind + "/" + n.Namespace + "/" + n.Name
+}
 
 // NotFoundError reports that an argument names nothing.
 type NotFoundError struct {
@@ -40,36 +51,8 @@ func (e *NotFoundError) Error() string {
 	return e.What + " not found"
 }
 
-// unknownKind returns the error that no cluster serves the kind of a name.
-func (r *reading) unknownKind(n Named) error {
-	e := &NotFoundError{What: n.String(), Word: n.Kind, After: strings.TrimPrefix(n.String(), n.Kind), Kind: true, Snapshot: r.Description.Origin == source.OriginSnapshot}
-	for _, c := range r.clusters {
-		for _, k := range c.Kinds.All() {
-			e.Known = append(e.Known, strings.ToLower(k.Kind))
-		}
-	}
-	return e
-}
-
-// unknownName returns the error that no object has a name. The known names are those of desired objects, which are in memory.
-func (r *reading) unknownName(n Named) error {
-	var desired []object.Ref
-	var desiredBy []string
-	for _, d := range r.desired.Deployments {
-		for _, o := range d.Desired {
-			desired = append(desired, o.Ref)
-			if n.Is(o.Ref, r.Kinds) {
-				desiredBy = append(desiredBy, d.Key())
-			}
-		}
-	}
-	e := NotFound(n, desired, r.Kinds)
-	e.DesiredBy = slices.Compact(desiredBy)
-	return e
-}
-
 // Is reports whether an object has the name.
-func (n Named) Is(o object.Ref, kinds *source.Kinds) bool {
+func (n Named) Is(o object.Ref, kinds *Kinds) bool {
 	return o.Name == n.Name && n.hasNamespace(o) && n.hasKind(o, kinds)
 }
 
@@ -79,18 +62,18 @@ func (n Named) hasNamespace(o object.Ref) bool {
 	return n.Namespace == "" || o.Namespace == "" || n.Namespace == o.Namespace
 }
 
-func (n Named) hasKind(o object.Ref, kinds *source.Kinds) bool {
+func (n Named) hasKind(o object.Ref, kinds *Kinds) bool {
 	k, ok := kinds.Preferred(o.GroupVersionKind().GroupKind())
 	if !ok {
-		k = source.Kind{GroupVersionKind: o.GroupVersionKind()}
+		k = Kind{GroupVersionKind: o.GroupVersionKind()}
 	}
 	return k.Called(n.Kind)
 }
 
 // NotFound returns the error that none of the objects has a name. kinds has the names of their kinds.
-func NotFound(n Named, objects []object.Ref, kinds *source.Kinds) *NotFoundError {
+func NotFound(n Named, objects []object.Ref, kinds *Kinds) *NotFoundError {
 	e := &NotFoundError{What: n.String(), Before: strings.TrimSuffix(n.String(), n.Name), Word: n.Name}
-	mistyped := !slices.ContainsFunc(kinds.All(), func(k source.Kind) bool { return k.Called(n.Kind) })
+	mistyped := !slices.ContainsFunc(kinds.All(), func(k Kind) bool { return k.Called(n.Kind) })
 	var types []string
 	for _, o := range objects {
 		types = append(types, strings.ToLower(o.Kind))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package audit
+// Package targets reports which clusters bundles are deployed to, and why.
+package targets
 
 import (
 	"context"
@@ -14,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -22,15 +24,25 @@ import (
 // targetKinds are the kinds that decide which clusters a bundle targets, and where it is deployed.
 var targetKinds = []string{state.Bundle, state.ClusterKind, state.ClusterGroup, state.BundleDeployment}
 
-// Targets reports which clusters bundles are deployed to, and why. It reads only Fleet's own objects. A name without a namespace may match several
+// Options of a report.
+type Options struct {
+	// Namespace is the workspace that the user names; empty for all.
+	Namespace string
+	// Version is the version of the program, which is only shown.
+	Version string
+	// Progress receives the progress; nil if it is not needed.
+	Progress func(collect.Progress)
+}
+
+// Of reports which clusters bundles are deployed to, and why. It reads only Fleet's own objects. A name without a namespace may match several
 // bundles. For each name that is not found or could not be read, there is an error, such as a
 // *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
-func Targets(ctx context.Context, src source.Source, o Options, names []Named) (*report.Targets, error) {
+func Of(ctx context.Context, src source.Source, o Options, names []source.Named) (*report.Targets, error) {
 	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
 	if err != nil {
 		return nil, err
 	}
-	f, gaps, err := r.Fleet(ctx, o.Scope.Namespace)
+	f, unread, err := r.Fleet(ctx, o.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -38,9 +50,9 @@ func Targets(ctx context.Context, src source.Source, o Options, names []Named) (
 		return nil, err
 	}
 	desired := &directory.Directory{Fleet: f}
-	gaps = slices.Concat(r.Description.Gaps, gaps, fleetGaps(f, everywhere, targetKinds...), mappingGaps(f, everywhere))
+	unread = slices.Concat(r.Description.Gaps, unread, gaps.OfFleet(f, gaps.Everywhere, targetKinds...), gaps.OfMappings(f, gaps.Everywhere))
 	out := &report.Targets{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(gaps), Notes: targetNotes(f)}
+		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(unread), Notes: targetNotes(f)}
 	all := &targetsOf{Fleet: f, targeting: f.Targeting(), deployments: map[string]*v1alpha1.BundleDeployment{}}
 	for _, bd := range f.BundleDeployments {
 		all.deployments[bd.Namespace+"/"+bd.Name] = bd
@@ -55,7 +67,7 @@ func Targets(ctx context.Context, src source.Source, o Options, names []Named) (
 			missing = append(missing, fmt.Errorf("%s could not be read: %s: %s", n, unread.Reason, unread.Detail))
 		default:
 			target := evaluate.Target{Kind: evaluate.TargetBundle, Name: n.Name}
-			missing = append(missing, orUnread(evaluate.NotFound(desired, target, n.Namespace), r.Description))
+			missing = append(missing, gaps.OrUnread(evaluate.NotFound(desired, target, n.Namespace), r.Description))
 		}
 		out.Bundles = append(out.Bundles, found...)
 	}
@@ -70,7 +82,7 @@ func Targets(ctx context.Context, src source.Source, o Options, names []Named) (
 func targetNotes(f *state.Fleet) []string {
 	var out []string
 	if unread, _ := f.Coverage[state.BundleNamespaceMapping].Of(""); !f.Read(state.BundleNamespaceMapping, "") &&
-		len(mappingGaps(f, everywhere)) == 0 {
+		len(gaps.OfMappings(f, gaps.Everywhere)) == 0 {
 		out = append(out, fmt.Sprintf("BundleNamespaceMappings could not be read (%s): a bundle may also target clusters of other namespaces", unread.Reason))
 	}
 	if f.ControllerVersion == "" {
@@ -86,7 +98,7 @@ type targetsOf struct {
 	deployments map[string]*v1alpha1.BundleDeployment
 }
 
-func (f *targetsOf) named(n Named) []report.TargetedBundle {
+func (f *targetsOf) named(n source.Named) []report.TargetedBundle {
 	var out []report.TargetedBundle
 	for _, b := range f.Bundles {
 		if b.Name == n.Name && (n.Namespace == "" || n.Namespace == b.Namespace) {
@@ -151,111 +163,4 @@ func (f *targetsOf) deployment(b *targeting.Bundle, r targeting.Result) (key str
 		return "", report.DeploymentAbsent
 	}
 	return "", report.DeploymentNone
-}
-
-// message returns a result as a sentence.
-func message(r targeting.Result) string {
-	switch r.Outcome {
-	case targeting.Expected:
-		return selected(r)
-	case targeting.Blocked:
-		return selected(r) + ", but the cluster has no namespace for BundleDeployments yet"
-	}
-	switch r.Reason {
-	case targeting.DoNotDeploy:
-		return kindOf(r.Decides) + " " + r.Decides.String() + ", which decides, says doNotDeploy"
-	case targeting.Restricted:
-		return "a target or customization matches the cluster, but the restrictions, which are the targets of the GitRepo, do not allow it"
-	case targeting.CustomizationOnly:
-		return "only a customization matches the cluster, and customizations select no cluster"
-	case targeting.OtherAgent:
-		return "the bundle deploys the agent of another cluster"
-	case targeting.InvalidTarget:
-		return "a selector of the bundle is not valid: Fleet evaluates none of its targets"
-	case targeting.VersionUnknown:
-		return "versions of Fleet differ in the result, and the version of the controller is not known"
-	case targeting.GroupsUnread:
-		return "a target depends on ClusterGroups, and not all of them could be read"
-	case targeting.MappingsUnread:
-		return "a BundleNamespaceMapping may select the namespace of the cluster, and not all that is needed could be read"
-	}
-	return "no target matches the cluster"
-}
-
-func kindOf(t *targeting.Target) string {
-	if t.Customization {
-		return "customization"
-	}
-	return "target"
-}
-
-func selected(r targeting.Result) string {
-	s := r.Target.Title() + " selects the cluster"
-	if r.Group != "" {
-		s += " in group " + r.Group
-	}
-	names := make([]string, len(r.Customizations))
-	for i, c := range r.Customizations {
-		names[i] = c.String()
-	}
-	switch {
-	case r.OptionsUnknown:
-		s += "; which options apply depends on the version of Fleet, which is not known"
-	case len(names) > 0:
-		s += ", with the options of " + strings.Join(names, ", ")
-	}
-	return s
-}
-
-// changes returns what would change a result, a sentence each.
-func changes(b *targeting.Bundle, r targeting.Result) []string {
-	var out []string
-	for _, t := range b.Ineffective(r) {
-		out = append(out, fmt.Sprintf("%s %s also matches and says doNotDeploy, without effect: it would have to come before the one that decides", kindOf(t), t))
-	}
-	switch r.Reason {
-	case targeting.DoNotDeploy:
-		out = append(out, fmt.Sprintf("without doNotDeploy in %s %s, the next one that matches would decide", kindOf(r.Decides), r.Decides))
-	case targeting.Restricted:
-		for i := range b.Spec.TargetRestrictions {
-			if unmet := b.UnmetRestriction(i, r.Cluster); len(unmet) > 0 {
-				out = append(out, fmt.Sprintf("targetRestrictions[%d] would allow it if %s", i, conditions(unmet)))
-			}
-		}
-	case targeting.NoMatch, targeting.CustomizationOnly:
-		for _, t := range b.Targets {
-			if unmet := b.Unmet(t, r.Cluster); len(unmet) > 0 && !t.Customization {
-				out = append(out, fmt.Sprintf("%s would match if %s", t.Title(), conditions(unmet)))
-			}
-		}
-	}
-	return out
-}
-
-// conditions describes conditions that are not met.
-func conditions(list []targeting.Condition) string {
-	var out []string
-	for _, c := range list {
-		switch {
-		case c.Field == "":
-			return "it stated a field: without one, it matches no cluster"
-		case c.Field == "clusterName":
-			out = append(out, fmt.Sprintf("the cluster were %s", c.Requires))
-		case c.Field == "clusterGroup":
-			out = append(out, fmt.Sprintf("the cluster were in group %s", c.Requires))
-		case c.Field == "clusterGroupSelector" && c.Group == "":
-			out = append(out, fmt.Sprintf("the cluster were in a group with labels that match %s (it is in no group)", c.Requires))
-		default:
-			of := "the cluster"
-			if c.Group != "" {
-				of = "group " + c.Group
-			}
-			has := "is not set"
-			if c.Set {
-				has = "is " + c.Has
-			}
-			out = append(out, fmt.Sprintf("the labels of %s matched %s (%s %s)", of, c.Requires, c.Label, has))
-		}
-	}
-	return strings.Join(out, " and ")
 }

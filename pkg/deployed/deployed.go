@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package audit
+// Package deployed lists the kinds and namespaces of what Fleet deploys, for roles that restrict who may read them.
+package deployed
 
 import (
 	"context"
@@ -10,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -17,19 +19,19 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// DesiredKinds returns the kinds that the bundles of a source deploy and that the source serves, ordered by group and kind.
-func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error) {
-	r, err := read(ctx, src, Options{})
+// Kinds returns the kinds that the bundles of a source deploy and that the source serves, ordered by group and kind.
+func Kinds(ctx context.Context, src source.Source) ([]source.Kind, error) {
+	r, err := audit.Read(ctx, src, audit.Options{})
 	if err == nil {
-		err = r.found()
+		err = r.Found()
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.resolve(nil, nil)
+	r.Resolve(nil, nil)
 	kinds := map[schema.GroupKind]bool{}
-	for _, c := range r.desired.Clusters {
-		desired := r.desired.On(c).Kinds()
+	for _, c := range r.Desired.Clusters {
+		desired := r.Desired.On(c).Kinds()
 		if f, all := c.State.Coverage.Records.Of(""); !all && len(desired) == 0 {
 			return nil, fmt.Errorf("reading release records: %s", f.Reason)
 		}
@@ -45,20 +47,20 @@ func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error)
 	return out, nil
 }
 
-// WorkspaceNamespaces are the namespaces of what a workspace deploys, sorted: of the BundleDeployments of its
+// Workspace are the namespaces of what a workspace deploys, sorted: of the BundleDeployments of its
 // Clusters, and of their releases. Those that could not be read are missing.
-type WorkspaceNamespaces struct{ Clusters, Releases []string }
+type Workspace struct{ Clusters, Releases []string }
 
-// NamespacesOf returns the namespaces of what a workspace deploys.
-func NamespacesOf(ctx context.Context, src source.Source, workspace string) (WorkspaceNamespaces, error) {
-	r, err := readFleet(ctx, src, Options{Scope: evaluate.Scope{Namespace: workspace}})
+// Namespaces returns the namespaces of what a workspace deploys.
+func Namespaces(ctx context.Context, src source.Source, workspace string) (Workspace, error) {
+	r, err := audit.ReadFleet(ctx, src, audit.Options{Scope: evaluate.Scope{Namespace: workspace}})
 	if err != nil {
-		return WorkspaceNamespaces{}, err
+		return Workspace{}, err
 	}
-	f := r.fleet
+	f := r.Management
 	f.BundleDeployments = slices.DeleteFunc(f.BundleDeployments, func(bd *v1alpha1.BundleDeployment) bool {
 		return bd.Labels[fleet.BundleNamespaceLabel] != workspace
 	})
 	_, releases := f.SecretNamespaces()
-	return WorkspaceNamespaces{Clusters: f.InWorkspace(state.BundleDeployment, workspace), Releases: releases}, nil
+	return Workspace{Clusters: f.InWorkspace(state.BundleDeployment, workspace), Releases: releases}, nil
 }

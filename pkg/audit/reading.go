@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Reading is the data that was read, and the desired state that follows from it.
+type Reading struct {
+	// Reader reads Fleet's own objects. Clusters read the clusters of the Directory, in its order.
+	*collect.Reader
+	Clusters   []ReadCluster
+	Management *state.Fleet
+	// States are those of the clusters, with their release records.
+	States    []*state.Cluster
+	Directory *directory.Directory
+	// Desired is nil before Resolve.
+	Desired *resolve.DesiredState
+	Gaps    []source.Gap
+
+	options Options
+	// secrets are the Secrets in manifests, as JSON: their values must not be shown.
+	secrets [][]byte
+	notes   []string
+}
+
+// Read reads Fleet's objects and the state of the clusters.
+func Read(ctx context.Context, src source.Source, o Options) (*Reading, error) {
+	r, err := ReadFleet(ctx, src, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.readState(ctx); err != nil {
+		return nil, err
+	}
+	r.Gaps = append(r.Gaps, r.stateGaps(r.Directory.Deployments)...)
+	return r, nil
+}
+
+// ReadFleet reads Fleet's objects.
+func ReadFleet(ctx context.Context, src source.Source, o Options) (*Reading, error) {
+	r := &Reading{options: o}
+	var err error
+	if r.Reader, err = collect.Open(ctx, src, &collect.Secrets{}, o.Progress); err != nil {
+		return nil, err
+	}
+	f, gaps, err := r.Fleet(ctx, o.Scope.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	r.Gaps = slices.Concat(r.Description.Gaps, gaps)
+	r.Management = f
+	return r, nil
+}
+
+// readState reads the agents and the release records of the clusters, and finds the bundle deployments on them.
+func (r *Reading) readState(ctx context.Context) error {
+	if err := r.readClusters(ctx, r.Management); err != nil {
+		return err
+	}
+	for _, c := range r.States {
+		// A BundleDeployment of the management cluster may also quote those of a cluster that is dropped.
+		r.secrets = append(r.secrets, c.Secrets()...)
+	}
+	r.notes = r.asVersion()
+	r.dropRepeated()
+	r.Directory = directory.Build(directory.Input{Fleet: r.Management, Clusters: r.States, StatedScope: r.options.AgentScope})
+	r.dropReadGaps()
+	r.Gaps = append(r.Gaps, gaps.OfFleet(r.Management, r.within)...)
+	for i, c := range r.Directory.Clusters {
+		r.Gaps = append(r.Gaps, r.Clusters[i].unidentified(r.Management, c)...)
+	}
+	return nil
+}
+
+// Resolve computes the desired state. It is called once.
+func (r *Reading) Resolve(renderings []*resolve.Rendering, removals []*resolve.Removal) {
+	r.Desired = resolve.Resolve(resolve.Input{
+		Directory: r.Directory, Clusters: r.States, Renderings: renderings, Removals: removals,
+	})
+	r.secrets = append(r.secrets, r.Desired.Secrets()...)
+}
+
+// Found returns an error if there is nothing to audit.
+func (r *Reading) Found() error {
+	d := r.Directory
+	leftovers := func(c *directory.Cluster) bool { return len(c.Leftovers) > 0 }
+	if len(d.Deployments) > 0 || d.Any() || slices.ContainsFunc(d.Clusters, leftovers) {
+		return nil
+	}
+	where := gaps.Place(r.Description)
+	unread := slices.Concat(r.Gaps, r.stateGaps(nil))
+	_, _, served := r.Kinds.Lookup(v1alpha1.Kind(state.BundleDeployment))
+	switch {
+	case len(unread) > 0:
+		return gaps.NothingRead(where, unread[0])
+	case served && !r.Description.Partial():
+		return nil // Fleet is installed and deploys nothing: the report is empty
+	}
+	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", gaps.ErrNoFleet, where)
+}
+
+// statedScope returns an error if every running agent contradicts the scope that the user states.
+func (r *Reading) statedScope() error {
+	if r.options.AgentScope == nil {
+		return nil
+	}
+	stated := *r.options.AgentScope
+	var hidden []string // the agents that do not show a scope
+	var shown []directory.AgentScope
+	for _, c := range r.Directory.Clusters {
+		for _, agent := range c.Agents() {
+			if s := c.Scopes[agent]; s.Evidence == directory.EvidenceRunning {
+				shown = append(shown, s)
+			} else {
+				hidden = append(hidden, agent)
+			}
+		}
+	}
+	switch {
+	case len(hidden) > 1:
+		return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous, strings.Join(hidden, ", "))
+	case len(hidden) == 0 && len(shown) > 0 && !slices.ContainsFunc(shown, func(s directory.AgentScope) bool { return s.Scope == stated }):
+		return fmt.Errorf("%w=%q: %s shows %s", ErrScopeContradicted, stated, shown[0].Source, shown[0])
+	}
+	return nil
+}
+
+// SettleDisputes counts live objects to choose between the scope that a spec declares and the one that releases state.
+func (r *Reading) SettleDisputes(ctx context.Context) error {
+	all := map[directory.DisputeKey]directory.Carriers{}
+	var mu sync.Mutex // guards all
+	if err := Each(ctx, r.Clusters, func(ctx context.Context, i int) error {
+		carriers, err := r.Clusters[i].Carriers(ctx, r.Directory, r.States[i])
+		mu.Lock()
+		defer mu.Unlock()
+		maps.Copy(all, carriers)
+		return err
+	}); err != nil {
+		return err
+	}
+	r.Directory = r.Directory.Settle(all)
+	return nil
+}
+
+// scope returns the bundle deployments that are audited, without those of files.
+func (r *Reading) scope() ([]*directory.Deployment, error) {
+	pick := r.options.Scope.Pick
+	if r.options.Pick != nil {
+		pick = r.options.Pick
+	}
+	picked, err := pick(r.Directory)
+	return picked, gaps.OrUnread(err, r.Description)
+}
