@@ -38,14 +38,16 @@ func (s *Secrets) Redactor(d Document) func(text string) string {
 	}
 	// A database Secret often has a value that is a name. To hide it protects nothing, because the text around it reveals it, and a command
 	// without its namespace is useless.
-	d.Names(func(names ...string) {
-		for _, name := range names {
-			delete(values, name)
-			for part := range strings.SplitSeq(name, "/") {
-				delete(values, part)
+	if len(values) > 0 {
+		d.Names(func(names ...string) {
+			for _, name := range names {
+				delete(values, name)
+				for part := range strings.SplitSeq(name, "/") {
+					delete(values, part)
+				}
 			}
-		}
-	})
+		})
+	}
 	var pairs []string
 	for _, v := range longestFirst(maps.Keys(values)) { // a value may contain another one
 		pairs = append(pairs, v, "***")

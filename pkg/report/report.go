@@ -21,33 +21,33 @@ const (
 
 // Audit is the whole report.
 type Audit struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion" text:"keep"`
+	Kind       string `json:"kind" text:"keep"`
 	// TakenAt is when the data was taken, not when it was printed (RFC 3339). For a snapshot, it is the newest time in it.
-	TakenAt string  `json:"takenAt,omitempty"`
-	Tool    Tool    `json:"tool"`
-	Source  Source  `json:"source"`
-	Scope   Scope   `json:"scope"`
+	TakenAt string  `json:"takenAt,omitempty" text:"keep"`
+	Tool    Tool    `json:"tool" text:"keep"`
+	Source  Source  `json:"source" text:"keep"`
+	Scope   Scope   `json:"scope" text:"keep"`
 	Summary Summary `json:"summary"`
 	// Filter is set if the user selected findings by severity or by code. The report then has only these findings.
-	Filter *Filter `json:"filter,omitempty"`
+	Filter *Filter `json:"filter,omitempty" text:"keep"`
 
 	// The objects above the BundleDeployments: those in scope, and those that have a BundleDeployment in scope.
-	GitRepos      []Aggregate `json:"gitRepos,omitempty"`
-	HelmOps       []Aggregate `json:"helmOps,omitempty"`
-	Bundles       []Aggregate `json:"bundles,omitempty"`
-	Clusters      []Aggregate `json:"clusters,omitempty"`
-	ClusterGroups []Aggregate `json:"clusterGroups,omitempty"`
+	GitRepos      []Aggregate `json:"gitRepos,omitempty" text:"keep"`
+	HelmOps       []Aggregate `json:"helmOps,omitempty" text:"keep"`
+	Bundles       []Aggregate `json:"bundles,omitempty" text:"keep"`
+	Clusters      []Aggregate `json:"clusters,omitempty" text:"keep"`
+	ClusterGroups []Aggregate `json:"clusterGroups,omitempty" text:"keep"`
 
 	BundleDeployments []BundleDeployment `json:"bundleDeployments"`
 	Findings          []Finding          `json:"findings"`
 	Gaps              []Gap              `json:"gaps"`
 	// Ignored are the findings that the ignore file excludes. They are not among the findings and their totals.
-	Ignored []Ignored `json:"ignored,omitempty"`
+	Ignored []Ignored `json:"ignored,omitempty" text:"keep"`
 	// IgnoreFile is the name of the ignore file, if it excludes a finding. The default is .fleetdoctor.yaml in the current directory.
-	IgnoreFile string `json:"ignoreFile,omitempty"`
+	IgnoreFile string `json:"ignoreFile,omitempty" text:"keep"`
 	// Notes are information for the reader that is neither a finding nor a gap.
-	Notes []string `json:"notes,omitempty"`
+	Notes []string `json:"notes,omitempty" text:"redact"`
 }
 
 // Tool is the program that made the report.
@@ -178,20 +178,20 @@ type Actual struct {
 // BundleDeployment is one bundle on one cluster. If only its release is known (on a downstream cluster), the name is the bundle id and the
 // namespace is empty.
 type BundleDeployment struct {
-	Namespace   string     `json:"namespace"`
-	Name        string     `json:"name"`
-	Cluster     string     `json:"cluster,omitempty"` // "namespace/name"
-	Bundle      string     `json:"bundle,omitempty"`  // "namespace/name"
-	GitRepo     string     `json:"gitRepo,omitempty"` // "namespace/name"
-	HelmOp      string     `json:"helmOp,omitempty"`  // "namespace/name"
-	Release     string     `json:"release,omitempty"` // "namespace/name:revision"
-	SetID       string     `json:"setID,omitempty"`
-	Hash        string     `json:"hash,omitempty"`
-	DesiredFrom string     `json:"desiredFrom,omitempty"`
-	State       State      `json:"state"`            // the actual state
-	Reason      string     `json:"reason,omitempty"` // of the state Unknown
-	Counts      Counts     `json:"counts"`           // the actual counts
-	Reported    *Reported  `json:"reported,omitempty"`
+	Namespace   string     `json:"namespace" text:"name"`
+	Name        string     `json:"name" text:"name"`
+	Cluster     string     `json:"cluster,omitempty" text:"name"` // "namespace/name"
+	Bundle      string     `json:"bundle,omitempty" text:"name"`  // "namespace/name"
+	GitRepo     string     `json:"gitRepo,omitempty" text:"name"` // "namespace/name"
+	HelmOp      string     `json:"helmOp,omitempty" text:"name"`  // "namespace/name"
+	Release     string     `json:"release,omitempty" text:"name"` // "namespace/name:revision"
+	SetID       string     `json:"setID,omitempty" text:"name"`
+	Hash        string     `json:"hash,omitempty" text:"keep"`
+	DesiredFrom string     `json:"desiredFrom,omitempty" text:"keep"`
+	State       State      `json:"state" text:"keep"`            // the actual state
+	Reason      string     `json:"reason,omitempty" text:"keep"` // of the state Unknown
+	Counts      Counts     `json:"counts"`                       // the actual counts
+	Reported    *Reported  `json:"reported,omitempty" text:"keep"`
 	Resources   []Resource `json:"resources"`
 }
 
@@ -218,23 +218,23 @@ const (
 
 // Resource is one desired object, or an orphaned one.
 type Resource struct {
-	object.Ref
-	State State `json:"state"`
+	object.Ref `text:"name"`
+	State      State `json:"state" text:"keep"`
 	// Reason is the reason of the states Unowned and Unknown, a word of the catalogue.
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty" text:"keep"`
 	// Message is a sentence: the condition that is not met, or why a read failed.
-	Message     string       `json:"message,omitempty"`
+	Message     string       `json:"message,omitempty" text:"redact"`
 	Owner       *Owner       `json:"owner,omitempty"`
 	Differences []Difference `json:"differences,omitempty"`
 }
 
 // Owner is the present owner of an object, if it is not the bundle.
 type Owner struct {
-	SetID   string `json:"setID,omitempty"`
-	Hash    string `json:"hash,omitempty"`
-	Release string `json:"release,omitempty"` // "namespace/name"
+	SetID   string `json:"setID,omitempty" text:"name"`
+	Hash    string `json:"hash,omitempty" text:"keep"`
+	Release string `json:"release,omitempty" text:"name"` // "namespace/name"
 	// BundleDeployment is "namespace/name" of the one on this cluster that the ownership metadata names; empty if no bundle here has that set.
-	BundleDeployment string `json:"bundleDeployment,omitempty"`
+	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
 }
 
 // Value is a value in a difference.
@@ -245,24 +245,24 @@ type Step = evaluate.Step
 
 // Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
 type Difference struct {
-	Path string `json:"path"`
+	Path string `json:"path" text:"path"`
 	// Steps are the steps of the path, for layouts. A report that was read from a file has none.
 	// Pointer does not follow from them: it has positions in the live list, and is checked with the other rules of the bundle.
-	Steps       []Step `json:"-"`
-	Desired     Value  `json:"desired,omitzero"` // absent if the bundle does not state the field
-	Live        Value  `json:"live,omitzero"`    // absent if the live object does not have the field
-	Release     Value  `json:"release,omitzero"` // the value in the release record, if the bundle was rendered and states another one
-	Manager     string `json:"manager,omitempty"`
-	Operation   string `json:"operation,omitempty"`
-	Subresource string `json:"subresource,omitempty"`
-	Time        string `json:"time,omitempty"`
+	Steps       []Step `json:"-" text:"redact"`
+	Desired     Value  `json:"desired,omitzero" text:"redact"` // absent if the bundle does not state the field
+	Live        Value  `json:"live,omitzero" text:"redact"`    // absent if the live object does not have the field
+	Release     Value  `json:"release,omitzero" text:"redact"` // the value in the release record, if the bundle was rendered and states another one
+	Manager     string `json:"manager,omitempty" text:"redact"`
+	Operation   string `json:"operation,omitempty" text:"keep"`
+	Subresource string `json:"subresource,omitempty" text:"keep"`
+	Time        string `json:"time,omitempty" text:"word"`
 	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API
 	// server set it.
 	AtAdmission bool `json:"atAdmission,omitempty"`
 	// Pointer is the JSON pointer with which diff.comparePatches ignores exactly this field on this cluster. It is absent if none does.
-	Pointer string `json:"pointer,omitempty"`
+	Pointer string `json:"pointer,omitempty" text:"pointer"`
 	// Note qualifies the difference: a different order, or the result of the server's dry run.
-	Note string `json:"note,omitempty"`
+	Note string `json:"note,omitempty" text:"redact"`
 }
 
 // Who describes the writer of the live value and the time, if they are recorded.
@@ -283,57 +283,57 @@ const (
 // Remedy is one way to proceed after a finding, or an item of a preflight. It has a text, a command, or both.
 type Remedy struct {
 	// Text is a sentence: what to do if there is no command, otherwise the effect of the command.
-	Text string `json:"text,omitempty"`
+	Text string `json:"text,omitempty" text:"redact"`
 	// Command is a command line for a shell. It does not depend on how the program was called. A command of kubectl or
 	// Helm for a snapshot has a placeholder for the context of the captured cluster, which a shell refuses, if
 	// --context did not name the context.
-	Command string `json:"command,omitempty"`
+	Command string `json:"command,omitempty" text:"redact"`
 	// URL is the address of a page that explains the finding, or the rule of the item.
-	URL string `json:"url,omitempty"`
+	URL string `json:"url,omitempty" text:"keep"`
 }
 
 // Finding is one problem, or one piece of information.
 type Finding struct {
 	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, the bundle deployment and the cluster, and on
 	// what the check examines. Other findings and the words of a message do not change it.
-	ID       string     `json:"id"`
-	Code     string     `json:"code"`
-	Severity Severity   `json:"severity"`
-	Title    string     `json:"title"`
-	Object   object.Ref `json:"object"`
+	ID       string     `json:"id" text:"keep"`
+	Code     string     `json:"code" text:"word"`
+	Severity Severity   `json:"severity" text:"keep"`
+	Title    string     `json:"title" text:"word"`
+	Object   object.Ref `json:"object" text:"name"`
 	// Aspect distinguishes the finding from others of the same code about the same object, such as a number or a condition.
-	Aspect  string `json:"aspect,omitempty"`
-	Cluster string `json:"cluster,omitempty"` // "namespace/name"
+	Aspect  string `json:"aspect,omitempty" text:"redact"`
+	Cluster string `json:"cluster,omitempty" text:"name"` // "namespace/name"
 	// Clusters are all clusters with the same finding about the same object of the same bundle, if there are several. Cluster is the first of them.
-	Clusters []string `json:"clusters,omitempty"`
+	Clusters []string `json:"clusters,omitempty" text:"name"`
 	// IDs are the identities of the finding on each of Clusters, in the same order. ID is the first of them: if the finding is fixed on the first
 	// cluster, ID becomes that of another one. Compare IDs to find out on which clusters a finding is new or fixed.
-	IDs []string `json:"ids,omitempty"`
+	IDs []string `json:"ids,omitempty" text:"keep"`
 	// PerCluster has what differs between Clusters, in the same order. BundleDeployment, Evidence, Remedies and
 	// Remediation are those of the first one.
 	PerCluster []ClusterFinding `json:"perCluster,omitempty"`
 	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.
-	BundleDeployment string `json:"bundleDeployment,omitempty"`
+	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
 	// Bundle, GitRepo and HelmOp are those of the bundle deployment, or the object itself ("namespace/name"), if they are known.
-	Bundle   string   `json:"bundle,omitempty"`
-	GitRepo  string   `json:"gitRepo,omitempty"`
-	HelmOp   string   `json:"helmOp,omitempty"`
-	Message  string   `json:"message"`
-	Evidence []string `json:"evidence,omitempty"`
+	Bundle   string   `json:"bundle,omitempty" text:"name"`
+	GitRepo  string   `json:"gitRepo,omitempty" text:"name"`
+	HelmOp   string   `json:"helmOp,omitempty" text:"name"`
+	Message  string   `json:"message" text:"redact"`
+	Evidence []string `json:"evidence,omitempty" text:"redact"`
 	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or its sentence.
 	Remedies    []Remedy `json:"remedies,omitempty"`
-	Remediation string   `json:"remediation,omitempty"`
-	AsOf        string   `json:"asOf,omitempty"`
+	Remediation string   `json:"remediation,omitempty" text:"redact"`
+	AsOf        string   `json:"asOf,omitempty" text:"keep"`
 	// Cause is why a number that Fleet reports is wrong, for findings about numbers (FD201 to FD206).
-	Cause Cause `json:"cause,omitempty" jsonschema:"enum=Lag,enum=StaleAgent,enum=Paused,enum=OffSchedule,enum=PendingRollout,enum=Truncated,enum=StickyIncompleteState,enum=LeftoverLastApplied,enum=KnownBug,enum=Unexplained"`
+	Cause Cause `json:"cause,omitempty" jsonschema:"enum=Lag,enum=StaleAgent,enum=Paused,enum=OffSchedule,enum=PendingRollout,enum=Truncated,enum=StickyIncompleteState,enum=LeftoverLastApplied,enum=KnownBug,enum=Unexplained" text:"keep"`
 }
 
 // ClusterFinding is the part of a finding on several clusters that is of one cluster.
 type ClusterFinding struct {
-	Cluster          string   `json:"cluster"` // "namespace/name"
-	ID               string   `json:"id"`
-	BundleDeployment string   `json:"bundleDeployment"` // "namespace/name"
-	Evidence         []string `json:"evidence,omitempty"`
+	Cluster          string   `json:"cluster" text:"name"` // "namespace/name"
+	ID               string   `json:"id" text:"keep"`
+	BundleDeployment string   `json:"bundleDeployment" text:"name"` // "namespace/name"
+	Evidence         []string `json:"evidence,omitempty" text:"redact"`
 	Remedies         []Remedy `json:"remedies,omitempty"`
 }
 
@@ -343,13 +343,13 @@ type Cause = check.Cause
 // Gap is something that could not be read, and the effect on the report.
 type Gap struct {
 	// Cluster is the name of the cluster that could not be read; empty for the source itself.
-	Cluster string `json:"cluster,omitempty"`
-	What    string `json:"what"`
+	Cluster string `json:"cluster,omitempty" text:"keep"`
+	What    string `json:"what" text:"redact"`
 	// Reason is a word, such as a reason of the state Unknown, or a sentence.
-	Reason string `json:"reason"`
+	Reason string `json:"reason" text:"redact"`
 	// Detail is the message of the server or the library, if there is one.
-	Detail string `json:"detail,omitempty"`
-	Effect string `json:"effect"`
+	Detail string `json:"detail,omitempty" text:"redact"`
+	Effect string `json:"effect" text:"redact"`
 	// Optional is true if no result of this report needs the data. A report with other gaps is not complete: without
 	// findings, the exit status is 3.
 	Optional bool `json:"optional,omitempty"`
