@@ -15,9 +15,6 @@ import (
 	"strings"
 )
 
-// MinLength is the minimum length of a value that is searched for in text, in bytes.
-const MinLength = minLength
-
 // Forms returns the encodings of a value that may occur in a text.
 func Forms(v string) []string { return forms(v) }
 
@@ -90,8 +87,8 @@ func singleLine(v string) []string {
 		strings.ReplaceAll(unix, "\n", ""), strings.ReplaceAll(unix, "\n", `\n`)}
 }
 
-// unescaped returns the text without its URL and HTML escapes, if it has any. Programs differ in the characters that they escape.
-func unescaped(text string) []string {
+// Unescaped returns the text without its URL and HTML escapes, if it has any. Programs differ in the characters that they escape.
+func Unescaped(text string) []string {
 	var out []string
 	if escapedByte.MatchString(text) {
 		for _, address := range []string{text, strings.ReplaceAll(text, "+", " ")} { // a path, a query

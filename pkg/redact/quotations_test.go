@@ -100,6 +100,24 @@ func TestHelmValues(t *testing.T) {
 	}
 }
 
+// TestHelmWords checks that a Helm value that may be a word in any sentence is only hidden as a word. The name of a field
+// may have it as a part.
+func TestHelmWords(t *testing.T) {
+	const field = ".spec.affinity.preferredDuringSchedulingIgnoredDuringExecution"
+	const text = field + ` differs: Ignore, x="Ignore", .data.Ignore, ` + "SWdub3Jl"
+	var quotes redact.Quotes
+	quotes.Add(text)
+	var s redact.Secrets
+	s.AddQuoted(map[string]any{"stringData": map[string]any{"values": "policy: Ignore\n"}}, &quotes, nil, true)
+	if got, want := shown(&s, text), field+` differs: ***, x="***", .data.***, ***`; got != want {
+		t.Errorf("shown as %q, want %q", got, want)
+	}
+	s.AddSecret(map[string]any{"stringData": map[string]any{"policy": "Ignore"}})
+	if got := shown(&s, text); strings.Contains(got, "Ignore") {
+		t.Errorf("a value of its own is shown as %q", got)
+	}
+}
+
 // TestMaskedSecret checks which Secrets have values that another program masked.
 func TestMaskedSecret(t *testing.T) {
 	for secret, want := range map[string]bool{

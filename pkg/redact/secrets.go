@@ -23,37 +23,55 @@ type Secrets struct {
 	// Quotations are the texts of other programs that documents quote.
 	Quotations Quotations
 
-	values map[string]bool // true if the value is base64, as in the data of a Secret
-	others map[string]bool // the same, from AddQuoted: no bundle states them, and any user can choose them
+	values map[string]value
+}
+
+// value is what is known about a value.
+type value struct {
+	encoded bool // it is base64, as in the data of a Secret
+	stated  bool // a bundle states it; otherwise any user can choose it
+	plain   bool // it is found in the middle of a word too
+}
+
+// and returns what is known about a value from two places.
+func (v value) and(o value) value {
+	return value{v.encoded || o.encoded, v.stated || o.stated, v.plain || o.plain}
 }
 
 // AddPlain adds an unencoded value.
-func (s *Secrets) AddPlain(v string) { add(&s.values, v, false) }
+func (s *Secrets) AddPlain(v string) { s.add(v, value{stated: true, plain: true}) }
 
-func add(values *map[string]bool, v string, encoded bool) {
-	if *values == nil {
-		*values = map[string]bool{}
+func (s *Secrets) add(v string, of value) {
+	if s.values == nil {
+		s.values = map[string]value{}
 	}
-	(*values)[v] = (*values)[v] || encoded
+	s.values[v] = s.values[v].and(of)
 }
 
 // AddText adds a text from a Secret: the whole text and, if it is YAML, each value in it, because a template may use the values one by one.
 func (s *Secrets) AddText(text []byte) {
 	s.AddPlain(string(text))
-	leavesOf(text, s.AddPlain)
+	LeavesOf(text, s.AddPlain)
 }
 
-// leavesOf calls f with each string and number in a text that is YAML or JSON.
-func leavesOf(text []byte, f func(string)) {
+// LeavesOf calls f with each string and number in a text that is YAML or JSON.
+func LeavesOf(text []byte, f func(string)) { Leaves(Decoded(text), f) }
+
+// Decoded decodes a text that is YAML or JSON, with numbers as json.Number; nil if it is neither.
+func Decoded(text []byte) any {
 	numbers := func(d *json.Decoder) *json.Decoder {
 		d.UseNumber() // a password may be a number
 		return d
 	}
 	var v any
-	// YAML excludes control characters that JSON permits.
-	if numbers(json.NewDecoder(bytes.NewReader(text))).Decode(&v) == nil || yaml.Unmarshal(text, &v, numbers) == nil {
-		Leaves(v, f)
+	if json.Valid(text) { // YAML excludes control characters that JSON permits
+		_ = numbers(json.NewDecoder(bytes.NewReader(text))).Decode(&v) // it is valid
+		return v
 	}
+	if yaml.Unmarshal(text, &v, numbers) != nil {
+		return nil
+	}
+	return v
 }
 
 // Leaves calls f with each string and number in decoded JSON.
@@ -77,20 +95,20 @@ func Leaves(v any, f func(string)) {
 // AddSecret adds the values of a Secret, given as decoded JSON: its data, the registry logins in it, and the data in annotations with a copy of
 // the Secret, such as the one of kubectl apply. A value that is not a string, such as 12345678, is added as text.
 func (s *Secrets) AddSecret(c map[string]any) {
-	secretValues(c, func(v string, encoded bool) { add(&s.values, v, encoded) })
+	secretValues(c, func(v string, encoded bool) { s.add(v, value{encoded, true, true}) })
 }
 
 // AddQuoted is AddSecret for the values that the document may quote. The values in except are not secret. With
 // helmValues, the Secret has Helm values: YAML of which a template may use each value.
 func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool, helmValues bool) {
-	quoted := func(v string, encoded bool) {
-		all := variants(v, encoded)
+	quoted := func(v string, of value) {
+		all := variants(v, of.encoded)
 		if slices.ContainsFunc(all, q.mayQuote) && !slices.ContainsFunc(all, func(v string) bool { return except[v] }) {
-			add(&s.others, strings.Clone(v), encoded) // the value must not keep the object in memory
+			s.add(strings.Clone(v), of) // the value must not keep the object in memory
 		}
 	}
 	secretValues(c, func(v string, encoded bool) {
-		quoted(v, encoded)
+		quoted(v, value{encoded: encoded, plain: true})
 		if !helmValues {
 			return
 		}
@@ -98,7 +116,7 @@ func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool,
 		if encoded {
 			text, _ = base64.StdEncoding.DecodeString(v) // Helm reads no damaged Secret
 		}
-		leavesOf(text, func(leaf string) { quoted(leaf, true) })
+		LeavesOf(text, func(leaf string) { quoted(leaf, value{encoded: true}) })
 	})
 }
 
@@ -109,7 +127,7 @@ func variants(v string, encoded bool) []string {
 	if b, err := base64.StdEncoding.DecodeString(v); encoded && err == nil {
 		out = append(out, string(b), strings.TrimSpace(string(b)))
 	}
-	return slices.Compact(slices.DeleteFunc(out, func(v string) bool { return len(v) < minLength }))
+	return slices.Compact(slices.DeleteFunc(out, func(v string) bool { return len(v) < MinLength }))
 }
 
 // tokenType is the type of the Secrets of service accounts. The value of their key "namespace" is a name, not a secret.

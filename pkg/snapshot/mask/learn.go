@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
@@ -39,25 +38,14 @@ func (m *Masker) Learn(secret map[string]any, helmValues bool) {
 	}
 }
 
-// letters matches a value that may be a word in any sentence.
-var letters = regexp.MustCompile(`^[A-Za-z]+$`)
-
 // learnHelmValues learns each text in Helm values. A quantity is not learned, because API servers write the same quantity
-// in other words. A word is only searched for as a word.
+// in other words.
 func (m *Masker) learnHelmValues(text string) {
-	var v any
-	if yaml.Unmarshal([]byte(text), &v) != nil {
-		return
-	}
-	redact.Leaves(v, func(leaf string) {
+	redact.LeavesOf([]byte(text), func(leaf string) {
 		leaf = strings.TrimSpace(leaf)
-		if _, err := resource.ParseQuantity(leaf); err == nil {
-			return
+		if _, err := resource.ParseQuantity(leaf); err != nil && m.isSecret(leaf) {
+			m.index.AddWord(leaf)
 		}
-		if _, known := m.index.known[leaf]; !known && letters.MatchString(leaf) {
-			m.index.words[leaf] = true
-		}
-		m.learn(leaf)
 	})
 }
 
@@ -66,11 +54,18 @@ var onlyMask = regexp.MustCompile(`(?i)^[\W_x]*(redacted|masked)?[\W_]*$`)
 
 // learn learns a value, unless it is short, public or a name.
 func (m *Masker) learn(v string) {
-	v = strings.TrimSpace(v)
-	if len(v) < shortest || m.Partial && onlyMask.MatchString(v) || isTime(v) || m.named(v) || public(v) || isToken(v) {
-		return
+	if v = strings.TrimSpace(v); m.isSecret(v) {
+		m.index.Add(v)
 	}
-	m.index.add(v)
+}
+
+// isSecret reports whether a value is searched for.
+func (m *Masker) isSecret(v string) bool {
+	switch {
+	case len(v) < redact.MinLength, isTime(v), m.named(v), public(v), isToken(v):
+		return false
+	}
+	return !m.Partial || !onlyMask.MatchString(v)
 }
 
 var (
@@ -127,13 +122,7 @@ func (m *Masker) learnConfiguration(text string) {
 			m.learn(parts[2])
 		}
 	}
-	var v any
-	if yaml.Unmarshal([]byte(text), &v, func(d *json.Decoder) *json.Decoder {
-		d.UseNumber() // a password may be a number
-		return d
-	}) == nil {
-		m.learnSensitive(v, false)
-	}
+	m.learnSensitive(redact.Decoded([]byte(text)), false)
 }
 
 // learnSensitive learns the texts below sensitive keys. The logins of registries are pairs in base64.

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
 // Decode decodes a JSON object. Numbers keep their digits.
@@ -364,7 +365,7 @@ func (o *Object) keeps(key, v string) bool {
 
 // number masks a number that is a value of a Secret.
 func (o *Object) number(v json.Number) any {
-	if _, known := o.index.known[v.String()]; known {
+	if o.index.Known(v.String()) {
 		return o.Token(v.String())
 	}
 	return v
@@ -386,7 +387,7 @@ var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 // mapKey masks a key with a value of a Secret. The name of a field is masked only if it looks like no word, and the
 // domain of an annotation never.
 func (o *Object) mapKey(name string) string {
-	if len(name) < shortest || (fieldName.MatchString(name) || plainWord.MatchString(name)) && !random(name) {
+	if len(name) < redact.MinLength || (fieldName.MatchString(name) || plainWord.MatchString(name)) && !random(name) {
 		return name
 	}
 	at := strings.IndexByte(name, '/') + 1

@@ -7,17 +7,18 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
-	"html"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
 // Text masks the values of Secrets in a text, and the credentials in addresses, which need not be values of Secrets. A
 // word with a value in another encoding, and a compressed one, is masked as a whole. If that does not hide the value, the
 // text is.
 func (o *Object) Text(text string) string {
-	out := o.withoutLogins(o.replace(text))
+	out := o.withoutLogins(o.index.Replace(text, o.Token))
 	if !o.hides(out) {
 		return out
 	}
@@ -37,28 +38,8 @@ var word = regexp.MustCompile(`\S+`)
 
 // hides reports whether a text has a value in another encoding.
 func (o *Object) hides(text string) bool {
-	d := decoding{index: &o.index, budget: decodedPerByte*len(text) + 1<<10}
+	d := decoding{index: o.index, budget: decodedPerByte*len(text) + 1<<10}
 	return d.hides(text, maxLayers)
-}
-
-// replace replaces the values in a text.
-func (o *Object) replace(text string) string {
-	var out strings.Builder
-	done := 0
-	for {
-		v, at := o.index.find(text, done)
-		if v == "" {
-			break
-		}
-		out.WriteString(text[done:at])
-		out.WriteString(o.Token(v))
-		done = at + len(v)
-	}
-	if done == 0 {
-		return text
-	}
-	out.WriteString(text[done:])
-	return out.String()
 }
 
 // login matches what may be the credentials in an address. They may have any character that an address has no place for.
@@ -120,14 +101,14 @@ const (
 
 // decoding searches for values in what a text encodes.
 type decoding struct {
-	index  *index
+	index  *redact.Index
 	budget int // bytes that may still be decoded
 }
 
 // hides reports whether a text has a value in another encoding, or may have one: it is compressed, or encoded so often
 // that it is not decoded.
 func (d *decoding) hides(text string, layers int) bool {
-	if len(text) < shortest || len(d.index.known) == 0 {
+	if len(text) < redact.MinLength || d.index.Len() == 0 {
 		return false
 	}
 	for _, decode := range decoders {
@@ -135,7 +116,7 @@ func (d *decoding) hides(text string, layers int) bool {
 			if d.budget -= len(plain); d.budget < 0 {
 				return true
 			}
-			if d.index.has(plain) || isCompressed(plain) || layers > 1 && d.hides(plain, layers-1) {
+			if d.index.Has(plain) || isCompressed(plain) || layers > 1 && d.hides(plain, layers-1) {
 				return true
 			}
 		}
@@ -174,7 +155,7 @@ func isText(plain string) bool {
 }
 
 // decoders return what a text encodes, each in one encoding; nothing if it does not use the encoding.
-var decoders = []func(string) []string{withoutEscapes, fromAddress, fromPage, fromBase64, fromBase32, fromHex, fromUTF16}
+var decoders = []func(string) []string{withoutEscapes, redact.Unescaped, fromBase64, fromBase32, fromHex, fromUTF16}
 
 // escapedChar matches a character that JSON, YAML, Go or a shell escapes.
 var escapedChar = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|''`)
@@ -195,29 +176,6 @@ func withoutEscapes(text string) []string {
 		}
 		return s[1:]
 	})}
-}
-
-var escapedByte = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-
-func fromAddress(text string) []string {
-	if !strings.Contains(text, "%") || !escapedByte.MatchString(text) {
-		return nil
-	}
-	var out []string
-	for _, address := range []string{text, strings.ReplaceAll(text, "+", " ")} { // a path, a query
-		out = append(out, escapedByte.ReplaceAllStringFunc(address, func(s string) string {
-			b, _ := hex.DecodeString(s[1:]) // the regular expression allows only hexadecimal digits
-			return string(b)
-		}))
-	}
-	return out
-}
-
-func fromPage(text string) []string {
-	if page := html.UnescapeString(text); page != text {
-		return []string{page}
-	}
-	return nil
 }
 
 // runs returns the parts of a text that consist of the characters of an encoding, and the whole text if only line breaks
@@ -248,7 +206,7 @@ func runs(text string, in func(byte) bool, shortestRun int) []string {
 // fromBase64 decodes the parts of a text that may be base64, each from four positions: a longer text may precede it.
 func fromBase64(text string) []string {
 	var out []string
-	for _, run := range runs(text, isBase64, (shortest*8+5)/6) {
+	for _, run := range runs(text, isBase64, (redact.MinLength*8+5)/6) {
 		run = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(run, "="))
 		for begin := range min(4, len(run)) {
 			part := run[begin:]
@@ -270,7 +228,7 @@ func isBase64(c byte) bool {
 // fromBase32 decodes the parts of a text that may be base32.
 func fromBase32(text string) []string {
 	var out []string
-	for _, run := range runs(text, func(c byte) bool { return classOf(c) == capital || c >= '2' && c <= '7' || c == '=' }, (shortest*8+4)/5) {
+	for _, run := range runs(text, func(c byte) bool { return classOf(c) == capital || c >= '2' && c <= '7' || c == '=' }, (redact.MinLength*8+4)/5) {
 		run = strings.TrimRight(run, "=")
 		for len(run) > 0 {
 			if plain, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(run); err == nil {
@@ -286,7 +244,7 @@ func fromBase32(text string) []string {
 // fromHex decodes the parts of a text that may be hexadecimal digits.
 func fromHex(text string) []string {
 	var out []string
-	for _, run := range runs(text, func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }, 2*shortest) {
+	for _, run := range runs(text, func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }, 2*redact.MinLength) {
 		for begin := range 2 {
 			part := run[begin:]
 			if plain, err := hex.DecodeString(part[:len(part)/2*2]); err == nil {
