@@ -41,21 +41,16 @@ func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
 
 // groupedByAction shows objects with the same action, reasons and changes together: the changes are the same for all objects of a bundle.
 func (t text) groupedByAction(b *bytes.Buffer, objects []report.AdoptedObject) {
-	var order []string
-	groups := map[string][]report.AdoptedObject{}
-	for _, o := range objects {
-		raw, _ := json.Marshal([]any{o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites, o.Message}) // a report has a JSON form
-		key := string(raw)
-		if groups[key] == nil {
-			order = append(order, key)
-		}
-		groups[key] = append(groups[key], o)
-	}
-	slices.SortStableFunc(order, func(x, y string) int {
-		return cmp.Compare(actionRank[groups[x][0].Action], actionRank[groups[y][0].Action])
+	groups := grouped(objects, func(o report.AdoptedObject) string {
+		raw, _ := json.Marshal([]any{o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites,
+			o.Message}) // a report has a JSON form
+		return string(raw)
 	})
-	for _, key := range order {
-		t.actionGroup(b, groups[key])
+	slices.SortStableFunc(groups, func(x, y []report.AdoptedObject) int {
+		return cmp.Compare(actionRank[x[0].Action], actionRank[y[0].Action])
+	})
+	for _, group := range groups {
+		t.actionGroup(b, group)
 	}
 }
 
@@ -69,20 +64,16 @@ var actionColours = map[report.Action]string{report.ActionAdopt: green, report.A
 
 func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 	first := group[0]
-	shown := limited(t, group)
-	for _, o := range shown {
+	listed(t, b, "  ", group, "", func(o report.AdoptedObject) {
 		line := fmt.Sprintf("  %s %s", t.colour(actionColours[o.Action], fmt.Sprintf("%-7s", actionWords[o.Action])), printable(o.Key().String()))
 		if o.Reason != "" {
 			line += "  " + t.faint(printable(o.Reason))
 		}
 		fmt.Fprintln(b, line)
-	}
-	t.more(b, "  ", len(group)-len(shown), "")
-	for _, r := range first.Refusals {
-		t.wrapped(b, inset, sentence(r)+".")
-	}
+	})
+	t.sentences(b, inset, first.Refusals...)
 	if first.Message != "" {
-		t.wrapped(b, inset, sentence(first.Message)+".")
+		t.sentences(b, inset, first.Message)
 	}
 	if first.Action == report.ActionRefuse && !t.wide {
 		return
@@ -90,9 +81,7 @@ func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 	for _, c := range first.Changes {
 		t.change(b, c)
 	}
-	for _, e := range first.Effects {
-		t.wrapped(b, inset, sentence(e)+".")
-	}
+	t.sentences(b, inset, first.Effects...)
 	t.overwrites(b, first.Ref, first.Overwrites)
 }
 
@@ -126,15 +115,13 @@ func (t text) overwrites(b *bytes.Buffer, of object.Ref, diffs []report.Differen
 		t.diff(b, "", of, diffs)
 		return
 	}
-	shown := limited(t, diffs)
-	for _, d := range shown {
+	listed(t, b, inset, diffs, "", func(d report.Difference) {
 		writer := ""
 		if d.Manager != "" {
 			writer = t.faint("  written by " + printable(d.Manager))
 		}
 		fmt.Fprintf(b, "%s%s%s\n", inset, printable(d.Path), writer)
-	}
-	t.more(b, inset, len(diffs)-len(shown), "")
+	})
 }
 
 // planSummary shows the counts and the digest of a plan.
@@ -172,16 +159,14 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 	failed := slices.DeleteFunc(slices.Clone(a.Objects), func(o report.AdoptedObject) bool {
 		return o.Outcome != report.OutcomeFailed && o.Outcome != report.OutcomeChanged
 	})
-	shown := limited(t, failed)
-	for _, o := range shown {
+	listed(t, b, "  ", failed, "", func(o report.AdoptedObject) {
 		word := "failed"
 		if o.Outcome == report.OutcomeChanged {
 			word = "changed"
 		}
 		fmt.Fprintf(b, "  %s %s\n", t.colour(red, fmt.Sprintf("%-7s", word)), printable(o.Key().String()))
 		t.wrapped(b, inset, o.Message) // the message of the server
-	}
-	t.more(b, "  ", len(failed)-len(shown), "")
+	})
 	s := a.Summary
 	line := fmt.Sprintf("%s %d of %s", past, s.Done, plural(s.Change, "object"))
 	if a.DryRun != "" {
@@ -191,9 +176,7 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 		line += fmt.Sprintf(", %d not tried", rest)
 	}
 	fmt.Fprintf(b, "%s%s.\n", sentence(line), t.otherCounts(report.AdoptionSummary{Refused: s.Refused}))
-	for _, n := range a.Notes {
-		t.wrapped(b, "", sentence(n)+".")
-	}
+	t.sentences(b, "", a.Notes...)
 	for _, d := range a.Deployments {
 		fmt.Fprintf(b, "  %s  %s → %s ready\n", printable(strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")),
 			fraction(d.Before.Ready, d.Before.Desired), t.colour(green, fraction(d.After.Ready, d.After.Desired)))

@@ -30,11 +30,9 @@ func (t text) agents(b *bytes.Buffer, a *report.Agents) error {
 			cmp.Or(t.place(x.AgentNamespace), "-"), cmp.Or(t.place(x.Version), "-"), t.prediction(x.Now), t.prediction(x.AfterUpgrade)})
 	}
 	g.fit()
-	rows, err := g.lines()
-	if err != nil {
+	if err := g.write(b); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "%s\n\n", strings.Join(rows, "\n"))
 	t.predictions(b, a.Agents)
 	t.agentsSummary(b, a.Summary)
 	return nil
@@ -82,8 +80,8 @@ func interval(seconds int64) string {
 // predictions shows the reasons of the agents that a restart may import, and of those that it cannot import. Clusters with the same reasons are
 // shown together.
 func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
-	var groups [][]report.Agent
-	place, explained := map[string]int{}, false
+	var predicted []report.Agent
+	explained := false
 	for _, x := range all {
 		if x.Heartbeat.State == "ahead" {
 			t.wrapped(b, "", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.", x.Namespace, x.Name, x.Heartbeat.LastSeen))
@@ -92,20 +90,11 @@ func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
 		if !t.wide && len(x.Now.Reasons) == 0 && x.Now.Result == x.AfterUpgrade.Result && x.Now.Result != "blocked" && x.Now.Result != "unknown" {
 			continue
 		}
-		key := because(x.Now) + because(x.AfterUpgrade)
-		i, known := place[key]
-		if !known {
-			i = len(groups)
-			place[key], groups = i, append(groups, nil)
-		}
-		groups[i] = append(groups[i], x)
+		predicted = append(predicted, x)
 	}
-	shown := limited(t, groups)
-	for _, g := range shown {
-		t.predicted(b, g)
-	}
-	t.more(b, "", len(groups)-len(shown), " groups of clusters")
-	if explained || len(shown) > 0 {
+	groups := grouped(predicted, func(x report.Agent) string { return because(x.Now) + because(x.AfterUpgrade) })
+	listed(t, b, "", groups, " groups of clusters", func(g []report.Agent) { t.predicted(b, g) })
+	if explained || len(groups) > 0 {
 		b.WriteByte('\n')
 	}
 }
@@ -121,16 +110,13 @@ func because(p report.Prediction) string {
 
 // predicted shows the prediction of agents that have the same one.
 func (t text) predicted(b *bytes.Buffer, group []report.Agent) {
-	var names []string
-	for _, x := range limited(t, group) {
-		names = append(names, x.Namespace+"/"+x.Name)
-	}
+	names := texts(limited(t, group), func(x report.Agent) string { return x.Namespace + "/" + x.Name })
 	x := group[0]
 	fmt.Fprintf(b, "%s\n", t.prediction(x.Now))
 	t.wrapped(b, "  ", strings.Join(names, ", "))
 	t.more(b, "  ", len(group)-len(names), " clusters")
 	if x.Now.Why != "" {
-		t.wrapped(b, "    ", sentence(x.Now.Why)+".")
+		t.sentences(b, "    ", x.Now.Why)
 	}
 	for _, r := range x.Now.Reasons {
 		t.reason(b, r)
@@ -142,10 +128,7 @@ func (t text) predicted(b *bytes.Buffer, group []report.Agent) {
 
 // afterUpgrade describes a prediction that differs from the present one.
 func afterUpgrade(p report.Prediction) string {
-	var fields []string
-	for _, r := range p.Reasons {
-		fields = append(fields, r.Field)
-	}
+	fields := texts(p.Reasons, func(r report.ImportReason) string { return r.Field })
 	out := "after an upgrade: " + p.Result
 	if len(fields) > 0 {
 		out += " (" + strings.Join(fields, ", ") + ")"
@@ -172,19 +155,12 @@ func (t text) reason(b *bytes.Buffer, r report.ImportReason) {
 }
 
 func (t text) agentsSummary(b *bytes.Buffer, s report.AgentsSummary) {
-	parts := []string{plural(s.Clusters, "cluster")}
 	after := s.ReImportedAfterUpgrade
 	if after == s.ReImported {
 		after = 0 // the same agents, unless an upgrade adds as many as it spares: the table shows it
 	}
-	for _, n := range []struct {
-		count int
-		words string
-	}{{s.Stale, "stopped reporting"}, {s.NeverSeen, "never reported"}, {s.ReImported, "imported again by a restart of the controller"},
-		{after, "imported again by a controller of Fleet 0.13 or later"}, {s.Unknown, "not predicted"}} {
-		if n.count > 0 {
-			parts = append(parts, strconv.Itoa(n.count)+" "+n.words)
-		}
-	}
-	t.wrapped(b, "", strings.Join(parts, ", ")+".")
+	parts := tallies(tally{s.Stale, "stopped reporting"}, tally{s.NeverSeen, "never reported"},
+		tally{s.ReImported, "imported again by a restart of the controller"},
+		tally{after, "imported again by a controller of Fleet 0.13 or later"}, tally{s.Unknown, "not predicted"})
+	t.wrapped(b, "", strings.Join(append([]string{plural(s.Clusters, "cluster")}, parts...), ", ")+".")
 }

@@ -13,7 +13,7 @@ const (
 )
 
 func (t text) colour(code, s string) string {
-	if !t.Colour || s == "" {
+	if !t.Colour || code == "" || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"

@@ -4,12 +4,12 @@ package printers
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -37,9 +37,7 @@ var effects = []struct {
 
 func (t text) comparison(b *bytes.Buffer, c *report.Comparison) {
 	for i, side := range []report.Compared{c.Before, c.After} {
-		var head bytes.Buffer
-		t.head(&head, []string{"Before: ", "After:  "}[i], side.Source, side.TakenAt)
-		b.WriteString(strings.TrimSuffix(head.String(), "\n"))
+		t.readFrom(b, []string{"Before: ", "After:  "}[i], side.Source, side.TakenAt)
 		if side.AsVersion != "" {
 			fmt.Fprintln(b, "        "+t.faint(printable("evaluated for Fleet "+side.AsVersion)))
 		}
@@ -47,7 +45,7 @@ func (t text) comparison(b *bytes.Buffer, c *report.Comparison) {
 	b.WriteByte('\n')
 	t.notRead(b, nil, c.Notes)
 	changes := slices.Clone(c.Findings)
-	slices.SortStableFunc(changes, func(x, y report.FindingChange) int { return cmp.Compare(rank[x.Severity()], rank[y.Severity()]) })
+	slices.SortStableFunc(changes, func(x, y report.FindingChange) int { return x.Severity().Compare(y.Severity()) })
 	for _, e := range effects {
 		var lines []string
 		for _, bd := range c.BundleDeployments {
@@ -82,11 +80,9 @@ func (t text) section(b *bytes.Buffer, title string, lines []string) {
 		return
 	}
 	fmt.Fprintln(b, t.bold(title))
-	shown := limited(t, lines)
-	for _, line := range shown {
+	listed(t, b, "  ", lines, "", func(line string) {
 		fmt.Fprintln(b, "  "+strings.Join(t.lines(line, 2, 4), "\n    "))
-	}
-	t.more(b, "  ", len(lines)-len(shown), "")
+	})
 	b.WriteByte('\n')
 }
 
@@ -147,15 +143,11 @@ func resourceChange(r *report.ResourceChange) string {
 }
 
 func gapChange(g *report.GapChange) string {
-	what := g.What
-	if g.Cluster != "" {
-		what = "cluster " + g.Cluster + ": " + what
-	}
 	audit := "second"
 	if g.Effect == report.Changed {
 		audit = "first"
 	}
-	return fmt.Sprintf("not read in the %s audit: %s (%s)", audit, what, g.Why())
+	return fmt.Sprintf("not read in the %s audit: %s (%s)", audit, digest.What(&g.Gap), g.Why())
 }
 
 // changes is the last line: the number of changes of each kind.

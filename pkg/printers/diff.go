@@ -59,9 +59,7 @@ func (t text) field(b *bytes.Buffer, d *report.Difference) {
 		return
 	}
 	fmt.Fprintf(b, "%s%s\n", inset, printable(d.Path))
-	for _, line := range t.lines(about, len(inset+gap), len(inset+gap)) {
-		fmt.Fprintf(b, "%s%s%s\n", inset, gap, t.faint(line))
-	}
+	t.painted(b, inset+gap, faint, about)
 }
 
 // signColours are the colours of the lines of a diff.
@@ -108,12 +106,9 @@ func (t text) sides(b *bytes.Buffer, of object.Ref, diffs []report.Difference, f
 
 // cut says what a diff does not show.
 func (t text) cut(b *bytes.Buffer, shortened, dropped int) {
-	for _, n := range []struct {
-		n    int
-		word string
-	}{{shortened, "shortened"}, {dropped, "not shown"}} {
-		if n.n > 0 {
-			fmt.Fprintln(b, t.faint(fmt.Sprintf("… %s %s (--full shows them)", plural(n.n, "line"), n.word)))
+	for _, x := range []tally{{shortened, "shortened"}, {dropped, "not shown"}} {
+		if x.n > 0 {
+			fmt.Fprintln(b, t.faint(fmt.Sprintf("… %s %s (--full shows them)", plural(x.n, "line"), x.words)))
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 		}
 	}
 	for _, list := range groups {
-		slices.SortStableFunc(list, func(x, y report.Finding) int { return cmp.Compare(rank[x.Severity], rank[y.Severity]) })
+		slices.SortStableFunc(list, func(x, y report.Finding) int { return x.Severity.Compare(y.Severity) })
 	}
 	for _, bd := range t.inOrder(a) {
 		key := keyOf(&bd)
@@ -45,7 +45,7 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 	for _, key := range slices.SortedFunc(maps.Keys(groups), bundleKey.compare) {
 		rest = append(rest, groups[key]...)
 	}
-	slices.SortStableFunc(rest, func(x, y report.Finding) int { return cmp.Compare(rank[x.Severity], rank[y.Severity]) })
+	slices.SortStableFunc(rest, func(x, y report.Finding) int { return x.Severity.Compare(y.Severity) })
 	if len(rest) > 0 {
 		fmt.Fprintln(b, t.bold("OTHER FINDINGS"))
 		t.group(b, rest, nil)
@@ -128,9 +128,6 @@ func (t text) fold(b *bytes.Buffer, list []report.Finding) {
 	t.remedies(b, inset, list[0].NextSteps())
 	fmt.Fprintln(b)
 }
-
-// rank puts the most severe findings first.
-var rank = map[report.Severity]int{report.Error: 0, report.Warning: 1, report.Info: 2}
 
 func groupTitle(bd *report.BundleDeployment) string {
 	title := "bundle deployment " + bd.Key()
@@ -217,9 +214,7 @@ func (t text) finding(b *bytes.Buffer, f report.Finding) {
 		evidence = append([]string{fmt.Sprintf("the same on %d clusters: %s", n, strings.Join(limited(t, f.Clusters), ", "))}, evidence...)
 	}
 	for _, e := range evidence {
-		for _, line := range t.lines(e, len(inset), len(inset)) {
-			fmt.Fprintln(b, inset+t.faint(line))
-		}
+		t.painted(b, inset, faint, e)
 	}
 }
 

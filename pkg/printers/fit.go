@@ -4,7 +4,6 @@ package printers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,20 +12,10 @@ import (
 
 // problems is the column that replaces the columns of counts on a narrow terminal.
 var problems = column{header: "NOT READY", cell: func(_ text, bd *report.BundleDeployment) string {
-	var out []string
-	for _, n := range []struct {
-		n    int
-		word string
-	}{{bd.Counts.Missing, "missing"}, {bd.Counts.Unowned, "unowned"}, {bd.Counts.Modified, "modified"}, {bd.Counts.Orphaned, "orphaned"},
-		{bd.Counts.NotReady, "not ready"}, {bd.Counts.Unknown, "unknown"}} {
-		if n.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", n.n, n.word))
-		}
-	}
-	if len(out) == 0 {
-		return "-"
-	}
-	return strings.Join(out, ", ")
+	c := bd.Counts
+	return cmp.Or(strings.Join(tallies(tally{c.Missing, "missing"}, tally{c.Unowned, "unowned"},
+		tally{c.Modified, "modified"}, tally{c.Orphaned, "orphaned"}, tally{c.NotReady, "not ready"},
+		tally{c.Unknown, "unknown"}), ", "), none)
 }}
 
 // fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a number, otherwise these with short

@@ -101,21 +101,14 @@ func count[T any](list []T, of func(T) bool) int {
 // notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not show. named is true if the lines
 // of clusters say which of these were not read.
 func (t text) notShown(b *bytes.Buffer, r rows, named bool) {
-	reasons, clusters := map[string]int{}, map[string]bool{}
-	for _, bd := range r.shown {
-		if bd.Reason != "" {
-			reasons[bd.Reason]++
-		}
-	}
+	reasons, clusters := reasonsOf(r.shown), map[string]bool{}
 	for _, bd := range r.unread {
 		clusters[bd.Cluster] = true
 	}
 	stale := count(r.unread, func(bd report.BundleDeployment) bool { return bd.Reported.Stale })
 	unread := reasons[clusterNotRead] > 0
 	delete(reasons, clusterNotRead)
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
-	}
+	t.noResult(b, reasons)
 	if unread && !named {
 		t.wrapped(b, "", "?: the cluster of the bundle deployment was not read.")
 	}
@@ -138,6 +131,23 @@ func (t text) notShown(b *bytes.Buffer, r rows, named bool) {
 		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
 	}
 	b.WriteByte('\n')
+}
+
+// reasonsOf counts the reasons for which bundle deployments have no result.
+func reasonsOf(all []report.BundleDeployment) map[string]int {
+	out := map[string]int{}
+	for _, bd := range all {
+		if bd.Reason != "" {
+			out[bd.Reason]++
+		}
+	}
+	return out
+}
+
+func (t text) noResult(b *bytes.Buffer, reasons map[string]int) {
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
+	}
 }
 
 // wellLine counts the bundle deployments that the table does not show because they are well.

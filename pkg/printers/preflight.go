@@ -67,16 +67,9 @@ func (t text) rollout(b *bytes.Buffer, r report.Rollout) {
 
 // rolloutLine describes what the rollout does, with the counts of objects.
 func rolloutLine(r report.Rollout) string {
-	var parts []string
 	c := r.Counts
-	for _, n := range []struct {
-		count int
-		words string
-	}{{c.Create, "to create"}, {c.TakeOver, "to take over"}, {c.Change, "to change"}, {c.Keep, "unchanged"}, {c.Delete, "to delete"}, {c.Unknown, "unknown"}} {
-		if n.count > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n.count, n.words))
-		}
-	}
+	parts := tallies(tally{c.Create, "to create"}, tally{c.TakeOver, "to take over"}, tally{c.Change, "to change"},
+		tally{c.Keep, "unchanged"}, tally{c.Delete, "to delete"}, tally{c.Unknown, "unknown"})
 	objects := "objects: " + strings.Join(parts, ", ")
 	title := actionTitles[r.Action]
 	switch {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -241,12 +240,7 @@ func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
 	g.removeEmpty("STATE")
 	g.removeEmpty("STATUSES")
 	g.cutNames()
-	rows, err := g.lines()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "%s\n\n", strings.Join(rows, "\n"))
-	return nil
+	return g.write(b)
 }
 
 // aggregate returns the row of an aggregate, and whether Fleet reports other numbers; nil if there is nothing to

@@ -4,6 +4,7 @@ package printers
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func (t text) targets(b *bytes.Buffer, d *report.Targets) error {
 func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 	fmt.Fprintf(b, "%s %s\n", t.bold("bundle "+printable(x.Namespace+"/"+x.Name)), t.faint(printable(x.Mode)))
 	if x.Error != "" {
-		t.wrapped(b, "  ", sentence(x.Error)+".")
+		t.sentences(b, "  ", x.Error)
 	}
 	for i, target := range x.Targets {
 		title := "target " + target.Name
@@ -62,7 +63,8 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 		t.wrapped(b, "  ", "restricted to "+r)
 	}
 	s := x.Summary
-	fmt.Fprintf(b, "  %s\n\n", printable(fmt.Sprintf("%s: %d expected, %d excluded, %d blocked, %d unknown", plural(len(x.Clusters), "cluster"), s.Expected, s.Excluded, s.Blocked, s.Unknown)))
+	fmt.Fprintf(b, "  %s: %d expected, %d excluded, %d blocked, %d unknown\n\n", plural(len(x.Clusters), "cluster"),
+		s.Expected, s.Excluded, s.Blocked, s.Unknown)
 	if len(x.Clusters) == 0 {
 		return nil
 	}
@@ -72,11 +74,8 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 	slices.SortStableFunc(clusters, func(a, b report.TargetedCluster) int { return urgency(a) - urgency(b) })
 	shown := limited(t, clusters)
 	for _, c := range shown {
-		decides := c.Target
-		if c.DecidedBy != "" {
-			decides = c.DecidedBy
-		}
-		g.rows = append(g.rows, []string{printable(c.Cluster), printable(string(c.Result)), dash(decides), dash(strings.Join(c.Customizations, ",")), printable(string(c.Deployment))})
+		g.rows = append(g.rows, []string{printable(c.Cluster), printable(string(c.Result)),
+			dash(cmp.Or(c.DecidedBy, c.Target)), dash(strings.Join(c.Customizations, ",")), printable(string(c.Deployment))})
 	}
 	g.fit()
 	lines, err := g.lines()
@@ -93,10 +92,8 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 			continue // the table says everything
 		}
 		fmt.Fprintln(b, t.bold(printable(c.Cluster)))
-		t.wrapped(b, "  ", sentence(c.Message)+".")
-		for _, change := range limited(t, c.Changes) {
-			t.wrapped(b, "  ", sentence(change)+".")
-		}
+		t.sentences(b, "  ", c.Message)
+		t.sentences(b, "  ", limited(t, c.Changes)...)
 	}
 	return nil
 }
@@ -114,8 +111,5 @@ func urgency(c report.TargetedCluster) int {
 
 // dash is a value of a cell, or "-" without one.
 func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return printable(s)
+	return cmp.Or(printable(s), none)
 }

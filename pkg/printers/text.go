@@ -83,6 +83,30 @@ func limited[T any](t text, list []T) []T {
 	return list[:min(len(list), maxShown)]
 }
 
+// listed shows the elements of a list, at most maxShown without -o wide or --all, and counts the others.
+func listed[T any](t text, b *bytes.Buffer, indent string, list []T, others string, show func(T)) {
+	shown := limited(t, list)
+	for _, x := range shown {
+		show(x)
+	}
+	t.more(b, indent, len(list)-len(shown), others)
+}
+
+// grouped returns the elements of a list in groups with the same key, in the order of their first elements.
+func grouped[T any, K comparable](list []T, key func(T) K) [][]T {
+	at := map[K]int{}
+	var out [][]T
+	for _, x := range list {
+		k := key(x)
+		if _, known := at[k]; !known {
+			at[k] = len(out)
+			out = append(out, nil)
+		}
+		out[at[k]] = append(out[at[k]], x)
+	}
+	return out
+}
+
 // problemsFirst returns the elements of a list in the order of the table: those with the highest severity first, otherwise in the order of the document.
 // The wide table has the order of the document, and so has the table in the order that the user chose.
 func problemsFirst[T any](t text, list []T, severity func(T) int) []T {
@@ -138,8 +162,7 @@ func (t text) clustersRead(b *bytes.Buffer, clusters []report.ClusterSource) {
 		return
 	}
 	fmt.Fprintln(b, t.bold("CLUSTERS READ"))
-	shown := limited(t, clusters)
-	for _, c := range shown {
+	listed(t, b, "  ", clusters, "", func(c report.ClusterSource) {
 		var facts []string
 		if c.Cluster != "" && c.Cluster != c.Name {
 			facts = append(facts, c.Cluster)
@@ -154,8 +177,7 @@ func (t text) clustersRead(b *bytes.Buffer, clusters []report.ClusterSource) {
 			}
 		}
 		fmt.Fprintf(b, "  %s %s\n", printable(c.Name), t.faint(printable(strings.Join(facts, ", "))))
-	}
-	t.more(b, "  ", len(clusters)-len(shown), "")
+	})
 	fmt.Fprintln(b)
 }
 
@@ -167,15 +189,10 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 		if !t.wide {
 			all = joined(gaps)
 		}
-		shown := limited(t, all)
-		for _, g := range shown {
-			what := g.What
-			if g.Cluster != "" {
-				what = "cluster " + g.Cluster + ": " + what
-			}
-			t.wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", what, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
-		}
-		t.more(b, "  ", len(all)-len(shown), "")
+		listed(t, b, "  ", all, "", func(g report.Gap) {
+			why := strings.TrimSuffix(g.Why(), ".")
+			t.wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", digest.What(&g), why, sentence(g.Effect)))
+		})
 		forbidden := func(g report.Gap) bool { return g.Reason == "Forbidden" }
 		if slices.ContainsFunc(gaps, forbidden) && t.PrintRole != "" {
 			fmt.Fprintf(b, "  %s %s prints a role that permits reading it\n", t.faint("→"), printable(t.PrintRole))
@@ -184,9 +201,7 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 	}
 	if len(notes) > 0 {
 		fmt.Fprintln(b, t.bold("NOTES"))
-		for _, n := range notes {
-			t.wrapped(b, "  ", sentence(n)+".")
-		}
+		t.sentences(b, "  ", notes...)
 		fmt.Fprintln(b)
 	}
 }
@@ -194,35 +209,57 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 // joined joins the gaps with the same reason and effect. The message of a server names the kind, so gaps that are
 // forbidden have the same reason without it.
 func joined(gaps []report.Gap) []report.Gap {
-	of := map[report.Gap][]report.Gap{}
-	var order []report.Gap
-	for _, g := range gaps {
-		same := g
-		same.What = ""
+	same := func(g report.Gap) report.Gap {
+		g.What = ""
 		if g.Reason == "Forbidden" {
-			same.Detail = ""
+			g.Detail = ""
 		}
-		if of[same] == nil {
-			order = append(order, same)
-		}
-		of[same] = append(of[same], g)
+		return g
 	}
-	for i, same := range order {
-		all := of[same]
-		if len(all) == 1 {
-			order[i] = all[0]
-			continue
+	var out []report.Gap
+	for _, all := range grouped(gaps, same) {
+		g := all[0]
+		if len(all) > 1 {
+			g = same(g)
+			g.What = first(texts(all, func(g report.Gap) string { return g.What }), maxJoined)
 		}
-		var what []string
-		for _, g := range all[:min(len(all), maxJoined)] {
-			what = append(what, g.What)
-		}
-		order[i].What = strings.Join(what, ", ")
-		if n := len(all) - maxJoined; n > 0 {
-			order[i].What += fmt.Sprintf(" and %d more", n)
+		out = append(out, g)
+	}
+	return out
+}
+
+// texts returns a text for each element of a list.
+func texts[T any](list []T, text func(T) string) []string {
+	out := make([]string, len(list))
+	for i, x := range list {
+		out[i] = text(x)
+	}
+	return out
+}
+
+// first lists the first names, and counts the others.
+func first(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// tally is a number with the words for it.
+type tally struct {
+	n     int
+	words string
+}
+
+// tallies writes the numbers that are not 0.
+func tallies(all ...tally) []string {
+	var out []string
+	for _, x := range all {
+		if x.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", x.n, x.words))
 		}
 	}
-	return order
+	return out
 }
 
 // maxJoined is the number of gaps that a joined gap names.
@@ -240,10 +277,27 @@ func sentence(s string) string {
 }
 
 // wrapped writes text in lines that begin with indent.
-func (t text) wrapped(b *bytes.Buffer, indent, s string) {
+func (t text) wrapped(b *bytes.Buffer, indent, s string) { t.painted(b, indent, "", s) }
+
+// painted writes text as wrapped does, in a colour.
+func (t text) painted(b *bytes.Buffer, indent, code, s string) {
 	for _, line := range t.lines(s, len(indent), len(indent)) {
-		fmt.Fprintln(b, indent+line)
+		fmt.Fprintln(b, indent+t.colour(code, line))
 	}
+}
+
+// sentences writes sentences as wrapped does.
+func (t text) sentences(b *bytes.Buffer, indent string, all ...string) {
+	for _, s := range all {
+		t.wrapped(b, indent, sentence(s)+".")
+	}
+}
+
+// readFrom ends a document with its source.
+func (t text) readFrom(b *bytes.Buffer, title string, s report.Source, takenAt string) {
+	var head bytes.Buffer
+	t.head(&head, title, s, takenAt)
+	b.WriteString(strings.TrimSuffix(head.String(), "\n"))
 }
 
 // lines wraps text. The first line begins at column first, the others at column rest. Words longer than a line are not broken, so that they can

@@ -97,9 +97,7 @@ func (t text) tree(b *bytes.Buffer, a *report.Audit, o TreeOptions) error {
 	}
 	t.unknown(b, a)
 	t.notRead(b, a.Gaps, a.Notes)
-	var source bytes.Buffer
-	t.head(&source, "Read from ", a.Source, a.TakenAt)
-	b.WriteString(strings.TrimSuffix(source.String(), "\n"))
+	t.readFrom(b, "Read from ", a.Source, a.TakenAt)
 	return nil
 }
 
@@ -345,12 +343,7 @@ func (t treeText) show(b *bytes.Buffer, branches []branch) error {
 		g.remove("FLEET STATE")
 	}
 	g.cutNames()
-	rows, err := g.lines()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "%s\n\n", strings.Join(rows, "\n"))
-	return nil
+	return g.write(b)
 }
 
 // appendRows adds the rows of a branch. first is written before its name, rest before the names below it.
@@ -369,15 +362,8 @@ func appendRows(rows [][]string, first, rest string, of branch) [][]string {
 
 // unknown explains why bundle deployments have no result.
 func (t text) unknown(b *bytes.Buffer, a *report.Audit) {
-	reasons := map[string]int{}
-	for _, bd := range a.BundleDeployments {
-		if bd.Reason != "" {
-			reasons[bd.Reason]++
-		}
-	}
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
-	}
+	reasons := reasonsOf(a.BundleDeployments)
+	t.noResult(b, reasons)
 	if reasons[clusterNotRead] > 0 && t.ReadClusters != "" {
 		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
 	}

@@ -29,7 +29,7 @@ func (a *Audit) Filtered(f Filter) *Audit {
 	unread := a.Unread()
 	shown := []Finding{}
 	for _, x := range a.Findings {
-		if unread(&x) || x.Severity.atLeast(f.Severity) && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code)) {
+		if unread(&x) || x.Severity.Compare(f.Severity) <= 0 && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code)) {
 			shown = append(shown, x)
 		} else {
 			f.Hidden.add(x.Severity)
@@ -60,12 +60,6 @@ func (a *Audit) Unread() func(*Finding) bool {
 	return func(f *Finding) bool {
 		return f.Code == check.CodeUnread || f.Code == "FD602" && noResult[[2]string{f.Cluster, f.BundleDeployment}]
 	}
-}
-
-// atLeast reports whether a severity is as high as another one. Every severity is as high as an empty one.
-func (s Severity) atLeast(o Severity) bool {
-	order := []Severity{Error, Warning, Info, ""}
-	return slices.Index(order, s) <= slices.Index(order, o)
 }
 
 // aggregates returns the lists of aggregates by their kind.

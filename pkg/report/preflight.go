@@ -106,9 +106,6 @@ type PreflightItem struct {
 	Remediation string   `json:"remediation,omitempty" text:"redact"`
 }
 
-// severityRank puts the most severe items first.
-var severityRank = map[Severity]int{Error: 0, Warning: 1, Info: 2}
-
 // Redacted returns a complete copy of the document, sorted and with its summary, in which secrets are hidden.
 func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
 	sorted := *p
@@ -142,6 +139,6 @@ func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
 
 func comparePreflightItems(x, y PreflightItem) int {
 	// An item without object is first: the zero Ref is the least.
-	return cmp.Or(cmp.Compare(severityRank[x.Severity], severityRank[y.Severity]), cmp.Compare(x.Rule, y.Rule),
+	return cmp.Or(x.Severity.Compare(y.Severity), cmp.Compare(x.Rule, y.Rule),
 		ptr.Deref(x.Object, object.Ref{}).Compare(ptr.Deref(y.Object, object.Ref{})), cmp.Compare(x.Message, y.Message))
 }

@@ -5,6 +5,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
@@ -279,6 +280,12 @@ const (
 	Warning Severity = "warning"
 	Info    Severity = "info"
 )
+
+// Compare puts the more severe one first. The empty one is the last.
+func (s Severity) Compare(o Severity) int {
+	order := []Severity{Error, Warning, Info, ""}
+	return slices.Index(order, s) - slices.Index(order, o)
+}
 
 // Remedy is one way to proceed after a finding, or an item of a preflight. It has a text, a command, or both.
 type Remedy struct {

@@ -148,12 +148,10 @@ func Groups(a *report.Audit) []Group {
 		out[n].Findings = append(out[n].Findings, f)
 	}
 	slices.SortStableFunc(out, func(x, y Group) int {
-		return cmp.Or(cmp.Compare(rankOfSeverity[x.Severity], rankOfSeverity[y.Severity]), cmp.Compare(x.Code, y.Code))
+		return cmp.Or(x.Severity.Compare(y.Severity), cmp.Compare(x.Code, y.Code))
 	})
 	return out
 }
-
-var rankOfSeverity = map[report.Severity]int{report.Error: 0, report.Warning: 1, report.Info: 2}
 
 // Clusters returns the clusters with a finding.
 func Clusters(f *report.Finding) []string {
