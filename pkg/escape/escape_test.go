@@ -48,7 +48,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestDocuments checks that no document has a character that must not reach a terminal, and that each decodes to the encoded value.
+// TestDocuments checks that no document has a character that must not reach a terminal, and that each decodes to the
+// encoded value.
 func TestDocuments(t *testing.T) {
 	for _, s := range texts {
 		document := map[string]any{"text": s, "key " + s: []any{map[string]any{"in": s}, "x" + s, 1.0, nil, true}}

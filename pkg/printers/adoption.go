@@ -39,7 +39,8 @@ func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
 	t.planSummary(b, a)
 }
 
-// groupedByAction shows objects with the same action, reasons and changes together: the changes are the same for all objects of a bundle.
+// groupedByAction shows objects with the same action, reasons and changes together: the changes are the same for all
+// objects of a bundle.
 func (t text) groupedByAction(b *bytes.Buffer, objects []report.AdoptedObject) {
 	groups := grouped(objects, func(o report.AdoptedObject) string {
 		raw, _ := json.Marshal([]any{o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites,

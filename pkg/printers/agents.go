@@ -77,8 +77,8 @@ func interval(seconds int64) string {
 	return strconv.FormatInt(seconds, 10) + "s"
 }
 
-// predictions shows the reasons of the agents that a restart may import, and of those that it cannot import. Clusters with the same reasons are
-// shown together.
+// predictions shows the reasons of the agents that a restart may import, and of those that it cannot import. Clusters
+// with the same reasons are shown together.
 func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
 	var predicted []report.Agent
 	explained := false

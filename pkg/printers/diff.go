@@ -12,8 +12,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// diff shows the fields of an object that differ: each path with the writer of the live value, and then a unified diff of their values in YAML. A field with
-// a third value, that of the release record, is in a second diff. The lines of a diff have no indent and are not wrapped, so that they can be copied.
+// diff shows the fields of an object that differ: each path with the writer of the live value, and then a unified diff
+// of their values in YAML. A field with a third value, that of the release record, is in a second diff. The lines of a
+// diff have no indent and are not wrapped, so that they can be copied.
 func (t text) diff(b *bytes.Buffer, cluster string, of object.Ref, diffs []report.Difference) {
 	if len(diffs) == 0 {
 		return

@@ -101,7 +101,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffIsShort checks that the change of one line in a text of 60 lines shows this line and three lines before and after it.
+// TestDiffIsShort checks that the change of one line in a text of 60 lines shows this line and three lines before and
+// after it.
 func TestDiffIsShort(t *testing.T) {
 	config := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "settings"}
 	a := modified(config, difference(settings(nil, "\n"), settings(map[int]string{30: "setting-30 = changed"}, "\n"), "data", "app.conf"))

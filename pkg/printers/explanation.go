@@ -10,7 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Explanation lays out an explanation: a line for each topic if they are listed, otherwise each one in full. Its names are those of the topics.
+// Explanation lays out an explanation: a line for each topic if they are listed, otherwise each one in full. Its names
+// are those of the topics.
 func Explanation(e *report.Explanation, listed bool, o Options) Document {
 	return Document{o, e, e.Topics, func(t text, b *bytes.Buffer) error {
 		if listed {

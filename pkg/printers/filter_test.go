@@ -10,8 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TestHiddenFindings checks that the table counts the findings that a filter leaves out, and that a report without visible findings does not look like one
-// without problems.
+// TestHiddenFindings checks that the table counts the findings that a filter leaves out, and that a report without
+// visible findings does not look like one without problems.
 func TestHiddenFindings(t *testing.T) {
 	a := &report.Audit{BundleDeployments: []report.BundleDeployment{ofCluster("", "app")}, Findings: []report.Finding{
 		{Code: "FD101", Severity: report.Error, Message: "one"}, {Code: "FD104", Severity: report.Warning, Message: "two"}, {Code: "FD108", Severity: report.Info, Message: "three"}}}

@@ -82,8 +82,8 @@ func (t text) inOrder(a *report.Audit) []report.BundleDeployment {
 	return slices.Concat(r.shown, r.well, r.unread)
 }
 
-// bundleKey identifies a bundle deployment. The bundle deployments of several clusters may have the same name if they are known by their releases
-// alone.
+// bundleKey identifies a bundle deployment. The bundle deployments of several clusters may have the same name if they
+// are known by their releases alone.
 type bundleKey struct{ cluster, bundleDeployment string }
 
 func keyOf(bd *report.BundleDeployment) bundleKey {
@@ -97,8 +97,8 @@ func (k bundleKey) compare(o bundleKey) int {
 // maxRepeated is the number of findings that are shown if many bundles have the same one.
 const maxRepeated = 3
 
-// foldRepeated separates the findings FD607 that have the same remediation for many bundles: what could not be read usually affects all of
-// them. The other findings are returned as they are.
+// foldRepeated separates the findings FD607 that have the same remediation for many bundles: what could not be read
+// usually affects all of them. The other findings are returned as they are.
 func (t text) foldRepeated(findings []report.Finding) (folds [][]report.Finding, others []report.Finding) {
 	same := map[string][]report.Finding{}
 	for _, f := range findings {

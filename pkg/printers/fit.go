@@ -18,8 +18,9 @@ var problems = column{header: "NOT READY", cell: func(_ text, bd *report.BundleD
 		tally{c.Unknown, "unknown"}), ", "), none)
 }}
 
-// fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a number, otherwise these with short
-// headers, otherwise one column for all numbers. No line is then longer than the terminal is wide. clusters adds a column of clusters.
+// fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a
+// number, otherwise these with short headers, otherwise one column for all numbers. No line is then longer than the
+// terminal is wide. clusters adds a column of clusters.
 func (t text) fitting(shown []report.BundleDeployment, clusters bool) []column {
 	if t.wide {
 		return columns
@@ -53,7 +54,8 @@ func shortHeaders(list []column) []column {
 	return out
 }
 
-// remaining is the number of columns of the terminal that a table leaves, with the shortest names. It is negative if the table is wider.
+// remaining is the number of columns of the terminal that a table leaves, with the shortest names. It is negative if
+// the table is wider.
 func (t text) remaining(list []column, shown []report.BundleDeployment) int {
 	out := t.columns() - minName
 	plain := t

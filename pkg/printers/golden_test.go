@@ -46,7 +46,8 @@ func show(t *testing.T, a *report.Audit, format string, o printers.Options) stri
 	return shown(t, format, printers.Audit(a, o))
 }
 
-// TestGolden compares every format with its golden file. After an intended change, run go test ./pkg/printers -update and read the difference.
+// TestGolden compares every format with its golden file. After an intended change, run go test ./pkg/printers -update
+// and read the difference.
 func TestGolden(t *testing.T) {
 	reports := map[string]*report.Audit{"sick": sample(t, "sick"), "clean": sample(t, "clean"), "large": large()}
 	for name, a := range reports {
@@ -179,7 +180,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// drives reports whether a terminal acts on a character instead of showing it: control characters, and characters that change the direction of the text.
+// drives reports whether a terminal acts on a character instead of showing it: control characters, and characters that
+// change the direction of the text.
 func drives(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
@@ -216,7 +218,8 @@ func endsGreen(out string) bool {
 	return strings.Contains(lines[len(lines)-1], "\x1b[32m")
 }
 
-// TestQuiet checks that the output without problems is short, and that a report with something unread does not look like one.
+// TestQuiet checks that the output without problems is short, and that a report with something unread does not look
+// like one.
 func TestQuiet(t *testing.T) {
 	clean := show(t, sample(t, "clean"), "table", printers.Options{Colour: true})
 	if n := strings.Count(clean, "\n"); n > 8 || !endsGreen(clean) {
@@ -255,7 +258,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// fill adds a text to every string of a value, except for the words of an enumeration. Unlike that of test/reports, it also changes codes.
+// fill adds a text to every string of a value, except for the words of an enumeration. Unlike that of test/reports, it
+// also changes codes.
 func fill(v reflect.Value, evil string) {
 	switch v.Kind() {
 	case reflect.String:

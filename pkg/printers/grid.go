@@ -76,7 +76,8 @@ func (g *grid) cutNames() {
 	}
 }
 
-// fit makes the table as narrow as its width, as far as possible: it leaves out columns without a value, uses short headers, and shortens the widest texts.
+// fit makes the table as narrow as its width, as far as possible: it leaves out columns without a value, uses short
+// headers, and shortens the widest texts.
 func (g *grid) fit() {
 	limit := g.width
 	if limit == 0 || g.span() <= limit {
@@ -141,7 +142,8 @@ func (g *grid) span() int {
 	return out
 }
 
-// lines are the header, if the table has one, and the rows in the layout of kubectl: no rules, two spaces between columns, none at the end.
+// lines are the header, if the table has one, and the rows in the layout of kubectl: no rules, two spaces between
+// columns, none at the end.
 func (g *grid) lines() ([]string, error) {
 	var b strings.Builder
 	var header []string

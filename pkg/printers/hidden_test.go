@@ -27,7 +27,8 @@ func TestPathsAreHidden(t *testing.T) {
 	}
 }
 
-// TestShortValues checks that an annotation of a Secret shows none of its values, even short ones. Other text may contain short values.
+// TestShortValues checks that an annotation of a Secret shows none of its values, even short ones. Other text may
+// contain short values.
 func TestShortValues(t *testing.T) {
 	secret := func(name, annotation string, stated string) doc {
 		return annotatedBy("example.com/note", document("v1", "Secret", name, doc{"data": doc{"pin": b64(stated)}}), annotation)
@@ -64,7 +65,8 @@ func TestWordsStay(t *testing.T) {
 	}
 }
 
-// TestOrdinals checks that equal values of Secrets have the same mask within one report, and different values have different masks.
+// TestOrdinals checks that equal values of Secrets have the same mask within one report, and different values have
+// different masks.
 func TestOrdinals(t *testing.T) {
 	secret := func(name, a, b string) doc {
 		return document("v1", "Secret", name, doc{"data": doc{"a": b64(a), "b": b64(b)}})
@@ -90,8 +92,8 @@ func TestOrdinals(t *testing.T) {
 	}
 }
 
-// TestNamesStay checks that a Secret with the name of an object as value, such as the name of a database, does not hide the name in the report: a
-// command needs its namespace.
+// TestNamesStay checks that a Secret with the name of an object as value, such as the name of a database, does not hide
+// the name in the report: a command needs its namespace.
 func TestNamesStay(t *testing.T) {
 	docs := []doc{
 		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},

@@ -12,7 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TestLines checks that lines are wrapped by their width on a terminal: characters of East Asia have two columns, combining characters none.
+// TestLines checks that lines are wrapped by their width on a terminal: characters of East Asia have two columns,
+// combining characters none.
 func TestLines(t *testing.T) {
 	for name, tc := range map[string]struct {
 		word    string
@@ -59,8 +60,8 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestFontOfEastAsia checks that a locale of East Asia does not change a table, although its fonts draw some characters twice as wide: the
-// same report gives the same bytes.
+// TestFontOfEastAsia checks that a locale of East Asia does not change a table, although its fonts draw some characters
+// twice as wide: the same report gives the same bytes.
 func TestFontOfEastAsia(t *testing.T) {
 	show := func() string {
 		var b bytes.Buffer

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// rows are the bundle deployments of a table, in its order, and those that it only counts: unread ones on clusters that were not read, of which Fleet reports
-// Ready, and well ones.
+// rows are the bundle deployments of a table, in its order, and those that it only counts: unread ones on clusters that
+// were not read, of which Fleet reports Ready, and well ones.
 type rows struct{ shown, unread, well []report.BundleDeployment }
 
 // ordered returns the rows of the table. With --all, it shows all bundle deployments.
@@ -60,7 +60,8 @@ func (t text) ordered(a *report.Audit) rows {
 	return r
 }
 
-// withProblems returns a function that reports whether a bundle deployment has an error or a warning among these findings.
+// withProblems returns a function that reports whether a bundle deployment has an error or a warning among these
+// findings.
 func withProblems(findings []report.Finding) func(report.BundleDeployment) bool {
 	found, onClusters := map[bundleKey]bool{}, map[bundleKey]bool{} // by bundle deployment; by bundle, if it has the same finding on several clusters
 	for _, f := range findings {
@@ -77,8 +78,8 @@ func withProblems(findings []report.Finding) func(report.BundleDeployment) bool 
 	}
 }
 
-// asReported reports whether all objects of a bundle deployment are ready, and Fleet reports so, in a status that is not old. On a downstream cluster, there
-// is no status.
+// asReported reports whether all objects of a bundle deployment are ready, and Fleet reports so, in a status that is
+// not old. On a downstream cluster, there is no status.
 func asReported(bd *report.BundleDeployment) bool {
 	if bd.State != report.Ready || bd.Reason != "" || bd.Counts.Ready != bd.Counts.Desired || bd.Counts.Orphaned > 0 {
 		return false
@@ -98,8 +99,8 @@ func count[T any](list []T, of func(T) bool) int {
 	return n
 }
 
-// notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not show. named is true if the lines
-// of clusters say which of these were not read.
+// notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not
+// show. named is true if the lines of clusters say which of these were not read.
 func (t text) notShown(b *bytes.Buffer, r rows, named bool) {
 	reasons, clusters := reasonsOf(r.shown), map[string]bool{}
 	for _, bd := range r.unread {

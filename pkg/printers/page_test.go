@@ -12,7 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// TestPage checks that a page has at most the rows of the terminal, with lines that the terminal breaks, and that it counts the lines that are left out.
+// TestPage checks that a page has at most the rows of the terminal, with lines that the terminal breaks, and that it
+// counts the lines that are left out.
 func TestPage(t *testing.T) {
 	long := strings.Repeat("x", 25)
 	for _, tc := range []struct {

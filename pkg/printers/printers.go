@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package printers lays out the documents of pkg/report for people. A printer computes nothing. The formats for programs need no layout:
-// pkg/cmd/output encodes Content and Rows.
+// Package printers lays out the documents of pkg/report for people. A printer computes nothing. The formats for
+// programs need no layout: pkg/cmd/output encodes Content and Rows.
 package printers
 
 import (
@@ -20,7 +20,8 @@ type Options struct {
 	Diff bool
 	// Full shows long values in full.
 	Full bool
-	// ExternalDiff is called instead of showing the values of an object's fields that differ. The cluster is empty if the document is about one cluster.
+	// ExternalDiff is called instead of showing the values of an object's fields that differ. The cluster is empty if
+	// the document is about one cluster.
 	ExternalDiff func(cluster string, of object.Ref, differences []report.Difference)
 	// Width is the number of columns of the terminal; 0 if the output is no terminal.
 	Width int
@@ -28,7 +29,8 @@ type Options struct {
 	Rows int
 	// NoHeaders omits the first line, which names the source, and the headers of tables.
 	NoHeaders bool
-	// All also shows ready bundle deployments, correct totals and informational findings, and lists in full. Summary shows only totals.
+	// All also shows ready bundle deployments, correct totals and informational findings, and lists in full. Summary
+	// shows only totals.
 	All, Summary bool
 	// Sorted is true if the user chose the order of the rows.
 	Sorted bool
@@ -133,8 +135,8 @@ const bundleDeployment = "bundledeployment.fleet.cattle.io"
 
 func objectName(b *bytes.Buffer, r object.Ref) { printName(b, r.Namespace, r.Key().Type(), r.Name) }
 
-// printName prints a name as kubectl does, KIND.GROUP/NAME, after the flag for its namespace: the objects are of many namespaces. A bundle
-// deployment of which only the release is known (on a downstream cluster) has no namespace.
+// printName prints a name as kubectl does, KIND.GROUP/NAME, after the flag for its namespace: the objects are of many
+// namespaces. A bundle deployment of which only the release is known (on a downstream cluster) has no namespace.
 func printName(b *bytes.Buffer, namespace, kind, name string) {
 	if namespace != "" {
 		b.WriteString(printable("-n " + escape.Shell(namespace) + " "))

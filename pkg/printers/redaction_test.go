@@ -33,7 +33,8 @@ import (
 // A doc is one object, as decoded JSON.
 type doc = map[string]any
 
-// place is the only place in which the cluster stores a value. With several places, redaction because of one place could hide a leak of another.
+// place is the only place in which the cluster stores a value. With several places, redaction because of one place
+// could hide a leak of another.
 type place int
 
 const (
@@ -137,8 +138,8 @@ func recordOf(t *testing.T, bundle string, revision int, status string, hook doc
 	return document("v1", "Secret", name, doc{"type": release.SecretType, "data": doc{release.DataKey: b64(b64(string(raw)))}})
 }
 
-// cluster is a captured cluster that stores a value in one place and shows it in others: in fields and conditions of objects other than Secrets, and
-// in Fleet's statuses.
+// cluster is a captured cluster that stores a value in one place and shows it in others: in fields and conditions of
+// objects other than Secrets, and in Fleet's statuses.
 func cluster(t *testing.T, value string, in place) []doc {
 	t.Helper()
 	at := func(p place, v string) string {
@@ -316,7 +317,8 @@ func explainedOf(t *testing.T, docs []doc) map[string]string {
 	return out
 }
 
-// decoded is an output without escapes, which could hide a value: the output itself and, for JSON and YAML, each of its strings.
+// decoded is an output without escapes, which could hide a value: the output itself and, for JSON and YAML, each of its
+// strings.
 func decoded(t *testing.T, format, out string) []string {
 	t.Helper()
 	texts := []string{out, strings.Join(strings.Fields(out), " ")} // a line may break at a blank of the value
@@ -382,8 +384,8 @@ func leak(t *testing.T, format, out, value string) string {
 	return ""
 }
 
-// FuzzRedaction checks that no format of the report contains the value of a Secret, for every place that stores or shows it, and that the same objects
-// in any order give the same bytes.
+// FuzzRedaction checks that no format of the report contains the value of a Secret, for every place that stores or
+// shows it, and that the same objects in any order give the same bytes.
 func FuzzRedaction(f *testing.F) {
 	for i, value := range []string{"hunter22", "correct horse battery", "p@ss\"w\\rd/<&>", "tab\tnew\nline", "newline-at-the-end\n", " blanks around ",
 		"üñïçødé-✓-\U0001F511", "ff\xff\xfe\xfd binary", "-----BEGIN PRIVATE KEY-----\nMIIE\nvQIB\n-----END PRIVATE KEY-----\n", "aaaaaaaa", "[1,2,3]", "$(reboot)%s%d",

@@ -67,7 +67,8 @@ func (t text) name(bd *report.BundleDeployment) string {
 	return printable(bd.Name)
 }
 
-// short removes the middle of a name that is longer than n columns: names of bundles of one repository differ at the end.
+// short removes the middle of a name that is longer than n columns: names of bundles of one repository differ at the
+// end.
 func short(s string, n int) string {
 	s = printable(s)
 	if span(s) <= n {
@@ -99,8 +100,9 @@ func ready(t text, bd *report.BundleDeployment) string {
 	return t.colour(green, fraction(bd.Counts.Ready, bd.Counts.Desired))
 }
 
-// fleetReports shows the numbers of the status, or its state if it has none. It also shows a state that the numbers do not: that of a deployment without a
-// result, and one such as WaitApplied, in which all objects of the deployment before are ready.
+// fleetReports shows the numbers of the status, or its state if it has none. It also shows a state that the numbers do
+// not: that of a deployment without a result, and one such as WaitApplied, in which all objects of the deployment
+// before are ready.
 func fleetReports(t text, bd *report.BundleDeployment) string {
 	switch r := bd.Reported; {
 	case r == nil || r.Ready == nil && r.State == "":
@@ -141,9 +143,10 @@ func number(code string, of func(report.Counts) int) func(text, *report.BundleDe
 	}
 }
 
-// deployments shows one line per bundle deployment. If there are several clusters, each is named on a line of its own: a column would take
-// more width. In an order of the user, it is a column. Clusters that were read come first. Bundle deployments on other clusters are only counted, unless
-// Fleet reports a problem of them; those that are well are only counted if there are many.
+// deployments shows one line per bundle deployment. If there are several clusters, each is named on a line of its own:
+// a column would take more width. In an order of the user, it is a column. Clusters that were read come first. Bundle
+// deployments on other clusters are only counted, unless Fleet reports a problem of them; those that are well are only
+// counted if there are many.
 func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 	r := rows{shown: a.BundleDeployments}
 	if !t.wide {

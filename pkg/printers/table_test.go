@@ -62,7 +62,8 @@ func ofCluster(cluster, name string) report.BundleDeployment {
 	return report.BundleDeployment{Namespace: "x", Name: name, Cluster: cluster, State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
 }
 
-// TestClusterLines checks that the name of a cluster is not shortened to the width of the column of names, and does not change it.
+// TestClusterLines checks that the name of a cluster is not shortened to the width of the column of names, and does not
+// change it.
 func TestClusterLines(t *testing.T) {
 	long := "fleet-default/" + strings.Repeat("cluster-", 12) + "one"
 	got := tableOf(t, func(a *report.Audit) {
@@ -117,7 +118,8 @@ func TestFleetReportsNothing(t *testing.T) {
 	}
 }
 
-// TestAggregates checks the table of aggregates: no empty column, no name that is too wide, and no aggregate without an evaluated deployment.
+// TestAggregates checks the table of aggregates: no empty column, no name that is too wide, and no aggregate without an
+// evaluated deployment.
 func TestAggregates(t *testing.T) {
 	n := 5
 	repo := func(name, state string) report.Aggregate {
@@ -174,7 +176,8 @@ func TestAggregates(t *testing.T) {
 	}
 }
 
-// TestSummary checks the last line: its text is in a golden file, and it is green only if everything was evaluated and nothing found.
+// TestSummary checks the last line: its text is in a golden file, and it is green only if everything was evaluated and
+// nothing found.
 func TestSummary(t *testing.T) {
 	unread := func(n int) []report.BundleDeployment {
 		out := make([]report.BundleDeployment, n)

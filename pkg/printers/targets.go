@@ -98,7 +98,8 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 	return nil
 }
 
-// urgency orders the clusters: those whose deployment is not as expected come first, then those without a certain result.
+// urgency orders the clusters: those whose deployment is not as expected come first, then those without a certain
+// result.
 func urgency(c report.TargetedCluster) int {
 	switch {
 	case c.Deployment == report.DeploymentAbsent, c.Deployment == report.DeploymentLeftover:

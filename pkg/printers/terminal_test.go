@@ -60,7 +60,8 @@ func poisoned[T any]() *T {
 	return v
 }
 
-// TestTerminal checks that no format prints text of the report that acts on a terminal, and that JSON and YAML decode to the same text.
+// TestTerminal checks that no format prints text of the report that acts on a terminal, and that JSON and YAML decode
+// to the same text.
 func TestTerminal(t *testing.T) {
 	o := printers.Options{Diff: true, PrintRole: hostile, Undo: hostile}
 	audit, adoption, preflight, ownership := poisoned[report.Audit](), poisoned[report.Adoption](), poisoned[report.Preflight](), poisoned[report.Ownership]()

@@ -107,8 +107,9 @@ func grouped[T any, K comparable](list []T, key func(T) K) [][]T {
 	return out
 }
 
-// problemsFirst returns the elements of a list in the order of the table: those with the highest severity first, otherwise in the order of the document.
-// The wide table has the order of the document, and so has the table in the order that the user chose.
+// problemsFirst returns the elements of a list in the order of the table: those with the highest severity first,
+// otherwise in the order of the document. The wide table has the order of the document, and so has the table in the
+// order that the user chose.
 func problemsFirst[T any](t text, list []T, severity func(T) int) []T {
 	out := slices.Clone(list)
 	if !t.wide && !t.Sorted {
@@ -300,8 +301,8 @@ func (t text) readFrom(b *bytes.Buffer, title string, s report.Source, takenAt s
 	b.WriteString(strings.TrimSuffix(head.String(), "\n"))
 }
 
-// lines wraps text. The first line begins at column first, the others at column rest. Words longer than a line are not broken, so that they can
-// be copied.
+// lines wraps text. The first line begins at column first, the others at column rest. Words longer than a line are not
+// broken, so that they can be copied.
 func (t text) lines(s string, first, rest int) []string {
 	return t.filled(strings.Fields(printable(s)), first, rest)
 }
@@ -327,7 +328,8 @@ func (t text) filled(words []string, first, rest int) []string {
 	return out
 }
 
-// span is the width of a text in columns. Characters of ambiguous width are narrow in every locale: the same report gives the same bytes.
+// span is the width of a text in columns. Characters of ambiguous width are narrow in every locale: the same report
+// gives the same bytes.
 func span(s string) int { return twwidth.WidthWithOptions(s, twwidth.Options{}) }
 
 // chunks splits a list into runs of neighbours that belong together.

@@ -23,8 +23,9 @@ type TreeOptions struct {
 	Compact bool
 }
 
-// Tree lays out the report of an audit as a tree of the objects that its scope names; without names, of all GitRepos and HelmOps, and of the bundles without
-// one. Its names are the bundle deployments that are not ready or have no result, or all of them.
+// Tree lays out the report of an audit as a tree of the objects that its scope names; without names, of all GitRepos
+// and HelmOps, and of the bundles without one. Its names are the bundle deployments that are not ready or have no
+// result, or all of them.
 func Tree(a *report.Audit, o TreeOptions) Document {
 	return Document{o.Options, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error { return t.tree(b, a, o) }, func(b *bytes.Buffer) {
 		for _, bd := range a.BundleDeployments {
@@ -238,8 +239,8 @@ func (t treeText) part(n, of int) string {
 	return t.colour(green, fraction(n, of))
 }
 
-// deploymentBranches returns the lines of bundle deployments. Those that are not ready come first; of the others, at most as many are shown that there are
-// maxShown lines.
+// deploymentBranches returns the lines of bundle deployments. Those that are not ready come first; of the others, at
+// most as many are shown that there are maxShown lines.
 func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf level) []branch {
 	members = slices.Clone(members)
 	slices.SortStableFunc(members, func(x, y *report.BundleDeployment) int {

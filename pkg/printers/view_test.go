@@ -14,7 +14,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// well returns a report of n bundle deployments that are ready, as Fleet reports, and of those that change makes of one more each.
+// well returns a report of n bundle deployments that are ready, as Fleet reports, and of those that change makes of one
+// more each.
 func well(n int, change ...func(*report.BundleDeployment)) *report.Audit {
 	return closed(func(a *report.Audit) {
 		for i := range n + len(change) {
@@ -40,8 +41,8 @@ func rowsOf(out string) []string {
 	return names
 }
 
-// TestWellOnes checks that many bundle deployments that are well become one line, that --all shows them, and that none with a problem, without a result, or
-// with another or an old status is among them.
+// TestWellOnes checks that many bundle deployments that are well become one line, that --all shows them, and that none
+// with a problem, without a result, or with another or an old status is among them.
 func TestWellOnes(t *testing.T) {
 	if got := show(t, well(10), "table", printers.Options{}); len(rowsOf(got)) != 10 || strings.Contains(got, "--all") {
 		t.Errorf("ten are not shown:\n%s", got)
@@ -87,13 +88,15 @@ func equalSets(x, y []string) bool {
 	return slices.Equal(x, y)
 }
 
-// TestAll checks that --all shows informational findings, aggregates with correct numbers, and the ready objects of a tree.
+// TestAll checks that --all shows informational findings, aggregates with correct numbers, and the ready objects of a
+// tree.
 func TestAll(t *testing.T) {
 	golden.Compare(t, "clean-all.table", show(t, sample(t, "clean"), "table", printers.Options{All: true}))
 	golden.Compare(t, "many-all.table80", show(t, many(), "table", printers.Options{All: true, Width: 80}))
 }
 
-// TestTotals checks the layout of --summary on narrow and wide terminals, and that it says that something could not be read.
+// TestTotals checks the layout of --summary on narrow and wide terminals, and that it says that something could not be
+// read.
 func TestTotals(t *testing.T) {
 	for name, a := range map[string]*report.Audit{"sick": sample(t, "sick"), "clean": sample(t, "clean"), "large": large()} {
 		golden.Compare(t, name+".summary", show(t, a, "table", printers.Options{Summary: true}))
@@ -135,7 +138,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestOrderOfUser checks that the table has the order of the document if the user chose it, with a column of clusters instead of lines.
+// TestOrderOfUser checks that the table has the order of the document if the user chose it, with a column of clusters
+// instead of lines.
 func TestOrderOfUser(t *testing.T) {
 	a := many()
 	slices.Reverse(a.BundleDeployments)

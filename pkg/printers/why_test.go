@@ -72,7 +72,8 @@ func manyClusters() *report.Why {
 	return out
 }
 
-// TestWhyHidesSecrets explains the cluster of FuzzRedaction for every place that stores a value: no format shows the value.
+// TestWhyHidesSecrets explains the cluster of FuzzRedaction for every place that stores a value: no format shows the
+// value.
 func TestWhyHidesSecrets(t *testing.T) {
 	for in := range places {
 		for _, value := range []string{"hunter22-of-nothing", "newline-at-the-end\n", "p@ss\"w\\rd/<&>"} {

@@ -15,7 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// many is an invented report of 60 bundle deployments on five clusters, of which two were read, with 40 findings. One of the agents is silent.
+// many is an invented report of 60 bundle deployments on five clusters, of which two were read, with 40 findings. One
+// of the agents is silent.
 func many() *report.Audit {
 	a := &report.Audit{TakenAt: "2026-01-02T03:04:05Z", Source: report.Source{Kind: "cluster", Context: "admin@production", Server: "https://cluster.example.com:6443",
 		KubernetesVersion: "v1.36.3", FleetVersions: &report.FleetVersions{Controller: "v0.16.1"}}}
@@ -82,8 +83,8 @@ func findingsOf(bd *report.BundleDeployment) []report.Finding {
 	return out
 }
 
-// TestTerminalWidths shows a report of many deployments and findings on a narrow and on a wide terminal. Except for commands and for single words, no line
-// is longer than the terminal is wide.
+// TestTerminalWidths shows a report of many deployments and findings on a narrow and on a wide terminal. Except for
+// commands and for single words, no line is longer than the terminal is wide.
 func TestTerminalWidths(t *testing.T) {
 	a := many()
 	for _, width := range []int{60, 70, 80, 90, 100, 130, 200} {
@@ -133,7 +134,8 @@ func TestWholeNames(t *testing.T) {
 	}
 }
 
-// TestUnknownHasAReason checks that each cell without a result is on a cluster that was not read, or that the table names its reason.
+// TestUnknownHasAReason checks that each cell without a result is on a cluster that was not read, or that the table
+// names its reason.
 func TestUnknownHasAReason(t *testing.T) {
 	lines := strings.Split(show(t, many(), "table", printers.Options{}), "\n")
 	end := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "AGGREGATE") })
@@ -151,7 +153,8 @@ func TestUnknownHasAReason(t *testing.T) {
 	}
 }
 
-// TestWidthsOfTables checks that the tables of the other verbs are not wider than the terminal, and that names are whole where there is room for them.
+// TestWidthsOfTables checks that the tables of the other verbs are not wider than the terminal, and that names are
+// whole where there is room for them.
 func TestWidthsOfTables(t *testing.T) {
 	const cluster, namespace = "fleet-default/c-m-a-long-name-of-a-cluster-in-frankfurt", "cattle-fleet-a-long-scope-system"
 	prediction := report.Prediction{Result: "re-import"}

@@ -15,7 +15,8 @@ type Document interface {
 	Texts(func(...string))
 	// Names calls the function with every name of an object. A value that equals a name is not hidden.
 	Names(func(...string))
-	// Published adds the text that the program itself wrote. A value of a Secret that no bundle states is not hidden if it is part of that text.
+	// Published adds the text that the program itself wrote. A value of a Secret that no bundle states is not hidden if
+	// it is part of that text.
 	Published(*Published)
 }
 
@@ -53,8 +54,8 @@ func (s *Secrets) Redactor(d Document) func(text string) string {
 	return func(text string) string { return s.Quotations.expand(hide(text), hide) }
 }
 
-// withoutNames deletes the values that are names of objects. A database Secret often has a value that is a name. To hide
-// it protects nothing, because the text around it reveals it, and a command without its namespace is useless.
+// withoutNames deletes the values that are names of objects. A database Secret often has a value that is a name. To
+// hide it protects nothing, because the text around it reveals it, and a command without its namespace is useless.
 func withoutNames(values map[string]value, d Document) {
 	d.Names(func(names ...string) {
 		for _, name := range names {
@@ -89,7 +90,8 @@ func withoutPublished(values map[string]value, d Document) {
 // quotedPart matches the quoted parts of a sentence or a path.
 var quotedPart = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// Published collects the text that the program itself wrote: sentences of constant text and identifiers, without their quoted parts.
+// Published collects the text that the program itself wrote: sentences of constant text and identifiers, without their
+// quoted parts.
 type Published struct{ sentences, paths strings.Builder }
 
 // Sentence adds a sentence without its quoted parts and without the paths. The map keys in a path may be any text.

@@ -100,8 +100,8 @@ func TestHelmValues(t *testing.T) {
 	}
 }
 
-// TestHelmWords checks that a Helm value that may be a word in any sentence is only hidden as a word. The name of a field
-// may have it as a part.
+// TestHelmWords checks that a Helm value that may be a word in any sentence is only hidden as a word. The name of a
+// field may have it as a part.
 func TestHelmWords(t *testing.T) {
 	const field = ".spec.affinity.preferredDuringSchedulingIgnoredDuringExecution"
 	const text = field + ` differs: Ignore, x="Ignore", .data.Ignore, ` + "SWdub3Jl"

@@ -4,8 +4,9 @@ package redact
 
 import "slices"
 
-// prefixLength is the number of leading bytes of a value that are encoded to check whether a text may contain a form of the value. It is a
-// multiple of a base64 group. It is long enough that the prefix still has MinLength bytes after one form has collapsed its blanks.
+// prefixLength is the number of leading bytes of a value that are encoded to check whether a text may contain a form of
+// the value. It is a multiple of a base64 group. It is long enough that the prefix still has MinLength bytes after one
+// form has collapsed its blanks.
 const prefixLength = 48
 
 // Quotes indexes the texts of a document, to find out which values of Secrets the document may quote.

@@ -97,7 +97,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestEmbeddedBase64 checks that a value in a longer text is hidden if that text is encoded, at each offset in a base64 group.
+// TestEmbeddedBase64 checks that a value in a longer text is hidden if that text is encoded, at each offset in a base64
+// group.
 func TestEmbeddedBase64(t *testing.T) {
 	const value = "invented-password"
 	for _, before := range []string{"", "u", "u:", "us:", "user:"} {
@@ -161,7 +162,8 @@ func TestAddSecret(t *testing.T) {
 	}
 }
 
-// TestTexts checks that secret values are hidden in the texts that reports quote: environment variables, addresses, Helm values.
+// TestTexts checks that secret values are hidden in the texts that reports quote: environment variables, addresses,
+// Helm values.
 func TestTexts(t *testing.T) {
 	var s redact.Secrets
 	s.AddPlain("invented-password")
@@ -173,7 +175,8 @@ func TestTexts(t *testing.T) {
 		`env DB_PASSWORD: "invented-password" → "x"`:              `env DB_PASSWORD: "***" → "x"`,
 		"postgres://app:invented-password@db.example.com/app":     "postgres://app:***@db.example.com/app",
 		"https://example.com/?token=" + encoded("invented-token"): "https://example.com/?token=***",
-		// Programs differ in the characters that they escape: if an escaped value is left, nothing of the text is shown.
+		// Programs differ in the characters that they escape: if an escaped value is left, nothing of the text is
+		// shown.
 		"postgres://app:p%40ss%2Fw%3Ard%201@db.example.com/app": "***",
 		"https://example.com/?token=%69nvented%2Dtoken":         "***",
 		"a &#105;nvented-token in HTML":                         "***",
@@ -200,7 +203,8 @@ func TestLongestFirst(t *testing.T) {
 	}
 }
 
-// TestNames checks that a value that is a name in the document is shown, and a value that is only part of a name is not.
+// TestNames checks that a value that is a name in the document is shown, and a value that is only part of a name is
+// not.
 func TestNames(t *testing.T) {
 	var s redact.Secrets
 	for _, v := range []string{"guestbook", "fleet-local/guestbook", "frontend", "default"} {
@@ -213,8 +217,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestAddQuoted checks which values of a Secret that no bundle states are hidden: those that the document quotes, except for public words and
-// for text that the program wrote.
+// TestAddQuoted checks which values of a Secret that no bundle states are hidden: those that the document quotes,
+// except for public words and for text that the program wrote.
 func TestAddQuoted(t *testing.T) {
 	secret := decoded(t, `{"data":{"a":"`+encoded("invented-password")+`","b":"`+encoded("Deployment")+`","c":"`+encoded("is not ready")+`","d":"`+encoded("[invented")+`"},
 		"stringData":{"e":"invented-plain","f":".spec.replicas","g":"not in any text"}}`)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redact hides values of Secrets in text, also if they are encoded or escaped. It does not depend on the source of the values or on
-// the type of the document.
+// Package redact hides values of Secrets in text, also if they are encoded or escaped. It does not depend on the source
+// of the values or on the type of the document.
 package redact
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Secrets collects the values that must not be shown. The zero value is ready to use. A cluster may have very many values, so they are stored
-// unchanged and only expanded into their forms if a text may quote them.
+// Secrets collects the values that must not be shown. The zero value is ready to use. A cluster may have very many
+// values, so they are stored unchanged and only expanded into their forms if a text may quote them.
 type Secrets struct {
 	// Quotations are the texts of other programs that documents quote.
 	Quotations Quotations
@@ -48,7 +48,8 @@ func (s *Secrets) add(v string, of value) {
 	s.values[v] = s.values[v].and(of)
 }
 
-// AddText adds a text from a Secret: the whole text and, if it is YAML, each value in it, because a template may use the values one by one.
+// AddText adds a text from a Secret: the whole text and, if it is YAML, each value in it, because a template may use
+// the values one by one.
 func (s *Secrets) AddText(text []byte) {
 	s.AddPlain(string(text))
 	LeavesOf(text, s.AddPlain)
@@ -92,8 +93,9 @@ func Leaves(v any, f func(string)) {
 	}
 }
 
-// AddSecret adds the values of a Secret, given as decoded JSON: its data, the registry logins in it, and the data in annotations with a copy of
-// the Secret, such as the one of kubectl apply. A value that is not a string, such as 12345678, is added as text.
+// AddSecret adds the values of a Secret, given as decoded JSON: its data, the registry logins in it, and the data in
+// annotations with a copy of the Secret, such as the one of kubectl apply. A value that is not a string, such as
+// 12345678, is added as text.
 func (s *Secrets) AddSecret(c map[string]any) {
 	secretValues(c, func(v string, encoded bool) { s.add(v, value{encoded, true, true}) })
 }
@@ -120,8 +122,8 @@ func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool,
 	})
 }
 
-// variants returns the value, the value without surrounding blanks (a file often ends with a newline that a program drops), and the same of the
-// decoded value if it is base64.
+// variants returns the value, the value without surrounding blanks (a file often ends with a newline that a program
+// drops), and the same of the decoded value if it is base64.
 func variants(v string, encoded bool) []string {
 	out := []string{v, strings.TrimSpace(v)}
 	if b, err := base64.StdEncoding.DecodeString(v); encoded && err == nil {
@@ -176,8 +178,8 @@ func SecretIn(annotation any) map[string]any {
 	return inner
 }
 
-// registryLogins calls f with each text of a registry login, from .dockerconfigjson or the older .dockercfg. The decoded field auth is
-// USER:PASSWORD.
+// registryLogins calls f with each text of a registry login, from .dockerconfigjson or the older .dockercfg. The
+// decoded field auth is USER:PASSWORD.
 func registryLogins(key string, value []byte, f func(string)) {
 	var config struct {
 		Auths map[string]map[string]any `json:"auths"`

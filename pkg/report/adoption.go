@@ -42,8 +42,8 @@ type Adoption struct {
 	Notes       []string            `json:"notes,omitempty" text:"redact"`
 }
 
-// AdoptionSummary counts objects: Objects = Change + Refused + Unchanged. Of the objects to change, Done were written and Failed could not
-// be written; the others were not tried.
+// AdoptionSummary counts objects: Objects = Change + Refused + Unchanged. Of the objects to change, Done were written
+// and Failed could not be written; the others were not tried.
 type AdoptionSummary struct {
 	Objects   int `json:"objects"`
 	Change    int `json:"change"`

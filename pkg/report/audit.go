@@ -17,9 +17,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// NewAudit makes the report of a result and its findings, sorted and with totals. The same input gives the same bytes. The report contains
-// values of Secrets: only the copy that Redacted returns may be shown. It has a finding for each cluster: Merged joins them. version is the version
-// of the program.
+// NewAudit makes the report of a result and its findings, sorted and with totals. The same input gives the same bytes.
+// The report contains values of Secrets: only the copy that Redacted returns may be shown. It has a finding for each
+// cluster: Merged joins them. version is the version of the program.
 func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Audit {
 	out := &Audit{APIVersion: APIVersion, Kind: Kind, Tool: Tool{Version: version}, TakenAt: Time(r.Now()),
 		Source: NewSource(r.Source, r.Desired), Scope: NewScope(r.Scope), Gaps: Gaps(r.Gaps), Notes: r.Notes,

@@ -8,7 +8,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TestWithoutResult checks that a bundle deployment has a result if the state of at least one object is known, or if it desires none.
+// TestWithoutResult checks that a bundle deployment has a result if the state of at least one object is known, or if it
+// desires none.
 func TestWithoutResult(t *testing.T) {
 	for about, tc := range map[string]struct {
 		bd   report.BundleDeployment

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Filter selects findings by severity and by code. A finding that says that a bundle deployment has no result is always selected: what could not be
-// read is not hidden.
+// Filter selects findings by severity and by code. A finding that says that a bundle deployment has no result is always
+// selected: what could not be read is not hidden.
 type Filter struct {
 	// Severity is the lowest severity of the findings; empty for all severities.
 	Severity Severity `json:"severity,omitempty" jsonschema:"enum=error,enum=warning,enum=info"`
@@ -20,8 +20,8 @@ type Filter struct {
 	Hidden FindingCounts `json:"hidden"`
 }
 
-// Filtered returns a copy of the report with the findings that f selects, and f with the number of the others. The states and the counts of objects do
-// not change. If f selects everything, it returns the report itself.
+// Filtered returns a copy of the report with the findings that f selects, and f with the number of the others. The
+// states and the counts of objects do not change. If f selects everything, it returns the report itself.
 func (a *Audit) Filtered(f Filter) *Audit {
 	if f.Severity == "" && len(f.Codes) == 0 {
 		return a
@@ -49,8 +49,8 @@ func (f *Filter) Same(o *Filter) bool {
 	return f != nil && o != nil && f.Severity == o.Severity && slices.Equal(codes(f), codes(o))
 }
 
-// Unread returns a function that reports whether a finding says that a bundle deployment has no result. Without such a finding, a report would look like
-// that of a deployment without problems.
+// Unread returns a function that reports whether a finding says that a bundle deployment has no result. Without such a
+// finding, a report would look like that of a deployment without problems.
 func (a *Audit) Unread() func(*Finding) bool {
 	noResult := map[[2]string]bool{} // by cluster and bundle deployment
 	for i := range a.BundleDeployments {

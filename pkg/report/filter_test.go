@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// filterable is a report with a finding of each severity, a deployment without a result, and one with a damaged release record that has a result.
+// filterable is a report with a finding of each severity, a deployment without a result, and one with a damaged release
+// record that has a result.
 func filterable() *Audit {
 	a := &Audit{
 		BundleDeployments: []BundleDeployment{
@@ -31,7 +32,8 @@ func filterable() *Audit {
 	return a
 }
 
-// TestFiltered checks which findings a filter leaves out, that it counts them, and that what has no result is never hidden.
+// TestFiltered checks which findings a filter leaves out, that it counts them, and that what has no result is never
+// hidden.
 func TestFiltered(t *testing.T) {
 	for _, tc := range []struct {
 		filter  Filter

@@ -68,7 +68,8 @@ func number(findings []Finding) {
 	}
 }
 
-// FindingID returns the identity of a finding on a cluster. times counts the findings that have the same one; the second one gets a number.
+// FindingID returns the identity of a finding on a cluster. times counts the findings that have the same one; the
+// second one gets a number.
 func FindingID(f *Finding, cluster, bundleDeployment string, times map[string]int) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{cluster, bundleDeployment, f.Object.APIVersion, f.Object.Kind, f.Object.Namespace, f.Object.Name, f.Aspect}, "\x00")))
 	id := f.Code + "-" + hex.EncodeToString(sum[:5])

@@ -101,7 +101,8 @@ type PreflightItem struct {
 	Message string `json:"message" text:"redact"`
 	// Overwrites are the fields that the rollout would change.
 	Overwrites []Difference `json:"overwrites,omitempty"`
-	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or its sentence.
+	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or
+	// its sentence.
 	Remedies    []Remedy `json:"remedies,omitempty"`
 	Remediation string   `json:"remediation,omitempty" text:"redact"`
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report defines the documents that the commands print. They are a versioned API: fields are added, never renamed. A report is a copy of
-// the result of an evaluation and its findings, with secrets hidden. Only printers read it.
+// Package report defines the documents that the commands print. They are a versioned API: fields are added, never
+// renamed. A report is a copy of the result of an evaluation and its findings, with secrets hidden. Only printers read
+// it.
 package report
 
 import (
@@ -24,7 +25,8 @@ const (
 type Audit struct {
 	APIVersion string `json:"apiVersion" text:"keep"`
 	Kind       string `json:"kind" text:"keep"`
-	// TakenAt is when the data was taken, not when it was printed (RFC 3339). For a snapshot, it is the newest time in it.
+	// TakenAt is when the data was taken, not when it was printed (RFC 3339). For a snapshot, it is the newest time in
+	// it.
 	TakenAt string  `json:"takenAt,omitempty" text:"keep"`
 	Tool    Tool    `json:"tool" text:"keep"`
 	Source  Source  `json:"source" text:"keep"`
@@ -45,7 +47,8 @@ type Audit struct {
 	Gaps              []Gap              `json:"gaps"`
 	// Ignored are the findings that the ignore file excludes. They are not among the findings and their totals.
 	Ignored []Ignored `json:"ignored,omitempty" text:"keep"`
-	// IgnoreFile is the name of the ignore file, if it excludes a finding. The default is .fleetdoctor.yaml in the current directory.
+	// IgnoreFile is the name of the ignore file, if it excludes a finding. The default is .fleetdoctor.yaml in the
+	// current directory.
 	IgnoreFile string `json:"ignoreFile,omitempty" text:"keep"`
 	// Notes are information for the reader that is neither a finding nor a gap.
 	Notes []string `json:"notes,omitempty" text:"redact"`
@@ -63,7 +66,8 @@ type Source struct {
 	Server            string `json:"server,omitempty"`
 	Path              string `json:"path,omitempty"` // only for a snapshot; several paths are joined with ", "
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// ClusterUID is the uid of the Namespace kube-system, which identifies the cluster. It is absent if this Namespace was not read.
+	// ClusterUID is the uid of the Namespace kube-system, which identifies the cluster. It is absent if this Namespace
+	// was not read.
 	ClusterUID    string         `json:"clusterUID,omitempty"`
 	FleetVersions *FleetVersions `json:"fleetVersions,omitempty"`
 	// Clusters are the clusters that were read in addition.
@@ -105,7 +109,8 @@ type Summary struct {
 	Findings FindingCounts `json:"findings"`
 	// Ignored is the number of findings that the ignore file excludes.
 	Ignored int `json:"ignored,omitempty"`
-	// Baseline is the number of findings that the report of --baseline has, too, and that this report does not list. It is absent without a baseline.
+	// Baseline is the number of findings that the report of --baseline has, too, and that this report does not list. It
+	// is absent without a baseline.
 	Baseline *int `json:"baseline,omitempty"`
 }
 
@@ -132,7 +137,8 @@ type Counts struct {
 // Plus returns the field-wise sum.
 func (c Counts) Plus(o Counts) Counts { return Counts(evaluate.Counts(c).Plus(evaluate.Counts(o))) }
 
-// Reported is Fleet's status. Its missing objects include those that this report calls unowned. A number that Fleet does not report is nil.
+// Reported is Fleet's status. Its missing objects include those that this report calls unowned. A number that Fleet
+// does not report is nil.
 type Reported struct {
 	State        string `json:"state,omitempty"`
 	DesiredReady *int   `json:"desiredReady,omitempty"`
@@ -154,14 +160,15 @@ type Reported struct {
 type Aggregate struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// OutOfScope is true if the scope does not include the object: it is here because one of its BundleDeployments is in
-	// scope.
+	// OutOfScope is true if the scope does not include the object: it is here because one of its BundleDeployments is
+	// in scope.
 	OutOfScope bool `json:"outOfScope,omitempty"`
 	// Actual are the actual totals. They are absent unless all of its BundleDeployments are in scope and their objects
 	// were read.
 	Actual *Actual `json:"actual,omitempty"`
-	// Statuses are the totals of the statuses of all its BundleDeployments, in scope or not, as old as the oldest of them.
-	// They are absent unless all of these were read. The numbers of objects are absent if one of the statuses has none.
+	// Statuses are the totals of the statuses of all its BundleDeployments, in scope or not, as old as the oldest of
+	// them. They are absent unless all of these were read. The numbers of objects are absent if one of the statuses has
+	// none.
 	Statuses *Reported `json:"statuses,omitempty"`
 	// Reported is what Fleet reports of the object itself.
 	Reported *Reported `json:"reported,omitempty"`
@@ -176,8 +183,8 @@ type Actual struct {
 	Counts                 Counts `json:"counts"`
 }
 
-// BundleDeployment is one bundle on one cluster. If only its release is known (on a downstream cluster), the name is the bundle id and the
-// namespace is empty.
+// BundleDeployment is one bundle on one cluster. If only its release is known (on a downstream cluster), the name is
+// the bundle id and the namespace is empty.
 type BundleDeployment struct {
 	Namespace   string     `json:"namespace" text:"name"`
 	Name        string     `json:"name" text:"name"`
@@ -202,8 +209,8 @@ func (bd *BundleDeployment) Key() string { return strings.TrimPrefix(bd.Namespac
 // State is the state of a resource or of a BundleDeployment.
 type State string
 
-// The states. A resource that is desired has the first state that applies, in the order Unknown, Missing, Unowned, Modified, NotReady, Ready.
-// A BundleDeployment may also be OutOfSync, WaitApplied or ErrApplied.
+// The states. A resource that is desired has the first state that applies, in the order Unknown, Missing, Unowned,
+// Modified, NotReady, Ready. A BundleDeployment may also be OutOfSync, WaitApplied or ErrApplied.
 const (
 	Unknown     State = "Unknown"
 	Missing     State = "Missing"
@@ -234,7 +241,8 @@ type Owner struct {
 	SetID   string `json:"setID,omitempty" text:"name"`
 	Hash    string `json:"hash,omitempty" text:"keep"`
 	Release string `json:"release,omitempty" text:"name"` // "namespace/name"
-	// BundleDeployment is "namespace/name" of the one on this cluster that the ownership metadata names; empty if no bundle here has that set.
+	// BundleDeployment is "namespace/name" of the one on this cluster that the ownership metadata names; empty if no
+	// bundle here has that set.
 	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
 }
 
@@ -247,8 +255,8 @@ type Step = evaluate.Step
 // Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
 type Difference struct {
 	Path string `json:"path" text:"path"`
-	// Steps are the steps of the path, for layouts. A report that was read from a file has none.
-	// Pointer does not follow from them: it has positions in the live list, and is checked with the other rules of the bundle.
+	// Steps are the steps of the path, for layouts. A report that was read from a file has none. Pointer does not
+	// follow from them: it has positions in the live list, and is checked with the other rules of the bundle.
 	Steps       []Step `json:"-" text:"redact"`
 	Desired     Value  `json:"desired,omitzero" text:"redact"` // absent if the bundle does not state the field
 	Live        Value  `json:"live,omitzero" text:"redact"`    // absent if the live object does not have the field
@@ -257,10 +265,11 @@ type Difference struct {
 	Operation   string `json:"operation,omitempty" text:"keep"`
 	Subresource string `json:"subresource,omitempty" text:"keep"`
 	Time        string `json:"time,omitempty" text:"word"`
-	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API
-	// server set it.
+	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an
+	// admission webhook or the API server set it.
 	AtAdmission bool `json:"atAdmission,omitempty"`
-	// Pointer is the JSON pointer with which diff.comparePatches ignores exactly this field on this cluster. It is absent if none does.
+	// Pointer is the JSON pointer with which diff.comparePatches ignores exactly this field on this cluster. It is
+	// absent if none does.
 	Pointer string `json:"pointer,omitempty" text:"pointer"`
 	// Note qualifies the difference: a different order, or the result of the server's dry run.
 	Note string `json:"note,omitempty" text:"redact"`
@@ -301,33 +310,40 @@ type Remedy struct {
 
 // Finding is one problem, or one piece of information.
 type Finding struct {
-	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, the bundle deployment and the cluster, and on
-	// what the check examines. Other findings and the words of a message do not change it.
+	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, the bundle
+	// deployment and the cluster, and on what the check examines. Other findings and the words of a message do not
+	// change it.
 	ID       string     `json:"id" text:"keep"`
 	Code     string     `json:"code" text:"word"`
 	Severity Severity   `json:"severity" text:"keep"`
 	Title    string     `json:"title" text:"word"`
 	Object   object.Ref `json:"object" text:"name"`
-	// Aspect distinguishes the finding from others of the same code about the same object, such as a number or a condition.
+	// Aspect distinguishes the finding from others of the same code about the same object, such as a number or a
+	// condition.
 	Aspect  string `json:"aspect,omitempty" text:"redact"`
 	Cluster string `json:"cluster,omitempty" text:"name"` // "namespace/name"
-	// Clusters are all clusters with the same finding about the same object of the same bundle, if there are several. Cluster is the first of them.
+	// Clusters are all clusters with the same finding about the same object of the same bundle, if there are several.
+	// Cluster is the first of them.
 	Clusters []string `json:"clusters,omitempty" text:"name"`
-	// IDs are the identities of the finding on each of Clusters, in the same order. ID is the first of them: if the finding is fixed on the first
-	// cluster, ID becomes that of another one. Compare IDs to find out on which clusters a finding is new or fixed.
+	// IDs are the identities of the finding on each of Clusters, in the same order. ID is the first of them: if the
+	// finding is fixed on the first cluster, ID becomes that of another one. Compare IDs to find out on which clusters
+	// a finding is new or fixed.
 	IDs []string `json:"ids,omitempty" text:"keep"`
 	// PerCluster has what differs between Clusters, in the same order. BundleDeployment, Evidence, Remedies and
 	// Remediation are those of the first one.
 	PerCluster []ClusterFinding `json:"perCluster,omitempty"`
-	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.
+	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about
+	// none.
 	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
-	// Bundle, GitRepo and HelmOp are those of the bundle deployment, or the object itself ("namespace/name"), if they are known.
+	// Bundle, GitRepo and HelmOp are those of the bundle deployment, or the object itself ("namespace/name"), if they
+	// are known.
 	Bundle   string   `json:"bundle,omitempty" text:"name"`
 	GitRepo  string   `json:"gitRepo,omitempty" text:"name"`
 	HelmOp   string   `json:"helmOp,omitempty" text:"name"`
 	Message  string   `json:"message" text:"redact"`
 	Evidence []string `json:"evidence,omitempty" text:"redact"`
-	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or its sentence.
+	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or
+	// its sentence.
 	Remedies    []Remedy `json:"remedies,omitempty"`
 	Remediation string   `json:"remediation,omitempty" text:"redact"`
 	AsOf        string   `json:"asOf,omitempty" text:"keep"`

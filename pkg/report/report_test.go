@@ -133,7 +133,8 @@ func TestRedactedCopies(t *testing.T) {
 	}
 }
 
-// TestValue checks how a value is printed. A secret is never printed, even before the report is redacted, and by no verb of fmt.
+// TestValue checks how a value is printed. A secret is never printed, even before the report is redacted, and by no
+// verb of fmt.
 func TestValue(t *testing.T) {
 	const secret = "invented-secret-value"
 	v := evaluate.Secret(secret)
@@ -194,7 +195,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsTrimmed checks that a value that ends with a newline, such as that of `echo x | base64`, is also hidden without the newline.
+// TestSecretsTrimmed checks that a value that ends with a newline, such as that of `echo x | base64`, is also hidden
+// without the newline.
 func TestSecretsTrimmed(t *testing.T) {
 	var secrets redact.Secrets
 	secrets.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString([]byte("hunter22\n"))}})
@@ -261,8 +263,8 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestUnstatedSecrets checks that the value of a Secret that no bundle states does not hide text of the program itself, and that it is hidden
-// in values, messages and paths that quote it.
+// TestUnstatedSecrets checks that the value of a Secret that no bundle states does not hide text of the program itself,
+// and that it is hidden in values, messages and paths that quote it.
 func TestUnstatedSecrets(t *testing.T) {
 	const secret = "invented-secret-value"
 	build := func() *Audit {
@@ -325,7 +327,8 @@ func TestSecretsEscaped(t *testing.T) {
 	}
 }
 
-// TestPointerRedacted checks that a map key which is the value of a Secret is not shown in a pointer, in which it can be escaped.
+// TestPointerRedacted checks that a map key which is the value of a Secret is not shown in a pointer, in which it can
+// be escaped.
 func TestPointerRedacted(t *testing.T) {
 	var secrets redact.Secrets
 	secrets.AddPlain("hunter/2~x")

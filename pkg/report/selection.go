@@ -15,9 +15,11 @@ type Ignored struct {
 	Severity Severity   `json:"severity"`
 	Object   object.Ref `json:"object"`
 	Cluster  string     `json:"cluster,omitempty"` // "namespace/name"
-	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.
+	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about
+	// none.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
-	// Reason is the reason in the entry, Expires the last day on which the entry applies (YYYY-MM-DD), if it states one.
+	// Reason is the reason in the entry, Expires the last day on which the entry applies (YYYY-MM-DD), if it states
+	// one.
 	Reason  string `json:"reason"`
 	Expires string `json:"expires,omitempty"`
 }

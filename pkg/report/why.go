@@ -34,8 +34,8 @@ type WhyObject struct {
 	Reported *Reported `json:"reported,omitempty" text:"keep"`
 	// Summary counts the deployments of the object: the pairs of a bundle and a cluster.
 	Summary WhySummary `json:"summary"`
-	// Causes are those for which it is not ready, or for which that is not known; the one with the most deployments first. A state that is Unknown only
-	// because objects were not read that Fleet reports as ready has no cause.
+	// Causes are those for which it is not ready, or for which that is not known; the one with the most deployments
+	// first. A state that is Unknown only because objects were not read that Fleet reports as ready has no cause.
 	Causes []WhyCause `json:"causes"`
 	Notes  []string   `json:"notes,omitempty" text:"redact"`
 }
@@ -46,7 +46,8 @@ type WhySummary struct {
 	Ready       int `json:"ready"`
 	NotReady    int `json:"notReady"`
 	Unknown     int `json:"unknown"`
-	// FromStatus are those of the ready ones whose objects were not read: Fleet reports them as ready. With any of them, the object is never Ready.
+	// FromStatus are those of the ready ones whose objects were not read: Fleet reports them as ready. With any of
+	// them, the object is never Ready.
 	FromStatus int `json:"fromStatus"`
 }
 
@@ -56,12 +57,14 @@ type WhyCause struct {
 	Root WhyKind `json:"root" text:"word"`
 	// State is NotReady, or Unknown if the data does not show whether the deployments are ready.
 	State State `json:"state" text:"keep"`
-	// Steps begin at the object. Each step is the reason of the one before it. For several deployments, they are those of the first one.
+	// Steps begin at the object. Each step is the reason of the one before it. For several deployments, they are those
+	// of the first one.
 	Steps []WhyStep `json:"steps"`
-	// Deployments have this cause. The list is empty if the cause is one of the object itself, for all of its deployments.
+	// Deployments have this cause. The list is empty if the cause is one of the object itself, for all of its
+	// deployments.
 	Deployments []WhyDeployment `json:"deployments"`
-	// Remedies are ways to proceed, the safest one first. For several deployments, they are those of the first one. Next
-	// is the first of them as one text: its command, or its sentence.
+	// Remedies are ways to proceed, the safest one first. For several deployments, they are those of the first one.
+	// Next is the first of them as one text: its command, or its sentence.
 	Remedies []Remedy `json:"remedies,omitempty"`
 	Next     string   `json:"next,omitempty" text:"redact"`
 	// Findings are the codes of the findings of an audit about the last step.
@@ -92,7 +95,8 @@ type WhyStep struct {
 	AsOf  string `json:"asOf,omitempty" text:"word"`
 	// Evidence is how that is known.
 	Evidence []string `json:"evidence,omitempty" text:"redact"`
-	// Resources are the deployed objects that are not as desired or not ready, and Clusters those that use up the limit of a rollout.
+	// Resources are the deployed objects that are not as desired or not ready, and Clusters those that use up the limit
+	// of a rollout.
 	Resources []Resource `json:"resources,omitempty"`
 	Clusters  []string   `json:"clusters,omitempty" text:"name"`
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package comparepatches writes the rules for fleet.yaml with which Fleet ignores exactly the fields that are modified now.
+// Package comparepatches writes the rules for fleet.yaml with which Fleet ignores exactly the fields that are modified
+// now.
 package comparepatches
 
 import (
@@ -22,7 +23,8 @@ const head = `# Rules that make Fleet ignore the fields that are modified now, o
 # fields on every cluster of the bundle: it does not report later changes of them.
 `
 
-// Write writes one YAML document for each bundle with modified objects. Comments list each field, and those for which there is no rule.
+// Write writes one YAML document for each bundle with modified objects. Comments list each field, and those for which
+// there is no rule.
 func Write(w io.Writer, a *report.Audit) error {
 	var b bytes.Buffer
 	bundles := collect(a.BundleDeployments)
@@ -111,7 +113,8 @@ func (f *fields) add(x field) {
 	}
 }
 
-// pointer returns the JSON pointer that excludes a field on each cluster on which it is modified; otherwise the reason why no pointer can exclude it.
+// pointer returns the JSON pointer that excludes a field on each cluster on which it is modified; otherwise the reason
+// why no pointer can exclude it.
 func (f *fields) pointer(x field) (pointer, reason string) {
 	switch {
 	case f.pointers[x.Path] == several, x.Pointer != "" && f.paths[x.Pointer] == several:
@@ -127,7 +130,8 @@ func (f *fields) pointer(x field) (pointer, reason string) {
 // byPosition marks a field in the element of a list.
 const byPosition = " (by its position in the list)"
 
-// lines are the comments about the fields of an object, by path: those that its rule ignores, and those that it does not ignore.
+// lines are the comments about the fields of an object, by path: those that its rule ignores, and those that it does
+// not ignore.
 type lines struct{ ignored, others map[string][]string }
 
 // rule returns the rule for an object, and comments about its fields.

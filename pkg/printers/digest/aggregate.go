@@ -17,8 +17,8 @@ type Aggregate struct {
 	Level Level
 	// Numbers are the numbers of the aggregate; nil if it was not read.
 	Numbers *report.Aggregate
-	// Ready is the fraction of ready objects, "?" if it is not known. Statuses is then that of the statuses of its bundle
-	// deployments, if it is known.
+	// Ready is the fraction of ready objects, "?" if it is not known. Statuses is then that of the statuses of its
+	// bundle deployments, if it is known.
 	Ready, Statuses string
 	// Evaluated is false if no bundle deployment has a result.
 	Evaluated bool

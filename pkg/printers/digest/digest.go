@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package digest arranges the report of an audit for formats that are documents: the verdict, problems first, and the ways to proceed. A format decides
-// only how it writes them.
+// Package digest arranges the report of an audit for formats that are documents: the verdict, problems first, and the
+// ways to proceed. A format decides only how it writes them.
 package digest
 
 import (
@@ -24,8 +24,8 @@ const (
 	Unknown Level = "unknown"
 )
 
-// Verdict returns the result of an audit in a few words. It is Good only if everything was read, every bundle deployment is ready, and no findings are
-// left out of the report.
+// Verdict returns the result of an audit in a few words. It is Good only if everything was read, every bundle
+// deployment is ready, and no findings are left out of the report.
 func Verdict(a *report.Audit) (Level, string) {
 	unread, all, ready := a.WithoutResult(), len(a.BundleDeployments), 0
 	for i := range a.BundleDeployments {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package github writes the report of an audit as workflow commands of GitHub Actions, which GitHub shows as annotations of the run.
+// Package github writes the report of an audit as workflow commands of GitHub Actions, which GitHub shows as
+// annotations of the run.
 package github
 
 import (
@@ -20,8 +21,8 @@ const maxMessage = 16 << 10
 // commands are the workflow commands of severities.
 var commands = map[report.Severity]string{report.Error: "error", report.Warning: "warning", report.Info: "notice"}
 
-// Write writes one workflow command per line: the totals, what was not read, and the findings, errors first. GitHub shows only the first ten
-// annotations of each type, so everything that was not read is in one of them.
+// Write writes one workflow command per line: the totals, what was not read, and the findings, errors first. GitHub
+// shows only the first ten annotations of each type, so everything that was not read is in one of them.
 func Write(w io.Writer, a *report.Audit) error {
 	var lines []string
 	level, verdict := digest.Verdict(a)

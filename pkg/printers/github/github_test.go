@@ -33,8 +33,9 @@ type command struct {
 	message    string
 }
 
-// read parses the output of a step by the rules of GitHub's runner: a line is a command if it begins with "::" and has a second "::". Before the latter
-// are the name, a blank and the properties KEY=VALUE, separated by commas. Escapes are replaced at the end, that of "%" as the last one.
+// read parses the output of a step by the rules of GitHub's runner: a line is a command if it begins with "::" and has
+// a second "::". Before the latter are the name, a blank and the properties KEY=VALUE, separated by commas. Escapes are
+// replaced at the end, that of "%" as the last one.
 func read(t *testing.T, output string) []command {
 	t.Helper()
 	unescape := func(s string, pairs ...string) string {
@@ -153,7 +154,8 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that the first annotation counts the findings which the report does not list, and does not look like a result without problems.
+// TestLeftOut checks that the first annotation counts the findings which the report does not list, and does not look
+// like a result without problems.
 func TestLeftOut(t *testing.T) {
 	a := reports.LeftOut()
 	a.Gaps, a.BundleDeployments, a.Summary.Counts = nil, []report.BundleDeployment{{State: report.Ready}}, report.Counts{}

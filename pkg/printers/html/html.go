@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package html writes the report of an audit as one HTML file. The file needs no network: its style and its script are inside, and its content
-// security policy permits nothing else.
+// Package html writes the report of an audit as one HTML file. The file needs no network: its style and its script are
+// inside, and its content security policy permits nothing else.
 package html
 
 import (

@@ -72,7 +72,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestPolicy checks that the content security policy permits the style and the script of the document, and nothing else.
+// TestPolicy checks that the content security policy permits the style and the script of the document, and nothing
+// else.
 func TestPolicy(t *testing.T) {
 	want := map[string]string{}
 	policy := ""

@@ -18,9 +18,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Write writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the object has a finding of the severity
-// error or warning, has an error if the object is Unknown, and passes only if the object is Ready. Each other finding is a test of its own, and
-// each gap is a test with an error. What the report leaves out is skipped. The notes are the output of the last suite.
+// Write writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the object has
+// a finding of the severity error or warning, has an error if the object is Unknown, and passes only if the object is
+// Ready. Each other finding is a test of its own, and each gap is a test with an error. What the report leaves out is
+// skipped. The notes are the output of the last suite.
 func Write(w io.Writer, a *report.Audit) error {
 	p := newPrinter(a)
 	out := junit.Testsuites{Name: "kubectl fleetdoctor audit"}
@@ -41,7 +42,8 @@ func Write(w io.Writer, a *report.Audit) error {
 	return out.WriteXML(w)
 }
 
-// bundleKey identifies a bundle deployment by its cluster and its bundle, because a finding can be about several clusters.
+// bundleKey identifies a bundle deployment by its cluster and its bundle, because a finding can be about several
+// clusters.
 type bundleKey struct{ cluster, bundle string }
 
 // printer converts a report. findings are the findings about each bundle deployment, and others are all other findings.
@@ -214,7 +216,8 @@ func (p *printer) notes() junit.Testsuite {
 	return suite
 }
 
-// outcome is why a test did not pass. The library escapes what has a meaning in XML, but not the characters that XML does not have.
+// outcome is why a test did not pass. The library escapes what has a meaning in XML, but not the characters that XML
+// does not have.
 func outcome(kind, message, details string) *junit.Result {
 	return &junit.Result{Type: escape.Line(kind), Message: escape.Line(message), Data: escape.Text(details)}
 }

@@ -53,7 +53,8 @@ func statuses(suites []official.Suite) map[official.Status]int {
 	return out
 }
 
-// TestObjects checks that a test passes only if its object is Ready, and that each finding of the sample fails one test.
+// TestObjects checks that a test passes only if its object is Ready, and that each finding of the sample fails one
+// test.
 func TestObjects(t *testing.T) {
 	a := reports.Sample(t, "sick")
 	suites := read(t, a)
@@ -84,7 +85,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestUnread checks that what could not be read has an error, and that a cluster that is not part of the audit is skipped.
+// TestUnread checks that what could not be read has an error, and that a cluster that is not part of the audit is
+// skipped.
 func TestUnread(t *testing.T) {
 	want := map[official.Status]int{official.StatusPassed: 1, official.StatusError: 3, official.StatusSkipped: 1}
 	if diff := cmp.Diff(want, statuses(read(t, reports.Unread()))); diff != "" {

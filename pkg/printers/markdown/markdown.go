@@ -21,7 +21,8 @@ const Limit = 60_000
 // share is the length that a table may have, so that findings have room.
 const share = Limit / 5
 
-// Write writes the report: the summary first, then what was not read, then problems. What does not fit into a ticket is counted.
+// Write writes the report: the summary first, then what was not read, then problems. What does not fit into a ticket is
+// counted.
 func Write(w io.Writer, a *report.Audit) error {
 	d := &document{}
 	d.head(a)

@@ -91,7 +91,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestHostile checks that texts of the cluster are only text: they make no block, link, image, HTML, mention, reference or emoji.
+// TestHostile checks that texts of the cluster are only text: they make no block, link, image, HTML, mention, reference
+// or emoji.
 func TestHostile(t *testing.T) {
 	plain := read(t, written(t, reports.Hostile(reports.Full(), " x")))
 	folds := slices.Repeat([]string{"<details><summary>Differences (- bundle, + cluster)</summary>", "</details>"},

@@ -21,7 +21,8 @@ import (
 const (
 	// maxText is the length at which a text is cut, in bytes.
 	maxText = 8 << 10
-	// maxResults and maxBytes limit one object: etcd refuses objects above 1.5 MiB, and kubectl apply keeps a copy in an annotation of up to 256 KiB.
+	// maxResults and maxBytes limit one object: etcd refuses objects above 1.5 MiB, and kubectl apply keeps a copy in
+	// an annotation of up to 256 KiB.
 	maxResults = 1000
 	maxBytes   = 200 << 10
 )

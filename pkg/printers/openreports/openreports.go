@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openreports writes the report of an audit as objects of the OpenReports API, which dashboards read from a cluster.
+// Package openreports writes the report of an audit as objects of the OpenReports API, which dashboards read from a
+// cluster.
 package openreports
 
 import (
@@ -36,8 +37,9 @@ const (
 	note = "Note"
 )
 
-// Write writes a stream of YAML documents: a Report for each namespace, and a ClusterReport for everything without a namespace. Large reports are
-// split. Objects on another cluster than the one that was read have reports of their own, with a label of the cluster.
+// Write writes a stream of YAML documents: a Report for each namespace, and a ClusterReport for everything without a
+// namespace. Large reports are split. Objects on another cluster than the one that was read have reports of their own,
+// with a label of the cluster.
 func Write(w io.Writer, a *report.Audit) error {
 	p := &printer{Audit: a, groups: map[group][]v1alpha1.ReportResult{}, present: map[group]bool{}, excluded: a.Excluded()}
 	if t, err := time.Parse(time.RFC3339, a.TakenAt); err == nil {
@@ -70,7 +72,8 @@ func Write(w io.Writer, a *report.Audit) error {
 	return nil
 }
 
-// group identifies the results of one report. The cluster is empty for Fleet's own objects; the namespace is empty for a ClusterReport.
+// group identifies the results of one report. The cluster is empty for Fleet's own objects; the namespace is empty for
+// a ClusterReport.
 type group struct{ cluster, namespace string }
 
 func (g group) compare(o group) int {
@@ -85,7 +88,8 @@ type printer struct {
 	excluded func(*report.BundleDeployment) bool
 }
 
-// findNamespaces finds the namespaces that exist because an object in them exists. A Report in another namespace could not be created.
+// findNamespaces finds the namespaces that exist because an object in them exists. A Report in another namespace could
+// not be created.
 func (p *printer) findNamespaces() {
 	for _, bd := range p.BundleDeployments {
 		p.present[group{"", bd.Namespace}] = true

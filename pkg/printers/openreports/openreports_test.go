@@ -32,7 +32,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-// schemas are the schemas of the CustomResourceDefinitions of the module, by kind. They permit no field that an API server would prune.
+// schemas are the schemas of the CustomResourceDefinitions of the module, by kind. They permit no field that an API
+// server would prune.
 var schemas = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api").Output()
 	if err != nil {
@@ -92,7 +93,8 @@ type document struct {
 	size int // of the JSON that kubectl apply keeps in an annotation
 }
 
-// read writes a report and validates each object as an API server does: metadata, schema, and no field that it would prune.
+// read writes a report and validates each object as an API server does: metadata, schema, and no field that it would
+// prune.
 func read(t *testing.T, a *report.Audit) []document {
 	t.Helper()
 	var b bytes.Buffer
@@ -179,7 +181,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestUnread checks that what could not be read is an error, and that a cluster that is not part of the audit is skipped.
+// TestUnread checks that what could not be read is an error, and that a cluster that is not part of the audit is
+// skipped.
 func TestUnread(t *testing.T) {
 	want := map[v1alpha1.Result]int{"pass": 1, "error": 3, "skip": 1}
 	a := reports.Unread()
@@ -252,7 +255,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that findings which the report does not list are skipped results: each ignored one, and the numbers of the others.
+// TestLeftOut checks that findings which the report does not list are skipped results: each ignored one, and the
+// numbers of the others.
 func TestLeftOut(t *testing.T) {
 	got := map[string]int{}
 	for _, d := range read(t, reports.LeftOut()) {

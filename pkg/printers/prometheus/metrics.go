@@ -22,7 +22,8 @@ type metrics struct {
 	names    []string // in the order of their first series
 }
 
-// family is the family of a metric. Two series with the same labels would be an error: node_exporter refuses the whole file then.
+// family is the family of a metric. Two series with the same labels would be an error: node_exporter refuses the whole
+// file then.
 type family struct {
 	*dto.MetricFamily
 	series map[string]*dto.Metric

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Write writes the report as gauges in the text format. No label is the name of an object that a bundle deploys: the number of series depends only
-// on the numbers of bundle deployments, clusters and checks.
+// Write writes the report as gauges in the text format. No label is the name of an object that a bundle deploys: the
+// number of series depends only on the numbers of bundle deployments, clusters and checks.
 func Write(w io.Writer, a *report.Audit) error {
 	m := &metrics{families: map[string]*family{}}
 	m.audit(a)
@@ -54,7 +54,8 @@ func (m *metrics) audit(a *report.Audit) {
 	}
 }
 
-// findings adds a series for each check and for each cluster, also without a finding, so that a solved problem is seen as a zero.
+// findings adds a series for each check and for each cluster, also without a finding, so that a solved problem is seen
+// as a zero.
 func (m *metrics) findings(a *report.Audit) {
 	of := func(code, name string, severity report.Severity) []label {
 		return []label{{"code", code}, {"name", name}, {"severity", string(severity)}}

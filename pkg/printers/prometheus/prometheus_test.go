@@ -17,7 +17,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-// read writes a report, and reads it with the parser and the linter of Prometheus. It returns the values by their series, NAME{VALUE,VALUE}.
+// read writes a report, and reads it with the parser and the linter of Prometheus. It returns the values by their
+// series, NAME{VALUE,VALUE}.
 func read(t *testing.T, a *report.Audit) map[string]float64 {
 	t.Helper()
 	var b bytes.Buffer
@@ -110,7 +111,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestSeries checks that no object adds a series, and that two bundle deployments with the same name on the same cluster are one series.
+// TestSeries checks that no object adds a series, and that two bundle deployments with the same name on the same
+// cluster are one series.
 func TestSeries(t *testing.T) {
 	a := reports.Sample(t, "sick")
 	want := len(read(t, a))
@@ -141,7 +143,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that the findings which the report does not list are counted, and that a report that lists all has zeros.
+// TestLeftOut checks that the findings which the report does not list are counted, and that a report that lists all has
+// zeros.
 func TestLeftOut(t *testing.T) {
 	const series = "fleetdoctor_audit_left_out_findings"
 	compare(t, read(t, reports.LeftOut()), map[string]float64{series + "{filter}": 2, series + "{ignored}": 1, series + "{baseline}": 4, "fleetdoctor_audit_info{test,cluster,team/ignored.yaml}": 1})

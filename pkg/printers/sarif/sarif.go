@@ -25,8 +25,8 @@ const (
 	lineHash    = "primaryLocationLineHash"
 )
 
-// Write writes the report. A result is a finding, a rule is a check. An ignored finding is a suppressed result. What could not be
-// read is a notification, and the invocation is then not successful.
+// Write writes the report. A result is a finding, a rule is a check. An ignored finding is a suppressed result. What
+// could not be read is a notification, and the invocation is then not successful.
 func Write(w io.Writer, a *report.Audit) error {
 	run := sarif.NewRunWithInformationURI("fleetdoctor", homepage)
 	run.Tool.Driver.WithVersion(a.Tool.Version).WithFullName("kubectl fleetdoctor audit")
@@ -80,7 +80,8 @@ func findings(a *report.Audit) []*sarif.Result {
 	}
 	out := make([]*sarif.Result, 0, len(a.Findings))
 	for _, f := range a.Findings {
-		// Two joined findings with one identity have different messages. Each keeps its own: a viewer must not take one for the other.
+		// Two joined findings with one identity have different messages. Each keeps its own: a viewer must not take one
+		// for the other.
 		if len(f.Clusters) > 0 && times[joinedID(&f)] == 1 {
 			f.ID = joinedID(&f)
 		}
@@ -89,7 +90,8 @@ func findings(a *report.Audit) []*sarif.Result {
 	return out
 }
 
-// joinedID returns the identity of a finding of several clusters. It does not depend on the clusters: that of the finding changes with the first one.
+// joinedID returns the identity of a finding of several clusters. It does not depend on the clusters: that of the
+// finding changes with the first one.
 func joinedID(f *report.Finding) string { return report.FindingID(f, "", f.Bundle, map[string]int{}) }
 
 // ignored returns the findings that the ignore file excludes. The report has only their identity and the reason.
@@ -156,8 +158,8 @@ func result(f report.Finding) *sarif.Result {
 		WithPartialFingerprints(map[string]string{fingerprint: id, lineHash: id}).WithProperties(properties)
 }
 
-// message is the message of a finding with its clusters, its evidence and the next step: viewers show nothing else. A command with braces is only in the properties, because viewers
-// disagree about the escapes of braces in messages.
+// message is the message of a finding with its clusters, its evidence and the next step: viewers show nothing else. A
+// command with braces is only in the properties, because viewers disagree about the escapes of braces in messages.
 func message(f report.Finding) string {
 	lines := []string{f.Message}
 	if clusters := cmp.Or(strings.Join(f.Clusters, ", "), f.Cluster); clusters != "" {
@@ -182,8 +184,8 @@ func text(s string) string {
 	return strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace(s)
 }
 
-// location is the place of a finding. No file of the repository has it, but GitHub requires one: its path consists of the bundle and the object,
-// and is the same in every report.
+// location is the place of a finding. No file of the repository has it, but GitHub requires one: its path consists of
+// the bundle and the object, and is the same in every report.
 func location(f report.Finding) *sarif.Location {
 	return sarif.NewLocation().
 		WithPhysicalLocation(sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation(path(f))).

@@ -38,7 +38,8 @@ func read(t *testing.T, a *report.Audit) *official.Run {
 	return log.Runs[0]
 }
 
-// TestResults checks that each finding is a result of its rule, with the properties that GitHub requires, and a fingerprint of its own.
+// TestResults checks that each finding is a result of its rule, with the properties that GitHub requires, and a
+// fingerprint of its own.
 func TestResults(t *testing.T) {
 	a := reports.Sample(t, "sick")
 	run := read(t, a)
@@ -132,7 +133,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that an ignored finding is a suppressed result, that all results then have a list of suppressions, and that the others are counted.
+// TestLeftOut checks that an ignored finding is a suppressed result, that all results then have a list of suppressions,
+// and that the others are counted.
 func TestLeftOut(t *testing.T) {
 	a := reports.LeftOut()
 	a.Findings = []report.Finding{{ID: "FD101-1", Code: "FD101", Severity: report.Error, Message: "it is missing"}}
@@ -164,7 +166,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestMessages checks that findings with different messages about the object of a bundle on two clusters do not take the fingerprints of each other.
+// TestMessages checks that findings with different messages about the object of a bundle on two clusters do not take
+// the fingerprints of each other.
 func TestMessages(t *testing.T) {
 	fingerprints := func(joined bool, clusters ...string) map[string]string {
 		a := reports.Full()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unified writes the fields of an object that differ as YAML, one document for each side, and compares the documents line by line. The documents
-// have only printable characters, tabs and line ends. Values of Secrets are masked in them, as in the report.
+// Package unified writes the fields of an object that differ as YAML, one document for each side, and compares the
+// documents line by line. The documents have only printable characters, tabs and line ends. Values of Secrets are
+// masked in them, as in the report.
 package unified
 
 import (

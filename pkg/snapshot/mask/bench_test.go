@@ -16,8 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
 )
 
-// BenchmarkMask masks ConfigMaps and Deployments of 2 KiB, and compares the time with that of a copy: the same objects are
-// decoded and encoded. The other rows are those of an attacker.
+// BenchmarkMask masks ConfigMaps and Deployments of 2 KiB, and compares the time with that of a copy: the same objects
+// are decoded and encoded. The other rows are those of an attacker.
 func BenchmarkMask(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	text := func(size int) string {

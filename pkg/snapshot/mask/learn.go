@@ -16,8 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
-// Learn learns the values of a Secret, given as decoded JSON: its data, and their parts that other objects may have alone.
-// With helmValues, the data are Helm values: a template may write each of them into other objects.
+// Learn learns the values of a Secret, given as decoded JSON: its data, and their parts that other objects may have
+// alone. With helmValues, the data are Helm values: a template may write each of them into other objects.
 func (m *Masker) Learn(secret map[string]any, helmValues bool) {
 	for _, field := range []string{"data", "stringData"} {
 		data, _ := secret[field].(map[string]any)
@@ -38,8 +38,8 @@ func (m *Masker) Learn(secret map[string]any, helmValues bool) {
 	}
 }
 
-// learnHelmValues learns each text in Helm values. A quantity is not learned, because API servers write the same quantity
-// in other words.
+// learnHelmValues learns each text in Helm values. A quantity is not learned, because API servers write the same
+// quantity in other words.
 func (m *Masker) learnHelmValues(text string) {
 	redact.LeavesOf([]byte(text), func(leaf string) {
 		leaf = strings.TrimSpace(leaf)
@@ -81,8 +81,8 @@ var (
 )
 
 // learnParts learns the parts of a value that other objects may have alone: the credentials of addresses, the values of
-// sensitive keys in configuration files, the values of environment variables, the lines of private keys, the credentials
-// of registries, and words that look like a key or a hash.
+// sensitive keys in configuration files, the values of environment variables, the lines of private keys, the
+// credentials of registries, and words that look like a key or a hash.
 func (m *Masker) learnParts(v string) {
 	for _, login := range logins(v) {
 		user, password, pair := strings.Cut(login, ":")

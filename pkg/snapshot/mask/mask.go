@@ -47,7 +47,8 @@ func New(key []byte) *Masker {
 	return m
 }
 
-// publicWords are values of fields that have a meaning in Kubernetes, Helm or Fleet. A Secret may have them as values too.
+// publicWords are values of fields that have a meaning in Kubernetes, Helm or Fleet. A Secret may have them as values
+// too.
 var publicWords = []string{"default", "Always", "IfNotPresent", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName",
 	"ClusterFirst", "RollingUpdate", "Recreate", "OnDelete", "Running", "Pending", "Succeeded", "Failed", "Unknown",
 	"Opaque", "Namespaced", "Cluster", "Deployed", "deployed", "superseded", "Ready", "Active", "Terminating", "Retain",

@@ -248,8 +248,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestFieldsStay checks values of Secrets that are no secret where they are: labels and their selectors, times, names of
-// fields, states, numbers of Kubernetes, and Fleet's references.
+// TestFieldsStay checks values of Secrets that are no secret where they are: labels and their selectors, times, names
+// of fields, states, numbers of Kubernetes, and Fleet's references.
 func TestFieldsStay(t *testing.T) {
 	values := []string{"staging-2", "24h0m0s", "2026-01-02T03:04:05Z", "replicas", "app.yaml", "apps.example.com", "Progressing",
 		"604800", "3f786850e387550fdab836ed7e6dc881de23001b", "apps/web:1", "Ready"}
@@ -274,7 +274,8 @@ func TestFieldsStay(t *testing.T) {
 	}
 }
 
-// TestMaskedBefore checks a value that looks like a replacement: on a cluster it is a value, in a capture it is not compared.
+// TestMaskedBefore checks a value that looks like a replacement: on a cluster it is a value, in a capture it is not
+// compared.
 func TestMaskedBefore(t *testing.T) {
 	for _, partial := range []bool{false, true} {
 		m := mask.New([]byte("key"))

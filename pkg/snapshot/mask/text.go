@@ -15,8 +15,8 @@ import (
 )
 
 // Text masks the values of Secrets in a text, and the credentials in addresses, which need not be values of Secrets. A
-// word with a value in another encoding, and a compressed one, is masked as a whole. If that does not hide the value, the
-// text is.
+// word with a value in another encoding, and a compressed one, is masked as a whole. If that does not hide the value,
+// the text is.
 func (o *Object) Text(text string) string {
 	out := o.withoutLogins(o.index.Replace(text, o.Token))
 	if !o.hides(out) {
@@ -42,7 +42,8 @@ func (o *Object) hides(text string) bool {
 	return d.hides(text, maxLayers)
 }
 
-// login matches what may be the credentials in an address. They may have any character that an address has no place for.
+// login matches what may be the credentials in an address. They may have any character that an address has no place
+// for.
 var login = regexp.MustCompile("://([^\\s\"'`]+)@([^\\s\"'`@]*)")
 
 // logins returns the credentials in the addresses of a text.
@@ -178,8 +179,8 @@ func withoutEscapes(text string) []string {
 	})}
 }
 
-// runs returns the parts of a text that consist of the characters of an encoding, and the whole text if only line breaks
-// interrupt them.
+// runs returns the parts of a text that consist of the characters of an encoding, and the whole text if only line
+// breaks interrupt them.
 func runs(text string, in func(byte) bool, shortestRun int) []string {
 	var out []string
 	begin := -1
