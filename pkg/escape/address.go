@@ -25,7 +25,10 @@ func Address(address string) string {
 	u, err := url.Parse(full)
 	// An "@" after the host is probably the end of a password that contains a slash or a question mark. client-go
 	// escapes a "#" as part of the path.
-	if err != nil || u.Host == "" || strings.Contains(u.RawQuery+u.Fragment, "@") || strings.ContainsAny(u.Path, "@?#") {
+	if err != nil || u.Host == "" {
+		return NoAddress
+	}
+	if strings.Contains(u.RawQuery+u.Fragment, "@") || strings.ContainsAny(u.Path, "@?#") {
 		return NoAddress
 	}
 	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""

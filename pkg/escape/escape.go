@@ -76,7 +76,8 @@ func EncodeJSON(w io.Writer, v any, indent string) error {
 	}
 	document := JSON(b.Bytes())
 	if indent != "" {
-		document = pretty.PrettyOptions(document, &pretty.Options{Indent: indent}) // json.Indent needs several times as long
+		// json.Indent needs several times as long
+		document = pretty.PrettyOptions(document, &pretty.Options{Indent: indent})
 	}
 	_, err := w.Write(document)
 	return err

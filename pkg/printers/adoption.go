@@ -31,7 +31,9 @@ func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
 	}
 	t.head(b, title, a.Source, a.TakenAt)
 	t.notRead(b, a.Gaps, a.Notes)
-	for objects := range chunks(a.Objects, func(x, y report.AdoptedObject) bool { return x.BundleDeployment == y.BundleDeployment }) {
+	for objects := range chunks(a.Objects, func(x, y report.AdoptedObject) bool {
+		return x.BundleDeployment == y.BundleDeployment
+	}) {
 		fmt.Fprintln(b, t.bold("bundle deployment "+printable(objects[0].BundleDeployment)))
 		t.groupedByAction(b, objects)
 		emptyLine(b)
@@ -56,17 +58,21 @@ func (t text) groupedByAction(b *bytes.Buffer, objects []report.AdoptedObject) {
 }
 
 // actionRank puts actions that need a decision first.
-var actionRank = map[report.Action]int{report.ActionAdopt: 0, report.ActionRestore: 0, report.ActionRefuse: 1, report.ActionNone: 2}
+var actionRank = map[report.Action]int{report.ActionAdopt: 0, report.ActionRestore: 0, report.ActionRefuse: 1,
+	report.ActionNone: 2}
 
 // actionWords are the names of the actions in a plan.
-var actionWords = map[report.Action]string{report.ActionAdopt: "adopt", report.ActionRestore: "restore", report.ActionRefuse: "refuse", report.ActionNone: "leave"}
+var actionWords = map[report.Action]string{report.ActionAdopt: "adopt", report.ActionRestore: "restore",
+	report.ActionRefuse: "refuse", report.ActionNone: "leave"}
 
-var actionColours = map[report.Action]string{report.ActionAdopt: green, report.ActionRestore: green, report.ActionRefuse: red, report.ActionNone: faint}
+var actionColours = map[report.Action]string{report.ActionAdopt: green, report.ActionRestore: green,
+	report.ActionRefuse: red, report.ActionNone: faint}
 
 func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 	first := group[0]
 	listed(t, b, "  ", group, "", func(o report.AdoptedObject) {
-		line := fmt.Sprintf("  %s %s", t.colour(actionColours[o.Action], fmt.Sprintf("%-7s", actionWords[o.Action])), printable(o.Key().String()))
+		line := fmt.Sprintf("  %s %s", t.colour(actionColours[o.Action], fmt.Sprintf("%-7s", actionWords[o.Action])),
+			printable(o.Key().String()))
 		if o.Reason != "" {
 			line += "  " + t.faint(printable(o.Reason))
 		}
@@ -136,7 +142,8 @@ func (t text) planSummary(b *bytes.Buffer, a *report.Adoption) {
 		fmt.Fprintf(b, "Nothing to %s%s.\n", action, t.otherCounts(s))
 		return
 	}
-	fmt.Fprintf(b, "%s to %s%s.\nThe digest of this plan is %s\n", plural(s.Change, "object"), action, t.otherCounts(s), printable(a.Digest))
+	fmt.Fprintf(b, "%s to %s%s.\nThe digest of this plan is %s\n", plural(s.Change, "object"), action, t.otherCounts(s),
+		printable(a.Digest))
 }
 
 // otherCounts counts the objects that are not changed.

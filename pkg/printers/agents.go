@@ -15,7 +15,8 @@ import (
 
 // The states of heartbeats and the results that are coloured.
 var (
-	heartbeatColours  = map[string]string{"alive": green, "stale": red, "never": yellow, "ahead": yellow, "unknown": yellow}
+	heartbeatColours = map[string]string{"alive": green, "stale": red, "never": yellow, "ahead": yellow,
+		"unknown": yellow}
 	predictionColours = map[string]string{"re-import": red, "blocked": yellow, "unknown": yellow, "none": green}
 )
 
@@ -23,11 +24,14 @@ var (
 func (t text) agents(b *bytes.Buffer, a *report.Agents) error {
 	t.head(b, "Agents of ", a.Source, a.TakenAt)
 	t.notRead(b, a.Gaps, a.Notes)
-	g := t.grid([]column{{header: "CLUSTER"}, {header: "SEEN / EVERY", short: "SEEN", right: true}, {header: "AGENT NAMESPACE", short: "NAMESPACE"},
+	g := t.grid([]column{{header: "CLUSTER"}, {header: "SEEN / EVERY", short: "SEEN", right: true},
+		{header: "AGENT NAMESPACE", short: "NAMESPACE"},
 		{header: "VERSION"}, {header: "RESTART", whole: true}, {header: "AFTER 0.13", short: "0.13", whole: true}})
 	for _, x := range problemsFirst(t, a.Agents, func(x report.Agent) int { return min(1, len(x.Findings)) }) {
-		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), t.lastSeen(x.Heartbeat) + " / " + cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"),
-			cmp.Or(t.place(x.AgentNamespace), "-"), cmp.Or(t.place(x.Version), "-"), t.prediction(x.Now), t.prediction(x.AfterUpgrade)})
+		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), t.lastSeen(x.Heartbeat) + " / " +
+			cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"),
+			cmp.Or(t.place(x.AgentNamespace), "-"), cmp.Or(t.place(x.Version),
+				"-"), t.prediction(x.Now), t.prediction(x.AfterUpgrade)})
 	}
 	g.fit()
 	if err := g.write(b); err != nil {
@@ -84,19 +88,28 @@ func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
 	explained := false
 	for _, x := range all {
 		if x.Heartbeat.State == "ahead" {
-			t.wrapped(b, "", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.", x.Namespace, x.Name, x.Heartbeat.LastSeen))
+			t.wrapped(b, "", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.",
+				x.Namespace, x.Name, x.Heartbeat.LastSeen))
 			explained = true
 		}
-		if !t.wide && len(x.Now.Reasons) == 0 && x.Now.Result == x.AfterUpgrade.Result && x.Now.Result != "blocked" && x.Now.Result != "unknown" {
-			continue
+		if t.wide || !plain(&x) {
+			predicted = append(predicted, x)
 		}
-		predicted = append(predicted, x)
 	}
 	groups := grouped(predicted, func(x report.Agent) string { return because(x.Now) + because(x.AfterUpgrade) })
 	listed(t, b, "", groups, " groups of clusters", func(g []report.Agent) { t.predicted(b, g) })
 	if explained || len(groups) > 0 {
 		b.WriteByte('\n')
 	}
+}
+
+// plain reports whether the table says everything about the predictions of an agent.
+func plain(x *report.Agent) bool {
+	switch x.Now.Result {
+	case "blocked", "unknown":
+		return false
+	}
+	return len(x.Now.Reasons) == 0 && x.Now.Result == x.AfterUpgrade.Result
 }
 
 // because is all of a prediction as text.

@@ -15,13 +15,14 @@ import (
 
 // Comparison lays out a comparison of two audits. Its names are the bundle deployments that got worse.
 func Comparison(c *report.Comparison, o Options) Document {
-	return Document{o, c, c.Findings, func(t text, b *bytes.Buffer) error { t.comparison(b, c); return nil }, func(b *bytes.Buffer) {
-		for _, bd := range c.BundleDeployments {
-			if bd.Effect == report.Worse {
-				printName(b, bd.Namespace, bundleDeployment, bd.Name)
+	return Document{o, c, c.Findings, func(t text, b *bytes.Buffer) error { t.comparison(b, c); return nil },
+		func(b *bytes.Buffer) {
+			for _, bd := range c.BundleDeployments {
+				if bd.Effect == report.Worse {
+					printName(b, bd.Namespace, bundleDeployment, bd.Name)
+				}
 			}
-		}
-	}}
+		}}
 }
 
 // effects are the sections of the table, in its order.
@@ -159,8 +160,10 @@ func (t text) changes(b *bytes.Buffer, c *report.Comparison) {
 		for _, n := range []struct {
 			c    report.ChangeCounts
 			noun string
-		}{{s.BundleDeployments, "bundle deployment"}, {s.Findings, "finding"}, {s.Resources, "object"}, {s.Gaps, "gap"}} {
-			if k := map[report.Effect]int{report.Worse: n.c.Worse, report.Better: n.c.Better, report.Changed: n.c.Changed, report.EffectUnknown: n.c.Unknown}[e.effect]; k > 0 {
+		}{{s.BundleDeployments, "bundle deployment"}, {s.Findings, "finding"}, {s.Resources, "object"}, {s.Gaps,
+			"gap"}} {
+			if k := map[report.Effect]int{report.Worse: n.c.Worse, report.Better: n.c.Better,
+				report.Changed: n.c.Changed, report.EffectUnknown: n.c.Unknown}[e.effect]; k > 0 {
 				counts = append(counts, plural(k, n.noun))
 			}
 		}
@@ -176,7 +179,8 @@ func (t text) changes(b *bytes.Buffer, c *report.Comparison) {
 		words = append(words, t.colour(green, "No change."))
 	}
 	if s.FromStatus > 0 {
-		words = append(words, fmt.Sprintf("Only the status that Fleet reports was compared for %s.", plural(s.FromStatus, "bundle deployment")))
+		words = append(words, fmt.Sprintf("Only the status that Fleet reports was compared for %s.",
+			plural(s.FromStatus, "bundle deployment")))
 	}
 	for _, line := range t.filled(words, 0, 0) {
 		fmt.Fprintln(b, line)

@@ -55,7 +55,10 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 // explain suggests the command that explains the code of the most severe finding that is shown.
 func (t text) explain(b *bytes.Buffer, a *report.Audit) {
 	groups := digest.Groups(a)
-	if t.Explain == "" || len(groups) == 0 || groups[0].Severity == report.Info && !t.informational(a) {
+	if t.Explain == "" || len(groups) == 0 {
+		return
+	}
+	if groups[0].Severity == report.Info && !t.informational(a) {
 		return
 	}
 	code := printable(groups[0].Code)
@@ -102,7 +105,7 @@ const maxRepeated = 3
 func (t text) foldRepeated(findings []report.Finding) (folds [][]report.Finding, others []report.Finding) {
 	same := map[string][]report.Finding{}
 	for _, f := range findings {
-		if f.Code == "FD607" && f.Remediation != "" && !t.wide && !t.All {
+		if t.limits() && f.Code == "FD607" && f.Remediation != "" {
 			same[f.Remediation] = append(same[f.Remediation], f)
 		}
 	}
@@ -159,7 +162,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 	var last []report.Remedy
 	for i, f := range list {
 		shown[f.Code]++
-		if n := shown[f.Code]; n > maxShown && !t.wide && !t.All {
+		if n := shown[f.Code]; n > maxShown && t.limits() {
 			if n == total[f.Code] {
 				t.more(b, "  ", n-maxShown, " of "+printable(f.Code))
 			}
@@ -171,7 +174,9 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 		}
 		if t.Diff && digest.AboutFields(&f) && len(diffs[f.Object]) > 0 {
 			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
-			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool { return strings.HasSuffix(r.Command, " --diff") })
+			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool {
+				return strings.HasSuffix(r.Command, " --diff")
+			})
 			t.finding(b, f)
 			t.diff(b, f.Cluster, f.Object, diffs[f.Object])
 		} else {
@@ -190,7 +195,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 // clusters.
 func (t text) steps(f *report.Finding) []report.Remedy {
 	short := *f
-	if !t.wide && !t.All {
+	if t.limits() {
 		short.PerCluster = f.PerCluster[:min(len(f.PerCluster), maxRepeated)]
 	}
 	return short.NextSteps()
@@ -204,14 +209,16 @@ var severityColours = map[report.Severity]string{report.Error: red, report.Warni
 
 func (t text) finding(b *bytes.Buffer, f report.Finding) {
 	const before = len("  warning FD100  ")
-	fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[f.Severity], fmt.Sprintf("%-7s", f.Severity)), printable(f.Code),
+	fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[f.Severity], fmt.Sprintf("%-7s", f.Severity)),
+		printable(f.Code),
 		strings.Join(t.lines(f.Message, before, len(inset)), "\n"+inset))
 	evidence := f.Described()
 	if f.Code == "FD102" && !t.wide {
 		evidence = nil // up to five labels and annotations; adopt shows them
 	}
 	if n := len(f.Clusters); n > 0 {
-		evidence = append([]string{fmt.Sprintf("the same on %d clusters: %s", n, strings.Join(limited(t, f.Clusters), ", "))}, evidence...)
+		evidence = append([]string{fmt.Sprintf("the same on %d clusters: %s", n, strings.Join(limited(t, f.Clusters),
+			", "))}, evidence...)
 	}
 	for _, e := range evidence {
 		t.painted(b, inset, faint, e)

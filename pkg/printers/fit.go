@@ -25,12 +25,16 @@ func (t text) fitting(shown []report.BundleDeployment, clusters bool) []column {
 	if t.wide {
 		return columns
 	}
-	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.wide && (!clusters || c.header != clusterHeader) })
+	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+		return c.wide && (!clusters || c.header != clusterHeader)
+	})
 	if !t.fits() || t.remaining(all, shown) >= 0 {
 		return all
 	}
 	used := slices.DeleteFunc(slices.Clone(all), func(c column) bool {
-		return c.count && !slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool { return c.cell(t, &bd) != none })
+		return c.count && !slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool {
+			return c.cell(t, &bd) != none
+		})
 	})
 	if t.remaining(used, shown) >= 0 {
 		return used

@@ -99,7 +99,10 @@ func (g *grid) fit() {
 	for left < 0 {
 		widest := -1
 		for i, c := range g.columns {
-			if !c.right && !c.whole && spans[i] > max(minText, span(c.header)) && (widest < 0 || spans[i] > spans[widest]) {
+			if c.right || c.whole || spans[i] <= max(minText, span(c.header)) {
+				continue
+			}
+			if widest < 0 || spans[i] > spans[widest] {
 				widest = i
 			}
 		}

@@ -16,7 +16,9 @@ import (
 
 // Impact lays out an impact report. Its names are the bundle deployments that lose objects.
 func Impact(d *report.Impact, o Options) Document {
-	return Document{o, d, d.Deletions, func(t text, b *bytes.Buffer) error { return t.impact(b, d) }, func(b *bytes.Buffer) {
+	return Document{o, d, d.Deletions, func(t text, b *bytes.Buffer) error {
+		return t.impact(b, d)
+	}, func(b *bytes.Buffer) {
 		for _, x := range d.Deletions {
 			for _, c := range x.Clusters {
 				for _, bd := range c.BundleDeployments {
@@ -42,7 +44,9 @@ func (t text) impact(b *bytes.Buffer, d *report.Impact) error {
 			return err
 		}
 	}
-	if t.ReadClusters != "" && slices.ContainsFunc(d.Deletions, func(x report.Deletion) bool { return x.Summary.Unknown > 0 }) {
+	if t.ReadClusters != "" && slices.ContainsFunc(d.Deletions, func(x report.Deletion) bool {
+		return x.Summary.Unknown > 0
+	}) {
 		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
 	}
 	return nil
@@ -55,7 +59,9 @@ func answer(d *report.Deletion) string {
 	switch {
 	case s.Removed > 0:
 		may := "removes "
-		if slices.ContainsFunc(d.Clusters, func(c report.ClusterImpact) bool { return c.Result == report.ImpactMayRemove }) {
+		if slices.ContainsFunc(d.Clusters, func(c report.ClusterImpact) bool {
+			return c.Result == report.ImpactMayRemove
+		}) {
 			may = "may remove "
 		}
 		on := plural(s.Removing, "cluster")
@@ -64,7 +70,8 @@ func answer(d *report.Deletion) string {
 		}
 		out += may + plural(s.Removed, "object") + " on " + on + amongThem(s.Losses)
 	case s.Unknown > 0:
-		out = fmt.Sprintf("It is not known what deleting %s removes on %d of %s", deletionName(d), s.Unknown, plural(s.Clusters, "cluster"))
+		out = fmt.Sprintf("It is not known what deleting %s removes on %d of %s", deletionName(d), s.Unknown,
+			plural(s.Clusters, "cluster"))
 	case d.Unread != "":
 		return "It is not known what deleting " + deletionName(d) + " removes: " + d.Unread
 	default:
@@ -166,7 +173,8 @@ func folded(clusters []report.ClusterImpact) [][]report.ClusterImpact {
 	return out
 }
 
-var impactResults = []report.ImpactResult{report.ImpactRemoves, report.ImpactMayRemove, report.ImpactUnknown, report.ImpactKeeps, report.ImpactNothing}
+var impactResults = []report.ImpactResult{report.ImpactRemoves, report.ImpactMayRemove, report.ImpactUnknown,
+	report.ImpactKeeps, report.ImpactNothing}
 
 func impactOrder(r report.ImpactResult) int { return slices.Index(impactResults, r) }
 
@@ -174,8 +182,10 @@ func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) erro
 	if len(groups) == 0 {
 		return nil
 	}
-	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "REMOVED", right: true}, {header: "CRDS", right: true},
-		{header: "CUSTOM RESOURCES", short: "CRS", right: true}, {header: "CLAIMS", right: true}, {header: "NAMESPACES", short: "NS", right: true}, {header: "KEPT", right: true}})
+	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "REMOVED", right: true},
+		{header: "CRDS", right: true},
+		{header: "CUSTOM RESOURCES", short: "CRS", right: true}, {header: "CLAIMS", right: true}, {header: "NAMESPACES",
+			short: "NS", right: true}, {header: "KEPT", right: true}})
 	for _, group := range groups {
 		c := group[0]
 		name := cmp.Or(c.Cluster, "this cluster")
@@ -183,7 +193,8 @@ func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) erro
 			name += fmt.Sprintf(" and %d more", n-1)
 		}
 		row := []string{printable(name), t.impactResult(c.Result)}
-		for _, n := range []int{c.Removed, c.CustomResourceDefinitions, c.CustomResources, c.PersistentVolumeClaims, c.Namespaces, c.Kept} {
+		for _, n := range []int{c.Removed, c.CustomResourceDefinitions, c.CustomResources, c.PersistentVolumeClaims,
+			c.Namespaces, c.Kept} {
 			row = append(row, fmt.Sprint(n))
 		}
 		switch {
@@ -201,7 +212,8 @@ func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) erro
 	return g.write(b)
 }
 
-var impactColours = map[report.ImpactResult]string{report.ImpactRemoves: red, report.ImpactMayRemove: red, report.ImpactUnknown: yellow, report.ImpactKeeps: green}
+var impactColours = map[report.ImpactResult]string{report.ImpactRemoves: red, report.ImpactMayRemove: red,
+	report.ImpactUnknown: yellow, report.ImpactKeeps: green}
 
 func (t text) impactResult(r report.ImpactResult) string {
 	return t.colour(impactColours[r], printable(string(r)))
@@ -220,7 +232,9 @@ func (t text) clusterImpact(b *bytes.Buffer, group []report.ClusterImpact) {
 	names := texts(group, func(c report.ClusterImpact) string { return cmp.Or(c.Cluster, "this cluster") })
 	t.painted(b, "", bold, t.some(names))
 	bds := slices.Clone(c.BundleDeployments)
-	slices.SortStableFunc(bds, func(x, y report.DeploymentImpact) int { return impactOrder(x.Result) - impactOrder(y.Result) })
+	slices.SortStableFunc(bds, func(x, y report.DeploymentImpact) int {
+		return impactOrder(x.Result) - impactOrder(y.Result)
+	})
 	listed(t, b, "  ", bds, " bundle deployments", func(d report.DeploymentImpact) { t.deploymentImpact(b, d) })
 	b.WriteByte('\n')
 }
@@ -325,7 +339,8 @@ func (t text) list(b *bytes.Buffer, heading string, all []string) {
 
 // hazard orders removed objects: those whose deletion loses most come first.
 func hazard(o report.RemovedObject) int {
-	for i, first := range []bool{o.Kind == "CustomResourceDefinition", o.Kind == "Namespace", o.Kind == "PersistentVolumeClaim",
+	for i, first := range []bool{o.Kind == "CustomResourceDefinition", o.Kind == "Namespace",
+		o.Kind == "PersistentVolumeClaim",
 		o.OwnedBy != "" || len(o.DesiredBy) > 0, o.Cause != report.CauseManifest} {
 		if first {
 			return i

@@ -27,8 +27,12 @@ func TestGoldenImpact(t *testing.T) {
 	for _, format := range formats {
 		golden.Compare(t, "impact."+format, table(database, format))
 	}
-	golden.Compare(t, "impact-repository.table", table(read("repository", audit.Named{Kind: "gitrepo", Name: "shop"}, audit.Named{Kind: "helmop", Name: "chart"}), "table"))
-	golden.Compare(t, "impact-clusters.table", table(read("clusters", audit.Named{Kind: "bundle", Name: "db"}, audit.Named{Kind: "cluster", Name: "one"}), "table"))
-	golden.Compare(t, "impact-unknown.table", table(read("clusters", audit.Named{Kind: "cluster", Name: "two"}), "table"))
-	golden.Compare(t, "impact-kept.table", table(read("keep-resources", audit.Named{Kind: "bd", Name: "renamed"}, audit.Named{Kind: "bd", Name: "late"}), "table"))
+	golden.Compare(t, "impact-repository.table", table(read("repository", audit.Named{Kind: "gitrepo", Name: "shop"},
+		audit.Named{Kind: "helmop", Name: "chart"}), "table"))
+	golden.Compare(t, "impact-clusters.table", table(read("clusters", audit.Named{Kind: "bundle", Name: "db"},
+		audit.Named{Kind: "cluster", Name: "one"}), "table"))
+	golden.Compare(t, "impact-unknown.table", table(read("clusters", audit.Named{Kind: "cluster", Name: "two"}),
+		"table"))
+	golden.Compare(t, "impact-kept.table", table(read("keep-resources", audit.Named{Kind: "bd", Name: "renamed"},
+		audit.Named{Kind: "bd", Name: "late"}), "table"))
 }

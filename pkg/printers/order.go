@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -23,7 +24,7 @@ func (t text) ordered(a *report.Audit) rows {
 	rank := map[string]int{} // of clusters
 	for _, bd := range a.BundleDeployments {
 		switch {
-		case !t.All && onOtherCluster(bd) && !problem(bd) && bd.Reported != nil && bd.Reported.State == string(report.Ready):
+		case !t.All && wellElsewhere(&bd) && !problem(bd):
 			r.unread = append(r.unread, bd)
 			continue
 		case !onOtherCluster(bd) && (problem(bd) || bd.State != report.Ready):
@@ -60,10 +61,16 @@ func (t text) ordered(a *report.Audit) rows {
 	return r
 }
 
+// wellElsewhere reports whether Fleet reports Ready for a bundle deployment on a cluster that was not read.
+func wellElsewhere(bd *report.BundleDeployment) bool {
+	return onOtherCluster(*bd) && bd.Reported != nil && bd.Reported.State == string(report.Ready)
+}
+
 // withProblems returns a function that reports whether a bundle deployment has an error or a warning among these
 // findings.
 func withProblems(findings []report.Finding) func(report.BundleDeployment) bool {
-	found, onClusters := map[bundleKey]bool{}, map[bundleKey]bool{} // by bundle deployment; by bundle, if it has the same finding on several clusters
+	// by bundle deployment; by bundle, if it has the same finding on several clusters
+	found, onClusters := map[bundleKey]bool{}, map[bundleKey]bool{}
 	for _, f := range findings {
 		if f.Severity == report.Info {
 			continue
@@ -81,12 +88,17 @@ func withProblems(findings []report.Finding) func(report.BundleDeployment) bool 
 // asReported reports whether all objects of a bundle deployment are ready, and Fleet reports so, in a status that is
 // not old. On a downstream cluster, there is no status.
 func asReported(bd *report.BundleDeployment) bool {
-	if bd.State != report.Ready || bd.Reason != "" || bd.Counts.Ready != bd.Counts.Desired || bd.Counts.Orphaned > 0 {
+	c, r := bd.Counts, bd.Reported
+	if bd.State != report.Ready || bd.Reason != "" {
 		return false
 	}
-	r := bd.Reported
-	return r == nil || r.State == string(report.Ready) && !r.Stale && r.Ready != nil && r.DesiredReady != nil &&
-		*r.Ready == bd.Counts.Ready && *r.DesiredReady == bd.Counts.Desired
+	if c.Ready != c.Desired || c.Orphaned > 0 {
+		return false
+	}
+	if r == nil {
+		return true
+	}
+	return r.State == string(report.Ready) && !r.Stale && digest.ReportedFraction(r) == fraction(c.Ready, c.Desired)
 }
 
 func count[T any](list []T, of func(T) bool) int {
@@ -168,5 +180,6 @@ func (t text) wellLine(b *bytes.Buffer, r rows) {
 	if slices.ContainsFunc(r.well, func(bd report.BundleDeployment) bool { return bd.Reported == nil }) {
 		reported = ""
 	}
-	t.wrapped(b, "", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported, plural(len(r.well), other+"bundle deployment"), on))
+	t.wrapped(b, "", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported,
+		plural(len(r.well), other+"bundle deployment"), on))
 }

@@ -27,7 +27,8 @@ func (t text) ownership(b *bytes.Buffer, d *report.Ownership) {
 		}
 		t.fact(b, "controlled by", o.Controller)
 		for _, m := range o.Metadata {
-			fmt.Fprintf(b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key), printable(m.Value))
+			fmt.Fprintf(b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key),
+				printable(m.Value))
 			t.wrapped(b, "             ", m.Means)
 			t.wrapped(b, "             ", m.Who)
 		}

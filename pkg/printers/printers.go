@@ -80,7 +80,9 @@ func written(w io.Writer, show func(*bytes.Buffer) error) error {
 // Audit lays out the report of an audit. Its names are the bundle deployments that are not ready, or that have no
 // result.
 func Audit(a *report.Audit, o Options) Document {
-	return Document{o, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error { return t.audit(b, a) }, func(b *bytes.Buffer) {
+	return Document{o, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error {
+		return t.audit(b, a)
+	}, func(b *bytes.Buffer) {
 		for _, bd := range a.BundleDeployments {
 			if bd.State != report.Ready {
 				printName(b, bd.Namespace, bundleDeployment, bd.Name)
@@ -91,38 +93,43 @@ func Audit(a *report.Audit, o Options) Document {
 
 // Preflight lays out a preflight report. Its names are the bundle deployments with a verdict other than OK.
 func Preflight(p *report.Preflight, o Options) Document {
-	return Document{o, p, p.BundleDeployments, func(t text, b *bytes.Buffer) error { t.preflight(b, p); return nil }, func(b *bytes.Buffer) {
-		for _, r := range p.BundleDeployments {
-			if r.Verdict != report.VerdictOK {
-				printName(b, r.Namespace, bundleDeployment, r.Name)
+	return Document{o, p, p.BundleDeployments, func(t text, b *bytes.Buffer) error { t.preflight(b, p); return nil },
+		func(b *bytes.Buffer) {
+			for _, r := range p.BundleDeployments {
+				if r.Verdict != report.VerdictOK {
+					printName(b, r.Namespace, bundleDeployment, r.Name)
+				}
 			}
-		}
-	}}
+		}}
 }
 
 // Adoption lays out the plan of an adoption, or its result. Its names are the objects that the plan changes.
 func Adoption(a *report.Adoption, o Options) Document {
-	return Document{o, a, a.Objects, func(t text, b *bytes.Buffer) error { t.adoption(b, a); return nil }, func(b *bytes.Buffer) {
-		for _, o := range a.Objects {
-			if o.Action != report.ActionRefuse && o.Action != report.ActionNone {
-				objectName(b, o.Ref)
+	return Document{o, a, a.Objects, func(t text, b *bytes.Buffer) error { t.adoption(b, a); return nil },
+		func(b *bytes.Buffer) {
+			for _, o := range a.Objects {
+				if o.Action != report.ActionRefuse && o.Action != report.ActionNone {
+					objectName(b, o.Ref)
+				}
 			}
-		}
-	}}
+		}}
 }
 
 // Ownership lays out an owner report. Its names are the objects.
 func Ownership(d *report.Ownership, o Options) Document {
-	return Document{o, d, d.Objects, func(t text, b *bytes.Buffer) error { t.ownership(b, d); return nil }, func(b *bytes.Buffer) {
-		for _, o := range d.Objects {
-			objectName(b, o.Ref)
-		}
-	}}
+	return Document{o, d, d.Objects, func(t text, b *bytes.Buffer) error { t.ownership(b, d); return nil },
+		func(b *bytes.Buffer) {
+			for _, o := range d.Objects {
+				objectName(b, o.Ref)
+			}
+		}}
 }
 
 // Agents is the document of a report of agents. -o name lists the Clusters with findings.
 func Agents(a *report.Agents, o Options) Document {
-	return Document{o, a, a.Agents, func(t text, b *bytes.Buffer) error { return t.agents(b, a) }, func(b *bytes.Buffer) {
+	return Document{o, a, a.Agents, func(t text, b *bytes.Buffer) error {
+		return t.agents(b, a)
+	}, func(b *bytes.Buffer) {
 		for _, x := range a.Agents {
 			if len(x.Findings) > 0 {
 				printName(b, x.Namespace, "cluster.fleet.cattle.io", x.Name)

@@ -25,7 +25,9 @@ type column struct {
 }
 
 var columns = []column{
-	{header: "BUNDLEDEPLOYMENT", cell: func(t text, bd *report.BundleDeployment) string { return t.name(bd) }}, // shortened to the remaining width
+	{header: "BUNDLEDEPLOYMENT", cell: func(t text, bd *report.BundleDeployment) string {
+		return t.name(bd)
+	}}, // shortened to the remaining width
 	{header: clusterHeader, wide: true, cell: func(t text, bd *report.BundleDeployment) string {
 		if !t.fits() {
 			return printable(bd.Cluster)
@@ -35,20 +37,36 @@ var columns = []column{
 	{header: "STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return string(bd.State) }},
 	{header: "READY", right: true, cell: ready},
 	{header: "FLEET REPORTS", short: "FLEET", right: true, cell: fleetReports},
-	{header: "MISSING", short: "MISS", right: true, count: true, cell: number(red, func(c report.Counts) int { return c.Missing })},
-	{header: "UNOWNED", short: "UNOWN", right: true, count: true, cell: number(red, func(c report.Counts) int { return c.Unowned })},
-	{header: "MODIFIED", short: "MODIF", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Modified })},
-	{header: "ORPHANED", short: "ORPH", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Orphaned })},
-	{header: "NOTREADY", short: "NOTRDY", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.NotReady })},
-	{header: "UNKNOWN", short: "UNKN", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Unknown })},
+	{header: "MISSING", short: "MISS", right: true, count: true, cell: number(red, func(c report.Counts) int {
+		return c.Missing
+	})},
+	{header: "UNOWNED", short: "UNOWN", right: true, count: true, cell: number(red, func(c report.Counts) int {
+		return c.Unowned
+	})},
+	{header: "MODIFIED", short: "MODIF", right: true, count: true, cell: number(yellow, func(c report.Counts) int {
+		return c.Modified
+	})},
+	{header: "ORPHANED", short: "ORPH", right: true, count: true, cell: number(yellow, func(c report.Counts) int {
+		return c.Orphaned
+	})},
+	{header: "NOTREADY", short: "NOTRDY", right: true, count: true, cell: number(yellow, func(c report.Counts) int {
+		return c.NotReady
+	})},
+	{header: "UNKNOWN", short: "UNKN", right: true, count: true, cell: number(yellow, func(c report.Counts) int {
+		return c.Unknown
+	})},
 	{header: "FLEET STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string {
 		if bd.Reported == nil {
 			return ""
 		}
 		return printable(bd.Reported.State)
 	}},
-	{header: "RELEASE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.Release) }},
-	{header: "SET ID", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.SetID) }},
+	{header: "RELEASE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string {
+		return printable(bd.Release)
+	}},
+	{header: "SET ID", wide: true, cell: func(_ text, bd *report.BundleDeployment) string {
+		return printable(bd.SetID)
+	}},
 }
 
 // clusterHeader is the header of the column of clusters. On a terminal, its names have at most maxCluster columns.
@@ -109,11 +127,21 @@ func fleetReports(t text, bd *report.BundleDeployment) string {
 		return none
 	case r.Ready == nil || r.DesiredReady == nil:
 		return t.bounded(r.State)
-	case !t.wide && r.State != "" && r.State != string(report.Ready) && (bd.Reason != "" || bd.Counts.Ready == bd.Counts.Desired && bd.State != report.Ready):
+	case !t.wide && showsState(bd):
 		return t.bounded(r.State) + " " + reportedFraction(r)
 	default:
 		return reportedFraction(r)
 	}
+}
+
+// showsState reports whether Fleet reports a state that its numbers do not show.
+func showsState(bd *report.BundleDeployment) bool {
+	switch bd.Reported.State {
+	case "", string(report.Ready):
+		return false
+	}
+	allReady := bd.Counts.Ready == bd.Counts.Desired
+	return bd.Reason != "" || allReady && bd.State != report.Ready
 }
 
 // reportedFraction writes the numbers that Fleet reports, and whether they are old.
@@ -218,7 +246,8 @@ func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
 	evaluated := map[string]bool{}
 	for _, bd := range a.BundleDeployments {
 		if bd.State != report.Unknown {
-			evaluated["gitrepo "+bd.GitRepo], evaluated["helmop "+bd.HelmOp], evaluated["cluster "+bd.Cluster] = true, true, true
+			evaluated["gitrepo "+bd.GitRepo], evaluated["helmop "+bd.HelmOp], evaluated["cluster "+bd.Cluster] = true,
+				true, true
 		}
 	}
 	for _, level := range []struct {
@@ -232,7 +261,7 @@ func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
 				known = s.Actual.Counts.Desired > 0
 			}
 			row, differs := t.aggregate(name, &s, known)
-			if shown := differs || t.wide || t.All; shown && row != nil {
+			if row != nil && (differs || !t.limits()) {
 				g.rows = append(g.rows, row)
 			}
 		}
@@ -253,7 +282,8 @@ func (t text) aggregate(name string, s *report.Aggregate, known bool) (row []str
 	if reported == "" || s.OutOfScope {
 		return nil, false
 	}
-	row = []string{printable(name), t.colour(yellow, "?"), "", reportedFraction(s.Reported), t.bounded(s.Reported.State)}
+	row = []string{printable(name), t.colour(yellow, "?"), "", reportedFraction(s.Reported),
+		t.bounded(s.Reported.State)}
 	if s.Actual == nil {
 		total := digest.ReportedFraction(s.Statuses)
 		row[2] = cmp.Or(total, none)

@@ -14,7 +14,9 @@ import (
 
 // Targets lays out a targets report. Its names are the bundles with a cluster whose deployment is not as expected.
 func Targets(d *report.Targets, o Options) Document {
-	return Document{o, d, d.Bundles, func(t text, b *bytes.Buffer) error { return t.targets(b, d) }, func(b *bytes.Buffer) {
+	return Document{o, d, d.Bundles, func(t text, b *bytes.Buffer) error {
+		return t.targets(b, d)
+	}, func(b *bytes.Buffer) {
 		for _, x := range d.Bundles {
 			for _, c := range x.Clusters {
 				if c.Deployment == report.DeploymentAbsent || c.Deployment == report.DeploymentLeftover {
@@ -68,14 +70,16 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 	if len(x.Clusters) == 0 {
 		return nil
 	}
-	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "TARGET"}, {header: "CUSTOMIZATIONS", short: "CUSTOM"},
+	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "TARGET"},
+		{header: "CUSTOMIZATIONS", short: "CUSTOM"},
 		{header: "DEPLOYMENT", whole: true}})
 	clusters := slices.Clone(x.Clusters)
 	slices.SortStableFunc(clusters, func(a, b report.TargetedCluster) int { return urgency(a) - urgency(b) })
 	shown := limited(t, clusters)
 	for _, c := range shown {
 		g.rows = append(g.rows, []string{printable(c.Cluster), printable(string(c.Result)),
-			dash(cmp.Or(c.DecidedBy, c.Target)), dash(strings.Join(c.Customizations, ",")), printable(string(c.Deployment))})
+			dash(cmp.Or(c.DecidedBy, c.Target)), dash(strings.Join(c.Customizations,
+				",")), printable(string(c.Deployment))})
 	}
 	g.fit()
 	lines, err := g.lines()
@@ -88,7 +92,8 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 	t.more(b, "", len(x.Clusters)-len(shown), "")
 	b.WriteByte('\n')
 	for _, c := range shown {
-		if c.Result == report.TargetExpected && c.Deployment == report.DeploymentExists && len(c.Changes) == 0 && !t.wide {
+		asExpected := c.Result == report.TargetExpected && c.Deployment == report.DeploymentExists
+		if asExpected && len(c.Changes) == 0 && !t.wide {
 			continue // the table says everything
 		}
 		fmt.Fprintln(b, t.bold(printable(c.Cluster)))

@@ -75,9 +75,12 @@ func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
 	return nil
 }
 
+// limits reports whether lists are limited.
+func (t text) limits() bool { return !t.wide && !t.All }
+
 // limited returns the elements of a list that are shown: without -o wide or --all, at most maxShown.
 func limited[T any](t text, list []T) []T {
-	if t.wide || t.All {
+	if !t.limits() {
 		return list
 	}
 	return list[:min(len(list), maxShown)]

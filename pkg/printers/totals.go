@@ -19,7 +19,8 @@ func (t text) totals(b *bytes.Buffer, a *report.Audit) error {
 		if n == 1 {
 			them = "it"
 		}
-		t.painted(b, "", yellow, plural(n, "gap")+" in what was read: run the audit without --summary to list "+them+".")
+		t.painted(b, "", yellow, plural(n,
+			"gap")+" in what was read: run the audit without --summary to list "+them+".")
 		fmt.Fprintln(b)
 	}
 	all := report.BundleDeployment{Name: "objects", Counts: a.Summary.Counts, State: report.Ready}
@@ -52,7 +53,8 @@ func (t text) totals(b *bytes.Buffer, a *report.Audit) error {
 func (t text) codes(findings []report.Finding) grid {
 	codes := grouped(findings, func(f report.Finding) string { return f.Code })
 	slices.SortStableFunc(codes, func(x, y []report.Finding) int { return x[0].Severity.Compare(y[0].Severity) })
-	g := t.grid([]column{{header: "CODE"}, {header: "SEVERITY"}, {header: "FINDINGS", right: true}, {header: "MEANING"}})
+	g := t.grid([]column{{header: "CODE"}, {header: "SEVERITY"}, {header: "FINDINGS", right: true},
+		{header: "MEANING"}})
 	for _, list := range codes {
 		severity := list[0].Severity
 		g.rows = append(g.rows, []string{printable(list[0].Code), t.colour(severityColours[severity], string(severity)),

@@ -27,7 +27,9 @@ type TreeOptions struct {
 // and HelmOps, and of the bundles without one. Its names are the bundle deployments that are not ready or have no
 // result, or all of them.
 func Tree(a *report.Audit, o TreeOptions) Document {
-	return Document{o.Options, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error { return t.tree(b, a, o) }, func(b *bytes.Buffer) {
+	return Document{o.Options, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error {
+		return t.tree(b, a, o)
+	}, func(b *bytes.Buffer) {
 		for _, bd := range a.BundleDeployments {
 			if o.All || bd.State != report.Ready {
 				printName(b, bd.Namespace, bundleDeployment, bd.Name)
@@ -47,12 +49,15 @@ var (
 	helmOps     = level{"helmop", func(bd *report.BundleDeployment) string { return bd.HelmOp }}
 	bundles     = level{"bundle", func(bd *report.BundleDeployment) string { return bd.Bundle }}
 	clusters    = level{"cluster", func(bd *report.BundleDeployment) string { return bd.Cluster }}
-	deployments = level{"bundledeployment", func(bd *report.BundleDeployment) string { return keyOf(bd).bundleDeployment }}
+	deployments = level{"bundledeployment", func(bd *report.BundleDeployment) string {
+		return keyOf(bd).bundleDeployment
+	}}
 )
 
 // shapes are the levels of trees by the kind of their root. The last level names the bundle deployments.
 var shapes = map[string][]level{
-	gitRepos.kind: {gitRepos, bundles, clusters}, helmOps.kind: {helmOps, bundles, clusters}, bundles.kind: {bundles, clusters},
+	gitRepos.kind: {gitRepos, bundles, clusters}, helmOps.kind: {helmOps, bundles, clusters},
+	bundles.kind:  {bundles, clusters},
 	clusters.kind: {clusters, bundles}, deployments.kind: {deployments},
 }
 
@@ -74,7 +79,8 @@ type treeText struct {
 
 func (t text) newTree(a *report.Audit) treeText {
 	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{}}
-	for kind, list := range map[string][]report.Aggregate{gitRepos.kind: a.GitRepos, helmOps.kind: a.HelmOps, bundles.kind: a.Bundles, clusters.kind: a.Clusters} {
+	for kind, list := range map[string][]report.Aggregate{gitRepos.kind: a.GitRepos, helmOps.kind: a.HelmOps,
+		bundles.kind: a.Bundles, clusters.kind: a.Clusters} {
 		for i := range list {
 			out.aggregates[kind+" "+list[i].Namespace+"/"+list[i].Name] = &list[i]
 		}
@@ -201,7 +207,8 @@ func (t treeText) aggregate(l level, key string, members []*report.BundleDeploym
 			ready++
 		}
 	}
-	out := branch{name: l.kind + " " + printable(key), state: t.part(ready, len(members)) + " ready", ready: t.colour(yellow, "?"), fleetState: none, fleetReady: none}
+	out := branch{name: l.kind + " " + printable(key), state: t.part(ready, len(members)) + " ready",
+		ready: t.colour(yellow, "?"), fleetState: none, fleetReady: none}
 	s := t.aggregates[l.kind+" "+key]
 	if s == nil {
 		return out
@@ -248,7 +255,8 @@ func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf le
 	})
 	var out []branch
 	for i, bd := range members {
-		if bd.State == report.Ready && i >= maxShown && !t.All && !t.wide {
+		all := t.All || t.wide
+		if bd.State == report.Ready && i >= maxShown && !all {
 			return append(out, t.folded(len(members)-i, "ready "+leaf.kind))
 		}
 		out = append(out, t.deployment(bd, leaf))
@@ -265,7 +273,8 @@ func after(s report.State) int {
 }
 
 func (t treeText) deployment(bd *report.BundleDeployment, leaf level) branch {
-	out := branch{name: leaf.kind + " " + printable(cmp.Or(leaf.of(bd), "unknown")), state: t.state(bd.State), ready: ready(t.text, bd), reason: bd.Reason,
+	out := branch{name: leaf.kind + " " + printable(cmp.Or(leaf.of(bd), "unknown")), state: t.state(bd.State),
+		ready: ready(t.text, bd), reason: bd.Reason,
 		fleetState: none, fleetReady: none}
 	if r := bd.Reported; r != nil {
 		out.fleetState = cmp.Or(t.bounded(r.State), none)
@@ -292,7 +301,8 @@ func (t treeText) objects(all []report.Resource) []branch {
 	}
 	var out []branch
 	for _, r := range shown {
-		out = append(out, branch{name: printable(r.Key().String()), state: t.state(r.State), reason: cmp.Or(r.Reason, r.Message)})
+		out = append(out, branch{name: printable(r.Key().String()), state: t.state(r.State),
+			reason: cmp.Or(r.Reason, r.Message)})
 	}
 	if more > 0 {
 		out = append(out, t.folded(more, "more object"))
@@ -332,7 +342,8 @@ func (t treeText) show(b *bytes.Buffer, branches []branch) error {
 		return nil
 	}
 	g := t.grid([]column{{header: "TREE"}, {header: "STATE"}, {header: "READY", right: true},
-		{header: "STATUSES", right: true}, {header: "FLEET STATE"}, {header: "FLEET READY", right: true}, {header: "REASON"}})
+		{header: "STATUSES", right: true}, {header: "FLEET STATE"}, {header: "FLEET READY",
+			right: true}, {header: "REASON"}})
 	for _, root := range branches {
 		g.rows = appendRows(g.rows, "", "", root)
 	}

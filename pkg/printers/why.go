@@ -14,17 +14,18 @@ import (
 
 // Why lays out an explanation. Its names are the objects that the root causes are about.
 func Why(w *report.Why, o Options) Document {
-	return Document{o, w, w.Objects, func(t text, b *bytes.Buffer) error { t.why(b, w); return nil }, func(b *bytes.Buffer) {
-		seen := map[object.Ref]bool{}
-		for _, x := range w.Objects {
-			for _, c := range x.Causes {
-				if r := c.Steps[len(c.Steps)-1].Object; !seen[r] {
-					seen[r] = true
-					objectName(b, r)
+	return Document{o, w, w.Objects, func(t text, b *bytes.Buffer) error { t.why(b, w); return nil },
+		func(b *bytes.Buffer) {
+			seen := map[object.Ref]bool{}
+			for _, x := range w.Objects {
+				for _, c := range x.Causes {
+					if r := c.Steps[len(c.Steps)-1].Object; !seen[r] {
+						seen[r] = true
+						objectName(b, r)
+					}
 				}
 			}
-		}
-	}}
+		}}
 }
 
 // why begins with the answer. What was read, and what was not, comes at the end.

@@ -38,7 +38,8 @@ func forms(v string) []string {
 // longer encoded text. In a longer text, the value begins at one of three offsets in a base64 group.
 func base64Forms(v string) []string {
 	out := []string{url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(v)))}
-	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding,
+		base64.RawURLEncoding} {
 		out = append(out, e.EncodeToString([]byte(v)))
 	}
 	return append(out, embeddedForms(v)...)

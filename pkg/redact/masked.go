@@ -14,7 +14,10 @@ const MaskPrefix = "hmac_"
 // write it.
 func Masked(v []byte) bool {
 	text := bytes.ToLower(bytes.Trim(v, `"<>[]() `))
-	return len(bytes.Trim(text, "*")) == 0 || len(bytes.Trim(text, "x")) == 0 || bytes.Contains(text, []byte("redacted")) || bytes.Contains(text, []byte("masked"))
+	if len(bytes.Trim(text, "*")) == 0 || len(bytes.Trim(text, "x")) == 0 {
+		return true
+	}
+	return bytes.Contains(text, []byte("redacted")) || bytes.Contains(text, []byte("masked"))
 }
 
 // MaskedSecret reports whether a value of a Secret, given as decoded JSON, is such a replacement.

@@ -37,10 +37,12 @@ func TestQuotations(t *testing.T) {
 		{"a value behind what is shown", "1\n2\n3\n" + value, "1 2 3 …"},
 		{"the credentials of an address", "cloning https://user:token@git.example.com/a: EOF",
 			"cloning https://git.example.com/a: EOF"},
-		{"an object", `Object 'Kind' is missing in '{"data":{"a":"b"}}' of x`, "Object 'Kind' is missing in '{…}' of x"},
+		{"an object", `Object 'Kind' is missing in '{"data":{"a":"b"}}' of x`,
+			"Object 'Kind' is missing in '{…}' of x"},
 		{"an object in a quoted text", `value "{\"data\":{}}": x`, `value "{…}": x`},
 		{"an object that does not end", `in {"data": "b`, "in {…}"},
-		{"a map of Go", `Invalid value: map[string]interface {}{"a":1}: x`, `Invalid value: map[string]interface {}{…}: x`},
+		{"a map of Go", `Invalid value: map[string]interface {}{"a":1}: x`,
+			`Invalid value: map[string]interface {}{…}: x`},
 		{"the input of a decoder", "in #10 byte of ...|:\"b\"}|..., bigger context ...|{\"a\":\"b\"}|...",
 			"in #10 byte of …"},
 		{"a template", `at <{{ .Values.a }}>: nil`, `at <{{ .Values.a }}>: nil`},
@@ -82,7 +84,8 @@ func TestHelmValues(t *testing.T) {
 	const text = "user invented-user, password invented-password (" + "aW52ZW50ZWQtcGFzc3dvcmQ=), key 12345678"
 	for name, values := range map[string]string{
 		"YAML": "database:\n  user: invented-user\n  password: invented-password\n  key: 12345678\n",
-		"JSON": `{"database":{"user":"invented-user","password":"invented-password","key":12345678},"control":"` + "\x7f" + `"}`,
+		"JSON": `{"database":{"user":"invented-user","password":"invented-password","key":12345678},"control":"` +
+			"\x7f" + `"}`,
 	} {
 		for _, field := range []string{"data", "stringData"} {
 			content := values

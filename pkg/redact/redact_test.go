@@ -65,19 +65,20 @@ func TestForms(t *testing.T) {
 	}
 	const long = "invented first line of a value that is longer than its prefix\nthe second line\r\n\tand the third line"
 	for name, form := range map[string]string{
-		"literal":                         value,
-		"hexadecimal":                     hex.EncodeToString([]byte(value)),
-		"hexadecimal, capitals":           strings.ToUpper(hex.EncodeToString([]byte(value))),
-		"base64":                          encoded(value),
-		"base64 without padding":          base64.RawStdEncoding.EncodeToString([]byte(value)),
-		"base64 for URLs":                 base64.URLEncoding.EncodeToString([]byte(value)),
-		"base64, escaped for a URL":       url.QueryEscape(encoded(value)),
-		"JSON":                            marshalled(value),
-		"JSON without escapes for HTML":   strings.ReplaceAll(value, `"`, `\"`),
-		"Go":                              quoted(value),
-		"YAML in single quotes":           strings.ReplaceAll(value, "'", "''"),
-		"HTML":                            html.EscapeString(value),
-		"HTML with named quotes":          strings.NewReplacer("&#34;", "&quot;", "&#39;", "&apos;").Replace(html.EscapeString(value)),
+		"literal":                       value,
+		"hexadecimal":                   hex.EncodeToString([]byte(value)),
+		"hexadecimal, capitals":         strings.ToUpper(hex.EncodeToString([]byte(value))),
+		"base64":                        encoded(value),
+		"base64 without padding":        base64.RawStdEncoding.EncodeToString([]byte(value)),
+		"base64 for URLs":               base64.URLEncoding.EncodeToString([]byte(value)),
+		"base64, escaped for a URL":     url.QueryEscape(encoded(value)),
+		"JSON":                          marshalled(value),
+		"JSON without escapes for HTML": strings.ReplaceAll(value, `"`, `\"`),
+		"Go":                            quoted(value),
+		"YAML in single quotes":         strings.ReplaceAll(value, "'", "''"),
+		"HTML":                          html.EscapeString(value),
+		"HTML with named quotes": strings.NewReplacer("&#34;", "&quot;", "&#39;", "&apos;").
+			Replace(html.EscapeString(value)),
 		"URL query":                       url.QueryEscape(value),
 		"URL path":                        url.PathEscape(value),
 		"URL query with lowercase digits": strings.ReplaceAll(url.QueryEscape(value), "%2F", "%2f"),
@@ -91,7 +92,8 @@ func TestForms(t *testing.T) {
 		s.AddPlain(value)
 		s.AddPlain(long)
 		got := shown(&s, "before "+form+" after")
-		if rest := strings.NewReplacer("***", "", "%3D", "", "=", "").Replace(got); rest != "before  after" && got != "***" {
+		if rest := strings.NewReplacer("***", "", "%3D", "", "=", "").Replace(got); rest != "before  after" &&
+			got != "***" {
 			t.Errorf("%s: %q is shown as %q", name, form, got)
 		}
 	}
@@ -107,7 +109,8 @@ func TestEmbeddedBase64(t *testing.T) {
 				var s redact.Secrets
 				s.AddPlain(value)
 				got := shown(&s, e.EncodeToString([]byte(before+value+after)))
-				if around := e.EncodedLen(len(before)) + e.EncodedLen(len(after)); !strings.Contains(got, "***") || len(got) > len("***")+around+2 {
+				if around := e.EncodedLen(len(before)) + e.EncodedLen(len(after)); !strings.Contains(got, "***") ||
+					len(got) > len("***")+around+2 {
 					t.Errorf("%q: shown as %q", before+value+after, got)
 				}
 			}
@@ -123,29 +126,43 @@ func TestAddSecret(t *testing.T) {
 		secret        string
 		hidden, shown []string
 	}{
-		"data":                         {`{"data":{"key":"` + encoded(password) + `"}}`, []string{password, encoded(password)}, []string{user, "key"}},
-		"data that is not base64":      {`{"data":{"key":"not base64: invented"}}`, []string{"not base64: invented"}, nil},
+		"data": {`{"data":{"key":"` + encoded(password) + `"}}`,
+			[]string{password, encoded(password)}, []string{user, "key"}},
+		"data that is not base64": {`{"data":{"key":"not base64: invented"}}`, []string{"not base64: invented"},
+			nil},
 		"data with surrounding blanks": {`{"data":{"key":"` + encoded(password+"\n") + `"}}`, []string{password}, nil},
-		"data that is base64 twice":    {`{"data":{"key":"` + encoded(encoded(password)) + `"}}`, []string{encoded(password)}, nil},
-		"stringData":                   {`{"stringData":{"key":"` + password + `"}}`, []string{password, encoded(password)}, nil},
-		"a number":                     {`{"stringData":{"pin":12345678}}`, []string{"12345678"}, nil},
-		"null":                         {`{"data":{"key":null},"stringData":{"key":null}}`, nil, []string{"null", "<nil>"}},
-		"short values":                 {`{"data":{"a":"` + encoded("true") + `"},"stringData":{"b":"12345"}}`, nil, []string{"true", "12345"}},
-		"the namespace of a token": {`{"type":"kubernetes.io/service-account-token","data":{"namespace":"` + encoded("guestbook") + `","token":"` + encoded(password) + `"}}`,
+		"data that is base64 twice": {`{"data":{"key":"` + encoded(encoded(password)) + `"}}`,
+			[]string{encoded(password)}, nil},
+		"stringData": {`{"stringData":{"key":"` + password + `"}}`,
+			[]string{password, encoded(password)}, nil},
+		"a number": {`{"stringData":{"pin":12345678}}`, []string{"12345678"}, nil},
+		"null": {`{"data":{"key":null},"stringData":{"key":null}}`, nil,
+			[]string{"null", "<nil>"}},
+		"short values": {`{"data":{"a":"` + encoded("true") + `"},"stringData":{"b":"12345"}}`, nil,
+			[]string{"true", "12345"}},
+		"the namespace of a token": {`{"type":"kubernetes.io/service-account-token","data":{"namespace":"` +
+			encoded("guestbook") + `","token":"` + encoded(password) + `"}}`,
 			[]string{password}, []string{"guestbook"}},
-		"a namespace that is not of a token": {`{"type":"Opaque","data":{"namespace":"` + encoded("guestbook") + `"}}`, []string{"guestbook"}, nil},
+		"a namespace that is not of a token": {`{"type":"Opaque","data":{"namespace":"` + encoded("guestbook") + `"}}`,
+			[]string{"guestbook"}, nil},
 		"the annotation of kubectl apply": {`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":` +
 			strconv.Quote(`{"kind":"Secret","data":{"key":"`+encoded(password)+`"},"stringData":{"other":"`+user+`"}}`) + `}}}`, []string{password, user}, nil},
-		"another annotation with a Secret": {`{"metadata":{"annotations":{"example.com/copy":` + strconv.Quote(`{"stringData":{"key":"`+password+`"}}`) + `}}}`, []string{password}, nil},
+		"another annotation with a Secret": {`{"metadata":{"annotations":{"example.com/copy":` +
+			strconv.Quote(`{"stringData":{"key":"`+password+`"}}`) + `}}}`, []string{password}, nil},
 		"an annotation that is not a Secret": {`{"metadata":{"annotations":{"example.com/note":"invented-note","example.com/json":"{\"metadata\":1}"}}}`, nil,
 			[]string{"invented-note"}},
-		"a Secret in a Secret in an annotation": {`{"metadata":{"annotations":{"a":` + strconv.Quote(`{"data":{},"metadata":{"annotations":{"b":`+strconv.Quote(`{"stringData":{"c":"`+password+`"}}`)+`}}}`) + `}}}`,
+		"a Secret in a Secret in an annotation": {`{"metadata":{"annotations":{"a":` +
+			strconv.Quote(`{"data":{},"metadata":{"annotations":{"b":`+strconv.Quote(`{"stringData":{"c":"`+password+`"}}`)+`}}}`) + `}}}`,
 			nil, []string{password}}, // programs store only one copy
-		".dockerconfigjson": {`{"data":{".dockerconfigjson":"` + encoded(`{"auths":{"registry.example.com":`+login+`}}`) + `"}}`,
+		".dockerconfigjson": {`{"data":{".dockerconfigjson":"` +
+			encoded(`{"auths":{"registry.example.com":`+login+`}}`) + `"}}`,
 			[]string{password, user + ":" + password, "invented@example.com"}, []string{"registry.example.com"}},
-		"config.json in stringData":   {`{"stringData":{"config.json":` + strconv.Quote(`{"auths":{"registry.example.com":`+login+`}}`) + `}}`, []string{password}, nil},
-		".dockercfg":                  {`{"data":{".dockercfg":"` + encoded(`{"registry.example.com":`+login+`}`) + `"}}`, []string{password}, nil},
-		".dockercfg that is not JSON": {`{"data":{".dockercfg":"` + encoded("invented text") + `","config.json":"` + encoded("[]") + `"}}`, []string{"invented text"}, nil},
+		"config.json in stringData": {`{"stringData":{"config.json":` +
+			strconv.Quote(`{"auths":{"registry.example.com":`+login+`}}`) + `}}`, []string{password}, nil},
+		".dockercfg": {`{"data":{".dockercfg":"` + encoded(`{"registry.example.com":`+login+`}`) +
+			`"}}`, []string{password}, nil},
+		".dockercfg that is not JSON": {`{"data":{".dockercfg":"` + encoded("invented text") + `","config.json":"` +
+			encoded("[]") + `"}}`, []string{"invented text"}, nil},
 	} {
 		var s redact.Secrets
 		s.AddSecret(decoded(t, tc.secret))
@@ -225,7 +242,8 @@ func TestAddQuoted(t *testing.T) {
 	d := document{
 		texts: []string{`Deployment web is not ready: "invented-password", invented-plain, .spec.replicas, .data["[invented"]`},
 		published: func(p *redact.Published) {
-			p.Sentence(`Deployment web is not ready: "invented-password", .data["invented-plain"]`, []string{`.data["invented-plain"]`, ".data"})
+			p.Sentence(`Deployment web is not ready: "invented-password", .data["invented-plain"]`,
+				[]string{`.data["invented-plain"]`, ".data"})
 			p.Path(".spec.replicas")
 			p.Path(`.data["[invented"]`)
 		},

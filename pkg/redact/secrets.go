@@ -35,7 +35,11 @@ type value struct {
 
 // and returns what is known about a value from two places.
 func (v value) and(o value) value {
-	return value{v.encoded || o.encoded, v.stated || o.stated, v.plain || o.plain}
+	return value{
+		encoded: v.encoded || o.encoded,
+		stated:  v.stated || o.stated,
+		plain:   v.plain || o.plain,
+	}
 }
 
 // AddPlain adds an unencoded value.
@@ -141,14 +145,16 @@ func secretValues(c map[string]any, add func(v string, encoded bool)) {
 		encoded := field == "data"
 		values, _ := c[field].(map[string]any)
 		for key, v := range values {
-			if v == nil || encoded && key == "namespace" && c["type"] == tokenType {
+			isName := encoded && key == "namespace" && c["type"] == tokenType
+			if v == nil || isName {
 				continue
 			}
 			text := fmt.Sprint(v)
 			add(text, encoded)
 			content := []byte(text)
 			if encoded {
-				content, _ = base64.StdEncoding.DecodeString(text) // the part before invalid base64 may be a registry login
+				// the part before invalid base64 may be a registry login
+				content, _ = base64.StdEncoding.DecodeString(text)
 			}
 			registryLogins(key, content, func(v string) { add(v, false) })
 		}

@@ -110,9 +110,11 @@ type CA struct {
 // Add adds an agent.
 func (a *Agents) Add(x evaluate.Agent) {
 	h := x.Heartbeat
-	out := Agent{Namespace: x.Cluster.Namespace, Name: x.Cluster.Name, AgentNamespace: x.Cluster.Status.Agent.Namespace, Version: x.Version,
-		Heartbeat: Heartbeat{State: string(h.State), AgeSeconds: seconds(h.Age), IntervalSeconds: seconds(h.Interval), LimitSeconds: seconds(h.Limit)},
-		Now:       newPrediction(x.Now), AfterUpgrade: newPrediction(x.Upgraded), Findings: check.OfAgent(x)}
+	out := Agent{Namespace: x.Cluster.Namespace, Name: x.Cluster.Name, AgentNamespace: x.Cluster.Status.Agent.Namespace,
+		Version: x.Version,
+		Heartbeat: Heartbeat{State: string(h.State), AgeSeconds: seconds(h.Age), IntervalSeconds: seconds(h.Interval),
+			LimitSeconds: seconds(h.Limit)},
+		Now: newPrediction(x.Now), AfterUpgrade: newPrediction(x.Upgraded), Findings: check.OfAgent(x)}
 	out.Heartbeat.LastSeen = Time(h.LastSeen)
 	a.Agents = append(a.Agents, out)
 	s := &a.Summary
@@ -121,8 +123,10 @@ func (a *Agents) Add(x evaluate.Agent) {
 		of      *int
 		applies bool
 	}{
-		{&s.Stale, slices.Contains(out.Findings, check.CodeStale)}, {&s.NeverSeen, x.Silent}, {&s.ReImported, x.Now.Result == agentconfig.ReImport},
-		{&s.ReImportedAfterUpgrade, x.Upgraded.Result == agentconfig.ReImport}, {&s.Unknown, x.Now.Result == agentconfig.Unknown},
+		{&s.Stale, slices.Contains(out.Findings, check.CodeStale)}, {&s.NeverSeen, x.Silent},
+		{&s.ReImported, x.Now.Result == agentconfig.ReImport},
+		{&s.ReImportedAfterUpgrade, x.Upgraded.Result == agentconfig.ReImport},
+		{&s.Unknown, x.Now.Result == agentconfig.Unknown},
 	} {
 		if n.applies {
 			*n.of++

@@ -73,10 +73,12 @@ func Time(t time.Time) string {
 
 // NewSource describes the source of a document.
 func NewSource(d source.Description, desired *resolve.DesiredState) Source {
-	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion, ClusterUID: d.ClusterUID}
+	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "),
+		KubernetesVersion: d.KubernetesVersion, ClusterUID: d.ClusterUID}
 	versions := FleetVersions{Controller: desired.ControllerVersion}
 	for _, c := range desired.Clusters {
-		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) { // of two agents of one Cluster, the last one counts
+		// of two agents of one Cluster, the last one counts
+		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) {
 			w := c.State.Workloads[ns]
 			if w.Version == "" {
 				continue
@@ -98,7 +100,8 @@ func ClusterSources(clusters []evaluate.ClusterSource) []ClusterSource {
 	var out []ClusterSource
 	for _, c := range clusters {
 		d := c.Source
-		out = append(out, ClusterSource{Name: c.Name, Cluster: strings.Join(c.On.FleetClusters(), ", "), Kind: string(d.Origin), Context: d.Context, Server: d.Server,
+		out = append(out, ClusterSource{Name: c.Name, Cluster: strings.Join(c.On.FleetClusters(), ", "),
+			Kind: string(d.Origin), Context: d.Context, Server: d.Server,
 			Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion, TakenAt: Time(d.TakenAt)})
 	}
 	return out
@@ -161,15 +164,18 @@ func Gaps(gaps []source.Gap) []Gap {
 		out = append(out, Gap(g))
 	}
 	slices.SortFunc(out, func(x, y Gap) int {
-		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.What, y.What), cmp.Compare(x.Why(), y.Why()), cmp.Compare(x.Effect, y.Effect))
+		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.What, y.What), cmp.Compare(x.Why(), y.Why()),
+			cmp.Compare(x.Effect, y.Effect))
 	})
 	return slices.Compact(out)
 }
 
 func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	out := BundleDeployment{
-		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
-		SetID: d.Ownership.SetID, Hash: d.Ownership.Hash, State: State(d.State), Reason: string(d.Problem), Counts: Counts(d.Counts),
+		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo,
+		HelmOp: d.HelmOp,
+		SetID:  d.Ownership.SetID, Hash: d.Ownership.Hash, State: State(d.State), Reason: string(d.Problem),
+		Counts:    Counts(d.Counts),
 		Resources: make([]Resource, 0, len(d.Objects)+len(d.Orphans)),
 	}
 	if d.BD != nil {
@@ -183,7 +189,8 @@ func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	}
 	for _, o := range d.Objects {
 		out.Resources = append(out.Resources, Resource{
-			Ref: o.Ref, State: State(o.State), Reason: o.Reason, Message: o.Message, Owner: NewOwner(o.Owner), Differences: Differences(o.Differences),
+			Ref: o.Ref, State: State(o.State), Reason: o.Reason, Message: o.Message, Owner: NewOwner(o.Owner),
+			Differences: Differences(o.Differences),
 		})
 	}
 	for _, u := range d.Orphans {
@@ -260,10 +267,12 @@ func NewReported(r v1alpha1.Reported) *Reported {
 
 func (a *Audit) sort() {
 	slices.SortFunc(a.BundleDeployments, func(x, y BundleDeployment) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release, y.Release))
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name),
+			cmp.Compare(x.Release, y.Release))
 	})
 	slices.SortFunc(a.Findings, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment, y.BundleDeployment),
+		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment,
+			y.BundleDeployment),
 			x.Object.Compare(y.Object), cmp.Compare(x.Message, y.Message))
 	})
 }

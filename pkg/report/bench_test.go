@@ -26,7 +26,8 @@ func BenchmarkRedacted(b *testing.B) {
 				r.Differences = []Difference{{Path: path, Pointer: "/data/key", Desired: evaluate.Plain("a"),
 					Live: evaluate.Plain("invented-password"), Manager: "kubectl"}}
 				a.Findings = append(a.Findings, Finding{Code: "FD104", Object: r.Ref, Message: "differs in " + path,
-					Evidence: []string{path + ": last written by kubectl"}, Remedies: []Remedy{{Command: "kubectl get"}}})
+					Evidence: []string{path + ": last written by kubectl"},
+					Remedies: []Remedy{{Command: "kubectl get"}}})
 			}
 			bd.Resources = append(bd.Resources, r)
 		}

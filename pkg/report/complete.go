@@ -13,7 +13,13 @@ import (
 // WaitApplied comes from Fleet's status; then the reason is why the desired objects could not be read. A bundle
 // deployment of which only some objects are Unknown has a result.
 func (bd *BundleDeployment) WithoutResult() bool {
-	return bd.Reason != "" || bd.Counts.Unknown == bd.Counts.Desired && (bd.Counts.Desired > 0 || bd.State == Unknown)
+	switch {
+	case bd.Reason != "":
+		return true
+	case bd.Counts.Desired == 0 && bd.State != Unknown:
+		return false
+	}
+	return bd.Counts.Unknown == bd.Counts.Desired
 }
 
 // WithoutResult is the number of bundle deployments without a result.

@@ -15,13 +15,18 @@ func TestWithoutResult(t *testing.T) {
 		bd   report.BundleDeployment
 		want bool
 	}{
-		"some objects are unknown": {report.BundleDeployment{State: report.Unknown, Counts: report.Counts{Desired: 100, Ready: 99, Unknown: 1}}, false},
-		"all objects are unknown":  {report.BundleDeployment{State: report.Unknown, Counts: report.Counts{Desired: 2, Unknown: 2}}, true},
-		"not ready, all unknown":   {report.BundleDeployment{State: report.NotReady, Counts: report.Counts{Desired: 2, Unknown: 2}}, true},
-		"not read":                 {report.BundleDeployment{State: report.Unknown}, true},
-		"waiting, not read":        {report.BundleDeployment{State: report.WaitApplied, Reason: "NoReleaseRecord"}, true},
-		"no objects":               {report.BundleDeployment{State: report.Ready}, false},
-		"ready":                    {report.BundleDeployment{State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}, false},
+		"some objects are unknown": {report.BundleDeployment{State: report.Unknown, Counts: report.Counts{Desired: 100,
+			Ready: 99, Unknown: 1}}, false},
+		"all objects are unknown": {report.BundleDeployment{State: report.Unknown, Counts: report.Counts{Desired: 2,
+			Unknown: 2}}, true},
+		"not ready, all unknown": {report.BundleDeployment{State: report.NotReady, Counts: report.Counts{Desired: 2,
+			Unknown: 2}}, true},
+		"not read": {report.BundleDeployment{State: report.Unknown}, true},
+		"waiting, not read": {report.BundleDeployment{State: report.WaitApplied, Reason: "NoReleaseRecord"},
+			true},
+		"no objects": {report.BundleDeployment{State: report.Ready}, false},
+		"ready": {report.BundleDeployment{State: report.Ready, Counts: report.Counts{Desired: 1,
+			Ready: 1}}, false},
 	} {
 		if got := tc.bd.WithoutResult(); got != tc.want {
 			t.Errorf("%s: %v, want %v", about, got, tc.want)

@@ -29,7 +29,7 @@ func (a *Audit) Filtered(f Filter) *Audit {
 	unread := a.Unread()
 	shown := []Finding{}
 	for _, x := range a.Findings {
-		if unread(&x) || x.Severity.Compare(f.Severity) <= 0 && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code)) {
+		if unread(&x) || f.selects(&x) {
 			shown = append(shown, x)
 		} else {
 			f.Hidden.add(x.Severity)
@@ -40,13 +40,21 @@ func (a *Audit) Filtered(f Filter) *Audit {
 	return out
 }
 
+// selects reports whether a finding has the severity and the code.
+func (f *Filter) selects(x *Finding) bool {
+	return x.Severity.Compare(f.Severity) <= 0 && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code))
+}
+
 // Hides reports whether findings were left out. Without a filter, none is.
 func (f *Filter) Hides() bool { return f != nil && f.Hidden.Total() > 0 }
 
 // Same reports whether two filters select the same findings. A report without a filter has nil.
 func (f *Filter) Same(o *Filter) bool {
 	codes := func(f *Filter) []string { return slices.Compact(slices.Sorted(slices.Values(f.Codes))) }
-	return f != nil && o != nil && f.Severity == o.Severity && slices.Equal(codes(f), codes(o))
+	if f == nil || o == nil {
+		return false
+	}
+	return f.Severity == o.Severity && slices.Equal(codes(f), codes(o))
 }
 
 // Unread returns a function that reports whether a finding says that a bundle deployment has no result. Without such a
@@ -64,7 +72,8 @@ func (a *Audit) Unread() func(*Finding) bool {
 
 // aggregates returns the lists of aggregates by their kind.
 func (a *Audit) aggregates() map[string]*[]Aggregate {
-	return map[string]*[]Aggregate{state.GitRepo: &a.GitRepos, state.HelmOp: &a.HelmOps, state.Bundle: &a.Bundles, state.ClusterKind: &a.Clusters,
+	return map[string]*[]Aggregate{state.GitRepo: &a.GitRepos, state.HelmOp: &a.HelmOps, state.Bundle: &a.Bundles,
+		state.ClusterKind:  &a.Clusters,
 		state.ClusterGroup: &a.ClusterGroups}
 }
 

@@ -22,8 +22,10 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 	}
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
-		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Aspect: f.Aspect, Cluster: f.Cluster,
-			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remedies: NewRemedies(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
+		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Aspect: f.Aspect,
+			Cluster:          f.Cluster,
+			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence,
+			Remedies: NewRemedies(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
 		x.Remediation = first(x.Remedies)
 		if d := of[f.BundleDeployment]; d != nil {
 			x.Bundle, x.GitRepo, x.HelmOp = d.Bundle, d.GitRepo, d.HelmOp
@@ -71,7 +73,8 @@ func number(findings []Finding) {
 // FindingID returns the identity of a finding on a cluster. times counts the findings that have the same one; the
 // second one gets a number.
 func FindingID(f *Finding, cluster, bundleDeployment string, times map[string]int) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{cluster, bundleDeployment, f.Object.APIVersion, f.Object.Kind, f.Object.Namespace, f.Object.Name, f.Aspect}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{cluster, bundleDeployment, f.Object.APIVersion, f.Object.Kind,
+		f.Object.Namespace, f.Object.Name, f.Aspect}, "\x00")))
 	id := f.Code + "-" + hex.EncodeToString(sum[:5])
 	if times[id]++; times[id] > 1 {
 		return fmt.Sprintf("%s-%d", id, times[id])

@@ -234,7 +234,8 @@ func (d *Deletion) complete() {
 	s.Clusters = len(d.Clusters)
 	for _, ns := range d.Namespaces {
 		if d.Kind != state.ClusterKind && !ns.Absent { // that of a Cluster has only objects of Fleet
-			r := ReleaseImpact{Removed: append([]RemovedObject{{Ref: object.Ref{APIVersion: "v1", Kind: "Namespace", Name: ns.Name}}}, ns.PersistentVolumeClaims...)}
+			r := ReleaseImpact{Removed: append([]RemovedObject{{Ref: object.Ref{APIVersion: "v1", Kind: "Namespace",
+				Name: ns.Name}}}, ns.PersistentVolumeClaims...)}
 			s.add(r.losses())
 		}
 	}

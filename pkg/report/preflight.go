@@ -111,7 +111,8 @@ type PreflightItem struct {
 func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
 	sorted := *p
 	sorted.BundleDeployments = slices.SortedFunc(slices.Values(p.BundleDeployments), func(x, y Rollout) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release, y.Release))
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name),
+			cmp.Compare(x.Release, y.Release))
 	})
 	for i := range sorted.BundleDeployments {
 		r := &sorted.BundleDeployments[i]

@@ -90,8 +90,9 @@ type ClusterSource struct {
 
 // FleetVersions are the image tags of Fleet's workloads that could be read.
 type FleetVersions struct {
-	Controller string            `json:"controller,omitempty"`
-	Agents     map[string]string `json:"agents,omitempty"` // by cluster ("namespace/name"), or by agent namespace if the cluster is not known
+	Controller string `json:"controller,omitempty"`
+	// by cluster ("namespace/name"), or by agent namespace if the cluster is not known
+	Agents map[string]string `json:"agents,omitempty"`
 }
 
 // Scope is the requested scope; empty lists mean everything.
@@ -257,10 +258,11 @@ type Difference struct {
 	Path string `json:"path" text:"path"`
 	// Steps are the steps of the path, for layouts. A report that was read from a file has none. Pointer does not
 	// follow from them: it has positions in the live list, and is checked with the other rules of the bundle.
-	Steps       []Step `json:"-" text:"redact"`
-	Desired     Value  `json:"desired,omitzero" text:"redact"` // absent if the bundle does not state the field
-	Live        Value  `json:"live,omitzero" text:"redact"`    // absent if the live object does not have the field
-	Release     Value  `json:"release,omitzero" text:"redact"` // the value in the release record, if the bundle was rendered and states another one
+	Steps   []Step `json:"-" text:"redact"`
+	Desired Value  `json:"desired,omitzero" text:"redact"` // absent if the bundle does not state the field
+	Live    Value  `json:"live,omitzero" text:"redact"`    // absent if the live object does not have the field
+	// the value in the release record, if the bundle was rendered and states another one
+	Release     Value  `json:"release,omitzero" text:"redact"`
 	Manager     string `json:"manager,omitempty" text:"redact"`
 	Operation   string `json:"operation,omitempty" text:"keep"`
 	Subresource string `json:"subresource,omitempty" text:"keep"`

@@ -15,7 +15,8 @@ import (
 )
 
 // redactedDocuments are the types of the documents that are redacted. The other documents have no texts of the cluster.
-var redactedDocuments = []reflect.Type{reflect.TypeFor[Audit](), reflect.TypeFor[Adoption](), reflect.TypeFor[Preflight](),
+var redactedDocuments = []reflect.Type{reflect.TypeFor[Audit](), reflect.TypeFor[Adoption](),
+	reflect.TypeFor[Preflight](),
 	reflect.TypeFor[Why]()}
 
 // TestUses checks that each string of a document states what redaction does with it, so that no field is forgotten.

@@ -120,7 +120,8 @@ func (f *fields) pointer(x field) (pointer, reason string) {
 	case f.pointers[x.Path] == several, x.Pointer != "" && f.paths[x.Pointer] == several:
 		return "", "it is in different positions of a list on different clusters"
 	case x.Pointer == "":
-		return "", "no rule ignores only this field: it has another position in the live list, another rule of the bundle depends on it, or the object has too many such fields"
+		return "", "no rule ignores only this field: it has another position in the live list, another rule of the " +
+			"bundle depends on it, or the object has too many such fields"
 	case hidden(x.Pointer):
 		return "", "its path has characters that are not printable"
 	}
@@ -179,12 +180,14 @@ func (x *bundle) write(b *bytes.Buffer, name string) error {
 	b.WriteString("---\n")
 	comment(b, "bundle "+name)
 	if x.helmOp != "" {
-		comment(b, "It belongs to HelmOp "+x.helmOp+", which has no fleet.yaml: append the entries in the spec of the HelmOp.")
+		comment(b, "It belongs to HelmOp "+x.helmOp+", which has no fleet.yaml: append the entries in the spec of the "+
+			"HelmOp.")
 	}
 	list(b, "These fields are ignored:", all.ignored)
 	positions := func(line string) bool { return strings.HasSuffix(line, byPosition) }
 	if x.deployments > 1 && slices.ContainsFunc(slices.Collect(maps.Keys(all.ignored)), positions) {
-		comment(b, "A position was only checked on the clusters that are named. On another cluster, the rule ignores the field at this position.")
+		comment(b, "A position was only checked on the clusters that are named. On another cluster, the rule ignores "+
+			"the field at this position.")
 	}
 	list(b, "These fields are modified too, but not ignored:", all.others)
 	if len(rules) == 0 {
@@ -217,7 +220,8 @@ func entry(b *bytes.Buffer, r compare.Rule) error {
 		b.Write(scalar)
 		return err
 	}
-	for _, f := range [][2]string{{"apiVersion:", r.APIVersion}, {"kind:", r.Kind}, {"namespace:", r.Namespace}, {"name:", r.Name}} {
+	for _, f := range [][2]string{{"apiVersion:", r.APIVersion}, {"kind:", r.Kind}, {"namespace:", r.Namespace},
+		{"name:", r.Name}} {
 		if f[1] == "" {
 			continue
 		}

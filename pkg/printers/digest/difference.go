@@ -106,7 +106,8 @@ func text(v report.Value, quoted bool) string {
 		out = encoded(v.Shown())
 	}
 	if rest := len(out) - maxValue; rest > 0 {
-		out = strings.ToValidUTF8(out[:maxValue], "") + fmt.Sprintf("\n… cut here, %s follow (-o json has the whole value)", Plural(rest, "byte"))
+		out = strings.ToValidUTF8(out[:maxValue], "") +
+			fmt.Sprintf("\n… cut here, %s follow (-o json has the whole value)", Plural(rest, "byte"))
 	}
 	return out + "\n"
 }

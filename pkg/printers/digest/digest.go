@@ -61,7 +61,8 @@ func Totals(a *report.Audit) string {
 	all, unread := len(a.BundleDeployments), a.WithoutResult()
 	var out []string
 	if all > unread {
-		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready, Plural(a.Summary.Counts.Desired, "object"), Plural(all, "bundle deployment")))
+		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready, Plural(a.Summary.Counts.Desired,
+			"object"), Plural(all, "bundle deployment")))
 	}
 	if unread > 0 {
 		out = append(out, fmt.Sprintf("No result for %d of %s.", unread, Plural(all, "bundle deployment")))
@@ -102,7 +103,9 @@ func Deployments(a *report.Audit) []*report.BundleDeployment {
 	for i := range a.BundleDeployments {
 		out[i] = &a.BundleDeployments[i]
 	}
-	slices.SortStableFunc(out, func(x, y *report.BundleDeployment) int { return cmp.Compare(rankOf[LevelOf(x)], rankOf[LevelOf(y)]) })
+	slices.SortStableFunc(out, func(x, y *report.BundleDeployment) int {
+		return cmp.Compare(rankOf[LevelOf(x)], rankOf[LevelOf(y)])
+	})
 	return out
 }
 

@@ -63,7 +63,8 @@ func gaps(list []report.Gap) string {
 func finding(f *report.Finding) string {
 	lines := []string{f.Message}
 	var about []string
-	for _, x := range []struct{ word, value string }{{"bundle ", f.Bundle}, {"GitRepo ", f.GitRepo}, {"HelmOp ", f.HelmOp}, {"cluster ", strings.Join(digest.Clusters(f), ", ")}} {
+	for _, x := range []struct{ word, value string }{{"bundle ", f.Bundle}, {"GitRepo ", f.GitRepo},
+		{"HelmOp ", f.HelmOp}, {"cluster ", strings.Join(digest.Clusters(f), ", ")}} {
 		if x.value != "" {
 			about = append(about, x.word+x.value)
 		}

@@ -48,7 +48,8 @@ func Write(w io.Writer, a *report.Audit) error {
 
 // policy permits the style and the script of the document, and no request at all.
 func policy() string {
-	return "default-src 'none'; style-src " + source(style) + "; script-src " + source(script) + "; base-uri 'none'; form-action 'none'"
+	return "default-src 'none'; style-src " + source(style) + "; script-src " + source(script) +
+		"; base-uri 'none'; form-action 'none'"
 }
 
 // source is a content security policy's source for an inline element with this content.

@@ -83,7 +83,8 @@ func keyOf(bd *report.BundleDeployment) bundleKey {
 func (p *printer) deployment(bd *report.BundleDeployment) junit.Testsuite {
 	key := keyOf(bd)
 	class := escape.Line(cmp.Or(key.cluster, "cluster") + "." + key.bundle)
-	suite := junit.Testsuite{Name: escape.Line("bundle " + key.bundle + " on cluster " + cmp.Or(key.cluster, "(unknown)"))}
+	suite := junit.Testsuite{Name: escape.Line("bundle " + key.bundle + " on cluster " +
+		cmp.Or(key.cluster, "(unknown)"))}
 	about := map[object.Ref][]report.Finding{}
 	for _, f := range p.findings[key] {
 		about[f.Object] = append(about[f.Object], f)
@@ -129,7 +130,8 @@ func (p *printer) state(bd *report.BundleDeployment) (junit.Testcase, bool) {
 
 // resource is the test of an object.
 func resource(class string, r *report.Resource, findings []report.Finding) junit.Testcase {
-	test := junit.Testcase{Classname: class, Name: escape.Line(r.APIVersion + " " + r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"))}
+	test := junit.Testcase{Classname: class, Name: escape.Line(r.APIVersion + " " + r.Kind + " " +
+		strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"))}
 	var failures []report.Finding
 	for _, f := range findings {
 		if f.Severity != report.Info {
@@ -161,7 +163,8 @@ func addFindings(suite *junit.Testsuite, class string, findings []report.Finding
 			info = append(info, f)
 			continue
 		}
-		suite.AddTestcase(junit.Testcase{Classname: class, Name: escape.Line(f.Code + " " + f.Object.Kind + " " + strings.TrimPrefix(f.Object.Namespace+"/"+f.Object.Name, "/")),
+		suite.AddTestcase(junit.Testcase{Classname: class, Name: escape.Line(f.Code + " " + f.Object.Kind + " " +
+			strings.TrimPrefix(f.Object.Namespace+"/"+f.Object.Name, "/")),
 			Failure: outcome(f.Code, f.Message, describe([]report.Finding{f}))})
 	}
 	if len(info) > 0 {
@@ -184,7 +187,8 @@ func (p *printer) gaps() junit.Testsuite {
 		if g.Cluster != "" {
 			name += " (cluster " + g.Cluster + ")"
 		}
-		suite.AddTestcase(junit.Testcase{Classname: "gaps", Name: escape.Line(name), Error: outcome("gap", "could not be read: "+g.Why(), g.Effect)})
+		suite.AddTestcase(junit.Testcase{Classname: "gaps", Name: escape.Line(name),
+			Error: outcome("gap", "could not be read: "+g.Why(), g.Effect)})
 	}
 	return suite
 }
@@ -197,12 +201,14 @@ func (p *printer) leftOut() junit.Testsuite {
 	}
 	for _, l := range p.LeftOut() {
 		if l.Count > 0 && l.By != report.ByIgnoreFile {
-			suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(l.By), Skipped: outcome(l.By, l.Text, "")})
+			suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(l.By),
+				Skipped: outcome(l.By, l.Text, "")})
 		}
 	}
 	for i := range p.Ignored {
 		x := &p.Ignored[i]
-		suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(x.ID + " " + x.Object.Key().String()), Skipped: outcome(report.ByIgnoreFile, x.Why(), "")})
+		suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(x.ID + " " + x.Object.Key().String()),
+			Skipped: outcome(report.ByIgnoreFile, x.Why(), "")})
 	}
 	return suite
 }

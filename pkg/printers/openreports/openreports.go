@@ -41,7 +41,8 @@ const (
 // namespace. Large reports are split. Objects on another cluster than the one that was read have reports of their own,
 // with a label of the cluster.
 func Write(w io.Writer, a *report.Audit) error {
-	p := &printer{Audit: a, groups: map[group][]v1alpha1.ReportResult{}, present: map[group]bool{}, excluded: a.Excluded()}
+	p := &printer{Audit: a, groups: map[group][]v1alpha1.ReportResult{}, present: map[group]bool{},
+		excluded: a.Excluded()}
 	if t, err := time.Parse(time.RFC3339, a.TakenAt); err == nil {
 		p.taken = metav1.Timestamp{Seconds: t.Unix()}
 	}
@@ -121,7 +122,8 @@ func (p *printer) groupOf(cluster string, r object.Ref) group {
 func (p *printer) add(g group, r v1alpha1.ReportResult) { p.groups[g] = append(p.groups[g], r) }
 
 func (p *printer) result(policy, rule string, result v1alpha1.Result, message string) v1alpha1.ReportResult {
-	return v1alpha1.ReportResult{Source: source, Category: category, Policy: policy, Rule: rule, Result: result, Timestamp: p.taken, Description: short(message)}
+	return v1alpha1.ReportResult{Source: source, Category: category, Policy: policy, Rule: rule, Result: result,
+		Timestamp: p.taken, Description: short(message)}
 }
 
 // objectOn is an object of a bundle on a cluster.
@@ -132,7 +134,8 @@ type objectOn struct {
 
 var (
 	resultOf   = map[report.Severity]v1alpha1.Result{report.Error: "fail", report.Warning: "warn", report.Info: "skip"}
-	severityOf = map[report.Severity]v1alpha1.ResultSeverity{report.Error: "high", report.Warning: "medium", report.Info: "info"}
+	severityOf = map[report.Severity]v1alpha1.ResultSeverity{report.Error: "high", report.Warning: "medium",
+		report.Info: "info"}
 )
 
 // addFindings adds a result for each finding on each of its clusters. It returns the objects with a finding.
@@ -169,7 +172,8 @@ func (p *printer) addLeftOut() {
 
 // deployment adds the results of the objects without a failing finding: a result is pass only if the object is Ready.
 func (p *printer) deployment(bd *report.BundleDeployment, failed map[objectOn]bool) {
-	ref := object.Ref{APIVersion: fleetGroup + "/v1alpha1", Kind: "BundleDeployment", Namespace: bd.Namespace, Name: bd.Name}
+	ref := object.Ref{APIVersion: fleetGroup + "/v1alpha1", Kind: "BundleDeployment", Namespace: bd.Namespace,
+		Name: bd.Name}
 	if bd.Reason != "" {
 		r := p.result(state, bd.Reason, "error", "the bundle deployment has no result")
 		if p.excluded(bd) {

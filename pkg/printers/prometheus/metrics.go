@@ -42,7 +42,8 @@ func (m *metrics) add(name, help string, value float64, labels ...label) {
 func (m *metrics) series(name, help string, labels []label) *dto.Metric {
 	f := m.families[name]
 	if f == nil {
-		f = &family{&dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_GAUGE.Enum()}, map[string]*dto.Metric{}}
+		f = &family{&dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_GAUGE.Enum()},
+			map[string]*dto.Metric{}}
 		m.families[name], m.names = f, append(m.names, name)
 	}
 	var key strings.Builder

@@ -2,7 +2,10 @@
 
 package unified
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The limits of a diff that is shown to people.
 const (
@@ -79,8 +82,10 @@ func partners(changes []Change) []string {
 	out := make([]string, len(changes))
 	for i := 0; i < len(changes); {
 		removed := i
-		for i < len(changes) && (changes[i].Sign == '-' || i > removed && changes[i].Sign == Omitted) {
+		signs := "-"
+		for i < len(changes) && strings.ContainsRune(signs, changes[i].Sign) {
 			i++
+			signs = "-" + string(Omitted)
 		}
 		added := i
 		for i < len(changes) && changes[i].Sign == '+' {

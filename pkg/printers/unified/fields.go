@@ -75,7 +75,8 @@ type node struct {
 
 // NewFields returns the tree of differences.
 func NewFields(differences []report.Difference) *Fields {
-	f := &Fields{differences: differences, styles: make([]style, len(differences)), root: node{byStep: map[string]*node{}}}
+	f := &Fields{differences: differences, styles: make([]style, len(differences)),
+		root: node{byStep: map[string]*node{}}}
 	for i := range differences {
 		d := &differences[i]
 		f.styles[i] = styleOf(d.Desired, d.Live, d.Release)

@@ -77,7 +77,8 @@ var (
 	sensitive = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|credential|auth|` +
 		`(private|api|access|secret|encryption|signing|license|tls)[-_.]?key)s?$`)
 	// publicBlock matches what a PEM file shows to everybody.
-	publicBlock = regexp.MustCompile(`-----BEGIN (?:[A-Z ]*CERTIFICATE[A-Z ]*|[A-Z ]*PUBLIC KEY)-----[^-]*-----END [A-Z ]+-----`)
+	publicBlock = regexp.MustCompile(`-----BEGIN (?:[A-Z ]*CERTIFICATE[A-Z ]*|[A-Z ]*PUBLIC KEY)-----[^-]*` +
+		`-----END [A-Z ]+-----`)
 )
 
 // learnParts learns the parts of a value that other objects may have alone: the credentials of addresses, the values of
@@ -131,7 +132,10 @@ func (m *Masker) learnSensitive(v any, below bool) {
 	case map[string]any:
 		named, _ := v["name"].(string) // an environment variable
 		for key, e := range v {
-			m.learnSensitive(e, below || sensitive.MatchString(key) || key == "value" && sensitive.MatchString(named))
+			if key == "value" {
+				key = named
+			}
+			m.learnSensitive(e, below || sensitive.MatchString(key))
 		}
 	case []any:
 		for _, e := range v {
@@ -156,7 +160,8 @@ func (m *Masker) learnSensitive(v any, below bool) {
 func public(v string) bool {
 	const begin, encoded = "-----BEGIN ", "LS0tLS1CRUdJTi"
 	if strings.HasPrefix(v, encoded) {
-		raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "=")) // as a word in a file, it has lost them
+		// as a word in a file, it has lost them
+		raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
 		if err != nil {
 			return false
 		}
@@ -189,8 +194,8 @@ func separates(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`,;:=.()[]{
 const (
 	// shortestKey is the length of the shortest word that random accepts.
 	shortestKey = 16
-	// ofChanges is the part of the neighbouring characters of a key that are of different classes, as 1/ofChanges of its
-	// length. Of random letters and digits, it is 0.6; of words in camel case, it is at most 0.4.
+	// ofChanges is the part of the neighbouring characters of a key that are of different classes, as 1/ofChanges of
+	// its length. Of random letters and digits, it is 0.6; of words in camel case, it is at most 0.4.
 	ofChanges = 2.2
 )
 
@@ -210,7 +215,8 @@ func random(word string) bool {
 		}
 		last = class
 	}
-	return seen[digit] && (seen[small] || seen[capital]) && float64(changes) >= float64(len(word))/ofChanges
+	mixed := seen[digit] && (seen[small] || seen[capital])
+	return mixed && float64(changes) >= float64(len(word))/ofChanges
 }
 
 const (

@@ -225,8 +225,8 @@ func (o *Object) metadata(v any, secret bool) {
 	}
 }
 
-// digest matches a plain hash. Charts write the hash of a Secret into annotations of pods, so that a change restarts them:
-// who guesses the Secret could check the guess.
+// digest matches a plain hash. Charts write the hash of a Secret into annotations of pods, so that a change restarts
+// them: who guesses the Secret could check the guess.
 var digest = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$`)
 
 // keys masks the keys of managedFields in place: they have the names of fields, the keys of lists, and the elements of
@@ -261,7 +261,8 @@ func (o *Object) annotation(text string, secret bool) string {
 		return o.Text(text)
 	}
 	var content map[string]any
-	ok := jsontext.Value(text).IsValid() // a decoder would not return what follows the object, nor the first value of a key that occurs twice
+	// A decoder would not return what follows the object, nor the first value of a key that occurs twice.
+	ok := jsontext.Value(text).IsValid()
 	if ok {
 		content, ok = Decode([]byte(text))
 	}
@@ -277,7 +278,8 @@ func (o *Object) annotation(text string, secret bool) string {
 	}
 	_, data := content["data"].(map[string]any)
 	_, stringData := content["stringData"].(map[string]any)
-	if kind, _ := content["kind"].(string); kind == "Secret" || secret && (data || stringData) {
+	isCopy := secret && (data || stringData)
+	if content["kind"] == "Secret" || isCopy {
 		o.maskSecret(content)
 	} else {
 		o.Mask(content)
@@ -387,7 +389,8 @@ var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 // mapKey masks a key with a value of a Secret. The name of a field is masked only if it looks like no word, and the
 // domain of an annotation never.
 func (o *Object) mapKey(name string) string {
-	if len(name) < redact.MinLength || (fieldName.MatchString(name) || plainWord.MatchString(name)) && !random(name) {
+	isName := fieldName.MatchString(name) || plainWord.MatchString(name)
+	if len(name) < redact.MinLength || isName && !random(name) {
 		return name
 	}
 	at := strings.IndexByte(name, '/') + 1

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
@@ -117,7 +118,10 @@ func (d *decoding) hides(text string, layers int) bool {
 			if d.budget -= len(plain); d.budget < 0 {
 				return true
 			}
-			if d.index.Has(plain) || isCompressed(plain) || layers > 1 && d.hides(plain, layers-1) {
+			if d.index.Has(plain) || isCompressed(plain) {
+				return true
+			}
+			if layers > 1 && d.hides(plain, layers-1) {
 				return true
 			}
 		}
@@ -151,7 +155,7 @@ func isCompressed(plain string) bool {
 // isText reports whether the beginning of a text has no control characters.
 func isText(plain string) bool {
 	return !strings.ContainsFunc(plain[:min(len(plain), 64)], func(r rune) bool {
-		return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == '\uFFFD'
+		return r == unicode.ReplacementChar || r < ' ' && !strings.ContainsRune("\n\r\t", r)
 	})
 }
 
@@ -223,13 +227,15 @@ func fromBase64(text string) []string {
 }
 
 func isBase64(c byte) bool {
-	return classOf(c) != otherCharacter || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
+	return classOf(c) != otherCharacter || strings.IndexByte("+/-_=", c) >= 0
 }
 
 // fromBase32 decodes the parts of a text that may be base32.
 func fromBase32(text string) []string {
 	var out []string
-	for _, run := range runs(text, func(c byte) bool { return classOf(c) == capital || c >= '2' && c <= '7' || c == '=' }, (redact.MinLength*8+4)/5) {
+	for _, run := range runs(text, func(c byte) bool {
+		return classOf(c) == capital || strings.IndexByte("234567=", c) >= 0
+	}, (redact.MinLength*8+4)/5) {
 		run = strings.TrimRight(run, "=")
 		for len(run) > 0 {
 			if plain, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(run); err == nil {
@@ -245,7 +251,9 @@ func fromBase32(text string) []string {
 // fromHex decodes the parts of a text that may be hexadecimal digits.
 func fromHex(text string) []string {
 	var out []string
-	for _, run := range runs(text, func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }, 2*redact.MinLength) {
+	for _, run := range runs(text, func(c byte) bool {
+		return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0
+	}, 2*redact.MinLength) {
 		for begin := range 2 {
 			part := run[begin:]
 			if plain, err := hex.DecodeString(part[:len(part)/2*2]); err == nil {
