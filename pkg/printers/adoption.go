@@ -11,9 +11,20 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
+
+// Adoption lays out the plan of an adoption, or its result. Its names are the objects that the plan changes.
+func Adoption(a *report.Adoption, o Options) Document {
+	return Document{o, a, a.Objects, func(t text, b *bytes.Buffer) error { t.adoption(b, a); return nil },
+		func(b *bytes.Buffer) {
+			for _, o := range a.Objects {
+				if o.Action != report.ActionRefuse && o.Action != report.ActionNone {
+					objectName(b, o.Ref)
+				}
+			}
+		}}
+}
 
 func (t text) adoption(b *bytes.Buffer, a *report.Adoption) {
 	if a.Kind == report.KindAdoptionResult {
@@ -114,21 +125,6 @@ func keyValue(v *string) string {
 		return "none"
 	}
 	return printable(fmt.Sprintf("%q", *v))
-}
-
-// overwrites shows the fields that the next deploy overwrites.
-func (t text) overwrites(b *bytes.Buffer, of object.Ref, diffs []report.Difference) {
-	if t.Diff {
-		t.diff(b, "", of, diffs)
-		return
-	}
-	listed(t, b, inset, diffs, "", func(d report.Difference) {
-		writer := ""
-		if d.Manager != "" {
-			writer = t.faint("  written by " + printable(d.Manager))
-		}
-		fmt.Fprintf(b, "%s%s%s\n", inset, printable(d.Path), writer)
-	})
 }
 
 // planSummary shows the counts and the digest of a plan.

@@ -13,6 +13,19 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
+// Agents is the document of a report of agents. -o name lists the Clusters with findings.
+func Agents(a *report.Agents, o Options) Document {
+	return Document{o, a, a.Agents, func(t text, b *bytes.Buffer) error {
+		return t.agents(b, a)
+	}, func(b *bytes.Buffer) {
+		for _, x := range a.Agents {
+			if len(x.Findings) > 0 {
+				printName(b, x.Namespace, "cluster.fleet.cattle.io", x.Name)
+			}
+		}
+	}}
+}
+
 // The states of heartbeats and the results that are coloured.
 var (
 	heartbeatColours = map[string]string{"alive": green, "stale": red, "never": yellow, "ahead": yellow,

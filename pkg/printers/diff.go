@@ -34,13 +34,6 @@ func (t text) diff(b *bytes.Buffer, cluster string, of object.Ref, diffs []repor
 	t.sides(b, of, recorded, "bundle", "release", unified.Release)
 }
 
-// emptyLine writes an empty line, unless the last line is one.
-func emptyLine(b *bytes.Buffer) {
-	if !bytes.HasSuffix(b.Bytes(), []byte("\n\n")) {
-		b.WriteByte('\n')
-	}
-}
-
 // field shows the path of a field, who wrote its live value and when, and which value the release record has.
 func (t text) field(b *bytes.Buffer, d *report.Difference) {
 	about := d.Who()
@@ -121,4 +114,19 @@ func otherEvidence(evidence []string, diffs []report.Difference) []string {
 		shown[d.Who()], shown[d.Path+": "+d.Who()] = true, true
 	}
 	return slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return shown[e] })
+}
+
+// overwrites shows the fields that the next deploy overwrites.
+func (t text) overwrites(b *bytes.Buffer, of object.Ref, diffs []report.Difference) {
+	if t.Diff {
+		t.diff(b, "", of, diffs)
+		return
+	}
+	listed(t, b, inset, diffs, "", func(d report.Difference) {
+		writer := ""
+		if d.Manager != "" {
+			writer = t.faint("  written by " + printable(d.Manager))
+		}
+		fmt.Fprintf(b, "%s%s%s\n", inset, printable(d.Path), writer)
+	})
 }

@@ -4,13 +4,11 @@ package printers
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -84,21 +82,6 @@ func (t text) inOrder(a *report.Audit) []report.BundleDeployment {
 	r := t.ordered(a)
 	return slices.Concat(r.shown, r.well, r.unread)
 }
-
-// bundleKey identifies a bundle deployment. The bundle deployments of several clusters may have the same name if they
-// are known by their releases alone.
-type bundleKey struct{ cluster, bundleDeployment string }
-
-func keyOf(bd *report.BundleDeployment) bundleKey {
-	return bundleKey{bd.Cluster, bd.Key()}
-}
-
-func (k bundleKey) compare(o bundleKey) int {
-	return cmp.Or(cmp.Compare(k.bundleDeployment, o.bundleDeployment), cmp.Compare(k.cluster, o.cluster))
-}
-
-// maxRepeated is the number of findings that are shown if many bundles have the same one.
-const maxRepeated = 3
 
 // foldRepeated separates the findings FD607 that have the same remediation for many bundles: what could not be read
 // usually affects all of them. The other findings are returned as they are.
@@ -201,12 +184,6 @@ func (t text) steps(f *report.Finding) []report.Remedy {
 	return short.NextSteps()
 }
 
-// inset is the indent of the lines below the first line of a finding.
-const inset = "          "
-
-// severityColours are the colours of severities.
-var severityColours = map[report.Severity]string{report.Error: red, report.Warning: yellow, report.Info: cyan}
-
 func (t text) finding(b *bytes.Buffer, f report.Finding) {
 	const before = len("  warning FD100  ")
 	fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[f.Severity], fmt.Sprintf("%-7s", f.Severity)),
@@ -224,6 +201,3 @@ func (t text) finding(b *bytes.Buffer, f report.Finding) {
 		t.painted(b, inset, faint, e)
 	}
 }
-
-// printable returns a text of the cluster as one line that is safe to print.
-func printable(s string) string { return escape.Line(s) }

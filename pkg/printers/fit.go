@@ -3,20 +3,11 @@
 package printers
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
-
-// problems is the column that replaces the columns of counts on a narrow terminal.
-var problems = column{header: "NOT READY", cell: func(_ text, bd *report.BundleDeployment) string {
-	c := bd.Counts
-	return cmp.Or(strings.Join(tallies(tally{c.Missing, "missing"}, tally{c.Unowned, "unowned"},
-		tally{c.Modified, "modified"}, tally{c.Orphaned, "orphaned"}, tally{c.NotReady, "not ready"},
-		tally{c.Unknown, "unknown"}), ", "), none)
-}}
 
 // fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a
 // number, otherwise these with short headers, otherwise one column for all numbers. No line is then longer than the
@@ -47,15 +38,6 @@ func (t text) fitting(shown []report.BundleDeployment, clusters bool) []column {
 	cut := problems
 	cut.cell = func(t text, bd *report.BundleDeployment) string { return begin(problems.cell(t, bd), left) }
 	return append(few, cut)
-}
-
-// shortHeaders returns columns with their short headers.
-func shortHeaders(list []column) []column {
-	out := slices.Clone(list)
-	for i, c := range out {
-		out[i].header = cmp.Or(c.short, c.header)
-	}
-	return out
 }
 
 // remaining is the number of columns of the terminal that a table leaves, with the shortest names. It is negative if

@@ -219,11 +219,6 @@ func (t text) impactResult(r report.ImpactResult) string {
 	return t.colour(impactColours[r], printable(string(r)))
 }
 
-// some lists names, at most maxShown without -o wide.
-func (t text) some(names []string) string {
-	return first(names, len(limited(t, names)))
-}
-
 func (t text) clusterImpact(b *bytes.Buffer, group []report.ClusterImpact) {
 	c := group[0]
 	if c.Result == report.ImpactNothing && !t.wide {

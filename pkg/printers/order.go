@@ -101,16 +101,6 @@ func asReported(bd *report.BundleDeployment) bool {
 	return r.State == string(report.Ready) && !r.Stale && digest.ReportedFraction(r) == fraction(c.Ready, c.Desired)
 }
 
-func count[T any](list []T, of func(T) bool) int {
-	n := 0
-	for _, x := range list {
-		if of(x) {
-			n++
-		}
-	}
-	return n
-}
-
 // notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not
 // show. named is true if the lines of clusters say which of these were not read.
 func (t text) notShown(b *bytes.Buffer, r rows, named bool) {
@@ -182,4 +172,21 @@ func (t text) wellLine(b *bytes.Buffer, r rows) {
 	}
 	t.wrapped(b, "", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported,
 		plural(len(r.well), other+"bundle deployment"), on))
+}
+
+func onOtherCluster(bd report.BundleDeployment) bool { return bd.Reason == clusterNotRead }
+
+// clusterNotRead is the reason of a bundle deployment on a cluster that was not read.
+const clusterNotRead = "ClusterNotRead"
+
+// bundleKey identifies a bundle deployment. The bundle deployments of several clusters may have the same name if they
+// are known by their releases alone.
+type bundleKey struct{ cluster, bundleDeployment string }
+
+func keyOf(bd *report.BundleDeployment) bundleKey {
+	return bundleKey{bd.Cluster, bd.Key()}
+}
+
+func (k bundleKey) compare(o bundleKey) int {
+	return cmp.Or(cmp.Compare(k.bundleDeployment, o.bundleDeployment), cmp.Compare(k.cluster, o.cluster))
 }

@@ -11,6 +11,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
+// Preflight lays out a preflight report. Its names are the bundle deployments with a verdict other than OK.
+func Preflight(p *report.Preflight, o Options) Document {
+	return Document{o, p, p.BundleDeployments, func(t text, b *bytes.Buffer) error { t.preflight(b, p); return nil },
+		func(b *bytes.Buffer) {
+			for _, r := range p.BundleDeployments {
+				if r.Verdict != report.VerdictOK {
+					printName(b, r.Namespace, bundleDeployment, r.Name)
+				}
+			}
+		}}
+}
+
 func (t text) preflight(b *bytes.Buffer, p *report.Preflight) {
 	t.head(b, "Preflight of ", p.Source, p.TakenAt)
 	t.notRead(b, unsaid(p), p.Notes)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -68,26 +67,4 @@ func (t text) codes(findings []report.Finding) grid {
 		}
 	}
 	return g
-}
-
-// cut shortens a text to n columns. It keeps the beginning.
-func cut(s string, n int) string {
-	if span(s) <= n {
-		return s
-	}
-	name := []rune(s)
-	for len(name) > 0 && span(string(name))+1 > n {
-		name = name[:len(name)-1]
-	}
-	return strings.TrimRight(string(name), " ") + "…"
-}
-
-// write writes the table and an empty line.
-func (g *grid) write(b *bytes.Buffer) error {
-	lines, err := g.lines()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "%s\n\n", strings.Join(lines, "\n"))
-	return nil
 }

@@ -68,14 +68,6 @@ func (t text) whyObject(b *bytes.Buffer, o *report.WhyObject, takenAt string) {
 	}
 }
 
-// most is the number of elements of a list that are shown: with -o wide, all of them.
-func (t text) most(n, all int) int {
-	if t.wide {
-		return all
-	}
-	return min(n, all)
-}
-
 // maxClusters is the number of clusters of one cause that are shown without -o wide.
 const maxClusters = 5
 
