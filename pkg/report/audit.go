@@ -12,7 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -105,41 +104,6 @@ func ClusterSources(clusters []evaluate.ClusterSource) []ClusterSource {
 			Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion, TakenAt: Time(d.TakenAt)})
 	}
 	return out
-}
-
-// merged joins the findings that are the same on several clusters: about the same object of the same bundle, with the
-// same message. The order does not change.
-func merged(findings []Finding) []Finding {
-	type key struct {
-		code, bundle, message string
-		object                object.Ref
-	}
-	at := map[key]int{}
-	out := make([]Finding, 0, len(findings))
-	for _, f := range findings {
-		k := key{f.Code, f.Bundle, f.Message, f.Object}
-		i, known := at[k]
-		switch {
-		case f.BundleDeployment == "" || f.Bundle == "" || f.Cluster == "":
-		case !known:
-			at[k] = len(out)
-		case out[i].Cluster != f.Cluster && !slices.Contains(out[i].Clusters, f.Cluster):
-			if out[i].Clusters == nil {
-				first := out[i]
-				out[i].join(&first)
-			}
-			out[i].join(&f)
-			continue
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// join adds a cluster with the same finding.
-func (f *Finding) join(o *Finding) {
-	f.Clusters, f.IDs = append(f.Clusters, o.Cluster), append(f.IDs, o.ID)
-	f.PerCluster = append(f.PerCluster, ClusterFinding{o.Cluster, o.ID, o.BundleDeployment, o.Evidence, o.Remedies})
 }
 
 // NewScope describes the requested scope.
@@ -285,17 +249,3 @@ func (a *Audit) sum() map[string][]string {
 	}
 	return a.countFindings()
 }
-
-// countFindings counts the findings by severity, and returns their codes by object ("Kind namespace/name").
-func (a *Audit) countFindings() map[string][]string {
-	codes := map[string][]string{}
-	for _, f := range a.Findings {
-		a.Summary.Findings.add(f.Severity)
-		k := f.Object.Kind + " " + f.Object.Namespace + "/" + f.Object.Name
-		codes[k] = append(codes[k], f.Code)
-	}
-	return codes
-}
-
-// names calls add with the names of an object.
-func names(r object.Ref, add func(...string)) { add(r.Kind, r.Namespace, r.Name) }

@@ -6,19 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
-
-// Filter selects findings by severity and by code. A finding that says that a bundle deployment has no result is always
-// selected: what could not be read is not hidden.
-type Filter struct {
-	// Severity is the lowest severity of the findings; empty for all severities.
-	Severity Severity `json:"severity,omitempty" jsonschema:"enum=error,enum=warning,enum=info"`
-	// Codes are the codes of the findings; empty for all codes.
-	Codes []string `json:"codes,omitempty"`
-	// Hidden counts the findings that were left out.
-	Hidden FindingCounts `json:"hidden"`
-}
 
 // Filtered returns a copy of the report with the findings that f selects, and f with the number of the others. The
 // states and the counts of objects do not change. If f selects everything, it returns the report itself.
@@ -67,27 +55,5 @@ func (a *Audit) Unread() func(*Finding) bool {
 	}
 	return func(f *Finding) bool {
 		return f.Code == check.CodeUnread || f.Code == "FD602" && noResult[[2]string{f.Cluster, f.BundleDeployment}]
-	}
-}
-
-// aggregates returns the lists of aggregates by their kind.
-func (a *Audit) aggregates() map[string]*[]Aggregate {
-	return map[string]*[]Aggregate{state.GitRepo: &a.GitRepos, state.HelmOp: &a.HelmOps, state.Bundle: &a.Bundles,
-		state.ClusterKind:  &a.Clusters,
-		state.ClusterGroup: &a.ClusterGroups}
-}
-
-// Total is the number of all findings.
-func (c FindingCounts) Total() int { return c.Error + c.Warning + c.Info }
-
-// add counts a finding.
-func (c *FindingCounts) add(s Severity) {
-	switch s {
-	case Error:
-		c.Error++
-	case Warning:
-		c.Warning++
-	default:
-		c.Info++
 	}
 }

@@ -7,9 +7,7 @@ package report
 
 import (
 	"slices"
-	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -20,39 +18,6 @@ const (
 	APIVersion = "fleetdoctor.io/v1alpha1"
 	Kind       = "AuditReport"
 )
-
-// Audit is the whole report.
-type Audit struct {
-	APIVersion string `json:"apiVersion" text:"keep"`
-	Kind       string `json:"kind" text:"keep"`
-	// TakenAt is when the data was taken, not when it was printed (RFC 3339). For a snapshot, it is the newest time in
-	// it.
-	TakenAt string  `json:"takenAt,omitempty" text:"keep"`
-	Tool    Tool    `json:"tool" text:"keep"`
-	Source  Source  `json:"source" text:"keep"`
-	Scope   Scope   `json:"scope" text:"keep"`
-	Summary Summary `json:"summary"`
-	// Filter is set if the user selected findings by severity or by code. The report then has only these findings.
-	Filter *Filter `json:"filter,omitempty" text:"keep"`
-
-	// The objects above the BundleDeployments: those in scope, and those that have a BundleDeployment in scope.
-	GitRepos      []Aggregate `json:"gitRepos,omitempty" text:"keep"`
-	HelmOps       []Aggregate `json:"helmOps,omitempty" text:"keep"`
-	Bundles       []Aggregate `json:"bundles,omitempty" text:"keep"`
-	Clusters      []Aggregate `json:"clusters,omitempty" text:"keep"`
-	ClusterGroups []Aggregate `json:"clusterGroups,omitempty" text:"keep"`
-
-	BundleDeployments []BundleDeployment `json:"bundleDeployments"`
-	Findings          []Finding          `json:"findings"`
-	Gaps              []Gap              `json:"gaps"`
-	// Ignored are the findings that the ignore file excludes. They are not among the findings and their totals.
-	Ignored []Ignored `json:"ignored,omitempty" text:"keep"`
-	// IgnoreFile is the name of the ignore file, if it excludes a finding. The default is .fleetdoctor.yaml in the
-	// current directory.
-	IgnoreFile string `json:"ignoreFile,omitempty" text:"keep"`
-	// Notes are information for the reader that is neither a finding nor a gap.
-	Notes []string `json:"notes,omitempty" text:"redact"`
-}
 
 // Tool is the program that made the report.
 type Tool struct {
@@ -102,26 +67,6 @@ type Scope struct {
 	Targets    []string `json:"targets,omitempty"`
 }
 
-// Summary has the totals of the report.
-type Summary struct {
-	BundleDeployments int    `json:"bundleDeployments"`
-	Counts            Counts `json:"counts"`
-	// Findings counts the findings that the report has. Filter counts those that it leaves out.
-	Findings FindingCounts `json:"findings"`
-	// Ignored is the number of findings that the ignore file excludes.
-	Ignored int `json:"ignored,omitempty"`
-	// Baseline is the number of findings that the report of --baseline has, too, and that this report does not list. It
-	// is absent without a baseline.
-	Baseline *int `json:"baseline,omitempty"`
-}
-
-// FindingCounts counts findings by severity.
-type FindingCounts struct {
-	Error   int `json:"error"`
-	Warning int `json:"warning"`
-	Info    int `json:"info"`
-}
-
 // Counts count the objects of a bundle by their actual state:
 // Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned objects are not included in Desired.
 type Counts struct {
@@ -156,56 +101,6 @@ type Reported struct {
 	// Stale is true if the agent of the cluster has stopped reporting (FD502): the status is old.
 	Stale bool `json:"stale,omitempty"`
 }
-
-// Aggregate is one object above the BundleDeployments, with its totals.
-type Aggregate struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// OutOfScope is true if the scope does not include the object: it is here because one of its BundleDeployments is
-	// in scope.
-	OutOfScope bool `json:"outOfScope,omitempty"`
-	// Actual are the actual totals. They are absent unless all of its BundleDeployments are in scope and their objects
-	// were read.
-	Actual *Actual `json:"actual,omitempty"`
-	// Statuses are the totals of the statuses of all its BundleDeployments, in scope or not, as old as the oldest of
-	// them. They are absent unless all of these were read. The numbers of objects are absent if one of the statuses has
-	// none.
-	Statuses *Reported `json:"statuses,omitempty"`
-	// Reported is what Fleet reports of the object itself.
-	Reported *Reported `json:"reported,omitempty"`
-	// Findings are the codes of the findings about the aggregate object itself.
-	Findings []string `json:"findings,omitempty"`
-}
-
-// Actual has the totals of the bundle deployments of an aggregate.
-type Actual struct {
-	BundleDeployments      int    `json:"bundleDeployments"`
-	ReadyBundleDeployments int    `json:"readyBundleDeployments"`
-	Counts                 Counts `json:"counts"`
-}
-
-// BundleDeployment is one bundle on one cluster. If only its release is known (on a downstream cluster), the name is
-// the bundle id and the namespace is empty.
-type BundleDeployment struct {
-	Namespace   string     `json:"namespace" text:"name"`
-	Name        string     `json:"name" text:"name"`
-	Cluster     string     `json:"cluster,omitempty" text:"name"` // "namespace/name"
-	Bundle      string     `json:"bundle,omitempty" text:"name"`  // "namespace/name"
-	GitRepo     string     `json:"gitRepo,omitempty" text:"name"` // "namespace/name"
-	HelmOp      string     `json:"helmOp,omitempty" text:"name"`  // "namespace/name"
-	Release     string     `json:"release,omitempty" text:"name"` // "namespace/name:revision"
-	SetID       string     `json:"setID,omitempty" text:"name"`
-	Hash        string     `json:"hash,omitempty" text:"keep"`
-	DesiredFrom string     `json:"desiredFrom,omitempty" text:"keep"`
-	State       State      `json:"state" text:"keep"`            // the actual state
-	Reason      string     `json:"reason,omitempty" text:"keep"` // of the state Unknown
-	Counts      Counts     `json:"counts"`                       // the actual counts
-	Reported    *Reported  `json:"reported,omitempty" text:"keep"`
-	Resources   []Resource `json:"resources"`
-}
-
-// Key is "namespace/name", or the name of a bundle deployment without a namespace.
-func (bd *BundleDeployment) Key() string { return strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/") }
 
 // State is the state of a resource or of a BundleDeployment.
 type State string
@@ -310,61 +205,6 @@ type Remedy struct {
 	URL string `json:"url,omitempty" text:"keep"`
 }
 
-// Finding is one problem, or one piece of information.
-type Finding struct {
-	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, the bundle
-	// deployment and the cluster, and on what the check examines. Other findings and the words of a message do not
-	// change it.
-	ID       string     `json:"id" text:"keep"`
-	Code     string     `json:"code" text:"word"`
-	Severity Severity   `json:"severity" text:"keep"`
-	Title    string     `json:"title" text:"word"`
-	Object   object.Ref `json:"object" text:"name"`
-	// Aspect distinguishes the finding from others of the same code about the same object, such as a number or a
-	// condition.
-	Aspect  string `json:"aspect,omitempty" text:"redact"`
-	Cluster string `json:"cluster,omitempty" text:"name"` // "namespace/name"
-	// Clusters are all clusters with the same finding about the same object of the same bundle, if there are several.
-	// Cluster is the first of them.
-	Clusters []string `json:"clusters,omitempty" text:"name"`
-	// IDs are the identities of the finding on each of Clusters, in the same order. ID is the first of them: if the
-	// finding is fixed on the first cluster, ID becomes that of another one. Compare IDs to find out on which clusters
-	// a finding is new or fixed.
-	IDs []string `json:"ids,omitempty" text:"keep"`
-	// PerCluster has what differs between Clusters, in the same order. BundleDeployment, Evidence, Remedies and
-	// Remediation are those of the first one.
-	PerCluster []ClusterFinding `json:"perCluster,omitempty"`
-	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about
-	// none.
-	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
-	// Bundle, GitRepo and HelmOp are those of the bundle deployment, or the object itself ("namespace/name"), if they
-	// are known.
-	Bundle   string   `json:"bundle,omitempty" text:"name"`
-	GitRepo  string   `json:"gitRepo,omitempty" text:"name"`
-	HelmOp   string   `json:"helmOp,omitempty" text:"name"`
-	Message  string   `json:"message" text:"redact"`
-	Evidence []string `json:"evidence,omitempty" text:"redact"`
-	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or
-	// its sentence.
-	Remedies    []Remedy `json:"remedies,omitempty"`
-	Remediation string   `json:"remediation,omitempty" text:"redact"`
-	AsOf        string   `json:"asOf,omitempty" text:"keep"`
-	// Cause is why a number that Fleet reports is wrong, for findings about numbers (FD201 to FD206).
-	Cause Cause `json:"cause,omitempty" jsonschema:"enum=Lag,enum=StaleAgent,enum=Paused,enum=OffSchedule,enum=PendingRollout,enum=Truncated,enum=StickyIncompleteState,enum=LeftoverLastApplied,enum=KnownBug,enum=Unexplained" text:"keep"`
-}
-
-// ClusterFinding is the part of a finding on several clusters that is of one cluster.
-type ClusterFinding struct {
-	Cluster          string   `json:"cluster" text:"name"` // "namespace/name"
-	ID               string   `json:"id" text:"keep"`
-	BundleDeployment string   `json:"bundleDeployment" text:"name"` // "namespace/name"
-	Evidence         []string `json:"evidence,omitempty" text:"redact"`
-	Remedies         []Remedy `json:"remedies,omitempty"`
-}
-
-// Cause is why a number in a status of Fleet is not the recomputed one. docs/output.md describes the causes.
-type Cause = check.Cause
-
 // Gap is something that could not be read, and the effect on the report.
 type Gap struct {
 	// Cluster is the name of the cluster that could not be read; empty for the source itself.
@@ -382,3 +222,17 @@ type Gap struct {
 
 // Why returns the reason with its detail.
 func (g Gap) Why() string { return source.Gap{Reason: g.Reason, Detail: g.Detail}.Why() }
+
+// follow removes the pointer to a field with a hidden value in its path: it would not lead to the field.
+func (d *Difference) follow(before any) {
+	if old, ok := before.(*Difference); ok && old.Path != d.Path {
+		d.Pointer = ""
+	}
+}
+
+// follow removes a command with a hidden value: a shell would not run it as it was meant.
+func (r *Remedy) follow(before any) {
+	if old, ok := before.(*Remedy); ok && old.Command != r.Command {
+		r.Command, r.Text = "", r.Text+" (the command has a value of a Secret, and is not shown)"
+	}
+}

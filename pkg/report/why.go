@@ -4,6 +4,7 @@ package report
 
 import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
 // KindWhy is the kind of a Why.
@@ -117,3 +118,8 @@ func (w *Why) Complete() {
 		}
 	}
 }
+
+// Redacted returns a copy in which secrets are hidden.
+func (w *Why) Redacted(s *redact.Secrets) *Why { return redacted(s, w, nil) }
+
+func (c *WhyCause) follow(any) { c.Next = first(c.Remedies) }
