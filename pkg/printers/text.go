@@ -44,7 +44,7 @@ func (t text) columns() int {
 }
 
 // The tables write numbers as the other formats do.
-var plural, fraction = digest.Plural, digest.Fraction
+var plural, fraction = report.Plural, digest.Fraction
 
 func sentence(s string) string {
 	if s == "" {

@@ -2,7 +2,10 @@
 
 package report
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // each returns a copy of a list with every element changed, and nil for nil.
 func each[T any](list []T, change func(T) T) []T {
@@ -19,4 +22,12 @@ func present[T any](l []T) []T {
 		return []T{}
 	}
 	return l
+}
+
+// Plural writes a number with a noun.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -107,7 +107,7 @@ func text(v report.Value, quoted bool) string {
 	}
 	if rest := len(out) - maxValue; rest > 0 {
 		out = strings.ToValidUTF8(out[:maxValue], "") +
-			fmt.Sprintf("\n… cut here, %s follow (-o json has the whole value)", Plural(rest, "byte"))
+			fmt.Sprintf("\n… cut here, %s follow (-o json has the whole value)", report.Plural(rest, "byte"))
 	}
 	return out + "\n"
 }

@@ -61,17 +61,17 @@ func Totals(a *report.Audit) string {
 	all, unread := len(a.BundleDeployments), a.WithoutResult()
 	var out []string
 	if all > unread {
-		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready, Plural(a.Summary.Counts.Desired,
-			"object"), Plural(all, "bundle deployment")))
+		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready, report.Plural(a.Summary.Counts.Desired,
+			"object"), report.Plural(all, "bundle deployment")))
 	}
 	if unread > 0 {
-		out = append(out, fmt.Sprintf("No result for %d of %s.", unread, Plural(all, "bundle deployment")))
+		out = append(out, fmt.Sprintf("No result for %d of %s.", unread, report.Plural(all, "bundle deployment")))
 	}
 	if n := a.Summary.Counts.Unknown; n > 0 {
-		out = append(out, fmt.Sprintf("%s unknown.", Plural(n, "object")))
+		out = append(out, fmt.Sprintf("%s unknown.", report.Plural(n, "object")))
 	}
 	if n := len(a.Gaps); n > 0 {
-		out = append(out, fmt.Sprintf("%s not read.", Plural(n, "item")))
+		out = append(out, fmt.Sprintf("%s not read.", report.Plural(n, "item")))
 	}
 	out = append(out, severities(a.Summary.Findings)+".")
 	for _, l := range a.LeftOut() {
@@ -81,7 +81,7 @@ func Totals(a *report.Audit) string {
 }
 
 func severities(f report.FindingCounts) string {
-	return fmt.Sprintf("%s, %s, %d informational", Plural(f.Error, "error"), Plural(f.Warning, "warning"), f.Info)
+	return fmt.Sprintf("%s, %s, %d informational", report.Plural(f.Error, "error"), report.Plural(f.Warning, "warning"), f.Info)
 }
 
 // LevelOf returns the level of a bundle deployment.
@@ -195,7 +195,7 @@ func Facts(a *report.Audit) []string {
 	add("selector", strings.Join(a.Scope.Selectors, ", "))
 	add("scope", strings.Join(a.Scope.Targets, ", "))
 	if n := len(a.Source.Clusters); n > 0 {
-		add("with", Plural(n, "other cluster"))
+		add("with", report.Plural(n, "other cluster"))
 	}
 	return out
 }
@@ -235,12 +235,4 @@ func ReportedFraction(r *report.Reported) string {
 		return ""
 	}
 	return Fraction(*r.Ready, *r.DesiredReady)
-}
-
-// Plural writes a number with a noun.
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

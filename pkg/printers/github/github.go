@@ -57,7 +57,7 @@ func gaps(list []report.Gap) string {
 		g := &list[i]
 		out = append(out, digest.What(g)+": "+g.Why()+": "+g.Effect)
 	}
-	return annotation("warning", fmt.Sprintf("Fleet audit: %s not read", digest.Plural(len(list), "item")), out...)
+	return annotation("warning", fmt.Sprintf("Fleet audit: %s not read", report.Plural(len(list), "item")), out...)
 }
 
 func finding(f *report.Finding) string {
@@ -95,7 +95,7 @@ func annotation(command, title string, lines ...string) string {
 	for i, line := range lines {
 		line = escape.Line(strings.Join(strings.Fields(line), " "))
 		if b.Len()+len(line) > maxMessage {
-			fmt.Fprintf(&b, "\n… and %s more", digest.Plural(len(lines)-i, "line"))
+			fmt.Fprintf(&b, "\n… and %s more", report.Plural(len(lines)-i, "line"))
 			break
 		}
 		if i > 0 {

@@ -105,7 +105,7 @@ func (d *document) gaps(a *report.Audit) {
 			d.add(line)
 		}
 		if left > 0 {
-			d.add("- … and " + digest.Plural(left, "more note"))
+			d.add("- … and " + report.Plural(left, "more note"))
 		}
 		d.add("")
 	}
@@ -130,7 +130,7 @@ func (d *document) deployments(a *report.Audit) {
 			"bundle deployments that are not ready or have no result")
 	}
 	if well := len(a.BundleDeployments) - len(rows); well > 0 {
-		d.add(fmt.Sprintf("Every object is ready in %s.", digest.Plural(well, "bundle deployment")), "")
+		d.add(fmt.Sprintf("Every object is ready in %s.", report.Plural(well, "bundle deployment")), "")
 	}
 }
 
@@ -203,7 +203,7 @@ func (d *document) findings(a *report.Audit) {
 	}
 	if d.omitted > 0 {
 		d.add(fmt.Sprintf("%s not shown here, because a ticket has a limited length. `-o html` and `-o json` show all.",
-			digest.Plural(d.omitted, "finding")), "")
+			report.Plural(d.omitted, "finding")), "")
 	}
 }
 
@@ -285,7 +285,7 @@ func (d *document) diffs(findings []*report.Finding, differences digest.Differen
 		d.add("</details>", "")
 	}
 	if left > 0 {
-		d.add(fmt.Sprintf("The differences of %s are too long for a ticket.", digest.Plural(left, "object")), "")
+		d.add(fmt.Sprintf("The differences of %s are too long for a ticket.", report.Plural(left, "object")), "")
 	}
 }
 
