@@ -61,8 +61,9 @@ func Totals(a *report.Audit) string {
 	all, unread := len(a.BundleDeployments), a.WithoutResult()
 	var out []string
 	if all > unread {
-		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready, report.Plural(a.Summary.Counts.Desired,
-			"object"), report.Plural(all, "bundle deployment")))
+		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready,
+			report.Plural(a.Summary.Counts.Desired,
+				"object"), report.Plural(all, "bundle deployment")))
 	}
 	if unread > 0 {
 		out = append(out, fmt.Sprintf("No result for %d of %s.", unread, report.Plural(all, "bundle deployment")))
@@ -81,7 +82,8 @@ func Totals(a *report.Audit) string {
 }
 
 func severities(f report.FindingCounts) string {
-	return fmt.Sprintf("%s, %s, %d informational", report.Plural(f.Error, "error"), report.Plural(f.Warning, "warning"), f.Info)
+	return fmt.Sprintf("%s, %s, %d informational", report.Plural(f.Error, "error"), report.Plural(f.Warning, "warning"),
+		f.Info)
 }
 
 // LevelOf returns the level of a bundle deployment.
