@@ -17,7 +17,8 @@ import (
 	"github.com/tidwall/pretty"
 )
 
-// Line returns text for one line of a terminal. Each character that is not printable, except a tab, becomes U+FFFD. This includes line ends.
+// Line returns text for one line of a terminal. Each character that is not printable, except a tab, becomes U+FFFD.
+// This includes line ends.
 func Line(s string) string { return replaced(s, "\t") }
 
 // Text returns text for a terminal, as Line does, but keeps line ends.
@@ -32,15 +33,15 @@ func replaced(s, kept string) string {
 	}, s)
 }
 
-// hidden reports whether a character is invisible or acts on a terminal: control and format characters, separators other than the blank, and
-// characters that are not assigned.
+// hidden reports whether a character is invisible or acts on a terminal: control and format characters, separators
+// other than the blank, and characters that are not assigned.
 func hidden(r rune) bool {
 	ascii := r >= ' ' && r <= '~' // nearly all characters: the comparison is faster than IsPrint
 	return !ascii && !unicode.IsPrint(r)
 }
 
-// JSON returns a JSON document that decodes to the same value, and escapes with \u the characters in its strings that are not printable. It keeps
-// the layout between values.
+// JSON returns a JSON document that decodes to the same value, and escapes with \u the characters in its strings that
+// are not printable. It keeps the layout between values.
 func JSON(document []byte) []byte { return escaped(document, unsafeInJSON) }
 
 // escaped returns a JSON document with \u escapes for some characters.
@@ -61,7 +62,8 @@ func escaped(document []byte, which func(rune) bool) []byte {
 	return b.Bytes()
 }
 
-// unsafeInJSON excludes the control characters below the blank: in strings they are escaped already, between values they are layout.
+// unsafeInJSON excludes the control characters below the blank: in strings they are escaped already, between values
+// they are layout.
 func unsafeInJSON(r rune) bool { return r >= ' ' && hidden(r) }
 
 // EncodeJSON writes a value as encoding/json does, indented by indent, without escapes for HTML.
@@ -74,13 +76,15 @@ func EncodeJSON(w io.Writer, v any, indent string) error {
 	}
 	document := JSON(b.Bytes())
 	if indent != "" {
-		document = pretty.PrettyOptions(document, &pretty.Options{Indent: indent}) // json.Indent needs several times as long
+		// json.Indent needs several times as long
+		document = pretty.PrettyOptions(document, &pretty.Options{Indent: indent})
 	}
 	_, err := w.Write(document)
 	return err
 }
 
-// TextWriter writes text to a terminal as Text returns it. Each Write must have complete characters, as those of package fmt have.
+// TextWriter writes text to a terminal as Text returns it. Each Write must have complete characters, as those of
+// package fmt have.
 func TextWriter(w io.Writer) io.Writer {
 	return writer{w, func(p []byte) []byte { return []byte(Text(string(p))) }}
 }

@@ -19,14 +19,17 @@ import (
 
 // texts are possible names, messages and arguments.
 var texts = []string{
-	"plain", "größe 見る 🔑", "tab\tand\nline\r\n", "\x1b[2J\x1b]0;title\a", "\u009b31m", "\x7f\x00\x01", "\u202eevil\u2066x\u2069\u200e\u200f\u061c",
-	"\u2028\u2029\u0085", "\ufeff\u200d\u00ad", "\U000e0001\U000e0041\U0001d173", `\x010:0000202e\x02 \u202e \\u202e`, "\u202e" + `\x010:0000202e\x02`, "multi\n\u2028line\n", "- : #\u202e",
+	"plain", "größe 見る 🔑", "tab\tand\nline\r\n", "\x1b[2J\x1b]0;title\a", "\u009b31m", "\x7f\x00\x01",
+	"\u202eevil\u2066x\u2069\u200e\u200f\u061c",
+	"\u2028\u2029\u0085", "\ufeff\u200d\u00ad", "\U000e0001\U000e0041\U0001d173", `\x010:0000202e\x02 \u202e \\u202e`,
+	"\u202e" + `\x010:0000202e\x02`, "multi\n\u2028line\n", "- : #\u202e",
 }
 
 // foreign finds a character that must not reach a terminal.
 func foreign(s string) string {
 	for _, r := range s {
-		if r != '\n' && r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029') {
+		if r != '\n' && r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) ||
+			unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029') {
 			return fmt.Sprintf("%U", r)
 		}
 	}
@@ -34,7 +37,8 @@ func foreign(s string) string {
 }
 
 func TestText(t *testing.T) {
-	for in, want := range map[string]string{"a\tb\nc\x1b[1m\u202e\u0085\x9b": "a\tb\nc\ufffd[1m\ufffd\ufffd\ufffd", "größe 見る 🔑": "größe 見る 🔑"} {
+	for in, want := range map[string]string{"a\tb\nc\x1b[1m\u202e\u0085\x9b": "a\tb\nc\ufffd[1m\ufffd\ufffd\ufffd",
+		"größe 見る 🔑": "größe 見る 🔑"} {
 		if got := escape.Text(in); got != want {
 			t.Errorf("Text(%q) is %q, want %q", in, got, want)
 		}
@@ -48,7 +52,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestDocuments checks that no document has a character that must not reach a terminal, and that each decodes to the encoded value.
+// TestDocuments checks that no document has a character that must not reach a terminal, and that each decodes to the
+// encoded value.
 func TestDocuments(t *testing.T) {
 	for _, s := range texts {
 		document := map[string]any{"text": s, "key " + s: []any{map[string]any{"in": s}, "x" + s, 1.0, nil, true}}
@@ -115,7 +120,8 @@ func FuzzDocuments(f *testing.F) {
 
 // FuzzIndent checks that the indented JSON is that of encoding/json.
 func FuzzIndent(f *testing.F) {
-	for _, s := range []string{`{}`, `[]`, `null`, `-0.5e+10`, `"text"`, `[[],{},[{}],1,"a,b:{[\"\\"]`, `{"b":{"a":[1,2,{"c":[]}]},"a":"\u202e \u0001<&>","":{}}`, ` [ 1 , { "a" : [ ] } ] `} {
+	for _, s := range []string{`{}`, `[]`, `null`, `-0.5e+10`, `"text"`, `[[],{},[{}],1,"a,b:{[\"\\"]`,
+		`{"b":{"a":[1,2,{"c":[]}]},"a":"\u202e \u0001<&>","":{}}`, ` [ 1 , { "a" : [ ] } ] `} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -13,10 +13,14 @@ import (
 
 // arguments are names that a server or a capture may have. The first is a Role that ran a command in fish.
 var arguments = []string{
-	`x\'"; echo run; #`, "guestbook", "system:node-proxier", "", " ", `\`, `\\`, `\\\'`, `'`, `''`, `a''b`, `'"'"'`, `\'`, `a\nb`, `x'\''; echo run; '`,
-	"=ls", "%self", "%1", "~", "~root", "-n", "--", "a=~root", "$HOME", "$(echo run)", "`echo run`", "(echo run)", "{a,b}", "{echo,run}", "*", "?", "[a-z]*",
-	"!!", "!echo", "^a^b", "a;b", "a|b", "a&b", "a&", "a>b", "<a", "<(echo run)", "#", "a#b", "a b\tc", "a\nb", "a\r\nb", "größe 見る", `"`, `"$HOME"`, `\$HOME`,
-	`{"metadata":{"labels":{"a":"\"b\\"}}}`, `{.items[?(@.name=="x")].value}`, "end\\", "\\begin", "\\\n", "\\u0041", `\x41\101`, "'\n'", "$'a'", "@a", "a@b", "a:b/c",
+	`x\'"; echo run; #`, "guestbook", "system:node-proxier", "", " ", `\`, `\\`, `\\\'`, `'`, `''`, `a''b`, `'"'"'`,
+	`\'`, `a\nb`, `x'\''; echo run; '`,
+	"=ls", "%self", "%1", "~", "~root", "-n", "--", "a=~root", "$HOME", "$(echo run)", "`echo run`", "(echo run)",
+	"{a,b}", "{echo,run}", "*", "?", "[a-z]*",
+	"!!", "!echo", "^a^b", "a;b", "a|b", "a&b", "a&", "a>b", "<a", "<(echo run)", "#", "a#b", "a b\tc", "a\nb",
+	"a\r\nb", "größe 見る", `"`, `"$HOME"`, `\$HOME`,
+	`{"metadata":{"labels":{"a":"\"b\\"}}}`, `{.items[?(@.name=="x")].value}`, "end\\", "\\begin", "\\\n", "\\u0041",
+	`\x41\101`, "'\n'", "$'a'", "@a", "a@b", "a:b/c",
 }
 
 // TestShell checks that every shell of this machine reads each quoted argument as it was. There is always a shell named

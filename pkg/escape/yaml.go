@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// EncodeYAML returns a value as YAML, made from its JSON. The document decodes to the same value, and has escapes for the characters that are not
-// printable.
+// EncodeYAML returns a value as YAML, made from its JSON. The document decodes to the same value, and has escapes for
+// the characters that are not printable.
 func EncodeYAML(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -27,8 +27,9 @@ func EncodeYAML(v any) ([]byte, error) {
 	return marked(raw)
 }
 
-// marked writes YAML with strings that have characters which the library does not escape. The library escapes C0 control characters in any string,
-// and quotes the string. So each of those characters is replaced by its number between two control characters, which an escape then replaces.
+// marked writes YAML with strings that have characters which the library does not escape. The library escapes C0
+// control characters in any string, and quotes the string. So each of those characters is replaced by its number
+// between two control characters, which an escape then replaces.
 func marked(raw []byte) ([]byte, error) {
 	mark := 0
 	for bytes.Contains(raw, []byte(fmt.Sprintf("x01%d:", mark))) { // so that no text looks like a mark

@@ -11,9 +11,20 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
+
+// Adoption lays out the plan of an adoption, or its result. Its names are the objects that the plan changes.
+func Adoption(a *report.Adoption, o Options) Document {
+	return Document{o, a, a.Objects, func(t text, b *bytes.Buffer) error { t.adoption(b, a); return nil },
+		func(b *bytes.Buffer) {
+			for _, o := range a.Objects {
+				if o.Action != report.ActionRefuse && o.Action != report.ActionNone {
+					objectName(b, o.Ref)
+				}
+			}
+		}}
+}
 
 func (t text) adoption(b *bytes.Buffer, a *report.Adoption) {
 	if a.Kind == report.KindAdoptionResult {
@@ -31,7 +42,9 @@ func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
 	}
 	t.head(b, title, a.Source, a.TakenAt)
 	t.notRead(b, a.Gaps, a.Notes)
-	for objects := range chunks(a.Objects, func(x, y report.AdoptedObject) bool { return x.BundleDeployment == y.BundleDeployment }) {
+	for objects := range chunks(a.Objects, func(x, y report.AdoptedObject) bool {
+		return x.BundleDeployment == y.BundleDeployment
+	}) {
 		fmt.Fprintln(b, t.bold("bundle deployment "+printable(objects[0].BundleDeployment)))
 		t.groupedByAction(b, objects)
 		emptyLine(b)
@@ -39,50 +52,46 @@ func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
 	t.planSummary(b, a)
 }
 
-// groupedByAction shows objects with the same action, reasons and changes together: the changes are the same for all objects of a bundle.
+// groupedByAction shows objects with the same action, reasons and changes together: the changes are the same for all
+// objects of a bundle.
 func (t text) groupedByAction(b *bytes.Buffer, objects []report.AdoptedObject) {
-	var order []string
-	groups := map[string][]report.AdoptedObject{}
-	for _, o := range objects {
-		raw, _ := json.Marshal([]any{o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites, o.Message}) // a report has a JSON form
-		key := string(raw)
-		if groups[key] == nil {
-			order = append(order, key)
-		}
-		groups[key] = append(groups[key], o)
-	}
-	slices.SortStableFunc(order, func(x, y string) int {
-		return cmp.Compare(actionRank[groups[x][0].Action], actionRank[groups[y][0].Action])
+	groups := grouped(objects, func(o report.AdoptedObject) string {
+		raw, _ := json.Marshal([]any{o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites,
+			o.Message}) // a report has a JSON form
+		return string(raw)
 	})
-	for _, key := range order {
-		t.actionGroup(b, groups[key])
+	slices.SortStableFunc(groups, func(x, y []report.AdoptedObject) int {
+		return cmp.Compare(actionRank[x[0].Action], actionRank[y[0].Action])
+	})
+	for _, group := range groups {
+		t.actionGroup(b, group)
 	}
 }
 
 // actionRank puts actions that need a decision first.
-var actionRank = map[report.Action]int{report.ActionAdopt: 0, report.ActionRestore: 0, report.ActionRefuse: 1, report.ActionNone: 2}
+var actionRank = map[report.Action]int{report.ActionAdopt: 0, report.ActionRestore: 0, report.ActionRefuse: 1,
+	report.ActionNone: 2}
 
 // actionWords are the names of the actions in a plan.
-var actionWords = map[report.Action]string{report.ActionAdopt: "adopt", report.ActionRestore: "restore", report.ActionRefuse: "refuse", report.ActionNone: "leave"}
+var actionWords = map[report.Action]string{report.ActionAdopt: "adopt", report.ActionRestore: "restore",
+	report.ActionRefuse: "refuse", report.ActionNone: "leave"}
 
-var actionColours = map[report.Action]string{report.ActionAdopt: green, report.ActionRestore: green, report.ActionRefuse: red, report.ActionNone: faint}
+var actionColours = map[report.Action]string{report.ActionAdopt: green, report.ActionRestore: green,
+	report.ActionRefuse: red, report.ActionNone: faint}
 
 func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 	first := group[0]
-	shown := limited(t, group)
-	for _, o := range shown {
-		line := fmt.Sprintf("  %s %s", t.colour(actionColours[o.Action], fmt.Sprintf("%-7s", actionWords[o.Action])), printable(o.Key().String()))
+	listed(t, b, "  ", group, "", func(o report.AdoptedObject) {
+		line := fmt.Sprintf("  %s %s", t.colour(actionColours[o.Action], fmt.Sprintf("%-7s", actionWords[o.Action])),
+			printable(o.Key().String()))
 		if o.Reason != "" {
 			line += "  " + t.faint(printable(o.Reason))
 		}
 		fmt.Fprintln(b, line)
-	}
-	t.more(b, "  ", len(group)-len(shown), "")
-	for _, r := range first.Refusals {
-		t.wrapped(b, inset, sentence(r)+".")
-	}
+	})
+	t.sentences(b, inset, first.Refusals...)
 	if first.Message != "" {
-		t.wrapped(b, inset, sentence(first.Message)+".")
+		t.sentences(b, inset, first.Message)
 	}
 	if first.Action == report.ActionRefuse && !t.wide {
 		return
@@ -90,9 +99,7 @@ func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 	for _, c := range first.Changes {
 		t.change(b, c)
 	}
-	for _, e := range first.Effects {
-		t.wrapped(b, inset, sentence(e)+".")
-	}
+	t.sentences(b, inset, first.Effects...)
 	t.overwrites(b, first.Ref, first.Overwrites)
 }
 
@@ -120,23 +127,6 @@ func keyValue(v *string) string {
 	return printable(fmt.Sprintf("%q", *v))
 }
 
-// overwrites shows the fields that the next deploy overwrites.
-func (t text) overwrites(b *bytes.Buffer, of object.Ref, diffs []report.Difference) {
-	if t.Diff {
-		t.diff(b, "", of, diffs)
-		return
-	}
-	shown := limited(t, diffs)
-	for _, d := range shown {
-		writer := ""
-		if d.Manager != "" {
-			writer = t.faint("  written by " + printable(d.Manager))
-		}
-		fmt.Fprintf(b, "%s%s%s\n", inset, printable(d.Path), writer)
-	}
-	t.more(b, inset, len(diffs)-len(shown), "")
-}
-
 // planSummary shows the counts and the digest of a plan.
 func (t text) planSummary(b *bytes.Buffer, a *report.Adoption) {
 	s := a.Summary
@@ -148,7 +138,8 @@ func (t text) planSummary(b *bytes.Buffer, a *report.Adoption) {
 		fmt.Fprintf(b, "Nothing to %s%s.\n", action, t.otherCounts(s))
 		return
 	}
-	fmt.Fprintf(b, "%s to %s%s.\nThe digest of this plan is %s\n", plural(s.Change, "object"), action, t.otherCounts(s), printable(a.Digest))
+	fmt.Fprintf(b, "%s to %s%s.\nThe digest of this plan is %s\n", plural(s.Change, "object"), action, t.otherCounts(s),
+		printable(a.Digest))
 }
 
 // otherCounts counts the objects that are not changed.
@@ -172,16 +163,14 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 	failed := slices.DeleteFunc(slices.Clone(a.Objects), func(o report.AdoptedObject) bool {
 		return o.Outcome != report.OutcomeFailed && o.Outcome != report.OutcomeChanged
 	})
-	shown := limited(t, failed)
-	for _, o := range shown {
+	listed(t, b, "  ", failed, "", func(o report.AdoptedObject) {
 		word := "failed"
 		if o.Outcome == report.OutcomeChanged {
 			word = "changed"
 		}
 		fmt.Fprintf(b, "  %s %s\n", t.colour(red, fmt.Sprintf("%-7s", word)), printable(o.Key().String()))
 		t.wrapped(b, inset, o.Message) // the message of the server
-	}
-	t.more(b, "  ", len(failed)-len(shown), "")
+	})
 	s := a.Summary
 	line := fmt.Sprintf("%s %d of %s", past, s.Done, plural(s.Change, "object"))
 	if a.DryRun != "" {
@@ -191,9 +180,7 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 		line += fmt.Sprintf(", %d not tried", rest)
 	}
 	fmt.Fprintf(b, "%s%s.\n", sentence(line), t.otherCounts(report.AdoptionSummary{Refused: s.Refused}))
-	for _, n := range a.Notes {
-		t.wrapped(b, "", sentence(n)+".")
-	}
+	t.sentences(b, "", a.Notes...)
 	for _, d := range a.Deployments {
 		fmt.Fprintf(b, "  %s  %s → %s ready\n", printable(strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")),
 			fraction(d.Before.Ready, d.Before.Desired), t.colour(green, fraction(d.After.Ready, d.After.Desired)))

@@ -33,7 +33,8 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 		t.Fatal(err)
 	}
 	items, _ := adopt.Plan(found.Result, o)
-	a := &report.Adoption{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z", Tool: report.Tool{Version: "test"}, Policy: string(o.Policy),
+	a := &report.Adoption{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z",
+		Tool: report.Tool{Version: "test"}, Policy: string(o.Policy),
 		Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}}
 	for _, i := range items {
 		a.Objects = append(a.Objects, i.AdoptedObject)
@@ -45,16 +46,21 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 
 // invented is a result with failures and changed objects, more of both than the table shows.
 func invented() *report.Adoption {
-	a := &report.Adoption{Kind: report.KindAdoptionResult, Source: report.Source{Kind: "cluster", Server: "https://cluster.example.com"}, Digest: "abc",
+	a := &report.Adoption{Kind: report.KindAdoptionResult, Source: report.Source{Kind: "cluster",
+		Server: "https://cluster.example.com"}, Digest: "abc",
 		Receipt: "a file.jsonl", Notes: []string{"the state of the bundles could not be read: reaching the cluster"},
-		Deployments: []report.AdoptedDeployment{{Namespace: "cluster-one", Name: "guestbook", Before: report.Counts{Desired: 13, Ready: 7},
-			After: report.Counts{Desired: 13, Ready: 10}}}}
+		Deployments: []report.AdoptedDeployment{{Namespace: "cluster-one", Name: "guestbook",
+			Before: report.Counts{Desired: 13, Ready: 7},
+			After:  report.Counts{Desired: 13, Ready: 10}}}}
 	for i := range 25 {
-		o := report.AdoptedObject{Ref: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web", Name: fmt.Sprintf("frontend-%02d", i)},
+		o := report.AdoptedObject{Ref: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web",
+			Name: fmt.Sprintf("frontend-%02d", i)},
 			Action: report.ActionAdopt, Outcome: report.OutcomeDone}
 		switch {
 		case i < 12:
-			o.Outcome, o.Message = report.OutcomeFailed, "deployments.apps \"frontend\" is forbidden: User \"somebody\" cannot patch resource \"deployments\" in API group \"apps\" in the namespace \"web\""
+			o.Outcome, o.Message = report.OutcomeFailed,
+				"deployments.apps \"frontend\" is forbidden: User \"somebody\" cannot patch resource \"deployments\" "+
+					"in API group \"apps\" in the namespace \"web\""
 		case i == 12:
 			o.Outcome, o.Message = report.OutcomeChanged, "its ownership metadata was changed in the meantime"
 		case i == 13:
@@ -75,7 +81,8 @@ func showAdoption(t *testing.T, a *report.Adoption, format string, o printers.Op
 
 // TestGoldenAdoption compares every format of plans and results with the golden files.
 func TestGoldenAdoption(t *testing.T) {
-	plan, strict := planned(t, adopt.Options{Policy: ownership.IfUnowned}), planned(t, adopt.Options{Policy: ownership.TakeUnmarked})
+	plan, strict := planned(t, adopt.Options{Policy: ownership.IfUnowned}),
+		planned(t, adopt.Options{Policy: ownership.TakeUnmarked})
 	for _, format := range formats {
 		golden.Compare(t, "adopt."+format, showAdoption(t, plan, format, printers.Options{}))
 	}
@@ -93,7 +100,9 @@ func TestGoldenOwnership(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := owner.Of(t.Context(), s, audit.Options{Version: "test"}, []source.Named{{Kind: "deploy", Name: "frontend"}, {Kind: "clusterrole", Name: "edge-reader"}, {Kind: "svc", Name: "edge"}})
+	d, err := owner.Of(t.Context(), s, audit.Options{Version: "test"},
+		[]source.Named{{Kind: "deploy", Name: "frontend"}, {Kind: "clusterrole", Name: "edge-reader"},
+			{Kind: "svc", Name: "edge"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +118,8 @@ func TestGoldenTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := targets.Of(t.Context(), s, targets.Options{Version: "test"}, []source.Named{{Kind: "bundle", Name: "shop"}, {Kind: "bundle", Name: "shop-eu"}})
+	d, err := targets.Of(t.Context(), s, targets.Options{Version: "test"},
+		[]source.Named{{Kind: "bundle", Name: "shop"}, {Kind: "bundle", Name: "shop-eu"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,23 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
+// Agents is the document of a report of agents. -o name lists the Clusters with findings.
+func Agents(a *report.Agents, o Options) Document {
+	return Document{o, a, a.Agents, func(t text, b *bytes.Buffer) error {
+		return t.agents(b, a)
+	}, func(b *bytes.Buffer) {
+		for _, x := range a.Agents {
+			if len(x.Findings) > 0 {
+				printName(b, x.Namespace, "cluster.fleet.cattle.io", x.Name)
+			}
+		}
+	}}
+}
+
 // The states of heartbeats and the results that are coloured.
 var (
-	heartbeatColours  = map[string]string{"alive": green, "stale": red, "never": yellow, "ahead": yellow, "unknown": yellow}
+	heartbeatColours = map[string]string{"alive": green, "stale": red, "never": yellow, "ahead": yellow,
+		"unknown": yellow}
 	predictionColours = map[string]string{"re-import": red, "blocked": yellow, "unknown": yellow, "none": green}
 )
 
@@ -23,18 +37,19 @@ var (
 func (t text) agents(b *bytes.Buffer, a *report.Agents) error {
 	t.head(b, "Agents of ", a.Source, a.TakenAt)
 	t.notRead(b, a.Gaps, a.Notes)
-	g := t.grid([]column{{header: "CLUSTER"}, {header: "SEEN / EVERY", short: "SEEN", right: true}, {header: "AGENT NAMESPACE", short: "NAMESPACE"},
+	g := t.grid([]column{{header: "CLUSTER"}, {header: "SEEN / EVERY", short: "SEEN", right: true},
+		{header: "AGENT NAMESPACE", short: "NAMESPACE"},
 		{header: "VERSION"}, {header: "RESTART", whole: true}, {header: "AFTER 0.13", short: "0.13", whole: true}})
 	for _, x := range problemsFirst(t, a.Agents, func(x report.Agent) int { return min(1, len(x.Findings)) }) {
-		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), t.lastSeen(x.Heartbeat) + " / " + cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"),
-			cmp.Or(t.place(x.AgentNamespace), "-"), cmp.Or(t.place(x.Version), "-"), t.prediction(x.Now), t.prediction(x.AfterUpgrade)})
+		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), t.lastSeen(x.Heartbeat) + " / " +
+			cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"),
+			cmp.Or(t.place(x.AgentNamespace), "-"), cmp.Or(t.place(x.Version),
+				"-"), t.prediction(x.Now), t.prediction(x.AfterUpgrade)})
 	}
 	g.fit()
-	rows, err := g.lines()
-	if err != nil {
+	if err := g.write(b); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "%s\n\n", strings.Join(rows, "\n"))
 	t.predictions(b, a.Agents)
 	t.agentsSummary(b, a.Summary)
 	return nil
@@ -79,35 +94,35 @@ func interval(seconds int64) string {
 	return strconv.FormatInt(seconds, 10) + "s"
 }
 
-// predictions shows the reasons of the agents that a restart may import, and of those that it cannot import. Clusters with the same reasons are
-// shown together.
+// predictions shows the reasons of the agents that a restart may import, and of those that it cannot import. Clusters
+// with the same reasons are shown together.
 func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
-	var groups [][]report.Agent
-	place, explained := map[string]int{}, false
+	var predicted []report.Agent
+	explained := false
 	for _, x := range all {
 		if x.Heartbeat.State == "ahead" {
-			t.wrapped(b, "", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.", x.Namespace, x.Name, x.Heartbeat.LastSeen))
+			t.wrapped(b, "", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.",
+				x.Namespace, x.Name, x.Heartbeat.LastSeen))
 			explained = true
 		}
-		if !t.wide && len(x.Now.Reasons) == 0 && x.Now.Result == x.AfterUpgrade.Result && x.Now.Result != "blocked" && x.Now.Result != "unknown" {
-			continue
+		if t.wide || !plain(&x) {
+			predicted = append(predicted, x)
 		}
-		key := because(x.Now) + because(x.AfterUpgrade)
-		i, known := place[key]
-		if !known {
-			i = len(groups)
-			place[key], groups = i, append(groups, nil)
-		}
-		groups[i] = append(groups[i], x)
 	}
-	shown := limited(t, groups)
-	for _, g := range shown {
-		t.predicted(b, g)
-	}
-	t.more(b, "", len(groups)-len(shown), " groups of clusters")
-	if explained || len(shown) > 0 {
+	groups := grouped(predicted, func(x report.Agent) string { return because(x.Now) + because(x.AfterUpgrade) })
+	listed(t, b, "", groups, " groups of clusters", func(g []report.Agent) { t.predicted(b, g) })
+	if explained || len(groups) > 0 {
 		b.WriteByte('\n')
 	}
+}
+
+// plain reports whether the table says everything about the predictions of an agent.
+func plain(x *report.Agent) bool {
+	switch x.Now.Result {
+	case "blocked", "unknown":
+		return false
+	}
+	return len(x.Now.Reasons) == 0 && x.Now.Result == x.AfterUpgrade.Result
 }
 
 // because is all of a prediction as text.
@@ -121,16 +136,13 @@ func because(p report.Prediction) string {
 
 // predicted shows the prediction of agents that have the same one.
 func (t text) predicted(b *bytes.Buffer, group []report.Agent) {
-	var names []string
-	for _, x := range limited(t, group) {
-		names = append(names, x.Namespace+"/"+x.Name)
-	}
+	names := texts(limited(t, group), func(x report.Agent) string { return x.Namespace + "/" + x.Name })
 	x := group[0]
 	fmt.Fprintf(b, "%s\n", t.prediction(x.Now))
 	t.wrapped(b, "  ", strings.Join(names, ", "))
 	t.more(b, "  ", len(group)-len(names), " clusters")
 	if x.Now.Why != "" {
-		t.wrapped(b, "    ", sentence(x.Now.Why)+".")
+		t.sentences(b, "    ", x.Now.Why)
 	}
 	for _, r := range x.Now.Reasons {
 		t.reason(b, r)
@@ -142,10 +154,7 @@ func (t text) predicted(b *bytes.Buffer, group []report.Agent) {
 
 // afterUpgrade describes a prediction that differs from the present one.
 func afterUpgrade(p report.Prediction) string {
-	var fields []string
-	for _, r := range p.Reasons {
-		fields = append(fields, r.Field)
-	}
+	fields := texts(p.Reasons, func(r report.ImportReason) string { return r.Field })
 	out := "after an upgrade: " + p.Result
 	if len(fields) > 0 {
 		out += " (" + strings.Join(fields, ", ") + ")"
@@ -172,19 +181,12 @@ func (t text) reason(b *bytes.Buffer, r report.ImportReason) {
 }
 
 func (t text) agentsSummary(b *bytes.Buffer, s report.AgentsSummary) {
-	parts := []string{plural(s.Clusters, "cluster")}
 	after := s.ReImportedAfterUpgrade
 	if after == s.ReImported {
 		after = 0 // the same agents, unless an upgrade adds as many as it spares: the table shows it
 	}
-	for _, n := range []struct {
-		count int
-		words string
-	}{{s.Stale, "stopped reporting"}, {s.NeverSeen, "never reported"}, {s.ReImported, "imported again by a restart of the controller"},
-		{after, "imported again by a controller of Fleet 0.13 or later"}, {s.Unknown, "not predicted"}} {
-		if n.count > 0 {
-			parts = append(parts, strconv.Itoa(n.count)+" "+n.words)
-		}
-	}
-	t.wrapped(b, "", strings.Join(parts, ", ")+".")
+	parts := tallies(tally{s.Stale, "stopped reporting"}, tally{s.NeverSeen, "never reported"},
+		tally{s.ReImported, "imported again by a restart of the controller"},
+		tally{after, "imported again by a controller of Fleet 0.13 or later"}, tally{s.Unknown, "not predicted"})
+	t.wrapped(b, "", strings.Join(append([]string{plural(s.Clusters, "cluster")}, parts...), ", ")+".")
 }

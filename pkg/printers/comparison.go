@@ -4,24 +4,25 @@ package printers
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // Comparison lays out a comparison of two audits. Its names are the bundle deployments that got worse.
 func Comparison(c *report.Comparison, o Options) Document {
-	return Document{o, c, c.Findings, func(t text, b *bytes.Buffer) error { t.comparison(b, c); return nil }, func(b *bytes.Buffer) {
-		for _, bd := range c.BundleDeployments {
-			if bd.Effect == report.Worse {
-				printName(b, bd.Namespace, bundleDeployment, bd.Name)
+	return Document{o, c, c.Findings, func(t text, b *bytes.Buffer) error { t.comparison(b, c); return nil },
+		func(b *bytes.Buffer) {
+			for _, bd := range c.BundleDeployments {
+				if bd.Effect == report.Worse {
+					printName(b, bd.Namespace, bundleDeployment, bd.Name)
+				}
 			}
-		}
-	}}
+		}}
 }
 
 // effects are the sections of the table, in its order.
@@ -37,9 +38,7 @@ var effects = []struct {
 
 func (t text) comparison(b *bytes.Buffer, c *report.Comparison) {
 	for i, side := range []report.Compared{c.Before, c.After} {
-		var head bytes.Buffer
-		t.head(&head, []string{"Before: ", "After:  "}[i], side.Source, side.TakenAt)
-		b.WriteString(strings.TrimSuffix(head.String(), "\n"))
+		t.readFrom(b, []string{"Before: ", "After:  "}[i], side.Source, side.TakenAt)
 		if side.AsVersion != "" {
 			fmt.Fprintln(b, "        "+t.faint(printable("evaluated for Fleet "+side.AsVersion)))
 		}
@@ -47,7 +46,7 @@ func (t text) comparison(b *bytes.Buffer, c *report.Comparison) {
 	b.WriteByte('\n')
 	t.notRead(b, nil, c.Notes)
 	changes := slices.Clone(c.Findings)
-	slices.SortStableFunc(changes, func(x, y report.FindingChange) int { return cmp.Compare(rank[x.Severity()], rank[y.Severity()]) })
+	slices.SortStableFunc(changes, func(x, y report.FindingChange) int { return x.Severity().Compare(y.Severity()) })
 	for _, e := range effects {
 		var lines []string
 		for _, bd := range c.BundleDeployments {
@@ -82,11 +81,9 @@ func (t text) section(b *bytes.Buffer, title string, lines []string) {
 		return
 	}
 	fmt.Fprintln(b, t.bold(title))
-	shown := limited(t, lines)
-	for _, line := range shown {
+	listed(t, b, "  ", lines, "", func(line string) {
 		fmt.Fprintln(b, "  "+strings.Join(t.lines(line, 2, 4), "\n    "))
-	}
-	t.more(b, "  ", len(lines)-len(shown), "")
+	})
 	b.WriteByte('\n')
 }
 
@@ -147,15 +144,11 @@ func resourceChange(r *report.ResourceChange) string {
 }
 
 func gapChange(g *report.GapChange) string {
-	what := g.What
-	if g.Cluster != "" {
-		what = "cluster " + g.Cluster + ": " + what
-	}
 	audit := "second"
 	if g.Effect == report.Changed {
 		audit = "first"
 	}
-	return fmt.Sprintf("not read in the %s audit: %s (%s)", audit, what, g.Why())
+	return fmt.Sprintf("not read in the %s audit: %s (%s)", audit, digest.What(&g.Gap), g.Why())
 }
 
 // changes is the last line: the number of changes of each kind.
@@ -167,8 +160,10 @@ func (t text) changes(b *bytes.Buffer, c *report.Comparison) {
 		for _, n := range []struct {
 			c    report.ChangeCounts
 			noun string
-		}{{s.BundleDeployments, "bundle deployment"}, {s.Findings, "finding"}, {s.Resources, "object"}, {s.Gaps, "gap"}} {
-			if k := map[report.Effect]int{report.Worse: n.c.Worse, report.Better: n.c.Better, report.Changed: n.c.Changed, report.EffectUnknown: n.c.Unknown}[e.effect]; k > 0 {
+		}{{s.BundleDeployments, "bundle deployment"}, {s.Findings, "finding"}, {s.Resources, "object"}, {s.Gaps,
+			"gap"}} {
+			if k := map[report.Effect]int{report.Worse: n.c.Worse, report.Better: n.c.Better,
+				report.Changed: n.c.Changed, report.EffectUnknown: n.c.Unknown}[e.effect]; k > 0 {
 				counts = append(counts, plural(k, n.noun))
 			}
 		}
@@ -184,7 +179,8 @@ func (t text) changes(b *bytes.Buffer, c *report.Comparison) {
 		words = append(words, t.colour(green, "No change."))
 	}
 	if s.FromStatus > 0 {
-		words = append(words, fmt.Sprintf("Only the status that Fleet reports was compared for %s.", plural(s.FromStatus, "bundle deployment")))
+		words = append(words, fmt.Sprintf("Only the status that Fleet reports was compared for %s.",
+			plural(s.FromStatus, "bundle deployment")))
 	}
 	for _, line := range t.filled(words, 0, 0) {
 		fmt.Fprintln(b, line)

@@ -19,9 +19,11 @@ func TestComparison(t *testing.T) {
 	unread.Gaps = []report.Gap{{What: "listing Secrets", Reason: "Forbidden", Effect: "x"}}
 	unread.BundleDeployments = append([]report.BundleDeployment{}, clean.BundleDeployments...)
 	unread.BundleDeployments[1].State, unread.BundleDeployments[1].Reason, unread.BundleDeployments[1].Resources = report.Unknown, "Forbidden", nil
-	for name, c := range map[string]*report.Comparison{"worse": comparison.Compare(clean, sick, "test"), "unknown": comparison.Compare(sick, &unread, "test")} {
+	for name, c := range map[string]*report.Comparison{"worse": comparison.Compare(clean, sick, "test"),
+		"unknown": comparison.Compare(sick, &unread, "test")} {
 		for _, format := range formats {
-			golden.Compare(t, "comparison-"+name+"."+format, shown(t, format, printers.Comparison(c, printers.Options{})))
+			golden.Compare(t, "comparison-"+name+"."+format,
+				shown(t, format, printers.Comparison(c, printers.Options{})))
 		}
 	}
 }
@@ -29,7 +31,8 @@ func TestComparison(t *testing.T) {
 // TestComparisonIsGreenOnlyWithoutChange checks the colour of the last line.
 func TestComparisonIsGreenOnlyWithoutChange(t *testing.T) {
 	ready := func() *report.Audit {
-		return &report.Audit{BundleDeployments: []report.BundleDeployment{{Namespace: "one", Name: "a", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}}}
+		return &report.Audit{BundleDeployments: []report.BundleDeployment{{Namespace: "one", Name: "a",
+			State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}}}
 	}
 	for name, change := range map[string]func(*report.Audit){
 		"nothing changed": func(*report.Audit) {},
@@ -37,7 +40,9 @@ func TestComparisonIsGreenOnlyWithoutChange(t *testing.T) {
 		"only the status": func(a *report.Audit) {
 			a.BundleDeployments[0].State, a.BundleDeployments[0].Reason = report.Unknown, "ClusterNotRead"
 		},
-		"a missing object":  func(a *report.Audit) { a.BundleDeployments[0].Counts = report.Counts{Desired: 1, Missing: 1} },
+		"a missing object": func(a *report.Audit) {
+			a.BundleDeployments[0].Counts = report.Counts{Desired: 1, Missing: 1}
+		},
 		"another state":     func(a *report.Audit) { a.BundleDeployments[0].State = report.ErrApplied },
 		"everything is new": func(a *report.Audit) { a.BundleDeployments[0].Name = "b" },
 	} {
@@ -47,10 +52,12 @@ func TestComparisonIsGreenOnlyWithoutChange(t *testing.T) {
 			if both {
 				change(before)
 			}
-			out := shown(t, "table", printers.Comparison(comparison.Compare(before, after, ""), printers.Options{Colour: true}))
+			out := shown(t, "table", printers.Comparison(comparison.Compare(before, after, ""),
+				printers.Options{Colour: true}))
 			lines := strings.Split(strings.TrimSpace(out), "\n")
 			read := name == "a missing object" || name == "another state" || name == "everything is new"
-			if green := strings.Contains(lines[len(lines)-1], "\x1b[32m"); green != (name == "nothing changed" || both && read) {
+			if green := strings.Contains(lines[len(lines)-1], "\x1b[32m"); green != (name == "nothing changed" ||
+				both && read) {
 				t.Errorf("%s, both %v: green %v:\n%s", name, both, green, out)
 			}
 		}

@@ -12,8 +12,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// diff shows the fields of an object that differ: each path with the writer of the live value, and then a unified diff of their values in YAML. A field with
-// a third value, that of the release record, is in a second diff. The lines of a diff have no indent and are not wrapped, so that they can be copied.
+// diff shows the fields of an object that differ: each path with the writer of the live value, and then a unified diff
+// of their values in YAML. A field with a third value, that of the release record, is in a second diff. The lines of a
+// diff have no indent and are not wrapped, so that they can be copied.
 func (t text) diff(b *bytes.Buffer, cluster string, of object.Ref, diffs []report.Difference) {
 	if len(diffs) == 0 {
 		return
@@ -31,13 +32,6 @@ func (t text) diff(b *bytes.Buffer, cluster string, of object.Ref, diffs []repor
 		t.sides(b, of, diffs, "bundle", "cluster", unified.Cluster)
 	}
 	t.sides(b, of, recorded, "bundle", "release", unified.Release)
-}
-
-// emptyLine writes an empty line, unless the last line is one.
-func emptyLine(b *bytes.Buffer) {
-	if !bytes.HasSuffix(b.Bytes(), []byte("\n\n")) {
-		b.WriteByte('\n')
-	}
 }
 
 // field shows the path of a field, who wrote its live value and when, and which value the release record has.
@@ -59,9 +53,7 @@ func (t text) field(b *bytes.Buffer, d *report.Difference) {
 		return
 	}
 	fmt.Fprintf(b, "%s%s\n", inset, printable(d.Path))
-	for _, line := range t.lines(about, len(inset+gap), len(inset+gap)) {
-		fmt.Fprintf(b, "%s%s%s\n", inset, gap, t.faint(line))
-	}
+	t.painted(b, inset+gap, faint, about)
 }
 
 // signColours are the colours of the lines of a diff.
@@ -108,12 +100,9 @@ func (t text) sides(b *bytes.Buffer, of object.Ref, diffs []report.Difference, f
 
 // cut says what a diff does not show.
 func (t text) cut(b *bytes.Buffer, shortened, dropped int) {
-	for _, n := range []struct {
-		n    int
-		word string
-	}{{shortened, "shortened"}, {dropped, "not shown"}} {
-		if n.n > 0 {
-			fmt.Fprintln(b, t.faint(fmt.Sprintf("… %s %s (--full shows them)", plural(n.n, "line"), n.word)))
+	for _, x := range []tally{{shortened, "shortened"}, {dropped, "not shown"}} {
+		if x.n > 0 {
+			fmt.Fprintln(b, t.faint(fmt.Sprintf("… %s %s (--full shows them)", plural(x.n, "line"), x.words)))
 		}
 	}
 }
@@ -125,4 +114,19 @@ func otherEvidence(evidence []string, diffs []report.Difference) []string {
 		shown[d.Who()], shown[d.Path+": "+d.Who()] = true, true
 	}
 	return slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return shown[e] })
+}
+
+// overwrites shows the fields that the next deploy overwrites.
+func (t text) overwrites(b *bytes.Buffer, of object.Ref, diffs []report.Difference) {
+	if t.Diff {
+		t.diff(b, "", of, diffs)
+		return
+	}
+	listed(t, b, inset, diffs, "", func(d report.Difference) {
+		writer := ""
+		if d.Manager != "" {
+			writer = t.faint("  written by " + printable(d.Manager))
+		}
+		fmt.Fprintf(b, "%s%s%s\n", inset, printable(d.Path), writer)
+	})
 }

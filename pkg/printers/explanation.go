@@ -10,7 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Explanation lays out an explanation: a line for each topic if they are listed, otherwise each one in full. Its names are those of the topics.
+// Explanation lays out an explanation: a line for each topic if they are listed, otherwise each one in full. Its names
+// are those of the topics.
 func Explanation(e *report.Explanation, listed bool, o Options) Document {
 	return Document{o, e, e.Topics, func(t text, b *bytes.Buffer) error {
 		if listed {
@@ -45,7 +46,8 @@ func (t text) topics(b *bytes.Buffer, all []report.Topic) {
 		for _, x := range group {
 			name := label(&x)
 			at := len("  ") + widest + len(gap)
-			shown := strings.Replace(name, string(x.Severity), t.colour(severityColours[x.Severity], string(x.Severity)), 1)
+			shown := strings.Replace(name, string(x.Severity), t.colour(severityColours[x.Severity],
+				string(x.Severity)), 1)
 			for i, line := range t.lines(x.What, at, at) {
 				if i == 0 {
 					fmt.Fprintf(b, "  %s%s%s\n", shown, strings.Repeat(" ", widest-span(name)+len(gap)), line)
@@ -59,8 +61,10 @@ func (t text) topics(b *bytes.Buffer, all []report.Topic) {
 
 // heading names a kind of topics.
 func heading(k report.TopicKind) string {
-	of := map[report.TopicKind]string{report.TopicFinding: "", report.TopicState: " of objects and bundle deployments", report.TopicReason: " of the states Unowned and Unknown",
-		report.TopicCause: " of wrong numbers", report.TopicStep: " of why", report.TopicRule: " of preflight", report.TopicSituation: " of adopt"}
+	of := map[report.TopicKind]string{report.TopicFinding: "", report.TopicState: " of objects and bundle deployments",
+		report.TopicReason: " of the states Unowned and Unknown",
+		report.TopicCause:  " of wrong numbers", report.TopicStep: " of why", report.TopicRule: " of preflight",
+		report.TopicSituation: " of adopt"}
 	return strings.ToUpper(string(k)) + "S" + of[k]
 }
 

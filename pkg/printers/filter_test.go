@@ -10,21 +10,28 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TestHiddenFindings checks that the table counts the findings that a filter leaves out, and that a report without visible findings does not look like one
-// without problems.
+// TestHiddenFindings checks that the table counts the findings that a filter leaves out, and that a report without
+// visible findings does not look like one without problems.
 func TestHiddenFindings(t *testing.T) {
 	a := &report.Audit{BundleDeployments: []report.BundleDeployment{ofCluster("", "app")}, Findings: []report.Finding{
-		{Code: "FD101", Severity: report.Error, Message: "one"}, {Code: "FD104", Severity: report.Warning, Message: "two"}, {Code: "FD108", Severity: report.Info, Message: "three"}}}
+		{Code: "FD101", Severity: report.Error, Message: "one"}, {Code: "FD104", Severity: report.Warning,
+			Message: "two"}, {Code: "FD108", Severity: report.Info, Message: "three"}}}
 	for _, tc := range []struct {
 		filter report.Filter
 		shown  []string
 		last   string
 		green  bool
 	}{
-		{report.Filter{Severity: report.Error}, []string{"one"}, "1 error, 0 warnings. 2 findings hidden by --severity=error: 1 warning, 1 informational.", false},
-		{report.Filter{Severity: report.Info}, []string{"one", "two", "three"}, "1 error, 1 warning, 1 informational.", false},
-		{report.Filter{Codes: []string{"FD108"}}, []string{"three"}, "No errors or warnings among the selected findings, 1 informational. 2 findings hidden by --code=FD108: 1 error, 1 warning.", false},
-		{report.Filter{Codes: []string{"FD110", "FD111"}}, nil, "No errors or warnings among the selected findings. 3 findings hidden by --code=FD110,FD111: 1 error, 1 warning, 1 informational.", false},
+		{report.Filter{Severity: report.Error}, []string{"one"},
+			"1 error, 0 warnings. 2 findings hidden by --severity=error: 1 warning, 1 informational.", false},
+		{report.Filter{Severity: report.Info}, []string{"one", "two", "three"}, "1 error, 1 warning, 1 informational.",
+			false},
+		{report.Filter{Codes: []string{"FD108"}}, []string{"three"},
+			"No errors or warnings among the selected findings, 1 informational. 2 findings hidden by --code=FD108: 1 " +
+				"error, 1 warning.", false},
+		{report.Filter{Codes: []string{"FD110", "FD111"}}, nil,
+			"No errors or warnings among the selected findings. 3 findings hidden by --code=FD110,FD111: 1 error, 1 " +
+				"warning, 1 informational.", false},
 	} {
 		got := show(t, finished(a).Filtered(tc.filter), "table", printers.Options{Colour: true})
 		for _, message := range []string{"one", "two", "three"} {
@@ -33,12 +40,14 @@ func TestHiddenFindings(t *testing.T) {
 			}
 		}
 		_, last, _ := strings.Cut(escapes.ReplaceAllString(got, ""), "1 of 1 object ready in ")
-		if last = strings.Join(strings.Fields(last), " "); last != "1 bundle deployment. "+tc.last || endsGreen(got) != tc.green {
+		if last = strings.Join(strings.Fields(last), " "); last != "1 bundle deployment. "+tc.last ||
+			endsGreen(got) != tc.green {
 			t.Errorf("%+v: the last line is %q, green: %v", tc.filter, last, endsGreen(got))
 		}
 	}
 	none := &report.Audit{BundleDeployments: []report.BundleDeployment{ofCluster("", "app")}}
-	if got := show(t, finished(none).Filtered(report.Filter{Severity: report.Error}), "table", printers.Options{Colour: true}); !endsGreen(got) {
+	if got := show(t, finished(none).Filtered(report.Filter{Severity: report.Error}), "table",
+		printers.Options{Colour: true}); !endsGreen(got) {
 		t.Errorf("a report without findings does not end in green:\n%s", got)
 	}
 }

@@ -4,13 +4,11 @@ package printers
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -27,7 +25,7 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 		}
 	}
 	for _, list := range groups {
-		slices.SortStableFunc(list, func(x, y report.Finding) int { return cmp.Compare(rank[x.Severity], rank[y.Severity]) })
+		slices.SortStableFunc(list, func(x, y report.Finding) int { return x.Severity.Compare(y.Severity) })
 	}
 	for _, bd := range t.inOrder(a) {
 		key := keyOf(&bd)
@@ -45,7 +43,7 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 	for _, key := range slices.SortedFunc(maps.Keys(groups), bundleKey.compare) {
 		rest = append(rest, groups[key]...)
 	}
-	slices.SortStableFunc(rest, func(x, y report.Finding) int { return cmp.Compare(rank[x.Severity], rank[y.Severity]) })
+	slices.SortStableFunc(rest, func(x, y report.Finding) int { return x.Severity.Compare(y.Severity) })
 	if len(rest) > 0 {
 		fmt.Fprintln(b, t.bold("OTHER FINDINGS"))
 		t.group(b, rest, nil)
@@ -55,7 +53,10 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 // explain suggests the command that explains the code of the most severe finding that is shown.
 func (t text) explain(b *bytes.Buffer, a *report.Audit) {
 	groups := digest.Groups(a)
-	if t.Explain == "" || len(groups) == 0 || groups[0].Severity == report.Info && !t.informational(a) {
+	if t.Explain == "" || len(groups) == 0 {
+		return
+	}
+	if groups[0].Severity == report.Info && !t.informational(a) {
 		return
 	}
 	code := printable(groups[0].Code)
@@ -82,27 +83,12 @@ func (t text) inOrder(a *report.Audit) []report.BundleDeployment {
 	return slices.Concat(r.shown, r.well, r.unread)
 }
 
-// bundleKey identifies a bundle deployment. The bundle deployments of several clusters may have the same name if they are known by their releases
-// alone.
-type bundleKey struct{ cluster, bundleDeployment string }
-
-func keyOf(bd *report.BundleDeployment) bundleKey {
-	return bundleKey{bd.Cluster, bd.Key()}
-}
-
-func (k bundleKey) compare(o bundleKey) int {
-	return cmp.Or(cmp.Compare(k.bundleDeployment, o.bundleDeployment), cmp.Compare(k.cluster, o.cluster))
-}
-
-// maxRepeated is the number of findings that are shown if many bundles have the same one.
-const maxRepeated = 3
-
-// foldRepeated separates the findings FD607 that have the same remediation for many bundles: what could not be read usually affects all of
-// them. The other findings are returned as they are.
+// foldRepeated separates the findings FD607 that have the same remediation for many bundles: what could not be read
+// usually affects all of them. The other findings are returned as they are.
 func (t text) foldRepeated(findings []report.Finding) (folds [][]report.Finding, others []report.Finding) {
 	same := map[string][]report.Finding{}
 	for _, f := range findings {
-		if f.Code == "FD607" && f.Remediation != "" && !t.wide && !t.All {
+		if t.limits() && f.Code == "FD607" && f.Remediation != "" {
 			same[f.Remediation] = append(same[f.Remediation], f)
 		}
 	}
@@ -128,9 +114,6 @@ func (t text) fold(b *bytes.Buffer, list []report.Finding) {
 	t.remedies(b, inset, list[0].NextSteps())
 	fmt.Fprintln(b)
 }
-
-// rank puts the most severe findings first.
-var rank = map[report.Severity]int{report.Error: 0, report.Warning: 1, report.Info: 2}
 
 func groupTitle(bd *report.BundleDeployment) string {
 	title := "bundle deployment " + bd.Key()
@@ -162,7 +145,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 	var last []report.Remedy
 	for i, f := range list {
 		shown[f.Code]++
-		if n := shown[f.Code]; n > maxShown && !t.wide && !t.All {
+		if n := shown[f.Code]; n > maxShown && t.limits() {
 			if n == total[f.Code] {
 				t.more(b, "  ", n-maxShown, " of "+printable(f.Code))
 			}
@@ -174,7 +157,9 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 		}
 		if t.Diff && digest.AboutFields(&f) && len(diffs[f.Object]) > 0 {
 			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
-			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool { return strings.HasSuffix(r.Command, " --diff") })
+			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool {
+				return strings.HasSuffix(r.Command, " --diff")
+			})
 			t.finding(b, f)
 			t.diff(b, f.Cluster, f.Object, diffs[f.Object])
 		} else {
@@ -193,35 +178,26 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 // clusters.
 func (t text) steps(f *report.Finding) []report.Remedy {
 	short := *f
-	if !t.wide && !t.All {
+	if t.limits() {
 		short.PerCluster = f.PerCluster[:min(len(f.PerCluster), maxRepeated)]
 	}
 	return short.NextSteps()
 }
 
-// inset is the indent of the lines below the first line of a finding.
-const inset = "          "
-
-// severityColours are the colours of severities.
-var severityColours = map[report.Severity]string{report.Error: red, report.Warning: yellow, report.Info: cyan}
-
 func (t text) finding(b *bytes.Buffer, f report.Finding) {
 	const before = len("  warning FD100  ")
-	fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[f.Severity], fmt.Sprintf("%-7s", f.Severity)), printable(f.Code),
+	fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[f.Severity], fmt.Sprintf("%-7s", f.Severity)),
+		printable(f.Code),
 		strings.Join(t.lines(f.Message, before, len(inset)), "\n"+inset))
 	evidence := f.Described()
 	if f.Code == "FD102" && !t.wide {
 		evidence = nil // up to five labels and annotations; adopt shows them
 	}
 	if n := len(f.Clusters); n > 0 {
-		evidence = append([]string{fmt.Sprintf("the same on %d clusters: %s", n, strings.Join(limited(t, f.Clusters), ", "))}, evidence...)
+		evidence = append([]string{fmt.Sprintf("the same on %d clusters: %s", n, strings.Join(limited(t, f.Clusters),
+			", "))}, evidence...)
 	}
 	for _, e := range evidence {
-		for _, line := range t.lines(e, len(inset), len(inset)) {
-			fmt.Fprintln(b, inset+t.faint(line))
-		}
+		t.painted(b, inset, faint, e)
 	}
 }
-
-// printable returns a text of the cluster as one line that is safe to print.
-func printable(s string) string { return escape.Line(s) }

@@ -3,44 +3,29 @@
 package printers
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// problems is the column that replaces the columns of counts on a narrow terminal.
-var problems = column{header: "NOT READY", cell: func(_ text, bd *report.BundleDeployment) string {
-	var out []string
-	for _, n := range []struct {
-		n    int
-		word string
-	}{{bd.Counts.Missing, "missing"}, {bd.Counts.Unowned, "unowned"}, {bd.Counts.Modified, "modified"}, {bd.Counts.Orphaned, "orphaned"},
-		{bd.Counts.NotReady, "not ready"}, {bd.Counts.Unknown, "unknown"}} {
-		if n.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", n.n, n.word))
-		}
-	}
-	if len(out) == 0 {
-		return "-"
-	}
-	return strings.Join(out, ", ")
-}}
-
-// fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a number, otherwise these with short
-// headers, otherwise one column for all numbers. No line is then longer than the terminal is wide. clusters adds a column of clusters.
+// fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a
+// number, otherwise these with short headers, otherwise one column for all numbers. No line is then longer than the
+// terminal is wide. clusters adds a column of clusters.
 func (t text) fitting(shown []report.BundleDeployment, clusters bool) []column {
 	if t.wide {
 		return columns
 	}
-	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.wide && (!clusters || c.header != clusterHeader) })
+	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+		return c.wide && (!clusters || c.header != clusterHeader)
+	})
 	if !t.fits() || t.remaining(all, shown) >= 0 {
 		return all
 	}
 	used := slices.DeleteFunc(slices.Clone(all), func(c column) bool {
-		return c.count && !slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool { return c.cell(t, &bd) != none })
+		return c.count && !slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool {
+			return c.cell(t, &bd) != none
+		})
 	})
 	if t.remaining(used, shown) >= 0 {
 		return used
@@ -55,16 +40,8 @@ func (t text) fitting(shown []report.BundleDeployment, clusters bool) []column {
 	return append(few, cut)
 }
 
-// shortHeaders returns columns with their short headers.
-func shortHeaders(list []column) []column {
-	out := slices.Clone(list)
-	for i, c := range out {
-		out[i].header = cmp.Or(c.short, c.header)
-	}
-	return out
-}
-
-// remaining is the number of columns of the terminal that a table leaves, with the shortest names. It is negative if the table is wider.
+// remaining is the number of columns of the terminal that a table leaves, with the shortest names. It is negative if
+// the table is wider.
 func (t text) remaining(list []column, shown []report.BundleDeployment) int {
 	out := t.columns() - minName
 	plain := t

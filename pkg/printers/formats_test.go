@@ -91,6 +91,7 @@ func printed(t *testing.T, a *report.Audit) map[string]string {
 }
 
 // ofAudits are formats that only an audit has.
-var ofAudits = map[string]func(io.Writer, *report.Audit) error{"compare-patches": comparepatches.Write, "junit": junit.Write, "openreports": openreports.Write,
+var ofAudits = map[string]func(io.Writer, *report.Audit) error{"compare-patches": comparepatches.Write,
+	"junit": junit.Write, "openreports": openreports.Write,
 	"prometheus": prometheus.Write, "sarif": sarif.Write, "html": html.Write, "github": github.Write,
 	"markdown": markdown.Write}

@@ -31,7 +31,8 @@ func sample(t *testing.T, name string, targets ...evaluate.Target) *report.Audit
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands, Version: "test", Scope: evaluate.Scope{Targets: targets}})
+	found, err := audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands, Version: "test",
+		Scope: evaluate.Scope{Targets: targets}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func show(t *testing.T, a *report.Audit, format string, o printers.Options) stri
 	return shown(t, format, printers.Audit(a, o))
 }
 
-// TestGolden compares every format with its golden file. After an intended change, run go test ./pkg/printers -update and read the difference.
+// TestGolden compares every format with its golden file. After an intended change, run go test ./pkg/printers -update
+// and read the difference.
 func TestGolden(t *testing.T) {
 	reports := map[string]*report.Audit{"sick": sample(t, "sick"), "clean": sample(t, "clean"), "large": large()}
 	for name, a := range reports {
@@ -55,7 +57,8 @@ func TestGolden(t *testing.T) {
 		}
 		golden.Compare(t, name+".diff", show(t, a, "table", printers.Options{Diff: true}))
 	}
-	golden.Compare(t, "sick-gitrepo.table", show(t, sample(t, "sick", evaluate.Target{Kind: "gitrepo", Name: "guestbook"}), "table", printers.Options{}))
+	golden.Compare(t, "sick-gitrepo.table", show(t,
+		sample(t, "sick", evaluate.Target{Kind: "gitrepo", Name: "guestbook"}), "table", printers.Options{}))
 	golden.Compare(t, "sick.colour", show(t, reports["sick"], "table", printers.Options{Diff: true, Colour: true}))
 }
 
@@ -65,18 +68,25 @@ func large() *report.Audit {
 	n := func(i int) *int { return &i }
 	a := &report.Audit{
 		TakenAt: "2026-01-02T03:04:05Z",
-		Source: report.Source{Kind: "cluster", Context: "admin@production", Server: "https://cluster.example.com:6443", KubernetesVersion: "v1.36.3",
-			FleetVersions: &report.FleetVersions{Controller: "v0.16.1", Agents: map[string]string{"fleet-default/downstream": "v0.15.6"}}},
+		Source: report.Source{Kind: "cluster", Context: "admin@production", Server: "https://cluster.example.com:6443",
+			KubernetesVersion: "v1.36.3",
+			FleetVersions: &report.FleetVersions{Controller: "v0.16.1",
+				Agents: map[string]string{"fleet-default/downstream": "v0.15.6"}}},
 		Scope: report.Scope{Namespaces: []string{"fleet-default"}, Targets: []string{"gitrepo/apps"}},
-		Notes: []string{"bundle deployment x: its release was made for set \"default-x\"", "the object configmap a/b was found more than once"},
+		Notes: []string{"bundle deployment x: its release was made for set \"default-x\"",
+			"the object configmap a/b was found more than once"},
 		GitRepos: []report.Aggregate{{Namespace: "fleet-default", Name: "apps",
 			Actual:   &report.Actual{Counts: report.Counts{Desired: 20, Ready: 3}},
 			Reported: &report.Reported{DesiredReady: n(20), Ready: n(20), State: "Ready"}}},
-		Clusters: []report.Aggregate{{Namespace: "fleet-default", Name: "no-state", Reported: &report.Reported{State: "WaitCheckIn"}}},
+		Clusters: []report.Aggregate{{Namespace: "fleet-default", Name: "no-state",
+			Reported: &report.Reported{State: "WaitCheckIn"}}},
 	}
-	big := report.BundleDeployment{Namespace: "cluster-fleet-default-downstream-with-a-rather-long-displ-b8b4e", Name: long, Cluster: "fleet-default/downstream",
-		Bundle: "fleet-default/" + long, State: report.Modified, Release: "web/" + long + ":12", SetID: "default-" + long,
-		Counts:   report.Counts{Desired: 20, Ready: 2, Missing: 12, Modified: 2, Unowned: 1, NotReady: 2, Orphaned: 1, Unknown: 1},
+	big := report.BundleDeployment{Namespace: "cluster-fleet-default-downstream-with-a-rather-long-displ-b8b4e",
+		Name: long, Cluster: "fleet-default/downstream",
+		Bundle: "fleet-default/" + long, State: report.Modified, Release: "web/" + long + ":12", SetID: "default-" +
+			long,
+		Counts: report.Counts{Desired: 20, Ready: 2, Missing: 12, Modified: 2, Unowned: 1, NotReady: 2, Orphaned: 1,
+			Unknown: 1},
 		Reported: &report.Reported{State: "NotReady", DesiredReady: n(20), Ready: n(20)}}
 	add := func(f report.Finding) {
 		f.Cluster, f.BundleDeployment = big.Cluster, big.Namespace+"/"+big.Name
@@ -84,26 +94,43 @@ func large() *report.Audit {
 	}
 	for i := range 12 {
 		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: fmt.Sprintf("theme-%02d", i)}
-		add(report.Finding{Code: "FD101", Severity: report.Error, Object: ref, Message: ref.Key().String() + " is not on the cluster",
-			Remediation: "kubectl -n fleet-default patch gitrepo apps --type=merge -p '{\"spec\":{\"forceSyncGeneration\":1}}'"})
+		add(report.Finding{Code: "FD101", Severity: report.Error, Object: ref, Message: ref.Key().String() +
+			" is not on the cluster",
+			Remediation: "kubectl -n fleet-default patch gitrepo apps --type=merge -p " +
+				"'{\"spec\":{\"forceSyncGeneration\":1}}'"})
 	}
 	shop := object.Ref{APIVersion: "example.com/v1", Kind: "Shop", Namespace: "web", Name: "größe-店"}
-	big.Resources = append(big.Resources, report.Resource{Ref: shop, State: report.Modified, Differences: []report.Difference{
-		{Path: ".spec.text", Desired: evaluate.Plain("one\ntwo\n"), Live: evaluate.Plain("one\n\x1b[31mtwo\x07\n")},
-		{Path: ".spec.list", Desired: evaluate.Plain([]any{"a", int64(1)}), Live: evaluate.Plain([]any{int64(1), "a"}), Note: "the order differs"},
-		{Path: ".spec.password", Desired: evaluate.Secret("x"), Live: evaluate.Secret("y"), Manager: "größe", Operation: "Update", Time: "2026-01-02T03:04:05Z"},
-		{Path: ".spec.gone", Desired: evaluate.Plain(true)}}})
-	add(report.Finding{Code: "FD104", Severity: report.Warning, Object: shop, Message: "shop.example.com web/größe-店 differs in .spec.text, .spec.list, .spec.password, 1 more field",
-		Evidence: []string{".spec.text: who changed it is not recorded", ".spec.password: last written by größe (Update) at 2026-01-02T03:04:05Z"}, Remediation: "kubectl fleetdoctor audit bundle/" + long + " --diff"})
-	add(report.Finding{Code: "FD107", Severity: report.Warning, Object: shop, Message: "shop.example.com web/größe-店 is not ready: Ready=False (Geschlossen)",
-		Evidence: []string{"a message \x1b[2J of the object,\r\nwith two lines, which is much longer than the hundred columns of a terminal — 店 — and has a second part"}, Remediation: "kubectl -n web describe shop.example.com/größe-店"})
+	big.Resources = append(big.Resources, report.Resource{Ref: shop, State: report.Modified,
+		Differences: []report.Difference{
+			{Path: ".spec.text", Desired: evaluate.Plain("one\ntwo\n"), Live: evaluate.Plain("one\n\x1b[31mtwo\x07\n")},
+			{Path: ".spec.list", Desired: evaluate.Plain([]any{"a", int64(1)}),
+				Live: evaluate.Plain([]any{int64(1), "a"}),
+				Note: "the order differs"},
+			{Path: ".spec.password", Desired: evaluate.Secret("x"), Live: evaluate.Secret("y"), Manager: "größe",
+				Operation: "Update", Time: "2026-01-02T03:04:05Z"},
+			{Path: ".spec.gone", Desired: evaluate.Plain(true)}}})
+	add(report.Finding{Code: "FD104", Severity: report.Warning, Object: shop,
+		Message: "shop.example.com web/größe-店 differs in .spec.text, .spec.list, .spec.password, 1 more field",
+		Evidence: []string{".spec.text: who changed it is not recorded",
+			".spec.password: last written by größe (Update) at 2026-01-02T03:04:05Z"},
+		Remediation: "kubectl fleetdoctor audit bundle/" + long + " --diff"})
+	add(report.Finding{Code: "FD107", Severity: report.Warning, Object: shop,
+		Message: "shop.example.com web/größe-店 is not ready: Ready=False (Geschlossen)",
+		Evidence: []string{"a message \x1b[2J of the object,\r\nwith two lines, which is much longer than the hundred " +
+			"columns of a terminal — 店 — and has a second part"},
+		Remediation: "kubectl -n web describe shop.example.com/größe-店"})
 	add(report.Finding{Code: "FD109", Severity: report.Info, Object: shop, Message: "for information"})
-	a.Findings = append(a.Findings, report.Finding{Code: "FD106", Severity: report.Warning, Message: "configmap web/left has ownership metadata of set \"default-gone\", and no release on this cluster has that set"})
+	a.Findings = append(a.Findings, report.Finding{Code: "FD106", Severity: report.Warning,
+		Message: "configmap web/left has ownership metadata of set \"default-gone\", and no release on this cluster " +
+			"has that set"})
 	a.BundleDeployments = []report.BundleDeployment{big,
-		{Name: "downstream", Release: "web/downstream:1", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}, Resources: []report.Resource{}},
-		{Namespace: "cluster-two", Name: "unread", State: report.Unknown, Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready"}, Resources: []report.Resource{}}}
+		{Name: "downstream", Release: "web/downstream:1", State: report.Ready, Counts: report.Counts{Desired: 1,
+			Ready: 1}, Resources: []report.Resource{}},
+		{Namespace: "cluster-two", Name: "unread", State: report.Unknown, Reason: "ClusterNotRead",
+			Reported: &report.Reported{State: "Ready"}, Resources: []report.Resource{}}}
 	for i := range 12 {
-		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("reading Shop objects in namespace shop-%02d", i), Reason: "Forbidden", Detail: "user reader may not list it", Effect: "they are Unknown"})
+		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("reading Shop objects in namespace shop-%02d", i),
+			Reason: "Forbidden", Detail: "user reader may not list it", Effect: "they are Unknown"})
 	}
 	return finished(a)
 }
@@ -145,7 +172,8 @@ func TestColour(t *testing.T) {
 			if strings.Contains(plain, "\x1b") {
 				t.Errorf("%s: -o %s has colours without a request", name, format)
 			}
-			if diff := cmp.Diff(strings.Split(plain, "\n"), strings.Split(escapes.ReplaceAllString(coloured, ""), "\n")); diff != "" {
+			if diff := cmp.Diff(strings.Split(plain, "\n"), strings.Split(escapes.ReplaceAllString(coloured, ""),
+				"\n")); diff != "" {
 				t.Errorf("%s: -o %s has another text in colour (-plain +coloured):\n%s", name, format, diff)
 			}
 			if has := escapes.MatchString(coloured); has != (format == "table" || format == "wide") {
@@ -179,7 +207,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// drives reports whether a terminal acts on a character instead of showing it: control characters, and characters that change the direction of the text.
+// drives reports whether a terminal acts on a character instead of showing it: control characters, and characters that
+// change the direction of the text.
 func drives(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
@@ -187,7 +216,8 @@ func drives(r rune) bool {
 // TestNothingIsLost checks that the wide table has every finding, gap, note and deployment.
 func TestNothingIsLost(t *testing.T) {
 	a := large()
-	a.Findings = append(a.Findings, report.Finding{Code: "FD999", Severity: report.Error, BundleDeployment: "of/another-scope", Message: "of a deployment that is not listed"})
+	a.Findings = append(a.Findings, report.Finding{Code: "FD999", Severity: report.Error,
+		BundleDeployment: "of/another-scope", Message: "of a deployment that is not listed"})
 	out := strings.Join(strings.Fields(show(t, a, "wide", printers.Options{})), " ")
 	has := func(kind, s string) {
 		t.Helper()
@@ -216,18 +246,25 @@ func endsGreen(out string) bool {
 	return strings.Contains(lines[len(lines)-1], "\x1b[32m")
 }
 
-// TestQuiet checks that the output without problems is short, and that a report with something unread does not look like one.
+// TestQuiet checks that the output without problems is short, and that a report with something unread does not look
+// like one.
 func TestQuiet(t *testing.T) {
 	clean := show(t, sample(t, "clean"), "table", printers.Options{Colour: true})
 	if n := strings.Count(clean, "\n"); n > 8 || !endsGreen(clean) {
 		t.Errorf("%d lines of a clean cluster:\n%s", n, clean)
 	}
-	ready := report.BundleDeployment{Namespace: "one", Name: "a", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
+	ready := report.BundleDeployment{Namespace: "one", Name: "a", State: report.Ready, Counts: report.Counts{Desired: 1,
+		Ready: 1}}
 	for name, change := range map[string]func(*report.Audit){
-		"a gap":             func(a *report.Audit) { a.Gaps = []report.Gap{{What: "listing Pods", Reason: "Forbidden", Effect: "x"}} },
-		"an unknown object": func(a *report.Audit) { a.BundleDeployments[0].Counts = report.Counts{Desired: 1, Unknown: 1} },
+		"a gap": func(a *report.Audit) {
+			a.Gaps = []report.Gap{{What: "listing Pods", Reason: "Forbidden", Effect: "x"}}
+		},
+		"an unknown object": func(a *report.Audit) {
+			a.BundleDeployments[0].Counts = report.Counts{Desired: 1, Unknown: 1}
+		},
 		"an unread deployment": func(a *report.Audit) {
-			a.BundleDeployments = append(a.BundleDeployments, report.BundleDeployment{Name: "b", State: report.Unknown, Reason: "ClusterNotRead"})
+			a.BundleDeployments = append(a.BundleDeployments, report.BundleDeployment{Name: "b", State: report.Unknown,
+				Reason: "ClusterNotRead"})
 		},
 		"nothing was found wrong": func(*report.Audit) {},
 	} {
@@ -245,7 +282,8 @@ func TestQuiet(t *testing.T) {
 func TestFormats(t *testing.T) {
 	a := large()
 	a.Findings[0].Message = "DEL \x7f, C1 \u0085\u009b, BOM \ufeff, \ufffe, <b>&amp;</b>, \u2028, \U0001F511"
-	if diff := cmp.Diff(decode(t, show(t, a, "json", printers.Options{})), decode(t, show(t, a, "yaml", printers.Options{}))); diff != "" {
+	if diff := cmp.Diff(decode(t, show(t, a, "json", printers.Options{})),
+		decode(t, show(t, a, "yaml", printers.Options{}))); diff != "" {
 		t.Errorf("YAML and JSON have different values (-json +yaml):\n%s", diff)
 	}
 	for _, format := range slices.Concat(formats, templates) {
@@ -255,7 +293,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// fill adds a text to every string of a value, except for the words of an enumeration. Unlike that of test/reports, it also changes codes.
+// fill adds a text to every string of a value, except for the words of an enumeration. Unlike that of test/reports, it
+// also changes codes.
 func fill(v reflect.Value, evil string) {
 	switch v.Kind() {
 	case reflect.String:

@@ -3,6 +3,8 @@
 package printers
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +13,20 @@ import (
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
+
+// column is one column of a table. cell is its content in the table of bundle deployments.
+type column struct {
+	header string
+	short  string // the header if there is little room; "" for the same
+	right  bool
+	whole  bool // a text that is never shortened
+	wide   bool // only in the wide table
+	count  bool // a number of objects that are not ready
+	cell   func(t text, bd *report.BundleDeployment) string
+}
 
 // grid is a table with one line per row. Its first column has names.
 type grid struct {
@@ -29,9 +44,6 @@ func (t text) grid(columns []column) grid {
 	}
 	return g
 }
-
-// gap separates two columns.
-const gap = "  "
 
 // left is the width that the other columns leave for the names.
 func (g *grid) left() int {
@@ -76,7 +88,8 @@ func (g *grid) cutNames() {
 	}
 }
 
-// fit makes the table as narrow as its width, as far as possible: it leaves out columns without a value, uses short headers, and shortens the widest texts.
+// fit makes the table as narrow as its width, as far as possible: it leaves out columns without a value, uses short
+// headers, and shortens the widest texts.
 func (g *grid) fit() {
 	limit := g.width
 	if limit == 0 || g.span() <= limit {
@@ -98,7 +111,10 @@ func (g *grid) fit() {
 	for left < 0 {
 		widest := -1
 		for i, c := range g.columns {
-			if !c.right && !c.whole && spans[i] > max(minText, span(c.header)) && (widest < 0 || spans[i] > spans[widest]) {
+			if c.right || c.whole || spans[i] <= max(minText, span(c.header)) {
+				continue
+			}
+			if widest < 0 || spans[i] > spans[widest] {
 				widest = i
 			}
 		}
@@ -141,7 +157,8 @@ func (g *grid) span() int {
 	return out
 }
 
-// lines are the header, if the table has one, and the rows in the layout of kubectl: no rules, two spaces between columns, none at the end.
+// lines are the header, if the table has one, and the rows in the layout of kubectl: no rules, two spaces between
+// columns, none at the end.
 func (g *grid) lines() ([]string, error) {
 	var b strings.Builder
 	var header []string
@@ -183,4 +200,29 @@ func (g *grid) lines() ([]string, error) {
 		out = out[1:]
 	}
 	return out, nil
+}
+
+// none is a cell without a number.
+const none = "-"
+
+// minName is the least width of names: that of their header.
+const minName = len("BUNDLEDEPLOYMENT")
+
+// shortHeaders returns columns with their short headers.
+func shortHeaders(list []column) []column {
+	out := slices.Clone(list)
+	for i, c := range out {
+		out[i].header = cmp.Or(c.short, c.header)
+	}
+	return out
+}
+
+// write writes the table and an empty line.
+func (g *grid) write(b *bytes.Buffer) error {
+	lines, err := g.lines()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "%s\n\n", strings.Join(lines, "\n"))
+	return nil
 }

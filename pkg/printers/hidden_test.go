@@ -22,21 +22,26 @@ func TestPathsAreHidden(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"keys.data.***", `set.metadata.finalizers[="***"]`, `keyed.spec.containers[name="c"].env[name="***"]`}; !slices.Equal(want, paths) {
+	if want := []string{"keys.data.***", `set.metadata.finalizers[="***"]`,
+		`keyed.spec.containers[name="c"].env[name="***"]`}; !slices.Equal(want, paths) {
 		t.Errorf("paths %q, want %q", paths, want)
 	}
 }
 
-// TestShortValues checks that an annotation of a Secret shows none of its values, even short ones. Other text may contain short values.
+// TestShortValues checks that an annotation of a Secret shows none of its values, even short ones. Other text may
+// contain short values.
 func TestShortValues(t *testing.T) {
 	secret := func(name, annotation string, stated string) doc {
-		return annotatedBy("example.com/note", document("v1", "Secret", name, doc{"data": doc{"pin": b64(stated)}}), annotation)
+		return annotatedBy("example.com/note", document("v1", "Secret", name, doc{"data": doc{"pin": b64(stated)}}),
+			annotation)
 	}
 	docs := []doc{
-		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
-			"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:1"}}),
+		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook",
+			doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+				"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:1"}}),
 		document("v1", "Secret", fleet.AgentName, doc{"data": doc{fleet.AgentSecretNamespaceKey: b64("web")}}),
-		record(t, 1, "deployed", secret("alone", "x", "4711"), secret("within", "x", "4711"), secret("stored", "x", "4711"), secret("ended", "x", "4711"), secret("joined", "x", "4711"),
+		record(t, 1, "deployed", secret("alone", "x", "4711"), secret("within", "x", "4711"),
+			secret("stored", "x", "4711"), secret("ended", "x", "4711"), secret("joined", "x", "4711"),
 			secret("other", "x", "4711")),
 		owned(secret("alone", "4711", "4711")),
 		owned(secret("within", `{"pin": "4711"}`, "4711")),
@@ -56,22 +61,25 @@ func TestShortValues(t *testing.T) {
 func TestWordsStay(t *testing.T) {
 	docs := cluster(t, "hunter22-of-nothing", noBundle)
 	before := printed(t, auditOf(t, docs))
-	words := document("v1", "Secret", "words", doc{"type": "kubernetes.io/service-account-token", "data": doc{"project": b64("default"), "type": b64("cluster"),
-		"kind": b64("configmap"), "namespace": b64("listed")}})
+	words := document("v1", "Secret", "words", doc{"type": "kubernetes.io/service-account-token",
+		"data": doc{"project": b64("default"), "type": b64("cluster"),
+			"kind": b64("configmap"), "namespace": b64("listed")}})
 	after := printed(t, auditOf(t, append(docs, words)))
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("the report changed (-without +with the words):\n%s", diff)
 	}
 }
 
-// TestOrdinals checks that equal values of Secrets have the same mask within one report, and different values have different masks.
+// TestOrdinals checks that equal values of Secrets have the same mask within one report, and different values have
+// different masks.
 func TestOrdinals(t *testing.T) {
 	secret := func(name, a, b string) doc {
 		return document("v1", "Secret", name, doc{"data": doc{"a": b64(a), "b": b64(b)}})
 	}
 	docs := []doc{
-		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
-			"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:1"}}),
+		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook",
+			doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+				"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:1"}}),
 		document("v1", "Secret", fleet.AgentName, doc{"data": doc{fleet.AgentSecretNamespaceKey: b64("web")}}),
 		record(t, 1, "deployed", secret("one", "value-one", "value-two"), secret("two", "value-one", "value-three")),
 		owned(secret("one", "value-two", "value-three")),
@@ -90,20 +98,24 @@ func TestOrdinals(t *testing.T) {
 	}
 }
 
-// TestNamesStay checks that a Secret with the name of an object as value, such as the name of a database, does not hide the name in the report: a
-// command needs its namespace.
+// TestNamesStay checks that a Secret with the name of an object as value, such as the name of a database, does not hide
+// the name in the report: a command needs its namespace.
 func TestNamesStay(t *testing.T) {
 	docs := []doc{
-		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
-			"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:1"}}),
+		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook",
+			doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+				"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:1"}}),
 		document("v1", "Secret", fleet.AgentName, doc{"data": doc{fleet.AgentSecretNamespaceKey: b64("web")}}),
-		record(t, 1, "deployed", document("v1", "Secret", "database", doc{"data": doc{"user": b64("guestbook"), "host": b64("frontend")}}),
+		record(t, 1, "deployed", document("v1", "Secret", "database",
+			doc{"data": doc{"user": b64("guestbook"), "host": b64("frontend")}}),
 			document("v1", "ConfigMap", "frontend", doc{"data": doc{"a": "1"}})),
-		owned(document("v1", "Secret", "database", doc{"data": doc{"user": b64("guestbook"), "host": b64("frontend")}})),
+		owned(document("v1", "Secret", "database", doc{"data": doc{"user": b64("guestbook"),
+			"host": b64("frontend")}})),
 		owned(document("v1", "ConfigMap", "frontend", doc{"data": doc{"a": "2"}})),
 	}
 	for _, f := range auditOf(t, docs).Findings {
-		if !strings.Contains(f.Message, "configmap web/frontend") || !strings.Contains(f.Remediation, "bundledeployment/web/guestbook") {
+		if !strings.Contains(f.Message, "configmap web/frontend") || !strings.Contains(f.Remediation,
+			"bundledeployment/web/guestbook") {
 			t.Errorf("%s: %s → %s", f.Code, f.Message, f.Remediation)
 		}
 	}

@@ -16,7 +16,9 @@ import (
 
 // Impact lays out an impact report. Its names are the bundle deployments that lose objects.
 func Impact(d *report.Impact, o Options) Document {
-	return Document{o, d, d.Deletions, func(t text, b *bytes.Buffer) error { return t.impact(b, d) }, func(b *bytes.Buffer) {
+	return Document{o, d, d.Deletions, func(t text, b *bytes.Buffer) error {
+		return t.impact(b, d)
+	}, func(b *bytes.Buffer) {
 		for _, x := range d.Deletions {
 			for _, c := range x.Clusters {
 				for _, bd := range c.BundleDeployments {
@@ -31,9 +33,7 @@ func Impact(d *report.Impact, o Options) Document {
 
 func (t text) impact(b *bytes.Buffer, d *report.Impact) error {
 	for _, x := range d.Deletions {
-		for _, line := range t.lines(answer(&x)+".", 0, 0) {
-			fmt.Fprintln(b, t.bold(line))
-		}
+		t.painted(b, "", bold, answer(&x)+".")
 	}
 	b.WriteByte('\n')
 	t.head(b, "Impact in ", d.Source, d.TakenAt)
@@ -44,7 +44,9 @@ func (t text) impact(b *bytes.Buffer, d *report.Impact) error {
 			return err
 		}
 	}
-	if t.ReadClusters != "" && slices.ContainsFunc(d.Deletions, func(x report.Deletion) bool { return x.Summary.Unknown > 0 }) {
+	if t.ReadClusters != "" && slices.ContainsFunc(d.Deletions, func(x report.Deletion) bool {
+		return x.Summary.Unknown > 0
+	}) {
 		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
 	}
 	return nil
@@ -57,7 +59,9 @@ func answer(d *report.Deletion) string {
 	switch {
 	case s.Removed > 0:
 		may := "removes "
-		if slices.ContainsFunc(d.Clusters, func(c report.ClusterImpact) bool { return c.Result == report.ImpactMayRemove }) {
+		if slices.ContainsFunc(d.Clusters, func(c report.ClusterImpact) bool {
+			return c.Result == report.ImpactMayRemove
+		}) {
 			may = "may remove "
 		}
 		on := plural(s.Removing, "cluster")
@@ -66,17 +70,17 @@ func answer(d *report.Deletion) string {
 		}
 		out += may + plural(s.Removed, "object") + " on " + on + amongThem(s.Losses)
 	case s.Unknown > 0:
-		out = fmt.Sprintf("It is not known what deleting %s removes on %d of %s", deletionName(d), s.Unknown, plural(s.Clusters, "cluster"))
+		out = fmt.Sprintf("It is not known what deleting %s removes on %d of %s", deletionName(d), s.Unknown,
+			plural(s.Clusters, "cluster"))
 	case d.Unread != "":
 		return "It is not known what deleting " + deletionName(d) + " removes: " + d.Unread
 	default:
 		out += "removes no object"
 	}
-	switch s.Kept {
-	case 0:
-	case 1:
+	switch {
+	case s.Kept == 1:
 		out += "; 1 object is kept"
-	default:
+	case s.Kept > 1:
 		out += fmt.Sprintf("; %d objects are kept", s.Kept)
 	}
 	if s.Unknown > 0 && s.Removed > 0 {
@@ -114,7 +118,11 @@ func amongThem(l report.Losses) string {
 		parts = append(parts, plural(n, "PersistentVolumeClaim"))
 	}
 	if n := l.Namespaces; n > 0 {
-		parts = append(parts, plural(n, "Namespace")+" with everything in "+map[bool]string{true: "it", false: "them"}[n == 1])
+		them := "them"
+		if n == 1 {
+			them = "it"
+		}
+		parts = append(parts, plural(n, "Namespace")+" with everything in "+them)
 	}
 	if len(parts) == 0 {
 		return ""
@@ -132,64 +140,41 @@ func (t text) deletion(b *bytes.Buffer, d *report.Deletion, named bool) error {
 	}
 	for _, ns := range d.Namespaces {
 		t.wrapped(b, "", fmt.Sprintf("Namespace %s of the management cluster: %s.", ns.Name, ns.Message))
-		var claims []string
-		for _, c := range ns.PersistentVolumeClaims {
-			claims = append(claims, removedObject(c))
-		}
-		t.list(b, "claims in it", claims)
+		t.list(b, "claims in it", texts(ns.PersistentVolumeClaims, removedObject))
 		if len(ns.BundleDeployments) > 0 {
 			t.wrapped(b, "  ", "Other bundle deployments have objects in it: "+t.some(ns.BundleDeployments)+".")
 		}
 	}
-	for _, n := range d.Notes {
-		t.wrapped(b, "", sentence(n)+".")
-	}
+	t.sentences(b, "", d.Notes...)
 	if len(d.Namespaces)+len(d.Notes) > 0 {
 		b.WriteByte('\n')
 	}
-	groups, err := folded(d.Clusters)
-	if err != nil {
-		return err
-	}
+	groups := folded(d.Clusters)
 	if err := t.impactTable(b, groups); err != nil {
 		return err
 	}
-	shown := limited(t, groups)
-	for _, g := range shown {
-		t.clusterImpact(b, g)
-	}
-	t.more(b, "", len(groups)-len(shown), " groups of clusters")
+	listed(t, b, "", groups, " groups of clusters", func(g []report.ClusterImpact) { t.clusterImpact(b, g) })
 	return nil
 }
 
 // folded groups the clusters with equal results.
-func folded(clusters []report.ClusterImpact) ([][]report.ClusterImpact, error) {
-	at := map[string]int{}
-	var out [][]report.ClusterImpact
-	for _, c := range clusters {
-		key := c
-		key.Cluster, key.BundleDeployments = "", slices.Clone(c.BundleDeployments)
-		for i := range key.BundleDeployments {
-			key.BundleDeployments[i].Namespace = ""
+func folded(clusters []report.ClusterImpact) [][]report.ClusterImpact {
+	out := grouped(clusters, func(c report.ClusterImpact) string {
+		c.Cluster, c.BundleDeployments = "", slices.Clone(c.BundleDeployments)
+		for i := range c.BundleDeployments {
+			c.BundleDeployments[i].Namespace = ""
 		}
-		raw, err := json.Marshal(key)
-		if err != nil {
-			return nil, fmt.Errorf("comparing the impact on clusters: %w", err)
-		}
-		i, known := at[string(raw)]
-		if !known {
-			i = len(out)
-			at[string(raw)], out = i, append(out, nil)
-		}
-		out[i] = append(out[i], c)
-	}
+		raw, _ := json.Marshal(c) // a report has a JSON form
+		return string(raw)
+	})
 	slices.SortStableFunc(out, func(x, y []report.ClusterImpact) int {
 		return cmp.Or(impactOrder(x[0].Result)-impactOrder(y[0].Result), cmp.Compare(y[0].Removed, x[0].Removed))
 	})
-	return out, nil
+	return out
 }
 
-var impactResults = []report.ImpactResult{report.ImpactRemoves, report.ImpactMayRemove, report.ImpactUnknown, report.ImpactKeeps, report.ImpactNothing}
+var impactResults = []report.ImpactResult{report.ImpactRemoves, report.ImpactMayRemove, report.ImpactUnknown,
+	report.ImpactKeeps, report.ImpactNothing}
 
 func impactOrder(r report.ImpactResult) int { return slices.Index(impactResults, r) }
 
@@ -197,8 +182,10 @@ func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) erro
 	if len(groups) == 0 {
 		return nil
 	}
-	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "REMOVED", right: true}, {header: "CRDS", right: true},
-		{header: "CUSTOM RESOURCES", short: "CRS", right: true}, {header: "CLAIMS", right: true}, {header: "NAMESPACES", short: "NS", right: true}, {header: "KEPT", right: true}})
+	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "REMOVED", right: true},
+		{header: "CRDS", right: true},
+		{header: "CUSTOM RESOURCES", short: "CRS", right: true}, {header: "CLAIMS", right: true}, {header: "NAMESPACES",
+			short: "NS", right: true}, {header: "KEPT", right: true}})
 	for _, group := range groups {
 		c := group[0]
 		name := cmp.Or(c.Cluster, "this cluster")
@@ -206,7 +193,8 @@ func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) erro
 			name += fmt.Sprintf(" and %d more", n-1)
 		}
 		row := []string{printable(name), t.impactResult(c.Result)}
-		for _, n := range []int{c.Removed, c.CustomResourceDefinitions, c.CustomResources, c.PersistentVolumeClaims, c.Namespaces, c.Kept} {
+		for _, n := range []int{c.Removed, c.CustomResourceDefinitions, c.CustomResources, c.PersistentVolumeClaims,
+			c.Namespaces, c.Kept} {
 			row = append(row, fmt.Sprint(n))
 		}
 		switch {
@@ -216,33 +204,19 @@ func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) erro
 			row[4] += "+?"
 		}
 		if c.Result == report.ImpactUnknown {
-			row[2], row[3], row[4], row[5], row[6], row[7] = "?", "?", "?", "?", "?", "?"
+			copy(row[2:], []string{"?", "?", "?", "?", "?", "?"})
 		}
 		g.rows = append(g.rows, row)
 	}
 	g.fit()
-	rows, err := g.lines()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "%s\n\n", strings.Join(rows, "\n"))
-	return nil
+	return g.write(b)
 }
 
-var impactColours = map[report.ImpactResult]string{report.ImpactRemoves: red, report.ImpactMayRemove: red, report.ImpactUnknown: yellow, report.ImpactKeeps: green}
+var impactColours = map[report.ImpactResult]string{report.ImpactRemoves: red, report.ImpactMayRemove: red,
+	report.ImpactUnknown: yellow, report.ImpactKeeps: green}
 
 func (t text) impactResult(r report.ImpactResult) string {
 	return t.colour(impactColours[r], printable(string(r)))
-}
-
-// some lists names, at most maxShown without -o wide.
-func (t text) some(names []string) string {
-	shown := limited(t, names)
-	out := strings.Join(shown, ", ")
-	if n := len(names) - len(shown); n > 0 {
-		out += fmt.Sprintf(" and %d more", n)
-	}
-	return out
 }
 
 func (t text) clusterImpact(b *bytes.Buffer, group []report.ClusterImpact) {
@@ -250,34 +224,25 @@ func (t text) clusterImpact(b *bytes.Buffer, group []report.ClusterImpact) {
 	if c.Result == report.ImpactNothing && !t.wide {
 		return
 	}
-	var names []string
-	for _, x := range group {
-		names = append(names, cmp.Or(x.Cluster, "this cluster"))
-	}
-	for _, line := range t.lines(t.some(names), 0, 0) {
-		fmt.Fprintln(b, t.bold(line))
-	}
+	names := texts(group, func(c report.ClusterImpact) string { return cmp.Or(c.Cluster, "this cluster") })
+	t.painted(b, "", bold, t.some(names))
 	bds := slices.Clone(c.BundleDeployments)
-	slices.SortStableFunc(bds, func(x, y report.DeploymentImpact) int { return impactOrder(x.Result) - impactOrder(y.Result) })
-	shown := limited(t, bds)
-	for _, bd := range shown {
-		t.deploymentImpact(b, bd)
-	}
-	t.more(b, "  ", len(bds)-len(shown), " bundle deployments")
+	slices.SortStableFunc(bds, func(x, y report.DeploymentImpact) int {
+		return impactOrder(x.Result) - impactOrder(y.Result)
+	})
+	listed(t, b, "  ", bds, " bundle deployments", func(d report.DeploymentImpact) { t.deploymentImpact(b, d) })
 	b.WriteByte('\n')
 }
 
 func (t text) deploymentImpact(b *bytes.Buffer, d report.DeploymentImpact) {
 	fmt.Fprintf(b, "  %s %s\n", printable(d.Name), t.impactResult(d.Result))
 	if len(d.Releases) == 0 {
-		t.wrapped(b, "    ", sentence(d.Message)+".")
+		t.sentences(b, "    ", d.Message)
 	}
 	if r := d.Reported; r != nil {
 		t.wrapped(b, "    ", reportedObjects(r))
 	}
-	for _, n := range d.Notes {
-		t.wrapped(b, "    ", sentence(n)+".")
-	}
+	t.sentences(b, "    ", d.Notes...)
 	for _, r := range d.Releases {
 		t.releaseImpact(b, r)
 	}
@@ -295,15 +260,8 @@ func reportedObjects(r *report.ReportedObjects) string {
 		return out + ", and lists none."
 	}
 	out += fmt.Sprintf(", and lists %d", r.Objects)
-	var named []string
-	for _, ref := range r.Listed {
-		named = append(named, refName(ref))
-	}
-	if len(named) > 0 {
-		out += ", among them " + strings.Join(named[:min(len(named), maxShown)], ", ")
-		if n := len(named) - maxShown; n > 0 {
-			out += fmt.Sprintf(" and %d more", n)
-		}
+	if len(r.Listed) > 0 {
+		out += ", among them " + first(texts(r.Listed, refName), maxShown)
 	}
 	if r.Truncated {
 		out += "; the list is truncated"
@@ -326,43 +284,33 @@ func (t text) releaseImpact(b *bytes.Buffer, r report.ReleaseImpact) {
 	t.wrapped(b, "    ", what+".")
 	removed := slices.Clone(r.Removed)
 	slices.SortStableFunc(removed, func(x, y report.RemovedObject) int { return hazard(x) - hazard(y) })
-	var out []string
-	for _, o := range removed {
-		out = append(out, removedObject(o))
-	}
-	t.list(b, "removes", out)
-	out = nil
+	t.list(b, "removes", texts(removed, removedObject))
+	var kept []string
 	for _, k := range r.Kept {
 		if why := keptReasons[k.Reason]; why != "" {
-			out = append(out, refName(k.Ref)+": "+why)
+			kept = append(kept, refName(k.Ref)+": "+why)
 		}
 	}
-	t.list(b, "keeps", out)
+	t.list(b, "keeps", kept)
 	for _, k := range r.Kept { // KEPT counts only objects of the release
 		if k.Reason == report.KeptNamespace {
 			t.wrapped(b, "      ", refName(k.Ref)+" stays: Helm does not delete the namespace of a release.")
 		}
 	}
-	out = nil
-	for _, ref := range r.Absent {
-		out = append(out, refName(ref))
+	t.list(b, "no longer exists", texts(r.Absent, refName))
+	t.list(b, "hooks", texts(r.Hooks, hook))
+	t.sentences(b, "      ", r.Notes...)
+}
+
+func hook(h report.HookImpact) string {
+	does := "is a hook"
+	if len(h.Runs) > 0 {
+		does = "runs on " + strings.Join(h.Runs, " and ")
 	}
-	t.list(b, "no longer exists", out)
-	out = nil
-	for _, h := range r.Hooks {
-		does := "is a hook"
-		if len(h.Runs) > 0 {
-			does = "runs on " + strings.Join(h.Runs, " and ")
-		}
-		if h.Stays {
-			does += ", and stays if it exists"
-		}
-		out = append(out, h.Kind+" "+h.Name+" "+does)
+	if h.Stays {
+		does += ", and stays if it exists"
 	}
-	t.list(b, "hooks", out)
-	for _, n := range r.Notes {
-		t.wrapped(b, "      ", sentence(n)+".")
-	}
+	return h.Kind + " " + h.Name + " " + does
 }
 
 var keptReasons = map[string]string{
@@ -378,19 +326,16 @@ func (t text) list(b *bytes.Buffer, heading string, all []string) {
 		return
 	}
 	fmt.Fprintf(b, "      %s\n", t.faint(heading))
-	shown := limited(t, all)
-	for _, s := range shown {
-		rows := t.lines(s, 8, 10)
-		for i, line := range rows {
-			fmt.Fprintln(b, strings.Repeat(" ", 8+2*min(i, 1))+line)
-		}
-	}
-	t.more(b, "        ", len(all)-len(shown), "")
+	const indent = "        "
+	listed(t, b, indent, all, "", func(s string) {
+		fmt.Fprintln(b, indent+strings.Join(t.lines(s, 8, 10), "\n  "+indent))
+	})
 }
 
 // hazard orders removed objects: those whose deletion loses most come first.
 func hazard(o report.RemovedObject) int {
-	for i, first := range []bool{o.Kind == "CustomResourceDefinition", o.Kind == "Namespace", o.Kind == "PersistentVolumeClaim",
+	for i, first := range []bool{o.Kind == "CustomResourceDefinition", o.Kind == "Namespace",
+		o.Kind == "PersistentVolumeClaim",
 		o.OwnedBy != "" || len(o.DesiredBy) > 0, o.Cause != report.CauseManifest} {
 		if first {
 			return i
@@ -398,6 +343,10 @@ func hazard(o report.RemovedObject) int {
 	}
 	return 5
 }
+
+// causeKinds are the kinds of the objects whose deletion deletes others.
+var causeKinds = map[report.RemovalCause]string{report.CauseDefinition: "CustomResourceDefinition",
+	report.CauseNamespace: "Namespace", report.CauseOwner: "StatefulSet"}
 
 func removedObject(o report.RemovedObject) string {
 	out := refName(o.Ref)
@@ -422,8 +371,7 @@ func removedObject(o report.RemovedObject) string {
 	}
 	switch o.Cause {
 	case report.CauseDefinition, report.CauseNamespace, report.CauseOwner:
-		out += fmt.Sprintf(", with %s %s", map[report.RemovalCause]string{report.CauseDefinition: "CustomResourceDefinition", report.CauseNamespace: "Namespace",
-			report.CauseOwner: "StatefulSet"}[o.Cause], o.By)
+		out += fmt.Sprintf(", with %s %s", causeKinds[o.Cause], o.By)
 	case report.CauseCopies:
 		out += ", a copy of downstreamResources"
 	}

@@ -29,8 +29,12 @@ func TestGoldenImpact(t *testing.T) {
 	for _, format := range formats {
 		golden.Compare(t, "impact."+format, table(database, format))
 	}
-	golden.Compare(t, "impact-repository.table", table(read("repository", source.Named{Kind: "gitrepo", Name: "shop"}, source.Named{Kind: "helmop", Name: "chart"}), "table"))
-	golden.Compare(t, "impact-clusters.table", table(read("clusters", source.Named{Kind: "bundle", Name: "db"}, source.Named{Kind: "cluster", Name: "one"}), "table"))
-	golden.Compare(t, "impact-unknown.table", table(read("clusters", source.Named{Kind: "cluster", Name: "two"}), "table"))
-	golden.Compare(t, "impact-kept.table", table(read("keep-resources", source.Named{Kind: "bd", Name: "renamed"}, source.Named{Kind: "bd", Name: "late"}), "table"))
+	golden.Compare(t, "impact-repository.table", table(read("repository", source.Named{Kind: "gitrepo", Name: "shop"},
+		source.Named{Kind: "helmop", Name: "chart"}), "table"))
+	golden.Compare(t, "impact-clusters.table", table(read("clusters", source.Named{Kind: "bundle", Name: "db"},
+		source.Named{Kind: "cluster", Name: "one"}), "table"))
+	golden.Compare(t, "impact-unknown.table", table(read("clusters", source.Named{Kind: "cluster", Name: "two"}),
+		"table"))
+	golden.Compare(t, "impact-kept.table", table(read("keep-resources", source.Named{Kind: "bd", Name: "renamed"},
+		source.Named{Kind: "bd", Name: "late"}), "table"))
 }

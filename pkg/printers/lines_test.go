@@ -12,7 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TestLines checks that lines are wrapped by their width on a terminal: characters of East Asia have two columns, combining characters none.
+// TestLines checks that lines are wrapped by their width on a terminal: characters of East Asia have two columns,
+// combining characters none.
 func TestLines(t *testing.T) {
 	for name, tc := range map[string]struct {
 		word    string
@@ -40,31 +41,35 @@ func TestLines(t *testing.T) {
 
 // TestShort checks that the middle of a long name is removed: names that Fleet makes differ at the end.
 func TestShort(t *testing.T) {
-	for in, want := range map[string]string{"12345": "12345", "123456": "12…56", "文字列": "文…列", "文字": "文字", "aaaae\u0301": "aaaae\u0301", "aaaaae\u0301": "aa…ae\u0301"} {
+	for in, want := range map[string]string{"12345": "12345", "123456": "12…56", "文字列": "文…列", "文字": "文字",
+		"aaaae\u0301": "aaaae\u0301", "aaaaae\u0301": "aa…ae\u0301"} {
 		if got := short(in, 5); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
 	}
-	if first, second := short("monitoring-rancher-monitoring", 23), short("monitoring-rancher-monitoring-crd", 23); first == second {
+	if first, second := short("monitoring-rancher-monitoring", 23), short("monitoring-rancher-monitoring-crd",
+		23); first == second {
 		t.Errorf("two names are both shown as %s", first)
 	}
 }
 
 // TestSentence checks that the first letter is a character, not a byte.
 func TestSentence(t *testing.T) {
-	for in, want := range map[string]string{"": "", "a b": "A b", "größe": "Größe", "ärger": "Ärger", "店": "店", "1st": "1st"} {
+	for in, want := range map[string]string{"": "", "a b": "A b", "größe": "Größe", "ärger": "Ärger", "店": "店",
+		"1st": "1st"} {
 		if got := sentence(in); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
 	}
 }
 
-// TestFontOfEastAsia checks that a locale of East Asia does not change a table, although its fonts draw some characters twice as wide: the
-// same report gives the same bytes.
+// TestFontOfEastAsia checks that a locale of East Asia does not change a table, although its fonts draw some characters
+// twice as wide: the same report gives the same bytes.
 func TestFontOfEastAsia(t *testing.T) {
 	show := func() string {
 		var b bytes.Buffer
-		a := &report.Audit{BundleDeployments: []report.BundleDeployment{{Name: strings.Repeat("long-", 10)}, {Name: "short"}}}
+		a := &report.Audit{BundleDeployments: []report.BundleDeployment{{Name: strings.Repeat("long-", 10)},
+			{Name: "short"}}}
 		if err := (text{}).deployments(&b, a); err != nil {
 			t.Fatal(err)
 		}

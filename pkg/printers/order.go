@@ -9,11 +9,12 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// rows are the bundle deployments of a table, in its order, and those that it only counts: unread ones on clusters that were not read, of which Fleet reports
-// Ready, and well ones.
+// rows are the bundle deployments of a table, in its order, and those that it only counts: unread ones on clusters that
+// were not read, of which Fleet reports Ready, and well ones.
 type rows struct{ shown, unread, well []report.BundleDeployment }
 
 // ordered returns the rows of the table. With --all, it shows all bundle deployments.
@@ -23,7 +24,7 @@ func (t text) ordered(a *report.Audit) rows {
 	rank := map[string]int{} // of clusters
 	for _, bd := range a.BundleDeployments {
 		switch {
-		case !t.All && onOtherCluster(bd) && !problem(bd) && bd.Reported != nil && bd.Reported.State == string(report.Ready):
+		case !t.All && wellElsewhere(&bd) && !problem(bd):
 			r.unread = append(r.unread, bd)
 			continue
 		case !onOtherCluster(bd) && (problem(bd) || bd.State != report.Ready):
@@ -60,9 +61,16 @@ func (t text) ordered(a *report.Audit) rows {
 	return r
 }
 
-// withProblems returns a function that reports whether a bundle deployment has an error or a warning among these findings.
+// wellElsewhere reports whether Fleet reports Ready for a bundle deployment on a cluster that was not read.
+func wellElsewhere(bd *report.BundleDeployment) bool {
+	return onOtherCluster(*bd) && bd.Reported != nil && bd.Reported.State == string(report.Ready)
+}
+
+// withProblems returns a function that reports whether a bundle deployment has an error or a warning among these
+// findings.
 func withProblems(findings []report.Finding) func(report.BundleDeployment) bool {
-	found, onClusters := map[bundleKey]bool{}, map[bundleKey]bool{} // by bundle deployment; by bundle, if it has the same finding on several clusters
+	// by bundle deployment; by bundle, if it has the same finding on several clusters
+	found, onClusters := map[bundleKey]bool{}, map[bundleKey]bool{}
 	for _, f := range findings {
 		if f.Severity == report.Info {
 			continue
@@ -77,45 +85,33 @@ func withProblems(findings []report.Finding) func(report.BundleDeployment) bool 
 	}
 }
 
-// asReported reports whether all objects of a bundle deployment are ready, and Fleet reports so, in a status that is not old. On a downstream cluster, there
-// is no status.
+// asReported reports whether all objects of a bundle deployment are ready, and Fleet reports so, in a status that is
+// not old. On a downstream cluster, there is no status.
 func asReported(bd *report.BundleDeployment) bool {
-	if bd.State != report.Ready || bd.Reason != "" || bd.Counts.Ready != bd.Counts.Desired || bd.Counts.Orphaned > 0 {
+	c, r := bd.Counts, bd.Reported
+	if bd.State != report.Ready || bd.Reason != "" {
 		return false
 	}
-	r := bd.Reported
-	return r == nil || r.State == string(report.Ready) && !r.Stale && r.Ready != nil && r.DesiredReady != nil &&
-		*r.Ready == bd.Counts.Ready && *r.DesiredReady == bd.Counts.Desired
-}
-
-func count[T any](list []T, of func(T) bool) int {
-	n := 0
-	for _, x := range list {
-		if of(x) {
-			n++
-		}
+	if c.Ready != c.Desired || c.Orphaned > 0 {
+		return false
 	}
-	return n
+	if r == nil {
+		return true
+	}
+	return r.State == string(report.Ready) && !r.Stale && digest.ReportedFraction(r) == fraction(c.Ready, c.Desired)
 }
 
-// notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not show. named is true if the lines
-// of clusters say which of these were not read.
+// notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not
+// show. named is true if the lines of clusters say which of these were not read.
 func (t text) notShown(b *bytes.Buffer, r rows, named bool) {
-	reasons, clusters := map[string]int{}, map[string]bool{}
-	for _, bd := range r.shown {
-		if bd.Reason != "" {
-			reasons[bd.Reason]++
-		}
-	}
+	reasons, clusters := reasonsOf(r.shown), map[string]bool{}
 	for _, bd := range r.unread {
 		clusters[bd.Cluster] = true
 	}
 	stale := count(r.unread, func(bd report.BundleDeployment) bool { return bd.Reported.Stale })
 	unread := reasons[clusterNotRead] > 0
 	delete(reasons, clusterNotRead)
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
-	}
+	t.noResult(b, reasons)
 	if unread && !named {
 		t.wrapped(b, "", "?: the cluster of the bundle deployment was not read.")
 	}
@@ -140,6 +136,23 @@ func (t text) notShown(b *bytes.Buffer, r rows, named bool) {
 	b.WriteByte('\n')
 }
 
+// reasonsOf counts the reasons for which bundle deployments have no result.
+func reasonsOf(all []report.BundleDeployment) map[string]int {
+	out := map[string]int{}
+	for _, bd := range all {
+		if bd.Reason != "" {
+			out[bd.Reason]++
+		}
+	}
+	return out
+}
+
+func (t text) noResult(b *bytes.Buffer, reasons map[string]int) {
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
+	}
+}
+
 // wellLine counts the bundle deployments that the table does not show because they are well.
 func (t text) wellLine(b *bytes.Buffer, r rows) {
 	other, on := "other ", ""
@@ -157,5 +170,23 @@ func (t text) wellLine(b *bytes.Buffer, r rows) {
 	if slices.ContainsFunc(r.well, func(bd report.BundleDeployment) bool { return bd.Reported == nil }) {
 		reported = ""
 	}
-	t.wrapped(b, "", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported, plural(len(r.well), other+"bundle deployment"), on))
+	t.wrapped(b, "", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported,
+		plural(len(r.well), other+"bundle deployment"), on))
+}
+
+func onOtherCluster(bd report.BundleDeployment) bool { return bd.Reason == clusterNotRead }
+
+// clusterNotRead is the reason of a bundle deployment on a cluster that was not read.
+const clusterNotRead = "ClusterNotRead"
+
+// bundleKey identifies a bundle deployment. The bundle deployments of several clusters may have the same name if they
+// are known by their releases alone.
+type bundleKey struct{ cluster, bundleDeployment string }
+
+func keyOf(bd *report.BundleDeployment) bundleKey {
+	return bundleKey{bd.Cluster, bd.Key()}
+}
+
+func (k bundleKey) compare(o bundleKey) int {
+	return cmp.Or(cmp.Compare(k.bundleDeployment, o.bundleDeployment), cmp.Compare(k.cluster, o.cluster))
 }

@@ -9,6 +9,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
+// Ownership lays out an owner report. Its names are the objects.
+func Ownership(d *report.Ownership, o Options) Document {
+	return Document{o, d, d.Objects, func(t text, b *bytes.Buffer) error { t.ownership(b, d); return nil },
+		func(b *bytes.Buffer) {
+			for _, o := range d.Objects {
+				objectName(b, o.Ref)
+			}
+		}}
+}
+
 func (t text) ownership(b *bytes.Buffer, d *report.Ownership) {
 	t.notRead(b, d.Gaps, nil)
 	for i, o := range d.Objects {
@@ -27,7 +37,8 @@ func (t text) ownership(b *bytes.Buffer, d *report.Ownership) {
 		}
 		t.fact(b, "controlled by", o.Controller)
 		for _, m := range o.Metadata {
-			fmt.Fprintf(b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key), printable(m.Value))
+			fmt.Fprintf(b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key),
+				printable(m.Value))
 			t.wrapped(b, "             ", m.Means)
 			t.wrapped(b, "             ", m.Who)
 		}

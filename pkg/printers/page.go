@@ -15,7 +15,8 @@ func Wrapped(s string, columns int) string {
 // Cut returns the beginning of a line that fits in columns.
 func Cut(s string, columns int) string { return cut(s, columns) }
 
-// Page returns the first lines of a text that fit on a terminal. If not all fit, the last line of the page counts the others.
+// Page returns the first lines of a text that fit on a terminal. If not all fit, the last line of the page counts the
+// others.
 func Page(s string, columns, rows int) string { return page(s, columns, rows, "more line") }
 
 // page does what Page does. noun is what a line is called.

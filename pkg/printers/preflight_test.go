@@ -23,7 +23,8 @@ func TestPreflightGolden(t *testing.T) {
 		}
 		rollouts, _ := preflight.Check(found.Input())
 		audited := found.Report()
-		p := &report.Preflight{TakenAt: audited.TakenAt, Tool: audited.Tool, Source: audited.Source, BundleDeployments: rollouts, Gaps: audited.Gaps, Notes: audited.Notes}
+		p := &report.Preflight{TakenAt: audited.TakenAt, Tool: audited.Tool, Source: audited.Source,
+			BundleDeployments: rollouts, Gaps: audited.Gaps, Notes: audited.Notes}
 		p = p.Redacted(found.Secrets)
 		shownAs := func(format string, o printers.Options) string {
 			return shown(t, format, printers.Preflight(p, o))

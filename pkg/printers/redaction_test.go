@@ -33,7 +33,8 @@ import (
 // A doc is one object, as decoded JSON.
 type doc = map[string]any
 
-// place is the only place in which the cluster stores a value. With several places, redaction because of one place could hide a leak of another.
+// place is the only place in which the cluster stores a value. With several places, redaction because of one place
+// could hide a leak of another.
 type place int
 
 const (
@@ -57,7 +58,8 @@ const (
 )
 
 func (p place) String() string {
-	return [...]string{"manifest stringData", "manifest data", "live data", "missing Secret", "unowned Secret", "last-applied annotation", "earlier revision",
+	return [...]string{"manifest stringData", "manifest data", "live data", "missing Secret", "unowned Secret",
+		"last-applied annotation", "earlier revision",
 		"later revision", "hook", "damaged manifest", "other bundle's Secret", "Secret without a bundle",
 		"other tool's annotation", "registry login", "registry auth", "Helm values"}[p]
 }
@@ -128,17 +130,19 @@ func recordOf(t *testing.T, bundle string, revision int, status string, hook doc
 	}
 	raw, err := json.Marshal(doc{"name": bundle, "namespace": "web", "version": revision, "info": doc{"status": status,
 		"description": description}, "hooks": hooks,
-		"chart":    doc{"metadata": doc{"annotations": doc{fleet.BundleIDAnnotation: bundle, fleet.AgentNamespaceAnnotation: "system"}}},
+		"chart": doc{"metadata": doc{"annotations": doc{fleet.BundleIDAnnotation: bundle,
+			fleet.AgentNamespaceAnnotation: "system"}}},
 		"manifest": manifest.String()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := release.Name{Namespace: "web", Name: bundle, Revision: revision}.SecretName()
-	return document("v1", "Secret", name, doc{"type": release.SecretType, "data": doc{release.DataKey: b64(b64(string(raw)))}})
+	return document("v1", "Secret", name, doc{"type": release.SecretType,
+		"data": doc{release.DataKey: b64(b64(string(raw)))}})
 }
 
-// cluster is a captured cluster that stores a value in one place and shows it in others: in fields and conditions of objects other than Secrets, and
-// in Fleet's statuses.
+// cluster is a captured cluster that stores a value in one place and shows it in others: in fields and conditions of
+// objects other than Secrets, and in Fleet's statuses.
 func cluster(t *testing.T, value string, in place) []doc {
 	t.Helper()
 	at := func(p place, v string) string {
@@ -149,7 +153,8 @@ func cluster(t *testing.T, value string, in place) []doc {
 	}
 	plain := strings.ToValidUTF8(value, "\uFFFD")
 	secret := func(name string, more doc) doc { return document("v1", "Secret", name, more) }
-	applied, err := json.Marshal(doc{"data": doc{"k": b64(at(lastApplied, value))}, "stringData": doc{"k": strings.ToValidUTF8(at(lastApplied, value), "")}})
+	applied, err := json.Marshal(doc{"data": doc{"k": b64(at(lastApplied, value))},
+		"stringData": doc{"k": strings.ToValidUTF8(at(lastApplied, value), "")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +162,18 @@ func cluster(t *testing.T, value string, in place) []doc {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := doc{"plain": "user:" + plain + "@host", "std": b64(value), "raw": base64.RawStdEncoding.EncodeToString([]byte(value)),
-		"url": base64.URLEncoding.EncodeToString([]byte(value)), "rawURL": base64.RawURLEncoding.EncodeToString([]byte(value)),
-		"trimmed": strings.TrimSpace(plain), "json": `{"password":` + string(quoted) + `}`, "unescaped": `{"password":` + unescaped(t, plain) + `}`,
-		"hex": hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))), "query": "https://host/?p=" + url.QueryEscape(value),
-		"path": url.PathEscape(value), "html": "<p>" + html.EscapeString(value) + "</p>", "folded": strings.Join(strings.Fields(plain), " "),
-		"joined": strings.ReplaceAll(plain, "\n", ""), "go": strconv.Quote(value), "basic": b64("user:" + value + "@host"), "basic1": b64("u:" + value), "basic2": b64("us" + value + "x")}
+	shown := doc{"plain": "user:" + plain + "@host", "std": b64(value),
+		"raw":     base64.RawStdEncoding.EncodeToString([]byte(value)),
+		"url":     base64.URLEncoding.EncodeToString([]byte(value)),
+		"rawURL":  base64.RawURLEncoding.EncodeToString([]byte(value)),
+		"trimmed": strings.TrimSpace(plain), "json": `{"password":` + string(quoted) + `}`,
+		"unescaped": `{"password":` + unescaped(t, plain) + `}`,
+		"hex":       hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))),
+		"query": "https://host/?p=" + url.QueryEscape(value),
+		"path":  url.PathEscape(value), "html": "<p>" + html.EscapeString(value) + "</p>",
+		"folded": strings.Join(strings.Fields(plain), " "),
+		"joined": strings.ReplaceAll(plain, "\n", ""), "go": strconv.Quote(value), "basic": b64("user:" + value +
+			"@host"), "basic1": b64("u:" + value), "basic2": b64("us" + value + "x")}
 	stated := doc{}
 	var words []string
 	for _, k := range slices.Sorted(maps.Keys(shown)) {
@@ -171,11 +182,15 @@ func cluster(t *testing.T, value string, in place) []doc {
 	}
 	patch := fmt.Sprintf(`{"data":{"k":%q}}`, b64(value))
 	entry := []any{doc{"apiVersion": "v1", "kind": "Secret", "namespace": "web", "name": "stated", "patch": patch}}
-	bd := document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
-		"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:2", "modifiedStatus": entry,
-			"conditions": []any{doc{"type": "Ready", "status": "False", "message": "secret.v1 web/stated modified " + patch}}}})
-	login, err := json.Marshal(doc{"auths": doc{"registry.example.com": doc{"username": "somebody", "password": plainOf(at(registryLogin, value)),
-		"auth": b64("somebody:" + at(registryAuth, value))}}})
+	bd := document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook",
+		doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+			"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:2", "modifiedStatus": entry,
+				"conditions": []any{doc{"type": "Ready", "status": "False",
+					"message": "secret.v1 web/stated modified " +
+						patch}}}})
+	login, err := json.Marshal(doc{"auths": doc{"registry.example.com": doc{"username": "somebody",
+		"password": plainOf(at(registryLogin, value)),
+		"auth":     b64("somebody:" + at(registryAuth, value))}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,21 +200,29 @@ func cluster(t *testing.T, value string, in place) []doc {
 	}
 	return append(reportedErrors(words), []doc{
 		bd,
-		secret("refused", doc{"type": "fleet.cattle.io/bundle-deployment/v1alpha1", "data": doc{"values": b64(string(helm)),
-			"stagedValues": b64(string(helm))}}),
-		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "other", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
-			"status": doc{"appliedDeploymentID": "id-1", "release": "web/other:1"}}),
-		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "damaged", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
-			"status": doc{"appliedDeploymentID": "id-1", "release": "web/damaged:1"}}),
-		recordOf(t, "other", 1, "deployed", secret("hook", doc{"data": doc{"k": b64(at(hookSecret, value))}}), secret("others", doc{"data": doc{"k": b64("stated")}})),
-		recordOf(t, "damaged", 1, "deployed", nil, doc{}, secret("damaged", doc{"data": doc{"k": b64(at(unknownRelease, value))}})),
+		secret("refused", doc{"type": "fleet.cattle.io/bundle-deployment/v1alpha1",
+			"data": doc{"values": b64(string(helm)),
+				"stagedValues": b64(string(helm))}}),
+		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "other",
+			doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+				"status": doc{"appliedDeploymentID": "id-1", "release": "web/other:1"}}),
+		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "damaged",
+			doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+				"status": doc{"appliedDeploymentID": "id-1", "release": "web/damaged:1"}}),
+		recordOf(t, "other", 1, "deployed", secret("hook", doc{"data": doc{"k": b64(at(hookSecret, value))}}),
+			secret("others", doc{"data": doc{"k": b64("stated")}})),
+		recordOf(t, "damaged", 1, "deployed", nil, doc{},
+			secret("damaged", doc{"data": doc{"k": b64(at(unknownRelease, value))}})),
 		record(t, 3, "failed: Upgrade failed: "+strings.Join(words, " "), secret("later",
 			doc{"data": doc{"k": b64(at(laterRevision, value))}})),
 		secret("others", doc{"data": doc{"k": b64(at(otherBundle, value))}}),
 		secret("no-bundle", doc{"data": doc{"k": b64(at(noBundle, value))}}),
-		secret("pull", doc{"type": "kubernetes.io/dockerconfigjson", "data": doc{".dockerconfigjson": b64(string(login))}}),
-		owned(annotatedBy("example.com/original", secret("copied", doc{"data": doc{"k": b64("stated")}}), `{"data":{"k":"`+b64(at(otherCopy, value))+`"}}`)),
-		document("fleet.cattle.io/v1alpha1", "Bundle", "guestbook", doc{"status": doc{"summary": doc{"nonReadyResources": []any{doc{"modifiedStatus": entry}}}}}),
+		secret("pull", doc{"type": "kubernetes.io/dockerconfigjson",
+			"data": doc{".dockerconfigjson": b64(string(login))}}),
+		owned(annotatedBy("example.com/original", secret("copied", doc{"data": doc{"k": b64("stated")}}),
+			`{"data":{"k":"`+b64(at(otherCopy, value))+`"}}`)),
+		document("fleet.cattle.io/v1alpha1", "Bundle", "guestbook",
+			doc{"status": doc{"summary": doc{"nonReadyResources": []any{doc{"modifiedStatus": entry}}}}}),
 		secret(fleet.AgentName, doc{"data": doc{fleet.AgentSecretNamespaceKey: b64("web")}}),
 		record(t, 1, "superseded", secret("gone", doc{"data": doc{"k": b64(at(earlierRevision, value))}})),
 		record(t, 2, "deployed",
@@ -210,8 +233,10 @@ func cluster(t *testing.T, value string, in place) []doc {
 			secret("unowned", doc{"data": doc{"k": b64("stated")}}),
 			annotated(secret("annotated", doc{"data": doc{"k": b64("stated")}}), "{}"),
 			annotatedBy("example.com/original", secret("copied", doc{"data": doc{"k": b64("stated")}}), "x"),
-			document("v1", "Pod", "keyed", doc{"spec": doc{"containers": []any{doc{"name": "c", "image": "i", "env": []any{doc{"name": plain, "value": "x"}}}}}}),
-			doc{"apiVersion": "v1", "kind": "ConfigMap", "metadata": doc{"namespace": "web", "name": "set", "finalizers": []any{plain}}},
+			document("v1", "Pod", "keyed", doc{"spec": doc{"containers": []any{doc{"name": "c", "image": "i",
+				"env": []any{doc{"name": plain, "value": "x"}}}}}}),
+			doc{"apiVersion": "v1", "kind": "ConfigMap", "metadata": doc{"namespace": "web", "name": "set",
+				"finalizers": []any{plain}}},
 			document("v1", "ConfigMap", "keys", doc{"data": doc{plain: "x"}}),
 			document("v1", "ConfigMap", "copy", doc{"data": stated}),
 			document("example.com/v1", "Shop", "fields", doc{"spec": doc{"list": []any{"x"}, "map": stated}}),
@@ -222,11 +247,15 @@ func cluster(t *testing.T, value string, in place) []doc {
 		secret("unowned", doc{"data": doc{"k": b64(at(unownedSecret, value))}}),
 		owned(annotated(secret("annotated", doc{"data": doc{"k": b64("stated")}}), string(applied))),
 		owned(document("v1", "ConfigMap", "copy", doc{"data": shown})),
-		owned(document("example.com/v1", "Shop", "fields", doc{"spec": doc{"list": []any{doc{"in": plain}}, "map": shown}})),
+		owned(document("example.com/v1", "Shop", "fields",
+			doc{"spec": doc{"list": []any{doc{"in": plain}}, "map": shown}})),
 		owned(document("example.com/v1", "Shop", "condition", doc{"status": doc{"conditions": []any{
-			doc{"type": "Ready", "status": "False", "reason": "Refused", "message": strings.Join(words, " ") + " was refused; " + plain}}}})),
-		owned(document("v1", "Pod", "keyed", doc{"spec": doc{"containers": []any{doc{"name": "c", "image": "i", "env": []any{doc{"name": "other", "value": "x"}}}}}})),
-		owned(doc{"apiVersion": "v1", "kind": "ConfigMap", "metadata": doc{"namespace": "web", "name": "set", "finalizers": []any{"other"}}}),
+			doc{"type": "Ready", "status": "False", "reason": "Refused", "message": strings.Join(words, " ") +
+				" was refused; " + plain}}}})),
+		owned(document("v1", "Pod", "keyed", doc{"spec": doc{"containers": []any{doc{"name": "c", "image": "i",
+			"env": []any{doc{"name": "other", "value": "x"}}}}}})),
+		owned(doc{"apiVersion": "v1", "kind": "ConfigMap", "metadata": doc{"namespace": "web", "name": "set",
+			"finalizers": []any{"other"}}}),
 		owned(document("v1", "ConfigMap", "keys", nil)),
 		{"apiVersion": "v1", "kind": "SecretList", "items": []any{}},
 	}...)
@@ -238,8 +267,9 @@ func reportedErrors(words []string) []doc {
 	var out []doc
 	for i, w := range append(words, strings.Join(words, "\n")) {
 		said := func(kind string) []any {
-			return []any{doc{"type": kind, "status": "False", "reason": "Error", "lastUpdateTime": "2026-01-02T01:00:00Z",
-				"message": "not installed: " + w}}
+			return []any{doc{"type": kind, "status": "False", "reason": "Error",
+				"lastUpdateTime": "2026-01-02T01:00:00Z",
+				"message":        "not installed: " + w}}
 		}
 		name := fmt.Sprintf("refused-%d", i)
 		out = append(out, [...]doc{
@@ -282,7 +312,8 @@ func auditOf(t *testing.T, docs []doc, targets ...evaluate.Target) *report.Audit
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: targets}})
+	got, err := audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands,
+		Scope: evaluate.Scope{Targets: targets}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +332,8 @@ func explainedOf(t *testing.T, docs []doc) map[string]string {
 		meta, _ := d["metadata"].(doc)
 		if name, _ := meta["name"].(string); d["kind"] == "Bundle" || d["kind"] == "GitRepo" || strings.HasPrefix(name,
 			"refused-") {
-			targets = append(targets, evaluate.Target{Kind: strings.ToLower(fmt.Sprint(d["kind"])), Name: "web/" + name})
+			targets = append(targets, evaluate.Target{Kind: strings.ToLower(fmt.Sprint(d["kind"])), Name: "web/" +
+				name})
 		}
 	}
 	s, err := snapshot.Open(t.Context(), []string{"-"}, &b)
@@ -316,7 +348,8 @@ func explainedOf(t *testing.T, docs []doc) map[string]string {
 	return out
 }
 
-// decoded is an output without escapes, which could hide a value: the output itself and, for JSON and YAML, each of its strings.
+// decoded is an output without escapes, which could hide a value: the output itself and, for JSON and YAML, each of its
+// strings.
 func decoded(t *testing.T, format, out string) []string {
 	t.Helper()
 	texts := []string{out, strings.Join(strings.Fields(out), " ")} // a line may break at a blank of the value
@@ -349,11 +382,16 @@ func forms(t *testing.T, value string) map[string]string {
 	trimmed := strings.TrimSpace(value)
 	out := map[string]string{
 		"unchanged": value, "trimmed": trimmed, "with single blanks": strings.Join(strings.Fields(value), " "),
-		"base64": strings.TrimRight(b64(value), "="), "base64 for URLs": strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(value)), "="),
-		"hex": hex.EncodeToString([]byte(value)), "upper-case hex": strings.ToUpper(hex.EncodeToString([]byte(value))), "in a query": url.QueryEscape(value),
-		"in a path": url.PathEscape(value), "in HTML": html.EscapeString(value), "without line ends": strings.ReplaceAll(value, "\n", ""),
+		"base64":          strings.TrimRight(b64(value), "="),
+		"base64 for URLs": strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(value)), "="),
+		"hex":             hex.EncodeToString([]byte(value)),
+		"upper-case hex":  strings.ToUpper(hex.EncodeToString([]byte(value))),
+		"in a query":      url.QueryEscape(value),
+		"in a path":       url.PathEscape(value), "in HTML": html.EscapeString(value),
+		"without line ends": strings.ReplaceAll(value, "\n", ""),
 	}
-	for _, before := range []string{"user:", "u:", "us"} { // at each offset in a group of base64, without the characters that also depend on adjacent bytes
+	// at each offset in a group of base64, without the characters that also depend on adjacent bytes
+	for _, before := range []string{"user:", "u:", "us"} {
 		text := strings.TrimRight(b64(before+value), "=")
 		first := (8*len(before) + 5) / 6
 		out["base64 behind "+before] = text[first : len(text)-1]
@@ -382,11 +420,14 @@ func leak(t *testing.T, format, out, value string) string {
 	return ""
 }
 
-// FuzzRedaction checks that no format of the report contains the value of a Secret, for every place that stores or shows it, and that the same objects
-// in any order give the same bytes.
+// FuzzRedaction checks that no format of the report contains the value of a Secret, for every place that stores or
+// shows it, and that the same objects in any order give the same bytes.
 func FuzzRedaction(f *testing.F) {
-	for i, value := range []string{"hunter22", "correct horse battery", "p@ss\"w\\rd/<&>", "tab\tnew\nline", "newline-at-the-end\n", " blanks around ",
-		"üñïçødé-✓-\U0001F511", "ff\xff\xfe\xfd binary", "-----BEGIN PRIVATE KEY-----\nMIIE\nvQIB\n-----END PRIVATE KEY-----\n", "aaaaaaaa", "[1,2,3]", "$(reboot)%s%d",
+	for i, value := range []string{"hunter22", "correct horse battery", "p@ss\"w\\rd/<&>", "tab\tnew\nline",
+		"newline-at-the-end\n", " blanks around ",
+		"üñïçødé-✓-\U0001F511", "ff\xff\xfe\xfd binary",
+		"-----BEGIN PRIVATE KEY-----\nMIIE\nvQIB\n-----END PRIVATE KEY-----\n", "aaaaaaaa", "[1,2,3]",
+		"$(reboot)%s%d",
 		"\u2028\u2029\x7f\x1b[31m", "subjects?_d=~~~", "\"quoted\"", "***1***2"} {
 		for p := range places {
 			if p <= earlierRevision || i%4 == 0 { // the other places redact a value in the same way
@@ -409,7 +450,8 @@ func FuzzRedaction(f *testing.F) {
 		}
 		docs := cluster(t, value, in)
 		out := printed(t, auditOf(t, docs))
-		narrow := printed(t, auditOf(t, docs, evaluate.Target{Kind: evaluate.TargetBundleDeployment, Name: "web/guestbook"}))
+		narrow := printed(t, auditOf(t, docs, evaluate.Target{Kind: evaluate.TargetBundleDeployment,
+			Name: "web/guestbook"}))
 		for _, format := range slices.Concat(formats, templates, slices.Collect(maps.Keys(ofAudits))) {
 			if leak(t, format, baseline[in][format], value) != "" {
 				return // the report contains this text without the Secret

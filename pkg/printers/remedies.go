@@ -28,8 +28,8 @@ func ownRemedies(code string, remedies []report.Remedy, nextCode string, next []
 	})
 }
 
-// remedies shows ways to proceed: each command with its effect below it, or a sentence. A command is not wrapped, so that it can be copied. An effect
-// that was shown is not repeated.
+// remedies shows ways to proceed: each command with its effect below it, or a sentence. A command is not wrapped, so
+// that it can be copied. An effect that was shown is not repeated.
 func (t text) remedies(b *bytes.Buffer, indent string, remedies []report.Remedy) {
 	const arrow = "→ "
 	rest := indent + "  "

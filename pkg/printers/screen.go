@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -55,11 +56,7 @@ func (t text) gapLines(b *bytes.Buffer, gaps []report.Gap) {
 			fmt.Fprintf(b, "… and %s\n", plural(len(gaps)-i, "more gap"))
 			return
 		}
-		what := g.What
-		if g.Cluster != "" {
-			what = "cluster " + g.Cluster + ": " + what
-		}
-		fmt.Fprintln(b, t.colour(yellow, cut(printable("Not read: "+what+": "+g.Why()), t.columns())))
+		fmt.Fprintln(b, t.colour(yellow, cut(printable("Not read: "+digest.What(&g)+": "+g.Why()), t.columns())))
 	}
 }
 
@@ -67,7 +64,7 @@ func (t text) gapLines(b *bytes.Buffer, gaps []report.Gap) {
 // cluster.
 func (t text) findingLines(b *bytes.Buffer, a *report.Audit) {
 	findings := slices.Clone(a.Findings)
-	slices.SortStableFunc(findings, func(x, y report.Finding) int { return rank[x.Severity] - rank[y.Severity] })
+	slices.SortStableFunc(findings, func(x, y report.Finding) int { return x.Severity.Compare(y.Severity) })
 	clusters := map[string]bool{}
 	for _, f := range findings {
 		if f.Cluster != "" {

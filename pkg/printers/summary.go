@@ -20,10 +20,12 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 		words = append(words, t.colour(yellow, "No bundle deployments in this scope."))
 	}
 	if all > unread {
-		words = strings.Fields(fmt.Sprintf("%d of %s ready in %s.", c.Ready, plural(c.Desired, "object"), plural(all, "bundle deployment")))
+		words = strings.Fields(fmt.Sprintf("%d of %s ready in %s.", c.Ready, plural(c.Desired, "object"),
+			plural(all, "bundle deployment")))
 	}
 	if unread > 0 {
-		words = append(words, t.colour(yellow, fmt.Sprintf("No result for %d of %s.", unread, plural(all, "bundle deployment"))))
+		words = append(words, t.colour(yellow, fmt.Sprintf("No result for %d of %s.", unread,
+			plural(all, "bundle deployment"))))
 	}
 	var results []string
 	level, verdict := digest.Verdict(a)
@@ -63,7 +65,7 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 // informational reports whether informational findings are shown: in the wide table, with --all, with --summary,
 // which counts every code, or if the user selected findings.
 func (t text) informational(a *report.Audit) bool {
-	return t.wide || t.All || t.Summary || a.Filter != nil
+	return !t.limits() || t.Summary || a.Filter != nil
 }
 
 // unlisted counts the findings that are ignored, and those that the baseline has.

@@ -25,19 +25,22 @@ func closed(change func(*report.Audit)) *report.Audit {
 
 // finished returns a report that a test made, with its totals and with hidden secrets.
 func finished(a *report.Audit) *report.Audit {
-	a.APIVersion, a.Kind, a.Summary = report.APIVersion, report.Kind, report.Summary{BundleDeployments: len(a.BundleDeployments)}
+	a.APIVersion, a.Kind, a.Summary = report.APIVersion, report.Kind,
+		report.Summary{BundleDeployments: len(a.BundleDeployments)}
 	for _, bd := range a.BundleDeployments {
 		a.Summary.Counts = a.Summary.Counts.Plus(bd.Counts)
 		slices.SortFunc(bd.Resources, func(x, y report.Resource) int { return x.Compare(y.Ref) })
 	}
 	for _, f := range a.Findings {
-		*map[report.Severity]*int{report.Error: &a.Summary.Findings.Error, report.Warning: &a.Summary.Findings.Warning, report.Info: &a.Summary.Findings.Info}[f.Severity]++
+		*map[report.Severity]*int{report.Error: &a.Summary.Findings.Error, report.Warning: &a.Summary.Findings.Warning,
+			report.Info: &a.Summary.Findings.Info}[f.Severity]++
 	}
 	slices.SortFunc(a.BundleDeployments, func(x, y report.BundleDeployment) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
 	slices.SortFunc(a.Findings, func(x, y report.Finding) int {
-		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment, y.BundleDeployment),
+		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment,
+			y.BundleDeployment),
 			x.Object.Compare(y.Object), cmp.Compare(x.Message, y.Message))
 	})
 	return a.Redacted(&redact.Secrets{})
@@ -59,14 +62,17 @@ func words(lines []string) []string {
 }
 
 func ofCluster(cluster, name string) report.BundleDeployment {
-	return report.BundleDeployment{Namespace: "x", Name: name, Cluster: cluster, State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
+	return report.BundleDeployment{Namespace: "x", Name: name, Cluster: cluster, State: report.Ready,
+		Counts: report.Counts{Desired: 1, Ready: 1}}
 }
 
-// TestClusterLines checks that the name of a cluster is not shortened to the width of the column of names, and does not change it.
+// TestClusterLines checks that the name of a cluster is not shortened to the width of the column of names, and does not
+// change it.
 func TestClusterLines(t *testing.T) {
 	long := "fleet-default/" + strings.Repeat("cluster-", 12) + "one"
 	got := tableOf(t, func(a *report.Audit) {
-		a.BundleDeployments = []report.BundleDeployment{ofCluster("fleet-default/downstream-production-one", "app"), ofCluster(long, "app")}
+		a.BundleDeployments = []report.BundleDeployment{ofCluster("fleet-default/downstream-production-one", "app"),
+			ofCluster(long, "app")}
 	})
 	if !slices.Contains(got, "fleet-default/downstream-production-one") {
 		t.Errorf("the cluster's name is cut:\n%s", strings.Join(got, "\n"))
@@ -93,7 +99,8 @@ func TestLargeNumbers(t *testing.T) {
 	n := 10000
 	got := tableOf(t, func(a *report.Audit) {
 		bd := ofCluster("", strings.Repeat("name-", 10))
-		bd.Counts, bd.Reported = report.Counts{Desired: n, Ready: n - 1, Missing: 1}, &report.Reported{DesiredReady: &n, Ready: &n}
+		bd.Counts, bd.Reported = report.Counts{Desired: n, Ready: n - 1, Missing: 1}, &report.Reported{DesiredReady: &n,
+			Ready: &n}
 		a.BundleDeployments = []report.BundleDeployment{bd}
 	})
 	for _, line := range got {
@@ -105,7 +112,8 @@ func TestLargeNumbers(t *testing.T) {
 
 // TestFleetReportsNothing checks that an empty status is shown as "-".
 func TestFleetReportsNothing(t *testing.T) {
-	for want, reported := range map[string]*report.Reported{"app 1/1 - - - - - - -": {}, "app 1/1 WaitApplied - - - - - -": {State: "WaitApplied"}} {
+	for want, reported := range map[string]*report.Reported{"app 1/1 - - - - - - -": {},
+		"app 1/1 WaitApplied - - - - - -": {State: "WaitApplied"}} {
 		got := words(tableOf(t, func(a *report.Audit) {
 			bd := ofCluster("", "app")
 			bd.Reported = reported
@@ -117,7 +125,8 @@ func TestFleetReportsNothing(t *testing.T) {
 	}
 }
 
-// TestAggregates checks the table of aggregates: no empty column, no name that is too wide, and no aggregate without an evaluated deployment.
+// TestAggregates checks the table of aggregates: no empty column, no name that is too wide, and no aggregate without an
+// evaluated deployment.
 func TestAggregates(t *testing.T) {
 	n := 5
 	repo := func(name, state string) report.Aggregate {
@@ -144,15 +153,18 @@ func TestAggregates(t *testing.T) {
 		state report.State
 		want  []string
 	}{
-		"a state":   {[]report.Aggregate{repo("apps", "Ready")}, report.NotReady, []string{"AGGREGATE READY FLEET REPORTS STATE", "gitrepo fleet-default/apps 2/5 5/5 Ready"}},
-		"no state":  {[]report.Aggregate{repo("apps", "")}, report.NotReady, []string{"AGGREGATE READY FLEET REPORTS", "gitrepo fleet-default/apps 2/5 5/5"}},
+		"a state": {[]report.Aggregate{repo("apps", "Ready")}, report.NotReady,
+			[]string{"AGGREGATE READY FLEET REPORTS STATE", "gitrepo fleet-default/apps 2/5 5/5 Ready"}},
+		"no state": {[]report.Aggregate{repo("apps", "")}, report.NotReady, []string{"AGGREGATE READY FLEET REPORTS",
+			"gitrepo fleet-default/apps 2/5 5/5"}},
 		"no result": {[]report.Aggregate{repo("apps", "Ready")}, report.Unknown, nil},
 		"not all were read": {[]report.Aggregate{unread("apps", 1), unread("equal", n)}, report.Unknown,
 			[]string{"AGGREGATE READY STATUSES FLEET REPORTS STATE", "gitrepo fleet-default/apps ? 1/5 5/5 Ready"}},
 		"no number of the statuses": {[]report.Aggregate{repo("apps", ""), withoutNumbers("old")}, report.NotReady,
 			[]string{"AGGREGATE READY FLEET REPORTS", "gitrepo fleet-default/apps 2/5 5/5"}},
-		"long": {[]report.Aggregate{repo(long, "Ready")}, report.NotReady, []string{"AGGREGATE READY FLEET REPORTS STATE",
-			"gitrepo fleet-default/repository-re…y-repository-repository-repository- 2/5 5/5 Ready"}},
+		"long": {[]report.Aggregate{repo(long, "Ready")}, report.NotReady,
+			[]string{"AGGREGATE READY FLEET REPORTS STATE",
+				"gitrepo fleet-default/repository-re…y-repository-repository-repository- 2/5 5/5 Ready"}},
 	} {
 		lines := tableOf(t, func(a *report.Audit) {
 			a.GitRepos = tc.repos
@@ -174,7 +186,8 @@ func TestAggregates(t *testing.T) {
 	}
 }
 
-// TestSummary checks the last line: its text is in a golden file, and it is green only if everything was evaluated and nothing found.
+// TestSummary checks the last line: its text is in a golden file, and it is green only if everything was evaluated and
+// nothing found.
 func TestSummary(t *testing.T) {
 	unread := func(n int) []report.BundleDeployment {
 		out := make([]report.BundleDeployment, n)
@@ -185,8 +198,10 @@ func TestSummary(t *testing.T) {
 	}
 	warning := report.Finding{Code: "FD607", Severity: report.Warning, Message: "no result"}
 	info := report.Finding{Code: "FD207", Severity: report.Info}
-	waiting := report.BundleDeployment{Namespace: "x", Name: "waiting", State: report.WaitApplied, Reason: "NoReleaseRecord"}
-	partly := report.BundleDeployment{Namespace: "x", Name: "unread", State: report.NotReady, Counts: report.Counts{Desired: 2, Unknown: 2}}
+	waiting := report.BundleDeployment{Namespace: "x", Name: "waiting", State: report.WaitApplied,
+		Reason: "NoReleaseRecord"}
+	partly := report.BundleDeployment{Namespace: "x", Name: "unread", State: report.NotReady,
+		Counts: report.Counts{Desired: 2, Unknown: 2}}
 	ready := ofCluster("", "app")
 	var summaries strings.Builder
 	for _, tc := range []struct {
@@ -202,8 +217,10 @@ func TestSummary(t *testing.T) {
 		{name: "no result", bds: unread(6), findings: []report.Finding{warning}},
 		{name: "one without a result", bds: append(unread(1), ready)},
 		{name: "other states without a result", bds: append(unread(1), waiting, partly, ready)},
-		{name: "some objects are unknown", bds: []report.BundleDeployment{{Namespace: "x", Name: "partly", State: report.Unknown, Counts: report.Counts{Desired: 3, Ready: 2, Unknown: 1}}}},
-		{name: "waiting", bds: []report.BundleDeployment{{Namespace: "x", Name: "waiting", State: report.WaitApplied, Counts: report.Counts{Desired: 1, Ready: 1}}}},
+		{name: "some objects are unknown", bds: []report.BundleDeployment{{Namespace: "x", Name: "partly",
+			State: report.Unknown, Counts: report.Counts{Desired: 3, Ready: 2, Unknown: 1}}}},
+		{name: "waiting", bds: []report.BundleDeployment{{Namespace: "x", Name: "waiting", State: report.WaitApplied,
+			Counts: report.Counts{Desired: 1, Ready: 1}}}},
 		{name: "informational", bds: []report.BundleDeployment{ready}, findings: []report.Finding{info}, green: true},
 		{name: "none, informational", findings: []report.Finding{info}},
 	} {
@@ -231,7 +248,9 @@ func TestHeadVersions(t *testing.T) {
 		"Audit of snapshot x with Fleet agents v1 / v2": {Agents: map[string]string{"a": "v2", "b": "v1"}},
 		"Audit of snapshot x":                           {},
 	} {
-		got := tableOf(t, func(a *report.Audit) { a.Source = report.Source{Kind: "snapshot", Path: "x", FleetVersions: v} })[0]
+		got := tableOf(t, func(a *report.Audit) {
+			a.Source = report.Source{Kind: "snapshot", Path: "x", FleetVersions: v}
+		})[0]
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -244,11 +263,14 @@ func TestRepeatedFold(t *testing.T) {
 		return func(a *report.Audit) {
 			for i := range n {
 				name := fmt.Sprintf("blind-%d", i)
-				a.BundleDeployments = append(a.BundleDeployments, report.BundleDeployment{Namespace: "x", Name: name, State: report.Unknown})
-				a.Findings = append(a.Findings, report.Finding{Code: "FD607", Severity: report.Warning, BundleDeployment: "x/" + name,
-					Message: "no verdict on x/" + name, Remediation: "kubectl fleetdoctor audit --print-rbac"})
+				a.BundleDeployments = append(a.BundleDeployments, report.BundleDeployment{Namespace: "x", Name: name,
+					State: report.Unknown})
+				a.Findings = append(a.Findings, report.Finding{Code: "FD607", Severity: report.Warning,
+					BundleDeployment: "x/" + name,
+					Message:          "no verdict on x/" + name, Remediation: "kubectl fleetdoctor audit --print-rbac"})
 			}
-			a.Findings = append(a.Findings, report.Finding{Code: "FD607", Severity: report.Warning, BundleDeployment: "x/blind-0", Message: "something else", Remediation: "another command"})
+			a.Findings = append(a.Findings, report.Finding{Code: "FD607", Severity: report.Warning,
+				BundleDeployment: "x/blind-0", Message: "something else", Remediation: "another command"})
 		}
 	}
 	few := show(t, closed(of(3)), "table", printers.Options{})
@@ -256,12 +278,15 @@ func TestRepeatedFold(t *testing.T) {
 		t.Errorf("of three:\n%s", few)
 	}
 	many := show(t, closed(of(5)), "table", printers.Options{})
-	for s, want := range map[string]int{"no verdict on": 3, "… and 2 more (-o wide shows them)": 1, "→ kubectl fleetdoctor audit --print-rbac": 1, "something else": 1, "bundle deployment x/blind-0": 1, "bundle deployment x/blind-1": 0} {
+	for s, want := range map[string]int{"no verdict on": 3, "… and 2 more (-o wide shows them)": 1,
+		"→ kubectl fleetdoctor audit --print-rbac": 1, "something else": 1, "bundle deployment x/blind-0": 1,
+		"bundle deployment x/blind-1": 0} {
 		if n := strings.Count(many, s); n != want {
 			t.Errorf("of five, %q is shown %d times, want %d:\n%s", s, n, want, many)
 		}
 	}
-	if wide := show(t, closed(of(5)), "wide", printers.Options{}); strings.Count(wide, "no verdict on") != 5 || strings.Contains(wide, "more") {
+	if wide := show(t, closed(of(5)), "wide", printers.Options{}); strings.Count(wide, "no verdict on") != 5 ||
+		strings.Contains(wide, "more") {
 		t.Errorf("the wide table:\n%s", wide)
 	}
 }
@@ -269,10 +294,12 @@ func TestRepeatedFold(t *testing.T) {
 // TestNames checks that -o name prints arguments of kubectl, also for names that contain commands of a shell.
 func TestNames(t *testing.T) {
 	got := show(t, closed(func(a *report.Audit) {
-		a.BundleDeployments = []report.BundleDeployment{{Namespace: "x", Name: "a", State: report.Modified}, {Namespace: "x", Name: "ready", State: report.Ready},
+		a.BundleDeployments = []report.BundleDeployment{{Namespace: "x", Name: "a", State: report.Modified},
+			{Namespace: "x", Name: "ready", State: report.Ready},
 			{Namespace: "y", Name: "$(reboot)", State: report.Unknown}, {Name: "release-only", State: report.Missing}}
 	}), "name", printers.Options{})
-	want := "bundledeployment.fleet.cattle.io/release-only\n-n x bundledeployment.fleet.cattle.io/a\n-n y 'bundledeployment.fleet.cattle.io/$(reboot)'\n"
+	want := "bundledeployment.fleet.cattle.io/release-only\n-n x bundledeployment.fleet.cattle.io/a\n-n y " +
+		"'bundledeployment.fleet.cattle.io/$(reboot)'\n"
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

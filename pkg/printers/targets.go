@@ -4,6 +4,7 @@ package printers
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,9 @@ import (
 
 // Targets lays out a targets report. Its names are the bundles with a cluster whose deployment is not as expected.
 func Targets(d *report.Targets, o Options) Document {
-	return Document{o, d, d.Bundles, func(t text, b *bytes.Buffer) error { return t.targets(b, d) }, func(b *bytes.Buffer) {
+	return Document{o, d, d.Bundles, func(t text, b *bytes.Buffer) error {
+		return t.targets(b, d)
+	}, func(b *bytes.Buffer) {
 		for _, x := range d.Bundles {
 			for _, c := range x.Clusters {
 				if c.Deployment == report.DeploymentAbsent || c.Deployment == report.DeploymentLeftover {
@@ -42,7 +45,7 @@ func (t text) targets(b *bytes.Buffer, d *report.Targets) error {
 func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 	fmt.Fprintf(b, "%s %s\n", t.bold("bundle "+printable(x.Namespace+"/"+x.Name)), t.faint(printable(x.Mode)))
 	if x.Error != "" {
-		t.wrapped(b, "  ", sentence(x.Error)+".")
+		t.sentences(b, "  ", x.Error)
 	}
 	for i, target := range x.Targets {
 		title := "target " + target.Name
@@ -62,21 +65,21 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 		t.wrapped(b, "  ", "restricted to "+r)
 	}
 	s := x.Summary
-	fmt.Fprintf(b, "  %s\n\n", printable(fmt.Sprintf("%s: %d expected, %d excluded, %d blocked, %d unknown", plural(len(x.Clusters), "cluster"), s.Expected, s.Excluded, s.Blocked, s.Unknown)))
+	fmt.Fprintf(b, "  %s: %d expected, %d excluded, %d blocked, %d unknown\n\n", plural(len(x.Clusters), "cluster"),
+		s.Expected, s.Excluded, s.Blocked, s.Unknown)
 	if len(x.Clusters) == 0 {
 		return nil
 	}
-	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "TARGET"}, {header: "CUSTOMIZATIONS", short: "CUSTOM"},
+	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "TARGET"},
+		{header: "CUSTOMIZATIONS", short: "CUSTOM"},
 		{header: "DEPLOYMENT", whole: true}})
 	clusters := slices.Clone(x.Clusters)
 	slices.SortStableFunc(clusters, func(a, b report.TargetedCluster) int { return urgency(a) - urgency(b) })
 	shown := limited(t, clusters)
 	for _, c := range shown {
-		decides := c.Target
-		if c.DecidedBy != "" {
-			decides = c.DecidedBy
-		}
-		g.rows = append(g.rows, []string{printable(c.Cluster), printable(string(c.Result)), dash(decides), dash(strings.Join(c.Customizations, ",")), printable(string(c.Deployment))})
+		g.rows = append(g.rows, []string{printable(c.Cluster), printable(string(c.Result)),
+			dash(cmp.Or(c.DecidedBy, c.Target)), dash(strings.Join(c.Customizations,
+				",")), printable(string(c.Deployment))})
 	}
 	g.fit()
 	lines, err := g.lines()
@@ -89,19 +92,19 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 	t.more(b, "", len(x.Clusters)-len(shown), "")
 	b.WriteByte('\n')
 	for _, c := range shown {
-		if c.Result == report.TargetExpected && c.Deployment == report.DeploymentExists && len(c.Changes) == 0 && !t.wide {
+		asExpected := c.Result == report.TargetExpected && c.Deployment == report.DeploymentExists
+		if asExpected && len(c.Changes) == 0 && !t.wide {
 			continue // the table says everything
 		}
 		fmt.Fprintln(b, t.bold(printable(c.Cluster)))
-		t.wrapped(b, "  ", sentence(c.Message)+".")
-		for _, change := range limited(t, c.Changes) {
-			t.wrapped(b, "  ", sentence(change)+".")
-		}
+		t.sentences(b, "  ", c.Message)
+		t.sentences(b, "  ", limited(t, c.Changes)...)
 	}
 	return nil
 }
 
-// urgency orders the clusters: those whose deployment is not as expected come first, then those without a certain result.
+// urgency orders the clusters: those whose deployment is not as expected come first, then those without a certain
+// result.
 func urgency(c report.TargetedCluster) int {
 	switch {
 	case c.Deployment == report.DeploymentAbsent, c.Deployment == report.DeploymentLeftover:
@@ -114,8 +117,5 @@ func urgency(c report.TargetedCluster) int {
 
 // dash is a value of a cell, or "-" without one.
 func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return printable(s)
+	return cmp.Or(printable(s), none)
 }

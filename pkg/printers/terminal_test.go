@@ -60,17 +60,21 @@ func poisoned[T any]() *T {
 	return v
 }
 
-// TestTerminal checks that no format prints text of the report that acts on a terminal, and that JSON and YAML decode to the same text.
+// TestTerminal checks that no format prints text of the report that acts on a terminal, and that JSON and YAML decode
+// to the same text.
 func TestTerminal(t *testing.T) {
 	o := printers.Options{Diff: true, PrintRole: hostile, Undo: hostile}
-	audit, adoption, preflight, ownership := poisoned[report.Audit](), poisoned[report.Adoption](), poisoned[report.Preflight](), poisoned[report.Ownership]()
+	audit, adoption, preflight, ownership := poisoned[report.Audit](), poisoned[report.Adoption](),
+		poisoned[report.Preflight](), poisoned[report.Ownership]()
 	agents := poisoned[report.Agents]()
 	audit.Findings[0].Severity, audit.Source.Kind = report.Error, "cluster"
 	modified := audit.Findings[0]
 	modified.Code = "FD104"
 	audit.Findings = append(audit.Findings, modified)
-	documents := map[string]output.Document{"audit": printers.Audit(audit, o), "adoption": printers.Adoption(adoption, o),
-		"preflight": printers.Preflight(preflight, o), "ownership": printers.Ownership(ownership, o), "agents": printers.Agents(agents, o), "targets": printers.Targets(poisoned[report.Targets](), o),
+	documents := map[string]output.Document{"audit": printers.Audit(audit, o), "adoption": printers.Adoption(adoption,
+		o),
+		"preflight": printers.Preflight(preflight, o), "ownership": printers.Ownership(ownership, o),
+		"agents": printers.Agents(agents, o), "targets": printers.Targets(poisoned[report.Targets](), o),
 		"tree":   printers.Tree(audit, printers.TreeOptions{Options: o, All: true}),
 		"impact": printers.Impact(poisoned[report.Impact](), o), "why": printers.Why(poisoned[report.Why](), o)}
 	for name, d := range documents {

@@ -5,14 +5,13 @@ package printers
 import (
 	"bytes"
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -23,9 +22,6 @@ const (
 	// minWidth is the least width for which tables are laid out, maxProse the greatest one of sentences.
 	minWidth, maxProse = 60, 120
 )
-
-// maxShown is the number of similar entries that are shown without -o wide or --all.
-const maxShown = 10
 
 // text lays out documents for people.
 type text struct {
@@ -47,189 +43,8 @@ func (t text) columns() int {
 	return max(t.Width, minWidth)
 }
 
-func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
-	if t.Rows > 0 && !t.Summary {
-		return t.screen(b, a)
-	}
-	t.head(b, "Audit of ", a.Source, a.TakenAt)
-	if t.Summary {
-		return t.totals(b, a)
-	}
-	t.clustersRead(b, a.Source.Clusters)
-	t.notRead(b, a.Gaps, a.Notes)
-	if len(a.BundleDeployments) > 0 {
-		if err := t.deployments(b, a); err != nil {
-			return err
-		}
-	}
-	if err := t.trees(b, a); err != nil {
-		return err
-	}
-	if err := t.aggregates(b, a); err != nil {
-		return err
-	}
-	t.findings(b, a)
-	t.explain(b, a)
-	t.ignored(b, a.Ignored)
-	t.summary(b, a)
-	return nil
-}
-
-// limited returns the elements of a list that are shown: without -o wide or --all, at most maxShown.
-func limited[T any](t text, list []T) []T {
-	if t.wide || t.All {
-		return list
-	}
-	return list[:min(len(list), maxShown)]
-}
-
-// problemsFirst returns the elements of a list in the order of the table: those with the highest severity first, otherwise in the order of the document.
-// The wide table has the order of the document, and so has the table in the order that the user chose.
-func problemsFirst[T any](t text, list []T, severity func(T) int) []T {
-	out := slices.Clone(list)
-	if !t.wide && !t.Sorted {
-		slices.SortStableFunc(out, func(x, y T) int { return severity(y) - severity(x) })
-	}
-	return out
-}
-
-// more writes the number of elements that are not shown, if there are any.
-func (t text) more(b *bytes.Buffer, indent string, n int, of string) {
-	if n > 0 {
-		fmt.Fprintln(b, indent+t.faint(fmt.Sprintf("… and %d more%s (-o wide shows them)", n, of)))
-	}
-}
-
-// head shows the source, its time and its versions.
-func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt string) {
-	if t.NoHeaders {
-		return
-	}
-	what := digest.Title(&s)
-	var facts []string
-	if takenAt != "" {
-		facts = append(facts, "taken at "+takenAt)
-	}
-	if s.KubernetesVersion != "" {
-		facts = append(facts, "Kubernetes "+s.KubernetesVersion)
-	}
-	if v := digest.FleetVersion(s.FleetVersions); v != "" {
-		facts = append(facts, v)
-	}
-	if takenAt == "" && len(facts) > 0 {
-		facts[0] = "with " + facts[0]
-	}
-	line := t.bold(title + printable(what))
-	switch about := printable(strings.Join(facts, ", ")); {
-	case about == "":
-	case t.Width <= 0 || span(title+printable(what))+1+span(about) <= t.columns():
-		line += " " + t.faint(about)
-	default:
-		for _, l := range t.lines(about, 0, 0) {
-			line += "\n" + t.faint(l)
-		}
-	}
-	fmt.Fprintf(b, "%s\n\n", line)
-}
-
-// clustersRead lists the clusters that were read in addition to the source.
-func (t text) clustersRead(b *bytes.Buffer, clusters []report.ClusterSource) {
-	if len(clusters) == 0 {
-		return
-	}
-	fmt.Fprintln(b, t.bold("CLUSTERS READ"))
-	shown := limited(t, clusters)
-	for _, c := range shown {
-		var facts []string
-		if c.Cluster != "" && c.Cluster != c.Name {
-			facts = append(facts, c.Cluster)
-		}
-		if c.KubernetesVersion != "" {
-			facts = append(facts, "Kubernetes "+c.KubernetesVersion)
-		}
-		if c.Kind != "cluster" {
-			facts = append(facts, "snapshot "+c.Path)
-			if c.TakenAt != "" {
-				facts = append(facts, "taken at "+c.TakenAt)
-			}
-		}
-		fmt.Fprintf(b, "  %s %s\n", printable(c.Name), t.faint(printable(strings.Join(facts, ", "))))
-	}
-	t.more(b, "  ", len(clusters)-len(shown), "")
-	fmt.Fprintln(b)
-}
-
-// notRead shows what could not be read, before the results that depend on it.
-func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
-	if len(gaps) > 0 {
-		fmt.Fprintln(b, t.bold("NOT READ"))
-		all := gaps
-		if !t.wide {
-			all = joined(gaps)
-		}
-		shown := limited(t, all)
-		for _, g := range shown {
-			what := g.What
-			if g.Cluster != "" {
-				what = "cluster " + g.Cluster + ": " + what
-			}
-			t.wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", what, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
-		}
-		t.more(b, "  ", len(all)-len(shown), "")
-		forbidden := func(g report.Gap) bool { return g.Reason == "Forbidden" }
-		if slices.ContainsFunc(gaps, forbidden) && t.PrintRole != "" {
-			fmt.Fprintf(b, "  %s %s prints a role that permits reading it\n", t.faint("→"), printable(t.PrintRole))
-		}
-		fmt.Fprintln(b)
-	}
-	if len(notes) > 0 {
-		fmt.Fprintln(b, t.bold("NOTES"))
-		for _, n := range notes {
-			t.wrapped(b, "  ", sentence(n)+".")
-		}
-		fmt.Fprintln(b)
-	}
-}
-
-// joined joins the gaps with the same reason and effect. The message of a server names the kind, so gaps that are
-// forbidden have the same reason without it.
-func joined(gaps []report.Gap) []report.Gap {
-	of := map[report.Gap][]report.Gap{}
-	var order []report.Gap
-	for _, g := range gaps {
-		same := g
-		same.What = ""
-		if g.Reason == "Forbidden" {
-			same.Detail = ""
-		}
-		if of[same] == nil {
-			order = append(order, same)
-		}
-		of[same] = append(of[same], g)
-	}
-	for i, same := range order {
-		all := of[same]
-		if len(all) == 1 {
-			order[i] = all[0]
-			continue
-		}
-		var what []string
-		for _, g := range all[:min(len(all), maxJoined)] {
-			what = append(what, g.What)
-		}
-		order[i].What = strings.Join(what, ", ")
-		if n := len(all) - maxJoined; n > 0 {
-			order[i].What += fmt.Sprintf(" and %d more", n)
-		}
-	}
-	return order
-}
-
-// maxJoined is the number of gaps that a joined gap names.
-const maxJoined = 5
-
 // The tables write numbers as the other formats do.
-var plural, fraction = digest.Plural, digest.Fraction
+var plural, fraction = report.Plural, digest.Fraction
 
 func sentence(s string) string {
 	if s == "" {
@@ -240,14 +55,24 @@ func sentence(s string) string {
 }
 
 // wrapped writes text in lines that begin with indent.
-func (t text) wrapped(b *bytes.Buffer, indent, s string) {
+func (t text) wrapped(b *bytes.Buffer, indent, s string) { t.painted(b, indent, "", s) }
+
+// painted writes text as wrapped does, in a colour.
+func (t text) painted(b *bytes.Buffer, indent, code, s string) {
 	for _, line := range t.lines(s, len(indent), len(indent)) {
-		fmt.Fprintln(b, indent+line)
+		fmt.Fprintln(b, indent+t.colour(code, line))
 	}
 }
 
-// lines wraps text. The first line begins at column first, the others at column rest. Words longer than a line are not broken, so that they can
-// be copied.
+// sentences writes sentences as wrapped does.
+func (t text) sentences(b *bytes.Buffer, indent string, all ...string) {
+	for _, s := range all {
+		t.wrapped(b, indent, sentence(s)+".")
+	}
+}
+
+// lines wraps text. The first line begins at column first, the others at column rest. Words longer than a line are not
+// broken, so that they can be copied.
 func (t text) lines(s string, first, rest int) []string {
 	return t.filled(strings.Fields(printable(s)), first, rest)
 }
@@ -273,19 +98,78 @@ func (t text) filled(words []string, first, rest int) []string {
 	return out
 }
 
-// span is the width of a text in columns. Characters of ambiguous width are narrow in every locale: the same report gives the same bytes.
+// span is the width of a text in columns. Characters of ambiguous width are narrow in every locale: the same report
+// gives the same bytes.
 func span(s string) int { return twwidth.WidthWithOptions(s, twwidth.Options{}) }
 
-// chunks splits a list into runs of neighbours that belong together.
-func chunks[T any](list []T, together func(x, y T) bool) iter.Seq[[]T] {
-	return func(yield func([]T) bool) {
-		for begin, end := 0, 1; begin < len(list); end++ {
-			if end == len(list) || !together(list[begin], list[end]) {
-				if !yield(list[begin:end]) {
-					return
-				}
-				begin = end
-			}
-		}
+// The codes of colours and fonts (ECMA-48, select graphic rendition).
+const (
+	bold   = "1"
+	faint  = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+func (t text) colour(code, s string) string {
+	if !t.Colour || code == "" || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (t text) bold(s string) string  { return t.colour(bold, s) }
+func (t text) faint(s string) string { return t.colour(faint, s) }
+
+// inset is the indent of the lines below the first line of a finding.
+const inset = "          "
+
+// severityColours are the colours of severities.
+var severityColours = map[report.Severity]string{report.Error: red, report.Warning: yellow, report.Info: cyan}
+
+// printable returns a text of the cluster as one line that is safe to print.
+func printable(s string) string { return escape.Line(s) }
+
+// gap separates two columns.
+const gap = "  "
+
+// cut shortens a text to n columns. It keeps the beginning.
+func cut(s string, n int) string {
+	if span(s) <= n {
+		return s
+	}
+	name := []rune(s)
+	for len(name) > 0 && span(string(name))+1 > n {
+		name = name[:len(name)-1]
+	}
+	return strings.TrimRight(string(name), " ") + "…"
+}
+
+// short removes the middle of a name that is longer than n columns: names of bundles of one repository differ at the
+// end.
+func short(s string, n int) string {
+	s = printable(s)
+	if span(s) <= n {
+		return s
+	}
+	name := []rune(s)
+	begin, end := 0, len(name)
+	for begin < end && span(string(name[:begin+1])) <= n/2 {
+		begin++
+	}
+	for end > begin && span(string(name[end-1:])) <= (n-1)/2 {
+		end--
+	}
+	for end < len(name) && span(string(name[end])) == 0 {
+		end++ // a combining character without its letter
+	}
+	return string(name[:begin]) + "…" + string(name[end:])
+}
+
+// emptyLine writes an empty line, unless the last line is one.
+func emptyLine(b *bytes.Buffer) {
+	if !bytes.HasSuffix(b.Bytes(), []byte("\n\n")) {
+		b.WriteByte('\n')
 	}
 }

@@ -4,11 +4,9 @@ package printers
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -20,9 +18,8 @@ func (t text) totals(b *bytes.Buffer, a *report.Audit) error {
 		if n == 1 {
 			them = "it"
 		}
-		for _, line := range t.lines(plural(n, "gap")+" in what was read: run the audit without --summary to list "+them+".", 0, 0) {
-			fmt.Fprintln(b, t.colour(yellow, line))
-		}
+		t.painted(b, "", yellow, plural(n,
+			"gap")+" in what was read: run the audit without --summary to list "+them+".")
 		fmt.Fprintln(b)
 	}
 	all := report.BundleDeployment{Name: "objects", Counts: a.Summary.Counts, State: report.Ready}
@@ -53,47 +50,21 @@ func (t text) totals(b *bytes.Buffer, a *report.Audit) error {
 
 // codes is the table of the findings by code, the most severe ones first.
 func (t text) codes(findings []report.Finding) grid {
-	of := map[string][]report.Finding{}
-	var order []report.Finding // the first one of each code
-	for _, f := range findings {
-		if len(of[f.Code]) == 0 {
-			order = append(order, f)
-		}
-		of[f.Code] = append(of[f.Code], f)
-	}
-	slices.SortStableFunc(order, func(x, y report.Finding) int { return cmp.Compare(rank[x.Severity], rank[y.Severity]) })
-	g := t.grid([]column{{header: "CODE"}, {header: "SEVERITY"}, {header: "FINDINGS", right: true}, {header: "MEANING"}})
-	for _, f := range order {
-		g.rows = append(g.rows, []string{printable(f.Code), t.colour(severityColours[f.Severity], string(f.Severity)), strconv.Itoa(len(of[f.Code])), ""})
+	codes := grouped(findings, func(f report.Finding) string { return f.Code })
+	slices.SortStableFunc(codes, func(x, y []report.Finding) int { return x[0].Severity.Compare(y[0].Severity) })
+	g := t.grid([]column{{header: "CODE"}, {header: "SEVERITY"}, {header: "FINDINGS", right: true},
+		{header: "MEANING"}})
+	for _, list := range codes {
+		severity := list[0].Severity
+		g.rows = append(g.rows, []string{printable(list[0].Code), t.colour(severityColours[severity], string(severity)),
+			strconv.Itoa(len(list)), ""})
 	}
 	left := t.columns() - g.span() + span("MEANING")
-	for i, f := range order {
-		g.rows[i][3] = printable(f.Title)
+	for i, list := range codes {
+		g.rows[i][3] = printable(list[0].Title)
 		if t.fits() {
 			g.rows[i][3] = cut(g.rows[i][3], left)
 		}
 	}
 	return g
-}
-
-// cut shortens a text to n columns. It keeps the beginning.
-func cut(s string, n int) string {
-	if span(s) <= n {
-		return s
-	}
-	name := []rune(s)
-	for len(name) > 0 && span(string(name))+1 > n {
-		name = name[:len(name)-1]
-	}
-	return strings.TrimRight(string(name), " ") + "…"
-}
-
-// write writes the table and an empty line.
-func (g *grid) write(b *bytes.Buffer) error {
-	lines, err := g.lines()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "%s\n\n", strings.Join(lines, "\n"))
-	return nil
 }

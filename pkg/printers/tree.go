@@ -23,10 +23,13 @@ type TreeOptions struct {
 	Compact bool
 }
 
-// Tree lays out the report of an audit as a tree of the objects that its scope names; without names, of all GitRepos and HelmOps, and of the bundles without
-// one. Its names are the bundle deployments that are not ready or have no result, or all of them.
+// Tree lays out the report of an audit as a tree of the objects that its scope names; without names, of all GitRepos
+// and HelmOps, and of the bundles without one. Its names are the bundle deployments that are not ready or have no
+// result, or all of them.
 func Tree(a *report.Audit, o TreeOptions) Document {
-	return Document{o.Options, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error { return t.tree(b, a, o) }, func(b *bytes.Buffer) {
+	return Document{o.Options, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error {
+		return t.tree(b, a, o)
+	}, func(b *bytes.Buffer) {
 		for _, bd := range a.BundleDeployments {
 			if o.All || bd.State != report.Ready {
 				printName(b, bd.Namespace, bundleDeployment, bd.Name)
@@ -46,12 +49,15 @@ var (
 	helmOps     = level{"helmop", func(bd *report.BundleDeployment) string { return bd.HelmOp }}
 	bundles     = level{"bundle", func(bd *report.BundleDeployment) string { return bd.Bundle }}
 	clusters    = level{"cluster", func(bd *report.BundleDeployment) string { return bd.Cluster }}
-	deployments = level{"bundledeployment", func(bd *report.BundleDeployment) string { return keyOf(bd).bundleDeployment }}
+	deployments = level{"bundledeployment", func(bd *report.BundleDeployment) string {
+		return keyOf(bd).bundleDeployment
+	}}
 )
 
 // shapes are the levels of trees by the kind of their root. The last level names the bundle deployments.
 var shapes = map[string][]level{
-	gitRepos.kind: {gitRepos, bundles, clusters}, helmOps.kind: {helmOps, bundles, clusters}, bundles.kind: {bundles, clusters},
+	gitRepos.kind: {gitRepos, bundles, clusters}, helmOps.kind: {helmOps, bundles, clusters},
+	bundles.kind:  {bundles, clusters},
 	clusters.kind: {clusters, bundles}, deployments.kind: {deployments},
 }
 
@@ -73,7 +79,8 @@ type treeText struct {
 
 func (t text) newTree(a *report.Audit) treeText {
 	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{}}
-	for kind, list := range map[string][]report.Aggregate{gitRepos.kind: a.GitRepos, helmOps.kind: a.HelmOps, bundles.kind: a.Bundles, clusters.kind: a.Clusters} {
+	for kind, list := range map[string][]report.Aggregate{gitRepos.kind: a.GitRepos, helmOps.kind: a.HelmOps,
+		bundles.kind: a.Bundles, clusters.kind: a.Clusters} {
 		for i := range list {
 			out.aggregates[kind+" "+list[i].Namespace+"/"+list[i].Name] = &list[i]
 		}
@@ -97,9 +104,7 @@ func (t text) tree(b *bytes.Buffer, a *report.Audit, o TreeOptions) error {
 	}
 	t.unknown(b, a)
 	t.notRead(b, a.Gaps, a.Notes)
-	var source bytes.Buffer
-	t.head(&source, "Read from ", a.Source, a.TakenAt)
-	b.WriteString(strings.TrimSuffix(source.String(), "\n"))
+	t.readFrom(b, "Read from ", a.Source, a.TakenAt)
 	return nil
 }
 
@@ -202,7 +207,8 @@ func (t treeText) aggregate(l level, key string, members []*report.BundleDeploym
 			ready++
 		}
 	}
-	out := branch{name: l.kind + " " + printable(key), state: t.part(ready, len(members)) + " ready", ready: t.colour(yellow, "?"), fleetState: none, fleetReady: none}
+	out := branch{name: l.kind + " " + printable(key), state: t.part(ready, len(members)) + " ready",
+		ready: t.colour(yellow, "?"), fleetState: none, fleetReady: none}
 	s := t.aggregates[l.kind+" "+key]
 	if s == nil {
 		return out
@@ -240,8 +246,8 @@ func (t treeText) part(n, of int) string {
 	return t.colour(green, fraction(n, of))
 }
 
-// deploymentBranches returns the lines of bundle deployments. Those that are not ready come first; of the others, at most as many are shown that there are
-// maxShown lines.
+// deploymentBranches returns the lines of bundle deployments. Those that are not ready come first; of the others, at
+// most as many are shown that there are maxShown lines.
 func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf level) []branch {
 	members = slices.Clone(members)
 	slices.SortStableFunc(members, func(x, y *report.BundleDeployment) int {
@@ -249,7 +255,8 @@ func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf le
 	})
 	var out []branch
 	for i, bd := range members {
-		if bd.State == report.Ready && i >= maxShown && !t.All && !t.wide {
+		all := t.All || t.wide
+		if bd.State == report.Ready && i >= maxShown && !all {
 			return append(out, t.folded(len(members)-i, "ready "+leaf.kind))
 		}
 		out = append(out, t.deployment(bd, leaf))
@@ -266,7 +273,8 @@ func after(s report.State) int {
 }
 
 func (t treeText) deployment(bd *report.BundleDeployment, leaf level) branch {
-	out := branch{name: leaf.kind + " " + printable(cmp.Or(leaf.of(bd), "unknown")), state: t.state(bd.State), ready: ready(t.text, bd), reason: bd.Reason,
+	out := branch{name: leaf.kind + " " + printable(cmp.Or(leaf.of(bd), "unknown")), state: t.state(bd.State),
+		ready: ready(t.text, bd), reason: bd.Reason,
 		fleetState: none, fleetReady: none}
 	if r := bd.Reported; r != nil {
 		out.fleetState = cmp.Or(t.bounded(r.State), none)
@@ -293,7 +301,8 @@ func (t treeText) objects(all []report.Resource) []branch {
 	}
 	var out []branch
 	for _, r := range shown {
-		out = append(out, branch{name: printable(r.Key().String()), state: t.state(r.State), reason: cmp.Or(r.Reason, r.Message)})
+		out = append(out, branch{name: printable(r.Key().String()), state: t.state(r.State),
+			reason: cmp.Or(r.Reason, r.Message)})
 	}
 	if more > 0 {
 		out = append(out, t.folded(more, "more object"))
@@ -333,7 +342,8 @@ func (t treeText) show(b *bytes.Buffer, branches []branch) error {
 		return nil
 	}
 	g := t.grid([]column{{header: "TREE"}, {header: "STATE"}, {header: "READY", right: true},
-		{header: "STATUSES", right: true}, {header: "FLEET STATE"}, {header: "FLEET READY", right: true}, {header: "REASON"}})
+		{header: "STATUSES", right: true}, {header: "FLEET STATE"}, {header: "FLEET READY",
+			right: true}, {header: "REASON"}})
 	for _, root := range branches {
 		g.rows = appendRows(g.rows, "", "", root)
 	}
@@ -345,12 +355,7 @@ func (t treeText) show(b *bytes.Buffer, branches []branch) error {
 		g.remove("FLEET STATE")
 	}
 	g.cutNames()
-	rows, err := g.lines()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "%s\n\n", strings.Join(rows, "\n"))
-	return nil
+	return g.write(b)
 }
 
 // appendRows adds the rows of a branch. first is written before its name, rest before the names below it.
@@ -369,15 +374,8 @@ func appendRows(rows [][]string, first, rest string, of branch) [][]string {
 
 // unknown explains why bundle deployments have no result.
 func (t text) unknown(b *bytes.Buffer, a *report.Audit) {
-	reasons := map[string]int{}
-	for _, bd := range a.BundleDeployments {
-		if bd.Reason != "" {
-			reasons[bd.Reason]++
-		}
-	}
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
-	}
+	reasons := reasonsOf(a.BundleDeployments)
+	t.noResult(b, reasons)
 	if reasons[clusterNotRead] > 0 && t.ReadClusters != "" {
 		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
 	}

@@ -22,8 +22,10 @@ func estate() *report.Audit {
 	a.GitRepos = []report.Aggregate{{Namespace: "fleet-default", Name: "apps",
 		Actual: &report.Actual{BundleDeployments: 14, ReadyBundleDeployments: 12, Counts: report.Counts{Desired: 42,
 			Ready: 26}},
-		Reported: &report.Reported{State: "Modified", Ready: n(42), DesiredReady: n(42), BundleDeployments: n(14), ReadyBundleDeployments: n(14)}}}
-	a.Bundles = []report.Aggregate{{Namespace: "fleet-default", Name: "apps-web", Actual: a.GitRepos[0].Actual, Reported: &report.Reported{BundleDeployments: n(14), ReadyBundleDeployments: n(14)}}}
+		Reported: &report.Reported{State: "Modified", Ready: n(42), DesiredReady: n(42), BundleDeployments: n(14),
+			ReadyBundleDeployments: n(14)}}}
+	a.Bundles = []report.Aggregate{{Namespace: "fleet-default", Name: "apps-web", Actual: a.GitRepos[0].Actual,
+		Reported: &report.Reported{BundleDeployments: n(14), ReadyBundleDeployments: n(14)}}}
 	reported := func(deployments int) *report.Reported {
 		return &report.Reported{BundleDeployments: n(deployments), ReadyBundleDeployments: n(deployments)}
 	}
@@ -35,12 +37,18 @@ func estate() *report.Audit {
 		DesiredReady: n(3)}, n(3), n(3)
 	a.HelmOps = []report.Aggregate{vault}
 	for i := range 14 {
-		bd := report.BundleDeployment{Namespace: fmt.Sprintf("cluster-%02d", i), Name: "apps-web", Cluster: fmt.Sprintf("fleet-default/edge-%02d", i), Bundle: "fleet-default/apps-web", GitRepo: "fleet-default/apps",
-			State: report.Ready, Counts: report.Counts{Desired: 3, Ready: 3}, Reported: &report.Reported{State: "Ready", Ready: n(3), DesiredReady: n(3), Stale: i == 3}}
+		bd := report.BundleDeployment{Namespace: fmt.Sprintf("cluster-%02d", i), Name: "apps-web",
+			Cluster: fmt.Sprintf("fleet-default/edge-%02d", i), Bundle: "fleet-default/apps-web",
+			GitRepo: "fleet-default/apps",
+			State:   report.Ready, Counts: report.Counts{Desired: 3, Ready: 3},
+			Reported: &report.Reported{State: "Ready",
+				Ready: n(3), DesiredReady: n(3), Stale: i == 3}}
 		if i == 8 {
 			bd.State, bd.Counts = report.Modified, report.Counts{Desired: 14, Ready: 1, Modified: 12, Unknown: 1}
 			for k := range 14 {
-				r := report.Resource{Ref: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "a-namespace-with-a-rather-long-name", Name: fmt.Sprintf("a-deployment-with-a-rather-long-name-%02d", k)}, State: report.Modified}
+				r := report.Resource{Ref: object.Ref{APIVersion: "apps/v1", Kind: "Deployment",
+					Namespace: "a-namespace-with-a-rather-long-name",
+					Name:      fmt.Sprintf("a-deployment-with-a-rather-long-name-%02d", k)}, State: report.Modified}
 				switch k {
 				case 0:
 					r.State, r.Reason = report.Unknown, "Forbidden"
@@ -53,8 +61,11 @@ func estate() *report.Audit {
 		a.BundleDeployments = append(a.BundleDeployments, bd)
 	}
 	a.BundleDeployments = append(a.BundleDeployments,
-		report.BundleDeployment{Namespace: "cluster-01", Name: "vault", Cluster: "fleet-default/edge-01", Bundle: "fleet-default/vault", HelmOp: "fleet-default/vault", State: report.Unknown, Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready"}},
-		report.BundleDeployment{Namespace: "cluster-01", Name: "alone", Cluster: "fleet-default/edge-01", Bundle: "fleet-default/alone", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}},
+		report.BundleDeployment{Namespace: "cluster-01", Name: "vault", Cluster: "fleet-default/edge-01",
+			Bundle: "fleet-default/vault", HelmOp: "fleet-default/vault", State: report.Unknown,
+			Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready"}},
+		report.BundleDeployment{Namespace: "cluster-01", Name: "alone", Cluster: "fleet-default/edge-01",
+			Bundle: "fleet-default/alone", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}},
 		report.BundleDeployment{Name: "released", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}})
 	return finished(a)
 }
@@ -70,19 +81,24 @@ func TestTree(t *testing.T) {
 	golden.Compare(t, "tree.table", tree(printers.TreeOptions{}, "table"))
 	golden.Compare(t, "tree.table80", tree(printers.TreeOptions{Options: printers.Options{Width: 80}}, "table"))
 	golden.Compare(t, "tree.table200", tree(printers.TreeOptions{Options: printers.Options{Width: 200}}, "table"))
-	golden.Compare(t, "tree.colour", tree(printers.TreeOptions{Options: printers.Options{Colour: true}, All: true}, "table"))
+	golden.Compare(t, "tree.colour", tree(printers.TreeOptions{Options: printers.Options{Colour: true}, All: true},
+		"table"))
 	golden.Compare(t, "tree.wide", tree(printers.TreeOptions{}, "wide"))
 	golden.Compare(t, "tree.name", tree(printers.TreeOptions{}, "name"))
-	golden.Compare(t, "tree-cluster.table", tree(printers.TreeOptions{Compact: true}, "table", "cluster/edge-01", "cluster/fleet-default/edge-08", "bundle/nothing"))
-	golden.Compare(t, "tree-deployment.table", tree(printers.TreeOptions{All: true}, "table", "bundledeployment/cluster-08/apps-web", "bundledeployment/released"))
-	golden.Compare(t, "tree-nothing.table", shown(t, "table", printers.Tree(finished(&report.Audit{}), printers.TreeOptions{})))
+	golden.Compare(t, "tree-cluster.table", tree(printers.TreeOptions{Compact: true}, "table", "cluster/edge-01",
+		"cluster/fleet-default/edge-08", "bundle/nothing"))
+	golden.Compare(t, "tree-deployment.table", tree(printers.TreeOptions{All: true}, "table",
+		"bundledeployment/cluster-08/apps-web", "bundledeployment/released"))
+	golden.Compare(t, "tree-nothing.table", shown(t, "table", printers.Tree(finished(&report.Audit{}),
+		printers.TreeOptions{})))
 }
 
 // TestTreeWidth checks that a tree fits the terminal.
 func TestTreeWidth(t *testing.T) {
 	for _, width := range []int{60, 80, 100, 200} {
 		for _, all := range []bool{false, true} {
-			out := shown(t, "table", printers.Tree(estate(), printers.TreeOptions{Options: printers.Options{Width: width}, All: all}))
+			out := shown(t, "table", printers.Tree(estate(),
+				printers.TreeOptions{Options: printers.Options{Width: width}, All: all}))
 			for line := range strings.SplitSeq(out, "\n") {
 				if n := twwidth.WidthWithOptions(line, twwidth.Options{}); n > width {
 					t.Errorf("%d of %d columns: %s", n, width, line)

@@ -14,7 +14,8 @@ import (
 
 // Version lays out versions, as kubectl version does. It has neither rows nor names of objects.
 func Version(v *report.Version, o Options) Document {
-	return Document{o, v, []report.ClientVersion{v.Client}, func(t text, b *bytes.Buffer) error { t.version(b, v); return nil }, func(*bytes.Buffer) {}}
+	return Document{o, v, []report.ClientVersion{v.Client},
+		func(t text, b *bytes.Buffer) error { t.version(b, v); return nil }, func(*bytes.Buffer) {}}
 }
 
 func (t text) version(b *bytes.Buffer, v *report.Version) {

@@ -13,10 +13,12 @@ import (
 // TestGoldenVersion compares the formats of versions with the golden files.
 func TestGoldenVersion(t *testing.T) {
 	v := &report.Version{APIVersion: report.APIVersion, Kind: report.KindVersion,
-		Client: report.ClientVersion{Version: "v0.1.0", GitCommit: "0123456789abcdef0123456789abcdef01234567", GoVersion: "go1.26.0", Platform: "linux/amd64"}, Gaps: []report.Gap{}}
+		Client: report.ClientVersion{Version: "v0.1.0", GitCommit: "0123456789abcdef0123456789abcdef01234567",
+			GoVersion: "go1.26.0", Platform: "linux/amd64"}, Gaps: []report.Gap{}}
 	golden.Compare(t, "version-client.table", shown(t, "table", printers.Version(v, printers.Options{})))
 	v.Source = &report.Source{Kind: "cluster", Context: "prod", KubernetesVersion: "v1.36.3",
-		FleetVersions: &report.FleetVersions{Agents: map[string]string{"fleet-default/edge-1": "v0.15.6", "": "v0.16.\x1b[31m1"}}}
+		FleetVersions: &report.FleetVersions{Agents: map[string]string{"fleet-default/edge-1": "v0.15.6",
+			"": "v0.16.\x1b[31m1"}}}
 	v.Gaps = []report.Gap{{What: "listing Namespace objects", Reason: "Forbidden", Effect: "nothing"}}
 	for _, format := range formats {
 		golden.Compare(t, "version."+format, shown(t, format, printers.Version(v, printers.Options{})))

@@ -14,7 +14,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// well returns a report of n bundle deployments that are ready, as Fleet reports, and of those that change makes of one more each.
+// well returns a report of n bundle deployments that are ready, as Fleet reports, and of those that change makes of one
+// more each.
 func well(n int, change ...func(*report.BundleDeployment)) *report.Audit {
 	return closed(func(a *report.Audit) {
 		for i := range n + len(change) {
@@ -40,13 +41,14 @@ func rowsOf(out string) []string {
 	return names
 }
 
-// TestWellOnes checks that many bundle deployments that are well become one line, that --all shows them, and that none with a problem, without a result, or
-// with another or an old status is among them.
+// TestWellOnes checks that many bundle deployments that are well become one line, that --all shows them, and that none
+// with a problem, without a result, or with another or an old status is among them.
 func TestWellOnes(t *testing.T) {
 	if got := show(t, well(10), "table", printers.Options{}); len(rowsOf(got)) != 10 || strings.Contains(got, "--all") {
 		t.Errorf("ten are not shown:\n%s", got)
 	}
-	if got := show(t, well(11), "table", printers.Options{}); len(rowsOf(got)) != 0 || !strings.Contains(got, "\nReady, as Fleet reports: 11 bundle deployments (--all shows them).\n") {
+	if got := show(t, well(11), "table", printers.Options{}); len(rowsOf(got)) != 0 ||
+		!strings.Contains(got, "\nReady, as Fleet reports: 11 bundle deployments (--all shows them).\n") {
 		t.Errorf("eleven are shown:\n%s", got)
 	}
 	three := 3
@@ -61,23 +63,29 @@ func TestWellOnes(t *testing.T) {
 		func(bd *report.BundleDeployment) { bd.Counts.Orphaned = 1 },
 		func(bd *report.BundleDeployment) { bd.State, bd.Reason = report.Unknown, "Forbidden" },
 	)
-	a.Findings = []report.Finding{{Code: "FD401", Severity: report.Warning, Cluster: "fleet-local/local", BundleDeployment: "x/app-00"}, {Code: "FD108", Severity: report.Info, Cluster: "fleet-local/local", BundleDeployment: "x/app-01"}}
+	a.Findings = []report.Finding{{Code: "FD401", Severity: report.Warning, Cluster: "fleet-local/local",
+		BundleDeployment: "x/app-00"}, {Code: "FD108", Severity: report.Info, Cluster: "fleet-local/local",
+		BundleDeployment: "x/app-01"}}
 	if got := rowsOf(show(t, a, "table", printers.Options{})); len(got) != 18 {
 		t.Errorf("with ten well ones, %d of 18 are shown: %q", len(got), got)
 	}
 	a.BundleDeployments = append(a.BundleDeployments, well(2).BundleDeployments[1])
 	a.BundleDeployments[18].Name = "app-99"
 	got := show(t, a, "table", printers.Options{})
-	if want := []string{"app-00", "app-11", "app-12", "app-13", "app-14", "app-15", "app-16", "app-17"}; !equalSets(rowsOf(got), want) || !strings.Contains(got, "Ready, as Fleet reports: 11 other") {
+	if want := []string{"app-00", "app-11", "app-12", "app-13", "app-14", "app-15", "app-16",
+		"app-17"}; !equalSets(rowsOf(got), want) || !strings.Contains(got, "Ready, as Fleet reports: 11 other") {
 		t.Errorf("shown are %q, want %q:\n%s", rowsOf(got), want, got)
 	}
-	a.Findings[0].Clusters, a.Findings[0].Bundle, a.BundleDeployments[2].Bundle = []string{"fleet-local/other", "fleet-local/local"}, "fleet-local/app", "fleet-local/app"
+	a.Findings[0].Clusters, a.Findings[0].Bundle, a.BundleDeployments[2].Bundle = []string{"fleet-local/other",
+		"fleet-local/local"}, "fleet-local/app", "fleet-local/app"
 	a.BundleDeployments = append(a.BundleDeployments, a.BundleDeployments[18])
-	if got := rowsOf(show(t, a, "table", printers.Options{})); !slices.Contains(got, "app-02") || slices.Contains(got, "app-03") {
+	if got := rowsOf(show(t, a, "table", printers.Options{})); !slices.Contains(got, "app-02") ||
+		slices.Contains(got, "app-03") {
 		t.Errorf("a finding on several clusters: shown are %q", got)
 	}
 	a.BundleDeployments = a.BundleDeployments[:19]
-	if all := rowsOf(show(t, a, "table", printers.Options{All: true})); len(all) != 19 || all[0] != "app-00" || !slices.Contains(all[:8], "app-17") {
+	if all := rowsOf(show(t, a, "table", printers.Options{All: true})); len(all) != 19 || all[0] != "app-00" ||
+		!slices.Contains(all[:8], "app-17") {
 		t.Errorf("--all shows %q", all)
 	}
 }
@@ -87,25 +95,30 @@ func equalSets(x, y []string) bool {
 	return slices.Equal(x, y)
 }
 
-// TestAll checks that --all shows informational findings, aggregates with correct numbers, and the ready objects of a tree.
+// TestAll checks that --all shows informational findings, aggregates with correct numbers, and the ready objects of a
+// tree.
 func TestAll(t *testing.T) {
 	golden.Compare(t, "clean-all.table", show(t, sample(t, "clean"), "table", printers.Options{All: true}))
 	golden.Compare(t, "many-all.table80", show(t, many(), "table", printers.Options{All: true, Width: 80}))
 }
 
-// TestTotals checks the layout of --summary on narrow and wide terminals, and that it says that something could not be read.
+// TestTotals checks the layout of --summary on narrow and wide terminals, and that it says that something could not be
+// read.
 func TestTotals(t *testing.T) {
-	for name, a := range map[string]*report.Audit{"sick": sample(t, "sick"), "clean": sample(t, "clean"), "large": large()} {
+	for name, a := range map[string]*report.Audit{"sick": sample(t, "sick"), "clean": sample(t, "clean"),
+		"large": large()} {
 		golden.Compare(t, name+".summary", show(t, a, "table", printers.Options{Summary: true}))
 		for _, width := range []int{60, 80, 200} {
-			for line := range strings.SplitSeq(show(t, a, "table", printers.Options{Summary: true, Width: width}), "\n") {
+			for line := range strings.SplitSeq(show(t, a, "table", printers.Options{Summary: true, Width: width}),
+				"\n") {
 				if n := utf8.RuneCountInString(line); n > width {
 					t.Errorf("%s: %d of %d columns: %s", name, n, width, line)
 				}
 			}
 		}
 	}
-	if got := show(t, large(), "table", printers.Options{Summary: true, Colour: true}); !strings.Contains(got, "12") || endsGreen(got) {
+	if got := show(t, large(), "table", printers.Options{Summary: true, Colour: true}); !strings.Contains(got, "12") ||
+		endsGreen(got) {
 		t.Errorf("the gaps are not counted:\n%s", got)
 	}
 }
@@ -135,7 +148,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestOrderOfUser checks that the table has the order of the document if the user chose it, with a column of clusters instead of lines.
+// TestOrderOfUser checks that the table has the order of the document if the user chose it, with a column of clusters
+// instead of lines.
 func TestOrderOfUser(t *testing.T) {
 	a := many()
 	slices.Reverse(a.BundleDeployments)
@@ -148,7 +162,8 @@ func TestOrderOfUser(t *testing.T) {
 		}
 		for i, bd := range a.BundleDeployments {
 			line := lines[header+1+i]
-			if !strings.HasPrefix(line, bd.Name[:3]) || !strings.Contains(line, bd.Cluster[len(bd.Cluster)-5:]) || utf8.RuneCountInString(line) > width {
+			if !strings.HasPrefix(line, bd.Name[:3]) || !strings.Contains(line, bd.Cluster[len(bd.Cluster)-5:]) ||
+				utf8.RuneCountInString(line) > width {
 				t.Fatalf("%d columns: row %d is not %s on %s: %s", width, i, bd.Name, bd.Cluster, line)
 			}
 		}
@@ -159,11 +174,13 @@ func TestOrderOfUser(t *testing.T) {
 func TestShortHeaders(t *testing.T) {
 	a := closed(func(a *report.Audit) {
 		bd := ofCluster("", "app")
-		bd.State, bd.Counts = report.Modified, report.Counts{Desired: 9, Ready: 1, Missing: 1, Unowned: 1, Modified: 2, NotReady: 1, Unknown: 3, Orphaned: 1}
+		bd.State, bd.Counts = report.Modified, report.Counts{Desired: 9, Ready: 1, Missing: 1, Unowned: 1, Modified: 2,
+			NotReady: 1, Unknown: 3, Orphaned: 1}
 		a.BundleDeployments = []report.BundleDeployment{bd}
 	})
 	for width, want := range map[int]string{200: "MODIFIED", 80: "MODIF", 60: "NOT READY"} {
-		if got := show(t, a, "table", printers.Options{Width: width}); !strings.Contains(got, "  "+want+" ") && !strings.Contains(got, "  "+want+"\n") {
+		if got := show(t, a, "table", printers.Options{Width: width}); !strings.Contains(got, "  "+want+" ") &&
+			!strings.Contains(got, "  "+want+"\n") {
 			t.Errorf("%d columns: no header %s:\n%s", width, want, got)
 		}
 	}

@@ -14,17 +14,18 @@ import (
 
 // Why lays out an explanation. Its names are the objects that the root causes are about.
 func Why(w *report.Why, o Options) Document {
-	return Document{o, w, w.Objects, func(t text, b *bytes.Buffer) error { t.why(b, w); return nil }, func(b *bytes.Buffer) {
-		seen := map[object.Ref]bool{}
-		for _, x := range w.Objects {
-			for _, c := range x.Causes {
-				if r := c.Steps[len(c.Steps)-1].Object; !seen[r] {
-					seen[r] = true
-					objectName(b, r)
+	return Document{o, w, w.Objects, func(t text, b *bytes.Buffer) error { t.why(b, w); return nil },
+		func(b *bytes.Buffer) {
+			seen := map[object.Ref]bool{}
+			for _, x := range w.Objects {
+				for _, c := range x.Causes {
+					if r := c.Steps[len(c.Steps)-1].Object; !seen[r] {
+						seen[r] = true
+						objectName(b, r)
+					}
 				}
 			}
-		}
-	}}
+		}}
 }
 
 // why begins with the answer. What was read, and what was not, comes at the end.
@@ -34,18 +35,14 @@ func (t text) why(b *bytes.Buffer, w *report.Why) {
 		b.WriteByte('\n')
 	}
 	t.notRead(b, w.Gaps, w.Notes)
-	var source bytes.Buffer
-	t.head(&source, "Read from ", w.Source, w.TakenAt)
-	b.WriteString(strings.TrimSuffix(source.String(), "\n"))
+	t.readFrom(b, "Read from ", w.Source, w.TakenAt)
 }
 
 // stateColours are the colours of the states of an explanation.
 var stateColours = map[report.State]string{report.Ready: green, report.NotReady: red, report.Unknown: yellow}
 
 func (t text) whyObject(b *bytes.Buffer, o *report.WhyObject, takenAt string) {
-	for _, line := range t.lines(o.Answer, 0, 0) {
-		fmt.Fprintln(b, t.colour(stateColours[o.State], line))
-	}
+	t.painted(b, "", stateColours[o.State], o.Answer)
 	about := strings.ToLower(o.Kind) + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
 	if r := o.Reported; r != nil && r.State != "" {
 		about += ", which Fleet reports as " + r.State
@@ -53,15 +50,11 @@ func (t text) whyObject(b *bytes.Buffer, o *report.WhyObject, takenAt string) {
 			about += " as of " + r.AsOf
 		}
 	}
-	for _, line := range t.lines(about, 2, 2) {
-		fmt.Fprintln(b, "  "+t.faint(line))
-	}
-	shown := limited(t, o.Causes)
-	for i := range shown {
+	t.painted(b, "  ", faint, about)
+	listed(t, b, "", o.Causes, " causes", func(c report.WhyCause) {
 		b.WriteByte('\n')
-		t.cause(b, o, &shown[i], takenAt)
-	}
-	t.more(b, "", len(o.Causes)-len(shown), " causes")
+		t.cause(b, o, &c, takenAt)
+	})
 	if s := o.Summary; len(o.Causes) > 0 && s.Ready > 0 {
 		ready := fmt.Sprintf("%d of %s ready", s.Ready, plural(s.Deployments, "bundle deployment"))
 		if s.FromStatus > 0 {
@@ -71,7 +64,7 @@ func (t text) whyObject(b *bytes.Buffer, o *report.WhyObject, takenAt string) {
 	}
 	for _, n := range limited(t, o.Notes) {
 		b.WriteByte('\n')
-		t.wrapped(b, "", sentence(n)+".")
+		t.sentences(b, "", n)
 	}
 }
 
@@ -89,17 +82,12 @@ func (t text) cause(b *bytes.Buffer, o *report.WhyObject, c *report.WhyCause, ta
 		names = append(names, name)
 	}
 	if len(names) > 0 {
-		title = strings.Join(names, ", ")
-		if n := len(names); n > maxClusters && !t.wide {
-			title = fmt.Sprintf("%s and %d more", strings.Join(names[:maxClusters], ", "), n-maxClusters)
-		}
+		title = first(names, t.most(maxClusters, len(names)))
 	}
 	if c.State == report.Unknown {
 		title += " (not known)"
 	}
-	for _, line := range t.lines(title, 0, 0) {
-		fmt.Fprintln(b, t.bold(line))
-	}
+	t.painted(b, "", bold, title)
 	for i, s := range c.Steps {
 		if s.AsOf == takenAt {
 			s.AsOf = "" // the time of the whole report
@@ -136,9 +124,7 @@ func (t text) step(b *bytes.Buffer, n int, s *report.WhyStep, first string) {
 	details := slices.Clone(s.Evidence)
 	if len(s.Resources) > 1 {
 		others := s.Resources[1:]
-		if !t.wide {
-			others = others[:min(len(others), maxRepeated)]
-		}
+		others = others[:t.most(maxRepeated, len(others))]
 		for _, r := range others {
 			details = append(details, r.Message)
 		}
@@ -154,8 +140,6 @@ func (t text) step(b *bytes.Buffer, n int, s *report.WhyStep, first string) {
 		details = append(details, "unavailable or not updated: "+strings.Join(shown, ", "))
 	}
 	for _, d := range details {
-		for _, line := range t.lines(d, len(inset), len(inset)) {
-			fmt.Fprintln(b, inset+t.faint(line))
-		}
+		t.painted(b, inset, faint, d)
 	}
 }

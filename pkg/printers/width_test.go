@@ -15,11 +15,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// many is an invented report of 60 bundle deployments on five clusters, of which two were read, with 40 findings. One of the agents is silent.
+// many is an invented report of 60 bundle deployments on five clusters, of which two were read, with 40 findings. One
+// of the agents is silent.
 func many() *report.Audit {
-	a := &report.Audit{TakenAt: "2026-01-02T03:04:05Z", Source: report.Source{Kind: "cluster", Context: "admin@production", Server: "https://cluster.example.com:6443",
+	a := &report.Audit{TakenAt: "2026-01-02T03:04:05Z", Source: report.Source{Kind: "cluster",
+		Context: "admin@production", Server: "https://cluster.example.com:6443",
 		KubernetesVersion: "v1.36.3", FleetVersions: &report.FleetVersions{Controller: "v0.16.1"}}}
-	bundles := []string{"backup-velero", "cert-manager", "external-dns", "ingress-nginx", "monitoring-kube-prometheus-stack", "node-config", "policies-kyverno",
+	bundles := []string{"backup-velero", "cert-manager", "external-dns", "ingress-nginx",
+		"monitoring-kube-prometheus-stack", "node-config", "policies-kyverno",
 		"shop-backend", "shop-frontend", "shop-payments-with-a-rather-long-path", "vault", "vault-crd"}
 	for i, cluster := range []string{"edge-factory-munich-042", "prod-eu", "prod-us", "local", "staging"} {
 		for j, name := range bundles {
@@ -42,8 +45,10 @@ func many() *report.Audit {
 // deploymentOf is bundle deployment number i. Only the clusters local and staging were read.
 func deploymentOf(cluster, name string, i int) report.BundleDeployment {
 	n, ready := 5+i%3, 5+i%3
-	bd := report.BundleDeployment{Namespace: "cluster-fleet-default-" + cluster, Name: name, Cluster: "fleet-default/" + cluster, Bundle: "fleet-default/" + name,
-		State: report.Ready, Counts: report.Counts{Desired: n, Ready: n}, Reported: &report.Reported{State: "Ready", DesiredReady: &n, Ready: &ready, Stale: cluster == "edge-factory-munich-042"}}
+	bd := report.BundleDeployment{Namespace: "cluster-fleet-default-" + cluster, Name: name, Cluster: "fleet-default/" +
+		cluster, Bundle: "fleet-default/" + name,
+		State: report.Ready, Counts: report.Counts{Desired: n, Ready: n}, Reported: &report.Reported{State: "Ready",
+			DesiredReady: &n, Ready: &ready, Stale: cluster == "edge-factory-munich-042"}}
 	switch {
 	case cluster != "local" && cluster != "staging":
 		bd.State, bd.Reason, bd.Counts = report.Unknown, "ClusterNotRead", report.Counts{}
@@ -54,7 +59,8 @@ func deploymentOf(cluster, name string, i int) report.BundleDeployment {
 	case cluster == "local" && i%12 == 4:
 		bd.State, bd.Reason, bd.Counts = report.Unknown, "NoReleaseRecord", report.Counts{}
 	case cluster == "local" && i%2 == 0, cluster == "staging" && i%12 < 6:
-		bd.State, bd.Counts = report.Modified, report.Counts{Desired: n, Ready: n - 3, Missing: 1, Unowned: i % 3, Modified: 2 - i%3, Orphaned: i % 4 / 3}
+		bd.State, bd.Counts = report.Modified, report.Counts{Desired: n, Ready: n - 3, Missing: 1, Unowned: i % 3,
+			Modified: 2 - i%3, Orphaned: i % 4 / 3}
 	}
 	return bd
 }
@@ -66,8 +72,9 @@ func findingsOf(bd *report.BundleDeployment) []report.Finding {
 	add := func(n int, code string, severity report.Severity, says string) {
 		for i := range n {
 			ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: bd.Name, Name: fmt.Sprintf("part-%d", i)}
-			out = append(out, report.Finding{Code: code, Severity: severity, Object: ref, Cluster: bd.Cluster, BundleDeployment: bd.Namespace + "/" + bd.Name,
-				Message: ref.Key().String() + says, Remediation: "kubectl -n " + bd.Name + " get configmaps"})
+			out = append(out, report.Finding{Code: code, Severity: severity, Object: ref, Cluster: bd.Cluster,
+				BundleDeployment: bd.Namespace + "/" + bd.Name,
+				Message:          ref.Key().String() + says, Remediation: "kubectl -n " + bd.Name + " get configmaps"})
 		}
 	}
 	add(c.Missing, "FD101", report.Error, " is not on the cluster")
@@ -77,13 +84,14 @@ func findingsOf(bd *report.BundleDeployment) []report.Finding {
 		add(1, "FD607", report.Warning, ": no release record")
 	}
 	if bd.Reported.State != string(report.Ready) {
-		add(1, "FD604", report.Error, " waits for bundle deployment "+bd.Namespace+"/vault, which is not ready: this is the root cause")
+		add(1, "FD604", report.Error,
+			" waits for bundle deployment "+bd.Namespace+"/vault, which is not ready: this is the root cause")
 	}
 	return out
 }
 
-// TestTerminalWidths shows a report of many deployments and findings on a narrow and on a wide terminal. Except for commands and for single words, no line
-// is longer than the terminal is wide.
+// TestTerminalWidths shows a report of many deployments and findings on a narrow and on a wide terminal. Except for
+// commands and for single words, no line is longer than the terminal is wide.
 func TestTerminalWidths(t *testing.T) {
 	a := many()
 	for _, width := range []int{60, 70, 80, 90, 100, 130, 200} {
@@ -94,7 +102,8 @@ func TestTerminalWidths(t *testing.T) {
 		}
 		for line := range strings.SplitSeq(got, "\n") {
 			text := strings.TrimSpace(line)
-			if n := utf8.RuneCountInString(line); n > width && strings.Contains(text, " ") && !command.MatchString(line) {
+			if n := utf8.RuneCountInString(line); n > width && strings.Contains(text, " ") &&
+				!command.MatchString(line) {
 				t.Errorf("%d of %d columns: %s", n, width, line)
 			}
 		}
@@ -133,7 +142,8 @@ func TestWholeNames(t *testing.T) {
 	}
 }
 
-// TestUnknownHasAReason checks that each cell without a result is on a cluster that was not read, or that the table names its reason.
+// TestUnknownHasAReason checks that each cell without a result is on a cluster that was not read, or that the table
+// names its reason.
 func TestUnknownHasAReason(t *testing.T) {
 	lines := strings.Split(show(t, many(), "table", printers.Options{}), "\n")
 	end := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "AGGREGATE") })
@@ -142,29 +152,39 @@ func TestUnknownHasAReason(t *testing.T) {
 		switch {
 		case strings.HasPrefix(line, "fleet-default/"):
 			cluster = line
-		case strings.HasPrefix(line, "  ") && strings.Contains(line, " ? ") && !strings.HasSuffix(cluster, " (not read)"):
+		case strings.HasPrefix(line, "  ") && strings.Contains(line, " ? ") &&
+			!strings.HasSuffix(cluster, " (not read)"):
 			others++
 		}
 	}
-	if want := fmt.Sprintf("?: no result for %d bundle deployment: NoReleaseRecord.", others); others != 1 || !slices.Contains(lines, want) {
+	if want := fmt.Sprintf("?: no result for %d bundle deployment: NoReleaseRecord.", others); others != 1 ||
+		!slices.Contains(lines, want) {
 		t.Errorf("%d cells of read clusters have no result, and there is no line %q", others, want)
 	}
 }
 
-// TestWidthsOfTables checks that the tables of the other verbs are not wider than the terminal, and that names are whole where there is room for them.
+// TestWidthsOfTables checks that the tables of the other verbs are not wider than the terminal, and that names are
+// whole where there is room for them.
 func TestWidthsOfTables(t *testing.T) {
-	const cluster, namespace = "fleet-default/c-m-a-long-name-of-a-cluster-in-frankfurt", "cattle-fleet-a-long-scope-system"
+	const cluster, namespace = "fleet-default/c-m-a-long-name-of-a-cluster-in-frankfurt",
+		"cattle-fleet-a-long-scope-system"
 	prediction := report.Prediction{Result: "re-import"}
 	agents := &report.Agents{Agents: []report.Agent{
-		{Namespace: "fleet-default", Name: "c-m-short", Heartbeat: report.Heartbeat{State: "never"}, Now: prediction, AfterUpgrade: prediction},
-		{Namespace: "fleet-default", Name: strings.TrimPrefix(cluster, "fleet-default/"), AgentNamespace: namespace, Now: prediction, AfterUpgrade: prediction,
+		{Namespace: "fleet-default", Name: "c-m-short", Heartbeat: report.Heartbeat{State: "never"}, Now: prediction,
+			AfterUpgrade: prediction},
+		{Namespace: "fleet-default", Name: strings.TrimPrefix(cluster, "fleet-default/"), AgentNamespace: namespace,
+			Now: prediction, AfterUpgrade: prediction,
 			Heartbeat: report.Heartbeat{State: "stale", AgeSeconds: 4000, IntervalSeconds: 900}}}}
-	targets := &report.Targets{Bundles: []report.TargetedBundle{{Name: "app", Clusters: []report.TargetedCluster{{Cluster: cluster, Result: report.TargetExpected,
-		Deployment: report.DeploymentExists, Target: "production-in-europe", Customizations: []string{"customization-of-frankfurt", "customization-of-europe"}}}}}}
-	impact := &report.Impact{Deletions: []report.Deletion{{Kind: "Bundle", Name: "app", Clusters: []report.ClusterImpact{{Cluster: cluster, Result: report.ImpactMayRemove}}}}}
+	targets := &report.Targets{Bundles: []report.TargetedBundle{{Name: "app",
+		Clusters: []report.TargetedCluster{{Cluster: cluster, Result: report.TargetExpected,
+			Deployment: report.DeploymentExists, Target: "production-in-europe",
+			Customizations: []string{"customization-of-frankfurt", "customization-of-europe"}}}}}}
+	impact := &report.Impact{Deletions: []report.Deletion{{Kind: "Bundle", Name: "app",
+		Clusters: []report.ClusterImpact{{Cluster: cluster, Result: report.ImpactMayRemove}}}}}
 	for _, width := range []int{60, 80, 100, 200} {
 		o := printers.Options{Width: width}
-		for name, d := range map[string]printers.Document{"agents": printers.Agents(agents, o), "targets": printers.Targets(targets, o), "impact": printers.Impact(impact, o)} {
+		for name, d := range map[string]printers.Document{"agents": printers.Agents(agents, o),
+			"targets": printers.Targets(targets, o), "impact": printers.Impact(impact, o)} {
 			_, table, _ := strings.Cut(shown(t, "table", d), "CLUSTER ")
 			table, _, _ = strings.Cut(table, "\n\n")
 			rows := strings.Split(table, "\n")[1:]
@@ -173,7 +193,8 @@ func TestWidthsOfTables(t *testing.T) {
 					t.Errorf("%s: %d of %d columns: %s", name, n, width, row)
 				}
 			}
-			if whole := strings.Contains(table, cluster); len(rows) == 0 || width == 200 && !whole || width == 60 && whole {
+			if whole := strings.Contains(table, cluster); len(rows) == 0 || width == 200 && !whole || width == 60 &&
+				whole {
 				t.Errorf("%s, %d columns: %d rows, the name of the cluster is whole: %v", name, width, len(rows), whole)
 			}
 		}

@@ -15,7 +15,8 @@ type Document interface {
 	Texts(func(...string))
 	// Names calls the function with every name of an object. A value that equals a name is not hidden.
 	Names(func(...string))
-	// Published adds the text that the program itself wrote. A value of a Secret that no bundle states is not hidden if it is part of that text.
+	// Published adds the text that the program itself wrote. A value of a Secret that no bundle states is not hidden if
+	// it is part of that text.
 	Published(*Published)
 }
 
@@ -30,30 +31,22 @@ func (s *Secrets) Redactor(d Document) func(text string) string {
 		}
 	})
 	values := q.formsOf(s.values)
-	if others := q.formsOf(s.others); len(others) > 0 {
-		var published Published
-		d.Published(&published)
-		published.without(others)
-		maps.Copy(values, others)
+	if len(values) == 0 {
+		return func(text string) string { return s.Quotations.expand(text, func(text string) string { return text }) }
 	}
-	// A database Secret often has a value that is a name. To hide it protects nothing, because the text around it reveals it, and a command
-	// without its namespace is useless.
-	d.Names(func(names ...string) {
-		for _, name := range names {
-			delete(values, name)
-			for part := range strings.SplitSeq(name, "/") {
-				delete(values, part)
-			}
+	withoutPublished(values, d)
+	withoutNames(values, d)
+	index := NewIndex()
+	for v, of := range values {
+		if of.plain {
+			index.Add(v)
+		} else {
+			index.AddWord(v)
 		}
-	})
-	var pairs []string
-	for _, v := range longestFirst(maps.Keys(values)) { // a value may contain another one
-		pairs = append(pairs, v, "***")
 	}
-	replacer := strings.NewReplacer(pairs...)
 	hide := func(text string) string {
-		hidden := replacer.Replace(text)
-		if slices.ContainsFunc(unescaped(hidden), func(s string) bool { return replacer.Replace(s) != s }) {
+		hidden := index.Replace(text, func(string) string { return "***" })
+		if slices.ContainsFunc(Unescaped(hidden), index.Has) {
 			return "***" // the text has an escaped value
 		}
 		return hidden
@@ -61,15 +54,49 @@ func (s *Secrets) Redactor(d Document) func(text string) string {
 	return func(text string) string { return s.Quotations.expand(hide(text), hide) }
 }
 
+// withoutNames deletes the values that are names of objects. A database Secret often has a value that is a name. To
+// hide it protects nothing, because the text around it reveals it, and a command without its namespace is useless.
+func withoutNames(values map[string]value, d Document) {
+	d.Names(func(names ...string) {
+		for _, name := range names {
+			delete(values, name)
+			for more := true; more; {
+				var part string
+				part, name, more = strings.Cut(name, "/")
+				delete(values, part)
+			}
+		}
+	})
+}
+
+// withoutPublished deletes the values that no bundle states if they are part of what the program wrote: hiding them
+// protects nothing and makes the report useless. In a path, only a value that begins with a dot counts, because any
+// other one may be a map key.
+func withoutPublished(values map[string]value, d Document) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(values)), func(of value) bool { return !of.stated }) {
+		return
+	}
+	var p Published
+	d.Published(&p)
+	sentences, paths := p.sentences.String(), p.paths.String()
+	maps.DeleteFunc(values, func(v string, of value) bool {
+		if of.stated {
+			return false
+		}
+		return strings.Contains(sentences, v) || strings.HasPrefix(v, ".") && strings.Contains(paths, v)
+	})
+}
+
 // quotedPart matches the quoted parts of a sentence or a path.
 var quotedPart = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// Published collects the text that the program itself wrote: sentences of constant text and identifiers, without their quoted parts.
+// Published collects the text that the program itself wrote: sentences of constant text and identifiers, without their
+// quoted parts.
 type Published struct{ sentences, paths strings.Builder }
 
 // Sentence adds a sentence without its quoted parts and without the paths. The map keys in a path may be any text.
 func (p *Published) Sentence(text string, paths []string) {
-	for _, path := range longestFirst(slices.Values(paths)) { // a path may be a prefix of another one
+	for _, path := range longestFirst(paths) { // a path may be a prefix of another one
 		text = strings.ReplaceAll(text, path, "\x00")
 	}
 	p.sentences.WriteString(quotedPart.ReplaceAllString(text, "\x00") + "\x00")
@@ -78,13 +105,4 @@ func (p *Published) Sentence(text string, paths []string) {
 // Path adds the path of a field.
 func (p *Published) Path(path string) {
 	p.paths.WriteString(quotedPart.ReplaceAllString(path, "\x00") + "\x00")
-}
-
-// without deletes the values that are part of the added text: hiding them protects nothing and makes the report useless. In a path, only a
-// value that begins with a dot counts, because any other one may be a map key.
-func (p *Published) without(values map[string]bool) {
-	sentences, paths := p.sentences.String(), p.paths.String()
-	maps.DeleteFunc(values, func(v string, _ bool) bool {
-		return strings.Contains(sentences, v) || strings.HasPrefix(v, ".") && strings.Contains(paths, v)
-	})
 }

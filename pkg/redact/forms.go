@@ -15,9 +15,6 @@ import (
 	"strings"
 )
 
-// MinLength is the minimum length of a value that is searched for in text, in bytes.
-const MinLength = minLength
-
 // Forms returns the encodings of a value that may occur in a text.
 func Forms(v string) []string { return forms(v) }
 
@@ -30,23 +27,26 @@ func embeddedForms(v string) []string {
 	return out
 }
 
-// forms returns the encodings of a value that may occur in a text. Each form of a prefix of the value is a prefix of a form of the value.
+// forms returns the encodings of a value that may occur in a text. Each form of a prefix of the value is a prefix of a
+// form of the value.
 func forms(v string) []string {
 	digits := hex.EncodeToString([]byte(v))
 	return slices.Concat([]string{v, digits, strings.ToUpper(digits)}, base64Forms(v), escapedForms(v), singleLine(v))
 }
 
-// base64Forms returns the base64 forms of a value: the value alone, the same escaped for a URL, and the value within a longer encoded text. In
-// a longer text, the value begins at one of three offsets in a base64 group.
+// base64Forms returns the base64 forms of a value: the value alone, the same escaped for a URL, and the value within a
+// longer encoded text. In a longer text, the value begins at one of three offsets in a base64 group.
 func base64Forms(v string) []string {
 	out := []string{url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(v)))}
-	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding,
+		base64.RawURLEncoding} {
 		out = append(out, e.EncodeToString([]byte(v)))
 	}
 	return append(out, embeddedForms(v)...)
 }
 
-// embedded returns the base64 characters that depend on the value alone if `before` bytes precede it in its group and any bytes follow it.
+// embedded returns the base64 characters that depend on the value alone if `before` bytes precede it in its group and
+// any bytes follow it.
 func embedded(e *base64.Encoding, v string, before int) string {
 	text := e.EncodeToString([]byte(strings.Repeat("\x00", before) + v))
 	first := []int{0, 2, 3}[before]
@@ -90,8 +90,9 @@ func singleLine(v string) []string {
 		strings.ReplaceAll(unix, "\n", ""), strings.ReplaceAll(unix, "\n", `\n`)}
 }
 
-// unescaped returns the text without its URL and HTML escapes, if it has any. Programs differ in the characters that they escape.
-func unescaped(text string) []string {
+// Unescaped returns the text without its URL and HTML escapes, if it has any. Programs differ in the characters that
+// they escape.
+func Unescaped(text string) []string {
 	var out []string
 	if escapedByte.MatchString(text) {
 		for _, address := range []string{text, strings.ReplaceAll(text, "+", " ")} { // a path, a query

@@ -10,10 +10,14 @@ import (
 // MaskPrefix is the beginning of the text with which the verb snapshot replaces the value of a Secret.
 const MaskPrefix = "hmac_"
 
-// Masked reports whether a value is a usual replacement for the value of a Secret, as programs that capture clusters write it.
+// Masked reports whether a value is a usual replacement for the value of a Secret, as programs that capture clusters
+// write it.
 func Masked(v []byte) bool {
 	text := bytes.ToLower(bytes.Trim(v, `"<>[]() `))
-	return len(bytes.Trim(text, "*")) == 0 || len(bytes.Trim(text, "x")) == 0 || bytes.Contains(text, []byte("redacted")) || bytes.Contains(text, []byte("masked"))
+	if len(bytes.Trim(text, "*")) == 0 || len(bytes.Trim(text, "x")) == 0 {
+		return true
+	}
+	return bytes.Contains(text, []byte("redacted")) || bytes.Contains(text, []byte("masked"))
 }
 
 // MaskedSecret reports whether a value of a Secret, given as decoded JSON, is such a replacement.

@@ -37,10 +37,12 @@ func TestQuotations(t *testing.T) {
 		{"a value behind what is shown", "1\n2\n3\n" + value, "1 2 3 …"},
 		{"the credentials of an address", "cloning https://user:token@git.example.com/a: EOF",
 			"cloning https://git.example.com/a: EOF"},
-		{"an object", `Object 'Kind' is missing in '{"data":{"a":"b"}}' of x`, "Object 'Kind' is missing in '{…}' of x"},
+		{"an object", `Object 'Kind' is missing in '{"data":{"a":"b"}}' of x`,
+			"Object 'Kind' is missing in '{…}' of x"},
 		{"an object in a quoted text", `value "{\"data\":{}}": x`, `value "{…}": x`},
 		{"an object that does not end", `in {"data": "b`, "in {…}"},
-		{"a map of Go", `Invalid value: map[string]interface {}{"a":1}: x`, `Invalid value: map[string]interface {}{…}: x`},
+		{"a map of Go", `Invalid value: map[string]interface {}{"a":1}: x`,
+			`Invalid value: map[string]interface {}{…}: x`},
 		{"the input of a decoder", "in #10 byte of ...|:\"b\"}|..., bigger context ...|{\"a\":\"b\"}|...",
 			"in #10 byte of …"},
 		{"a template", `at <{{ .Values.a }}>: nil`, `at <{{ .Values.a }}>: nil`},
@@ -82,7 +84,8 @@ func TestHelmValues(t *testing.T) {
 	const text = "user invented-user, password invented-password (" + "aW52ZW50ZWQtcGFzc3dvcmQ=), key 12345678"
 	for name, values := range map[string]string{
 		"YAML": "database:\n  user: invented-user\n  password: invented-password\n  key: 12345678\n",
-		"JSON": `{"database":{"user":"invented-user","password":"invented-password","key":12345678},"control":"` + "\x7f" + `"}`,
+		"JSON": `{"database":{"user":"invented-user","password":"invented-password","key":12345678},"control":"` +
+			"\x7f" + `"}`,
 	} {
 		for _, field := range []string{"data", "stringData"} {
 			content := values
@@ -97,6 +100,24 @@ func TestHelmValues(t *testing.T) {
 				t.Errorf("%s in %s: %q", name, field, got)
 			}
 		}
+	}
+}
+
+// TestHelmWords checks that a Helm value that may be a word in any sentence is only hidden as a word. The name of a
+// field may have it as a part.
+func TestHelmWords(t *testing.T) {
+	const field = ".spec.affinity.preferredDuringSchedulingIgnoredDuringExecution"
+	const text = field + ` differs: Ignore, x="Ignore", .data.Ignore, ` + "SWdub3Jl"
+	var quotes redact.Quotes
+	quotes.Add(text)
+	var s redact.Secrets
+	s.AddQuoted(map[string]any{"stringData": map[string]any{"values": "policy: Ignore\n"}}, &quotes, nil, true)
+	if got, want := shown(&s, text), field+` differs: ***, x="***", .data.***, ***`; got != want {
+		t.Errorf("shown as %q, want %q", got, want)
+	}
+	s.AddSecret(map[string]any{"stringData": map[string]any{"policy": "Ignore"}})
+	if got := shown(&s, text); strings.Contains(got, "Ignore") {
+		t.Errorf("a value of its own is shown as %q", got)
 	}
 }
 

@@ -2,33 +2,27 @@
 
 package redact
 
-import (
-	"iter"
-	"slices"
-)
+import "slices"
 
-// minLength is the minimum length in bytes of a secret value that is searched for in other text. Shorter values, such as "true" or "1", occur
-// everywhere.
-const minLength = 6
-
-// prefixLength is the number of leading bytes of a value that are encoded to check whether a text may contain a form of the value. It is a
-// multiple of a base64 group. It is long enough that the prefix still has minLength bytes after one form has collapsed its blanks.
+// prefixLength is the number of leading bytes of a value that are encoded to check whether a text may contain a form of
+// the value. It is a multiple of a base64 group. It is long enough that the prefix still has MinLength bytes after one
+// form has collapsed its blanks.
 const prefixLength = 48
 
 // Quotes indexes the texts of a document, to find out which values of Secrets the document may quote.
 type Quotes struct {
-	fragments map[[minLength]byte]bool // all substrings of minLength bytes
+	fragments map[[MinLength]byte]bool // all substrings of MinLength bytes
 }
 
 // Add adds texts, and the texts without their escapes.
 func (q *Quotes) Add(texts ...string) {
 	if q.fragments == nil {
-		q.fragments = map[[minLength]byte]bool{}
+		q.fragments = map[[MinLength]byte]bool{}
 	}
 	for _, text := range texts {
-		for _, t := range append(unescaped(text), text) {
-			for i := range len(t) - minLength + 1 {
-				q.fragments[[minLength]byte([]byte(t[i:i+minLength]))] = true
+		for _, t := range append(Unescaped(text), text) {
+			for i := range len(t) - MinLength + 1 {
+				q.fragments[[MinLength]byte([]byte(t[i:i+MinLength]))] = true
 			}
 		}
 	}
@@ -39,7 +33,7 @@ func (q *Quotes) Empty() bool { return len(q.fragments) == 0 }
 
 // has says whether the texts contain the first bytes of a form.
 func (q *Quotes) has(form string) bool {
-	return len(form) >= minLength && q.fragments[[minLength]byte([]byte(form[:minLength]))]
+	return len(form) >= MinLength && q.fragments[[MinLength]byte([]byte(form[:MinLength]))]
 }
 
 // mayQuote says whether the texts may contain a form of the value.
@@ -47,20 +41,20 @@ func (q *Quotes) mayQuote(v string) bool {
 	return q.has(v) || slices.ContainsFunc(forms(v[:min(len(v), prefixLength)]), q.has)
 }
 
-// formsOf returns the forms of values that the texts may contain. The values are those of Secrets.
-func (q *Quotes) formsOf(values map[string]bool) map[string]bool {
-	out := map[string]bool{}
+// formsOf returns the forms of values that the texts may contain.
+func (q *Quotes) formsOf(values map[string]value) map[string]value {
+	out := map[string]value{}
 	if q.Empty() {
 		return out
 	}
-	for value, encoded := range values {
-		for _, v := range variants(value, encoded) {
+	for text, of := range values {
+		for _, v := range variants(text, of.encoded) {
 			if !q.mayQuote(v) {
 				continue
 			}
 			for _, f := range forms(v) {
 				if q.has(f) {
-					out[f] = true
+					out[f] = out[f].and(value{stated: of.stated, plain: of.plain || f != v})
 				}
 			}
 		}
@@ -68,6 +62,6 @@ func (q *Quotes) formsOf(values map[string]bool) map[string]bool {
 	return out
 }
 
-func longestFirst(all iter.Seq[string]) []string {
-	return slices.SortedFunc(all, func(a, b string) int { return len(b) - len(a) })
+func longestFirst(all []string) []string {
+	return slices.SortedFunc(slices.Values(all), func(a, b string) int { return len(b) - len(a) })
 }

@@ -65,19 +65,20 @@ func TestForms(t *testing.T) {
 	}
 	const long = "invented first line of a value that is longer than its prefix\nthe second line\r\n\tand the third line"
 	for name, form := range map[string]string{
-		"literal":                         value,
-		"hexadecimal":                     hex.EncodeToString([]byte(value)),
-		"hexadecimal, capitals":           strings.ToUpper(hex.EncodeToString([]byte(value))),
-		"base64":                          encoded(value),
-		"base64 without padding":          base64.RawStdEncoding.EncodeToString([]byte(value)),
-		"base64 for URLs":                 base64.URLEncoding.EncodeToString([]byte(value)),
-		"base64, escaped for a URL":       url.QueryEscape(encoded(value)),
-		"JSON":                            marshalled(value),
-		"JSON without escapes for HTML":   strings.ReplaceAll(value, `"`, `\"`),
-		"Go":                              quoted(value),
-		"YAML in single quotes":           strings.ReplaceAll(value, "'", "''"),
-		"HTML":                            html.EscapeString(value),
-		"HTML with named quotes":          strings.NewReplacer("&#34;", "&quot;", "&#39;", "&apos;").Replace(html.EscapeString(value)),
+		"literal":                       value,
+		"hexadecimal":                   hex.EncodeToString([]byte(value)),
+		"hexadecimal, capitals":         strings.ToUpper(hex.EncodeToString([]byte(value))),
+		"base64":                        encoded(value),
+		"base64 without padding":        base64.RawStdEncoding.EncodeToString([]byte(value)),
+		"base64 for URLs":               base64.URLEncoding.EncodeToString([]byte(value)),
+		"base64, escaped for a URL":     url.QueryEscape(encoded(value)),
+		"JSON":                          marshalled(value),
+		"JSON without escapes for HTML": strings.ReplaceAll(value, `"`, `\"`),
+		"Go":                            quoted(value),
+		"YAML in single quotes":         strings.ReplaceAll(value, "'", "''"),
+		"HTML":                          html.EscapeString(value),
+		"HTML with named quotes": strings.NewReplacer("&#34;", "&quot;", "&#39;", "&apos;").
+			Replace(html.EscapeString(value)),
 		"URL query":                       url.QueryEscape(value),
 		"URL path":                        url.PathEscape(value),
 		"URL query with lowercase digits": strings.ReplaceAll(url.QueryEscape(value), "%2F", "%2f"),
@@ -91,13 +92,15 @@ func TestForms(t *testing.T) {
 		s.AddPlain(value)
 		s.AddPlain(long)
 		got := shown(&s, "before "+form+" after")
-		if rest := strings.NewReplacer("***", "", "%3D", "", "=", "").Replace(got); rest != "before  after" && got != "***" {
+		if rest := strings.NewReplacer("***", "", "%3D", "", "=", "").Replace(got); rest != "before  after" &&
+			got != "***" {
 			t.Errorf("%s: %q is shown as %q", name, form, got)
 		}
 	}
 }
 
-// TestEmbeddedBase64 checks that a value in a longer text is hidden if that text is encoded, at each offset in a base64 group.
+// TestEmbeddedBase64 checks that a value in a longer text is hidden if that text is encoded, at each offset in a base64
+// group.
 func TestEmbeddedBase64(t *testing.T) {
 	const value = "invented-password"
 	for _, before := range []string{"", "u", "u:", "us:", "user:"} {
@@ -106,7 +109,8 @@ func TestEmbeddedBase64(t *testing.T) {
 				var s redact.Secrets
 				s.AddPlain(value)
 				got := shown(&s, e.EncodeToString([]byte(before+value+after)))
-				if around := e.EncodedLen(len(before)) + e.EncodedLen(len(after)); !strings.Contains(got, "***") || len(got) > len("***")+around+2 {
+				if around := e.EncodedLen(len(before)) + e.EncodedLen(len(after)); !strings.Contains(got, "***") ||
+					len(got) > len("***")+around+2 {
 					t.Errorf("%q: shown as %q", before+value+after, got)
 				}
 			}
@@ -122,29 +126,43 @@ func TestAddSecret(t *testing.T) {
 		secret        string
 		hidden, shown []string
 	}{
-		"data":                         {`{"data":{"key":"` + encoded(password) + `"}}`, []string{password, encoded(password)}, []string{user, "key"}},
-		"data that is not base64":      {`{"data":{"key":"not base64: invented"}}`, []string{"not base64: invented"}, nil},
+		"data": {`{"data":{"key":"` + encoded(password) + `"}}`,
+			[]string{password, encoded(password)}, []string{user, "key"}},
+		"data that is not base64": {`{"data":{"key":"not base64: invented"}}`, []string{"not base64: invented"},
+			nil},
 		"data with surrounding blanks": {`{"data":{"key":"` + encoded(password+"\n") + `"}}`, []string{password}, nil},
-		"data that is base64 twice":    {`{"data":{"key":"` + encoded(encoded(password)) + `"}}`, []string{encoded(password)}, nil},
-		"stringData":                   {`{"stringData":{"key":"` + password + `"}}`, []string{password, encoded(password)}, nil},
-		"a number":                     {`{"stringData":{"pin":12345678}}`, []string{"12345678"}, nil},
-		"null":                         {`{"data":{"key":null},"stringData":{"key":null}}`, nil, []string{"null", "<nil>"}},
-		"short values":                 {`{"data":{"a":"` + encoded("true") + `"},"stringData":{"b":"12345"}}`, nil, []string{"true", "12345"}},
-		"the namespace of a token": {`{"type":"kubernetes.io/service-account-token","data":{"namespace":"` + encoded("guestbook") + `","token":"` + encoded(password) + `"}}`,
+		"data that is base64 twice": {`{"data":{"key":"` + encoded(encoded(password)) + `"}}`,
+			[]string{encoded(password)}, nil},
+		"stringData": {`{"stringData":{"key":"` + password + `"}}`,
+			[]string{password, encoded(password)}, nil},
+		"a number": {`{"stringData":{"pin":12345678}}`, []string{"12345678"}, nil},
+		"null": {`{"data":{"key":null},"stringData":{"key":null}}`, nil,
+			[]string{"null", "<nil>"}},
+		"short values": {`{"data":{"a":"` + encoded("true") + `"},"stringData":{"b":"12345"}}`, nil,
+			[]string{"true", "12345"}},
+		"the namespace of a token": {`{"type":"kubernetes.io/service-account-token","data":{"namespace":"` +
+			encoded("guestbook") + `","token":"` + encoded(password) + `"}}`,
 			[]string{password}, []string{"guestbook"}},
-		"a namespace that is not of a token": {`{"type":"Opaque","data":{"namespace":"` + encoded("guestbook") + `"}}`, []string{"guestbook"}, nil},
+		"a namespace that is not of a token": {`{"type":"Opaque","data":{"namespace":"` + encoded("guestbook") + `"}}`,
+			[]string{"guestbook"}, nil},
 		"the annotation of kubectl apply": {`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":` +
 			strconv.Quote(`{"kind":"Secret","data":{"key":"`+encoded(password)+`"},"stringData":{"other":"`+user+`"}}`) + `}}}`, []string{password, user}, nil},
-		"another annotation with a Secret": {`{"metadata":{"annotations":{"example.com/copy":` + strconv.Quote(`{"stringData":{"key":"`+password+`"}}`) + `}}}`, []string{password}, nil},
+		"another annotation with a Secret": {`{"metadata":{"annotations":{"example.com/copy":` +
+			strconv.Quote(`{"stringData":{"key":"`+password+`"}}`) + `}}}`, []string{password}, nil},
 		"an annotation that is not a Secret": {`{"metadata":{"annotations":{"example.com/note":"invented-note","example.com/json":"{\"metadata\":1}"}}}`, nil,
 			[]string{"invented-note"}},
-		"a Secret in a Secret in an annotation": {`{"metadata":{"annotations":{"a":` + strconv.Quote(`{"data":{},"metadata":{"annotations":{"b":`+strconv.Quote(`{"stringData":{"c":"`+password+`"}}`)+`}}}`) + `}}}`,
+		"a Secret in a Secret in an annotation": {`{"metadata":{"annotations":{"a":` +
+			strconv.Quote(`{"data":{},"metadata":{"annotations":{"b":`+strconv.Quote(`{"stringData":{"c":"`+password+`"}}`)+`}}}`) + `}}}`,
 			nil, []string{password}}, // programs store only one copy
-		".dockerconfigjson": {`{"data":{".dockerconfigjson":"` + encoded(`{"auths":{"registry.example.com":`+login+`}}`) + `"}}`,
+		".dockerconfigjson": {`{"data":{".dockerconfigjson":"` +
+			encoded(`{"auths":{"registry.example.com":`+login+`}}`) + `"}}`,
 			[]string{password, user + ":" + password, "invented@example.com"}, []string{"registry.example.com"}},
-		"config.json in stringData":   {`{"stringData":{"config.json":` + strconv.Quote(`{"auths":{"registry.example.com":`+login+`}}`) + `}}`, []string{password}, nil},
-		".dockercfg":                  {`{"data":{".dockercfg":"` + encoded(`{"registry.example.com":`+login+`}`) + `"}}`, []string{password}, nil},
-		".dockercfg that is not JSON": {`{"data":{".dockercfg":"` + encoded("invented text") + `","config.json":"` + encoded("[]") + `"}}`, []string{"invented text"}, nil},
+		"config.json in stringData": {`{"stringData":{"config.json":` +
+			strconv.Quote(`{"auths":{"registry.example.com":`+login+`}}`) + `}}`, []string{password}, nil},
+		".dockercfg": {`{"data":{".dockercfg":"` + encoded(`{"registry.example.com":`+login+`}`) +
+			`"}}`, []string{password}, nil},
+		".dockercfg that is not JSON": {`{"data":{".dockercfg":"` + encoded("invented text") + `","config.json":"` +
+			encoded("[]") + `"}}`, []string{"invented text"}, nil},
 	} {
 		var s redact.Secrets
 		s.AddSecret(decoded(t, tc.secret))
@@ -161,7 +179,8 @@ func TestAddSecret(t *testing.T) {
 	}
 }
 
-// TestTexts checks that secret values are hidden in the texts that reports quote: environment variables, addresses, Helm values.
+// TestTexts checks that secret values are hidden in the texts that reports quote: environment variables, addresses,
+// Helm values.
 func TestTexts(t *testing.T) {
 	var s redact.Secrets
 	s.AddPlain("invented-password")
@@ -173,7 +192,8 @@ func TestTexts(t *testing.T) {
 		`env DB_PASSWORD: "invented-password" → "x"`:              `env DB_PASSWORD: "***" → "x"`,
 		"postgres://app:invented-password@db.example.com/app":     "postgres://app:***@db.example.com/app",
 		"https://example.com/?token=" + encoded("invented-token"): "https://example.com/?token=***",
-		// Programs differ in the characters that they escape: if an escaped value is left, nothing of the text is shown.
+		// Programs differ in the characters that they escape: if an escaped value is left, nothing of the text is
+		// shown.
 		"postgres://app:p%40ss%2Fw%3Ard%201@db.example.com/app": "***",
 		"https://example.com/?token=%69nvented%2Dtoken":         "***",
 		"a &#105;nvented-token in HTML":                         "***",
@@ -200,7 +220,8 @@ func TestLongestFirst(t *testing.T) {
 	}
 }
 
-// TestNames checks that a value that is a name in the document is shown, and a value that is only part of a name is not.
+// TestNames checks that a value that is a name in the document is shown, and a value that is only part of a name is
+// not.
 func TestNames(t *testing.T) {
 	var s redact.Secrets
 	for _, v := range []string{"guestbook", "fleet-local/guestbook", "frontend", "default"} {
@@ -213,15 +234,16 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestAddQuoted checks which values of a Secret that no bundle states are hidden: those that the document quotes, except for public words and
-// for text that the program wrote.
+// TestAddQuoted checks which values of a Secret that no bundle states are hidden: those that the document quotes,
+// except for public words and for text that the program wrote.
 func TestAddQuoted(t *testing.T) {
 	secret := decoded(t, `{"data":{"a":"`+encoded("invented-password")+`","b":"`+encoded("Deployment")+`","c":"`+encoded("is not ready")+`","d":"`+encoded("[invented")+`"},
 		"stringData":{"e":"invented-plain","f":".spec.replicas","g":"not in any text"}}`)
 	d := document{
 		texts: []string{`Deployment web is not ready: "invented-password", invented-plain, .spec.replicas, .data["[invented"]`},
 		published: func(p *redact.Published) {
-			p.Sentence(`Deployment web is not ready: "invented-password", .data["invented-plain"]`, []string{`.data["invented-plain"]`, ".data"})
+			p.Sentence(`Deployment web is not ready: "invented-password", .data["invented-plain"]`,
+				[]string{`.data["invented-plain"]`, ".data"})
 			p.Path(".spec.replicas")
 			p.Path(`.data["[invented"]`)
 		},

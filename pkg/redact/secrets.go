@@ -1,96 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redact hides values of Secrets in text, also if they are encoded or escaped. It does not depend on the source of the values or on
-// the type of the document.
+// Package redact hides values of Secrets in text, also if they are encoded or escaped. It does not depend on the source
+// of the values or on the type of the document.
 package redact
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Secrets collects the values that must not be shown. The zero value is ready to use. A cluster may have very many values, so they are stored
-// unchanged and only expanded into their forms if a text may quote them.
+// Secrets collects the values that must not be shown. The zero value is ready to use. A cluster may have very many
+// values, so they are stored unchanged and only expanded into their forms if a text may quote them.
 type Secrets struct {
 	// Quotations are the texts of other programs that documents quote.
 	Quotations Quotations
 
-	values map[string]bool // true if the value is base64, as in the data of a Secret
-	others map[string]bool // the same, from AddQuoted: no bundle states them, and any user can choose them
+	values map[string]value
 }
 
 // AddPlain adds an unencoded value.
-func (s *Secrets) AddPlain(v string) { add(&s.values, v, false) }
+func (s *Secrets) AddPlain(v string) { s.add(v, value{stated: true, plain: true}) }
 
-func add(values *map[string]bool, v string, encoded bool) {
-	if *values == nil {
-		*values = map[string]bool{}
+func (s *Secrets) add(v string, of value) {
+	if s.values == nil {
+		s.values = map[string]value{}
 	}
-	(*values)[v] = (*values)[v] || encoded
+	s.values[v] = s.values[v].and(of)
 }
 
-// AddText adds a text from a Secret: the whole text and, if it is YAML, each value in it, because a template may use the values one by one.
+// AddText adds a text from a Secret: the whole text and, if it is YAML, each value in it, because a template may use
+// the values one by one.
 func (s *Secrets) AddText(text []byte) {
 	s.AddPlain(string(text))
-	leavesOf(text, s.AddPlain)
+	LeavesOf(text, s.AddPlain)
 }
 
-// leavesOf calls f with each string and number in a text that is YAML or JSON.
-func leavesOf(text []byte, f func(string)) {
-	numbers := func(d *json.Decoder) *json.Decoder {
-		d.UseNumber() // a password may be a number
-		return d
-	}
-	var v any
-	// YAML excludes control characters that JSON permits.
-	if numbers(json.NewDecoder(bytes.NewReader(text))).Decode(&v) == nil || yaml.Unmarshal(text, &v, numbers) == nil {
-		Leaves(v, f)
-	}
-}
-
-// Leaves calls f with each string and number in decoded JSON.
-func Leaves(v any, f func(string)) {
-	switch v := v.(type) {
-	case string:
-		f(v)
-	case json.Number:
-		f(v.String())
-	case []any:
-		for _, e := range v {
-			Leaves(e, f)
-		}
-	case map[string]any:
-		for _, e := range v {
-			Leaves(e, f)
-		}
-	}
-}
-
-// AddSecret adds the values of a Secret, given as decoded JSON: its data, the registry logins in it, and the data in annotations with a copy of
-// the Secret, such as the one of kubectl apply. A value that is not a string, such as 12345678, is added as text.
+// AddSecret adds the values of a Secret, given as decoded JSON: its data, the registry logins in it, and the data in
+// annotations with a copy of the Secret, such as the one of kubectl apply. A value that is not a string, such as
+// 12345678, is added as text.
 func (s *Secrets) AddSecret(c map[string]any) {
-	secretValues(c, func(v string, encoded bool) { add(&s.values, v, encoded) })
+	secretValues(c, func(v string, encoded bool) { s.add(v, value{encoded, true, true}) })
 }
 
 // AddQuoted is AddSecret for the values that the document may quote. The values in except are not secret. With
 // helmValues, the Secret has Helm values: YAML of which a template may use each value.
 func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool, helmValues bool) {
-	quoted := func(v string, encoded bool) {
-		all := variants(v, encoded)
+	quoted := func(v string, of value) {
+		all := variants(v, of.encoded)
 		if slices.ContainsFunc(all, q.mayQuote) && !slices.ContainsFunc(all, func(v string) bool { return except[v] }) {
-			add(&s.others, strings.Clone(v), encoded) // the value must not keep the object in memory
+			s.add(strings.Clone(v), of) // the value must not keep the object in memory
 		}
 	}
 	secretValues(c, func(v string, encoded bool) {
-		quoted(v, encoded)
+		quoted(v, value{encoded: encoded, plain: true})
 		if !helmValues {
 			return
 		}
@@ -98,92 +61,6 @@ func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool,
 		if encoded {
 			text, _ = base64.StdEncoding.DecodeString(v) // Helm reads no damaged Secret
 		}
-		leavesOf(text, func(leaf string) { quoted(leaf, true) })
+		LeavesOf(text, func(leaf string) { quoted(leaf, value{encoded: true}) })
 	})
-}
-
-// variants returns the value, the value without surrounding blanks (a file often ends with a newline that a program drops), and the same of the
-// decoded value if it is base64.
-func variants(v string, encoded bool) []string {
-	out := []string{v, strings.TrimSpace(v)}
-	if b, err := base64.StdEncoding.DecodeString(v); encoded && err == nil {
-		out = append(out, string(b), strings.TrimSpace(string(b)))
-	}
-	return slices.Compact(slices.DeleteFunc(out, func(v string) bool { return len(v) < minLength }))
-}
-
-// tokenType is the type of the Secrets of service accounts. The value of their key "namespace" is a name, not a secret.
-const tokenType = "kubernetes.io/service-account-token"
-
-// secretValues calls add with each value of a Secret.
-func secretValues(c map[string]any, add func(v string, encoded bool)) {
-	for _, field := range []string{"data", "stringData"} {
-		encoded := field == "data"
-		values, _ := c[field].(map[string]any)
-		for key, v := range values {
-			if v == nil || encoded && key == "namespace" && c["type"] == tokenType {
-				continue
-			}
-			text := fmt.Sprint(v)
-			add(text, encoded)
-			content := []byte(text)
-			if encoded {
-				content, _ = base64.StdEncoding.DecodeString(text) // the part before invalid base64 may be a registry login
-			}
-			registryLogins(key, content, func(v string) { add(v, false) })
-		}
-	}
-	meta, _ := c["metadata"].(map[string]any)
-	annotations, _ := meta["annotations"].(map[string]any)
-	for _, v := range annotations {
-		if inner := SecretIn(v); inner != nil {
-			delete(inner, "metadata") // no nested copies
-			secretValues(inner, add)
-		}
-	}
-}
-
-// SecretIn returns the Secret in an annotation's value, which is JSON; nil if the value is not a Secret.
-func SecretIn(annotation any) map[string]any {
-	text, _ := annotation.(string)
-	if !strings.Contains(text, "ata\"") { // of data or stringData
-		return nil
-	}
-	inner, _, err := object.Decode([]byte(text))
-	_, data := inner["data"].(map[string]any)
-	_, stringData := inner["stringData"].(map[string]any)
-	if err != nil || !data && !stringData {
-		return nil
-	}
-	return inner
-}
-
-// registryLogins calls f with each text of a registry login, from .dockerconfigjson or the older .dockercfg. The decoded field auth is
-// USER:PASSWORD.
-func registryLogins(key string, value []byte, f func(string)) {
-	var config struct {
-		Auths map[string]map[string]any `json:"auths"`
-	}
-	var into any = &config
-	switch key {
-	case ".dockerconfigjson", "config.json":
-	case ".dockercfg":
-		into = &config.Auths
-	default:
-		return
-	}
-	if json.Unmarshal(value, into) != nil {
-		return
-	}
-	for _, login := range config.Auths {
-		for name, v := range login {
-			text, _ := v.(string)
-			f(text)
-			if b, err := base64.StdEncoding.DecodeString(text); name == "auth" && err == nil {
-				_, password, _ := strings.Cut(string(b), ":")
-				f(string(b))
-				f(password)
-			}
-		}
-	}
 }

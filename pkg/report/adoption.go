@@ -15,35 +15,35 @@ const (
 
 // Adoption is a plan to assign objects to bundles, or to undo that, and its result.
 type Adoption struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion" text:"keep"`
+	Kind       string `json:"kind" text:"keep"`
 	// TakenAt is when the data was taken (RFC 3339).
-	TakenAt string `json:"takenAt,omitempty"`
-	Tool    Tool   `json:"tool"`
-	Source  Source `json:"source"`
-	Scope   Scope  `json:"scope"`
+	TakenAt string `json:"takenAt,omitempty" text:"keep"`
+	Tool    Tool   `json:"tool" text:"keep"`
+	Source  Source `json:"source" text:"keep"`
+	Scope   Scope  `json:"scope" text:"keep"`
 	// Undo is true if the plan restores the values of a receipt; then there is no policy.
 	Undo   bool   `json:"undo,omitempty"`
-	Policy string `json:"policy,omitempty"`
+	Policy string `json:"policy,omitempty" text:"keep"`
 	// TakeFrom are the owners from whom objects may be taken, as given by --dangerous-take-from.
-	TakeFrom []string `json:"takeFrom,omitempty"`
+	TakeFrom []string `json:"takeFrom,omitempty" text:"keep"`
 	// Digest identifies the plan: sha256 of the objects to change with their changes and effects, of the notes, and of
 	// the gaps.
-	Digest  string          `json:"digest"`
+	Digest  string          `json:"digest" text:"keep"`
 	Summary AdoptionSummary `json:"summary"`
 	// DryRun is client or server if nothing is stored.
-	DryRun  string `json:"dryRun,omitempty"`
-	Receipt string `json:"receipt,omitempty"` // the file with the previous values
+	DryRun  string `json:"dryRun,omitempty" text:"keep"`
+	Receipt string `json:"receipt,omitempty" text:"keep"` // the file with the previous values
 
 	Objects []AdoptedObject `json:"objects"`
 	// Deployments are the counts before and after, for each bundle deployment with objects that were written.
-	Deployments []AdoptedDeployment `json:"bundleDeployments,omitempty"`
+	Deployments []AdoptedDeployment `json:"bundleDeployments,omitempty" text:"keep"`
 	Gaps        []Gap               `json:"gaps"`
-	Notes       []string            `json:"notes,omitempty"`
+	Notes       []string            `json:"notes,omitempty" text:"redact"`
 }
 
-// AdoptionSummary counts objects: Objects = Change + Refused + Unchanged. Of the objects to change, Done were written and Failed could not
-// be written; the others were not tried.
+// AdoptionSummary counts objects: Objects = Change + Refused + Unchanged. Of the objects to change, Done were written
+// and Failed could not be written; the others were not tried.
 type AdoptionSummary struct {
 	Objects   int `json:"objects"`
 	Change    int `json:"change"`
@@ -66,27 +66,27 @@ const (
 
 // AdoptedObject is one object of a plan.
 type AdoptedObject struct {
-	object.Ref
-	UID string `json:"uid,omitempty"`
+	object.Ref `text:"name"`
+	UID        string `json:"uid,omitempty" text:"keep"`
 	// BundleDeployment is "namespace/name" of the one that desires the object, Release that of its release.
-	BundleDeployment string `json:"bundleDeployment,omitempty"`
-	Release          string `json:"release,omitempty"`
+	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
+	Release          string `json:"release,omitempty" text:"name"`
 	// Reason is the reason of the state Unowned; Situation is the row of the policy table that applied.
-	Reason    string `json:"reason,omitempty"`
-	Situation string `json:"situation,omitempty"`
+	Reason    string `json:"reason,omitempty" text:"keep"`
+	Situation string `json:"situation,omitempty" text:"keep"`
 	// Owner is the present owner.
 	Owner  *Owner `json:"owner,omitempty"`
-	Action Action `json:"action"`
+	Action Action `json:"action" text:"keep"`
 	// Refusals are the reasons of the action Refuse.
-	Refusals []string    `json:"refusals,omitempty"`
-	Changes  []KeyChange `json:"changes,omitempty"`
+	Refusals []string    `json:"refusals,omitempty" text:"redact"`
+	Changes  []KeyChange `json:"changes,omitempty" text:"keep"`
 	// Effects are the consequences of the adoption, as sentences.
-	Effects []string `json:"effects,omitempty"`
+	Effects []string `json:"effects,omitempty" text:"redact"`
 	// Overwrites are the fields that the next deploy of the release overwrites with the values of the bundle.
 	Overwrites []Difference `json:"overwrites,omitempty"`
 	// Outcome is the result of the write.
-	Outcome Outcome `json:"outcome,omitempty"`
-	Message string  `json:"message,omitempty"`
+	Outcome Outcome `json:"outcome,omitempty" text:"keep"`
+	Message string  `json:"message,omitempty" text:"redact"`
 }
 
 // KeyChange is one label or annotation that changes. Old is null if it does not exist, New if it is removed.
@@ -118,7 +118,7 @@ type AdoptedDeployment struct {
 
 // Redacted returns a complete copy of the document, with its summary, in which secrets are hidden.
 func (a *Adoption) Redacted(s *redact.Secrets) *Adoption {
-	out := newRedactor(s, a).adoption(a)
+	out := redacted(s, a, nil)
 	out.APIVersion = APIVersion
 	out.Objects, out.Gaps = present(out.Objects), present(out.Gaps)
 	out.Summary = AdoptionSummary{Objects: len(out.Objects)}
@@ -139,31 +139,4 @@ func (a *Adoption) Redacted(s *redact.Secrets) *Adoption {
 		}
 	}
 	return out
-}
-
-func (h *redactor) adoption(a *Adoption) *Adoption {
-	out := *a
-	out.Objects = each(a.Objects, func(o AdoptedObject) AdoptedObject {
-		o.Refusals, o.Effects, o.Overwrites, o.Message = h.texts(o.Refusals), h.texts(o.Effects), h.differences(o.Overwrites), h.replace(o.Message)
-		return o
-	})
-	out.Notes, out.Gaps = h.texts(a.Notes), h.gaps(a.Gaps)
-	return &out
-}
-
-// Texts implements redact.Document.
-func (a *Adoption) Texts(add func(...string)) { reader(add).adoption(a) }
-
-// Published implements redact.Document.
-func (*Adoption) Published(*redact.Published) {}
-
-// Names implements redact.Document.
-func (a *Adoption) Names(add func(...string)) {
-	for _, o := range a.Objects {
-		names(o.Ref, add)
-		add(o.BundleDeployment, o.Release)
-		if o.Owner != nil {
-			add(o.Owner.SetID, o.Owner.Release, o.Owner.BundleDeployment)
-		}
-	}
 }

@@ -32,11 +32,12 @@ type Agents struct {
 // AgentsSummary counts the agents.
 type AgentsSummary struct {
 	Clusters int `json:"clusters"`
-	// Stale agents have stopped reporting. NeverSeen agents were imported or register themselves, and have never reported.
+	// Stale agents have stopped reporting. NeverSeen agents were imported or register themselves, and have never
+	// reported.
 	Stale     int `json:"stale"`
 	NeverSeen int `json:"neverSeen"`
-	// ReImported are the agents that a restart of the controller imports again. ReImportedAfterUpgrade are those that the start of a controller of
-	// Fleet 0.13 or later imports again. Unknown are those of which it is not known.
+	// ReImported are the agents that a restart of the controller imports again. ReImportedAfterUpgrade are those that
+	// the start of a controller of Fleet 0.13 or later imports again. Unknown are those of which it is not known.
 	ReImported             int `json:"reImported"`
 	ReImportedAfterUpgrade int `json:"reImportedAfterUpgrade"`
 	Unknown                int `json:"unknown"`
@@ -54,7 +55,8 @@ type Agent struct {
 	Heartbeat Heartbeat `json:"heartbeat"`
 	// Now is what a restart of the controller does to the agent.
 	Now Prediction `json:"now"`
-	// AfterUpgrade is what the start of a controller of Fleet 0.13 does. It is the same as Now if the controller has that version or a later one.
+	// AfterUpgrade is what the start of a controller of Fleet 0.13 does. It is the same as Now if the controller has
+	// that version or a later one.
 	AfterUpgrade Prediction `json:"afterUpgrade"`
 	// Findings are the codes of the findings that an audit reports about the agent.
 	Findings []string `json:"findings,omitempty"`
@@ -62,22 +64,23 @@ type Agent struct {
 
 // Heartbeat is the last heartbeat of an agent.
 type Heartbeat struct {
-	// State is alive, stale (it is older than the limit), never (there was none), ahead (it is later than the time of the data: a clock is wrong),
-	// disabled (the configuration disables the agent) or unknown.
+	// State is alive, stale (it is older than the limit), never (there was none), ahead (it is later than the time of
+	// the data: a clock is wrong), disabled (the configuration disables the agent) or unknown.
 	State string `json:"state"`
 	// LastSeen is its time (RFC 3339), absent if there was none.
 	LastSeen string `json:"lastSeen,omitempty"`
 	// AgeSeconds is the time between the heartbeat and takenAt, absent if there was none or it is later.
 	AgeSeconds int64 `json:"ageSeconds,omitempty"`
-	// IntervalSeconds is the interval of heartbeats, absent if it was not read. LimitSeconds is the age from which the agent is stale.
+	// IntervalSeconds is the interval of heartbeats, absent if it was not read. LimitSeconds is the age from which the
+	// agent is stale.
 	IntervalSeconds int64 `json:"intervalSeconds,omitempty"`
 	LimitSeconds    int64 `json:"limitSeconds"`
 }
 
 // Prediction is what the controller does to an agent when it starts.
 type Prediction struct {
-	// Result is re-import, import (for the first time), none, blocked (the controller cannot import the agent) or unknown (a fact that decides was
-	// not read).
+	// Result is re-import, import (for the first time), none, blocked (the controller cannot import the agent) or
+	// unknown (a fact that decides was not read).
 	Result string `json:"result"`
 	// Reasons are the fields that cause the import. With the result unknown, they may cause it.
 	Reasons []ImportReason `json:"reasons,omitempty"`
@@ -88,8 +91,8 @@ type Prediction struct {
 // ImportReason is a field that causes the import of an agent.
 type ImportReason struct {
 	Field string `json:"field"`
-	// Recorded is the value in the status of the Cluster. Present is the value in the configuration of the controller or in the spec of the Cluster.
-	// For a CA and for settings of the agent, both are hashes.
+	// Recorded is the value in the status of the Cluster. Present is the value in the configuration of the controller
+	// or in the spec of the Cluster. For a CA and for settings of the agent, both are hashes.
 	Recorded string `json:"recorded"`
 	Present  string `json:"present"`
 	// CA describes the present CA.
@@ -107,9 +110,11 @@ type CA struct {
 // Add adds an agent.
 func (a *Agents) Add(x evaluate.Agent) {
 	h := x.Heartbeat
-	out := Agent{Namespace: x.Cluster.Namespace, Name: x.Cluster.Name, AgentNamespace: x.Cluster.Status.Agent.Namespace, Version: x.Version,
-		Heartbeat: Heartbeat{State: string(h.State), AgeSeconds: seconds(h.Age), IntervalSeconds: seconds(h.Interval), LimitSeconds: seconds(h.Limit)},
-		Now:       newPrediction(x.Now), AfterUpgrade: newPrediction(x.Upgraded), Findings: check.OfAgent(x)}
+	out := Agent{Namespace: x.Cluster.Namespace, Name: x.Cluster.Name, AgentNamespace: x.Cluster.Status.Agent.Namespace,
+		Version: x.Version,
+		Heartbeat: Heartbeat{State: string(h.State), AgeSeconds: seconds(h.Age), IntervalSeconds: seconds(h.Interval),
+			LimitSeconds: seconds(h.Limit)},
+		Now: newPrediction(x.Now), AfterUpgrade: newPrediction(x.Upgraded), Findings: check.OfAgent(x)}
 	out.Heartbeat.LastSeen = Time(h.LastSeen)
 	a.Agents = append(a.Agents, out)
 	s := &a.Summary
@@ -118,8 +123,10 @@ func (a *Agents) Add(x evaluate.Agent) {
 		of      *int
 		applies bool
 	}{
-		{&s.Stale, slices.Contains(out.Findings, check.CodeStale)}, {&s.NeverSeen, x.Silent}, {&s.ReImported, x.Now.Result == agentconfig.ReImport},
-		{&s.ReImportedAfterUpgrade, x.Upgraded.Result == agentconfig.ReImport}, {&s.Unknown, x.Now.Result == agentconfig.Unknown},
+		{&s.Stale, slices.Contains(out.Findings, check.CodeStale)}, {&s.NeverSeen, x.Silent},
+		{&s.ReImported, x.Now.Result == agentconfig.ReImport},
+		{&s.ReImportedAfterUpgrade, x.Upgraded.Result == agentconfig.ReImport},
+		{&s.Unknown, x.Now.Result == agentconfig.Unknown},
 	} {
 		if n.applies {
 			*n.of++

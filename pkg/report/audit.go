@@ -13,13 +13,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// NewAudit makes the report of a result and its findings, sorted and with totals. The same input gives the same bytes. The report contains
-// values of Secrets: only the copy that Redacted returns may be shown. It has a finding for each cluster: Merged joins them. version is the version
-// of the program.
+// NewAudit makes the report of a result and its findings, sorted and with totals. The same input gives the same bytes.
+// The report contains values of Secrets: only the copy that Redacted returns may be shown. It has a finding for each
+// cluster: Merged joins them. version is the version of the program.
 func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Audit {
 	out := &Audit{APIVersion: APIVersion, Kind: Kind, Tool: Tool{Version: version}, TakenAt: Time(r.Now()),
 		Source: NewSource(r.Source, r.Desired.Directory), Scope: NewScope(r.Scope), Gaps: Gaps(r.Gaps), Notes: r.Notes,
@@ -73,10 +72,12 @@ func Time(t time.Time) string {
 
 // NewSource describes the source of a document.
 func NewSource(d source.Description, desired *directory.Directory) Source {
-	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion, ClusterUID: d.ClusterUID}
+	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "),
+		KubernetesVersion: d.KubernetesVersion, ClusterUID: d.ClusterUID}
 	versions := FleetVersions{Controller: desired.ControllerVersion}
 	for _, c := range desired.Clusters {
-		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) { // of two agents of one Cluster, the last one counts
+		// of two agents of one Cluster, the last one counts
+		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) {
 			w := c.State.Workloads[ns]
 			if w.Version == "" {
 				continue
@@ -98,45 +99,11 @@ func ClusterSources(clusters []evaluate.ClusterSource) []ClusterSource {
 	var out []ClusterSource
 	for _, c := range clusters {
 		d := c.Source
-		out = append(out, ClusterSource{Name: c.Name, Cluster: strings.Join(c.On.FleetClusters(), ", "), Kind: string(d.Origin), Context: d.Context, Server: d.Server,
+		out = append(out, ClusterSource{Name: c.Name, Cluster: strings.Join(c.On.FleetClusters(), ", "),
+			Kind: string(d.Origin), Context: d.Context, Server: d.Server,
 			Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion, TakenAt: Time(d.TakenAt)})
 	}
 	return out
-}
-
-// merged joins the findings that are the same on several clusters: about the same object of the same bundle, with the
-// same message. The order does not change.
-func merged(findings []Finding) []Finding {
-	type key struct {
-		code, bundle, message string
-		object                object.Ref
-	}
-	at := map[key]int{}
-	out := make([]Finding, 0, len(findings))
-	for _, f := range findings {
-		k := key{f.Code, f.Bundle, f.Message, f.Object}
-		i, known := at[k]
-		switch {
-		case f.BundleDeployment == "" || f.Bundle == "" || f.Cluster == "":
-		case !known:
-			at[k] = len(out)
-		case out[i].Cluster != f.Cluster && !slices.Contains(out[i].Clusters, f.Cluster):
-			if out[i].Clusters == nil {
-				first := out[i]
-				out[i].join(&first)
-			}
-			out[i].join(&f)
-			continue
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// join adds a cluster with the same finding.
-func (f *Finding) join(o *Finding) {
-	f.Clusters, f.IDs = append(f.Clusters, o.Cluster), append(f.IDs, o.ID)
-	f.PerCluster = append(f.PerCluster, ClusterFinding{o.Cluster, o.ID, o.BundleDeployment, o.Evidence, o.Remedies})
 }
 
 // NewScope describes the requested scope.
@@ -161,15 +128,18 @@ func Gaps(gaps []source.Gap) []Gap {
 		out = append(out, Gap(g))
 	}
 	slices.SortFunc(out, func(x, y Gap) int {
-		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.What, y.What), cmp.Compare(x.Why(), y.Why()), cmp.Compare(x.Effect, y.Effect))
+		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.What, y.What), cmp.Compare(x.Why(), y.Why()),
+			cmp.Compare(x.Effect, y.Effect))
 	})
 	return slices.Compact(out)
 }
 
 func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	out := BundleDeployment{
-		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
-		SetID: d.Ownership.SetID, Hash: d.Ownership.Hash, State: State(d.State), Reason: string(d.Problem), Counts: Counts(d.Counts),
+		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo,
+		HelmOp: d.HelmOp,
+		SetID:  d.Ownership.SetID, Hash: d.Ownership.Hash, State: State(d.State), Reason: string(d.Problem),
+		Counts:    Counts(d.Counts),
 		Resources: make([]Resource, 0, len(d.Objects)+len(d.Orphans)),
 	}
 	if d.BD != nil {
@@ -183,7 +153,8 @@ func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	}
 	for _, o := range d.Objects {
 		out.Resources = append(out.Resources, Resource{
-			Ref: o.Ref, State: State(o.State), Reason: o.Reason, Message: o.Message, Owner: NewOwner(o.Owner), Differences: Differences(o.Differences),
+			Ref: o.Ref, State: State(o.State), Reason: o.Reason, Message: o.Message, Owner: NewOwner(o.Owner),
+			Differences: Differences(o.Differences),
 		})
 	}
 	for _, u := range d.Orphans {
@@ -260,10 +231,12 @@ func NewReported(r v1alpha1.Reported) *Reported {
 
 func (a *Audit) sort() {
 	slices.SortFunc(a.BundleDeployments, func(x, y BundleDeployment) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release, y.Release))
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name),
+			cmp.Compare(x.Release, y.Release))
 	})
 	slices.SortFunc(a.Findings, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment, y.BundleDeployment),
+		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment,
+			y.BundleDeployment),
 			x.Object.Compare(y.Object), cmp.Compare(x.Message, y.Message))
 	})
 }
@@ -276,17 +249,3 @@ func (a *Audit) sum() map[string][]string {
 	}
 	return a.countFindings()
 }
-
-// countFindings counts the findings by severity, and returns their codes by object ("Kind namespace/name").
-func (a *Audit) countFindings() map[string][]string {
-	codes := map[string][]string{}
-	for _, f := range a.Findings {
-		a.Summary.Findings.add(f.Severity)
-		k := f.Object.Kind + " " + f.Object.Namespace + "/" + f.Object.Name
-		codes[k] = append(codes[k], f.Code)
-	}
-	return codes
-}
-
-// names calls add with the names of an object.
-func names(r object.Ref, add func(...string)) { add(r.Kind, r.Namespace, r.Name) }

@@ -50,7 +50,8 @@ type ComparisonSummary struct {
 	Findings          ChangeCounts `json:"findings"`
 	Resources         ChangeCounts `json:"resources"`
 	Gaps              ChangeCounts `json:"gaps"`
-	// FromStatus is the number of bundle deployments without a result on both sides: only the status that Fleet reports was compared.
+	// FromStatus is the number of bundle deployments without a result on both sides: only the status that Fleet reports
+	// was compared.
 	FromStatus int `json:"fromStatus"`
 	// Complete is false if something may have got worse, but one of the audits could not read it.
 	Complete bool `json:"complete"`
@@ -81,7 +82,8 @@ func (c *ChangeCounts) Add(e Effect) {
 // Effect is the effect of a change.
 type Effect string
 
-// The effects. A change has the effect Changed if it is neither better nor worse, and EffectUnknown if one of the audits could not read what changed.
+// The effects. A change has the effect Changed if it is neither better nor worse, and EffectUnknown if one of the
+// audits could not read what changed.
 const (
 	Worse         Effect = "Worse"
 	Better        Effect = "Better"

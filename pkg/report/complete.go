@@ -9,10 +9,17 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 )
 
-// WithoutResult reports whether nothing is known about the actual state of the bundle deployment. A state such as WaitApplied comes from Fleet's
-// status; then the reason is why the desired objects could not be read. A bundle deployment of which only some objects are Unknown has a result.
+// WithoutResult reports whether nothing is known about the actual state of the bundle deployment. A state such as
+// WaitApplied comes from Fleet's status; then the reason is why the desired objects could not be read. A bundle
+// deployment of which only some objects are Unknown has a result.
 func (bd *BundleDeployment) WithoutResult() bool {
-	return bd.Reason != "" || bd.Counts.Unknown == bd.Counts.Desired && (bd.Counts.Desired > 0 || bd.State == Unknown)
+	switch {
+	case bd.Reason != "":
+		return true
+	case bd.Counts.Desired == 0 && bd.State != Unknown:
+		return false
+	}
+	return bd.Counts.Unknown == bd.Counts.Desired
 }
 
 // WithoutResult is the number of bundle deployments without a result.
@@ -26,7 +33,8 @@ func (a *Audit) WithoutResult() int {
 	return n
 }
 
-// Complete reports whether everything in scope was read: there is no gap, and nothing is Unknown except on clusters that are excluded.
+// Complete reports whether everything in scope was read: there is no gap, and nothing is Unknown except on clusters
+// that are excluded.
 func (a *Audit) Complete() bool {
 	excluded := a.Excluded()
 	return len(a.Gaps) == 0 && !slices.ContainsFunc(a.BundleDeployments, func(bd BundleDeployment) bool {
@@ -56,8 +64,8 @@ func Undecided(gaps []Gap) string {
 	return ""
 }
 
-// Excluded returns a function that reports whether a bundle deployment has no result only because the audit does not include its cluster. No bundle
-// deployment is excluded if none has a result: then the audit proves nothing.
+// Excluded returns a function that reports whether a bundle deployment has no result only because the audit does not
+// include its cluster. No bundle deployment is excluded if none has a result: then the audit proves nothing.
 func (a *Audit) Excluded() func(*BundleDeployment) bool {
 	// A bundle deployment without a reason has a result at least for some of its objects.
 	result := slices.ContainsFunc(a.BundleDeployments, func(bd BundleDeployment) bool { return bd.Reason == "" })

@@ -6,22 +6,10 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Filter selects findings by severity and by code. A finding that says that a bundle deployment has no result is always selected: what could not be
-// read is not hidden.
-type Filter struct {
-	// Severity is the lowest severity of the findings; empty for all severities.
-	Severity Severity `json:"severity,omitempty" jsonschema:"enum=error,enum=warning,enum=info"`
-	// Codes are the codes of the findings; empty for all codes.
-	Codes []string `json:"codes,omitempty"`
-	// Hidden counts the findings that were left out.
-	Hidden FindingCounts `json:"hidden"`
-}
-
-// Filtered returns a copy of the report with the findings that f selects, and f with the number of the others. The states and the counts of objects do
-// not change. If f selects everything, it returns the report itself.
+// Filtered returns a copy of the report with the findings that f selects, and f with the number of the others. The
+// states and the counts of objects do not change. If f selects everything, it returns the report itself.
 func (a *Audit) Filtered(f Filter) *Audit {
 	if f.Severity == "" && len(f.Codes) == 0 {
 		return a
@@ -29,7 +17,7 @@ func (a *Audit) Filtered(f Filter) *Audit {
 	unread := a.Unread()
 	shown := []Finding{}
 	for _, x := range a.Findings {
-		if unread(&x) || x.Severity.atLeast(f.Severity) && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code)) {
+		if unread(&x) || f.selects(&x) {
 			shown = append(shown, x)
 		} else {
 			f.Hidden.add(x.Severity)
@@ -40,17 +28,25 @@ func (a *Audit) Filtered(f Filter) *Audit {
 	return out
 }
 
+// selects reports whether a finding has the severity and the code.
+func (f *Filter) selects(x *Finding) bool {
+	return x.Severity.Compare(f.Severity) <= 0 && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code))
+}
+
 // Hides reports whether findings were left out. Without a filter, none is.
 func (f *Filter) Hides() bool { return f != nil && f.Hidden.Total() > 0 }
 
 // Same reports whether two filters select the same findings. A report without a filter has nil.
 func (f *Filter) Same(o *Filter) bool {
 	codes := func(f *Filter) []string { return slices.Compact(slices.Sorted(slices.Values(f.Codes))) }
-	return f != nil && o != nil && f.Severity == o.Severity && slices.Equal(codes(f), codes(o))
+	if f == nil || o == nil {
+		return false
+	}
+	return f.Severity == o.Severity && slices.Equal(codes(f), codes(o))
 }
 
-// Unread returns a function that reports whether a finding says that a bundle deployment has no result. Without such a finding, a report would look like
-// that of a deployment without problems.
+// Unread returns a function that reports whether a finding says that a bundle deployment has no result. Without such a
+// finding, a report would look like that of a deployment without problems.
 func (a *Audit) Unread() func(*Finding) bool {
 	noResult := map[[2]string]bool{} // by cluster and bundle deployment
 	for i := range a.BundleDeployments {
@@ -59,32 +55,5 @@ func (a *Audit) Unread() func(*Finding) bool {
 	}
 	return func(f *Finding) bool {
 		return f.Code == check.CodeUnread || f.Code == "FD602" && noResult[[2]string{f.Cluster, f.BundleDeployment}]
-	}
-}
-
-// atLeast reports whether a severity is as high as another one. Every severity is as high as an empty one.
-func (s Severity) atLeast(o Severity) bool {
-	order := []Severity{Error, Warning, Info, ""}
-	return slices.Index(order, s) <= slices.Index(order, o)
-}
-
-// aggregates returns the lists of aggregates by their kind.
-func (a *Audit) aggregates() map[string]*[]Aggregate {
-	return map[string]*[]Aggregate{state.GitRepo: &a.GitRepos, state.HelmOp: &a.HelmOps, state.Bundle: &a.Bundles, state.ClusterKind: &a.Clusters,
-		state.ClusterGroup: &a.ClusterGroups}
-}
-
-// Total is the number of all findings.
-func (c FindingCounts) Total() int { return c.Error + c.Warning + c.Info }
-
-// add counts a finding.
-func (c *FindingCounts) add(s Severity) {
-	switch s {
-	case Error:
-		c.Error++
-	case Warning:
-		c.Warning++
-	default:
-		c.Info++
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// filterable is a report with a finding of each severity, a deployment without a result, and one with a damaged release record that has a result.
+// filterable is a report with a finding of each severity, a deployment without a result, and one with a damaged release
+// record that has a result.
 func filterable() *Audit {
 	a := &Audit{
 		BundleDeployments: []BundleDeployment{
@@ -31,7 +32,8 @@ func filterable() *Audit {
 	return a
 }
 
-// TestFiltered checks which findings a filter leaves out, that it counts them, and that what has no result is never hidden.
+// TestFiltered checks which findings a filter leaves out, that it counts them, and that what has no result is never
+// hidden.
 func TestFiltered(t *testing.T) {
 	for _, tc := range []struct {
 		filter  Filter
@@ -40,11 +42,15 @@ func TestFiltered(t *testing.T) {
 		summary FindingCounts
 		hidden  FindingCounts
 	}{
-		{Filter{Severity: Error}, []string{"FD101 x/read", "FD602 x/read", "FD602 x/pruned", "FD607 x/forbidden"}, nil, FindingCounts{3, 1, 0}, FindingCounts{0, 3, 1}},
-		{Filter{Severity: Info}, []string{"FD101 x/read", "FD104 x/read", "FD108 x/read", "FD203 ", "FD602 x/read", "FD602 x/pruned", "FD605 ", "FD607 x/forbidden"},
+		{Filter{Severity: Error}, []string{"FD101 x/read", "FD602 x/read", "FD602 x/pruned", "FD607 x/forbidden"}, nil,
+			FindingCounts{3, 1, 0}, FindingCounts{0, 3, 1}},
+		{Filter{Severity: Info}, []string{"FD101 x/read", "FD104 x/read", "FD108 x/read", "FD203 ", "FD602 x/read",
+			"FD602 x/pruned", "FD605 ", "FD607 x/forbidden"},
 			[]string{"FD203", "FD605"}, FindingCounts{3, 4, 1}, FindingCounts{}},
-		{Filter{Codes: []string{"FD203"}}, []string{"FD203 ", "FD602 x/pruned", "FD607 x/forbidden"}, []string{"FD203"}, FindingCounts{1, 2, 0}, FindingCounts{2, 2, 1}},
-		{Filter{Severity: Error, Codes: []string{"FD104"}}, []string{"FD602 x/pruned", "FD607 x/forbidden"}, nil, FindingCounts{1, 1, 0}, FindingCounts{2, 3, 1}},
+		{Filter{Codes: []string{"FD203"}}, []string{"FD203 ", "FD602 x/pruned", "FD607 x/forbidden"}, []string{"FD203"},
+			FindingCounts{1, 2, 0}, FindingCounts{2, 2, 1}},
+		{Filter{Severity: Error, Codes: []string{"FD104"}}, []string{"FD602 x/pruned", "FD607 x/forbidden"}, nil,
+			FindingCounts{1, 1, 0}, FindingCounts{2, 3, 1}},
 	} {
 		a := filterable()
 		got := a.Filtered(tc.filter)

@@ -11,8 +11,64 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
+
+// Finding is one problem, or one piece of information.
+type Finding struct {
+	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, the bundle
+	// deployment and the cluster, and on what the check examines. Other findings and the words of a message do not
+	// change it.
+	ID       string     `json:"id" text:"keep"`
+	Code     string     `json:"code" text:"word"`
+	Severity Severity   `json:"severity" text:"keep"`
+	Title    string     `json:"title" text:"word"`
+	Object   object.Ref `json:"object" text:"name"`
+	// Aspect distinguishes the finding from others of the same code about the same object, such as a number or a
+	// condition.
+	Aspect  string `json:"aspect,omitempty" text:"redact"`
+	Cluster string `json:"cluster,omitempty" text:"name"` // "namespace/name"
+	// Clusters are all clusters with the same finding about the same object of the same bundle, if there are several.
+	// Cluster is the first of them.
+	Clusters []string `json:"clusters,omitempty" text:"name"`
+	// IDs are the identities of the finding on each of Clusters, in the same order. ID is the first of them: if the
+	// finding is fixed on the first cluster, ID becomes that of another one. Compare IDs to find out on which clusters
+	// a finding is new or fixed.
+	IDs []string `json:"ids,omitempty" text:"keep"`
+	// PerCluster has what differs between Clusters, in the same order. BundleDeployment, Evidence, Remedies and
+	// Remediation are those of the first one.
+	PerCluster []ClusterFinding `json:"perCluster,omitempty"`
+	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about
+	// none.
+	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
+	// Bundle, GitRepo and HelmOp are those of the bundle deployment, or the object itself ("namespace/name"), if they
+	// are known.
+	Bundle   string   `json:"bundle,omitempty" text:"name"`
+	GitRepo  string   `json:"gitRepo,omitempty" text:"name"`
+	HelmOp   string   `json:"helmOp,omitempty" text:"name"`
+	Message  string   `json:"message" text:"redact"`
+	Evidence []string `json:"evidence,omitempty" text:"redact"`
+	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or
+	// its sentence.
+	Remedies    []Remedy `json:"remedies,omitempty"`
+	Remediation string   `json:"remediation,omitempty" text:"redact"`
+	AsOf        string   `json:"asOf,omitempty" text:"keep"`
+	// Cause is why a number that Fleet reports is wrong, for findings about numbers (FD201 to FD206).
+	Cause Cause `json:"cause,omitempty" jsonschema:"enum=Lag,enum=StaleAgent,enum=Paused,enum=OffSchedule,enum=PendingRollout,enum=Truncated,enum=StickyIncompleteState,enum=LeftoverLastApplied,enum=KnownBug,enum=Unexplained" text:"keep"`
+}
+
+// ClusterFinding is the part of a finding on several clusters that is of one cluster.
+type ClusterFinding struct {
+	Cluster          string   `json:"cluster" text:"name"` // "namespace/name"
+	ID               string   `json:"id" text:"keep"`
+	BundleDeployment string   `json:"bundleDeployment" text:"name"` // "namespace/name"
+	Evidence         []string `json:"evidence,omitempty" text:"redact"`
+	Remedies         []Remedy `json:"remedies,omitempty"`
+}
+
+// Cause is why a number in a status of Fleet is not the recomputed one. docs/output.md describes the causes.
+type Cause = check.Cause
 
 // newFindings converts findings, and adds the bundle and its GitRepo or HelmOp.
 func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeployment) []Finding {
@@ -22,8 +78,10 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 	}
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
-		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Aspect: f.Aspect, Cluster: f.Cluster,
-			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remedies: NewRemedies(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
+		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Aspect: f.Aspect,
+			Cluster:          f.Cluster,
+			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence,
+			Remedies: NewRemedies(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
 		x.Remediation = first(x.Remedies)
 		if d := of[f.BundleDeployment]; d != nil {
 			x.Bundle, x.GitRepo, x.HelmOp = d.Bundle, d.GitRepo, d.HelmOp
@@ -68,12 +126,16 @@ func number(findings []Finding) {
 	}
 }
 
-// FindingID returns the identity of a finding on a cluster. times counts the findings that have the same one; the second one gets a number.
+// FindingID returns the identity of a finding on a cluster. times counts the findings that have the same one; the
+// second one gets a number.
 func FindingID(f *Finding, cluster, bundleDeployment string, times map[string]int) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{cluster, bundleDeployment, f.Object.APIVersion, f.Object.Kind, f.Object.Namespace, f.Object.Name, f.Aspect}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{cluster, bundleDeployment, f.Object.APIVersion, f.Object.Kind,
+		f.Object.Namespace, f.Object.Name, f.Aspect}, "\x00")))
 	id := f.Code + "-" + hex.EncodeToString(sum[:5])
 	if times[id]++; times[id] > 1 {
 		return fmt.Sprintf("%s-%d", id, times[id])
 	}
 	return id
 }
+
+func (f *Finding) follow(any) { f.Remediation = cmp.Or(first(f.Remedies), f.Remediation) }

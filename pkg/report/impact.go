@@ -46,7 +46,8 @@ type DeletionSummary struct {
 	Bundles           int `json:"bundles"`
 	BundleDeployments int `json:"bundleDeployments"`
 	Clusters          int `json:"clusters"`
-	// Removing are the clusters on which objects are removed or may be removed. Unknown are those on which that is not known for every release.
+	// Removing are the clusters on which objects are removed or may be removed. Unknown are those on which that is not
+	// known for every release.
 	Removing int `json:"removing"`
 	Unknown  int `json:"unknown"`
 	Losses
@@ -54,16 +55,19 @@ type DeletionSummary struct {
 
 // Losses count objects that are lost or kept.
 type Losses struct {
-	// Removed are objects that are deleted, without custom resources that no release has, and without other objects in deleted Namespaces.
+	// Removed are objects that are deleted, without custom resources that no release has, and without other objects in
+	// deleted Namespaces.
 	Removed int `json:"removed"`
 	// CustomResourceDefinitions, PersistentVolumeClaims and Namespaces are among Removed.
 	CustomResourceDefinitions int `json:"customResourceDefinitions"`
 	PersistentVolumeClaims    int `json:"persistentVolumeClaims"`
 	Namespaces                int `json:"namespaces"`
-	// CustomResources are all objects of the deleted CustomResourceDefinitions. Uncounted are the definitions whose objects could not be counted.
+	// CustomResources are all objects of the deleted CustomResourceDefinitions. Uncounted are the definitions whose
+	// objects could not be counted.
 	CustomResources int `json:"customResources"`
 	Uncounted       int `json:"uncounted"`
-	// DeletedVolumes are claims whose volume is deleted with its data. UnknownVolumes are those whose reclaim policy is not known.
+	// DeletedVolumes are claims whose volume is deleted with its data. UnknownVolumes are those whose reclaim policy is
+	// not known.
 	DeletedVolumes int `json:"deletedVolumes"`
 	UnknownVolumes int `json:"unknownVolumes"`
 	// Kept are objects of the releases that stay, as far as they are known.
@@ -108,7 +112,8 @@ const (
 
 // ClusterImpact is what is removed on one cluster.
 type ClusterImpact struct {
-	// Cluster is "namespace/name" of the Cluster; empty for the cluster that was read, if it is not known which one it is.
+	// Cluster is "namespace/name" of the Cluster; empty for the cluster that was read, if it is not known which one it
+	// is.
 	Cluster string       `json:"cluster"`
 	Result  ImpactResult `json:"result"`
 	Losses
@@ -134,7 +139,8 @@ type DeploymentImpact struct {
 type ReportedObjects struct {
 	// Desired is the number of objects that the status counts; absent if it has no counts.
 	Desired *int `json:"desired,omitempty"`
-	// Objects is the number of entries of its list; Listed are those of kinds whose deletion loses more than the object.
+	// Objects is the number of entries of its list; Listed are those of kinds whose deletion loses more than the
+	// object.
 	Objects   int          `json:"objects"`
 	Listed    []object.Ref `json:"listed,omitempty"`
 	Truncated bool         `json:"truncated"`
@@ -175,11 +181,13 @@ type RemovedObject struct {
 	Cause RemovalCause `json:"cause"`
 	// By is the name of the object whose deletion deletes it.
 	By string `json:"by,omitempty"`
-	// CustomResources is the number of objects of a CustomResourceDefinition; absent if it is not known, and for other kinds.
+	// CustomResources is the number of objects of a CustomResourceDefinition; absent if it is not known, and for other
+	// kinds.
 	CustomResources *int `json:"customResources,omitempty"`
 	// Volume is the PersistentVolume of a claim.
 	Volume *RemovedVolume `json:"volume,omitempty"`
-	// DesiredBy are other bundle deployments that desire the object. OwnedBy is the other release that its annotations name.
+	// DesiredBy are other bundle deployments that desire the object. OwnedBy is the other release that its annotations
+	// name.
 	DesiredBy []string `json:"desiredBy,omitempty"`
 	OwnedBy   string   `json:"ownedBy,omitempty"`
 	// Affects are other bundle deployments that lose objects with a Namespace or CustomResourceDefinition.
@@ -196,8 +204,8 @@ type RemovedVolume struct {
 // KeptObject is an object of a release that stays.
 type KeptObject struct {
 	object.Ref
-	// Reason is ResourcePolicy, Hook, KeepResources, ClaimTemplate (it is made from a template of a StatefulSet) or Namespace (it is the namespace of
-	// the release).
+	// Reason is ResourcePolicy, Hook, KeepResources, ClaimTemplate (it is made from a template of a StatefulSet) or
+	// Namespace (it is the namespace of the release).
 	Reason string `json:"reason"`
 }
 
@@ -205,7 +213,8 @@ type KeptObject struct {
 type HookImpact struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Runs are the events of the uninstall on which it runs. Stays is true if its object is not deleted, in case it exists.
+	// Runs are the events of the uninstall on which it runs. Stays is true if its object is not deleted, in case it
+	// exists.
 	Runs  []string `json:"runs,omitempty"`
 	Stays bool     `json:"stays"`
 }
@@ -225,7 +234,8 @@ func (d *Deletion) complete() {
 	s.Clusters = len(d.Clusters)
 	for _, ns := range d.Namespaces {
 		if d.Kind != state.ClusterKind && !ns.Absent { // that of a Cluster has only objects of Fleet
-			r := ReleaseImpact{Removed: append([]RemovedObject{{Ref: object.Ref{APIVersion: "v1", Kind: "Namespace", Name: ns.Name}}}, ns.PersistentVolumeClaims...)}
+			r := ReleaseImpact{Removed: append([]RemovedObject{{Ref: object.Ref{APIVersion: "v1", Kind: "Namespace",
+				Name: ns.Name}}}, ns.PersistentVolumeClaims...)}
 			s.add(r.losses())
 		}
 	}

@@ -26,11 +26,7 @@ type LeftOut struct {
 func (a *Audit) LeftOut() []LeftOut {
 	var out []LeftOut
 	add := func(by string, n int, text string) {
-		noun := "findings"
-		if n == 1 {
-			noun = "finding"
-		}
-		out = append(out, LeftOut{by, n, fmt.Sprintf("%d %s %s", n, noun, text)})
+		out = append(out, LeftOut{by, n, Plural(n, "finding") + " " + text})
 	}
 	if f := a.Filter; f.Hides() {
 		add(ByFilter, f.Hidden.Total(), fmt.Sprintf("hidden by %s: %s", f, f.Hidden))
@@ -63,16 +59,14 @@ func (f *Filter) String() string {
 // String lists the numbers that are not 0.
 func (c FindingCounts) String() string {
 	var out []string
-	for _, n := range []struct {
-		count     int
-		one, many string
-	}{{c.Error, "error", "errors"}, {c.Warning, "warning", "warnings"}, {c.Info, "informational", "informational"}} {
-		switch {
-		case n.count == 1:
-			out = append(out, "1 "+n.one)
-		case n.count > 1:
-			out = append(out, fmt.Sprintf("%d %s", n.count, n.many))
-		}
+	if c.Error > 0 {
+		out = append(out, Plural(c.Error, "error"))
+	}
+	if c.Warning > 0 {
+		out = append(out, Plural(c.Warning, "warning"))
+	}
+	if c.Info > 0 {
+		out = append(out, fmt.Sprintf("%d informational", c.Info))
 	}
 	return strings.Join(out, ", ")
 }

@@ -60,7 +60,8 @@ func TestSeveralClusters(t *testing.T) {
 	}
 	var got []string
 	for _, x := range f.OnEach() {
-		got = append(got, strings.Join([]string{x.Cluster, x.ID, x.BundleDeployment, x.Remediation, x.Evidence[0]}, " "))
+		got = append(got, strings.Join([]string{x.Cluster, x.ID, x.BundleDeployment, x.Remediation, x.Evidence[0]},
+			" "))
 	}
 	want := []string{"one FD102-one cluster-one/web kubectl --context one changed on one",
 		"two FD102-two cluster-two/web kubectl --context two changed on two"}
@@ -79,7 +80,8 @@ func TestLines(t *testing.T) {
 		remedy report.Remedy
 		want   []string
 	}{
-		{report.Remedy{Command: "kubectl get pods", Text: "lists the Pods"}, []string{"kubectl get pods", "lists the Pods"}},
+		{report.Remedy{Command: "kubectl get pods", Text: "lists the Pods"},
+			[]string{"kubectl get pods", "lists the Pods"}},
 		{report.Remedy{Command: "kubectl get pods"}, []string{"kubectl get pods"}},
 		{report.Remedy{Text: "restore it"}, []string{"restore it"}},
 	} {

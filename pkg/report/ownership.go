@@ -24,9 +24,10 @@ type OwnerResult string
 
 // The results.
 const (
-	OwnerOwned       OwnerResult = "Owned"       // Fleet counts it as an object of a bundle deployment that desires it
-	OwnerNotDesired  OwnerResult = "NotDesired"  // it has the hash of a bundle deployment that does not desire it
-	OwnerSharedSet   OwnerResult = "SharedSet"   // several bundle deployments share its set, and its Helm annotations name none of their releases
+	OwnerOwned      OwnerResult = "Owned"      // Fleet counts it as an object of a bundle deployment that desires it
+	OwnerNotDesired OwnerResult = "NotDesired" // it has the hash of a bundle deployment that does not desire it
+	// several bundle deployments share its set, and its Helm annotations name none of their releases
+	OwnerSharedSet   OwnerResult = "SharedSet"
 	OwnerSystemSet   OwnerResult = "SystemSet"   // Fleet itself or another program applies its set, not a bundle
 	OwnerUnknownSet  OwnerResult = "UnknownSet"  // its set is not known, and not every release record could be read
 	OwnerLostSet     OwnerResult = "LostSet"     // no release on the cluster has its set

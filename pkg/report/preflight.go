@@ -17,17 +17,17 @@ const KindPreflight = "PreflightReport"
 
 // Preflight predicts the problems of rollouts on this cluster.
 type Preflight struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion" text:"keep"`
+	Kind       string `json:"kind" text:"keep"`
 	// TakenAt is when the data was taken (RFC 3339).
-	TakenAt           string           `json:"takenAt,omitempty"`
-	Tool              Tool             `json:"tool"`
-	Source            Source           `json:"source"`
-	Scope             Scope            `json:"scope"`
+	TakenAt           string           `json:"takenAt,omitempty" text:"keep"`
+	Tool              Tool             `json:"tool" text:"keep"`
+	Source            Source           `json:"source" text:"keep"`
+	Scope             Scope            `json:"scope" text:"keep"`
 	Summary           PreflightSummary `json:"summary"`
 	BundleDeployments []Rollout        `json:"bundleDeployments"`
 	Gaps              []Gap            `json:"gaps"`
-	Notes             []string         `json:"notes,omitempty"`
+	Notes             []string         `json:"notes,omitempty" text:"redact"`
 }
 
 // PreflightSummary counts bundle deployments by their verdicts.
@@ -60,20 +60,20 @@ const (
 
 // Rollout is the rollout of one bundle on this cluster, and its problems.
 type Rollout struct {
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-	Cluster   string `json:"cluster,omitempty"` // "namespace/name"
-	Bundle    string `json:"bundle,omitempty"`  // "namespace/name"
-	GitRepo   string `json:"gitRepo,omitempty"` // "namespace/name"
-	HelmOp    string `json:"helmOp,omitempty"`  // "namespace/name"
-	SetID     string `json:"setID,omitempty"`
+	Namespace string `json:"namespace,omitempty" text:"name"`
+	Name      string `json:"name" text:"name"`
+	Cluster   string `json:"cluster,omitempty" text:"name"` // "namespace/name"
+	Bundle    string `json:"bundle,omitempty" text:"name"`  // "namespace/name"
+	GitRepo   string `json:"gitRepo,omitempty" text:"name"` // "namespace/name"
+	HelmOp    string `json:"helmOp,omitempty" text:"name"`  // "namespace/name"
+	SetID     string `json:"setID,omitempty" text:"name"`
 	// Release is "namespace/name" of the present or future release.
-	Release string `json:"release,omitempty"`
+	Release string `json:"release,omitempty" text:"name"`
 	// Action is Install or Upgrade.
-	Action string `json:"action,omitempty"`
+	Action string `json:"action,omitempty" text:"keep"`
 	// DesiredFrom is bundle or files; empty if the desired objects are unknown.
-	DesiredFrom string          `json:"desiredFrom,omitempty"`
-	Verdict     Verdict         `json:"verdict"`
+	DesiredFrom string          `json:"desiredFrom,omitempty" text:"keep"`
+	Verdict     Verdict         `json:"verdict" text:"keep"`
 	Counts      RolloutCounts   `json:"counts"`
 	Items       []PreflightItem `json:"items"`
 }
@@ -92,34 +92,33 @@ type RolloutCounts struct {
 // PreflightItem is one problem, or effect, of a rollout.
 type PreflightItem struct {
 	// Rule is its code; docs/preflight.md lists the rules.
-	Rule     string   `json:"rule"`
-	Severity Severity `json:"severity"`
+	Rule     string   `json:"rule" text:"keep"`
+	Severity Severity `json:"severity" text:"keep"`
 	// Object is the affected object; absent if the item is about the bundle.
-	Object *object.Ref `json:"object,omitempty"`
+	Object *object.Ref `json:"object,omitempty" text:"name"`
 	// Owner is another owner of the object, or another bundle that desires it.
-	Owner   string `json:"holder,omitempty"`
-	Message string `json:"message"`
+	Owner   string `json:"holder,omitempty" text:"keep"`
+	Message string `json:"message" text:"redact"`
 	// Overwrites are the fields that the rollout would change.
 	Overwrites []Difference `json:"overwrites,omitempty"`
-	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or its sentence.
+	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or
+	// its sentence.
 	Remedies    []Remedy `json:"remedies,omitempty"`
-	Remediation string   `json:"remediation,omitempty"`
+	Remediation string   `json:"remediation,omitempty" text:"redact"`
 }
-
-// severityRank puts the most severe items first.
-var severityRank = map[Severity]int{Error: 0, Warning: 1, Info: 2}
 
 // Redacted returns a complete copy of the document, sorted and with its summary, in which secrets are hidden.
 func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
 	sorted := *p
 	sorted.BundleDeployments = slices.SortedFunc(slices.Values(p.BundleDeployments), func(x, y Rollout) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release, y.Release))
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name),
+			cmp.Compare(x.Release, y.Release))
 	})
 	for i := range sorted.BundleDeployments {
 		r := &sorted.BundleDeployments[i]
 		r.Items = slices.SortedStableFunc(slices.Values(r.Items), comparePreflightItems)
 	}
-	out := newRedactor(s, &sorted).preflight(&sorted)
+	out := redacted(s, &sorted, nil)
 	out.APIVersion, out.Kind = APIVersion, KindPreflight
 	out.BundleDeployments, out.Gaps = present(out.BundleDeployments), present(out.Gaps)
 	out.Summary = PreflightSummary{BundleDeployments: len(out.BundleDeployments), Elsewhere: p.Summary.Elsewhere}
@@ -142,38 +141,8 @@ func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
 
 func comparePreflightItems(x, y PreflightItem) int {
 	// An item without object is first: the zero Ref is the least.
-	return cmp.Or(cmp.Compare(severityRank[x.Severity], severityRank[y.Severity]), cmp.Compare(x.Rule, y.Rule),
+	return cmp.Or(x.Severity.Compare(y.Severity), cmp.Compare(x.Rule, y.Rule),
 		ptr.Deref(x.Object, object.Ref{}).Compare(ptr.Deref(y.Object, object.Ref{})), cmp.Compare(x.Message, y.Message))
 }
 
-func (h *redactor) preflight(p *Preflight) *Preflight {
-	out := *p
-	out.BundleDeployments = each(p.BundleDeployments, func(r Rollout) Rollout {
-		r.Items = each(r.Items, func(item PreflightItem) PreflightItem {
-			item.Message, item.Remedies, item.Overwrites = h.replace(item.Message), h.remedies(item.Remedies), h.differences(item.Overwrites)
-			item.Remediation = first(item.Remedies)
-			return item
-		})
-		return r
-	})
-	out.Notes, out.Gaps = h.texts(p.Notes), h.gaps(p.Gaps)
-	return &out
-}
-
-// Texts implements redact.Document.
-func (p *Preflight) Texts(add func(...string)) { reader(add).preflight(p) }
-
-// Published implements redact.Document.
-func (*Preflight) Published(*redact.Published) {}
-
-// Names implements redact.Document.
-func (p *Preflight) Names(add func(...string)) {
-	for _, r := range p.BundleDeployments {
-		add(r.Namespace, r.Name, r.Cluster, r.Bundle, r.GitRepo, r.HelmOp, r.SetID, r.Release)
-		for _, item := range r.Items {
-			if item.Object != nil {
-				names(*item.Object, add)
-			}
-		}
-	}
-}
+func (i *PreflightItem) follow(any) { i.Remediation = first(i.Remedies) }

@@ -36,25 +36,34 @@ func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
 	for _, ns := range []string{"b", "a"} {
 		for _, name := range []string{"two", "one"} {
 			for kind, o := range map[string]v1alpha1.Object{
-				state.GitRepo: &v1alpha1.GitRepo{ObjectMeta: meta(ns, name)}, state.HelmOp: &v1alpha1.HelmOp{ObjectMeta: meta(ns, name)},
-				state.Bundle: &v1alpha1.Bundle{ObjectMeta: meta(ns, name)}, state.ClusterKind: &v1alpha1.Cluster{ObjectMeta: meta(ns, name)},
+				state.GitRepo:      &v1alpha1.GitRepo{ObjectMeta: meta(ns, name)},
+				state.HelmOp:       &v1alpha1.HelmOp{ObjectMeta: meta(ns, name)},
+				state.Bundle:       &v1alpha1.Bundle{ObjectMeta: meta(ns, name)},
+				state.ClusterKind:  &v1alpha1.Cluster{ObjectMeta: meta(ns, name)},
 				state.ClusterGroup: &v1alpha1.ClusterGroup{ObjectMeta: meta(ns, name)},
 			} {
-				out.Tree[kind] = append(out.Tree[kind], &evaluate.Aggregate{Kind: kind, Object: o, Complete: true, InScope: true})
+				out.Tree[kind] = append(out.Tree[kind], &evaluate.Aggregate{Kind: kind, Object: o, Complete: true,
+					InScope: true})
 			}
 			d := &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: ns, Name: name}},
 				Counts: evaluate.Counts{Desired: 3, Ready: 1, Modified: 2}}
 			for _, kind := range []string{"Service", "ConfigMap"} {
-				d.Objects = append(d.Objects, evaluate.Object{Ref: ref(kind, ns, name), State: evaluate.Modified,
-					Differences: []evaluate.Difference{{Path: ".data.a", Desired: evaluate.Secret("value-" + kind), Live: evaluate.Secret("value-" + ns)}}})
+				d.Objects = append(d.Objects, evaluate.Object{Ref: ref(kind, ns, name),
+					State: evaluate.Modified,
+					Differences: []evaluate.Difference{{Path: ".data.a", Desired: evaluate.Secret("value-" + kind),
+						Live: evaluate.Secret("value-" + ns)}}})
 				findings = append(findings,
-					check.Finding{Code: "FD104", Severity: check.Warning, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "m"},
-					check.Finding{Code: "FD101", Severity: check.Error, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "m"},
-					check.Finding{Code: "FD101", Severity: check.Error, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "l"})
+					check.Finding{Code: "FD104", Severity: check.Warning, BundleDeployment: ns + "/" + name,
+						Object: ref(kind, ns, name), Message: "m"},
+					check.Finding{Code: "FD101", Severity: check.Error, BundleDeployment: ns + "/" + name,
+						Object: ref(kind, ns, name), Message: "m"},
+					check.Finding{Code: "FD101", Severity: check.Error, BundleDeployment: ns + "/" + name,
+						Object: ref(kind, ns, name), Message: "l"})
 			}
 			cluster := ref("Cluster", ns, name)
 			findings = append(findings, check.Finding{Code: "FD205", Severity: check.Warning, Object: cluster},
-				check.Finding{Code: "FD109", Severity: check.Info, Object: cluster}, check.Finding{Code: "FD109", Severity: check.Info, Object: cluster, Message: "again"})
+				check.Finding{Code: "FD109", Severity: check.Info, Object: cluster}, check.Finding{Code: "FD109",
+					Severity: check.Info, Object: cluster, Message: "again"})
 			out.Deployments = append(out.Deployments, d)
 			out.Gaps = append(out.Gaps, source.Gap{What: ns, Reason: name}, source.Gap{What: ns, Reason: name})
 		}
@@ -91,7 +100,8 @@ func TestNewAudit(t *testing.T) {
 		if diff := cmp.Diff(first, string(raw)); diff != "" {
 			t.Fatalf("another order gives another report (-first +seed %d):\n%s", seed, diff)
 		}
-		want := Summary{BundleDeployments: 4, Counts: Counts{Desired: 12, Ready: 4, Modified: 8}, Findings: FindingCounts{Error: 16, Warning: 12, Info: 8}}
+		want := Summary{BundleDeployments: 4, Counts: Counts{Desired: 12, Ready: 4, Modified: 8},
+			Findings: FindingCounts{Error: 16, Warning: 12, Info: 8}}
 		if diff := cmp.Diff(want, a.Summary); diff != "" {
 			t.Errorf("summary (-want +got):\n%s", diff)
 		}
@@ -106,11 +116,14 @@ func TestNewAudit(t *testing.T) {
 
 // TestEmpty checks that required lists are present if they are empty, because programs read them.
 func TestEmpty(t *testing.T) {
-	raw, err := json.Marshal(NewAudit(&evaluate.Result{Desired: &resolve.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}}}, nil, "").Redacted(&redact.Secrets{}))
+	nothing := &resolve.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}}
+	raw, err := json.Marshal(NewAudit(&evaluate.Result{Desired: nothing}, nil, "").
+		Redacted(&redact.Secrets{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"apiVersion":"fleetdoctor.io/v1alpha1"`, `"kind":"AuditReport"`, `"bundleDeployments":[]`, `"findings":[]`, `"gaps":[]`} {
+	for _, want := range []string{`"apiVersion":"fleetdoctor.io/v1alpha1"`, `"kind":"AuditReport"`,
+		`"bundleDeployments":[]`, `"findings":[]`, `"gaps":[]`} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("no %s in %s", want, raw)
 		}
@@ -122,8 +135,10 @@ func TestRedactedCopies(t *testing.T) {
 	const secret = "invented-secret-value"
 	var secrets redact.Secrets
 	secrets.AddPlain(secret)
-	a := &Audit{Findings: []Finding{{Message: secret, Evidence: []string{secret}}}, Gaps: []Gap{{What: secret}}, Notes: []string{secret},
-		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret, Differences: []Difference{{Path: ".a", Live: evaluate.Plain(secret)}}}}}}}
+	a := &Audit{Findings: []Finding{{Message: secret, Evidence: []string{secret}}}, Gaps: []Gap{{What: secret}},
+		Notes: []string{secret},
+		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret,
+			Differences: []Difference{{Path: ".a", Live: evaluate.Plain(secret)}}}}}}}
 	before, err := json.Marshal(a)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +149,8 @@ func TestRedactedCopies(t *testing.T) {
 	}
 }
 
-// TestValue checks how a value is printed. A secret is never printed, even before the report is redacted, and by no verb of fmt.
+// TestValue checks how a value is printed. A secret is never printed, even before the report is redacted, and by no
+// verb of fmt.
 func TestValue(t *testing.T) {
 	const secret = "invented-secret-value"
 	v := evaluate.Secret(secret)
@@ -161,7 +177,8 @@ func TestValue(t *testing.T) {
 	if !(Value{}).IsZero() || evaluate.Plain(nil).IsZero() || evaluate.Plain("").IsZero() {
 		t.Error("no value and an empty value are the same")
 	}
-	if !evaluate.Plain("a").Equal(evaluate.Plain("a")) || evaluate.Plain("a").Equal(evaluate.Plain("b")) || evaluate.Plain("***").Equal(v) || (Value{}).Equal(evaluate.Plain(nil)) {
+	if !evaluate.Plain("a").Equal(evaluate.Plain("a")) || evaluate.Plain("a").Equal(evaluate.Plain("b")) ||
+		evaluate.Plain("***").Equal(v) || (Value{}).Equal(evaluate.Plain(nil)) {
 		t.Error("values are compared wrongly")
 	}
 }
@@ -175,9 +192,13 @@ func TestSecrets(t *testing.T) {
 	}
 	b := []byte(value)
 	for form, s := range map[string]string{
-		"as it is": value, "base64": base64.StdEncoding.EncodeToString(b), "base64 without padding": base64.RawStdEncoding.EncodeToString(b),
-		"base64 for URLs": base64.URLEncoding.EncodeToString(b), "base64 for URLs without padding": base64.RawURLEncoding.EncodeToString(b),
-		"as JSON": string(quoted[1 : len(quoted)-1]), "as JSON, HTML not escaped": `p@ss\"w\\rd/<&>~?~?ü`, "twice": value + value, "at the end of a word": "user:" + value,
+		"as it is": value, "base64": base64.StdEncoding.EncodeToString(b),
+		"base64 without padding":          base64.RawStdEncoding.EncodeToString(b),
+		"base64 for URLs":                 base64.URLEncoding.EncodeToString(b),
+		"base64 for URLs without padding": base64.RawURLEncoding.EncodeToString(b),
+		"as JSON":                         string(quoted[1 : len(quoted)-1]),
+		"as JSON, HTML not escaped":       `p@ss\"w\\rd/<&>~?~?ü`,
+		"twice":                           value + value, "at the end of a word": "user:" + value,
 	} {
 		for name, add := range map[string]func(*redact.Secrets){
 			"in the clear": func(x *redact.Secrets) { x.AddPlain(value) },
@@ -195,7 +216,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsTrimmed checks that a value that ends with a newline, such as that of `echo x | base64`, is also hidden without the newline.
+// TestSecretsTrimmed checks that a value that ends with a newline, such as that of `echo x | base64`, is also hidden
+// without the newline.
 func TestSecretsTrimmed(t *testing.T) {
 	var secrets redact.Secrets
 	secrets.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString([]byte("hunter22\n"))}})
@@ -229,10 +251,13 @@ func TestHidden(t *testing.T) {
 	secrets.AddPlain(secret)
 	a := &Audit{
 		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret, Differences: []Difference{
-			{Path: ".a", Desired: evaluate.Plain(secret), Live: evaluate.Plain(map[string]any{secret: []any{secret, int64(1), nil}}), Note: secret, Manager: secret}}}}}},
-		Findings: []Finding{{Message: secret, Evidence: []string{secret}, Remediation: secret, Remedies: []Remedy{{Text: secret, Command: secret}}}},
-		Gaps:     []Gap{{What: secret, Reason: secret, Effect: secret}},
-		Notes:    []string{secret},
+			{Path: ".a", Desired: evaluate.Plain(secret),
+				Live: evaluate.Plain(map[string]any{secret: []any{secret, int64(1), nil}}), Note: secret,
+				Manager: secret}}}}}},
+		Findings: []Finding{{Message: secret, Evidence: []string{secret}, Remediation: secret,
+			Remedies: []Remedy{{Text: secret, Command: secret}}}},
+		Gaps:  []Gap{{What: secret, Reason: secret, Effect: secret}},
+		Notes: []string{secret},
 	}
 	raw, err := json.MarshalIndent(a.Redacted(&secrets), "", " ")
 	if err != nil {
@@ -262,22 +287,29 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestUnstatedSecrets checks that the value of a Secret that no bundle states does not hide text of the program itself, and that it is hidden
-// in values, messages and paths that quote it.
+// TestUnstatedSecrets checks that the value of a Secret that no bundle states does not hide text of the program itself,
+// and that it is hidden in values, messages and paths that quote it.
 func TestUnstatedSecrets(t *testing.T) {
 	const secret = "invented-secret-value"
 	build := func() *Audit {
 		return &Audit{
-			BundleDeployments: []BundleDeployment{{Namespace: "c", Name: "bbb", Release: "web/bbb:1", Resources: []Resource{
-				{Ref: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "the value is " + secret, Differences: []Difference{
-					{Path: ".data.a", Live: evaluate.Plain(secret), Time: "2026-01-01T00:00:00Z"}, {Path: ".data." + secret, Manager: secret}}}}}},
+			BundleDeployments: []BundleDeployment{{Namespace: "c", Name: "bbb", Release: "web/bbb:1",
+				Resources: []Resource{
+					{Ref: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "the value is " +
+						secret,
+						Differences: []Difference{
+							{Path: ".data.a", Live: evaluate.Plain(secret), Time: "2026-01-01T00:00:00Z"},
+							{Path: ".data." + secret, Manager: secret}}}}}},
 			Findings: []Finding{
-				{Code: "FD101", Message: "configmap web/gone is not on the cluster", Evidence: []string{"it is in the manifest of release web/bbb:1"},
+				{Code: "FD101", Message: "configmap web/gone is not on the cluster",
+					Evidence:    []string{"it is in the manifest of release web/bbb:1"},
 					Remediation: "deploy the bundle again"},
-				{Code: "FD104", Object: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "configmap web/cfg differs in .data.a, .data." + secret, Evidence: []string{secret}}}}
+				{Code: "FD104", Object: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"},
+					Message: "configmap web/cfg differs in .data.a, .data." + secret, Evidence: []string{secret}}}}
 	}
 	data := map[string]any{"real": secret}
-	for _, v := range []string{"is not on the cluster", "differs in", "configmap web/gone", "release web/bbb:1", ".data.a", "2026-01-01T00:00:00Z", "again"} {
+	for _, v := range []string{"is not on the cluster", "differs in", "configmap web/gone", "release web/bbb:1",
+		".data.a", "2026-01-01T00:00:00Z", "again"} {
 		data[v] = v
 	}
 	var secrets redact.Secrets
@@ -299,7 +331,8 @@ func TestUnstatedSecrets(t *testing.T) {
 	if diff := cmp.Diff(clean.Findings, a.Findings); diff != "" {
 		t.Errorf("a Secret that no bundle states hides text (-want +got):\n%s", diff)
 	}
-	if got := a.BundleDeployments[0].Resources[0].Differences[0]; got.Path != ".data.a" || got.Time != "2026-01-01T00:00:00Z" {
+	if got := a.BundleDeployments[0].Resources[0].Differences[0]; got.Path != ".data.a" ||
+		got.Time != "2026-01-01T00:00:00Z" {
 		t.Errorf("difference %+v", got)
 	}
 }
@@ -326,12 +359,14 @@ func TestSecretsEscaped(t *testing.T) {
 	}
 }
 
-// TestPointerRedacted checks that a map key which is the value of a Secret is not shown in a pointer, in which it can be escaped.
+// TestPointerRedacted checks that a map key which is the value of a Secret is not shown in a pointer, in which it can
+// be escaped.
 func TestPointerRedacted(t *testing.T) {
 	var secrets redact.Secrets
 	secrets.AddPlain("hunter/2~x")
 	a := &Audit{BundleDeployments: []BundleDeployment{{Resources: []Resource{{Differences: []Difference{
-		{Path: ".data.hunter/2~x", Pointer: "/data/hunter~12~0x"}, {Path: ".data[0]", Pointer: "/data/hunter~12~0x"}, {Path: ".data.a/b", Pointer: "/data/a~1b"}}}}}}}
+		{Path: ".data.hunter/2~x", Pointer: "/data/hunter~12~0x"}, {Path: ".data[0]",
+			Pointer: "/data/hunter~12~0x"}, {Path: ".data.a/b", Pointer: "/data/a~1b"}}}}}}}
 	var got []string
 	for _, d := range a.Redacted(&secrets).BundleDeployments[0].Resources[0].Differences {
 		got = append(got, d.Pointer)

@@ -8,20 +8,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Ignored is a finding that an entry of the ignore file excludes from the report.
-type Ignored struct {
-	ID       string     `json:"id"`
-	Code     string     `json:"code"`
-	Severity Severity   `json:"severity"`
-	Object   object.Ref `json:"object"`
-	Cluster  string     `json:"cluster,omitempty"` // "namespace/name"
-	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.
-	BundleDeployment string `json:"bundleDeployment,omitempty"`
-	// Reason is the reason in the entry, Expires the last day on which the entry applies (YYYY-MM-DD), if it states one.
-	Reason  string `json:"reason"`
-	Expires string `json:"expires,omitempty"`
-}
-
 // Merged returns a copy in which the findings that are the same on several clusters are one finding.
 func (a *Audit) Merged() *Audit {
 	if len(a.Source.Clusters) == 0 {
@@ -42,4 +28,39 @@ func (a *Audit) WithFindings(findings []Finding) *Audit {
 		})
 	}
 	return &out
+}
+
+// merged joins the findings that are the same on several clusters: about the same object of the same bundle, with the
+// same message. The order does not change.
+func merged(findings []Finding) []Finding {
+	type key struct {
+		code, bundle, message string
+		object                object.Ref
+	}
+	at := map[key]int{}
+	out := make([]Finding, 0, len(findings))
+	for _, f := range findings {
+		k := key{f.Code, f.Bundle, f.Message, f.Object}
+		i, known := at[k]
+		switch {
+		case f.BundleDeployment == "" || f.Bundle == "" || f.Cluster == "":
+		case !known:
+			at[k] = len(out)
+		case out[i].Cluster != f.Cluster && !slices.Contains(out[i].Clusters, f.Cluster):
+			if out[i].Clusters == nil {
+				first := out[i]
+				out[i].join(&first)
+			}
+			out[i].join(&f)
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// join adds a cluster with the same finding.
+func (f *Finding) join(o *Finding) {
+	f.Clusters, f.IDs = append(f.Clusters, o.Cluster), append(f.IDs, o.ID)
+	f.PerCluster = append(f.PerCluster, ClusterFinding{o.Cluster, o.ID, o.BundleDeployment, o.Evidence, o.Remedies})
 }

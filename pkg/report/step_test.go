@@ -16,11 +16,13 @@ func TestSecretsInSteps(t *testing.T) {
 	const secret = "invented-password"
 	s := &redact.Secrets{}
 	s.AddPlain(secret)
-	steps := []Step{{Name: "metadata"}, {Name: "key-" + secret}, {Key: map[string]any{"name": secret}}, {Member: secret}}
+	steps := []Step{{Name: "metadata"}, {Name: "key-" + secret}, {Key: map[string]any{"name": secret}},
+		{Member: secret}}
 	a := &Audit{BundleDeployments: []BundleDeployment{{Resources: []Resource{{Ref: ref("ConfigMap", "web", "a"),
 		Differences: []Difference{{Path: ".metadata.key-" + secret, Steps: steps, Desired: evaluate.Plain("a")}}}}}}}
 	d := a.Redacted(s).BundleDeployments[0].Resources[0].Differences[0]
-	if shown := fmt.Sprintf("%s %+v", d.Path, d.Steps); strings.Contains(shown, secret) || len(d.Steps) != 4 || d.Steps[0].Name != "metadata" {
+	if shown := fmt.Sprintf("%s %+v", d.Path, d.Steps); strings.Contains(shown, secret) || len(d.Steps) != 4 ||
+		d.Steps[0].Name != "metadata" {
 		t.Errorf("the copy has %s", shown)
 	}
 	if steps[1].Name != "key-"+secret || steps[2].Key["name"] != secret || steps[3].Member != secret {

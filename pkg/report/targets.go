@@ -67,7 +67,8 @@ type TargetedCluster struct {
 	// Reason is a word, Message a sentence.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message"`
-	// Target selects the cluster; Customizations are those whose options apply; DecidedBy excludes the cluster by doNotDeploy.
+	// Target selects the cluster; Customizations are those whose options apply; DecidedBy excludes the cluster by
+	// doNotDeploy.
 	Target         string   `json:"target,omitempty"`
 	Customizations []string `json:"customizations,omitempty"`
 	DecidedBy      string   `json:"decidedBy,omitempty"`

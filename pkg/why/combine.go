@@ -156,7 +156,7 @@ func answer(o *report.WhyObject) string {
 		out += fmt.Sprintf(". The first of %d causes", k)
 	}
 	if of := len(c.Deployments); (k > 1 || of < affected) && of > 0 && s.Deployments > 1 {
-		out += " (" + plural(of, noun) + ")"
+		out += " (" + report.Plural(of, noun) + ")"
 	}
 	if root != "" {
 		out += " is " + root
@@ -173,9 +173,9 @@ func ready(o *report.WhyObject, noun string) string {
 	case s.Deployments == 1:
 		return " is ready"
 	case o.Kind == state.Bundle:
-		return " is ready on " + plural(s.Deployments, noun)
+		return " is ready on " + report.Plural(s.Deployments, noun)
 	}
-	return " is ready, with " + plural(s.Deployments, noun)
+	return " is ready, with " + report.Plural(s.Deployments, noun)
 }
 
 // rootName names the object of the root cause for people. It is empty if that is the object with the given name, on the cluster of the first step.
@@ -218,12 +218,5 @@ func reportedOnly(s report.WhySummary) string {
 }
 
 func share(n, of int, noun string) string {
-	return fmt.Sprintf("%d of %s", n, plural(of, noun))
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%d of %s", n, report.Plural(of, noun))
 }

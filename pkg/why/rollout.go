@@ -133,7 +133,7 @@ func usedUp(h targeting.Hold) string {
 	if len(h.By) == 1 {
 		verb = "is"
 	}
-	out := plural(h.Max, "cluster") + " may be unavailable"
+	out := report.Plural(h.Max, "cluster") + " may be unavailable"
 	if h.Reason == targeting.EarlierPartition {
 		out += " or not updated"
 	}

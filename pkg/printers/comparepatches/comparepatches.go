@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package comparepatches writes the rules for fleet.yaml with which Fleet ignores exactly the fields that are modified now.
+// Package comparepatches writes the rules for fleet.yaml with which Fleet ignores exactly the fields that are modified
+// now.
 package comparepatches
 
 import (
@@ -22,7 +23,8 @@ const head = `# Rules that make Fleet ignore the fields that are modified now, o
 # fields on every cluster of the bundle: it does not report later changes of them.
 `
 
-// Write writes one YAML document for each bundle with modified objects. Comments list each field, and those for which there is no rule.
+// Write writes one YAML document for each bundle with modified objects. Comments list each field, and those for which
+// there is no rule.
 func Write(w io.Writer, a *report.Audit) error {
 	var b bytes.Buffer
 	bundles := collect(a.BundleDeployments)
@@ -111,13 +113,15 @@ func (f *fields) add(x field) {
 	}
 }
 
-// pointer returns the JSON pointer that excludes a field on each cluster on which it is modified; otherwise the reason why no pointer can exclude it.
+// pointer returns the JSON pointer that excludes a field on each cluster on which it is modified; otherwise the reason
+// why no pointer can exclude it.
 func (f *fields) pointer(x field) (pointer, reason string) {
 	switch {
 	case f.pointers[x.Path] == several, x.Pointer != "" && f.paths[x.Pointer] == several:
 		return "", "it is in different positions of a list on different clusters"
 	case x.Pointer == "":
-		return "", "no rule ignores only this field: it has another position in the live list, another rule of the bundle depends on it, or the object has too many such fields"
+		return "", "no rule ignores only this field: it has another position in the live list, another rule of the " +
+			"bundle depends on it, or the object has too many such fields"
 	case hidden(x.Pointer):
 		return "", "its path has characters that are not printable"
 	}
@@ -127,7 +131,8 @@ func (f *fields) pointer(x field) (pointer, reason string) {
 // byPosition marks a field in the element of a list.
 const byPosition = " (by its position in the list)"
 
-// lines are the comments about the fields of an object, by path: those that its rule ignores, and those that it does not ignore.
+// lines are the comments about the fields of an object, by path: those that its rule ignores, and those that it does
+// not ignore.
 type lines struct{ ignored, others map[string][]string }
 
 // rule returns the rule for an object, and comments about its fields.
@@ -175,12 +180,14 @@ func (x *bundle) write(b *bytes.Buffer, name string) error {
 	b.WriteString("---\n")
 	comment(b, "bundle "+name)
 	if x.helmOp != "" {
-		comment(b, "It belongs to HelmOp "+x.helmOp+", which has no fleet.yaml: append the entries in the spec of the HelmOp.")
+		comment(b, "It belongs to HelmOp "+x.helmOp+", which has no fleet.yaml: append the entries in the spec of the "+
+			"HelmOp.")
 	}
 	list(b, "These fields are ignored:", all.ignored)
 	positions := func(line string) bool { return strings.HasSuffix(line, byPosition) }
 	if x.deployments > 1 && slices.ContainsFunc(slices.Collect(maps.Keys(all.ignored)), positions) {
-		comment(b, "A position was only checked on the clusters that are named. On another cluster, the rule ignores the field at this position.")
+		comment(b, "A position was only checked on the clusters that are named. On another cluster, the rule ignores "+
+			"the field at this position.")
 	}
 	list(b, "These fields are modified too, but not ignored:", all.others)
 	if len(rules) == 0 {
@@ -213,7 +220,8 @@ func entry(b *bytes.Buffer, r compare.Rule) error {
 		b.Write(scalar)
 		return err
 	}
-	for _, f := range [][2]string{{"apiVersion:", r.APIVersion}, {"kind:", r.Kind}, {"namespace:", r.Namespace}, {"name:", r.Name}} {
+	for _, f := range [][2]string{{"apiVersion:", r.APIVersion}, {"kind:", r.Kind}, {"namespace:", r.Namespace},
+		{"name:", r.Name}} {
 		if f[1] == "" {
 			continue
 		}

@@ -81,7 +81,8 @@ func (c capture) with(t *testing.T, a *report.Audit, rules map[string][]v1alpha1
 				Metadata struct{ Namespace, Name string }
 			}
 			convert(t, item, &bd)
-			if added := rules[bundles[bd.Metadata.Namespace+"/"+bd.Metadata.Name]]; bd.Kind == "BundleDeployment" && len(added) > 0 {
+			if added := rules[bundles[bd.Metadata.Namespace+"/"+bd.Metadata.Name]]; bd.Kind == "BundleDeployment" &&
+				len(added) > 0 {
 				add(t, item, added)
 			}
 		}
@@ -245,20 +246,25 @@ func TestSamples(t *testing.T) {
 func TestClusters(t *testing.T) {
 	ref := object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web", Name: "web"}
 	on := func(cluster string, differences ...report.Difference) report.BundleDeployment {
-		return report.BundleDeployment{Namespace: "cluster-" + cluster, Name: "web", Cluster: "fleet/" + cluster, Bundle: "fleet/web",
+		return report.BundleDeployment{Namespace: "cluster-" + cluster, Name: "web", Cluster: "fleet/" + cluster,
+			Bundle:    "fleet/web",
 			Resources: []report.Resource{{Ref: ref, State: report.Modified, Differences: differences}}}
 	}
 	d := func(path, pointer string) report.Difference { return report.Difference{Path: path, Pointer: pointer} }
 	a := &report.Audit{BundleDeployments: []report.BundleDeployment{
-		on("a", d(".spec.replicas", "/spec/replicas"), d(".spec.list[name=\"x\"].v", "/spec/list/0/v"), d(".spec.m", "/spec/m"), d(".spec.n", "")),
-		on("b", d(".spec.replicas", "/spec/replicas"), d(".spec.list[name=\"x\"].v", "/spec/list/1/v"), d(".spec.list[name=\"y\"].v", "/spec/list/0/v")),
+		on("a", d(".spec.replicas", "/spec/replicas"), d(".spec.list[name=\"x\"].v", "/spec/list/0/v"),
+			d(".spec.m", "/spec/m"), d(".spec.n", "")),
+		on("b", d(".spec.replicas", "/spec/replicas"), d(".spec.list[name=\"x\"].v", "/spec/list/1/v"),
+			d(".spec.list[name=\"y\"].v", "/spec/list/0/v")),
 	}}
 	output, rules := written(t, a)
-	want := []v1alpha1.ComparePatch{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web", Name: "web", JSONPointers: []string{"/spec/m", "/spec/replicas"}}}
+	want := []v1alpha1.ComparePatch{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web", Name: "web",
+		JSONPointers: []string{"/spec/m", "/spec/replicas"}}}
 	if diff := cmp.Diff(want, rules["fleet/web"]); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(output, ".spec.replicas, on cluster fleet/a, fleet/b\n") || strings.Contains(output, "A position") {
+	if !strings.Contains(output, ".spec.replicas, on cluster fleet/a, fleet/b\n") ||
+		strings.Contains(output, "A position") {
 		t.Errorf("the clusters are not listed, or there is a remark about positions:\n%s", output)
 	}
 	a.BundleDeployments[1].Resources[0].State = report.Ready

@@ -17,8 +17,8 @@ type Aggregate struct {
 	Level Level
 	// Numbers are the numbers of the aggregate; nil if it was not read.
 	Numbers *report.Aggregate
-	// Ready is the fraction of ready objects, "?" if it is not known. Statuses is then that of the statuses of its bundle
-	// deployments, if it is known.
+	// Ready is the fraction of ready objects, "?" if it is not known. Statuses is then that of the statuses of its
+	// bundle deployments, if it is known.
 	Ready, Statuses string
 	// Evaluated is false if no bundle deployment has a result.
 	Evaluated bool
@@ -99,8 +99,10 @@ func newAggregate(kind string, x *report.Aggregate, unread map[string]int) Aggre
 		return out
 	}
 	counts, all := x.Actual.Counts, x.Actual.BundleDeployments
-	out.Evaluated = all == 0 || out.Unread < all && (counts.Unknown < counts.Desired || x.Actual.ReadyBundleDeployments > 0)
-	complete := out.Evaluated && out.Unread == 0 && (kind != "ClusterGroup" || unread[""] == 0)
+	counted := counts.Unknown < counts.Desired || x.Actual.ReadyBundleDeployments > 0
+	out.Evaluated = all == 0 || out.Unread < all && counted
+	placed := kind != "ClusterGroup" || unread[""] == 0 // any group may have one on an unknown cluster
+	complete := out.Evaluated && out.Unread == 0 && placed
 	switch {
 	case out.Evaluated && counts.Ready+counts.Unknown < counts.Desired:
 		out.Level = Bad

@@ -17,8 +17,8 @@ import (
 // maxValue is the length in bytes at which a value is cut in a document. A ConfigMap can have values of a MiB.
 const maxValue = 32 << 10
 
-// Line is one line of a difference. Sign is "-" for the bundle, "+" for the cluster, "!" for the release record, "@" for a place and " " for both
-// sides.
+// Line is one line of a difference. Sign is "-" for the bundle, "+" for the cluster, "!" for the release record, "@"
+// for a place and " " for both sides.
 type Line struct{ Sign, Text string }
 
 // Field is one field that differs.
@@ -95,7 +95,8 @@ func field(d report.Difference) Field {
 	return out
 }
 
-// text returns a value in complete lines: a text as it is, a list or a map as YAML, any other value as JSON. A field without a value has no lines.
+// text returns a value in complete lines: a text as it is, a list or a map as YAML, any other value as JSON. A field
+// without a value has no lines.
 func text(v report.Value, quoted bool) string {
 	if v.IsZero() {
 		return ""
@@ -105,7 +106,8 @@ func text(v report.Value, quoted bool) string {
 		out = encoded(v.Shown())
 	}
 	if rest := len(out) - maxValue; rest > 0 {
-		out = strings.ToValidUTF8(out[:maxValue], "") + fmt.Sprintf("\n… cut here, %s follow (-o json has the whole value)", Plural(rest, "byte"))
+		out = strings.ToValidUTF8(out[:maxValue], "") +
+			fmt.Sprintf("\n… cut here, %s follow (-o json has the whole value)", report.Plural(rest, "byte"))
 	}
 	return out + "\n"
 }

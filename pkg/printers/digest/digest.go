@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package digest arranges the report of an audit for formats that are documents: the verdict, problems first, and the ways to proceed. A format decides
-// only how it writes them.
+// Package digest arranges the report of an audit for formats that are documents: the verdict, problems first, and the
+// ways to proceed. A format decides only how it writes them.
 package digest
 
 import (
@@ -24,8 +24,8 @@ const (
 	Unknown Level = "unknown"
 )
 
-// Verdict returns the result of an audit in a few words. It is Good only if everything was read, every bundle deployment is ready, and no findings are
-// left out of the report.
+// Verdict returns the result of an audit in a few words. It is Good only if everything was read, every bundle
+// deployment is ready, and no findings are left out of the report.
 func Verdict(a *report.Audit) (Level, string) {
 	unread, all, ready := a.WithoutResult(), len(a.BundleDeployments), 0
 	for i := range a.BundleDeployments {
@@ -61,16 +61,18 @@ func Totals(a *report.Audit) string {
 	all, unread := len(a.BundleDeployments), a.WithoutResult()
 	var out []string
 	if all > unread {
-		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready, Plural(a.Summary.Counts.Desired, "object"), Plural(all, "bundle deployment")))
+		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready,
+			report.Plural(a.Summary.Counts.Desired,
+				"object"), report.Plural(all, "bundle deployment")))
 	}
 	if unread > 0 {
-		out = append(out, fmt.Sprintf("No result for %d of %s.", unread, Plural(all, "bundle deployment")))
+		out = append(out, fmt.Sprintf("No result for %d of %s.", unread, report.Plural(all, "bundle deployment")))
 	}
 	if n := a.Summary.Counts.Unknown; n > 0 {
-		out = append(out, fmt.Sprintf("%s unknown.", Plural(n, "object")))
+		out = append(out, fmt.Sprintf("%s unknown.", report.Plural(n, "object")))
 	}
 	if n := len(a.Gaps); n > 0 {
-		out = append(out, fmt.Sprintf("%s not read.", Plural(n, "item")))
+		out = append(out, fmt.Sprintf("%s not read.", report.Plural(n, "item")))
 	}
 	out = append(out, severities(a.Summary.Findings)+".")
 	for _, l := range a.LeftOut() {
@@ -80,7 +82,8 @@ func Totals(a *report.Audit) string {
 }
 
 func severities(f report.FindingCounts) string {
-	return fmt.Sprintf("%s, %s, %d informational", Plural(f.Error, "error"), Plural(f.Warning, "warning"), f.Info)
+	return fmt.Sprintf("%s, %s, %d informational", report.Plural(f.Error, "error"), report.Plural(f.Warning, "warning"),
+		f.Info)
 }
 
 // LevelOf returns the level of a bundle deployment.
@@ -102,7 +105,9 @@ func Deployments(a *report.Audit) []*report.BundleDeployment {
 	for i := range a.BundleDeployments {
 		out[i] = &a.BundleDeployments[i]
 	}
-	slices.SortStableFunc(out, func(x, y *report.BundleDeployment) int { return cmp.Compare(rankOf[LevelOf(x)], rankOf[LevelOf(y)]) })
+	slices.SortStableFunc(out, func(x, y *report.BundleDeployment) int {
+		return cmp.Compare(rankOf[LevelOf(x)], rankOf[LevelOf(y)])
+	})
 	return out
 }
 
@@ -148,12 +153,10 @@ func Groups(a *report.Audit) []Group {
 		out[n].Findings = append(out[n].Findings, f)
 	}
 	slices.SortStableFunc(out, func(x, y Group) int {
-		return cmp.Or(cmp.Compare(rankOfSeverity[x.Severity], rankOfSeverity[y.Severity]), cmp.Compare(x.Code, y.Code))
+		return cmp.Or(x.Severity.Compare(y.Severity), cmp.Compare(x.Code, y.Code))
 	})
 	return out
 }
-
-var rankOfSeverity = map[report.Severity]int{report.Error: 0, report.Warning: 1, report.Info: 2}
 
 // Clusters returns the clusters with a finding.
 func Clusters(f *report.Finding) []string {
@@ -194,7 +197,7 @@ func Facts(a *report.Audit) []string {
 	add("selector", strings.Join(a.Scope.Selectors, ", "))
 	add("scope", strings.Join(a.Scope.Targets, ", "))
 	if n := len(a.Source.Clusters); n > 0 {
-		add("with", Plural(n, "other cluster"))
+		add("with", report.Plural(n, "other cluster"))
 	}
 	return out
 }
@@ -234,12 +237,4 @@ func ReportedFraction(r *report.Reported) string {
 		return ""
 	}
 	return Fraction(*r.Ready, *r.DesiredReady)
-}
-
-// Plural writes a number with a noun.
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

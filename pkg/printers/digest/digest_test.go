@@ -37,20 +37,25 @@ func TestVerdict(t *testing.T) {
 		audit *report.Audit
 		want  digest.Level
 	}{
-		"ready":            {audit(same, ready), digest.Good},
-		"nothing":          {audit(same), digest.Unknown},
-		"no result":        {audit(same, unread), digest.Unknown},
-		"one of two":       {audit(same, ready, unread), digest.Unknown},
-		"waiting":          {audit(same, ready, waiting), digest.Unknown},
-		"a gap":            {audit(func(a *report.Audit) { a.Gaps = []report.Gap{{What: "x"}} }, ready), digest.Unknown},
+		"ready":      {audit(same, ready), digest.Good},
+		"nothing":    {audit(same), digest.Unknown},
+		"no result":  {audit(same, unread), digest.Unknown},
+		"one of two": {audit(same, ready, unread), digest.Unknown},
+		"waiting":    {audit(same, ready, waiting), digest.Unknown},
+		"a gap": {audit(func(a *report.Audit) {
+			a.Gaps = []report.Gap{{What: "x"}}
+		}, ready), digest.Unknown},
 		"unknown object":   {audit(func(a *report.Audit) { a.Summary.Counts.Unknown = 1 }, ready), digest.Unknown},
 		"a warning":        {audit(func(a *report.Audit) { a.Summary.Findings.Warning = 1 }, ready), digest.Bad},
 		"an error, unread": {audit(func(a *report.Audit) { a.Summary.Findings.Error = 1 }, unread), digest.Bad},
-		"hidden findings":  {audit(func(a *report.Audit) { a.Filter = &report.Filter{Hidden: report.FindingCounts{Warning: 1}} }, ready), digest.Unknown},
+		"hidden findings": {audit(func(a *report.Audit) {
+			a.Filter = &report.Filter{Hidden: report.FindingCounts{Warning: 1}}
+		}, ready), digest.Unknown},
 		"ignored findings": {audit(func(a *report.Audit) { a.Summary.Ignored = 1 }, ready), digest.Unknown},
 		"known, unread":    {audit(func(a *report.Audit) { a.Summary.Ignored = 1 }, ready, unread), digest.Unknown},
-		"known findings":   {audit(func(a *report.Audit) { one := 1; a.Summary.Baseline = &one }, ready), digest.Unknown},
-		"for information":  {audit(func(a *report.Audit) { a.Summary.Findings.Info = 1 }, ready), digest.Good},
+		"known findings": {audit(func(a *report.Audit) { one := 1; a.Summary.Baseline = &one }, ready),
+			digest.Unknown},
+		"for information": {audit(func(a *report.Audit) { a.Summary.Findings.Info = 1 }, ready), digest.Good},
 	} {
 		if got, text := digest.Verdict(tc.audit); got != tc.want || text == "" {
 			t.Errorf("%s: %s %q, want %s", name, got, text, tc.want)
@@ -61,9 +66,11 @@ func TestVerdict(t *testing.T) {
 // TestLeftOut checks that the totals count the findings that the report leaves out.
 func TestLeftOut(t *testing.T) {
 	known := 7
-	a := &report.Audit{Filter: &report.Filter{Severity: report.Error, Codes: []string{"FD101"}, Hidden: report.FindingCounts{Warning: 2, Info: 3}},
+	a := &report.Audit{Filter: &report.Filter{Severity: report.Error, Codes: []string{"FD101"},
+		Hidden: report.FindingCounts{Warning: 2, Info: 3}},
 		Summary: report.Summary{Ignored: 6, Baseline: &known}}
-	for _, want := range []string{"5 findings hidden by --severity=error --code=FD101", "6 findings ignored", "7 findings known"} {
+	for _, want := range []string{"5 findings hidden by --severity=error --code=FD101", "6 findings ignored",
+		"7 findings known"} {
 		if got := digest.Totals(a); !strings.Contains(got, want) {
 			t.Errorf("the totals have no %q: %s", want, got)
 		}
@@ -89,10 +96,13 @@ func TestAggregates(t *testing.T) {
 			{Namespace: "n", Name: "bad", Actual: actual(1, 0, bad), Reported: reported(2, 2)},
 			{Namespace: "n", Name: "empty", Actual: actual(0, 0, report.Counts{})},
 		},
-		ClusterGroups: []report.Aggregate{{Namespace: "n", Name: "group", Actual: actual(4, 2, bad), Reported: reported(9, 9)}},
+		ClusterGroups: []report.Aggregate{{Namespace: "n", Name: "group", Actual: actual(4, 2, bad),
+			Reported: reported(9, 9)}},
 		BundleDeployments: []report.BundleDeployment{
-			{Cluster: "n/partial", GitRepo: "n/not-listed", State: report.Ready, Counts: ready}, {Cluster: "n/partial", State: report.Unknown}, {Cluster: "n/unread", State: report.Unknown},
-			{Cluster: "n/bad", State: report.Modified, Counts: bad}, {Cluster: "n/good", State: report.Ready, Counts: ready}, {Cluster: "n/wrong", State: report.Ready, Counts: ready},
+			{Cluster: "n/partial", GitRepo: "n/not-listed", State: report.Ready, Counts: ready},
+			{Cluster: "n/partial", State: report.Unknown}, {Cluster: "n/unread", State: report.Unknown},
+			{Cluster: "n/bad", State: report.Modified, Counts: bad}, {Cluster: "n/good", State: report.Ready,
+				Counts: ready}, {Cluster: "n/wrong", State: report.Ready, Counts: ready},
 		}}
 	type row struct {
 		Name    string
@@ -104,8 +114,10 @@ func TestAggregates(t *testing.T) {
 	for _, x := range digest.Aggregates(a) {
 		got = append(got, row{x.Kind + " " + x.Name, x.Level, x.Unread, x.Differs})
 	}
-	want := []row{{"GitRepo n/not-listed", digest.Unknown, 0, false}, {"Cluster n/bad", digest.Bad, 0, true}, {"Cluster n/wrong", digest.Good, 0, true},
-		{"Cluster n/partial", digest.Unknown, 1, false}, {"Cluster n/unread", digest.Unknown, 1, false}, {"Cluster n/good", digest.Good, 0, false},
+	want := []row{{"GitRepo n/not-listed", digest.Unknown, 0, false}, {"Cluster n/bad", digest.Bad, 0, true},
+		{"Cluster n/wrong", digest.Good, 0, true},
+		{"Cluster n/partial", digest.Unknown, 1, false}, {"Cluster n/unread", digest.Unknown, 1, false},
+		{"Cluster n/good", digest.Good, 0, false},
 		{"Cluster n/empty", digest.Good, 0, false}, {"ClusterGroup n/group", digest.Bad, 0, false}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("aggregates (-want +got):\n%s", diff)
@@ -115,8 +127,10 @@ func TestAggregates(t *testing.T) {
 // of returns the fields of a finding about an object with one difference.
 func of(d report.Difference) []digest.Field {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
-	a := &report.Audit{BundleDeployments: []report.BundleDeployment{{Namespace: "n", Name: "bd", Cluster: "n/c", Resources: []report.Resource{{Ref: ref, Differences: []report.Difference{d}}}}}}
-	return digest.NewDifferences(a).Of(&report.Finding{Code: "FD104", Object: ref, Cluster: "n/c", BundleDeployment: "n/bd"})
+	a := &report.Audit{BundleDeployments: []report.BundleDeployment{{Namespace: "n", Name: "bd", Cluster: "n/c",
+		Resources: []report.Resource{{Ref: ref, Differences: []report.Difference{d}}}}}}
+	return digest.NewDifferences(a).Of(&report.Finding{Code: "FD104", Object: ref, Cluster: "n/c",
+		BundleDeployment: "n/bd"})
 }
 
 func TestDifferences(t *testing.T) {
@@ -125,18 +139,25 @@ func TestDifferences(t *testing.T) {
 		desired, live report.Value
 		want          []digest.Line
 	}{
-		"number":          {evaluate.Plain(int64(1)), evaluate.Plain(int64(3)), []digest.Line{{"-", "1"}, {"+", "3"}}},
-		"type":            {evaluate.Plain(int64(1)), evaluate.Plain("1"), []digest.Line{{"-", "1"}, {"+", `"1"`}}},
-		"added":           {report.Value{}, evaluate.Plain("x"), []digest.Line{{"+", "x"}}},
-		"removed":         {evaluate.Plain(""), report.Value{}, []digest.Line{{"-", `""`}}},
-		"masked":          {evaluate.Masked("***1"), evaluate.Masked("***2"), []digest.Line{{"-", "***1"}, {"+", "***2"}}},
-		"line end":        {evaluate.Plain("a\n"), evaluate.Plain("a"), []digest.Line{{" ", "a"}, {"-", ""}}},
-		"list":            {evaluate.Plain([]any{"a", "b"}), evaluate.Plain([]any{"a"}), []digest.Line{{" ", "- a"}, {"-", "- b"}}},
-		"markup":          {evaluate.Plain(map[string]any{"a": "<b>&"}), evaluate.Plain(map[string]any{}), []digest.Line{{"-", "a: <b>&"}, {"+", "{}"}}},
-		"one of sixty":    {evaluate.Plain(long + "old\n" + long), evaluate.Plain(long + "new\n" + long), []digest.Line{{"@", "line 58"}, {" ", "line"}, {" ", "line"}, {" ", "line"}, {"-", "old"}, {"+", "new"}, {" ", "line"}, {" ", "line"}, {" ", "line"}}},
-		"carriage return": {evaluate.Plain("a\r\nb"), evaluate.Plain("a\nb"), []digest.Line{{"-", "a\r"}, {"+", "a"}, {" ", "b"}}},
+		"number":  {evaluate.Plain(int64(1)), evaluate.Plain(int64(3)), []digest.Line{{"-", "1"}, {"+", "3"}}},
+		"type":    {evaluate.Plain(int64(1)), evaluate.Plain("1"), []digest.Line{{"-", "1"}, {"+", `"1"`}}},
+		"added":   {report.Value{}, evaluate.Plain("x"), []digest.Line{{"+", "x"}}},
+		"removed": {evaluate.Plain(""), report.Value{}, []digest.Line{{"-", `""`}}},
+		"masked": {evaluate.Masked("***1"), evaluate.Masked("***2"),
+			[]digest.Line{{"-", "***1"}, {"+", "***2"}}},
+		"line end": {evaluate.Plain("a\n"), evaluate.Plain("a"), []digest.Line{{" ", "a"}, {"-", ""}}},
+		"list": {evaluate.Plain([]any{"a", "b"}), evaluate.Plain([]any{"a"}),
+			[]digest.Line{{" ", "- a"}, {"-", "- b"}}},
+		"markup": {evaluate.Plain(map[string]any{"a": "<b>&"}), evaluate.Plain(map[string]any{}),
+			[]digest.Line{{"-", "a: <b>&"}, {"+", "{}"}}},
+		"one of sixty": {evaluate.Plain(long + "old\n" + long), evaluate.Plain(long + "new\n" + long),
+			[]digest.Line{{"@", "line 58"}, {" ", "line"}, {" ", "line"}, {" ", "line"}, {"-", "old"}, {"+", "new"},
+				{" ", "line"}, {" ", "line"}, {" ", "line"}}},
+		"carriage return": {evaluate.Plain("a\r\nb"), evaluate.Plain("a\nb"), []digest.Line{{"-", "a\r"}, {"+", "a"},
+			{" ", "b"}}},
 	} {
-		if diff := cmp.Diff([]digest.Field{{Path: ".x", About: "last written by m", Lines: tc.want}}, of(report.Difference{Path: ".x", Manager: "m", Desired: tc.desired, Live: tc.live})); diff != "" {
+		if diff := cmp.Diff([]digest.Field{{Path: ".x", About: "last written by m", Lines: tc.want}},
+			of(report.Difference{Path: ".x", Manager: "m", Desired: tc.desired, Live: tc.live})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -145,7 +166,8 @@ func TestDifferences(t *testing.T) {
 // TestLargeValue checks that a value of a MiB is cut, and that the document says so.
 func TestLargeValue(t *testing.T) {
 	size := 0
-	fields := of(report.Difference{Path: ".x", Desired: evaluate.Plain(strings.Repeat("größe\n", 200_000)), Live: evaluate.Plain(strings.Repeat("size", 300_000))})
+	fields := of(report.Difference{Path: ".x", Desired: evaluate.Plain(strings.Repeat("größe\n", 200_000)),
+		Live: evaluate.Plain(strings.Repeat("size", 300_000))})
 	for _, l := range fields[0].Lines {
 		size += len(l.Text)
 	}
@@ -161,10 +183,12 @@ func TestSecrets(t *testing.T) {
 	for i := range a.BundleDeployments[0].Resources {
 		for j := range a.BundleDeployments[0].Resources[i].Differences {
 			d := &a.BundleDeployments[0].Resources[i].Differences[j]
-			d.Desired, d.Live, d.Release = evaluate.Secret("hunter-2"), evaluate.Secret(map[string]any{"password": "hunter-3"}), evaluate.Secret([]any{"hunter-4"})
+			d.Desired, d.Live, d.Release = evaluate.Secret("hunter-2"),
+				evaluate.Secret(map[string]any{"password": "hunter-3"}), evaluate.Secret([]any{"hunter-4"})
 		}
 	}
-	for name, write := range map[string]func(io.Writer, *report.Audit) error{"html": html.Write, "markdown": markdown.Write, "github": github.Write} {
+	for name, write := range map[string]func(io.Writer, *report.Audit) error{"html": html.Write,
+		"markdown": markdown.Write, "github": github.Write} {
 		var b bytes.Buffer
 		if err := write(&b, a); err != nil {
 			t.Fatal(err)

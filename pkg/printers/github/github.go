@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package github writes the report of an audit as workflow commands of GitHub Actions, which GitHub shows as annotations of the run.
+// Package github writes the report of an audit as workflow commands of GitHub Actions, which GitHub shows as
+// annotations of the run.
 package github
 
 import (
@@ -20,8 +21,8 @@ const maxMessage = 16 << 10
 // commands are the workflow commands of severities.
 var commands = map[report.Severity]string{report.Error: "error", report.Warning: "warning", report.Info: "notice"}
 
-// Write writes one workflow command per line: the totals, what was not read, and the findings, errors first. GitHub shows only the first ten
-// annotations of each type, so everything that was not read is in one of them.
+// Write writes one workflow command per line: the totals, what was not read, and the findings, errors first. GitHub
+// shows only the first ten annotations of each type, so everything that was not read is in one of them.
 func Write(w io.Writer, a *report.Audit) error {
 	var lines []string
 	level, verdict := digest.Verdict(a)
@@ -56,13 +57,14 @@ func gaps(list []report.Gap) string {
 		g := &list[i]
 		out = append(out, digest.What(g)+": "+g.Why()+": "+g.Effect)
 	}
-	return annotation("warning", fmt.Sprintf("Fleet audit: %s not read", digest.Plural(len(list), "item")), out...)
+	return annotation("warning", fmt.Sprintf("Fleet audit: %s not read", report.Plural(len(list), "item")), out...)
 }
 
 func finding(f *report.Finding) string {
 	lines := []string{f.Message}
 	var about []string
-	for _, x := range []struct{ word, value string }{{"bundle ", f.Bundle}, {"GitRepo ", f.GitRepo}, {"HelmOp ", f.HelmOp}, {"cluster ", strings.Join(digest.Clusters(f), ", ")}} {
+	for _, x := range []struct{ word, value string }{{"bundle ", f.Bundle}, {"GitRepo ", f.GitRepo},
+		{"HelmOp ", f.HelmOp}, {"cluster ", strings.Join(digest.Clusters(f), ", ")}} {
 		if x.value != "" {
 			about = append(about, x.word+x.value)
 		}
@@ -93,7 +95,7 @@ func annotation(command, title string, lines ...string) string {
 	for i, line := range lines {
 		line = escape.Line(strings.Join(strings.Fields(line), " "))
 		if b.Len()+len(line) > maxMessage {
-			fmt.Fprintf(&b, "\n… and %s more", digest.Plural(len(lines)-i, "line"))
+			fmt.Fprintf(&b, "\n… and %s more", report.Plural(len(lines)-i, "line"))
 			break
 		}
 		if i > 0 {

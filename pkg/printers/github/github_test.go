@@ -33,8 +33,9 @@ type command struct {
 	message    string
 }
 
-// read parses the output of a step by the rules of GitHub's runner: a line is a command if it begins with "::" and has a second "::". Before the latter
-// are the name, a blank and the properties KEY=VALUE, separated by commas. Escapes are replaced at the end, that of "%" as the last one.
+// read parses the output of a step by the rules of GitHub's runner: a line is a command if it begins with "::" and has
+// a second "::". Before the latter are the name, a blank and the properties KEY=VALUE, separated by commas. Escapes are
+// replaced at the end, that of "%" as the last one.
 func read(t *testing.T, output string) []command {
 	t.Helper()
 	unescape := func(s string, pairs ...string) string {
@@ -64,7 +65,8 @@ func read(t *testing.T, output string) []command {
 }
 
 func TestGolden(t *testing.T) {
-	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"), "clean": reports.Sample(t, "clean"), "full": reports.Full()} {
+	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"),
+		"clean": reports.Sample(t, "clean"), "full": reports.Full()} {
 		golden.Compare(t, name+".txt", written(t, a))
 	}
 }
@@ -75,9 +77,11 @@ func TestCommands(t *testing.T) {
 	a.Findings[0].Message = "100%, a: b, c %0A %25"
 	got := read(t, written(t, a))
 	for _, f := range a.Findings {
-		name := map[report.Severity]string{report.Error: "error", report.Warning: "warning", report.Info: "notice"}[f.Severity]
+		name := map[report.Severity]string{report.Error: "error", report.Warning: "warning",
+			report.Info: "notice"}[f.Severity]
 		if !slices.ContainsFunc(got, func(c command) bool {
-			return c.name == name && c.properties["title"] == f.Code+" "+f.Title && strings.HasPrefix(c.message, f.Message)
+			return c.name == name && c.properties["title"] == f.Code+" "+f.Title &&
+				strings.HasPrefix(c.message, f.Message)
 		}) {
 			t.Errorf("no %s for %s %q", name, f.Code, f.Message)
 		}
@@ -93,7 +97,8 @@ func TestCommands(t *testing.T) {
 // TestHostile checks that no text of the cluster becomes a command or a property.
 func TestHostile(t *testing.T) {
 	plain := read(t, written(t, reports.Hostile(reports.Full(), "x")))
-	for _, evil := range []string{"\n::error::x", "\r\n::set-env name=A::b\r", "::stop-commands::x", ",file=a,line=1::x", "%0A::error::x", "##[error]x\n##[add-mask]a", "\u2028::error::x\x1b[2J"} {
+	for _, evil := range []string{"\n::error::x", "\r\n::set-env name=A::b\r", "::stop-commands::x",
+		",file=a,line=1::x", "%0A::error::x", "##[error]x\n##[add-mask]a", "\u2028::error::x\x1b[2J"} {
 		got := read(t, written(t, reports.Hostile(reports.Full(), evil)))
 		if len(got) != len(plain) {
 			t.Errorf("%q: %d commands, want %d", evil, len(got), len(plain))
@@ -114,9 +119,10 @@ func TestHostile(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	ready := report.BundleDeployment{Name: "a", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
 	for name, a := range map[string]*report.Audit{
-		"nothing":   {},
-		"a gap":     {BundleDeployments: []report.BundleDeployment{ready}, Gaps: []report.Gap{{What: "x"}}},
-		"no result": {BundleDeployments: []report.BundleDeployment{ready, {Name: "b", State: report.Unknown, Reason: "ClusterNotRead"}}},
+		"nothing": {},
+		"a gap":   {BundleDeployments: []report.BundleDeployment{ready}, Gaps: []report.Gap{{What: "x"}}},
+		"no result": {BundleDeployments: []report.BundleDeployment{ready, {Name: "b", State: report.Unknown,
+			Reason: "ClusterNotRead"}}},
 	} {
 		if c := read(t, written(t, a))[0]; c.name != "warning" {
 			t.Errorf("%s: the totals are a %s", name, c.name)
@@ -131,7 +137,8 @@ func TestUnknown(t *testing.T) {
 func TestLength(t *testing.T) {
 	a := reports.Full()
 	for i := range 5000 {
-		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("namespace-%04d", i), Reason: "Forbidden", Effect: "unknown"})
+		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("namespace-%04d", i), Reason: "Forbidden",
+			Effect: "unknown"})
 	}
 	got := read(t, written(t, a))[1]
 	if n := len(got.message); n > 60_000 {
@@ -153,10 +160,12 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that the first annotation counts the findings which the report does not list, and does not look like a result without problems.
+// TestLeftOut checks that the first annotation counts the findings which the report does not list, and does not look
+// like a result without problems.
 func TestLeftOut(t *testing.T) {
 	a := reports.LeftOut()
-	a.Gaps, a.BundleDeployments, a.Summary.Counts = nil, []report.BundleDeployment{{State: report.Ready}}, report.Counts{}
+	a.Gaps, a.BundleDeployments, a.Summary.Counts = nil, []report.BundleDeployment{{State: report.Ready}},
+		report.Counts{}
 	first := read(t, written(t, a))[0]
 	for _, l := range a.LeftOut() {
 		if first.name != "warning" || !strings.Contains(first.message, l.Text) {

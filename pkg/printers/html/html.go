@@ -1,34 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package html writes the report of an audit as one HTML file. The file needs no network: its style and its script are inside, and its content
-// security policy permits nothing else.
+// Package html writes the report of an audit as one HTML file. The file needs no network: its style and its script are
+// inside, and its content security policy permits nothing else.
 package html
 
 import (
-	"crypto/sha256"
-	_ "embed" // the template, the style and the script
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-)
-
-var (
-	//go:embed report.html.tmpl
-	layout string
-	//go:embed report.css
-	style string
-	//go:embed report.js
-	script string
 )
 
 // functions are the functions of the layout.
 var functions = template.FuncMap{
-	"plural": digest.Plural,
+	"plural": report.Plural,
 	"add":    func(x, y int) int { return x + y },
 	"rows":   func(kind string, rows []aggregate) aggregates { return aggregates{Kind: kind, Rows: rows} },
 }
@@ -44,15 +31,4 @@ func Write(w io.Writer, a *report.Audit) error {
 		return fmt.Errorf("writing the report as HTML: %w", err)
 	}
 	return nil
-}
-
-// policy permits the style and the script of the document, and no request at all.
-func policy() string {
-	return "default-src 'none'; style-src " + source(style) + "; script-src " + source(script) + "; base-uri 'none'; form-action 'none'"
-}
-
-// source is a content security policy's source for an inline element with this content.
-func source(content string) string {
-	sum := sha256.Sum256([]byte(content))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

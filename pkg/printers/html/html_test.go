@@ -62,7 +62,8 @@ func text(nodes []*xhtml.Node) string {
 var inline = regexp.MustCompile(`(?s)<(style|script)>.*?</(?:style|script)>`)
 
 func TestGolden(t *testing.T) {
-	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"), "clean": reports.Sample(t, "clean"), "full": reports.Full()} {
+	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"),
+		"clean": reports.Sample(t, "clean"), "full": reports.Full()} {
 		out := written(t, a)
 		if again := written(t, a); again != out {
 			t.Errorf("%s: the second document has other bytes", name)
@@ -72,7 +73,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestPolicy checks that the content security policy permits the style and the script of the document, and nothing else.
+// TestPolicy checks that the content security policy permits the style and the script of the document, and nothing
+// else.
 func TestPolicy(t *testing.T) {
 	want := map[string]string{}
 	policy := ""
@@ -85,7 +87,8 @@ func TestPolicy(t *testing.T) {
 			policy = attribute(n, "content")
 		}
 	}
-	for _, directive := range []string{"default-src 'none'", "style-src " + want["style-src"], "script-src " + want["script-src"], "base-uri 'none'", "form-action 'none'"} {
+	for _, directive := range []string{"default-src 'none'", "style-src " + want["style-src"], "script-src " +
+		want["script-src"], "base-uri 'none'", "form-action 'none'"} {
 		if !slices.Contains(strings.Split(policy, "; "), directive) {
 			t.Errorf("the policy %q has no %q", policy, directive)
 		}
@@ -97,7 +100,8 @@ func TestPolicy(t *testing.T) {
 
 // TestHostile checks that texts of the cluster become neither elements nor attributes.
 func TestHostile(t *testing.T) {
-	const evil = "\"'><script>alert(1)</script></title></style></svg><img src=x onerror=alert(1)><a href=javascript:alert(1)>{{.}}`${x}` \u202e\u2066\x00\x1b[31m"
+	const evil = "\"'><script>alert(1)</script></title></style></svg><img src=x onerror=alert(1)><a " +
+		"href=javascript:alert(1)>{{.}}`${x}` \u202e\u2066\x00\x1b[31m"
 	shape := func(nodes []*xhtml.Node) []string {
 		var out []string
 		for _, n := range nodes {
@@ -107,18 +111,21 @@ func TestHostile(t *testing.T) {
 		}
 		return out
 	}
-	plain, hostile := parsed(t, written(t, reports.Hostile(reports.Full(), " evil"))), parsed(t, written(t, reports.Hostile(reports.Full(), evil)))
+	plain, hostile := parsed(t, written(t, reports.Hostile(reports.Full(), " evil"))),
+		parsed(t, written(t, reports.Hostile(reports.Full(), evil)))
 	if !slices.Equal(shape(plain), shape(hostile)) {
 		t.Error("hostile texts change the elements of the document")
 	}
 	for _, n := range hostile {
 		for _, a := range n.Attr {
-			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || a.Key == "href" && !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "https://example.com/") {
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || a.Key == "href" &&
+				!strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "https://example.com/") {
 				t.Errorf("<%s> has the attribute %s=%q", n.Data, a.Key, a.Val)
 			}
 		}
 	}
-	if shown := text(hostile); strings.ContainsAny(shown, "\u202e\u2066\x00\x1b") || !strings.Contains(shown, "<script>alert(1)</script>") {
+	if shown := text(hostile); strings.ContainsAny(shown, "\u202e\u2066\x00\x1b") ||
+		!strings.Contains(shown, "<script>alert(1)</script>") {
 		t.Error("the hostile text is not shown as text without control characters")
 	}
 }
@@ -173,8 +180,10 @@ func TestNothingIsLost(t *testing.T) {
 
 // TestUnknown checks that nothing that was not read is shown as good.
 func TestUnknown(t *testing.T) {
-	unread := report.BundleDeployment{Namespace: "a", Name: "b", Cluster: "x/y", State: report.Unknown, Reason: "ClusterNotRead"}
-	ready := report.BundleDeployment{Namespace: "a", Name: "c", Cluster: "x/y", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
+	unread := report.BundleDeployment{Namespace: "a", Name: "b", Cluster: "x/y", State: report.Unknown,
+		Reason: "ClusterNotRead"}
+	ready := report.BundleDeployment{Namespace: "a", Name: "c", Cluster: "x/y", State: report.Ready,
+		Counts: report.Counts{Desired: 1, Ready: 1}}
 	cluster := func(all, well int, c report.Counts) []report.Aggregate {
 		return []report.Aggregate{{Namespace: "x", Name: "y", Actual: &report.Actual{BundleDeployments: all,
 			ReadyBundleDeployments: well, Counts: c}}}
@@ -183,12 +192,14 @@ func TestUnknown(t *testing.T) {
 		"nothing":   {},
 		"a gap":     {BundleDeployments: []report.BundleDeployment{ready}, Gaps: []report.Gap{{What: "x"}}},
 		"no result": {BundleDeployments: []report.BundleDeployment{unread}, Clusters: cluster(1, 0, report.Counts{})},
-		"one of two": {BundleDeployments: []report.BundleDeployment{ready, unread}, Clusters: cluster(2, 1, ready.Counts),
-			Summary: report.Summary{Counts: ready.Counts}},
+		"one of two": {BundleDeployments: []report.BundleDeployment{ready, unread},
+			Clusters: cluster(2, 1, ready.Counts),
+			Summary:  report.Summary{Counts: ready.Counts}},
 	} {
 		for _, n := range parsed(t, written(t, a)) {
 			class := strings.Fields(attribute(n, "class"))
-			clusterRow := slices.Contains(class, "level-good") && strings.Contains(text(slices.Collect(n.Descendants())), "x/y") && n.Parent.Parent.Data == "table" &&
+			clusterRow := slices.Contains(class, "level-good") &&
+				strings.Contains(text(slices.Collect(n.Descendants())), "x/y") && n.Parent.Parent.Data == "table" &&
 				slices.Contains(strings.Fields(attribute(n.Parent.Parent, "class")), "fractions")
 			if slices.Contains(class, "verdict") && slices.Contains(class, "good") || clusterRow {
 				t.Errorf("%s: shown as good: <%s class=%q>", name, n.Data, class)

@@ -76,7 +76,8 @@ type finding struct {
 
 func newPage(a *report.Audit) *page {
 	p := &page{Policy: policy(), Style: template.CSS(style), Script: template.JS(script),
-		Audit: a, Title: digest.Title(&a.Source), Facts: digest.Facts(a), Totals: digest.Totals(a), Unread: a.WithoutResult()}
+		Audit: a, Title: digest.Title(&a.Source), Facts: digest.Facts(a), Totals: digest.Totals(a),
+		Unread: a.WithoutResult()}
 	p.Level, p.Verdict = digest.Verdict(a)
 	p.Objects = actualBar(a.Summary.Counts, p.Unread == len(a.BundleDeployments))
 	for _, bd := range digest.Deployments(a) {
@@ -150,7 +151,8 @@ func (p *page) find() {
 		}
 		for _, f := range g.Findings {
 			fields := differences.Of(f)
-			item := finding{Finding: f, Clusters: digest.Clusters(f), Fields: fields, Evidence: digest.Evidence(f, fields)}
+			item := finding{Finding: f, Clusters: digest.Clusters(f), Fields: fields,
+				Evidence: digest.Evidence(f, fields)}
 			item.Remedies = linked(f.NextSteps(), g.URL())
 			var places []string
 			for _, c := range item.Clusters {
@@ -197,7 +199,8 @@ func actualBar(c report.Counts, none bool) bar {
 	if none {
 		return bar{Text: "?", Parts: parts(1, share{"unknown", 1})}
 	}
-	return bar{digest.Fraction(c.Ready, c.Desired), parts(c.Desired, share{"ready", c.Ready}, share{"notready", c.NotReady + c.Modified},
+	return bar{digest.Fraction(c.Ready, c.Desired), parts(c.Desired, share{"ready", c.Ready},
+		share{"notready", c.NotReady + c.Modified},
 		share{"missing", c.Missing + c.Unowned}, share{"unknown", c.Unknown})}
 }
 
@@ -215,7 +218,8 @@ func reportedBar(r *report.Reported) bar {
 	if r.Stale {
 		return bar{text, parts(1, share{"unknown", 1})}
 	}
-	return bar{text, parts(*r.DesiredReady, share{"ready", ready}, share{"notready", *r.DesiredReady - ready - missing}, share{"missing", missing})}
+	return bar{text, parts(*r.DesiredReady, share{"ready", ready}, share{"notready", *r.DesiredReady - ready - missing},
+		share{"missing", missing})}
 }
 
 type share struct {

@@ -18,9 +18,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Write writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the object has a finding of the severity
-// error or warning, has an error if the object is Unknown, and passes only if the object is Ready. Each other finding is a test of its own, and
-// each gap is a test with an error. What the report leaves out is skipped. The notes are the output of the last suite.
+// Write writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the object has
+// a finding of the severity error or warning, has an error if the object is Unknown, and passes only if the object is
+// Ready. Each other finding is a test of its own, and each gap is a test with an error. What the report leaves out is
+// skipped. The notes are the output of the last suite.
 func Write(w io.Writer, a *report.Audit) error {
 	p := newPrinter(a)
 	out := junit.Testsuites{Name: "kubectl fleetdoctor audit"}
@@ -41,7 +42,8 @@ func Write(w io.Writer, a *report.Audit) error {
 	return out.WriteXML(w)
 }
 
-// bundleKey identifies a bundle deployment by its cluster and its bundle, because a finding can be about several clusters.
+// bundleKey identifies a bundle deployment by its cluster and its bundle, because a finding can be about several
+// clusters.
 type bundleKey struct{ cluster, bundle string }
 
 // printer converts a report. findings are the findings about each bundle deployment, and others are all other findings.
@@ -81,7 +83,8 @@ func keyOf(bd *report.BundleDeployment) bundleKey {
 func (p *printer) deployment(bd *report.BundleDeployment) junit.Testsuite {
 	key := keyOf(bd)
 	class := escape.Line(cmp.Or(key.cluster, "cluster") + "." + key.bundle)
-	suite := junit.Testsuite{Name: escape.Line("bundle " + key.bundle + " on cluster " + cmp.Or(key.cluster, "(unknown)"))}
+	suite := junit.Testsuite{Name: escape.Line("bundle " + key.bundle + " on cluster " +
+		cmp.Or(key.cluster, "(unknown)"))}
 	about := map[object.Ref][]report.Finding{}
 	for _, f := range p.findings[key] {
 		about[f.Object] = append(about[f.Object], f)
@@ -127,7 +130,8 @@ func (p *printer) state(bd *report.BundleDeployment) (junit.Testcase, bool) {
 
 // resource is the test of an object.
 func resource(class string, r *report.Resource, findings []report.Finding) junit.Testcase {
-	test := junit.Testcase{Classname: class, Name: escape.Line(r.APIVersion + " " + r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"))}
+	test := junit.Testcase{Classname: class, Name: escape.Line(r.APIVersion + " " + r.Kind + " " +
+		strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"))}
 	var failures []report.Finding
 	for _, f := range findings {
 		if f.Severity != report.Info {
@@ -159,7 +163,8 @@ func addFindings(suite *junit.Testsuite, class string, findings []report.Finding
 			info = append(info, f)
 			continue
 		}
-		suite.AddTestcase(junit.Testcase{Classname: class, Name: escape.Line(f.Code + " " + f.Object.Kind + " " + strings.TrimPrefix(f.Object.Namespace+"/"+f.Object.Name, "/")),
+		suite.AddTestcase(junit.Testcase{Classname: class, Name: escape.Line(f.Code + " " + f.Object.Kind + " " +
+			strings.TrimPrefix(f.Object.Namespace+"/"+f.Object.Name, "/")),
 			Failure: outcome(f.Code, f.Message, describe([]report.Finding{f}))})
 	}
 	if len(info) > 0 {
@@ -182,7 +187,8 @@ func (p *printer) gaps() junit.Testsuite {
 		if g.Cluster != "" {
 			name += " (cluster " + g.Cluster + ")"
 		}
-		suite.AddTestcase(junit.Testcase{Classname: "gaps", Name: escape.Line(name), Error: outcome("gap", "could not be read: "+g.Why(), g.Effect)})
+		suite.AddTestcase(junit.Testcase{Classname: "gaps", Name: escape.Line(name),
+			Error: outcome("gap", "could not be read: "+g.Why(), g.Effect)})
 	}
 	return suite
 }
@@ -195,12 +201,14 @@ func (p *printer) leftOut() junit.Testsuite {
 	}
 	for _, l := range p.LeftOut() {
 		if l.Count > 0 && l.By != report.ByIgnoreFile {
-			suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(l.By), Skipped: outcome(l.By, l.Text, "")})
+			suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(l.By),
+				Skipped: outcome(l.By, l.Text, "")})
 		}
 	}
 	for i := range p.Ignored {
 		x := &p.Ignored[i]
-		suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(x.ID + " " + x.Object.Key().String()), Skipped: outcome(report.ByIgnoreFile, x.Why(), "")})
+		suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(x.ID + " " + x.Object.Key().String()),
+			Skipped: outcome(report.ByIgnoreFile, x.Why(), "")})
 	}
 	return suite
 }
@@ -214,7 +222,8 @@ func (p *printer) notes() junit.Testsuite {
 	return suite
 }
 
-// outcome is why a test did not pass. The library escapes what has a meaning in XML, but not the characters that XML does not have.
+// outcome is why a test did not pass. The library escapes what has a meaning in XML, but not the characters that XML
+// does not have.
 func outcome(kind, message, details string) *junit.Result {
 	return &junit.Result{Type: escape.Line(kind), Message: escape.Line(message), Data: escape.Text(details)}
 }

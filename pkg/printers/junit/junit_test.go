@@ -53,7 +53,8 @@ func statuses(suites []official.Suite) map[official.Status]int {
 	return out
 }
 
-// TestObjects checks that a test passes only if its object is Ready, and that each finding of the sample fails one test.
+// TestObjects checks that a test passes only if its object is Ready, and that each finding of the sample fails one
+// test.
 func TestObjects(t *testing.T) {
 	a := reports.Sample(t, "sick")
 	suites := read(t, a)
@@ -63,19 +64,22 @@ func TestObjects(t *testing.T) {
 	for i, bd := range a.BundleDeployments {
 		for j, r := range bd.Resources {
 			test := suites[i].Tests[j]
-			if !strings.HasSuffix(test.Name, r.Name) || (test.Status == official.StatusPassed) != (r.State == report.Ready) {
+			if !strings.HasSuffix(test.Name, r.Name) ||
+				(test.Status == official.StatusPassed) != (r.State == report.Ready) {
 				t.Errorf("%s is %s: test %s %s", r.Name, r.State, test.Name, test.Status)
 			}
 		}
 	}
 	first := a.Findings[0].NextSteps()[0]
-	if step := "  -> " + first.Command + "\n     " + first.Text + "\n"; !slices.ContainsFunc(suites[0].Tests, func(test official.Test) bool {
-		failure, ok := errors.AsType[official.Error](test.Error)
-		return ok && strings.Contains(failure.Body, step)
-	}) {
+	if step := "  -> " + first.Command + "\n     " + first.Text + "\n"; !slices.ContainsFunc(suites[0].Tests,
+		func(test official.Test) bool {
+			failure, ok := errors.AsType[official.Error](test.Error)
+			return ok && strings.Contains(failure.Body, step)
+		}) {
 		t.Errorf("no test has the command above its effect: %q", step)
 	}
-	want := map[official.Status]int{official.StatusPassed: a.Summary.Counts.Ready, official.StatusFailed: len(a.Findings)}
+	want := map[official.Status]int{official.StatusPassed: a.Summary.Counts.Ready,
+		official.StatusFailed: len(a.Findings)}
 	if diff := cmp.Diff(want, statuses(suites)); diff != "" {
 		t.Errorf("tests by status (-want +got):\n%s", diff)
 	}
@@ -84,7 +88,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestUnread checks that what could not be read has an error, and that a cluster that is not part of the audit is skipped.
+// TestUnread checks that what could not be read has an error, and that a cluster that is not part of the audit is
+// skipped.
 func TestUnread(t *testing.T) {
 	want := map[official.Status]int{official.StatusPassed: 1, official.StatusError: 3, official.StatusSkipped: 1}
 	if diff := cmp.Diff(want, statuses(read(t, reports.Unread()))); diff != "" {
@@ -106,10 +111,12 @@ func TestStates(t *testing.T) {
 	ref := object.Ref{APIVersion: "batch/v1", Kind: "Job", Namespace: "web", Name: "migrate"}
 	deployment := func(cluster string, r report.Resource) report.BundleDeployment {
 		r.Ref = ref
-		return report.BundleDeployment{Namespace: "cluster-" + cluster, Name: "web", Cluster: "fleet/" + cluster, Bundle: "fleet/web", State: report.Modified, Resources: []report.Resource{r}}
+		return report.BundleDeployment{Namespace: "cluster-" + cluster, Name: "web", Cluster: "fleet/" + cluster,
+			Bundle: "fleet/web", State: report.Modified, Resources: []report.Resource{r}}
 	}
 	on := func(severity report.Severity, clusters ...string) report.Finding {
-		f := report.Finding{Code: "FD999", Severity: severity, Object: ref, Cluster: clusters[0], BundleDeployment: "cluster-a/web", Bundle: "fleet/web"}
+		f := report.Finding{Code: "FD999", Severity: severity, Object: ref, Cluster: clusters[0],
+			BundleDeployment: "cluster-a/web", Bundle: "fleet/web"}
 		if len(clusters) > 1 {
 			f.Clusters = clusters
 		}
@@ -121,19 +128,29 @@ func TestStates(t *testing.T) {
 		findings []report.Finding
 		want     map[official.Status]int
 	}{
-		{"missing with an information", []report.State{report.Missing}, []report.Finding{on(report.Info, "fleet/a")}, map[official.Status]int{official.StatusSkipped: 1}},
-		{"missing without a finding", []report.State{report.Missing}, nil, map[official.Status]int{official.StatusSkipped: 1}},
-		{"ready with an information", []report.State{report.Ready}, []report.Finding{on(report.Info, "fleet/a")}, map[official.Status]int{official.StatusPassed: 1}},
-		{"ready with a warning", []report.State{report.Ready}, []report.Finding{on(report.Warning, "fleet/a")}, map[official.Status]int{official.StatusFailed: 1}},
-		{"unknown with an error", []report.State{report.Unknown}, []report.Finding{on(report.Error, "fleet/a")}, map[official.Status]int{official.StatusError: 1}},
-		{"two clusters", []report.State{report.Modified, report.Modified}, []report.Finding{on(report.Warning, "fleet/a", "fleet/b")}, map[official.Status]int{official.StatusFailed: 2}},
-		{"another cluster", []report.State{report.Ready, report.Ready}, []report.Finding{on(report.Warning, "fleet/b")}, map[official.Status]int{official.StatusPassed: 1, official.StatusFailed: 1}},
-		{"no cluster of the report", []report.State{report.Ready}, []report.Finding{on(report.Warning, "fleet/x")}, map[official.Status]int{official.StatusPassed: 1, official.StatusFailed: 1}},
+		{"missing with an information", []report.State{report.Missing}, []report.Finding{on(report.Info, "fleet/a")},
+			map[official.Status]int{official.StatusSkipped: 1}},
+		{"missing without a finding", []report.State{report.Missing}, nil,
+			map[official.Status]int{official.StatusSkipped: 1}},
+		{"ready with an information", []report.State{report.Ready}, []report.Finding{on(report.Info, "fleet/a")},
+			map[official.Status]int{official.StatusPassed: 1}},
+		{"ready with a warning", []report.State{report.Ready}, []report.Finding{on(report.Warning, "fleet/a")},
+			map[official.Status]int{official.StatusFailed: 1}},
+		{"unknown with an error", []report.State{report.Unknown}, []report.Finding{on(report.Error, "fleet/a")},
+			map[official.Status]int{official.StatusError: 1}},
+		{"two clusters", []report.State{report.Modified, report.Modified},
+			[]report.Finding{on(report.Warning, "fleet/a", "fleet/b")},
+			map[official.Status]int{official.StatusFailed: 2}},
+		{"another cluster", []report.State{report.Ready, report.Ready}, []report.Finding{on(report.Warning, "fleet/b")},
+			map[official.Status]int{official.StatusPassed: 1, official.StatusFailed: 1}},
+		{"no cluster of the report", []report.State{report.Ready}, []report.Finding{on(report.Warning, "fleet/x")},
+			map[official.Status]int{official.StatusPassed: 1, official.StatusFailed: 1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := &report.Audit{Findings: tc.findings}
 			for i, state := range tc.states {
-				a.BundleDeployments = append(a.BundleDeployments, deployment(string(rune('a'+i)), report.Resource{State: state}))
+				a.BundleDeployments = append(a.BundleDeployments, deployment(string(rune('a'+i)),
+					report.Resource{State: state}))
 			}
 			if got := statuses(read(t, a)); !maps.Equal(got, tc.want) {
 				t.Errorf("tests by status: %v, want %v", got, tc.want)

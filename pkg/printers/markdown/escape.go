@@ -10,9 +10,10 @@ import (
 )
 
 var (
-	// plainWord is a word that is only text in every position. Everything else becomes code: in code, GitHub and GitLab recognize no markup, address,
-	// mention, reference to an issue or emoji.
-	plainWord = regexp.MustCompile(`^\(?(?:[A-Za-z]{1,30}(?:['-][A-Za-z]{1,30})*\)?[.,;:]?|[0-9]{1,6}(?:/[0-9]{1,6})?\)?[,;:]?)$`)
+	// plainWord is a word that is only text in every position. Everything else becomes code: in code, GitHub and GitLab
+	// recognize no markup, address, mention, reference to an issue or emoji.
+	plainWord = regexp.MustCompile(`^\(?(?:[A-Za-z]{1,30}(?:['-][A-Za-z]{1,30})*\)?[.,;:]?|` +
+		`[0-9]{1,6}(?:/[0-9]{1,6})?\)?[,;:]?)$`)
 	// commitLike is a word that GitHub could take for a commit.
 	commitLike = regexp.MustCompile(`^[0-9a-fA-F]{7,}$`)
 	backticks  = regexp.MustCompile("`+")

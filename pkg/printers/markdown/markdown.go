@@ -21,7 +21,8 @@ const Limit = 60_000
 // share is the length that a table may have, so that findings have room.
 const share = Limit / 5
 
-// Write writes the report: the summary first, then what was not read, then problems. What does not fit into a ticket is counted.
+// Write writes the report: the summary first, then what was not read, then problems. What does not fit into a ticket is
+// counted.
 func Write(w io.Writer, a *report.Audit) error {
 	d := &document{}
 	d.head(a)
@@ -51,7 +52,8 @@ func (d *document) fits(s string) bool { return d.b.Len()+len(s) <= Limit }
 func (d *document) head(a *report.Audit) {
 	level, verdict := digest.Verdict(a)
 	sign := map[digest.Level]string{digest.Good: "✅", digest.Bad: "❌", digest.Unknown: "❔"}[level]
-	d.add("## Fleet audit: "+sign+" "+verdict, "", "**"+prose(digest.Totals(a))+"**", "", prose(digest.Title(&a.Source)+", "+strings.Join(digest.Facts(a), ", ")), "")
+	d.add("## Fleet audit: "+sign+" "+verdict, "", "**"+prose(digest.Totals(a))+"**", "",
+		prose(digest.Title(&a.Source)+", "+strings.Join(digest.Facts(a), ", ")), "")
 }
 
 // table adds a table with as many rows as fit. more says what the other rows are.
@@ -82,7 +84,8 @@ func (d *document) table(header []string, rows [][]string, more string) {
 
 func (d *document) gaps(a *report.Audit) {
 	if len(a.Gaps) > 0 {
-		d.add("### Not read", "", "The result does not cover these items. What could not be read is unknown, not ready.", "")
+		d.add("### Not read", "",
+			"The result does not cover these items. What could not be read is unknown, not ready.", "")
 		var rows [][]string
 		for i := range a.Gaps {
 			g := &a.Gaps[i]
@@ -102,7 +105,7 @@ func (d *document) gaps(a *report.Audit) {
 			d.add(line)
 		}
 		if left > 0 {
-			d.add("- … and " + digest.Plural(left, "more note"))
+			d.add("- … and " + report.Plural(left, "more note"))
 		}
 		d.add("")
 	}
@@ -118,14 +121,16 @@ func (d *document) deployments(a *report.Audit) {
 		if bd.Reason != "" {
 			state += " " + bd.Reason
 		}
-		rows = append(rows, []string{code(bd.Name), code(bd.Cluster), prose(state), actual(bd.Counts, bd.WithoutResult()), reported(bd.Reported), counts(bd.Counts)})
+		rows = append(rows, []string{code(bd.Name), code(bd.Cluster), prose(state),
+			actual(bd.Counts, bd.WithoutResult()), reported(bd.Reported), counts(bd.Counts)})
 	}
 	if len(rows) > 0 {
 		d.add("### Bundle deployments", "")
-		d.table([]string{"Bundle deployment", "Cluster", "State", "Ready", "Fleet reports", "Not ready"}, rows, "bundle deployments that are not ready or have no result")
+		d.table([]string{"Bundle deployment", "Cluster", "State", "Ready", "Fleet reports", "Not ready"}, rows,
+			"bundle deployments that are not ready or have no result")
 	}
 	if well := len(a.BundleDeployments) - len(rows); well > 0 {
-		d.add(fmt.Sprintf("Every object is ready in %s.", digest.Plural(well, "bundle deployment")), "")
+		d.add(fmt.Sprintf("Every object is ready in %s.", report.Plural(well, "bundle deployment")), "")
 	}
 }
 
@@ -156,7 +161,8 @@ func counts(c report.Counts) string {
 	for _, x := range []struct {
 		n    int
 		word string
-	}{{c.Missing, "missing"}, {c.Unowned, "unowned"}, {c.Modified, "modified"}, {c.NotReady, "not ready"}, {c.Orphaned, "orphaned"}, {c.Unknown, "unknown"}} {
+	}{{c.Missing, "missing"}, {c.Unowned, "unowned"}, {c.Modified, "modified"}, {c.NotReady, "not ready"}, {c.Orphaned,
+		"orphaned"}, {c.Unknown, "unknown"}} {
 		if x.n > 0 {
 			out = append(out, fmt.Sprintf("%d %s", x.n, x.word))
 		}
@@ -182,7 +188,8 @@ func (d *document) aggregates(a *report.Audit) {
 	}
 }
 
-var headings = map[report.Severity]string{report.Error: "Errors", report.Warning: "Warnings", report.Info: "For information"}
+var headings = map[report.Severity]string{report.Error: "Errors", report.Warning: "Warnings",
+	report.Info: "For information"}
 
 func (d *document) findings(a *report.Audit) {
 	differences := digest.NewDifferences(a)
@@ -195,7 +202,8 @@ func (d *document) findings(a *report.Audit) {
 		d.group(g, differences)
 	}
 	if d.omitted > 0 {
-		d.add(fmt.Sprintf("%s not shown here, because a ticket has a limited length. `-o html` and `-o json` show all.", digest.Plural(d.omitted, "finding")), "")
+		d.add(fmt.Sprintf("%s not shown here, because a ticket has a limited length. `-o html` and `-o json` show all.",
+			report.Plural(d.omitted, "finding")), "")
 	}
 }
 
@@ -221,7 +229,8 @@ func (d *document) group(g digest.Group, differences digest.Differences) {
 // item is one finding as an element of a list.
 func item(f *report.Finding, fields []digest.Field) string {
 	var about []string
-	for _, x := range []struct{ word, value string }{{"bundle ", f.Bundle}, {"GitRepo ", f.GitRepo}, {"HelmOp ", f.HelmOp}} {
+	for _, x := range []struct{ word, value string }{{"bundle ", f.Bundle}, {"GitRepo ", f.GitRepo},
+		{"HelmOp ", f.HelmOp}} {
 		if x.value != "" {
 			about = append(about, x.word+code(x.value))
 		}
@@ -276,7 +285,7 @@ func (d *document) diffs(findings []*report.Finding, differences digest.Differen
 		d.add("</details>", "")
 	}
 	if left > 0 {
-		d.add(fmt.Sprintf("The differences of %s are too long for a ticket.", digest.Plural(left, "object")), "")
+		d.add(fmt.Sprintf("The differences of %s are too long for a ticket.", report.Plural(left, "object")), "")
 	}
 }
 

@@ -45,37 +45,38 @@ func read(t *testing.T, source string) document {
 	src := []byte(source)
 	var out document
 	var bare, all strings.Builder
-	err := ast.Walk(goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(parser.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			if n.Type() == ast.TypeBlock || n.Kind() == gfm.KindTableCell {
-				all.WriteString(" ")
+	err := ast.Walk(goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(parser.NewReader(src)),
+		func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+			if !entering {
+				if n.Type() == ast.TypeBlock || n.Kind() == gfm.KindTableCell {
+					all.WriteString(" ")
+				}
+				return ast.WalkContinue, nil
+			}
+			if n.Type() == ast.TypeBlock {
+				out.blocks = append(out.blocks, n.Kind().String())
+			}
+			switch n := n.(type) {
+			case *ast.FencedCodeBlock:
+				content := string(n.Lines().Value(src))
+				out.codes = append(out.codes, content)
+				all.WriteString(content + " ")
+			case *ast.Text:
+				content := string(n.Value(src))
+				if n.SoftLineBreak() {
+					content += " "
+				}
+				all.WriteString(content)
+				if n.Parent().Kind() != ast.KindCodeSpan {
+					bare.WriteString(content)
+				}
+			case *ast.Link, *ast.Image, *ast.AutoLink, *ast.RawHTML, *gfm.Strikethrough, *gfm.TaskCheckBox:
+				out.markup = append(out.markup, n.Kind().String())
+			case *ast.HTMLBlock:
+				out.markup = append(out.markup, strings.TrimSpace(string(n.Lines().Value(src))))
 			}
 			return ast.WalkContinue, nil
-		}
-		if n.Type() == ast.TypeBlock {
-			out.blocks = append(out.blocks, n.Kind().String())
-		}
-		switch n := n.(type) {
-		case *ast.FencedCodeBlock:
-			content := string(n.Lines().Value(src))
-			out.codes = append(out.codes, content)
-			all.WriteString(content + " ")
-		case *ast.Text:
-			content := string(n.Value(src))
-			if n.SoftLineBreak() {
-				content += " "
-			}
-			all.WriteString(content)
-			if n.Parent().Kind() != ast.KindCodeSpan {
-				bare.WriteString(content)
-			}
-		case *ast.Link, *ast.Image, *ast.AutoLink, *ast.RawHTML, *gfm.Strikethrough, *gfm.TaskCheckBox:
-			out.markup = append(out.markup, n.Kind().String())
-		case *ast.HTMLBlock:
-			out.markup = append(out.markup, strings.TrimSpace(string(n.Lines().Value(src))))
-		}
-		return ast.WalkContinue, nil
-	})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,20 +87,26 @@ func read(t *testing.T, source string) document {
 func normal(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func TestGolden(t *testing.T) {
-	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"), "clean": reports.Sample(t, "clean"), "full": reports.Full()} {
+	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"),
+		"clean": reports.Sample(t, "clean"), "full": reports.Full()} {
 		golden.Compare(t, name+".md", written(t, a))
 	}
 }
 
-// TestHostile checks that texts of the cluster are only text: they make no block, link, image, HTML, mention, reference or emoji.
+// TestHostile checks that texts of the cluster are only text: they make no block, link, image, HTML, mention, reference
+// or emoji.
 func TestHostile(t *testing.T) {
 	plain := read(t, written(t, reports.Hostile(reports.Full(), " x")))
 	folds := slices.Repeat([]string{"<details><summary>Differences (- bundle, + cluster)</summary>", "</details>"},
 		2) // of FD102 and FD104
 	for _, evil := range []string{
-		" @someone #1 !1 ~1 %1 org/repo#1 GH-1 JIRA-12 someone@example.com :smile: deadbeef 0123456789012345678901234567890123456789",
-		" www.example.com https://example.com [x](https://example.com) ![x](y) <b>x</b> <!-- x --> </details> &lt; **x** ~~x~~ \\",
-		" a|b \\|c `d`|``e`` |\n| f |", "\n# x\n\n- y\n\n```\nz\n````\n~~~\n</details>\n\n| a |\n|---|\n===\n---\n1. x\n* [ ] x\n    code", "`", "``` ```` `````", " \u202e\x1b[31m\u2028", " $x^2$ ^[x] [^1]: [[x]]",
+		" @someone #1 !1 ~1 %1 org/repo#1 GH-1 JIRA-12 someone@example.com :smile: deadbeef " +
+			"0123456789012345678901234567890123456789",
+		" www.example.com https://example.com [x](https://example.com) ![x](y) <b>x</b> <!-- x --> </details> &lt; " +
+			"**x** ~~x~~ \\",
+		" a|b \\|c `d`|``e`` |\n| f |",
+		"\n# x\n\n- y\n\n```\nz\n````\n~~~\n</details>\n\n| a |\n|---|\n===\n---\n1. x\n* [ ] x\n    code", "`",
+		"``` ```` `````", " \u202e\x1b[31m\u2028", " $x^2$ ^[x] [^1]: [[x]]",
 	} {
 		got := read(t, written(t, reports.Hostile(reports.Full(), evil)))
 		if !slices.Equal(got.blocks, plain.blocks) {
@@ -110,7 +117,8 @@ func TestHostile(t *testing.T) {
 		}
 		// The product's own text has only these characters.
 		allowed := func(r rune) bool {
-			return r == ' ' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".,;:()/?'-–→…❌❔", r)
+			return r == ' ' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+				strings.ContainsRune(".,;:()/?'-–→…❌❔", r)
 		}
 		if i := strings.IndexFunc(got.bare, func(r rune) bool { return !allowed(r) }); i >= 0 {
 			t.Errorf("%q is outside code: %q", evil, got.bare[max(0, i-20):min(len(got.bare), i+20)])
@@ -126,9 +134,12 @@ func TestHostile(t *testing.T) {
 // TestLink checks that only the address of a web page becomes a link.
 func TestLink(t *testing.T) {
 	a := reports.Full()
-	for url, want := range map[string]int{"https://example.com/findings.md#fd101": 1, "javascript:alert(1)": 0, "https://example.com/) [x](y": 0, "https://example.com/>": 0, "": 0} {
+	for url, want := range map[string]int{"https://example.com/findings.md#fd101": 1, "javascript:alert(1)": 0,
+		"https://example.com/) [x](y": 0, "https://example.com/>": 0, "": 0} {
 		a.Findings[0].Remedies[0].URL = url
-		if got := len(slices.DeleteFunc(read(t, written(t, a)).markup, func(s string) bool { return s != "Link" })); got != want {
+		if got := len(slices.DeleteFunc(read(t, written(t, a)).markup, func(s string) bool {
+			return s != "Link"
+		})); got != want {
 			t.Errorf("%q: %d links, want %d", url, got, want)
 		}
 	}
@@ -163,12 +174,16 @@ func TestNothingIsLost(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"-one", "+two", "-***1", "+***2", "! release record: 2", "-true"} {
-		if !slices.ContainsFunc(got.codes, func(code string) bool { return slices.Contains(strings.Split(code, "\n"), line) }) {
+		if !slices.ContainsFunc(got.codes, func(code string) bool {
+			return slices.Contains(strings.Split(code, "\n"), line)
+		}) {
 			t.Errorf("no block has the line %q", line)
 		}
 	}
 	for _, c := range commands {
-		if c != "" && !slices.ContainsFunc(got.codes, func(code string) bool { return slices.Contains(strings.Split(code, "\n"), c) }) {
+		if c != "" && !slices.ContainsFunc(got.codes, func(code string) bool {
+			return slices.Contains(strings.Split(code, "\n"), c)
+		}) {
 			t.Errorf("no block has the command %q", c)
 		}
 	}
@@ -178,7 +193,8 @@ func TestNothingIsLost(t *testing.T) {
 func TestLimit(t *testing.T) {
 	a := reports.Many(5000)
 	for i := range 500 {
-		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("reading Shop objects in namespace shop-%03d", i), Reason: "Forbidden", Detail: strings.Repeat("long ", 100), Effect: "they are Unknown"})
+		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("reading Shop objects in namespace shop-%03d", i),
+			Reason: "Forbidden", Detail: strings.Repeat("long ", 100), Effect: "they are Unknown"})
 		a.Notes = append(a.Notes, strings.Repeat("note ", 100))
 	}
 	out := written(t, a)
@@ -195,15 +211,17 @@ func TestLimit(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	ready := report.BundleDeployment{Name: "a", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
 	for name, a := range map[string]*report.Audit{
-		"nothing":   {},
-		"a gap":     {BundleDeployments: []report.BundleDeployment{ready}, Gaps: []report.Gap{{What: "x"}}},
-		"no result": {BundleDeployments: []report.BundleDeployment{ready, {Name: "b", State: report.Unknown, Reason: "ClusterNotRead"}}},
+		"nothing": {},
+		"a gap":   {BundleDeployments: []report.BundleDeployment{ready}, Gaps: []report.Gap{{What: "x"}}},
+		"no result": {BundleDeployments: []report.BundleDeployment{ready, {Name: "b", State: report.Unknown,
+			Reason: "ClusterNotRead"}}},
 	} {
 		if out := written(t, a); strings.Contains(out, "✅") {
 			t.Errorf("%s: shown as good:\n%s", name, out)
 		}
 	}
-	if out := written(t, &report.Audit{BundleDeployments: []report.BundleDeployment{ready}, Summary: report.Summary{Counts: ready.Counts}}); !strings.Contains(out, "✅") {
+	if out := written(t, &report.Audit{BundleDeployments: []report.BundleDeployment{ready},
+		Summary: report.Summary{Counts: ready.Counts}}); !strings.Contains(out, "✅") {
 		t.Error("a clean report is not shown as good")
 	}
 }

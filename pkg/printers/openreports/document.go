@@ -21,7 +21,8 @@ import (
 const (
 	// maxText is the length at which a text is cut, in bytes.
 	maxText = 8 << 10
-	// maxResults and maxBytes limit one object: etcd refuses objects above 1.5 MiB, and kubectl apply keeps a copy in an annotation of up to 256 KiB.
+	// maxResults and maxBytes limit one object: etcd refuses objects above 1.5 MiB, and kubectl apply keeps a copy in
+	// an annotation of up to 256 KiB.
 	maxResults = 1000
 	maxBytes   = 200 << 10
 )
@@ -46,7 +47,8 @@ func split(results []v1alpha1.ReportResult) [][]v1alpha1.ReportResult {
 
 // document returns the object with a part of the results of a group.
 func (p *printer) document(g group, part int, results []v1alpha1.ReportResult) any {
-	meta := metav1.ObjectMeta{Name: name(g.cluster, part), Namespace: g.namespace, Labels: map[string]string{managedBy: source}}
+	meta := metav1.ObjectMeta{Name: name(g.cluster, part), Namespace: g.namespace,
+		Labels: map[string]string{managedBy: source}}
 	meta.Annotations = map[string]string{takenAt: p.TakenAt}
 	if p.IgnoreFile != "" {
 		meta.Annotations[ignoreFile] = p.IgnoreFile
@@ -56,16 +58,19 @@ func (p *printer) document(g group, part int, results []v1alpha1.ReportResult) a
 	}
 	kind := metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterReport"}
 	if g.namespace == "" {
-		return &v1alpha1.ClusterReport{TypeMeta: kind, ObjectMeta: meta, Source: source, Summary: summary(results), Results: results}
+		return &v1alpha1.ClusterReport{TypeMeta: kind, ObjectMeta: meta, Source: source, Summary: summary(results),
+			Results: results}
 	}
 	kind.Kind = "Report"
-	return &v1alpha1.Report{TypeMeta: kind, ObjectMeta: meta, Source: source, Summary: summary(results), Results: results,
-		Scope: &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: g.namespace}}
+	return &v1alpha1.Report{TypeMeta: kind, ObjectMeta: meta, Source: source, Summary: summary(results),
+		Results: results,
+		Scope:   &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: g.namespace}}
 }
 
 func summary(results []v1alpha1.ReportResult) v1alpha1.ReportSummary {
 	var out v1alpha1.ReportSummary
-	counts := map[v1alpha1.Result]*int{"pass": &out.Pass, "fail": &out.Fail, "warn": &out.Warn, "error": &out.Error, "skip": &out.Skip}
+	counts := map[v1alpha1.Result]*int{"pass": &out.Pass, "fail": &out.Fail, "warn": &out.Warn, "error": &out.Error,
+		"skip": &out.Skip}
 	for _, r := range results {
 		*counts[r.Result]++
 	}
@@ -109,7 +114,8 @@ func short(text string) string {
 // properties are the details of a finding.
 func properties(f report.Finding) map[string]string {
 	out := map[string]string{"id": f.ID}
-	for name, value := range map[string]string{"bundle": f.Bundle, "bundleDeployment": f.BundleDeployment, "gitRepo": f.GitRepo, "helmOp": f.HelmOp, "asOf": f.AsOf,
+	for name, value := range map[string]string{"bundle": f.Bundle, "bundleDeployment": f.BundleDeployment,
+		"gitRepo": f.GitRepo, "helmOp": f.HelmOp, "asOf": f.AsOf,
 		"cause": string(f.Cause), "evidence": strings.Join(f.Evidence, "\n")} {
 		if value != "" {
 			out[name] = short(value)

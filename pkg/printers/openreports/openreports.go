@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openreports writes the report of an audit as objects of the OpenReports API, which dashboards read from a cluster.
+// Package openreports writes the report of an audit as objects of the OpenReports API, which dashboards read from a
+// cluster.
 package openreports
 
 import (
@@ -36,10 +37,12 @@ const (
 	note = "Note"
 )
 
-// Write writes a stream of YAML documents: a Report for each namespace, and a ClusterReport for everything without a namespace. Large reports are
-// split. Objects on another cluster than the one that was read have reports of their own, with a label of the cluster.
+// Write writes a stream of YAML documents: a Report for each namespace, and a ClusterReport for everything without a
+// namespace. Large reports are split. Objects on another cluster than the one that was read have reports of their own,
+// with a label of the cluster.
 func Write(w io.Writer, a *report.Audit) error {
-	p := &printer{Audit: a, groups: map[group][]v1alpha1.ReportResult{}, present: map[group]bool{}, excluded: a.Excluded()}
+	p := &printer{Audit: a, groups: map[group][]v1alpha1.ReportResult{}, present: map[group]bool{},
+		excluded: a.Excluded()}
 	if t, err := time.Parse(time.RFC3339, a.TakenAt); err == nil {
 		p.taken = metav1.Timestamp{Seconds: t.Unix()}
 	}
@@ -70,7 +73,8 @@ func Write(w io.Writer, a *report.Audit) error {
 	return nil
 }
 
-// group identifies the results of one report. The cluster is empty for Fleet's own objects; the namespace is empty for a ClusterReport.
+// group identifies the results of one report. The cluster is empty for Fleet's own objects; the namespace is empty for
+// a ClusterReport.
 type group struct{ cluster, namespace string }
 
 func (g group) compare(o group) int {
@@ -85,7 +89,8 @@ type printer struct {
 	excluded func(*report.BundleDeployment) bool
 }
 
-// findNamespaces finds the namespaces that exist because an object in them exists. A Report in another namespace could not be created.
+// findNamespaces finds the namespaces that exist because an object in them exists. A Report in another namespace could
+// not be created.
 func (p *printer) findNamespaces() {
 	for _, bd := range p.BundleDeployments {
 		p.present[group{"", bd.Namespace}] = true
@@ -117,7 +122,8 @@ func (p *printer) groupOf(cluster string, r object.Ref) group {
 func (p *printer) add(g group, r v1alpha1.ReportResult) { p.groups[g] = append(p.groups[g], r) }
 
 func (p *printer) result(policy, rule string, result v1alpha1.Result, message string) v1alpha1.ReportResult {
-	return v1alpha1.ReportResult{Source: source, Category: category, Policy: policy, Rule: rule, Result: result, Timestamp: p.taken, Description: short(message)}
+	return v1alpha1.ReportResult{Source: source, Category: category, Policy: policy, Rule: rule, Result: result,
+		Timestamp: p.taken, Description: short(message)}
 }
 
 // objectOn is an object of a bundle on a cluster.
@@ -128,7 +134,8 @@ type objectOn struct {
 
 var (
 	resultOf   = map[report.Severity]v1alpha1.Result{report.Error: "fail", report.Warning: "warn", report.Info: "skip"}
-	severityOf = map[report.Severity]v1alpha1.ResultSeverity{report.Error: "high", report.Warning: "medium", report.Info: "info"}
+	severityOf = map[report.Severity]v1alpha1.ResultSeverity{report.Error: "high", report.Warning: "medium",
+		report.Info: "info"}
 )
 
 // addFindings adds a result for each finding on each of its clusters. It returns the objects with a finding.
@@ -165,7 +172,8 @@ func (p *printer) addLeftOut() {
 
 // deployment adds the results of the objects without a failing finding: a result is pass only if the object is Ready.
 func (p *printer) deployment(bd *report.BundleDeployment, failed map[objectOn]bool) {
-	ref := object.Ref{APIVersion: fleetGroup + "/v1alpha1", Kind: "BundleDeployment", Namespace: bd.Namespace, Name: bd.Name}
+	ref := object.Ref{APIVersion: fleetGroup + "/v1alpha1", Kind: "BundleDeployment", Namespace: bd.Namespace,
+		Name: bd.Name}
 	if bd.Reason != "" {
 		r := p.result(state, bd.Reason, "error", "the bundle deployment has no result")
 		if p.excluded(bd) {

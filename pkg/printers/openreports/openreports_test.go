@@ -32,7 +32,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-// schemas are the schemas of the CustomResourceDefinitions of the module, by kind. They permit no field that an API server would prune.
+// schemas are the schemas of the CustomResourceDefinitions of the module, by kind. They permit no field that an API
+// server would prune.
 var schemas = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api").Output()
 	if err != nil {
@@ -40,7 +41,8 @@ var schemas = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	}
 	out := map[string]*jsonschema.Schema{}
 	for _, file := range []string{"reports", "clusterreports"} {
-		raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "openreports.io_"+file+".yaml"))
+		raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd",
+			"openreports.io_"+file+".yaml"))
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +94,8 @@ type document struct {
 	size int // of the JSON that kubectl apply keeps in an annotation
 }
 
-// read writes a report and validates each object as an API server does: metadata, schema, and no field that it would prune.
+// read writes a report and validates each object as an API server does: metadata, schema, and no field that it would
+// prune.
 func read(t *testing.T, a *report.Audit) []document {
 	t.Helper()
 	var b bytes.Buffer
@@ -142,10 +145,12 @@ func validated(t *testing.T, o map[string]any) *v1alpha1.Report {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &r); err != nil {
 		t.Fatal(err)
 	}
-	if errs := validation.ValidateObjectMeta(&r.ObjectMeta, r.Kind == "Report", validation.NameIsDNSSubdomain, field.NewPath("metadata")); len(errs) > 0 {
+	if errs := validation.ValidateObjectMeta(&r.ObjectMeta, r.Kind == "Report", validation.NameIsDNSSubdomain,
+		field.NewPath("metadata")); len(errs) > 0 {
 		t.Error(errs.ToAggregate())
 	}
-	if total := r.Summary.Pass + r.Summary.Fail + r.Summary.Warn + r.Summary.Error + r.Summary.Skip; total != len(r.Results) {
+	if total := r.Summary.Pass + r.Summary.Fail + r.Summary.Warn + r.Summary.Error +
+		r.Summary.Skip; total != len(r.Results) {
 		t.Errorf("the summary of %d results is %+v", len(r.Results), r.Summary)
 	}
 	return &r
@@ -166,20 +171,23 @@ func outcomes(documents []document) map[v1alpha1.Result]int {
 func TestResults(t *testing.T) {
 	a := reports.Sample(t, "sick")
 	documents := read(t, a)
-	want := map[v1alpha1.Result]int{"pass": a.Summary.Counts.Ready, "fail": a.Summary.Findings.Error, "warn": a.Summary.Findings.Warning}
+	want := map[v1alpha1.Result]int{"pass": a.Summary.Counts.Ready, "fail": a.Summary.Findings.Error,
+		"warn": a.Summary.Findings.Warning}
 	if diff := cmp.Diff(want, outcomes(documents)); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	for _, d := range documents {
 		for _, r := range d.Results {
 			if r.Subjects[0].Namespace != d.Namespace || r.Timestamp != (metav1.Timestamp{Seconds: 1795160855}) {
-				t.Errorf("the report of namespace %q has a result of %+v at %v", d.Namespace, r.Subjects[0], r.Timestamp)
+				t.Errorf("the report of namespace %q has a result of %+v at %v", d.Namespace, r.Subjects[0],
+					r.Timestamp)
 			}
 		}
 	}
 }
 
-// TestUnread checks that what could not be read is an error, and that a cluster that is not part of the audit is skipped.
+// TestUnread checks that what could not be read is an error, and that a cluster that is not part of the audit is
+// skipped.
 func TestUnread(t *testing.T) {
 	want := map[v1alpha1.Result]int{"pass": 1, "error": 3, "skip": 1}
 	a := reports.Unread()
@@ -195,13 +203,16 @@ func TestUnread(t *testing.T) {
 // TestNamespaces checks that there is no Report in a namespace that cannot exist, or that no object proves.
 func TestNamespaces(t *testing.T) {
 	resource := func(namespace string, state report.State) report.Resource {
-		return report.Resource{Ref: object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "a"}, State: state}
+		return report.Resource{Ref: object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "a"},
+			State: state}
 	}
 	on := func(cluster string, resources ...report.Resource) report.BundleDeployment {
-		return report.BundleDeployment{Namespace: "cluster-a", Name: "web", Cluster: cluster, State: report.Modified, Resources: resources}
+		return report.BundleDeployment{Namespace: "cluster-a", Name: "web", Cluster: cluster, State: report.Modified,
+			Resources: resources}
 	}
 	a := &report.Audit{BundleDeployments: []report.BundleDeployment{
-		on("fleet/a", resource("web", report.Ready), resource("gone", report.Missing), resource("Not_Valid", report.Ready)),
+		on("fleet/a", resource("web", report.Ready), resource("gone", report.Missing),
+			resource("Not_Valid", report.Ready)),
 		on("fleet/b", resource("web", report.Ready)),
 		on("other/A_very.long/name-"+strings.Repeat("x", 300), resource("web", report.Ready)),
 	}}
@@ -217,13 +228,15 @@ func TestNamespaces(t *testing.T) {
 // TestLarge checks that no object is too large for the API server, and that no result is lost.
 func TestLarge(t *testing.T) {
 	const n = 5000
-	bd := report.BundleDeployment{Namespace: "cluster-a", Name: "web", Cluster: "fleet/a", Bundle: "fleet/web", State: report.Modified}
+	bd := report.BundleDeployment{Namespace: "cluster-a", Name: "web", Cluster: "fleet/a", Bundle: "fleet/web",
+		State: report.Modified}
 	a := &report.Audit{}
 	for i := range n {
 		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: fmt.Sprint("a", i)}
 		bd.Resources = append(bd.Resources, report.Resource{Ref: ref, State: report.Ready})
 		if i%10 == 0 {
-			a.Findings = append(a.Findings, report.Finding{ID: fmt.Sprint(i), Code: "FD104", Severity: report.Warning, Object: ref, Cluster: bd.Cluster, Bundle: bd.Bundle,
+			a.Findings = append(a.Findings, report.Finding{ID: fmt.Sprint(i), Code: "FD104", Severity: report.Warning,
+				Object: ref, Cluster: bd.Cluster, Bundle: bd.Bundle,
 				Message: strings.Repeat("ä", 100_000), Evidence: []string{strings.Repeat("e", 100_000)}})
 		}
 	}
@@ -252,7 +265,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that findings which the report does not list are skipped results: each ignored one, and the numbers of the others.
+// TestLeftOut checks that findings which the report does not list are skipped results: each ignored one, and the
+// numbers of the others.
 func TestLeftOut(t *testing.T) {
 	got := map[string]int{}
 	for _, d := range read(t, reports.LeftOut()) {
@@ -265,7 +279,8 @@ func TestLeftOut(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]int{"web FD104 ignored skip": 1, " LeftOut filter skip": 1, " LeftOut baseline skip": 1, " Note Note skip": 1}
+	want := map[string]int{"web FD104 ignored skip": 1, " LeftOut filter skip": 1, " LeftOut baseline skip": 1,
+		" Note Note skip": 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}

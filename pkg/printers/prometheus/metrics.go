@@ -22,7 +22,8 @@ type metrics struct {
 	names    []string // in the order of their first series
 }
 
-// family is the family of a metric. Two series with the same labels would be an error: node_exporter refuses the whole file then.
+// family is the family of a metric. Two series with the same labels would be an error: node_exporter refuses the whole
+// file then.
 type family struct {
 	*dto.MetricFamily
 	series map[string]*dto.Metric
@@ -41,7 +42,8 @@ func (m *metrics) add(name, help string, value float64, labels ...label) {
 func (m *metrics) series(name, help string, labels []label) *dto.Metric {
 	f := m.families[name]
 	if f == nil {
-		f = &family{&dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_GAUGE.Enum()}, map[string]*dto.Metric{}}
+		f = &family{&dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_GAUGE.Enum()},
+			map[string]*dto.Metric{}}
 		m.families[name], m.names = f, append(m.names, name)
 	}
 	var key strings.Builder

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Write writes the report as gauges in the text format. No label is the name of an object that a bundle deploys: the number of series depends only
-// on the numbers of bundle deployments, clusters and checks.
+// Write writes the report as gauges in the text format. No label is the name of an object that a bundle deploys: the
+// number of series depends only on the numbers of bundle deployments, clusters and checks.
 func Write(w io.Writer, a *report.Audit) error {
 	m := &metrics{families: map[string]*family{}}
 	m.audit(a)
@@ -37,15 +37,21 @@ func Write(w io.Writer, a *report.Audit) error {
 
 // audit adds the metrics of the audit as a whole.
 func (m *metrics) audit(a *report.Audit) {
-	m.set("fleetdoctor_audit_info", "The program that made the report, the kind of its source, and the file that ignores findings, if it ignores any.", 1, label{"version", a.Tool.Version}, label{"source", a.Source.Kind},
+	m.set("fleetdoctor_audit_info",
+		"The program that made the report, the kind of its source, and the file that ignores findings, if it ignores "+
+			"any.", 1, label{"version", a.Tool.Version}, label{"source", a.Source.Kind},
 		label{"ignore_file", a.IgnoreFile})
 	if taken, err := time.Parse(time.RFC3339, a.TakenAt); err == nil {
-		m.set("fleetdoctor_audit_taken_timestamp_seconds", "When the data of the audit was taken.", float64(taken.Unix()))
+		m.set("fleetdoctor_audit_taken_timestamp_seconds", "When the data of the audit was taken.",
+			float64(taken.Unix()))
 	}
-	m.set("fleetdoctor_audit_complete", "1 if everything in scope was read. 0 if not; then a lower number of findings does not mean that problems are solved.",
+	m.set("fleetdoctor_audit_complete",
+		"1 if everything in scope was read. 0 if not; then a lower number of findings does not mean that problems are "+
+			"solved.",
 		boolean(a.Complete()))
 	m.set("fleetdoctor_audit_gaps", "Number of things that could not be read.", float64(len(a.Gaps)))
-	const left = "Number of findings that the audit found and that the other metrics do not count, by the reason: a filter, an ignore file or a baseline."
+	const left = "Number of findings that the audit found and that the other metrics do not count, by the reason: a " +
+		"filter, an ignore file or a baseline."
 	for _, by := range []string{report.ByFilter, report.ByIgnoreFile, report.ByBaseline} {
 		m.add("fleetdoctor_audit_left_out_findings", left, 0, label{"reason", by})
 	}
@@ -54,7 +60,8 @@ func (m *metrics) audit(a *report.Audit) {
 	}
 }
 
-// findings adds a series for each check and for each cluster, also without a finding, so that a solved problem is seen as a zero.
+// findings adds a series for each check and for each cluster, also without a finding, so that a solved problem is seen
+// as a zero.
 func (m *metrics) findings(a *report.Audit) {
 	of := func(code, name string, severity report.Severity) []label {
 		return []label{{"code", code}, {"name", name}, {"severity", string(severity)}}
@@ -66,7 +73,8 @@ func (m *metrics) findings(a *report.Audit) {
 		m.add("fleetdoctor_findings", help, 0, of(c.Code, c.Name, report.Severity(c.Severity))...)
 	}
 	on := func(cluster string, severity report.Severity, n float64) {
-		m.add("fleetdoctor_cluster_findings", "Number of findings on a cluster.", n, label{clusterLabel, cluster}, label{"severity", string(severity)})
+		m.add("fleetdoctor_cluster_findings", "Number of findings on a cluster.", n, label{clusterLabel, cluster},
+			label{"severity", string(severity)})
 	}
 	for _, bd := range a.BundleDeployments {
 		for _, severity := range []report.Severity{report.Error, report.Warning, report.Info} {
@@ -122,10 +130,13 @@ func (m *metrics) counts(prefix, of string, id []label, c report.Counts) {
 	for _, n := range []struct {
 		state report.State
 		count int
-	}{{report.Ready, c.Ready}, {report.NotReady, c.NotReady}, {report.Modified, c.Modified}, {report.Unowned, c.Unowned}, {report.Missing, c.Missing}, {report.Unknown, c.Unknown}} {
-		m.add(prefix+"objects", "Number of desired objects "+of+" by their actual state.", float64(n.count), with(id, label{"state", string(n.state)})...)
+	}{{report.Ready, c.Ready}, {report.NotReady, c.NotReady}, {report.Modified, c.Modified}, {report.Unowned,
+		c.Unowned}, {report.Missing, c.Missing}, {report.Unknown, c.Unknown}} {
+		m.add(prefix+"objects", "Number of desired objects "+of+" by their actual state.", float64(n.count),
+			with(id, label{"state", string(n.state)})...)
 	}
-	m.add(prefix+"orphaned_objects", "Number of objects "+of+" that are left over from an earlier revision.", float64(c.Orphaned), id...)
+	m.add(prefix+"orphaned_objects", "Number of objects "+of+" that are left over from an earlier revision.",
+		float64(c.Orphaned), id...)
 }
 
 // reported adds the numbers in the status of Fleet.
@@ -134,10 +145,12 @@ func (m *metrics) reported(prefix, of string, id []label, r *report.Reported) {
 		return
 	}
 	if r.DesiredReady != nil {
-		m.add(prefix+"reported_desired_objects", "Number of desired objects "+of+" that Fleet reports.", float64(*r.DesiredReady), id...)
+		m.add(prefix+"reported_desired_objects", "Number of desired objects "+of+" that Fleet reports.",
+			float64(*r.DesiredReady), id...)
 	}
 	if r.Ready != nil {
-		m.add(prefix+"reported_ready_objects", "Number of ready objects "+of+" that Fleet reports.", float64(*r.Ready), id...)
+		m.add(prefix+"reported_ready_objects", "Number of ready objects "+of+" that Fleet reports.", float64(*r.Ready),
+			id...)
 	}
 }
 

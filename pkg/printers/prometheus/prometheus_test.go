@@ -17,7 +17,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-// read writes a report, and reads it with the parser and the linter of Prometheus. It returns the values by their series, NAME{VALUE,VALUE}.
+// read writes a report, and reads it with the parser and the linter of Prometheus. It returns the values by their
+// series, NAME{VALUE,VALUE}.
 func read(t *testing.T, a *report.Audit) map[string]float64 {
 	t.Helper()
 	var b bytes.Buffer
@@ -69,24 +70,29 @@ func compare(t *testing.T, got, want map[string]float64) {
 func TestNumbers(t *testing.T) {
 	a := reports.Sample(t, "sick")
 	compare(t, read(t, a), map[string]float64{
-		"fleetdoctor_audit_info{test,snapshot,}":                                                                                        1,
-		"fleetdoctor_audit_complete{}":                                                                                                  1,
-		"fleetdoctor_audit_gaps{}":                                                                                                      0,
-		"fleetdoctor_audit_taken_timestamp_seconds{}":                                                                                   1795160855,
-		"fleetdoctor_findings{FD101,Missing,error}":                                                                                     1,
-		"fleetdoctor_findings{FD102,Unowned,error}":                                                                                     3,
-		"fleetdoctor_findings{FD105,Orphaned,warning}":                                                                                  0,
-		"fleetdoctor_cluster_findings{fleet-local/local,error}":                                                                         float64(a.Summary.Findings.Error),
-		"fleetdoctor_cluster_findings{fleet-local/local,info}":                                                                          0,
-		"fleetdoctor_cluster_objects{fleet-local/local,Ready}":                                                                          2,
-		"fleetdoctor_cluster_reported_ready_objects{fleet-local/local}":                                                                 8,
-		"fleetdoctor_cluster_bundledeployments{fleet-local/local}":                                                                      2,
-		"fleetdoctor_cluster_ready_bundledeployments{fleet-local/local}":                                                                0,
-		"fleetdoctor_bundledeployment_desired_objects{fleet-local/local," + guestbook + "}":                                             5,
-		"fleetdoctor_bundledeployment_objects{fleet-local/local," + guestbook + ",Modified}":                                            2,
-		"fleetdoctor_bundledeployment_reported_ready_objects{fleet-local/local," + guestbook + "}":                                      1,
-		"fleetdoctor_bundledeployment_state{fleet-local/local," + guestbook + ",Modified,}":                                             1,
-		"fleetdoctor_bundledeployment_info{fleet-local/local," + guestbook + ",fleet-local/guestbook-guestbook,fleet-local/guestbook,}": 1,
+		"fleetdoctor_audit_info{test,snapshot,}":                         1,
+		"fleetdoctor_audit_complete{}":                                   1,
+		"fleetdoctor_audit_gaps{}":                                       0,
+		"fleetdoctor_audit_taken_timestamp_seconds{}":                    1795160855,
+		"fleetdoctor_findings{FD101,Missing,error}":                      1,
+		"fleetdoctor_findings{FD102,Unowned,error}":                      3,
+		"fleetdoctor_findings{FD105,Orphaned,warning}":                   0,
+		"fleetdoctor_cluster_findings{fleet-local/local,error}":          float64(a.Summary.Findings.Error),
+		"fleetdoctor_cluster_findings{fleet-local/local,info}":           0,
+		"fleetdoctor_cluster_objects{fleet-local/local,Ready}":           2,
+		"fleetdoctor_cluster_reported_ready_objects{fleet-local/local}":  8,
+		"fleetdoctor_cluster_bundledeployments{fleet-local/local}":       2,
+		"fleetdoctor_cluster_ready_bundledeployments{fleet-local/local}": 0,
+		"fleetdoctor_bundledeployment_desired_objects{fleet-local/local," + guestbook +
+			"}": 5,
+		"fleetdoctor_bundledeployment_objects{fleet-local/local," + guestbook +
+			",Modified}": 2,
+		"fleetdoctor_bundledeployment_reported_ready_objects{fleet-local/local," + guestbook +
+			"}": 1,
+		"fleetdoctor_bundledeployment_state{fleet-local/local," + guestbook +
+			",Modified,}": 1,
+		"fleetdoctor_bundledeployment_info{fleet-local/local," + guestbook +
+			",fleet-local/guestbook-guestbook,fleet-local/guestbook,}": 1,
 	})
 }
 
@@ -104,13 +110,15 @@ func TestUnread(t *testing.T) {
 		"fleetdoctor_bundledeployment_info{fleet-default/edge,cluster-edge/web,fleet-default/web,,}":      1,
 	})
 	for series := range got {
-		if strings.Contains(series, "objects{") && (strings.Contains(series, "/api") || strings.Contains(series, "edge")) {
+		if strings.Contains(series, "objects{") && (strings.Contains(series, "/api") ||
+			strings.Contains(series, "edge")) {
 			t.Errorf("%s has no result", series)
 		}
 	}
 }
 
-// TestSeries checks that no object adds a series, and that two bundle deployments with the same name on the same cluster are one series.
+// TestSeries checks that no object adds a series, and that two bundle deployments with the same name on the same
+// cluster are one series.
 func TestSeries(t *testing.T) {
 	a := reports.Sample(t, "sick")
 	want := len(read(t, a))
@@ -141,9 +149,12 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that the findings which the report does not list are counted, and that a report that lists all has zeros.
+// TestLeftOut checks that the findings which the report does not list are counted, and that a report that lists all has
+// zeros.
 func TestLeftOut(t *testing.T) {
 	const series = "fleetdoctor_audit_left_out_findings"
-	compare(t, read(t, reports.LeftOut()), map[string]float64{series + "{filter}": 2, series + "{ignored}": 1, series + "{baseline}": 4, "fleetdoctor_audit_info{test,cluster,team/ignored.yaml}": 1})
-	compare(t, read(t, reports.Unread()), map[string]float64{series + "{filter}": 0, series + "{ignored}": 0, series + "{baseline}": 0})
+	compare(t, read(t, reports.LeftOut()), map[string]float64{series + "{filter}": 2, series + "{ignored}": 1, series +
+		"{baseline}": 4, "fleetdoctor_audit_info{test,cluster,team/ignored.yaml}": 1})
+	compare(t, read(t, reports.Unread()), map[string]float64{series + "{filter}": 0, series + "{ignored}": 0, series +
+		"{baseline}": 0})
 }

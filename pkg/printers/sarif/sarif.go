@@ -25,8 +25,8 @@ const (
 	lineHash    = "primaryLocationLineHash"
 )
 
-// Write writes the report. A result is a finding, a rule is a check. An ignored finding is a suppressed result. What could not be
-// read is a notification, and the invocation is then not successful.
+// Write writes the report. A result is a finding, a rule is a check. An ignored finding is a suppressed result. What
+// could not be read is a notification, and the invocation is then not successful.
 func Write(w io.Writer, a *report.Audit) error {
 	run := sarif.NewRunWithInformationURI("fleetdoctor", homepage)
 	run.Tool.Driver.WithVersion(a.Tool.Version).WithFullName("kubectl fleetdoctor audit")
@@ -80,7 +80,8 @@ func findings(a *report.Audit) []*sarif.Result {
 	}
 	out := make([]*sarif.Result, 0, len(a.Findings))
 	for _, f := range a.Findings {
-		// Two joined findings with one identity have different messages. Each keeps its own: a viewer must not take one for the other.
+		// Two joined findings with one identity have different messages. Each keeps its own: a viewer must not take one
+		// for the other.
 		if len(f.Clusters) > 0 && times[joinedID(&f)] == 1 {
 			f.ID = joinedID(&f)
 		}
@@ -89,7 +90,8 @@ func findings(a *report.Audit) []*sarif.Result {
 	return out
 }
 
-// joinedID returns the identity of a finding of several clusters. It does not depend on the clusters: that of the finding changes with the first one.
+// joinedID returns the identity of a finding of several clusters. It does not depend on the clusters: that of the
+// finding changes with the first one.
 func joinedID(f *report.Finding) string { return report.FindingID(f, "", f.Bundle, map[string]int{}) }
 
 // ignored returns the findings that the ignore file excludes. The report has only their identity and the reason.
@@ -109,9 +111,12 @@ func ignored(a *report.Audit) []*sarif.Result {
 	out := make([]*sarif.Result, 0, len(a.Ignored))
 	for i := range a.Ignored {
 		x := &a.Ignored[i]
-		f := report.Finding{ID: x.ID, Code: x.Code, Severity: x.Severity, Object: x.Object, Cluster: x.Cluster, BundleDeployment: x.BundleDeployment,
-			Bundle: bundles[[2]string{x.Cluster, x.BundleDeployment}], Message: strings.TrimSpace(x.Object.Key().String() + ": " + titles[x.Code])}
-		out = append(out, result(f).AddSuppression(sarif.NewSuppression().WithKind("external").WithJustification(text(x.Why()))))
+		f := report.Finding{ID: x.ID, Code: x.Code, Severity: x.Severity, Object: x.Object, Cluster: x.Cluster,
+			BundleDeployment: x.BundleDeployment,
+			Bundle:           bundles[[2]string{x.Cluster, x.BundleDeployment}],
+			Message:          strings.TrimSpace(x.Object.Key().String() + ": " + titles[x.Code])}
+		out = append(out, result(f).AddSuppression(sarif.NewSuppression().WithKind("external").
+			WithJustification(text(x.Why()))))
 	}
 	return out
 }
@@ -124,7 +129,8 @@ func rule(c check.Check) *sarif.ReportingDescriptor {
 		WithFullDescription(sarif.NewMultiformatMessageString().WithText(text(c.Explain))).
 		WithHelp(sarif.NewMultiformatMessageString().WithText(text(c.Explain))).
 		WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(level(report.Severity(c.Severity)))).
-		WithProperties(sarif.NewPropertyBag().Add("problem.severity", precision[c.Severity]).WithTags([]string{"fleet", "kubernetes"}))
+		WithProperties(sarif.NewPropertyBag().Add("problem.severity", precision[c.Severity]).
+			WithTags([]string{"fleet", "kubernetes"}))
 }
 
 func level(s report.Severity) string {
@@ -139,7 +145,8 @@ func level(s report.Severity) string {
 
 func result(f report.Finding) *sarif.Result {
 	properties := sarif.NewPropertyBag()
-	for name, value := range map[string]string{"cluster": f.Cluster, "bundleDeployment": f.BundleDeployment, "bundle": f.Bundle, "gitRepo": f.GitRepo,
+	for name, value := range map[string]string{"cluster": f.Cluster, "bundleDeployment": f.BundleDeployment,
+		"bundle": f.Bundle, "gitRepo": f.GitRepo,
 		"helmOp": f.HelmOp, "asOf": f.AsOf, "cause": string(f.Cause)} {
 		if value != "" {
 			properties.Add(name, value)
@@ -152,12 +159,13 @@ func result(f report.Finding) *sarif.Result {
 		properties.Add("remedies", steps)
 	}
 	id := cmp.Or(f.ID, f.Code)
-	return sarif.NewRuleResult(f.Code).WithLevel(level(f.Severity)).WithMessage(sarif.NewTextMessage(message(f))).AddLocation(location(f)).
+	return sarif.NewRuleResult(f.Code).WithLevel(level(f.Severity)).WithMessage(sarif.NewTextMessage(message(f))).
+		AddLocation(location(f)).
 		WithPartialFingerprints(map[string]string{fingerprint: id, lineHash: id}).WithProperties(properties)
 }
 
-// message is the message of a finding with its clusters, its evidence and the next step: viewers show nothing else. A command with braces is only in the properties, because viewers
-// disagree about the escapes of braces in messages.
+// message is the message of a finding with its clusters, its evidence and the next step: viewers show nothing else. A
+// command with braces is only in the properties, because viewers disagree about the escapes of braces in messages.
 func message(f report.Finding) string {
 	lines := []string{f.Message}
 	if clusters := cmp.Or(strings.Join(f.Clusters, ", "), f.Cluster); clusters != "" {
@@ -182,14 +190,15 @@ func text(s string) string {
 	return strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace(s)
 }
 
-// location is the place of a finding. No file of the repository has it, but GitHub requires one: its path consists of the bundle and the object,
-// and is the same in every report.
+// location is the place of a finding. No file of the repository has it, but GitHub requires one: its path consists of
+// the bundle and the object, and is the same in every report.
 func location(f report.Finding) *sarif.Location {
 	return sarif.NewLocation().
 		WithPhysicalLocation(sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation(path(f))).
 			WithRegion(sarif.NewRegion().WithStartLine(1))).
 		AddLogicalLocation(sarif.NewLogicalLocation().WithKind("resource").WithName(cmp.Or(f.Object.Name, f.Code)).
-			WithFullyQualifiedName(strings.Join(nonEmpty(f.Cluster, f.BundleDeployment, f.Object.Key().Type(), f.Object.Namespace, f.Object.Name), "/")))
+			WithFullyQualifiedName(strings.Join(nonEmpty(f.Cluster, f.BundleDeployment, f.Object.Key().Type(),
+				f.Object.Namespace, f.Object.Name), "/")))
 }
 
 func path(f report.Finding) string {
@@ -219,7 +228,8 @@ func nonEmpty(parts ...string) []string {
 func invocation(a *report.Audit) *sarif.Invocation {
 	out := sarif.NewInvocation().WithExecutionSuccessful(a.Complete())
 	notify := func(level, format string, args ...any) {
-		out.AddToolExecutionNotification(sarif.NewNotification().WithLevel(level).WithMessage(sarif.NewTextMessage(text(fmt.Sprintf(format, args...)))))
+		out.AddToolExecutionNotification(sarif.NewNotification().WithLevel(level).
+			WithMessage(sarif.NewTextMessage(text(fmt.Sprintf(format, args...)))))
 	}
 	for _, g := range a.Gaps {
 		cluster := ""
@@ -242,13 +252,15 @@ func invocation(a *report.Audit) *sarif.Invocation {
 		case isExcluded(bd):
 			excluded++
 		case bd.Counts.Unknown > 0:
-			notify(sarif.LevelError, "bundle deployment %s: %d of %d objects are Unknown", key, bd.Counts.Unknown, bd.Counts.Desired)
+			notify(sarif.LevelError, "bundle deployment %s: %d of %d objects are Unknown", key, bd.Counts.Unknown,
+				bd.Counts.Desired)
 		case bd.WithoutResult():
 			notify(sarif.LevelError, "bundle deployment %s has no result (%s)", key, bd.Reason)
 		}
 	}
 	if excluded > 0 {
-		notify(sarif.LevelWarning, "bundle deployments without a result, because their clusters were not read: %d", excluded)
+		notify(sarif.LevelWarning, "bundle deployments without a result, because their clusters were not read: %d",
+			excluded)
 	}
 	return out
 }

@@ -38,7 +38,8 @@ func read(t *testing.T, a *report.Audit) *official.Run {
 	return log.Runs[0]
 }
 
-// TestResults checks that each finding is a result of its rule, with the properties that GitHub requires, and a fingerprint of its own.
+// TestResults checks that each finding is a result of its rule, with the properties that GitHub requires, and a
+// fingerprint of its own.
 func TestResults(t *testing.T) {
 	a := reports.Sample(t, "sick")
 	run := read(t, a)
@@ -50,11 +51,13 @@ func TestResults(t *testing.T) {
 	for i, r := range run.Results {
 		f := a.Findings[i]
 		rule := run.Tool.Driver.Rules[r.RuleIndex]
-		if *r.RuleID != f.Code || *rule.ID != f.Code || r.Level != levels[f.Severity] || !strings.Contains(*r.Message.Text, f.Object.Name) {
+		if *r.RuleID != f.Code || *rule.ID != f.Code || r.Level != levels[f.Severity] ||
+			!strings.Contains(*r.Message.Text, f.Object.Name) {
 			t.Errorf("result %d is %s of rule %s: %s", i, *r.RuleID, *rule.ID, *r.Message.Text)
 		}
 		at := r.Locations[0].PhysicalLocation
-		if u, err := url.Parse(*at.ArtifactLocation.URI); err != nil || u.IsAbs() || strings.HasPrefix(u.Path, "/") || *at.Region.StartLine != 1 {
+		if u, err := url.Parse(*at.ArtifactLocation.URI); err != nil || u.IsAbs() || strings.HasPrefix(u.Path, "/") ||
+			*at.Region.StartLine != 1 {
 			t.Errorf("result %d has the location %q: %v", i, *at.ArtifactLocation.URI, err)
 		}
 		hashes[r.PartialFingerprints["primaryLocationLineHash"]] = true
@@ -63,7 +66,8 @@ func TestResults(t *testing.T) {
 		t.Errorf("%d fingerprints of %d findings", len(hashes), len(a.Findings))
 	}
 	for _, rule := range run.Tool.Driver.Rules {
-		if *rule.ShortDescription.Text == "" || *rule.FullDescription.Text == "" || *rule.Help.Text == "" || !strings.Contains(*rule.HelpURI, strings.ToLower(*rule.ID)) {
+		if *rule.ShortDescription.Text == "" || *rule.FullDescription.Text == "" || *rule.Help.Text == "" ||
+			!strings.Contains(*rule.HelpURI, strings.ToLower(*rule.ID)) {
 			t.Errorf("rule %s is not complete", *rule.ID)
 		}
 	}
@@ -101,9 +105,11 @@ func TestUnread(t *testing.T) {
 // TestNextStep checks that a message has the command of a remedy before its effect, and no braces of a command.
 func TestNextStep(t *testing.T) {
 	for want, step := range map[string]report.Remedy{
-		"Next step: kubectl get pods\nlists the Pods":                 {Command: "kubectl get pods", Text: "lists the Pods"},
-		"Next step: the command in the properties patches the Bundle": {Command: "kubectl patch -p '{}'", Text: "patches the Bundle"},
-		"Next step: restore it":                                       {Text: "restore it"},
+		"Next step: kubectl get pods\nlists the Pods": {Command: "kubectl get pods",
+			Text: "lists the Pods"},
+		"Next step: the command in the properties patches the Bundle": {Command: "kubectl patch -p '{}'",
+			Text: "patches the Bundle"},
+		"Next step: restore it": {Text: "restore it"},
 	} {
 		a := reports.Full()
 		a.Findings = a.Findings[:1]
@@ -132,7 +138,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that an ignored finding is a suppressed result, that all results then have a list of suppressions, and that the others are counted.
+// TestLeftOut checks that an ignored finding is a suppressed result, that all results then have a list of suppressions,
+// and that the others are counted.
 func TestLeftOut(t *testing.T) {
 	a := reports.LeftOut()
 	a.Findings = []report.Finding{{ID: "FD101-1", Code: "FD101", Severity: report.Error, Message: "it is missing"}}
@@ -141,7 +148,8 @@ func TestLeftOut(t *testing.T) {
 		t.Fatalf("results %+v", run.Results)
 	}
 	x := run.Results[1]
-	if s := x.Suppressions[0]; *x.RuleID != "FD104" || x.PartialFingerprints["primaryLocationLineHash"] != "FD104-1" || *s.Kind != "external" || !strings.Contains(*s.Justification, "by hand") {
+	if s := x.Suppressions[0]; *x.RuleID != "FD104" || x.PartialFingerprints["primaryLocationLineHash"] != "FD104-1" ||
+		*s.Kind != "external" || !strings.Contains(*s.Justification, "by hand") {
 		t.Errorf("the ignored finding is %+v, suppressed by %+v", x, s)
 	}
 	if uri := *x.Locations[0].PhysicalLocation.ArtifactLocation.URI; !strings.Contains(uri, "bundles/fleet-local/web") {
@@ -164,7 +172,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestMessages checks that findings with different messages about the object of a bundle on two clusters do not take the fingerprints of each other.
+// TestMessages checks that findings with different messages about the object of a bundle on two clusters do not take
+// the fingerprints of each other.
 func TestMessages(t *testing.T) {
 	fingerprints := func(joined bool, clusters ...string) map[string]string {
 		a := reports.Full()
@@ -184,7 +193,8 @@ func TestMessages(t *testing.T) {
 		}
 		return out
 	}
-	if both, one := fingerprints(false, "a", "b"), fingerprints(false, "b"); both["b"] != one["b"] || both["a"] == both["b"] {
+	if both, one := fingerprints(false, "a", "b"), fingerprints(false, "b"); both["b"] != one["b"] ||
+		both["a"] == both["b"] {
 		t.Errorf("on two clusters %v, on one %v", both, one)
 	}
 	if both := fingerprints(true, "a", "b"); both["a"] == both["b"] || strings.HasSuffix(both["b"], "-2") {
@@ -198,7 +208,8 @@ func TestClusters(t *testing.T) {
 		a := reports.Full()
 		a.Source.Clusters = []report.ClusterSource{{Name: "one"}}
 		f := &a.Findings[0]
-		f.Cluster, f.Clusters, f.IDs, f.ID, f.BundleDeployment = clusters[0], clusters, clusters, clusters[0], clusters[0]+"/web"
+		f.Cluster, f.Clusters, f.IDs, f.ID, f.BundleDeployment = clusters[0], clusters, clusters, clusters[0],
+			clusters[0]+"/web"
 		a.Findings = a.Findings[:1]
 		return read(t, a).Results[0].PartialFingerprints
 	}

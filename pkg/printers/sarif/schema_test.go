@@ -19,11 +19,13 @@ import (
 
 // officialSchema is the schema of SARIF 2.1.0. The library keeps it as a constant of its package.
 var officialSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif").Output()
+	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif").
+		Output()
 	if err != nil {
 		return nil, err
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), "schema.go"), nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), "schema.go"), nil,
+		parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,10 @@
 
 package unified
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The limits of a diff that is shown to people.
 const (
@@ -12,15 +15,17 @@ const (
 	MaxRun = 20
 	// MaxLines is the greatest number of lines of an object.
 	MaxLines = 100
-	// before is the number of characters that a line keeps before the first one that differs, if its beginning is cut out.
+	// before is the number of characters that a line keeps before the first one that differs, if its beginning is cut
+	// out.
 	before = 60
 )
 
 // Omitted is the sign of a line that says how many lines are not shown in its place.
 const Omitted = '…'
 
-// Cut shortens the lines of hunks, and keeps what differs between a removed line and the added line in its place. It drops the lines of long runs, and those
-// after the first MaxLines. It returns the numbers of lines that are shortened and dropped.
+// Cut shortens the lines of hunks, and keeps what differs between a removed line and the added line in its place. It
+// drops the lines of long runs, and those after the first MaxLines. It returns the numbers of lines that are shortened
+// and dropped.
 func Cut(hunks []Hunk) (out []Hunk, shortened, dropped int) {
 	left := MaxLines
 	for _, h := range hunks {
@@ -52,7 +57,8 @@ func Cut(hunks []Hunk) (out []Hunk, shortened, dropped int) {
 	return out, shortened, dropped
 }
 
-// cutRuns replaces the end of each long run of removed or added lines by a line with their number, and returns the number of all.
+// cutRuns replaces the end of each long run of removed or added lines by a line with their number, and returns the
+// number of all.
 func cutRuns(changes []Change) (out []Change, dropped int) {
 	for i := 0; i < len(changes); {
 		begin := i
@@ -70,13 +76,16 @@ func cutRuns(changes []Change) (out []Change, dropped int) {
 	return out, dropped
 }
 
-// partners returns, for each removed line, the added line in its place, the reverse for each added line, and otherwise an empty text.
+// partners returns, for each removed line, the added line in its place, the reverse for each added line, and otherwise
+// an empty text.
 func partners(changes []Change) []string {
 	out := make([]string, len(changes))
 	for i := 0; i < len(changes); {
 		removed := i
-		for i < len(changes) && (changes[i].Sign == '-' || i > removed && changes[i].Sign == Omitted) {
+		signs := "-"
+		for i < len(changes) && strings.ContainsRune(signs, changes[i].Sign) {
 			i++
+			signs = "-" + string(Omitted)
 		}
 		added := i
 		for i < len(changes) && changes[i].Sign == '+' {

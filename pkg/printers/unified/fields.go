@@ -1,45 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unified writes the fields of an object that differ as YAML, one document for each side, and compares the documents line by line. The documents
-// have only printable characters, tabs and line ends. Values of Secrets are masked in them, as in the report.
+// Package unified writes the fields of an object that differ as YAML, one document for each side, and compares the
+// documents line by line. The documents have only printable characters, tabs and line ends. Values of Secrets are
+// masked in them, as in the report.
 package unified
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
-
-// Line is one line of a document, without its line end.
-type Line struct {
-	Text string
-	// Difference is the index of the difference that the line belongs to.
-	Difference int
-}
-
-// Document is one side of the differences of an object.
-type Document []Line
-
-// String returns the document as YAML.
-func (d Document) String() string {
-	var b strings.Builder
-	for _, line := range d {
-		b.WriteString(line.Text)
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-// NewDocument returns a text of complete lines as a document.
-func NewDocument(text string) Document {
-	var out Document
-	for line := range strings.Lines(text) {
-		out = append(out, Line{Text: strings.TrimSuffix(line, "\n")})
-	}
-	return out
-}
 
 // Side selects the value of one side of a difference.
 type Side func(*report.Difference) report.Value
@@ -74,7 +44,8 @@ type node struct {
 
 // NewFields returns the tree of differences.
 func NewFields(differences []report.Difference) *Fields {
-	f := &Fields{differences: differences, styles: make([]style, len(differences)), root: node{byStep: map[string]*node{}}}
+	f := &Fields{differences: differences, styles: make([]style, len(differences)),
+		root: node{byStep: map[string]*node{}}}
 	for i := range differences {
 		d := &differences[i]
 		f.styles[i] = styleOf(d.Desired, d.Live, d.Release)
@@ -121,14 +92,6 @@ func identity(s report.Step) string {
 }
 
 func isElement(s report.Step) bool { return s.Key != nil || s.Member != nil || s.Index != nil }
-
-func asJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return string(raw)
-}
 
 // Document returns the YAML of one side. Fields that contain a difference are in the documents of both sides.
 func (f *Fields) Document(side Side) Document {

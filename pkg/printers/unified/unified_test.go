@@ -20,7 +20,8 @@ import (
 
 // texts are values and keys that YAML could read as something else.
 var texts = []string{
-	"", " ", "a", "a b", " a", "a ", "a: b", "a:", "a #b", "#a", "- a", "-", "--a", "---", "...", "1", "1.5", "0x1f", "1e3", "true", "yes", "n", "null", "~", "<<", "=", "*a", "&a", "!a",
+	"", " ", "a", "a b", " a", "a ", "a: b", "a:", "a #b", "#a", "- a", "-", "--a", "---", "...", "1", "1.5", "0x1f",
+	"1e3", "true", "yes", "n", "null", "~", "<<", "=", "*a", "&a", "!a",
 	"%a", "@a", "`a", "|", ">", "[a]", "{a}", "a'b", `a"b`, `a\b`, `'"`, "2001-01-01", "12:30:45", "größe 見る 🔑", "?", "? a", ",", "a\tb", "\t",
 	"\n", "\n\n", "a\n", "a\n\n", "\na", "\n\na\n", "a\nb", "a\nb\n", " a\nb\n", "a\n b\n", "  \n a\n", "a\n\n\nb", "a\r\nb\r\n", "a\n\rb", "\ta\nb", "a\n\tb\n", "a \nb\t\n", "# a\nb",
 	"a\n---\nb", "\x1b[31ma\nb\u202e\n", "\u0085\u2028\ufeff", "\u2028\na", " \u0000\n \n", "\U000e0001\n\U0001f511", `a\` + "\nb", `"` + "\r\n" + `'`,

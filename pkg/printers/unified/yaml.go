@@ -16,12 +16,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// The libraries for YAML fold long lines, and write a text with a tab, a carriage return or a blank at the end of a line as one line. The change of one
-// line would then be a change of the whole text. So this file writes YAML itself, with one line for each line of a text.
+// The libraries for YAML fold long lines, and write a text with a tab, a carriage return or a blank at the end of a
+// line as one line. The change of one line would then be a change of the whole text. So this file writes YAML itself,
+// with one line for each line of a text.
 
-// style is how texts are written. It is the same for all sides of a difference, so that equal lines are equal in the documents.
+// style is how texts are written. It is the same for all sides of a difference, so that equal lines are equal in the
+// documents.
 type style struct {
-	// quoted writes texts of several lines in double quotes, which show characters that are not printable, and blanks at the end of a line.
+	// quoted writes texts of several lines in double quotes, which show characters that are not printable, and blanks
+	// at the end of a line.
 	quoted bool
 	// lines writes a text of one line as a text of several lines.
 	lines bool
@@ -72,7 +75,8 @@ func leaves(v any, f func(string)) {
 	}
 }
 
-// block is a rendered value: a scalar, which begins with head in the line of its key, or the lines of a mapping or a sequence.
+// block is a rendered value: a scalar, which begins with head in the line of its key, or the lines of a mapping or a
+// sequence.
 type block struct {
 	kind kind
 	head string
@@ -187,7 +191,8 @@ func literal(s string, difference int) block {
 	return out
 }
 
-// quoted renders a text in double quotes, with one line for each of its lines. An escaped line end is no part of the text.
+// quoted renders a text in double quotes, with one line for each of its lines. An escaped line end is no part of the
+// text.
 func quoted(s string, difference int) block {
 	var lines []string
 	for line := range strings.Lines(s) {

@@ -16,19 +16,21 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
 )
 
-// BenchmarkMask masks ConfigMaps and Deployments of 2 KiB, and compares the time with that of a copy: the same objects are
-// decoded and encoded. The other rows are those of an attacker.
+// BenchmarkMask masks ConfigMaps and Deployments of 2 KiB, and compares the time with that of a copy: the same objects
+// are decoded and encoded. The other rows are those of an attacker.
 func BenchmarkMask(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	text := func(size int) string {
 		var out strings.Builder
 		for out.Len() < size {
-			fmt.Fprintf(&out, "%s-%d=%x\n", []string{"level", "retries", "properties", "endpoint"}[rng.IntN(4)], rng.IntN(100), rng.Uint32())
+			fmt.Fprintf(&out, "%s-%d=%x\n", []string{"level", "retries", "properties", "endpoint"}[rng.IntN(4)],
+				rng.IntN(100), rng.Uint32())
 		}
 		return out.String()
 	}
 	configMap := func(v string) []byte {
-		return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"apps","name":"x"},"data":{"file":%q}}`, v)
+		return fmt.Appendf(nil,
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"apps","name":"x"},"data":{"file":%q}}`, v)
 	}
 	var usual [][]byte
 	for range 100 {
@@ -63,11 +65,14 @@ func BenchmarkMask(b *testing.B) {
 	}{
 		{"100 values", many(100), usual},
 		{"10,000 values", many(10_000), usual},
-		{"6,000 values with one prefix", same(6000), [][]byte{configMap(strings.Repeat("planted-"+strings.Repeat("a", 69), 190))}},
-		{"6,000 values of other lengths", lengths(6000), [][]byte{configMap(strings.Repeat("planted-"+strings.Repeat("a", 69), 190))}},
+		{"6,000 values with one prefix", same(6000), [][]byte{configMap(strings.Repeat("planted-"+strings.Repeat("a",
+			69), 190))}},
+		{"6,000 values of other lengths", lengths(6000),
+			[][]byte{configMap(strings.Repeat("planted-"+strings.Repeat("a", 69), 190))}},
 		{"Secret of 1 MiB", []string{text(1 << 20)}, usual},
 		{"ConfigMap of 700 KiB, binary", many(1000), [][]byte{configMap(b64(string(binary)))}},
-		{"five gzip bombs", many(1000), [][]byte{configMap(bomb()), configMap(bomb()), configMap(bomb()), configMap(bomb()), configMap(bomb())}},
+		{"five gzip bombs", many(1000), [][]byte{configMap(bomb()), configMap(bomb()), configMap(bomb()),
+			configMap(bomb()), configMap(bomb())}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			var copying, masking time.Duration

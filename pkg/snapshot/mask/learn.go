@@ -9,16 +9,14 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
-// Learn learns the values of a Secret, given as decoded JSON: its data, and their parts that other objects may have alone.
-// With helmValues, the data are Helm values: a template may write each of them into other objects.
+// Learn learns the values of a Secret, given as decoded JSON: its data, and their parts that other objects may have
+// alone. With helmValues, the data are Helm values: a template may write each of them into other objects.
 func (m *Masker) Learn(secret map[string]any, helmValues bool) {
 	for _, field := range []string{"data", "stringData"} {
 		data, _ := secret[field].(map[string]any)
@@ -39,25 +37,14 @@ func (m *Masker) Learn(secret map[string]any, helmValues bool) {
 	}
 }
 
-// letters matches a value that may be a word in any sentence.
-var letters = regexp.MustCompile(`^[A-Za-z]+$`)
-
-// learnHelmValues learns each text in Helm values. A quantity is not learned, because API servers write the same quantity
-// in other words. A word is only searched for as a word.
+// learnHelmValues learns each text in Helm values. A quantity is not learned, because API servers write the same
+// quantity in other words.
 func (m *Masker) learnHelmValues(text string) {
-	var v any
-	if yaml.Unmarshal([]byte(text), &v) != nil {
-		return
-	}
-	redact.Leaves(v, func(leaf string) {
+	redact.LeavesOf([]byte(text), func(leaf string) {
 		leaf = strings.TrimSpace(leaf)
-		if _, err := resource.ParseQuantity(leaf); err == nil {
-			return
+		if _, err := resource.ParseQuantity(leaf); err != nil && m.isSecret(leaf) {
+			m.index.AddWord(leaf)
 		}
-		if _, known := m.index.known[leaf]; !known && letters.MatchString(leaf) {
-			m.index.words[leaf] = true
-		}
-		m.learn(leaf)
 	})
 }
 
@@ -66,11 +53,18 @@ var onlyMask = regexp.MustCompile(`(?i)^[\W_x]*(redacted|masked)?[\W_]*$`)
 
 // learn learns a value, unless it is short, public or a name.
 func (m *Masker) learn(v string) {
-	v = strings.TrimSpace(v)
-	if len(v) < shortest || m.Partial && onlyMask.MatchString(v) || isTime(v) || m.named(v) || public(v) || isToken(v) {
-		return
+	if v = strings.TrimSpace(v); m.isSecret(v) {
+		m.index.Add(v)
 	}
-	m.index.add(v)
+}
+
+// isSecret reports whether a value is searched for.
+func (m *Masker) isSecret(v string) bool {
+	switch {
+	case len(v) < redact.MinLength, isTime(v), m.named(v), public(v), isToken(v):
+		return false
+	}
+	return !m.Partial || !onlyMask.MatchString(v)
 }
 
 var (
@@ -82,12 +76,13 @@ var (
 	sensitive = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|credential|auth|` +
 		`(private|api|access|secret|encryption|signing|license|tls)[-_.]?key)s?$`)
 	// publicBlock matches what a PEM file shows to everybody.
-	publicBlock = regexp.MustCompile(`-----BEGIN (?:[A-Z ]*CERTIFICATE[A-Z ]*|[A-Z ]*PUBLIC KEY)-----[^-]*-----END [A-Z ]+-----`)
+	publicBlock = regexp.MustCompile(`-----BEGIN (?:[A-Z ]*CERTIFICATE[A-Z ]*|[A-Z ]*PUBLIC KEY)-----[^-]*` +
+		`-----END [A-Z ]+-----`)
 )
 
 // learnParts learns the parts of a value that other objects may have alone: the credentials of addresses, the values of
-// sensitive keys in configuration files, the values of environment variables, the lines of private keys, the credentials
-// of registries, and words that look like a key or a hash.
+// sensitive keys in configuration files, the values of environment variables, the lines of private keys, the
+// credentials of registries, and words that look like a key or a hash.
 func (m *Masker) learnParts(v string) {
 	for _, login := range logins(v) {
 		user, password, pair := strings.Cut(login, ":")
@@ -127,13 +122,7 @@ func (m *Masker) learnConfiguration(text string) {
 			m.learn(parts[2])
 		}
 	}
-	var v any
-	if yaml.Unmarshal([]byte(text), &v, func(d *json.Decoder) *json.Decoder {
-		d.UseNumber() // a password may be a number
-		return d
-	}) == nil {
-		m.learnSensitive(v, false)
-	}
+	m.learnSensitive(redact.Decoded([]byte(text)), false)
 }
 
 // learnSensitive learns the texts below sensitive keys. The logins of registries are pairs in base64.
@@ -142,7 +131,10 @@ func (m *Masker) learnSensitive(v any, below bool) {
 	case map[string]any:
 		named, _ := v["name"].(string) // an environment variable
 		for key, e := range v {
-			m.learnSensitive(e, below || sensitive.MatchString(key) || key == "value" && sensitive.MatchString(named))
+			if key == "value" {
+				key = named
+			}
+			m.learnSensitive(e, below || sensitive.MatchString(key))
 		}
 	case []any:
 		for _, e := range v {
@@ -167,7 +159,8 @@ func (m *Masker) learnSensitive(v any, below bool) {
 func public(v string) bool {
 	const begin, encoded = "-----BEGIN ", "LS0tLS1CRUdJTi"
 	if strings.HasPrefix(v, encoded) {
-		raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "=")) // as a word in a file, it has lost them
+		// as a word in a file, it has lost them
+		raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
 		if err != nil {
 			return false
 		}
@@ -192,66 +185,4 @@ func variables(v string) []string {
 		out = append(out, strings.Trim(strings.TrimSpace(parts[1]), `"'`))
 	}
 	return out
-}
-
-// separates reports whether a character separates words in configuration files.
-func separates(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`,;:=.()[]{}<>|&", r) }
-
-const (
-	// shortestKey is the length of the shortest word that random accepts.
-	shortestKey = 16
-	// ofChanges is the part of the neighbouring characters of a key that are of different classes, as 1/ofChanges of its
-	// length. Of random letters and digits, it is 0.6; of words in camel case, it is at most 0.4.
-	ofChanges = 2.2
-)
-
-// random reports whether a word looks like a key, a hash or base64, and not like a name: it has many changes between
-// small letters, capitals, digits and other characters.
-func random(word string) bool {
-	word = strings.TrimRight(word, "=")
-	if len(word) < shortestKey || strings.Contains(word, "://") {
-		return false
-	}
-	var seen [4]bool
-	changes, last := 0, -1
-	for i := range len(word) {
-		class := classOf(word[i])
-		if seen[class] = true; i > 0 && class != last {
-			changes++
-		}
-		last = class
-	}
-	return seen[digit] && (seen[small] || seen[capital]) && float64(changes) >= float64(len(word))/ofChanges
-}
-
-const (
-	small = iota
-	capital
-	digit
-	otherCharacter
-)
-
-func classOf(c byte) int {
-	switch {
-	case c >= 'a' && c <= 'z':
-		return small
-	case c >= 'A' && c <= 'Z':
-		return capital
-	case c >= '0' && c <= '9':
-		return digit
-	}
-	return otherCharacter
-}
-
-// isTime reports whether a value is a time or a duration, which fields of Kubernetes and Fleet must have. It is masked
-// in Secrets only.
-func isTime(v string) bool {
-	if v == "" || v[0] < '0' || v[0] > '9' {
-		return false
-	}
-	if _, err := time.ParseDuration(v); err == nil {
-		return true
-	}
-	_, err := time.Parse(time.RFC3339, v)
-	return err == nil
 }

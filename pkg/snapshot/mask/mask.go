@@ -35,19 +35,20 @@ type Masker struct {
 	key   []byte
 	seed  maphash.Seed
 	names map[uint64]struct{} // hashes of names
-	index index
+	index *redact.Index
 }
 
 // New returns a Masker with the key of the HMACs.
 func New(key []byte) *Masker {
-	m := &Masker{key: key, seed: maphash.MakeSeed(), names: map[uint64]struct{}{}, index: newIndex()}
+	m := &Masker{key: key, seed: maphash.MakeSeed(), names: map[uint64]struct{}{}, index: redact.NewIndex()}
 	for _, word := range publicWords {
 		m.Name(word)
 	}
 	return m
 }
 
-// publicWords are values of fields that have a meaning in Kubernetes, Helm or Fleet. A Secret may have them as values too.
+// publicWords are values of fields that have a meaning in Kubernetes, Helm or Fleet. A Secret may have them as values
+// too.
 var publicWords = []string{"default", "Always", "IfNotPresent", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName",
 	"ClusterFirst", "RollingUpdate", "Recreate", "OnDelete", "Running", "Pending", "Succeeded", "Failed", "Unknown",
 	"Opaque", "Namespaced", "Cluster", "Deployed", "deployed", "superseded", "Ready", "Active", "Terminating", "Retain",
@@ -69,7 +70,7 @@ func (m *Masker) named(v string) bool {
 }
 
 // Values returns the number of different values that were learned.
-func (m *Masker) Values() int { return len(m.index.known) }
+func (m *Masker) Values() int { return m.index.Len() }
 
 // Sum returns the HMAC of a text in hexadecimal, with a key for one purpose.
 func (m *Masker) Sum(purpose, text string) string {

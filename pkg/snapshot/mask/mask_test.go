@@ -42,7 +42,8 @@ func secret(values ...string) map[string]any {
 	for i, v := range values {
 		data[fmt.Sprint("key", i)] = b64(v)
 	}
-	return map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "apps", "name": "web"}, "data": data}
+	return map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "apps",
+		"name": "web"}, "data": data}
 }
 
 // maskerOf returns a Masker that knows the values of a Secret.
@@ -109,11 +110,16 @@ func TestEncodings(t *testing.T) {
 		"hexadecimal":         "0x" + hex.EncodeToString([]byte(plain)),
 		"UTF-16":              b64(wide(plain)),
 		"gzip":                b64(packed(t, plain, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })),
-		"gzip of nothing":     b64(packed(t, strings.Repeat("x", 1<<20), func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })),
-		"zlib":                b64(packed(t, strings.Repeat(plain, 2)+wrapped, func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) })),
+		"gzip of nothing": b64(packed(t, strings.Repeat("x", 1<<20), func(w io.Writer) io.WriteCloser {
+			return gzip.NewWriter(w)
+		})),
+		"zlib": b64(packed(t, strings.Repeat(plain, 2)+wrapped, func(w io.Writer) io.WriteCloser {
+			return zlib.NewWriter(w)
+		})),
 	} {
 		got := maskerOf(plain).Object(keyOf("ConfigMap", "x")).Text(text)
-		if !strings.Contains(got, "hmac_") || len(layers.Find([]byte(got), plain)) > 0 || len(text) > 40 && strings.Contains(got, text[len(text)/2:]) {
+		if !strings.Contains(got, "hmac_") || len(layers.Find([]byte(got), plain)) > 0 || len(text) > 40 &&
+			strings.Contains(got, text[len(text)/2:]) {
 			t.Errorf("%s: %s became %s", name, text, got)
 		}
 	}
@@ -125,7 +131,8 @@ func TestEncodings(t *testing.T) {
 
 // TestAddresses checks that no credentials of an address remain, whether a Secret has them or not.
 func TestAddresses(t *testing.T) {
-	for _, login := range []string{"user:planted", "user:pl$anted", "user:planted(x)", "user:{planted}", "user:<planted>", "user:plan/planted",
+	for _, login := range []string{"user:planted", "user:pl$anted", "user:planted(x)", "user:{planted}",
+		"user:<planted>", "user:plan/planted",
 		"user:masked-planted", "planted-token", "planted-token:x-oauth-basic", "user:p@planted", "planted"} {
 		text := "cannot clone https://" + login + "@git.example.com/a.git: no"
 		got := maskerOf("x").Object(keyOf("ConfigMap", "x")).Text(text)
@@ -133,7 +140,8 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s became %s", text, got)
 		}
 	}
-	for _, text := range []string{"ssh://git@git.example.com/a", "https://git.example.com/a/@b", "oci://registry.example.com:5000/a@sha256:12", "a@b"} {
+	for _, text := range []string{"ssh://git@git.example.com/a", "https://git.example.com/a/@b",
+		"oci://registry.example.com:5000/a@sha256:12", "a@b"} {
 		if got := maskerOf("x").Object(keyOf("ConfigMap", "x")).Text(text); got != text {
 			t.Errorf("%s became %s", text, got)
 		}
@@ -194,7 +202,8 @@ func TestKeys(t *testing.T) {
 	if same.Object(keyOf("Secret", "one")).Token(plain) != same.Object(keyOf("ConfigMap", "two")).Token(plain) {
 		t.Error("equal values have different masks, although the same were asked for")
 	}
-	if first, second := m.Sum("a", "x"), m.Sum("a", "x"); first != second || first == m.Sum("b", "x") || first == m.Sum("a", "y") {
+	if first, second := m.Sum("a", "x"), m.Sum("a", "x"); first != second || first == m.Sum("b", "x") ||
+		first == m.Sum("a", "y") {
 		t.Error("a sum does not depend on the purpose and the text alone")
 	}
 }
@@ -206,12 +215,14 @@ func TestPlaces(t *testing.T) {
 	everywhere := `{"type":"planted-password-1","status":"planted-password-1","phase":"planted-password-1","state":"planted-password-1",` +
 		`"reason":"planted-password-1","release":"planted-password-1","commit":"planted-password-1","time":"planted-password-1"}`
 	for name, raw := range map[string]string{
-		"data of a Secret":                    `{"apiVersion":"v1","kind":"Secret","data":{"a":"` + b64(v) + `"},"stringData":{"pin":"pin77"}}`,
-		"data that is no base64":              `{"apiVersion":"v1","kind":"Secret","data":{"a":"planted-password-1"}}`,
-		"a number in a custom resource":       `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"pin":8675309123,"pins":[8675309123]}}`,
-		"a number in a status":                `{"apiVersion":"example.com/v1","kind":"Thing","status":{"pin":8675309123}}`,
-		"a number in an annotation":           `{"metadata":{"annotations":{"x":"{\"pin\":8675309123}"}}}`,
-		"fields with names of states":         `{"apiVersion":"example.com/v1","kind":"Thing","spec":` + everywhere + `,"status":` + everywhere + `}`,
+		"data of a Secret": `{"apiVersion":"v1","kind":"Secret","data":{"a":"` + b64(v) +
+			`"},"stringData":{"pin":"pin77"}}`,
+		"data that is no base64":        `{"apiVersion":"v1","kind":"Secret","data":{"a":"planted-password-1"}}`,
+		"a number in a custom resource": `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"pin":8675309123,"pins":[8675309123]}}`,
+		"a number in a status":          `{"apiVersion":"example.com/v1","kind":"Thing","status":{"pin":8675309123}}`,
+		"a number in an annotation":     `{"metadata":{"annotations":{"x":"{\"pin\":8675309123}"}}}`,
+		"fields with names of states": `{"apiVersion":"example.com/v1","kind":"Thing","spec":` + everywhere +
+			`,"status":` + everywhere + `}`,
 		"the same, of Kubernetes":             `{"apiVersion":"apps/v1","kind":"Deployment","spec":` + everywhere + `}`,
 		"a word in a custom resource":         `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"state":"plantedword"}}`,
 		"a key":                               `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"planted-password-1":{}}}`,
@@ -226,7 +237,8 @@ func TestPlaces(t *testing.T) {
 		"a patch in Fleet's status": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{"modifiedStatus":[{"kind":"Secret",` +
 			`"patch":"{\"data\":{\"pin\":\"` + b64(short) + `\"}}"}]}}`,
 		"a message with a patch": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{"conditions":[{"type":"Ready",` +
-			`"message":"secret.v1 apps/web modified {\"data\":{\"pin\":\"` + b64(short) + `\"}}; secret.v1 apps/b modified {\"data\":{\"pin\":\"` + b64(short) + `"}]}}`,
+			`"message":"secret.v1 apps/web modified {\"data\":{\"pin\":\"` + b64(short) +
+			`\"}}; secret.v1 apps/b modified {\"data\":{\"pin\":\"` + b64(short) + `"}]}}`,
 		"messages with a patch": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{"nonReadyStatus":[{` +
 			`"summary":{"message":["secret.v1 apps/web modified {\"stringData\":{\"pin\":\"pin77\"}}"]}}]}}`,
 		"files of a Bundle":             `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","spec":{"resources":[{"content":"pin77"}]}}`,
@@ -248,10 +260,11 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestFieldsStay checks values of Secrets that are no secret where they are: labels and their selectors, times, names of
-// fields, states, numbers of Kubernetes, and Fleet's references.
+// TestFieldsStay checks values of Secrets that are no secret where they are: labels and their selectors, times, names
+// of fields, states, numbers of Kubernetes, and Fleet's references.
 func TestFieldsStay(t *testing.T) {
-	values := []string{"staging-2", "24h0m0s", "2026-01-02T03:04:05Z", "replicas", "app.yaml", "apps.example.com", "Progressing",
+	values := []string{"staging-2", "24h0m0s", "2026-01-02T03:04:05Z", "replicas", "app.yaml", "apps.example.com",
+		"Progressing",
 		"604800", "3f786850e387550fdab836ed7e6dc881de23001b", "apps/web:1", "Ready"}
 	for _, raw := range []string{
 		`{"apiVersion":"batch/v1","kind":"Job","metadata":{"creationTimestamp":"2026-01-02T03:04:05Z"},"spec":{"ttlSecondsAfterFinished":604800}}`,
@@ -274,7 +287,8 @@ func TestFieldsStay(t *testing.T) {
 	}
 }
 
-// TestMaskedBefore checks a value that looks like a replacement: on a cluster it is a value, in a capture it is not compared.
+// TestMaskedBefore checks a value that looks like a replacement: on a cluster it is a value, in a capture it is not
+// compared.
 func TestMaskedBefore(t *testing.T) {
 	for _, partial := range []bool{false, true} {
 		m := mask.New([]byte("key"))
@@ -298,7 +312,8 @@ func TestCertificatesStay(t *testing.T) {
 	const key = "aW52ZW50ZWQta2V5LWluLWEtdGVzdA=="
 	const certificate = "-----BEGIN CERTIFICATE-----\naW52ZW50ZWQtY2VydGlmaWNhdGU=\n-----END CERTIFICATE-----\n"
 	const both = certificate + "-----BEGIN EC PRIVATE KEY-----\n" + key + "\n-----END EC PRIVATE KEY-----\n"
-	kubeconfig := "clusters:\n- cluster: {certificate-authority-data: " + b64(certificate) + "}\nusers:\n- user: {token: " + plain + "}\n"
+	kubeconfig := "clusters:\n- cluster: {certificate-authority-data: " + b64(certificate) +
+		"}\nusers:\n- user: {token: " + plain + "}\n"
 	m := maskerOf(certificate, both, kubeconfig)
 	o := m.Object(keyOf("ConfigMap", "controller"))
 	for _, text := range []string{certificate, `{"ca":"` + b64(certificate) + `"}`} {

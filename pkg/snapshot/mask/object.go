@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
 // Decode decodes a JSON object. Numbers keep their digits.
@@ -31,37 +32,6 @@ func Encode(v any) ([]byte, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
-}
-
-// schema is what is known about the fields of an object.
-type schema int
-
-const (
-	unknownFields     schema = iota // a custom resource or other JSON: a field may have any value
-	statusFields                    // the status of a custom resource, which has conditions and phases
-	kubernetesFields                // an object of Kubernetes: its numbers have a meaning, and a type
-	fleetStatusFields               // the status of an object of Fleet
-	fleetFields                     // an object of Fleet, which may have a payload
-)
-
-const fleetGroup = "fleet.cattle.io"
-
-func schemaOf(apiVersion string) schema {
-	switch group := object.Group(apiVersion); {
-	case group == fleetGroup:
-		return fleetFields
-	case apiVersion != "" && !strings.Contains(group, "."), strings.HasSuffix(group, ".k8s.io"):
-		return kubernetesFields
-	}
-	return unknownFields
-}
-
-// status is the schema of the status of an object.
-func (s schema) status() schema {
-	if s == fleetFields {
-		return fleetStatusFields
-	}
-	return max(s, statusFields)
 }
 
 // within masks a part of an object with other fields than those around it.
@@ -130,37 +100,6 @@ func (o *Object) secretData(v any, encoded bool) any {
 	return data
 }
 
-// nameKeys are the fields that identify objects. They are not masked, because a masked reference would name nothing.
-var nameKeys = map[string]bool{"apiVersion": true, "kind": true, "namespace": true, "name": true, "generateName": true,
-	"uid": true, "resourceVersion": true}
-
-// referenceKeys are the fields in which Fleet identifies deployments, releases and contents.
-var referenceKeys = map[string]bool{"deploymentID": true, "appliedDeploymentID": true, "stagedDeploymentID": true,
-	"release": true, "commit": true, "valuesHash": true, "sha256sum": true, "resourcesSha256Sum": true}
-
-// stateKeys are the fields with states, of which programs know the words.
-var stateKeys = map[string]bool{"type": true, "status": true, "phase": true, "state": true, "bundleState": true,
-	"reason": true, "operation": true}
-
-// countKeys are the fields with numbers that the API server counts for every object.
-var countKeys = map[string]bool{"generation": true, "observedGeneration": true, "deletionGracePeriodSeconds": true}
-
-// notInNames are characters that no name has. A field with one of them may quote an error with the value of a Secret.
-const notInNames = " \t\r\n\"'`=@{}<>"
-
-// labelKeys are the fields with labels, and with selectors of labels: labels are not masked, so that a selector still
-// selects the same objects.
-var labelKeys = map[string]bool{"labels": true, "matchLabels": true, "matchExpressions": true, "namespaceLabels": true,
-	"agentNamespaceLabels": true}
-
-// payloadKeys are the fields of Fleet's objects with the files of bundles, with Helm values and with variables of
-// agents. Any of their texts may be secret, so all of them are masked.
-var payloadKeys = map[string]bool{"content": true, "resources": true, "values": true, "templateValues": true,
-	"agentEnvVars": true, "helmChartOptions": true, "helmOpOptions": true}
-
-// fixed are the members of metadata that are names, times or field names.
-var fixed = map[string]bool{"labels": true, "ownerReferences": true, "finalizers": true}
-
 // fields masks all members of an object in place.
 func (o *Object) fields(content map[string]any) {
 	for key, v := range content {
@@ -224,8 +163,8 @@ func (o *Object) metadata(v any, secret bool) {
 	}
 }
 
-// digest matches a plain hash. Charts write the hash of a Secret into annotations of pods, so that a change restarts them:
-// who guesses the Secret could check the guess.
+// digest matches a plain hash. Charts write the hash of a Secret into annotations of pods, so that a change restarts
+// them: who guesses the Secret could check the guess.
 var digest = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$`)
 
 // keys masks the keys of managedFields in place: they have the names of fields, the keys of lists, and the elements of
@@ -260,7 +199,8 @@ func (o *Object) annotation(text string, secret bool) string {
 		return o.Text(text)
 	}
 	var content map[string]any
-	ok := jsontext.Value(text).IsValid() // a decoder would not return what follows the object, nor the first value of a key that occurs twice
+	// A decoder would not return what follows the object, nor the first value of a key that occurs twice.
+	ok := jsontext.Value(text).IsValid()
 	if ok {
 		content, ok = Decode([]byte(text))
 	}
@@ -276,7 +216,8 @@ func (o *Object) annotation(text string, secret bool) string {
 	}
 	_, data := content["data"].(map[string]any)
 	_, stringData := content["stringData"].(map[string]any)
-	if kind, _ := content["kind"].(string); kind == "Secret" || secret && (data || stringData) {
+	isCopy := secret && (data || stringData)
+	if content["kind"] == "Secret" || isCopy {
 		o.maskSecret(content)
 	} else {
 		o.Mask(content)
@@ -364,7 +305,7 @@ func (o *Object) keeps(key, v string) bool {
 
 // number masks a number that is a value of a Secret.
 func (o *Object) number(v json.Number) any {
-	if _, known := o.index.known[v.String()]; known {
+	if o.index.Known(v.String()) {
 		return o.Token(v.String())
 	}
 	return v
@@ -386,7 +327,8 @@ var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 // mapKey masks a key with a value of a Secret. The name of a field is masked only if it looks like no word, and the
 // domain of an annotation never.
 func (o *Object) mapKey(name string) string {
-	if len(name) < shortest || (fieldName.MatchString(name) || plainWord.MatchString(name)) && !random(name) {
+	isName := fieldName.MatchString(name) || plainWord.MatchString(name)
+	if len(name) < redact.MinLength || isName && !random(name) {
 		return name
 	}
 	at := strings.IndexByte(name, '/') + 1

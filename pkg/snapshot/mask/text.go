@@ -3,21 +3,15 @@
 package mask
 
 import (
-	"bytes"
-	"encoding/base32"
-	"encoding/base64"
-	"encoding/hex"
-	"html"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
 // Text masks the values of Secrets in a text, and the credentials in addresses, which need not be values of Secrets. A
-// word with a value in another encoding, and a compressed one, is masked as a whole. If that does not hide the value, the
-// text is.
+// word with a value in another encoding, and a compressed one, is masked as a whole. If that does not hide the value,
+// the text is.
 func (o *Object) Text(text string) string {
-	out := o.withoutLogins(o.replace(text))
+	out := o.withoutLogins(o.index.Replace(text, o.Token))
 	if !o.hides(out) {
 		return out
 	}
@@ -37,62 +31,8 @@ var word = regexp.MustCompile(`\S+`)
 
 // hides reports whether a text has a value in another encoding.
 func (o *Object) hides(text string) bool {
-	d := decoding{index: &o.index, budget: decodedPerByte*len(text) + 1<<10}
+	d := decoding{index: o.index, budget: decodedPerByte*len(text) + 1<<10}
 	return d.hides(text, maxLayers)
-}
-
-// replace replaces the values in a text.
-func (o *Object) replace(text string) string {
-	var out strings.Builder
-	done := 0
-	for {
-		v, at := o.index.find(text, done)
-		if v == "" {
-			break
-		}
-		out.WriteString(text[done:at])
-		out.WriteString(o.Token(v))
-		done = at + len(v)
-	}
-	if done == 0 {
-		return text
-	}
-	out.WriteString(text[done:])
-	return out.String()
-}
-
-// login matches what may be the credentials in an address. They may have any character that an address has no place for.
-var login = regexp.MustCompile("://([^\\s\"'`]+)@([^\\s\"'`@]*)")
-
-// logins returns the credentials in the addresses of a text.
-func logins(text string) []string {
-	var out []string
-	for _, at := range loginsAt(text) {
-		out = append(out, text[at[0]:at[1]])
-	}
-	return out
-}
-
-// loginsAt returns where the credentials in the addresses of a text are.
-func loginsAt(text string) (out [][2]int) {
-	if !strings.Contains(text, "://") || !strings.Contains(text, "@") {
-		return nil
-	}
-	for _, at := range login.FindAllStringSubmatchIndex(text, -1) {
-		if isLogin(text[at[2]:at[3]], text[at[4]:at[5]]) {
-			out = append(out, [2]int{at[2], at[3]})
-		}
-	}
-	return out
-}
-
-// isLogin reports whether a text before "@" has credentials. An address without credentials may have "@" in its path:
-// before the digest of an image, or before a name.
-func isLogin(before, after string) bool {
-	if strings.HasPrefix(after, "sha256:") || strings.HasPrefix(after, "sha512:") || before == "git" {
-		return false
-	}
-	return strings.Contains(before, ":") || !strings.Contains(before, "/")
 }
 
 // withoutLogins masks the credentials in the addresses of a text.
@@ -109,198 +49,4 @@ func (o *Object) withoutLogins(text string) string {
 	}
 	out.WriteString(text[done:])
 	return out.String()
-}
-
-const (
-	// maxLayers limits how often a text is decoded.
-	maxLayers = 2
-	// decodedPerByte limits the size of everything that a text is decoded to, compared with its own.
-	decodedPerByte = 16
-)
-
-// decoding searches for values in what a text encodes.
-type decoding struct {
-	index  *index
-	budget int // bytes that may still be decoded
-}
-
-// hides reports whether a text has a value in another encoding, or may have one: it is compressed, or encoded so often
-// that it is not decoded.
-func (d *decoding) hides(text string, layers int) bool {
-	if len(text) < shortest || len(d.index.known) == 0 {
-		return false
-	}
-	for _, decode := range decoders {
-		for _, plain := range decode(text) {
-			if d.budget -= len(plain); d.budget < 0 {
-				return true
-			}
-			if d.index.has(plain) || isCompressed(plain) || layers > 1 && d.hides(plain, layers-1) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// compressed are the first bytes of compressed data: gzip, bzip2, xz, zstd.
-var compressed = []string{"\x1f\x8b\x08", "BZh", "\xfd7zXZ\x00", "\x28\xb5\x2f\xfd"}
-
-// zlib are the first two bytes of zlib. Other data may begin with them too.
-var zlib = []string{"\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda"}
-
-func isCompressed(plain string) bool {
-	for _, magic := range compressed {
-		if strings.HasPrefix(plain, magic) {
-			return true
-		}
-	}
-	if len(plain) < 32 || isText(plain) {
-		return false
-	}
-	for _, magic := range zlib {
-		if strings.HasPrefix(plain, magic) {
-			return true
-		}
-	}
-	return false
-}
-
-// isText reports whether the beginning of a text has no control characters.
-func isText(plain string) bool {
-	return !strings.ContainsFunc(plain[:min(len(plain), 64)], func(r rune) bool {
-		return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == '\uFFFD'
-	})
-}
-
-// decoders return what a text encodes, each in one encoding; nothing if it does not use the encoding.
-var decoders = []func(string) []string{withoutEscapes, fromAddress, fromPage, fromBase64, fromBase32, fromHex, fromUTF16}
-
-// escapedChar matches a character that JSON, YAML, Go or a shell escapes.
-var escapedChar = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|''`)
-
-var escapes = map[string]string{`\n`: "\n", `\r`: "\r", `\t`: "\t", `''`: "'"}
-
-func withoutEscapes(text string) []string {
-	if !strings.Contains(text, `\`) && !strings.Contains(text, "''") {
-		return nil
-	}
-	return []string{escapedChar.ReplaceAllStringFunc(text, func(s string) string {
-		if len(s) > 3 { // \u or \x
-			r, _ := strconv.ParseUint(s[2:], 16, 16) // the regular expression allows only hexadecimal digits
-			return string(rune(r))
-		}
-		if plain, known := escapes[s]; known {
-			return plain
-		}
-		return s[1:]
-	})}
-}
-
-var escapedByte = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-
-func fromAddress(text string) []string {
-	if !strings.Contains(text, "%") || !escapedByte.MatchString(text) {
-		return nil
-	}
-	var out []string
-	for _, address := range []string{text, strings.ReplaceAll(text, "+", " ")} { // a path, a query
-		out = append(out, escapedByte.ReplaceAllStringFunc(address, func(s string) string {
-			b, _ := hex.DecodeString(s[1:]) // the regular expression allows only hexadecimal digits
-			return string(b)
-		}))
-	}
-	return out
-}
-
-func fromPage(text string) []string {
-	if page := html.UnescapeString(text); page != text {
-		return []string{page}
-	}
-	return nil
-}
-
-// runs returns the parts of a text that consist of the characters of an encoding, and the whole text if only line breaks
-// interrupt them.
-func runs(text string, in func(byte) bool, shortestRun int) []string {
-	var out []string
-	begin := -1
-	for i := 0; i <= len(text); i++ {
-		if i < len(text) && in(text[i]) {
-			if begin < 0 {
-				begin = i
-			}
-			continue
-		}
-		if begin >= 0 && i-begin >= shortestRun {
-			out = append(out, text[begin:i])
-		}
-		begin = -1
-	}
-	if len(out) > 1 {
-		if joined := strings.Join(strings.Fields(text), ""); joined == strings.Join(out, "") {
-			return []string{joined}
-		}
-	}
-	return out
-}
-
-// fromBase64 decodes the parts of a text that may be base64, each from four positions: a longer text may precede it.
-func fromBase64(text string) []string {
-	var out []string
-	for _, run := range runs(text, isBase64, (shortest*8+5)/6) {
-		run = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(run, "="))
-		for begin := range min(4, len(run)) {
-			part := run[begin:]
-			if len(part)%4 == 1 {
-				part = part[:len(part)-1]
-			}
-			if plain, err := base64.RawStdEncoding.DecodeString(part); err == nil {
-				out = append(out, string(plain))
-			}
-		}
-	}
-	return out
-}
-
-func isBase64(c byte) bool {
-	return classOf(c) != otherCharacter || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
-}
-
-// fromBase32 decodes the parts of a text that may be base32.
-func fromBase32(text string) []string {
-	var out []string
-	for _, run := range runs(text, func(c byte) bool { return classOf(c) == capital || c >= '2' && c <= '7' || c == '=' }, (shortest*8+4)/5) {
-		run = strings.TrimRight(run, "=")
-		for len(run) > 0 {
-			if plain, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(run); err == nil {
-				out = append(out, string(plain))
-				break
-			}
-			run = run[:len(run)-1]
-		}
-	}
-	return out
-}
-
-// fromHex decodes the parts of a text that may be hexadecimal digits.
-func fromHex(text string) []string {
-	var out []string
-	for _, run := range runs(text, func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }, 2*shortest) {
-		for begin := range 2 {
-			part := run[begin:]
-			if plain, err := hex.DecodeString(part[:len(part)/2*2]); err == nil {
-				out = append(out, string(plain))
-			}
-		}
-	}
-	return out
-}
-
-// fromUTF16 returns a text without zero bytes: UTF-16 has one with each ASCII character.
-func fromUTF16(text string) []string {
-	if !strings.Contains(text, "\x00") {
-		return nil
-	}
-	return []string{string(bytes.ReplaceAll([]byte(text), []byte{0}, nil))}
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// head shows the source, its time and its versions.
+func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt string) {
+	if t.NoHeaders {
+		return
+	}
+	what := digest.Title(&s)
+	var facts []string
+	if takenAt != "" {
+		facts = append(facts, "taken at "+takenAt)
+	}
+	if s.KubernetesVersion != "" {
+		facts = append(facts, "Kubernetes "+s.KubernetesVersion)
+	}
+	if v := digest.FleetVersion(s.FleetVersions); v != "" {
+		facts = append(facts, v)
+	}
+	if takenAt == "" && len(facts) > 0 {
+		facts[0] = "with " + facts[0]
+	}
+	line := t.bold(title + printable(what))
+	switch about := printable(strings.Join(facts, ", ")); {
+	case about == "":
+	case t.Width <= 0 || span(title+printable(what))+1+span(about) <= t.columns():
+		line += " " + t.faint(about)
+	default:
+		for _, l := range t.lines(about, 0, 0) {
+			line += "\n" + t.faint(l)
+		}
+	}
+	fmt.Fprintf(b, "%s\n\n", line)
+}
+
+// clustersRead lists the clusters that were read in addition to the source.
+func (t text) clustersRead(b *bytes.Buffer, clusters []report.ClusterSource) {
+	if len(clusters) == 0 {
+		return
+	}
+	fmt.Fprintln(b, t.bold("CLUSTERS READ"))
+	listed(t, b, "  ", clusters, "", func(c report.ClusterSource) {
+		var facts []string
+		if c.Cluster != "" && c.Cluster != c.Name {
+			facts = append(facts, c.Cluster)
+		}
+		if c.KubernetesVersion != "" {
+			facts = append(facts, "Kubernetes "+c.KubernetesVersion)
+		}
+		if c.Kind != "cluster" {
+			facts = append(facts, "snapshot "+c.Path)
+			if c.TakenAt != "" {
+				facts = append(facts, "taken at "+c.TakenAt)
+			}
+		}
+		fmt.Fprintf(b, "  %s %s\n", printable(c.Name), t.faint(printable(strings.Join(facts, ", "))))
+	})
+	fmt.Fprintln(b)
+}
+
+// notRead shows what could not be read, before the results that depend on it.
+func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
+	if len(gaps) > 0 {
+		fmt.Fprintln(b, t.bold("NOT READ"))
+		all := gaps
+		if !t.wide {
+			all = joined(gaps)
+		}
+		listed(t, b, "  ", all, "", func(g report.Gap) {
+			why := strings.TrimSuffix(g.Why(), ".")
+			t.wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", digest.What(&g), why, sentence(g.Effect)))
+		})
+		forbidden := func(g report.Gap) bool { return g.Reason == "Forbidden" }
+		if slices.ContainsFunc(gaps, forbidden) && t.PrintRole != "" {
+			fmt.Fprintf(b, "  %s %s prints a role that permits reading it\n", t.faint("→"), printable(t.PrintRole))
+		}
+		fmt.Fprintln(b)
+	}
+	if len(notes) > 0 {
+		fmt.Fprintln(b, t.bold("NOTES"))
+		t.sentences(b, "  ", notes...)
+		fmt.Fprintln(b)
+	}
+}
+
+// joined joins the gaps with the same reason and effect. The message of a server names the kind, so gaps that are
+// forbidden have the same reason without it.
+func joined(gaps []report.Gap) []report.Gap {
+	same := func(g report.Gap) report.Gap {
+		g.What = ""
+		if g.Reason == "Forbidden" {
+			g.Detail = ""
+		}
+		return g
+	}
+	var out []report.Gap
+	for _, all := range grouped(gaps, same) {
+		g := all[0]
+		if len(all) > 1 {
+			g = same(g)
+			g.What = first(texts(all, func(g report.Gap) string { return g.What }), maxJoined)
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+// maxJoined is the number of gaps that a joined gap names.
+const maxJoined = 5
+
+// readFrom ends a document with its source.
+func (t text) readFrom(b *bytes.Buffer, title string, s report.Source, takenAt string) {
+	var head bytes.Buffer
+	t.head(&head, title, s, takenAt)
+	b.WriteString(strings.TrimSuffix(head.String(), "\n"))
+}
