@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,23 +16,19 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// head is the part of a document that is needed to read a snapshot. A member that does not have the type that the API gives it counts as
-// absent.
+// head is the part of a document that is needed to read a snapshot. A member that does not have the type that the API
+// gives it counts as absent.
 type head struct {
 	apiVersion, kind                      string
 	namespace, name, uid, resourceVersion string
 	typ                                   string    // the member "type", for example of a Secret
-	managed                               bool      // it has managedFields
-	titled                                bool      // it has a name at the top level, as a Chart.yaml has
+	created                               bool      // it has a creationTimestamp or managedFields
 	partial                               bool      // of a List: the server has more items
 	newest                                time.Time // a time at which the object existed on the cluster
 	kubelet                               string    // of a Node: its version
-	server                                string    // the server's version, in a version.yaml, a cluster_version.json, a support bundle or the output of kubectl version
-	taken                                 time.Time // the time of a support bundle
 }
 
-// lenient accepts JSON that is not strictly valid, because API servers and collectors write it. compact refuses duplicate names, so that a
-// duplicate name damages one document or item only.
+// lenient accepts JSON that is not strictly valid. Package files has refused duplicate names.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // headReader reads heads. It keeps its decoder, so that an object costs few allocations.
@@ -40,6 +37,7 @@ type headReader struct {
 	buf      bytes.Buffer
 	dec      *jsontext.Decoder
 	path     []byte
+	creation time.Time
 	deletion time.Time
 	grace    time.Duration
 	strings  map[string]*string    // by path
@@ -53,15 +51,12 @@ func newHeadReader() *headReader {
 		`"metadata""name"`: &s.name, `"metadata""namespace"`: &s.namespace,
 		`"metadata""uid"`: &s.uid, `"metadata""resourceVersion"`: &s.resourceVersion,
 		`"status""nodeInfo""kubeletVersion"`: &s.kubelet,
-		`"gitVersion"`:                       &s.server, `"serverVersion""gitVersion"`: &s.server, `"info""gitVersion"`: &s.server,
-		`"kubernetesVersion"`: &s.server, `"kubernetesversion"`: &s.server,
 	}
 	s.times = map[string]*time.Time{
-		`"metadata""creationTimestamp"`: &s.newest, `"metadata""managedFields""time"`: &s.newest,
+		`"metadata""creationTimestamp"`: &s.creation, `"metadata""managedFields""time"`: &s.newest,
 		`"status""conditions""lastTransitionTime"`: &s.newest, `"status""conditions""lastUpdateTime"`: &s.newest,
 		`"status""conditions""lastHeartbeatTime"`: &s.newest, `"spec""renewTime"`: &s.newest, // of a Lease
 		`"metadata""deletionTimestamp"`: &s.deletion,
-		`"bundleCreatedAt"`:             &s.taken, `"bundlecreatedat"`: &s.taken,
 	}
 	return s
 }
@@ -70,33 +65,36 @@ func newHeadReader() *headReader {
 func (s *headReader) read(raw []byte) head {
 	s.buf = *bytes.NewBuffer(raw)
 	s.dec.Reset(&s.buf, lenient)
-	s.head, s.path, s.deletion, s.grace = head{}, s.path[:0], time.Time{}, 0
+	s.head, s.path = head{}, s.path[:0]
+	s.creation, s.deletion, s.grace = time.Time{}, time.Time{}, 0
 	_ = s.object()
+	s.newest = later(s.newest, s.creation)
 	// A deletionTimestamp is the end of the grace period, which is in the future.
 	s.newest = later(s.newest, s.deletion.Add(-s.grace))
 	return s.head
 }
 
-// member reads the value of the member at the path. The path is the sequence of quoted names, so that no name can look like a path. The
-// path of a list is also that of its elements.
+// member reads the value of the member at the path. The path is the sequence of quoted names, so that no name can look
+// like a path. The path of a list is also that of its elements.
 func (s *headReader) member() error {
 	if into, ok := s.strings[string(s.path)]; ok {
 		return s.text(into)
 	}
 	if newest, ok := s.times[string(s.path)]; ok {
+		s.created = s.created || newest == &s.creation
 		return s.time(newest)
 	}
 	switch string(s.path) {
-	case `"metadata"`, `"spec"`, `"status"`, `"status""nodeInfo"`, `"serverVersion"`, `"info"`:
+	case `"metadata"`, `"spec"`, `"status"`, `"status""nodeInfo"`:
 		return s.object()
 	case `"metadata""managedFields"`:
-		s.managed = true
+		s.created = true
 		return s.list()
 	case `"status""conditions"`:
 		return s.list()
 	case `"metadata""continue"`, `"metadata""remainingItemCount"`:
 		v, err := s.dec.ReadValue()
-		s.partial = s.partial || v.Kind() == jsontext.KindString && string(v) != `""` || v.Kind() == jsontext.KindNumber && string(v) != "0"
+		s.partial = s.partial || !slices.Contains([]string{`""`, "0", "null"}, string(v))
 		return err
 	case `"metadata""deletionGracePeriodSeconds"`:
 		v, err := s.dec.ReadValue()
@@ -104,8 +102,6 @@ func (s *headReader) member() error {
 			s.grace = time.Duration(n) * time.Second
 		}
 		return err
-	case `"name"`:
-		s.titled = true
 	}
 	return s.dec.SkipValue()
 }
@@ -158,7 +154,11 @@ func (h *head) groupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(h.apiVersion, h.kind)
 }
 
-func (h *head) isObject() bool { return h.hasVersion() && h.kind != "" && h.name != "" }
+// isObject reports whether a document is a Kubernetes object.
+func (h *head) isObject() bool {
+	named := h.kind != "" && h.name != ""
+	return named && h.hasVersion()
+}
 
 // hasVersion reports whether the apiVersion is valid: "v1", "apps/v1".
 func (h *head) hasVersion() bool {
@@ -166,18 +166,13 @@ func (h *head) hasVersion() bool {
 	return err == nil && gv.Version != ""
 }
 
-// isList reports whether a document with items is a List. A List has no name.
+// isList reports whether a document with items is a List. A List has no name. The discovery of the API server looks
+// like one.
 func (h *head) isList() bool {
-	return h.name == "" && h.hasVersion() && strings.HasSuffix(h.kind, "List") && !h.isDiscovery()
-}
-
-// isDiscovery recognizes the discovery documents that crust-gather writes (api.json, apis.json), and their older forms.
-func (h *head) isDiscovery() bool {
-	switch h.kind {
-	case "APIVersions", "APIGroup", "APIGroupList", "APIResourceList":
-		return h.name == "" || h.kind == "APIGroup"
+	if h.name != "" || !strings.HasSuffix(h.kind, "List") {
+		return false
 	}
-	return strings.HasPrefix(h.apiVersion, "apidiscovery.k8s.io/")
+	return h.hasVersion() && object.Group(h.apiVersion) != "apidiscovery.k8s.io"
 }
 
 // element is the kind of the items of a typed List, which need not state it.
@@ -186,4 +181,11 @@ func (h *head) element() schema.GroupVersionKind {
 		return schema.GroupVersionKind{}
 	}
 	return schema.FromAPIVersionAndKind(h.apiVersion, strings.TrimSuffix(h.kind, "List"))
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b.UTC()
+	}
+	return a
 }
