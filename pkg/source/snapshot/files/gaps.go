@@ -3,11 +3,7 @@
 package files
 
 import (
-	"archive/tar"
-	"archive/zip"
 	"bufio"
-	"compress/flate"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -62,39 +58,26 @@ type placed struct {
 
 func (p placed) Unwrap() error { return p.error }
 
-// reasons are the fixed texts of errors of decoders. The messages of parsers are omitted, because they quote.
-var reasons = []struct {
-	text string
-	errs []error
-}{
-	{string(errTooLarge), []error{bufio.ErrTooLong}},
-	{"it ends in the middle", []error{io.ErrUnexpectedEOF, io.EOF}},
-	{string(errDuplicate), []error{jsontext.ErrDuplicateName}},
-	{"its compressed data is damaged", []error{gzip.ErrChecksum, gzip.ErrHeader, zip.ErrChecksum}},
-	{"it is damaged", []error{tar.ErrHeader, zip.ErrFormat}},
-	{"its compression or encryption is not supported", []error{zip.ErrAlgorithm}},
-}
-
 // reason converts an error to a fixed text, or to the message of the operating system.
 func reason(err error) string {
-	if f, ok := errors.AsType[failure](err); ok {
-		return string(f)
-	}
-	for _, r := range reasons {
-		if slices.ContainsFunc(r.errs, func(known error) bool { return errors.Is(err, known) }) {
-			return r.text
-		}
-	}
-	if _, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+	_, syntax := errors.AsType[*jsontext.SyntacticError](err)
+	errno, system := errors.AsType[syscall.Errno](err)
+	text, fixed := errors.AsType[failure](err)
+	switch {
+	case fixed:
+		return string(text)
+	case errors.Is(err, bufio.ErrTooLong):
+		return string(errTooLarge)
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return string(errDuplicate)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "it ends in the middle"
+	case syntax:
 		return "it is not valid JSON"
-	}
-	if _, ok := errors.AsType[flate.CorruptInputError](err); ok {
-		return "its compressed data is damaged"
-	}
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+	case system:
 		return errno.Error()
 	}
-	return "it cannot be read"
+	return "it is damaged, or is packed in a way that is not supported"
 }
 
 // maxDamaged is the number of damaged documents that have their own gap.
