@@ -354,6 +354,7 @@ func TestDuplicateKeys(t *testing.T) {
 		{"YAML", yml(cmA) + "---\n" + yml(cmB, "data:", "  k: a", "  k: b"), "line 7 (document 2) | " + key + ", near line 14"},
 		{"YAML at the top", yml(cmA) + "---\n" + yml(cmB, "kind: ConfigMap"), "line 7 (document 2) | " + key + ", near line 12"},
 		{"YAML in flow style", yml(cmA) + "---\n" + yml(cmB, "data: {k: a, 'k': b}"), "line 7 (document 2) | " + key},
+		{"YAML in a list", yml(cmA) + "---\n" + yml(cmB, "x:", "- - {1: a, \"1\": b}"), "line 7 (document 2) | " + key},
 		{"YAML item", list + "- " + twice + "\n", "line 5, item 2 | " + key},
 		{"YAML List with items twice", list + "items:\n- " + obj(cmA) + "\n", "line 1 | " + key},
 		{"two documents without a marker", yml(cmA) + "---\n" + yml(cmB) + yml(cmB), "line 7 (document 2) | " + key},

@@ -30,6 +30,7 @@ const (
 )
 
 func TestGaps(t *testing.T) {
+	const only = "it has YAML that JSON does not have: merge keys, tags, or keys that are not scalars"
 	badItem := "- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: bad\n  data: {}\n"
 	for _, tc := range []struct {
 		name  string
@@ -47,7 +48,7 @@ func TestGaps(t *testing.T) {
 			name:  "damaged YAML item",
 			files: []entry{{"x.yaml", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n" + badItem + "- " + obj(cmB) + "\nkind: List\n"}},
 			want:  []string{cmA, cmB},
-			gaps:  []string{"DIR/x.yaml, line 4, item 2 | it is not valid YAML, near line 6" + perDocument},
+			gaps:  []string{"DIR/x.yaml, line 4, item 2 | it is not valid YAML, near line 5" + perDocument},
 		},
 		{
 			name:  "damaged YAML List after its items",
@@ -58,12 +59,13 @@ func TestGaps(t *testing.T) {
 		{
 			name: "YAML that JSON does not have",
 			files: []entry{{"x.yaml", yml(cmA) + "---\n" + yml(cmB, "data: {? [a] : b}") + "---\n" + yml(cmB, "data: .inf") +
-				"---\n" + yml(cmB, "x: &x {a: b}", "y: *x")}},
+				"---\n" + yml(cmB, "data: {<<: {a: b}}") + "---\n" + yml(cmB, "x: &x {a: b}", "y: *x")}},
 			want: []string{cmA},
 			gaps: []string{
-				"DIR/x.yaml, line 7 (document 2) | it is not valid YAML" + perDocument,
-				"DIR/x.yaml, line 14 (document 3) | it is not valid YAML" + perDocument,
-				"DIR/x.yaml, line 21 (document 4) | it has YAML aliases, which kubectl does not write" + perDocument,
+				"DIR/x.yaml, line 7 (document 2) | " + only + ", near line 12" + perDocument,
+				"DIR/x.yaml, line 14 (document 3) | " + only + ", near line 19" + perDocument,
+				"DIR/x.yaml, line 21 (document 4) | " + only + ", near line 26" + perDocument,
+				"DIR/x.yaml, line 28 (document 5) | it has YAML aliases, which kubectl does not write, near line 34" + perDocument,
 			},
 		},
 		{

@@ -25,6 +25,7 @@ type reader struct {
 	budget *Budget
 	report *Report
 	use    Use
+	conv   *converter
 	// buffers are those of nested streams: a file, its decompressed data, a file of this archive.
 	buffers []*bufio.Reader
 	depth   int
@@ -154,7 +155,7 @@ func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
 	case bytes.HasPrefix(start, []byte("{")) || bytes.HasPrefix(start, []byte("[")):
 		err = r.json(f, br)
 	default:
-		y := &yamlReader{budget: r.budget, report: r.report, file: f}
+		y := &yamlReader{budget: r.budget, report: r.report, json: r.conv, file: f}
 		y.use = func(d *Document) error { return r.found(f, d) }
 		err = y.read(br)
 	}
@@ -197,7 +198,7 @@ func (r *reader) json(f *file, br *bufio.Reader) error {
 			err = placed{strings.TrimPrefix(d.place(j.errorLine(err)), f.name+", "), err}
 		}
 		d.Damaged = err != nil
-		if !isObject {
+		if err == nil && !isObject {
 			f.others = true
 			continue
 		}

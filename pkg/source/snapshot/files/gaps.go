@@ -31,6 +31,8 @@ const (
 	errTooLarge  failure = "it is larger than the limit of one object"
 	errNoYAML    failure = "it is not valid YAML"
 	errAlias     failure = "it has YAML aliases, which kubectl does not write"
+	errYAMLOnly  failure = "it has YAML that JSON does not have: merge keys, tags, or keys that are not scalars"
+	errTooDeep   failure = "it is nested too deep"
 	errDuplicate failure = "it has a key twice in one map"
 )
 

@@ -29,7 +29,7 @@ type Reading struct {
 // New prepares the reading of paths within a limit in bytes.
 func New(ctx context.Context, limit int64, stdin io.Reader, use Use) *Reading {
 	g := &Reading{stdin: stdin, Budget: Budget{ctx: ctx, limit: limit, left: limit}}
-	g.reader = reader{budget: &g.Budget, report: &g.Report, use: use}
+	g.reader = reader{budget: &g.Budget, report: &g.Report, use: use, conv: newConverter()}
 	return g
 }
 

@@ -8,20 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
-	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// yamlReader reads YAML documents as kubectl does, except for Lists in the form that kubectl writes: a line "items:",
-// and items that begin with "- " at the beginning of a line. The parser needs hundreds of bytes for each scalar, which
-// is too much for a List of 50 MB. The items are therefore parsed one by one.
+// yamlReader reads YAML documents. The parser needs hundreds of bytes for each scalar, which is too much for a List of
+// 50 MB. The items of a List in the form of kubectl are therefore parsed one by one: they are between the line "items:"
+// and the next key, and begin with "- " at the beginning of a line.
 type yamlReader struct {
 	budget *Budget
 	report *Report
+	json   *converter
 	file   *file
 	use    func(*Document) error
 	doc    *Document
@@ -125,7 +123,7 @@ func (y *yamlReader) next(line []byte, number int) error {
 			return err
 		}
 		y.state, y.item.line, y.body.line = inItems, number, 0
-		return y.keep(&y.item, append([]byte(" "), line[1:]...))
+		return y.keep(&y.item, line)
 	case y.state == inItems && inside:
 		return y.keep(&y.item, line)
 	case y.state == inItems:
@@ -156,15 +154,19 @@ func (y *yamlReader) endItem() error {
 	}
 	y.doc.Listed = true
 	raw, err := y.convert(y.item)
-	y.doc.Items = append(y.doc.Items, Item{Raw: raw, line: y.item.line})
 	y.item.text = y.item.text[:0]
-	if err == nil || stops(err) {
-		return errors.Join(err, y.budget.Spend(ObjectCost))
+	if stops(err) {
+		return err
 	}
-	last := len(y.doc.Items) - 1
-	y.report.Damaged(y.doc.ItemPlace(last), reason(err))
-	y.doc.Damaged, y.doc.Items = true, y.doc.Items[:last]
-	return nil
+	if err != nil {
+		where := fmt.Sprintf("%s, item %d", y.doc.place(y.item.line), len(y.doc.Items)+1)
+		y.report.Damaged(where, reason(err))
+		y.doc.Damaged = true
+		return nil
+	}
+	// The piece is a list of one item.
+	y.doc.Items = append(y.doc.Items, Item{Raw: raw[1 : len(raw)-1], line: y.item.line})
+	return y.budget.Spend(ObjectCost)
 }
 
 // end converts the document that was read, if there is one.
@@ -192,8 +194,14 @@ func (y *yamlReader) end() error {
 // members converts the members of a document. It reads items that are not in the form of kubectl.
 func (y *yamlReader) members(d *Document) error {
 	raw, err := y.convert(y.body)
-	if err != nil || raw[0] != '{' {
+	if err != nil {
 		return err
+	}
+	if raw[0] != '{' && d.Listed {
+		return errNoYAML
+	}
+	if raw[0] != '{' {
+		return nil
 	}
 	if !d.Listed && !bytes.Contains(raw, []byte(`"items":`)) {
 		d.Body = raw
@@ -237,34 +245,24 @@ func (y *yamlReader) convert(p piece) ([]byte, error) {
 	if err := y.budget.Spend(int64(len(p.text)) * (yamlCost - 1)); err != nil {
 		return nil, err
 	}
-	if hasAlias(p.text) {
-		return nil, errAlias
-	}
-	raw, err := sigsyaml.YAMLToJSONStrict(p.text)
+	var root yaml.Node
+	err := yaml.Unmarshal(p.text, &root)
 	if err == nil {
-		return raw, nil
-	}
-	text := errNoYAML
-	if strings.Contains(err.Error(), "already set in map") {
-		text = errDuplicate
+		raw, err := y.json.convert(&root)
+		return raw, located(err, p.line, y.json.bad)
 	}
 	m := inError.FindStringSubmatch(err.Error())
-	if m == nil || p.line == 0 {
-		return nil, text
+	if m == nil {
+		return nil, errNoYAML
 	}
 	line, _ := strconv.Atoi(m[1])
-	return nil, failure(fmt.Sprintf("%s, near line %d", text, p.line+line-1))
+	return nil, located(errNoYAML, p.line, line)
 }
 
-// hasAlias reports whether a text has an alias of YAML. Aliases could expand to any size, and kubectl writes none.
-func hasAlias(text []byte) bool {
-	if bytes.IndexByte(text, '&') < 0 || bytes.IndexByte(text, '*') < 0 {
-		return false
+// located adds a line of a piece, which begins at a line of the file, to the reason of an error.
+func located(err error, begin, line int) error {
+	if err == nil || begin == 0 {
+		return err
 	}
-	var root yaml.Node
-	return yaml.Unmarshal(text, &root) == nil && isAlias(&root)
-}
-
-func isAlias(n *yaml.Node) bool {
-	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, isAlias)
+	return failure(fmt.Sprintf("%s, near line %d", reason(err), begin+max(line, 1)-1))
 }
