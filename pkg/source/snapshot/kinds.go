@@ -17,10 +17,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// builtin lists the kinds of Kubernetes 1.36 that can be listed, and those of Fleet, with the version that the API server
-// prefers. A captured definition overrides it. The words after a kind are its short names. After "=" is a member that
-// API servers write in each object, and that kubectl writes after metadata. object.ClusterScoped reports whether a kind
-// has namespaces.
+// builtin lists the kinds of Kubernetes 1.36 that can be listed, and those of Fleet, with the version that the API
+// server prefers. A captured definition overrides it. The words after a kind are its short names. After "=" is a member
+// that API servers write in each object, and that kubectl writes after metadata. object.ClusterScoped reports whether a
+// kind has namespaces.
 var builtin = []struct{ group, version, kinds string }{
 	{"", "v1", "ConfigMap cm; Endpoints ep; Event; LimitRange limits; Namespace ns =status; Node no =status; " +
 		"PersistentVolume pv =status; PersistentVolumeClaim pvc =status; Pod po =status; PodTemplate; " +

@@ -55,8 +55,8 @@ type Manifest struct {
 	// TakenAt is the time of the data. Earliest is true if the data may be later.
 	TakenAt  time.Time `json:"takenAt"`
 	Earliest bool      `json:"earliest,omitempty"`
-	// Complete is true if the snapshot was taken from a live cluster. Otherwise it was taken from a capture that may lack
-	// objects without stating it.
+	// Complete is true if the snapshot was taken from a live cluster. Otherwise it was taken from a capture that may
+	// lack objects without stating it.
 	Complete bool     `json:"complete"`
 	Versions Versions `json:"versions"`
 	// Masked counts what was masked; nil if no value is masked.
@@ -173,7 +173,8 @@ func (m *Manifest) kinds() *source.Kinds {
 	out.MissingMeans(m.NotListed)
 	for _, r := range m.Resources {
 		out.Add(source.Kind{
-			GroupVersionKind: r.groupVersionKind(), Resource: r.Name, ShortNames: r.ShortNames, Namespaced: r.Namespaced,
+			GroupVersionKind: r.groupVersionKind(), Resource: r.Name, ShortNames: r.ShortNames,
+			Namespaced: r.Namespaced,
 		})
 	}
 	for _, text := range slices.Sorted(maps.Keys(m.UnknownGroups)) {

@@ -104,8 +104,8 @@ func (r *reader) describe(d *source.Description) {
 		})
 	}
 	if !r.store.repeated.Empty() {
-		d.Notes = append(d.Notes, "objects that were found more than once, of which the newest resourceVersion was kept "+
-			r.store.repeated.String())
+		const text = "objects that were found more than once, of which the newest resourceVersion was kept "
+		d.Notes = append(d.Notes, text+r.store.repeated.String())
 	}
 }
 

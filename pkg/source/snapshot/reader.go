@@ -50,7 +50,8 @@ type reader struct {
 	cluster, clusterFile string // the uid of the Namespace kube-system, and where it was found
 }
 
-// document keeps the objects of a document. It reports whether it has any. The error ends Open, or is that of the limit.
+// document keeps the objects of a document. It reports whether it has any. The error ends Open, or is that of the
+// limit.
 func (r *reader) document(d *files.Document) (bool, error) {
 	used, err := r.keep(d)
 	return used, cmp.Or(err, r.limit)
@@ -58,7 +59,8 @@ func (r *reader) document(d *files.Document) (bool, error) {
 
 func (r *reader) keep(d *files.Document) (bool, error) {
 	h := r.heads.read(d.Body)
-	if d.Listed && (h.isList() || d.Damaged && h.name == "") {
+	cut := d.Damaged && h.name == "" // its kind may be in the damaged part
+	if d.Listed && (cut || h.isList()) {
 		return true, r.list(d, &h)
 	}
 	if d.Damaged {

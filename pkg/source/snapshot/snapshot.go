@@ -8,16 +8,16 @@
 // An object that is not in a snapshot did not exist on the cluster, or was not captured. It counts as missing only if
 // the snapshot proves that its kind was captured in its namespace:
 //
-//   - A List proves that there are no other objects of the kinds of its items. A typed List (ConfigMapList) proves it for
-//     its own kind, too. An empty untyped List proves it for the resource in the name of its file (configmaps.json,
+//   - A List proves that there are no other objects of the kinds of its items. A typed List (ConfigMapList) proves it
+//     for its own kind, too. An empty untyped List proves it for the resource in the name of its file (configmaps.json,
 //     bundles.fleet.cattle.io.json), or proves nothing. A List proves nothing if it has metadata.continue or
 //     remainingItemCount, has a damaged item, has no end, or is in a file with a selector in its name.
-//   - A List with items in several namespaces proves it in all namespaces. A List with items in one namespace may be the
-//     output of `kubectl get -n`, so it proves it in that namespace only. There is one exception: if the items are of one
-//     namespaced kind, and another List of the snapshot has items in several namespaces, the List proves it in all
-//     namespaces, because most scripts capture each resource in the same way. An empty List proves it in all namespaces,
-//     unless some Lists have items in one namespace and no List has items in several. Each List proves it for
-//     cluster-scoped objects.
+//   - A List with items in several namespaces proves it in all namespaces. A List with items in one namespace may be
+//     the output of `kubectl get -n`, so it proves it in that namespace only. There is one exception: if the items are
+//     of one namespaced kind, and another List of the snapshot has items in several namespaces, the List proves it in
+//     all namespaces, because most scripts capture each resource in the same way. An empty List proves it in all
+//     namespaces, unless some Lists have items in one namespace and no List has items in several. Each List proves it
+//     for cluster-scoped objects.
 //   - Separate documents prove nothing.
 //   - A manifest (see Manifest) states it, and is used instead of these rules.
 package snapshot
@@ -53,8 +53,8 @@ func (s *Snapshot) Describe(context.Context) (source.Description, error) {
 	return d, nil
 }
 
-// Kinds lists the kinds of captured objects, typed Lists and definitions. Whether all objects of a kind were captured is
-// the coverage of a List. It never fails.
+// Kinds lists the kinds of captured objects, typed Lists and definitions. Whether all objects of a kind were captured
+// is the coverage of a List. It never fails.
 func (s *Snapshot) Kinds(context.Context) (*source.Kinds, error) { return s.kinds, nil }
 
 // List yields the objects of a kind, sorted by namespace and name, in the versions in which they were captured. The

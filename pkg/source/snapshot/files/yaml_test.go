@@ -5,6 +5,7 @@ package files
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -24,46 +25,55 @@ func FuzzYAML(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		text = strings.TrimLeft(text, " \t\r\n")
-		var got []*Document
-		g := New(t.Context(), 1<<20, strings.NewReader(text), func(d *Document) (bool, error) {
-			got = append(got, d)
-			return true, nil
-		})
-		if err := g.Read([]string{"-"}); err != nil || g.Report.Incomplete() || len(got) != 1 || !got[0].Listed {
-			return
-		}
-		if strings.ContainsAny(text[:1], "{[\ufeff") || strings.Contains("\n"+text, "\n%") {
-			return // JSON, or a directive, which is skipped
-		}
+		d := onlyList(t, strings.TrimLeft(text, " \t\r\n"))
 		var root yaml.Node
-		if yaml.Unmarshal([]byte(text), &root) != nil {
-			return // it also reads the lines before the document
+		if d == nil || yaml.Unmarshal([]byte(text), &root) != nil {
+			return // the library also reads the lines before the document
 		}
 		raw, err := newConverter().convert(&root)
 		if err != nil {
 			t.Fatalf("the library reads %q, but it is not JSON: %v", text, err)
 		}
-		var want map[string]any
-		if err := json.Unmarshal(raw, &want); err != nil {
-			t.Fatal(err)
-		}
 		var items [][]byte
-		for _, it := range got[0].Items {
+		for _, it := range d.Items {
 			items = append(items, it.Raw)
 		}
-		whole := map[string]any{}
-		if err := json.Unmarshal(got[0].Body, &whole); err != nil {
-			t.Fatal(err)
+		got := map[string]any{"items": decoded[[]any](t, "["+string(bytes.Join(items, []byte(",")))+"]")}
+		maps.Copy(got, decoded[map[string]any](t, string(d.Body)))
+		want := decoded[map[string]any](t, string(raw))
+		if want["items"] == nil {
+			want["items"] = []any{}
 		}
-		var list []any
-		if err := json.Unmarshal([]byte("["+string(bytes.Join(items, []byte(",")))+"]"), &list); err != nil {
-			t.Fatal(err)
-		}
-		expected, _ := want["items"].([]any)
-		delete(want, "items")
-		if len(list) != len(expected) || len(list) > 0 && !reflect.DeepEqual(list, expected) || !reflect.DeepEqual(whole, want) {
-			t.Errorf("%q: items %s and members %s, want %s", text, items, got[0].Body, raw)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: items %s and members %s, want %s", text, items, d.Body, raw)
 		}
 	})
+}
+
+// onlyList reads a text of YAML. It returns nil if it is not one whole document with items.
+func onlyList(t *testing.T, text string) *Document {
+	t.Helper()
+	var out []*Document
+	g := New(t.Context(), 1<<20, strings.NewReader(text), func(d *Document) (bool, error) {
+		out = append(out, d)
+		return true, nil
+	})
+	if err := g.Read([]string{"-"}); err != nil || g.Report.Incomplete() {
+		return nil
+	}
+	if len(out) != 1 || !out[0].Listed {
+		return nil
+	}
+	if strings.ContainsAny(text[:1], "{[\ufeff") || strings.Contains("\n"+text, "\n%") {
+		return nil // JSON, or a directive, which is skipped
+	}
+	return out[0]
+}
+
+func decoded[T any](t *testing.T, text string) (out T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
