@@ -47,6 +47,7 @@ func layouts(tb testing.TB) map[string]entry {
 		"JSON lines":                    {"x.jsonl", strings.Join(all, "\n")},
 		"concatenated JSON":             {"x.json", strings.Join(all, "")},
 		"JSON array":                    {"x.json", "[" + strings.Join(all, ",") + "]"},
+		"JSON with markers":             {"x.json", strings.Join(all, "\n---\n")},
 		"JSON between markers":          {"x.yaml", "---\n" + strings.Join(all, "\n---\n") + "\n---\n# end"},
 		"JSON List":                     {"x.json", listOf(all...)},
 		"indented JSON List":            {"x.json", indented},

@@ -51,6 +51,7 @@ var (
 	documentNames = regexp.MustCompile(`(?i)\.(json|jsonl|ndjson|yaml|yml)(\.gz)?$`)
 	// documentStart matches another file that has documents: fleet dump writes names without an extension.
 	documentStart = regexp.MustCompile(`^[\[\s]*\{\s*"(apiVersion|kind|items|metadata)"|(?m:^(apiVersion|kind|items):)`)
+	jsonStart     = regexp.MustCompile(`^\s*[{\[]`)
 	// skipped matches names of logs, and of the files that macOS adds to an archive.
 	skipped = regexp.MustCompile(`^\._|(?i)\.log(\.[0-9]+)?$`)
 )
@@ -145,14 +146,14 @@ func (r *reader) visit(f *file, last *string) visit {
 	}
 }
 
-// documents reads a file that is not an archive. Like kubectl, it reads a file as JSON if it begins with a bracket.
+// documents reads a file that is not an archive. Like kubectl, it reads a file that begins with a bracket as JSON.
 func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
 	var err error
 	named := f.explicit || documentNames.MatchString(f.base)
-	start := bytes.TrimLeft(head, " \t\r\n")
+	isJSON := jsonStart.Match(head) && !bytes.Contains(head, []byte("\n---")) // which separates documents of YAML
 	switch {
 	case !named && !documentStart.Match(head):
-	case bytes.HasPrefix(start, []byte("{")) || bytes.HasPrefix(start, []byte("[")):
+	case isJSON:
 		err = r.json(f, br)
 	default:
 		y := &yamlReader{budget: r.budget, report: r.report, json: r.conv, file: f}

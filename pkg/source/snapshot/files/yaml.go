@@ -112,7 +112,11 @@ func (y *yamlReader) next(line []byte, number int) error {
 		y.state, y.body = outside, piece{y.body.text[:0], number}
 	}
 	if len(text) == 0 || text[0] != '#' { // the end of a comment proves nothing
-		flow := bytes.HasPrefix(bytes.TrimLeft(y.body.text, " "), []byte("{"))
+		begin := y.body.text
+		if len(begin) == 0 {
+			begin = line
+		}
+		flow := bytes.HasPrefix(bytes.TrimLeft(begin, " "), []byte("{"))
 		y.doc.Torn = line[len(line)-1] != '\n' && !flow // a map in flow style has an end
 	}
 	begins := bytes.HasPrefix(line, []byte("- "))
