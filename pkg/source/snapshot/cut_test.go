@@ -311,7 +311,7 @@ func TestIncomplete(t *testing.T) {
 		{"a status without a value", second(dated(depA) + "status:\n"), "it has no status"},
 		{"creationTimestamp and no uid", second(with(cmA, "  creationTimestamp: 2026-01-01T00:00:00Z\n")), "it has no uid"},
 		{"resourceVersion and no uid", second(with(cmA, "  resourceVersion: \"7\"\n")), "it has no uid"},
-		{"managedFields and no uid", with(cmA, "  managedFields:\n  - manager: kubectl\n"), "it has no uid"},
+		{"managedFields and no uid", with(cmA, "  managedFields:\n  - time: 2026-01-01T00:00:00Z\n"), "it has no uid"},
 		{"resourceVersion and uid", with(cmA, "  resourceVersion: \"7\"\n  uid: u\n"), ""},
 		{"resourceVersion and no uid, not last", with(cmA, "  resourceVersion: \"7\"\n") + "---\n" + yml(cmB), ""},
 		{"chart", second("apiVersion: v2\nname: web\nversion: 1.0.0\n"), unnamed},

@@ -51,8 +51,7 @@ var texts = map[string]func(*head, string){
 	`"metadata""continue"`:                     func(h *head, v string) { h.partial = h.partial || v != "" },
 	`"metadata""creationTimestamp"`:            func(h *head, v string) { h.created = true; h.existed(v) },
 	`"metadata""deletionTimestamp"`:            func(h *head, v string) { h.deletion = v },
-	`"metadata""managedFields""time"`:          (*head).existed,
-	`"metadata""managedFields""manager"`:       func(h *head, _ string) { h.created = true },
+	`"metadata""managedFields""time"`:          func(h *head, v string) { h.created = true; h.existed(v) },
 	`"spec""renewTime"`:                        (*head).existed, // of a Lease
 	`"status""conditions""lastTransitionTime"`: (*head).existed,
 	`"status""conditions""lastUpdateTime"`:     (*head).existed,
