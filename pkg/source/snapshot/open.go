@@ -37,7 +37,7 @@ func (l Limit) Open(ctx context.Context, paths []string, stdin io.Reader) (*Snap
 		renderings: map[string]*source.Rendering{},
 	}
 	r.reading = files.New(ctx, int64(l), stdin, r.document)
-	if err := r.reading.Read(paths); err != nil {
+	if err := r.reading.Read(ctx, paths); err != nil {
 		return nil, fmt.Errorf("opening snapshot: %w", err)
 	}
 	if len(r.store.entries)+len(r.lists)+len(r.manifests) == 0 {

@@ -4,7 +4,6 @@ package files
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 )
@@ -25,7 +24,7 @@ const (
 // Budget is the only limit: the bytes of all paths together, after decompression. A limit for each file would not limit
 // a snapshot of many files.
 type Budget struct {
-	ctx         context.Context
+	ended       func() error // the Err of the context
 	limit, left int64
 }
 
@@ -50,7 +49,7 @@ func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 // reader counts what is read from a stream, until the limit is reached or the context ends.
 func (b *Budget) reader(in io.Reader) io.Reader {
 	return readFunc(func(p []byte) (int, error) {
-		if err := b.ctx.Err(); err != nil {
+		if err := b.ended(); err != nil {
 			return 0, err
 		}
 		if b.left <= 0 {
@@ -60,7 +59,7 @@ func (b *Budget) reader(in io.Reader) io.Reader {
 		n, err := in.Read(p[:min(int64(len(p)), b.left)])
 		b.left -= int64(n)
 		if err != nil {
-			err = cmp.Or(b.ctx.Err(), err)
+			err = cmp.Or(b.ended(), err)
 		}
 		return n, err
 	})

@@ -26,9 +26,9 @@ type Reading struct {
 	stdin  io.Reader
 }
 
-// New prepares the reading of paths within a limit in bytes.
+// New prepares the reading of paths within a limit in bytes. The context is that of Read.
 func New(ctx context.Context, limit int64, stdin io.Reader, use Use) *Reading {
-	g := &Reading{stdin: stdin, Budget: Budget{ctx: ctx, limit: limit, left: limit}}
+	g := &Reading{stdin: stdin, Budget: Budget{ended: ctx.Err, limit: limit, left: limit}}
 	g.reader = reader{budget: &g.Budget, report: &g.Report, use: use, conv: newConverter()}
 	return g
 }
@@ -36,12 +36,12 @@ func New(ctx context.Context, limit int64, stdin io.Reader, use Use) *Reading {
 // Read reads paths: folders, files, archives, and "-" for standard input. What cannot be read is a gap in the report.
 //
 // Read returns an error if the context ends, a path does not exist or is a device, or the error of Use.
-func (g *Reading) Read(paths []string) error {
+func (g *Reading) Read(ctx context.Context, paths []string) error {
 	if len(paths) == 0 {
 		return errors.New("no path was given; " + Remedy)
 	}
 	for _, p := range paths {
-		err := g.path(p)
+		err := g.path(ctx, p)
 		if _, limit := errors.AsType[failure](err); limit {
 			return nil // it is a gap
 		}
@@ -52,7 +52,7 @@ func (g *Reading) Read(paths []string) error {
 	return nil
 }
 
-func (g *Reading) path(name string) error {
+func (g *Reading) path(ctx context.Context, name string) error {
 	f := &file{name: Shown(name), base: filepath.Base(name), explicit: true}
 	if name == "-" {
 		in := g.stdin
@@ -60,14 +60,14 @@ func (g *Reading) path(name string) error {
 			return errors.New("standard input can only be read once")
 		}
 		f.name, f.base = "standard input", ""
-		return g.pipe(f, func() (io.ReadCloser, error) { return io.NopCloser(in), nil })
+		return g.pipe(ctx, f, func() (io.ReadCloser, error) { return io.NopCloser(in), nil })
 	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return err
 	}
 	if info.Mode()&fs.ModeNamedPipe != 0 {
-		return g.pipe(f, func() (io.ReadCloser, error) { return os.Open(name) })
+		return g.pipe(ctx, f, func() (io.ReadCloser, error) { return os.Open(name) })
 	}
 	if info.IsDir() {
 		return g.folder(name)
@@ -84,7 +84,7 @@ func (g *Reading) path(name string) error {
 
 // pipe reads a file that can block when it is opened or read, such as a named pipe or a terminal. It returns when the
 // context ends.
-func (g *Reading) pipe(f *file, open func() (io.ReadCloser, error)) error {
+func (g *Reading) pipe(ctx context.Context, f *file, open func() (io.ReadCloser, error)) error {
 	pr, pw := io.Pipe()
 	defer closed(pr)
 	go func() {
@@ -95,7 +95,7 @@ func (g *Reading) pipe(f *file, open func() (io.ReadCloser, error)) error {
 		}
 		pw.CloseWithError(err)
 	}()
-	defer context.AfterFunc(g.Budget.ctx, func() { pr.CloseWithError(g.Budget.ctx.Err()) })()
+	defer context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })()
 	return g.reader.read(f, g.Budget.reader(pr))
 }
 
@@ -127,7 +127,7 @@ func (g *Reading) folder(name string) error {
 			return nil
 		}
 		if d.IsDir() {
-			return g.Budget.ctx.Err()
+			return g.Budget.ended()
 		}
 		if err := g.Budget.Spend(fileCost); err != nil {
 			g.Report.cut(f.name, err)

@@ -58,7 +58,7 @@ func onlyList(t *testing.T, text string) *Document {
 		out = append(out, d)
 		return true, nil
 	})
-	if err := g.Read([]string{"-"}); err != nil || g.Report.Incomplete() {
+	if err := g.Read(t.Context(), []string{"-"}); err != nil || g.Report.Incomplete() {
 		return nil
 	}
 	if len(out) != 1 || !out[0].Listed {
