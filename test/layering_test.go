@@ -100,8 +100,10 @@ var layers = []layer{
 	{packages: []string{"pkg/transport"}, never: slices.Concat(commands, printing)},
 	{packages: []string{"pkg/source/cluster"}, never: printing,
 		may: []string{"pkg/escape", "pkg/object", "pkg/source", "pkg/transport"}},
-	{packages: []string{"pkg/source/snapshot"}, never: evaluating,
+	{packages: []string{"pkg/source/snapshot/files"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/source"}},
+	{packages: []string{"pkg/source/snapshot"}, never: evaluating,
+		may: []string{"pkg/object", "pkg/source", "pkg/source/snapshot/files"}},
 
 	// The stages: what was read, what is desired, and the result. Each stage may import the previous ones.
 	{packages: []string{"pkg/state"}, pure: true, never: evaluating,

@@ -164,8 +164,9 @@ func fleetDump(objects []captured, f files) {
 	f["metrics_cattle-fleet-system_monitoring-fleet-controller"] = "# HELP go_goroutines Number\ngo_goroutines 12\n"
 }
 
-// TestArchivesOfCollectors writes the sample sick in the layouts of collectors. With all objects, the audit has the findings of the sample. Without
-// release records, it has those of the status only: nothing is missing because a collector left it out.
+// TestArchivesOfCollectors writes the sample sick in the layouts of collectors. With Lists of all objects, the audit has
+// the findings of the sample. Single objects prove no absence: nothing is missing, and no number is certain. Without
+// release records, it has the findings of the status only.
 func TestArchivesOfCollectors(t *testing.T) {
 	const sick = "../../test/testdata/sick"
 	found := func(path string, statusOnly bool) (codes []string, a *audit.Audit) {
@@ -183,16 +184,17 @@ func TestArchivesOfCollectors(t *testing.T) {
 	}
 	whole, _ := found(sick, false)
 	status, _ := found(sick, true)
+	fleet := []string{"listing Bundle", "listing BundleDeployment", "listing Cluster", "listing Content", "listing GitRepo"}
 	for name, tc := range map[string]struct {
-		write          func([]captured, files)
-		findings       []string
-		version, taken string
-		gaps           []string // the first words of each
+		write    func([]captured, files)
+		findings []string
+		gaps     []string // the first words of each, in addition to those about the files
 	}{
-		"crust-gather":       {crustGather, whole, "v1.36.3", "2026-11-20T07:47:40Z", []string{"listing Secrets,"}},
-		"support-bundle-kit": {supportBundleKit, status, "v1.36.3", "2026-11-20T07:47:40Z", []string{"release record", "release record", "values Secrets"}},
-		"troubleshoot":       {troubleshoot, status, "v1.36.3", "", []string{"listing values", "release records"}},
-		"fleet dump":         {fleetDump, status, "", "", []string{"listing values", "reading ConfigMap", "release records"}},
+		"crust-gather":       {crustGather, without(whole, "FD101", "FD205"), slices.Concat(fleet, []string{"listing Secrets,", "reading ConfigMap"})},
+		"support-bundle-kit": {supportBundleKit, status, []string{"release record", "release record", "values Secrets"}},
+		"troubleshoot":       {troubleshoot, without(status, "FD205"), slices.Concat(fleet, []string{"listing values", "release records"})},
+		"fleet dump": {fleetDump, without(status, "FD205"),
+			slices.Concat(fleet, []string{"listing values", "reading ConfigMap", "release records"})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, f := t.TempDir(), files{}
@@ -210,16 +212,23 @@ func TestArchivesOfCollectors(t *testing.T) {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 			r := a.Report()
-			if r.Source.KubernetesVersion != tc.version || tc.taken != "" && r.TakenAt != tc.taken || r.TakenAt == "" {
-				t.Errorf("version %q, taken at %q", r.Source.KubernetesVersion, r.TakenAt)
+			if r.TakenAt == "" {
+				t.Error("the time of the capture is not known")
 			}
 			var gaps []string
 			for _, g := range r.Gaps {
-				gaps = append(gaps, strings.Join(strings.Fields(g.What)[:2], " "))
+				if !strings.HasPrefix(g.What, dir) {
+					gaps = append(gaps, strings.Join(strings.Fields(g.What)[:2], " "))
+				}
 			}
 			if slices.Sort(gaps); !slices.Equal(gaps, tc.gaps) {
 				t.Errorf("gaps %q, want %q: %+v", gaps, tc.gaps, r.Gaps)
 			}
 		})
 	}
+}
+
+// without removes findings by their codes.
+func without(findings []string, codes ...string) []string {
+	return slices.DeleteFunc(slices.Clone(findings), func(f string) bool { return slices.Contains(codes, strings.Fields(f)[0]) })
 }

@@ -19,7 +19,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot/files"
 )
+
+// unlimited is the limit of Open.
+const unlimited = snapshot.Limit(files.DefaultLimit)
 
 // entry is a file of a folder or an archive.
 type entry struct{ name, text string }
@@ -172,11 +176,11 @@ func open(tb testing.TB, paths ...string) *snapshot.Snapshot {
 // openText opens a text as stdin.
 func openText(tb testing.TB, text string) (*snapshot.Snapshot, error) {
 	tb.Helper()
-	return openWithin(tb, snapshot.Limits{}, text)
+	return openWithin(tb, unlimited, text)
 }
 
-// openWithin opens a text as stdin with limits.
-func openWithin(tb testing.TB, l snapshot.Limits, text string) (*snapshot.Snapshot, error) {
+// openWithin opens a text as stdin within a limit.
+func openWithin(tb testing.TB, l snapshot.Limit, text string) (*snapshot.Snapshot, error) {
 	tb.Helper()
 	return l.Open(context.Background(), []string{"-"}, strings.NewReader(text))
 }

@@ -37,7 +37,7 @@ func TestCoverage(t *testing.T) {
 		{"List with cluster-scoped objects in one namespace, another over two", []entry{{"x.json", listOf(obj(cmA), obj(node))}, wide}, "", []string{"", "a", "b", "c"}},
 		{"typed List", []entry{{"x.json", typedList("v1", "ConfigMapList", "", `{"metadata":{"name":"x","namespace":"a"}}`, `{"metadata":{"name":"x","namespace":"b"}}`)}}, "", []string{"", "a", "b", "c"}},
 		{"two Lists in one namespace each", []entry{{"a.json", listOf(obj(cmA))}, {"b.json", listOf(obj(cmB))}}, "", []string{"", "a", "b"}},
-		{"List in a List", []entry{{"a.json", listOf(listOf(obj(cmA)), listOf(obj(cmB)))}}, "", []string{"", "a", "b"}},
+		{"List in a List", []entry{{"a.json", listOf(listOf(obj(cmA)), listOf(obj(cmB)))}}, "", nil},
 
 		{"List with continue", []entry{{"x.json", typedList("v1", "ConfigMapList", `"continue":"abc"`, obj(cmA), obj(cmB))}}, "", nil},
 		{"List with empty continue", []entry{{"x.json", typedList("v1", "ConfigMapList", `"continue":"","remainingItemCount":0`, obj(cmA), obj(cmB))}}, "", []string{"", "a", "b", "c"}},
@@ -64,16 +64,16 @@ func TestCoverage(t *testing.T) {
 		{"kind of another List", []entry{wide}, "", nil},
 
 		{"cluster-scoped List", []entry{{"x.json", listOf(obj(node))}, narrow}, "v1 Node", []string{""}},
-		{"cluster-scoped object", []entry{{"x.json", obj(node)}}, "v1 Node", []string{""}},
-		{"objects", []entry{{"x.json", obj(cmA)}, {"y.json", obj(cmB)}}, "", []string{"a", "b"}},
-		{"objects, one file", []entry{{"x.yaml", yml(cmA) + "---\n" + yml(cmB)}}, "", []string{"a", "b"}},
+		{"cluster-scoped object", []entry{{"x.json", obj(node)}}, "v1 Node", nil},
+		{"objects", []entry{{"x.json", obj(cmA)}, {"y.json", obj(cmB)}}, "", nil},
+		{"objects, one file", []entry{{"x.yaml", yml(cmA) + "---\n" + yml(cmB)}}, "", nil},
 		{"objects, one damaged", []entry{{"x.json", obj(cmA)}, {"y.json", "{"}}, "", nil},
 		{"objects, one damaged in their file", []entry{{"x.yaml", yml(cmA) + "---\n]\n"}}, "", nil},
-		{"objects, one damaged in another folder", []entry{{"a/x.json", obj(cmA)}, {"b/y.json", "{"}}, "", []string{"a"}},
-		{"objects and an unknown file", []entry{{"a/x.json", obj(cmA)}, {"a/y.log", "{"}, {"a/README", "{"}}, "", []string{"a"}},
-		{"objects and a damaged List of another kind", []entry{{"x.json", obj(cmA)}, {"l.json", listOf(obj(secA), "{}")}}, "", []string{"a"}},
+		{"objects, one damaged in another folder", []entry{{"a/x.json", obj(cmA)}, {"b/y.json", "{"}}, "", nil},
+		{"objects and an unknown file", []entry{{"a/x.json", obj(cmA)}, {"a/y.log", "{"}, {"a/README", "{"}}, "", nil},
+		{"objects and a damaged List of another kind", []entry{{"x.json", obj(cmA)}, {"l.json", listOf(obj(secA), "{}")}}, "", nil},
 		{"List and a damaged object", []entry{{"x.json", listOf(obj(cmA), obj(cmB))}, {"y.json", "{"}}, "", []string{"", "a", "b", "c"}},
-		{"another version", []entry{{"x.json", obj("autoscaling/v1 HorizontalPodAutoscaler a/h")}}, "autoscaling/v2 HorizontalPodAutoscaler", []string{"a"}},
+		{"another version", []entry{{"x.json", obj("autoscaling/v1 HorizontalPodAutoscaler a/h")}}, "autoscaling/v2 HorizontalPodAutoscaler", nil},
 		{"Fleet dump", []entry{{"bundles_fleet-local_b", yml(bundle)}}, "", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestCoverage(t *testing.T) {
 
 // TestCoverageOfPaths reads several paths as one snapshot.
 func TestCoverageOfPaths(t *testing.T) {
-	whole, cut := write(t, entry{"x.json", obj(cmA)}), write(t, entry{"x.tar", tarOf(t, entry{"a/x.json", obj(cmB)}, entry{"z/y.json", obj(node)})[:1400]})
+	whole, cut := write(t, entry{"x.json", listOf(obj(cmA))}), write(t, entry{"x.tar", tarOf(t, entry{"a/x.json", obj(cmB)}, entry{"z/y.json", obj(node)})[:1400]})
 	s := open(t, whole, cut)
 	if diff := cmp.Diff([]string{"a"}, covered(t, s, "v1 ConfigMap", "a", "b")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -107,7 +107,7 @@ func TestCoverageOfPaths(t *testing.T) {
 
 // TestCoverageOfQuery has a query with namespaces.
 func TestCoverageOfQuery(t *testing.T) {
-	s := open(t, write(t, entry{"x.json", obj(cmA)}))
+	s := open(t, write(t, entry{"x.json", listOf(obj(cmA))}))
 	c, err := s.List(t.Context(), source.Query{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespaces: []string{"a", "b"}}, func(source.Object) error { return nil })
 	must(t, err)
 	_, a := c.Of("a")

@@ -45,6 +45,7 @@ kind: Deployment
 metadata:
   annotations:
     deployment.kubernetes.io/revision: "1"
+  creationTimestamp: "2026-01-01T00:00:00Z"
   name: web
   namespace: a
   resourceVersion: "12"
@@ -75,6 +76,7 @@ data:
   password: aW52ZW50ZWQ=
 kind: Secret
 metadata:
+  creationTimestamp: "2026-01-01T00:00:00Z"
   name: keys
   namespace: b
   resourceVersion: "13"
@@ -84,6 +86,7 @@ type: Opaque
 	`apiVersion: v1
 kind: Namespace
 metadata:
+  creationTimestamp: "2026-01-01T00:00:00Z"
   labels:
     kubernetes.io/metadata.name: a
   name: a
@@ -100,6 +103,7 @@ data:
   key: value
 kind: ConfigMap
 metadata:
+  creationTimestamp: "2026-01-01T00:00:00Z"
   name: two
   namespace: b
   resourceVersion: "15"
@@ -108,6 +112,7 @@ metadata:
 	`apiVersion: apps/v1
 kind: Deployment
 metadata:
+  creationTimestamp: "2026-01-01T00:00:00Z"
   name: other
   namespace: b
   resourceVersion: "16"
@@ -121,6 +126,7 @@ data:
   key: value
 kind: ConfigMap
 metadata:
+  creationTimestamp: "2026-01-01T00:00:00Z"
   name: three
   namespace: a
   resourceVersion: "17"
@@ -282,102 +288,82 @@ func isCovered(t *testing.T, s *snapshot.Snapshot, ref object.Ref) bool {
 	return ok
 }
 
-// TestIncomplete has documents that are the beginning of an object, and documents that only look like it.
+// TestIncomplete has files that end with the beginning of an object, and with documents that only look like it.
 func TestIncomplete(t *testing.T) {
-	dated := func(id string) string { return strings.Replace(yml(id), "metadata:\n", "metadata:\n  uid: u\n", 1) }
-	for _, tc := range []struct {
-		name, text string
-		want       []string // the namespaces of a and b in which ConfigMaps are covered
-		gaps       []string
-	}{
-		{"stream", yml(cmA) + "---\n" + yml(cmB), []string{"a", "b"}, nil},
-		{"stream that ends with a marker", yml(cmA) + "---\n" + yml(cmB) + "---\n", []string{"a", "b"}, nil},
-		{"stream that ends in a comment without an end of the line", yml(cmA) + "---\n" + yml(cmB) + "# end", []string{"a", "b"}, nil},
-		{"stream that ends with a key and a comment", yml(cmA) + "---\n" + yml(cmB, "data:") + "# end", nil, []string{"standard input, line 7 (document 2) | it ends after a key, so it is not complete" + perPath}},
-		{"stream of one document without an end of the last line", strings.TrimSpace(yml(cmA)), []string{"a"}, nil},
-		{"stream without an end of the last line", yml(cmA) + "---\n" + strings.TrimSpace(yml(cmB)), nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line, so it is not complete" + perPath}},
-		{"stream of Lists without an end of the last line", yml(cmA) + "---\napiVersion: v1\nitems: []\nkind: ConfigMapLis", nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line, so it is not complete" + perPath}},
-		{"last without name", yml(cmA) + "---\napiVersion: v1\nkind: Secret\nmetadata:\n", nil, []string{"standard input, line 7 (document 2) | it has no name, so it is not complete" + perPath}},
-		{"last without kind", yml(cmA) + "---\napiVersion: v1\ndata:\n  a: b\n", nil, []string{"standard input, line 7 (document 2) | it has no kind, so it is not complete" + perPath}},
-		{"last without namespace", yml(cmA) + "---\n" + yml("v1 ConfigMap b"), nil, []string{"standard input, line 7 (document 2) | it has no namespace, so it is not complete" + perPath}},
-		{"last without uid", dated(cmA) + "---\n" + yml(cmB), nil, []string{"standard input, line 8 (document 2) | it has no uid, unlike the objects before it, so it is not complete" + perPath}},
-		{"last without status", dated(cmA) + "---\n" + dated(depA), nil, []string{"standard input, line 8 (document 2) | it has no status, so it is not complete" + perPath}},
-		{"last after a key", yml(cmA) + "---\n" + yml(cmB, "data:"), nil, []string{"standard input, line 7 (document 2) | it ends after a key, so it is not complete" + perPath}},
-		{"without name, not last", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n---\n" + yml(cmA), nil, []string{"standard input, line 1 | it has no name, so it is not complete" + perDocument}},
-		{"List without kind", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n- " + obj(cmB) + "\n", nil, []string{"standard input, line 4, item 2 | it has no kind, so it is not complete" + perDocument}},
-		{"chart", yml(cmA) + "---\napiVersion: v2\nname: web\nversion: 1.0.0\n", []string{"a"}, []string{"standard input line 7 | some documents are not Kubernetes objects | these documents are not used"}},
-		{"configuration", yml(cmA) + "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", []string{"a"}, []string{"standard input line 7 | some documents are not Kubernetes objects | these documents are not used"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s, err := openText(t, tc.text)
-			must(t, err)
-			if diff := cmp.Diff(tc.gaps, gapLines(describe(t, s), "")); diff != "" {
-				t.Errorf("gaps (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.want, covered(t, s, "v1 ConfigMap", "a", "b")); diff != "" {
-				t.Errorf("covered (-want +got):\n%s", diff)
-			}
-		})
+	with := func(id, lines string) string {
+		return strings.Replace(yml(id), "metadata:\n", "metadata:\n"+lines, 1)
 	}
-	// If an object has no name, its kind is covered nowhere, not even in other folders.
-	s := open(t, write(t, entry{"a/x.yaml", yml(cmA) + "---\n" + yml("v1 Secret a/s")}, entry{"b/y.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"}))
-	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
-		t.Errorf("ConfigMaps are covered in %v", got)
-	}
-	if diff := cmp.Diff([]string{"a"}, covered(t, s, "v1 Secret", "a")); diff != "" {
-		t.Errorf("Secrets (-want +got):\n%s", diff)
-	}
-}
-
-// TestIncompleteFile has files of one document: the beginning of an object, and documents that only look like it.
-func TestIncompleteFile(t *testing.T) {
-	with := func(lines string) string { return strings.Replace(yml(cmA), "metadata:\n", "metadata:\n"+lines, 1) }
+	dated := func(id string) string { return with(id, "  uid: u\n") }
+	second := func(text string) string { return yml("v1 Secret a/s") + "---\n" + text }
+	const torn = "it ends in the middle of a line"
+	const unnamed = "it has no kind or no name"
 	for _, tc := range []struct{ name, text, reason string }{
-		{"cut after a key", strings.TrimSuffix(yml(cmA, "data:"), "\n"), "it ends after a key"},
-		{"cut after a key in metadata", yml(cmA) + "  resourceVersion:", "it ends after a key"},
-		{"ends with a key", yml(cmA, "data:"), ""},
+		{"whole", second(yml(cmA)), ""},
+		{"a marker at the end", second(yml(cmA) + "---\n"), ""},
+		{"a comment without an end", second(yml(cmA) + "# end"), ""},
+		{"no end of the last line", second(strings.TrimSpace(yml(cmA))), torn},
+		{"no end of the last line of the only document", strings.TrimSpace(yml(cmA)), ""},
 		{"flow style", strings.TrimSpace(obj(cmA)), ""},
-		{"no end of the last line", strings.TrimSuffix(yml(cmA), "\n"), ""},
-		{"resourceVersion and no uid", with("  resourceVersion: \"7\"\n"), "it has no uid"},
-		{"managedFields and no uid", with("  managedFields:\n  - manager: kubectl\n"), "it has no uid"},
-		{"resourceVersion and uid", with("  resourceVersion: \"7\"\n  uid: u\n"), ""},
+		{"no end of the last line of a List", second("apiVersion: v1\nitems: []\nkind: ConfigMapLis"), torn},
+		{"no name", second("apiVersion: v1\nkind: Secret\nmetadata:\n"), unnamed},
+		{"no kind", second("apiVersion: v1\ndata:\n  a: b\n"), unnamed},
+		{"no status", second(dated(depA)), "it has no status"},
+		{"a status without a value", second(dated(depA) + "status:\n"), "it has no status"},
+		{"creationTimestamp and no uid", second(with(cmA, "  creationTimestamp: 2026-01-01T00:00:00Z\n")), "it has no uid"},
+		{"resourceVersion and no uid", second(with(cmA, "  resourceVersion: \"7\"\n")), "it has no uid"},
+		{"managedFields and no uid", with(cmA, "  managedFields:\n  - time: 2026-01-01T00:00:00Z\n"), "it has no uid"},
+		{"resourceVersion and uid", with(cmA, "  resourceVersion: \"7\"\n  uid: u\n"), ""},
+		{"resourceVersion and no uid, not last", with(cmA, "  resourceVersion: \"7\"\n") + "---\n" + yml(cmB), ""},
+		{"chart", second("apiVersion: v2\nname: web\nversion: 1.0.0\n"), unnamed},
+		{"values", second("replicas: 1\n"), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			dir := write(t, entry{"x.yaml", tc.text}, entry{"z.yaml", yml(node)})
-			s := open(t, dir)
-			var gaps []string
-			want := []string{"a"}
-			if tc.reason != "" {
-				gaps, want = []string{"DIR/x.yaml, line 1 | " + tc.reason + ", so it is not complete" + perDocument}, nil
+			s := open(t, write(t, entry{"x.yaml", tc.text}, entry{"z.yaml", yml(node)}))
+			gaps := describe(t, s).Gaps
+			if tc.reason == "" && len(gaps) > 0 {
+				t.Errorf("gaps %v", gaps)
 			}
-			if diff := cmp.Diff(gaps, gapLines(describe(t, s), dir)); diff != "" {
-				t.Errorf("gaps (-want +got):\n%s", diff)
+			if tc.reason != "" && (len(gaps) != 1 || gaps[0].Reason != tc.reason+", so it is not complete") {
+				t.Errorf("gaps %v, want the reason %q", gaps, tc.reason)
 			}
-			if diff := cmp.Diff(want, covered(t, s, "v1 ConfigMap", "a", "b")); diff != "" {
-				t.Errorf("covered (-want +got):\n%s", diff)
+			if kept := slices.Contains(contents(t, s), cmA); kept && tc.reason != "" {
+				t.Error("the beginning of the object is kept")
 			}
 		})
+	}
+	s, err := openText(t, "apiVersion: v1\nitems:\n- "+obj(cmA)+"\n- "+obj(cmB)+"\n")
+	must(t, err)
+	want := []string{"standard input, line 1 | it has no kind, so it is not complete" + perDocument}
+	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
+		t.Errorf("gaps of a List without a kind (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{cmA}, contents(t, s)); diff != "" {
+		t.Errorf("a List without a kind (-want +got):\n%s", diff)
+	}
+	if got := covered(t, s, "v1 ConfigMap", "a", "b"); len(got) > 0 {
+		t.Errorf("a List without a kind covers %v", got)
 	}
 }
 
 // TestDuplicateKeys checks that a duplicate key damages one document or item only.
 func TestDuplicateKeys(t *testing.T) {
 	twice := obj(cmB, `"data":{"k":"1","j":{"k":[{"x":1,"x":2}]}}`)
+	const key = "it has a key twice in one map"
+	list := "apiVersion: v1\nkind: List\nitems:\n- " + obj(cmA) + "\n"
 	for _, tc := range []struct{ name, text, gap string }{
-		{"YAML", yml(cmA) + "---\n" + yml(cmB, "data:", "  k: a", "  k: b"), "standard input, line 14, column 3 (document 2) | it has a key twice in one map" + perDocument},
-		{"YAML at the top", yml(cmA) + "---\n" + yml(cmB, "kind: ConfigMap"), "standard input, line 12, column 1 (document 2) | it has a key twice in one map" + perDocument},
-		{"YAML in flow style", yml(cmA) + "---\n" + yml(cmB, "data: {k: a, 'k': b}"), "standard input, line 12, column 14 (document 2) | it has a key twice in one map" + perDocument},
-		{"YAML in a list", yml(cmA) + "---\n" + yml(cmB, "x:", "- - {1: a, \"1\": b}"), "standard input, line 13, column 12 (document 2) | it has a key twice in one map" + perDocument},
-		{"YAML by an alias", yml(cmA) + "---\n" + yml(cmB, "x: {&k a: 1, *k : 2}"), "standard input, line 12, column 14 (document 2) | it has a key twice in one map" + perDocument},
-		{"YAML item", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n- " + twice + "\nkind: List\n", "standard input, line 4, column 116, item 2 | it has a key twice in one map" + perItem},
-		{"YAML List with items twice", "apiVersion: v1\nkind: List\nitems:\n- " + obj(cmA) + "\nitems:\n- " + obj(cmA) + "\n", "standard input, line 5, column 1 | it has a key twice in one map" + perDocument},
-		{"two documents without a marker", yml(cmA) + "---\n" + yml(cmB) + yml(cmB), "standard input, line 12, column 1 (document 2) | it has a key twice in one map" + perDocument},
-		{"JSON", obj(cmA) + "\n" + twice, "standard input, line 2 (document 2) | it has a key twice in one map" + perDocument},
-		{"JSON at the top", obj(cmA) + obj(cmB, `"kind":"ConfigMap"`), "standard input, line 1 (document 2) | it has a key twice in one map" + perDocument},
-		{"JSON with an escaped name", obj(cmA) + obj(cmB, `"k\u0069nd":"ConfigMap"`), "standard input, line 1 (document 2) | it has a key twice in one map" + perDocument},
-		{"JSON item", listOf(obj(cmA), twice), "standard input, line 1, item 2 | it has a key twice in one map" + perItem},
-		{"JSON items twice", `{"apiVersion":"v1","kind":"List","items":[` + obj(cmA) + `],"items":[]}`, "standard input, line 1 | it has a key twice in one map" + perDocument},
-		{"JSON object with items", obj(cmA) + obj(cmB, `"items":[{"a":1,"a":2}]`), "standard input, line 1 (document 2) | it has a key twice in one map" + perDocument},
+		{"YAML", yml(cmA) + "---\n" + yml(cmB, "data:", "  k: a", "  k: b"), "line 7 (document 2) | " + key + ", near line 14"},
+		{"YAML at the top", yml(cmA) + "---\n" + yml(cmB, "kind: ConfigMap"), "line 7 (document 2) | " + key + ", near line 12"},
+		{"YAML in flow style", yml(cmA) + "---\n" + yml(cmB, "data: {k: a, 'k': b}"), "line 7 (document 2) | " + key},
+		{"YAML in a list", yml(cmA) + "---\n" + yml(cmB, "x:", "- - {1: a, \"1\": b}"), "line 7 (document 2) | " + key},
+		{"YAML item", list + "- " + twice + "\n", "line 5, item 2 | " + key},
+		{"YAML List with items twice", list + "items:\n- " + obj(cmA) + "\n", "line 1 | " + key},
+		{"two documents without a marker", yml(cmA) + "---\n" + yml(cmB) + yml(cmB), "line 7 (document 2) | " + key},
+		{"JSON", obj(cmA) + "\n" + twice, "line 2 (document 2) | " + key},
+		{"JSON at the top", obj(cmA) + obj(cmB, `"kind":"ConfigMap"`), "line 1 (document 2) | " + key},
+		{"JSON with an escaped name", obj(cmA) + obj(cmB, `"k\u0069nd":"ConfigMap"`), "line 1 (document 2) | " + key},
+		{"JSON item", listOf(obj(cmA), twice), "line 1 | " + key},
+		{"JSON items twice", `{"apiVersion":"v1","kind":"List","items":[` + obj(cmA) + `],"items":[]}`, "line 1 | " + key},
+		{"JSON object with items", obj(cmA) + obj(cmB, `"items":[{"a":1,"a":2}]`), "line 1 (document 2) | " + key},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := openText(t, tc.text)
@@ -385,8 +371,9 @@ func TestDuplicateKeys(t *testing.T) {
 			if diff := cmp.Diff([]string{cmA}, contents(t, s)); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
-			if got := gapLines(describe(t, s), ""); len(got) != 1 || !strings.HasPrefix(got[0], tc.gap[:strings.LastIndex(tc.gap, " | ")]) {
-				t.Errorf("gaps %q, want %q", got, tc.gap)
+			want := "standard input, " + tc.gap
+			if got := gapLines(describe(t, s), ""); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+				t.Errorf("gaps %q, want %q", got, want)
 			}
 			if got := covered(t, s, "v1 ConfigMap", "a", "b"); len(got) > 0 {
 				t.Errorf("%v is covered", got)
@@ -412,7 +399,8 @@ func TestSelected(t *testing.T) {
 		}
 		var gaps []string
 		if want == nil {
-			gaps = []string{"1 file in DIR: " + name + " | the name states a selector, so objects that do not match it were not captured | it is no evidence that an object is missing; capture without a selector"}
+			gaps = []string{"files with a selector in their names (1): DIR/" + name + " | objects that do not match a selector " +
+				"were not captured | their Lists do not prove that an object is missing; capture without a selector"}
 		}
 		if diff := cmp.Diff(gaps, gapLines(describe(t, s), dir)); diff != "" {
 			t.Errorf("%s: gaps (-want +got):\n%s", name, diff)

@@ -4,7 +4,6 @@ package snapshot
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,141 +14,124 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// head is the part of a document that is needed to read a snapshot. A member that does not have the type that the API gives it counts as
-// absent.
+// head is the part of a document that is needed to read a snapshot. A member that does not have the type that the API
+// gives it counts as absent.
 type head struct {
 	apiVersion, kind                      string
 	namespace, name, uid, resourceVersion string
 	typ                                   string    // the member "type", for example of a Secret
-	managed                               bool      // it has managedFields
-	titled                                bool      // it has a name at the top level, as a Chart.yaml has
+	created                               bool      // it has a creationTimestamp or managedFields
+	deletion, grace                       string    // the end and the seconds of the grace period
 	partial                               bool      // of a List: the server has more items
 	newest                                time.Time // a time at which the object existed on the cluster
 	kubelet                               string    // of a Node: its version
-	server                                string    // the server's version, in a version.yaml, a cluster_version.json, a support bundle or the output of kubectl version
-	taken                                 time.Time // the time of a support bundle
 }
 
-// lenient accepts JSON that is not strictly valid, because API servers and collectors write it. compact refuses duplicate names, so that a
-// duplicate name damages one document or item only.
+// lenient accepts JSON that is not strictly valid. Package files has refused duplicate names.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// containers are the paths of the objects and lists that have something of a head. A path is the sequence of quoted
+// names, so that no name can look like a path. The path of a list is also that of its elements.
+var containers = map[string]jsontext.Kind{
+	`"metadata"`: jsontext.KindBeginObject, `"metadata""managedFields"`: jsontext.KindBeginArray,
+	`"spec"`:   jsontext.KindBeginObject,
+	`"status"`: jsontext.KindBeginObject, `"status""conditions"`: jsontext.KindBeginArray,
+	`"status""nodeInfo"`: jsontext.KindBeginObject,
+}
+
+// texts are the paths of texts, and numbers those of numbers.
+var texts = map[string]func(*head, string){
+	`"apiVersion"`:                             func(h *head, v string) { h.apiVersion = v },
+	`"kind"`:                                   func(h *head, v string) { h.kind = v },
+	`"type"`:                                   func(h *head, v string) { h.typ = v },
+	`"metadata""name"`:                         func(h *head, v string) { h.name = v },
+	`"metadata""namespace"`:                    func(h *head, v string) { h.namespace = v },
+	`"metadata""uid"`:                          func(h *head, v string) { h.uid = v },
+	`"metadata""resourceVersion"`:              func(h *head, v string) { h.resourceVersion = v },
+	`"metadata""continue"`:                     func(h *head, v string) { h.partial = h.partial || v != "" },
+	`"metadata""creationTimestamp"`:            func(h *head, v string) { h.created = true; h.existed(v) },
+	`"metadata""deletionTimestamp"`:            func(h *head, v string) { h.deletion = v },
+	`"metadata""managedFields""time"`:          func(h *head, v string) { h.created = true; h.existed(v) },
+	`"spec""renewTime"`:                        (*head).existed, // of a Lease
+	`"status""conditions""lastTransitionTime"`: (*head).existed,
+	`"status""conditions""lastUpdateTime"`:     (*head).existed,
+	`"status""conditions""lastHeartbeatTime"`:  (*head).existed,
+	`"status""nodeInfo""kubeletVersion"`:       func(h *head, v string) { h.kubelet = v },
+}
+
+var numbers = map[string]func(*head, string){
+	`"metadata""remainingItemCount"`:         func(h *head, v string) { h.partial = h.partial || v != "0" },
+	`"metadata""deletionGracePeriodSeconds"`: func(h *head, v string) { h.grace = v },
+}
+
+// existed keeps a time at which the object existed, if it is newer.
+func (h *head) existed(at string) {
+	if t, err := time.Parse(time.RFC3339, at); err == nil {
+		h.newest = later(h.newest, t)
+	}
+}
+
+// deleted keeps the time of the deletion. A deletionTimestamp is the end of the grace period, which is in the future.
+func (h *head) deleted() {
+	end, err := time.Parse(time.RFC3339, h.deletion)
+	grace, _ := time.ParseDuration(h.grace + "s")
+	if err == nil {
+		h.newest = later(h.newest, end.Add(-grace))
+	}
+}
 
 // headReader reads heads. It keeps its decoder, so that an object costs few allocations.
 type headReader struct {
 	head
-	buf      bytes.Buffer
-	dec      *jsontext.Decoder
-	path     []byte
-	deletion time.Time
-	grace    time.Duration
-	strings  map[string]*string    // by path
-	times    map[string]*time.Time // by path
+	buf  bytes.Buffer
+	dec  *jsontext.Decoder
+	path []byte
 }
 
-func newHeadReader() *headReader {
-	s := &headReader{dec: jsontext.NewDecoder(&bytes.Buffer{})}
-	s.strings = map[string]*string{
-		`"apiVersion"`: &s.apiVersion, `"kind"`: &s.kind, `"type"`: &s.typ,
-		`"metadata""name"`: &s.name, `"metadata""namespace"`: &s.namespace,
-		`"metadata""uid"`: &s.uid, `"metadata""resourceVersion"`: &s.resourceVersion,
-		`"status""nodeInfo""kubeletVersion"`: &s.kubelet,
-		`"gitVersion"`:                       &s.server, `"serverVersion""gitVersion"`: &s.server, `"info""gitVersion"`: &s.server,
-		`"kubernetesVersion"`: &s.server, `"kubernetesversion"`: &s.server,
-	}
-	s.times = map[string]*time.Time{
-		`"metadata""creationTimestamp"`: &s.newest, `"metadata""managedFields""time"`: &s.newest,
-		`"status""conditions""lastTransitionTime"`: &s.newest, `"status""conditions""lastUpdateTime"`: &s.newest,
-		`"status""conditions""lastHeartbeatTime"`: &s.newest, `"spec""renewTime"`: &s.newest, // of a Lease
-		`"metadata""deletionTimestamp"`: &s.deletion,
-		`"bundleCreatedAt"`:             &s.taken, `"bundlecreatedat"`: &s.taken,
-	}
-	return s
-}
+func newHeadReader() *headReader { return &headReader{dec: jsontext.NewDecoder(&bytes.Buffer{})} }
 
 // read reads the head of one JSON object. If raw is not valid, the head is what precedes the error.
 func (s *headReader) read(raw []byte) head {
 	s.buf = *bytes.NewBuffer(raw)
 	s.dec.Reset(&s.buf, lenient)
-	s.head, s.path, s.deletion, s.grace = head{}, s.path[:0], time.Time{}, 0
-	_ = s.object()
-	// A deletionTimestamp is the end of the grace period, which is in the future.
-	s.newest = later(s.newest, s.deletion.Add(-s.grace))
+	s.head, s.path = head{}, s.path[:0]
+	_ = s.container()
+	s.deleted()
 	return s.head
 }
 
-// member reads the value of the member at the path. The path is the sequence of quoted names, so that no name can look like a path. The
-// path of a list is also that of its elements.
-func (s *headReader) member() error {
-	if into, ok := s.strings[string(s.path)]; ok {
-		return s.text(into)
-	}
-	if newest, ok := s.times[string(s.path)]; ok {
-		return s.time(newest)
-	}
-	switch string(s.path) {
-	case `"metadata"`, `"spec"`, `"status"`, `"status""nodeInfo"`, `"serverVersion"`, `"info"`:
-		return s.object()
-	case `"metadata""managedFields"`:
-		s.managed = true
-		return s.list()
-	case `"status""conditions"`:
-		return s.list()
-	case `"metadata""continue"`, `"metadata""remainingItemCount"`:
-		v, err := s.dec.ReadValue()
-		s.partial = s.partial || v.Kind() == jsontext.KindString && string(v) != `""` || v.Kind() == jsontext.KindNumber && string(v) != "0"
-		return err
-	case `"metadata""deletionGracePeriodSeconds"`:
-		v, err := s.dec.ReadValue()
-		if n, invalid := strconv.ParseUint(string(v), 10, 31); invalid == nil {
-			s.grace = time.Duration(n) * time.Second
-		}
-		return err
-	case `"name"`:
-		s.titled = true
+// container reads the members of an object, or of each object in a list.
+func (s *headReader) container() error {
+	switch s.dec.PeekKind() {
+	case jsontext.KindBeginArray:
+		return object.Elements(s.dec, s.container)
+	case jsontext.KindBeginObject:
+		length := len(s.path)
+		defer func() { s.path = s.path[:length] }()
+		return object.Members(s.dec, func(name jsontext.Value) error {
+			s.path = append(s.path[:length], name...)
+			return s.member()
+		})
 	}
 	return s.dec.SkipValue()
 }
 
-// object reads the members of an object.
-func (s *headReader) object() error {
-	if s.dec.PeekKind() != jsontext.KindBeginObject {
-		return s.dec.SkipValue()
+// member reads the value of the member at the path.
+func (s *headReader) member() error {
+	kind := s.dec.PeekKind()
+	if want, ok := containers[string(s.path)]; ok && kind == want {
+		return s.container()
 	}
-	length := len(s.path)
-	err := object.Members(s.dec, func(name jsontext.Value) error {
-		s.path = append(s.path[:length], name...)
-		return s.member()
-	})
-	s.path = s.path[:length]
-	return err
-}
-
-// list reads the members of each object in a list.
-func (s *headReader) list() error {
-	if s.dec.PeekKind() != jsontext.KindBeginArray {
-		return s.dec.SkipValue()
+	set := texts[string(s.path)]
+	if kind == jsontext.KindNumber {
+		set = numbers[string(s.path)]
 	}
-	return object.Elements(s.dec, s.object)
-}
-
-// text reads a string.
-func (s *headReader) text(into *string) error {
-	if s.dec.PeekKind() != jsontext.KindString {
+	if set == nil || kind != jsontext.KindNumber && kind != jsontext.KindString {
 		return s.dec.SkipValue()
 	}
 	t, err := s.dec.ReadToken()
 	if err == nil {
-		*into = t.String()
-	}
-	return err
-}
-
-// time reads a time, and keeps it if it is newer.
-func (s *headReader) time(newest *time.Time) error {
-	var v string
-	err := s.text(&v)
-	if t, invalid := time.Parse(time.RFC3339, v); invalid == nil {
-		*newest = later(*newest, t)
+		set(&s.head, t.String())
 	}
 	return err
 }
@@ -158,7 +140,11 @@ func (h *head) groupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(h.apiVersion, h.kind)
 }
 
-func (h *head) isObject() bool { return h.hasVersion() && h.kind != "" && h.name != "" }
+// isObject reports whether a document is a Kubernetes object.
+func (h *head) isObject() bool {
+	named := h.kind != "" && h.name != ""
+	return named && h.hasVersion()
+}
 
 // hasVersion reports whether the apiVersion is valid: "v1", "apps/v1".
 func (h *head) hasVersion() bool {
@@ -166,18 +152,13 @@ func (h *head) hasVersion() bool {
 	return err == nil && gv.Version != ""
 }
 
-// isList reports whether a document with items is a List. A List has no name.
+// isList reports whether a document with items is a List. A List has no name. The discovery of the API server looks
+// like one.
 func (h *head) isList() bool {
-	return h.name == "" && h.hasVersion() && strings.HasSuffix(h.kind, "List") && !h.isDiscovery()
-}
-
-// isDiscovery recognizes the discovery documents that crust-gather writes (api.json, apis.json), and their older forms.
-func (h *head) isDiscovery() bool {
-	switch h.kind {
-	case "APIVersions", "APIGroup", "APIGroupList", "APIResourceList":
-		return h.name == "" || h.kind == "APIGroup"
+	if h.name != "" || !strings.HasSuffix(h.kind, "List") {
+		return false
 	}
-	return strings.HasPrefix(h.apiVersion, "apidiscovery.k8s.io/")
+	return h.hasVersion() && object.Group(h.apiVersion) != "apidiscovery.k8s.io"
 }
 
 // element is the kind of the items of a typed List, which need not state it.
@@ -186,4 +167,11 @@ func (h *head) element() schema.GroupVersionKind {
 		return schema.GroupVersionKind{}
 	}
 	return schema.FromAPIVersionAndKind(h.apiVersion, strings.TrimSuffix(h.kind, "List"))
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b.UTC()
+	}
+	return a
 }

@@ -17,18 +17,22 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// builtin lists the kinds of Kubernetes 1.36 that can be listed, and those of Fleet, with the version that the API server prefers. A captured
-// definition overrides it. The words after a kind are its short names. After "=" is a member that API servers write in each object, and that
-// kubectl writes after metadata. object.ClusterScoped reports whether a kind has namespaces.
+// builtin lists the kinds of Kubernetes 1.36 that can be listed, and those of Fleet, with the version that the API
+// server prefers. A captured definition overrides it. The words after a kind are its short names. After "=" is a member
+// that API servers write in each object, and that kubectl writes after metadata. object.ClusterScoped reports whether a
+// kind has namespaces.
 var builtin = []struct{ group, version, kinds string }{
-	{"", "v1", "ConfigMap cm; Endpoints ep; Event; LimitRange limits; Namespace ns =status; Node no =status; PersistentVolume pv =status; " +
-		"PersistentVolumeClaim pvc =status; Pod po =status; PodTemplate; ReplicationController rc =status; ResourceQuota quota =status; " +
-		"Secret =type; Service svc =status; ServiceAccount sa"},
-	{"admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicy; MutatingAdmissionPolicyBinding; MutatingWebhookConfiguration; " +
-		"ValidatingAdmissionPolicy; ValidatingAdmissionPolicyBinding; ValidatingWebhookConfiguration"},
+	{"", "v1", "ConfigMap cm; Endpoints ep; Event; LimitRange limits; Namespace ns =status; Node no =status; " +
+		"PersistentVolume pv =status; PersistentVolumeClaim pvc =status; Pod po =status; PodTemplate; " +
+		"ReplicationController rc =status; ResourceQuota quota =status; Secret =type; Service svc =status; " +
+		"ServiceAccount sa"},
+	{"admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicy; MutatingAdmissionPolicyBinding; " +
+		"MutatingWebhookConfiguration; ValidatingAdmissionPolicy; ValidatingAdmissionPolicyBinding; " +
+		"ValidatingWebhookConfiguration"},
 	{"apiextensions.k8s.io", "v1", "CustomResourceDefinition crd crds =status"},
 	{"apiregistration.k8s.io", "v1", "APIService =status"},
-	{"apps", "v1", "ControllerRevision; DaemonSet ds =status; Deployment deploy =status; ReplicaSet rs =status; StatefulSet sts =status"},
+	{"apps", "v1", "ControllerRevision; DaemonSet ds =status; Deployment deploy =status; ReplicaSet rs =status; " +
+		"StatefulSet sts =status"},
 	{"autoscaling", "v2", "HorizontalPodAutoscaler hpa =status"},
 	{"batch", "v1", "CronJob cj =status; Job =status"},
 	{"certificates.k8s.io", "v1", "CertificateSigningRequest csr"},
@@ -36,20 +40,24 @@ var builtin = []struct{ group, version, kinds string }{
 	{"discovery.k8s.io", "v1", "EndpointSlice"},
 	{"events.k8s.io", "v1", "Event"},
 	{"flowcontrol.apiserver.k8s.io", "v1", "FlowSchema; PriorityLevelConfiguration"},
-	{"networking.k8s.io", "v1", "IPAddress ip; Ingress ing =status; IngressClass =spec; NetworkPolicy netpol =spec; ServiceCIDR"},
+	{"networking.k8s.io", "v1", "IPAddress ip; Ingress ing =status; IngressClass =spec; " +
+		"NetworkPolicy netpol =spec; ServiceCIDR"},
 	{"node.k8s.io", "v1", "RuntimeClass"},
 	{"policy", "v1", "PodDisruptionBudget pdb =status"},
-	{"rbac.authorization.k8s.io", "v1", "ClusterRole =rules; ClusterRoleBinding =roleRef; Role =rules; RoleBinding =roleRef"},
+	{"rbac.authorization.k8s.io", "v1", "ClusterRole =rules; ClusterRoleBinding =roleRef; Role =rules; " +
+		"RoleBinding =roleRef"},
 	{"resource.k8s.io", "v1", "DeviceClass; ResourceClaim; ResourceClaimTemplate; ResourceSlice"},
 	{"scheduling.k8s.io", "v1", "PriorityClass pc"},
-	{"storage.k8s.io", "v1", "CSIDriver =spec; CSINode =spec; CSIStorageCapacity; StorageClass sc =provisioner; VolumeAttachment =spec; " +
-		"VolumeAttributesClass vac"},
-	{"fleet.cattle.io", "v1alpha1", "Bundle; BundleDeployment; BundleNamespaceMapping; Cluster; ClusterGroup; ClusterRegistration; " +
-		"ClusterRegistrationToken; Content; GitRepo; GitRepoRestriction; HelmOp; ImageScan; Policy; Schedule"},
+	{"storage.k8s.io", "v1", "CSIDriver =spec; CSINode =spec; CSIStorageCapacity; StorageClass sc =provisioner; " +
+		"VolumeAttachment =spec; VolumeAttributesClass vac"},
+	{"fleet.cattle.io", "v1alpha1", "Bundle; BundleDeployment; BundleNamespaceMapping; Cluster; ClusterGroup; " +
+		"ClusterRegistration; ClusterRegistrationToken; Content; GitRepo; GitRepoRestriction; HelmOp; " +
+		"ImageScan; Policy; Schedule"},
 }
 
-// catalog has the kinds that Kubernetes, Fleet or a definition in the snapshot defines. The version is that of a built-in kind. files has the
-// kinds by file names: by "deployments.apps", and by "deployments" for the first kind of that name.
+// catalog has the kinds that Kubernetes, Fleet or a definition in the snapshot defines. The version is that of a
+// built-in kind. files has the kinds by file names: by "deployments.apps", and by "deployments" for the first kind of
+// that name.
 type catalog struct {
 	kinds      map[schema.GroupKind]source.Kind
 	lastMember map[schema.GroupKind]string
@@ -63,7 +71,8 @@ func newCatalog() *catalog {
 			text, member, _ := strings.Cut(text, " =")
 			words := strings.Fields(text)
 			gvk := schema.GroupVersionKind{Group: row.group, Version: row.version, Kind: words[0]}
-			c.add(source.Kind{GroupVersionKind: gvk, ShortNames: words[1:], Namespaced: !object.ClusterScoped(gvk.GroupKind())})
+			namespaced := !object.ClusterScoped(gvk.GroupKind())
+			c.add(source.Kind{GroupVersionKind: gvk, ShortNames: words[1:], Namespaced: namespaced})
 			c.lastMember[gvk.GroupKind()] = member
 		}
 	}
@@ -123,18 +132,17 @@ func (d *definition) kind() schema.GroupKind {
 	return schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
 
-// define adds a definition. It ignores a definition that cannot be read, which is still kept as an object. The error is that of a limit.
-func (r *reader) define(raw []byte) error {
-	var d definition
-	if object.Into(raw, &d) == nil && d.Spec.Names.Kind != "" && d.Spec.Names.Plural != "" {
-		for _, v := range d.Spec.Versions {
-			if err := r.budget.kind(d.kind().WithVersion(v.Name)); err != nil {
-				return err
-			}
+func (d *definition) named() bool { return d.Spec.Names.Kind != "" && d.Spec.Names.Plural != "" }
+
+// served lists the versions that are served.
+func (d *definition) served() []string {
+	served := map[string]int{}
+	for _, v := range d.Spec.Versions {
+		if v.Served {
+			served[v.Name] = 1
 		}
-		r.store.definitions = append(r.store.definitions, d)
 	}
-	return nil
+	return ordered(served)
 }
 
 // addDefinitions adds the kinds of the definitions that were captured.
@@ -142,28 +150,38 @@ func (c *catalog) addDefinitions(definitions []definition) {
 	for i := range definitions {
 		spec := &definitions[i].Spec
 		c.add(source.Kind{
-			GroupVersionKind: definitions[i].kind().WithVersion(""), Resource: spec.Names.Plural, ShortNames: spec.Names.ShortNames,
-			Namespaced: spec.Scope != "Cluster",
+			GroupVersionKind: definitions[i].kind().WithVersion(""), Namespaced: spec.Scope != "Cluster",
+			Resource: spec.Names.Plural, ShortNames: spec.Names.ShortNames,
 		})
 	}
 }
 
-// kinds lists the kinds of the captured objects, with the most frequent version first, of the captured Lists, and of the captured definitions,
-// in the versions that they serve.
-func (r *reader) kinds(objects map[schema.GroupKind][]entry, extents map[schema.GroupKind]extent) *source.Kinds {
+// captured is what was captured of all kinds.
+type captured struct {
+	objects     map[schema.GroupKind][]entry
+	lists       []list
+	definitions []definition
+	extents     map[schema.GroupKind]extent
+}
+
+// kinds lists the kinds of the captured objects, with the most frequent version first, of the captured Lists, and of
+// the captured definitions, in the versions that they serve.
+func (c *catalog) captured(all captured) *source.Kinds {
 	out := &source.Kinds{}
-	out.MissingMeans(source.Failure{Reason: source.NotInSnapshot, Detail: "neither an object nor a definition of this kind was captured"})
+	out.MissingMeans(source.Failure{
+		Reason: source.NotInSnapshot, Detail: "neither an object nor a definition of this kind was captured",
+	})
 	add := func(gk schema.GroupKind, namespaced bool, versions ...string) {
-		k := source.Kind{Resource: guess(gk), Namespaced: namespaced}
-		if known, ok := r.catalog.kinds[gk]; ok {
-			k = known
+		k, known := c.kinds[gk]
+		if !known {
+			k = source.Kind{Resource: guess(gk), Namespaced: namespaced}
 		}
 		for _, v := range versions {
 			k.GroupVersionKind = gk.WithVersion(v)
 			out.Add(k)
 		}
 	}
-	for gk, entries := range objects {
+	for gk, entries := range all.objects {
 		count := map[string]int{}
 		for i := range entries {
 			count[entries[i].version]++
@@ -171,23 +189,17 @@ func (r *reader) kinds(objects map[schema.GroupKind][]entry, extents map[schema.
 		// Objects without a namespace come first.
 		add(gk, entries[len(entries)-1].key.Namespace != "", ordered(count)...)
 	}
-	for _, l := range r.evidence.lists {
+	for _, l := range all.lists {
 		if l.element.Kind != "" {
 			add(l.element.GroupKind(), true, l.element.Version)
 		}
 	}
-	for i := range r.store.definitions {
-		served := map[string]int{}
-		for _, v := range r.store.definitions[i].Spec.Versions {
-			if v.Served {
-				served[v.Name] = 1
-			}
-		}
-		add(r.store.definitions[i].kind(), true, ordered(served)...)
+	for i := range all.definitions {
+		add(all.definitions[i].kind(), true, all.definitions[i].served()...)
 	}
-	for gk := range extents {
+	for gk := range all.extents {
 		if _, ok := out.Preferred(gk); !ok { // an empty List in a file named for its resource
-			add(gk, true, r.catalog.kinds[gk].Version)
+			add(gk, true, c.kinds[gk].Version)
 		}
 	}
 	return out

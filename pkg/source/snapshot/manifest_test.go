@@ -68,8 +68,7 @@ func TestManifest(t *testing.T) {
 	if damaged, _ := d.Unmasked.Content("s-1"); damaged.Damaged == "" {
 		t.Error("the results before masking are lost")
 	}
-	missing := source.Failure{Reason: source.NotInSnapshot, Detail: "neither a whole List of the kind nor, in that " +
-		"namespace, objects of the kind were captured"}
+	missing := source.Failure{Reason: source.NotInSnapshot, Detail: "no whole List of the kind was captured in that namespace"}
 	selected := source.Failure{Reason: source.NotInSnapshot, Detail: "only objects with the label " + label + " were captured"}
 	for _, tc := range []struct {
 		kind, namespace string
