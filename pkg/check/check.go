@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/texts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -122,9 +123,16 @@ type Check struct {
 	Name     string
 	Severity Severity
 	Title    string
-	// Explain describes in a few sentences the meaning, the causes and the remedy.
-	Explain string
-	run     func(in *Input, report func(Finding))
+	run      func(in *Input, report func(Finding))
+}
+
+// Text returns what users read about the code, in addition to its title. The tests prove that each code has a text.
+func (c Check) Text() texts.Text {
+	text, err := texts.Of(c.Code)
+	if err != nil {
+		return texts.Text{}
+	}
+	return text
 }
 
 // Catalogue lists the checks in the order of their codes.

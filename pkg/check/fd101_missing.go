@@ -12,8 +12,6 @@ import (
 var missing = Check{
 	Code: "FD101", Name: "Missing", Severity: Error,
 	Title: "a desired object is not on the cluster",
-	Explain: "The manifest of the release has the object, but the cluster does not. Only the audit log of the API server records who deleted it. " +
-		"Fleet creates it again with the next deploy, or immediately with correctDrift.",
 	run: func(in *Input, report func(Finding)) {
 		for d, o := range in.ofState(evaluate.Missing) {
 			if in.expired(d, o) {

@@ -13,9 +13,6 @@ import (
 var unowned = Check{
 	Code: "FD102", Name: "Unowned", Severity: Error,
 	Title: "the object exists without this bundle's ownership metadata",
-	Explain: "Fleet counts an object as a bundle's only if it has the hash label of the bundle's set. It reports this object as missing, or as \"not owned by us\", " +
-		"although it exists. The reason shows which ownership metadata it has instead. The next deploy of the bundle " +
-		"overwrites the fields that differ.",
 	run: func(in *Input, report func(Finding)) {
 		for d, o := range in.ofState(evaluate.Unowned) {
 			owners := in.Desired.On(d.On).Owners(&d.Deployment, o.Key(), o.Metadata)

@@ -15,8 +15,6 @@ import (
 var contested = Check{
 	Code: "FD103", Name: "Contested", Severity: Error,
 	Title: "two bundles on one cluster desire the same object",
-	Explain: "The bundle that deployed last owns it and is Ready. Every other bundle reports \"not owned by us\" permanently, and still deletes the object by name " +
-		"when it is uninstalled. Remove the object from all bundles but one.",
 	run: func(in *Input, report func(Finding)) {
 		// Each object once, even if several bundles in scope desire it.
 		contested := map[object.ID]*evaluate.Object{}

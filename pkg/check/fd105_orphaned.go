@@ -11,8 +11,6 @@ import (
 var orphaned = Check{
 	Code: "FD105", Name: "Orphaned", Severity: Warning,
 	Title: "the object was in an earlier revision of the bundle and is no longer desired",
-	Explain: "It still has the hash label of the bundle. The usual cause is the annotation helm.sh/resource-policy: keep. Fleet reports it as extra only while its kind is " +
-		"still in the manifest and the previous revision is recorded. Fleet and Helm never delete it.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, m := range d.Orphans {

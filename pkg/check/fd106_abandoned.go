@@ -12,8 +12,6 @@ import (
 var abandoned = Check{
 	Code: "FD106", Name: "Abandoned", Severity: Warning,
 	Title: "the object has ownership metadata of a set without a release on this cluster",
-	Explain: "Its bundle was deleted with keepResources, renamed, or deployed by an agent with another scope. Fleet does not report such objects, and does not " +
-		"delete them. The check ignores Fleet's own sets and sets that have an owner.",
 	run: func(in *Input, report func(Finding)) {
 		for _, m := range in.Undesired {
 			// A set that could not be read may still have a release.

@@ -7,8 +7,6 @@ import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 var notReady = Check{
 	Code: "FD107", Name: "NotReady", Severity: Warning,
 	Title: "the object is as desired, but not ready",
-	Explain: "It exists, is owned by the bundle and is not modified, but by the rules of Fleet's agent its status is not ready. The ignore.conditions of the bundle " +
-		"are respected.",
 	run: func(in *Input, report func(Finding)) {
 		for d, o := range in.ofState(evaluate.NotReady) {
 			f := about(&d.Deployment, o.Ref, "%s is not ready", o.Key())

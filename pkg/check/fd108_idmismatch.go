@@ -11,8 +11,7 @@ import (
 
 var idMismatch = Check{
 	Code: "FD108", Name: "IdMismatch", Severity: Info,
-	Title:   "the hash label is correct, the set id annotation is not",
-	Explain: "Fleet reads only the hash label, so it counts the object as owned by the bundle. Only people and tools like this one read the annotation.",
+	Title: "the hash label is correct, the set id annotation is not",
 	run: func(in *Input, report func(Finding)) {
 		for d, o := range in.objects() {
 			if !o.IDMismatch {

@@ -15,8 +15,7 @@ import (
 
 var copiedHash = Check{
 	Code: "FD109", Name: "CopiedHash", Severity: Info,
-	Title:   "the object has the hash label of a bundle and was in none of its revisions",
-	Explain: "A controller created it and copied the labels of its parent. Fleet ignores such objects; a change in them is not drift.",
+	Title: "the object has the hash label of a bundle and was in none of its revisions",
 	run: func(in *Input, report func(Finding)) {
 		for _, m := range in.Undesired {
 			on := in.Desired.On(m.On)

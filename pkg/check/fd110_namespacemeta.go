@@ -17,9 +17,6 @@ import (
 var namespaceMeta = Check{
 	Code: "FD110", Name: "NamespaceMeta", Severity: Warning,
 	Title: "labels or annotations that a bundle states for its namespace are not on it",
-	Explain: "The agent writes namespaceLabels and namespaceAnnotations to the release namespace when it reconciles " +
-		"the bundle. Fleet does not compare them later (rancher/fleet#5550). A new deploy of the bundle writes them " +
-		"again. Some versions do not change labels of Pod Security (pod-security.kubernetes.io/): set them by hand.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if f, ok := in.namespaceMeta(d); ok {

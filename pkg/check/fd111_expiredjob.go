@@ -12,8 +12,6 @@ import (
 var expiredJob = Check{
 	Code: "FD111", Name: "ExpiredJob", Severity: Info,
 	Title: "a desired Job was deleted because of its ttlSecondsAfterFinished",
-	Explain: "Kubernetes deletes a finished Job when the time in its ttlSecondsAfterFinished has passed. Fleet and " +
-		"the audit then count the Job as missing permanently, but nothing is wrong with the cluster.",
 	run: func(in *Input, report func(Finding)) {
 		for d, o := range in.ofState(evaluate.Missing) {
 			if !in.expired(d, o) {

@@ -13,12 +13,6 @@ import (
 var deploymentCounts = Check{
 	Code: "FD201", Name: "DeploymentCounts", Severity: Warning,
 	Title: "the counts or the state of a BundleDeployment do not match its objects",
-	Explain: "The audit counts the live objects as Fleet's agent counts them: unowned objects count as missing. " +
-		"`cause` in the report says why the numbers differ. Before Fleet 0.12, a BundleDeployment has no counts, " +
-		"and its lists are compared. If the lists may be truncated, its state, `ready` and `nonModified` are " +
-		"compared. On a live cluster, a difference with the cause Lag is reported only if the status does not " +
-		"change within five seconds. A bundle deployment is not compared if some of its objects could not be " +
-		"evaluated, or if it has not applied the current deployment id.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			a := in.view(d)

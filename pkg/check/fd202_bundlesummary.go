@@ -11,8 +11,6 @@ import (
 var bundleSummary = Check{
 	Code: "FD202", Name: "BundleSummary", Severity: Warning,
 	Title: "a Bundle reports another number of ready bundle deployments than it has",
-	Explain: "A Bundle counts its targets by the state of their bundle deployments. Targets that a rollout has not reached are Pending and have no bundle deployment; " +
-		"the number of targets itself is not checked here.",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.Tree[state.Bundle] {
 			in.checkBundle(a, report)

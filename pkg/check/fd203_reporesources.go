@@ -16,8 +16,6 @@ import (
 var repoResources = Check{
 	Code: "FD203", Name: "RepoResources", Severity: Warning,
 	Title: "the counts of a GitRepo or HelmOp are not the total of its bundle deployments",
-	Explain: "The objects and bundle deployments of all clusters, and the objects of each cluster, are counted. Fleet updates a GitRepo some seconds after one of its " +
-		"Bundles changes. Before 0.12, its counts come from truncated lists.",
 	run: func(in *Input, report func(Finding)) {
 		in.eachRepo(func(a *evaluate.Aggregate, t totals, s *v1alpha1.Status, reported, actual fleet.RepoTotals) {
 			t.bugs = t.parts.truncatedCounts

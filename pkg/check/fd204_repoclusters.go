@@ -13,11 +13,6 @@ import (
 var repoClusters = Check{
 	Code: "FD204", Name: "RepoClusters", Severity: Warning,
 	Title: "a GitRepo or HelmOp reports another number of ready clusters than it has",
-	Explain: "A cluster is ready if it has a ready bundle deployment for each bundle that targets it. Fleet counts " +
-		"only the clusters that have a bundle deployment. It omits a cluster if a rollout has not reached it or its " +
-		"bundle deployment is absent (FD302). It includes a cluster with a leftover bundle deployment (FD301). If " +
-		"the targets are not known for certain, the bundle deployments that exist are counted. Fleet 0.10 reports " +
-		"the clusters of one bundle.",
 	run: func(in *Input, report func(Finding)) {
 		bundles := in.bundlesOfRepos()
 		in.eachRepo(func(a *evaluate.Aggregate, t totals, s *v1alpha1.Status, reported, actual fleet.RepoTotals) {

@@ -14,10 +14,6 @@ import (
 var clusterCounts = Check{
 	Code: "FD205", Name: "ClusterCounts", Severity: Warning,
 	Title: "the counts of a Cluster are not the total of its bundle deployments",
-	Explain: "Fleet computes these counts at the heartbeat of the agent. It also computes them when a bundle " +
-		"deployment is created, is deleted, or changes its id or readiness, but not when an object is modified or " +
-		"deleted. The counts can be one heartbeat old (15 minutes by default), and old versions of Fleet compute " +
-		"other totals.",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.Tree[state.ClusterKind] {
 			in.checkCluster(a, report)

@@ -18,9 +18,6 @@ import (
 var groupCounts = Check{
 	Code: "FD206", Name: "GroupCounts", Severity: Warning,
 	Title: "the counts of a ClusterGroup are not the total of its Clusters",
-	Explain: "When a Cluster of the group changes, Fleet adds up the statuses of the Clusters that the group " +
-		"selects. It also counts these Clusters, and those that are not ready. If the counts of a Cluster are " +
-		"wrong, the counts of its groups are wrong too: FD205 reports the wrong counts of the Cluster.",
 	run: func(in *Input, report func(Finding)) {
 		for a := range in.inScope(state.ClusterGroup) {
 			if group, ok := a.Object.(*v1alpha1.ClusterGroup); ok && in.membersKnown(group) {

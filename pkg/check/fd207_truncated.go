@@ -10,8 +10,6 @@ import (
 var truncated = Check{
 	Code: "FD207", Name: "Truncated", Severity: Info,
 	Title: "the status list is truncated at ten objects",
-	Explain: "Fleet truncates the lists of modified objects and of objects that are not ready at ten entries. It then sets incompleteState, and never resets it, " +
-		"even if the lists are complete again. Versions before 0.12 truncate the lists but do not set it.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if d.BD == nil {

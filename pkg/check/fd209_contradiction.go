@@ -15,9 +15,6 @@ import (
 var contradiction = Check{
 	Code: "FD209", Name: "Contradiction", Severity: Warning,
 	Title: "conditions or counts of one status are mutually exclusive",
-	Explain: "At least one of them is wrong, whatever the actual state is. Fleet writes them at the same time, so " +
-		"this is not a delay. A GitRepo or HelmOp can be Ready although one of its Bundles is not ready. This is " +
-		"reported only if the Bundle has not been ready for some minutes (fleet#3954).",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, x := range contradictions(d) {

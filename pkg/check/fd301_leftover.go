@@ -14,11 +14,6 @@ import (
 var leftover = Check{
 	Code: "FD301", Name: "Leftover", Severity: Error,
 	Title: "a BundleDeployment exists that the targets of its Bundle do not expect",
-	Explain: "The target that decides says doNotDeploy, or no target matches the cluster any more, but the bundle " +
-		"is still deployed there. Fleet deletes such a BundleDeployment when it processes the Bundle. It does not " +
-		"delete it while the targets have an error, or while the BundleDeployment is off schedule. Before 0.12.3, " +
-		"Fleet does not delete it because of doNotDeploy. Deleting it uninstalls the release from the cluster, with " +
-		"everything that the objects contain.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if left, certain := in.leftOver(d); left && certain {

@@ -14,10 +14,6 @@ import (
 var absent = Check{
 	Code: "FD302", Name: "Absent", Severity: Error,
 	Title: "a target matches a cluster, and the Bundle has no BundleDeployment for it",
-	Explain: "Nothing of the bundle is deployed there, and no count of Fleet shows it. Fleet creates the " +
-		"BundleDeployment when it processes the Bundle. This is not a finding while Fleet still has to create it: " +
-		"the rollout is pending, the spec is not processed yet, the targets have an error, the chart version is not " +
-		"resolved, or the cluster is off schedule or has no namespace for BundleDeployments yet.",
 	run: func(in *Input, report func(Finding)) {
 		for _, b := range in.candidates() {
 			if in.rolloutPending(b) {

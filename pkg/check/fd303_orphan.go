@@ -18,9 +18,6 @@ import (
 var orphan = Check{
 	Code: "FD303", Name: "Orphan", Severity: Error,
 	Title: "a BundleDeployment has no Bundle or no Cluster, or the namespace of a cluster or the bundle of an agent has no Cluster",
-	Explain: "Nothing updates it any more. If its agent still runs, it keeps deploying the last state. There are " +
-		"two usual causes: somebody removed the finalizer of the Bundle by hand, or the Cluster was deleted while " +
-		"the controller did not run. Deleting the BundleDeployment uninstalls its release.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if d.BD == nil || deleting(d.BD) || in.young(d.BD) {

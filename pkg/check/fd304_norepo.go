@@ -13,9 +13,6 @@ import (
 var noRepo = Check{
 	Code: "FD304", Name: "NoRepo", Severity: Warning,
 	Title: "the GitRepo or HelmOp of a Bundle does not exist",
-	Explain: "The label of the Bundle names a GitRepo or HelmOp that is gone. Fleet keeps deploying the last state, " +
-		"but no commit or chart version changes it any more. When a GitRepo is deleted, Fleet deletes its Bundles " +
-		"too, unless the finalizer of the GitRepo was removed. Deleting the Bundle uninstalls it from every cluster.",
 	run: func(in *Input, report func(Finding)) {
 		for _, b := range in.bundlesInScope() {
 			repo, ok := repoOf(b)

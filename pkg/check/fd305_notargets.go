@@ -13,8 +13,6 @@ import (
 var noTargets = Check{
 	Code: "FD305", Name: "NoTargets", Severity: Info,
 	Title: "a Bundle reaches no cluster",
-	Explain: "None of its targets selects a cluster. Fleet reports such a Bundle as ready. The usual causes are a label that no cluster has, a ClusterGroup that does not exist, " +
-		"and a GitRepo in another namespace than the clusters.",
 	run: func(in *Input, report func(Finding)) {
 		for _, b := range in.bundlesInScope() {
 			if targeting.IsAgentBundle(b) || !observed(b) || !in.reachesNone(b) {

@@ -14,10 +14,6 @@ import (
 var targetError = Check{
 	Code: "FD306", Name: "TargetError", Severity: Error,
 	Title: "an error of one target or cluster stops the whole Bundle",
-	Explain: "Fleet computes the options of all clusters of a Bundle at once. If it cannot compute the values of " +
-		"one cluster, it creates, updates and deletes nothing for any cluster. The usual cause is a template that " +
-		"uses a label or value that the Cluster does not have. A selector that is not valid has the same effect. " +
-		"Add the label, or give the template a default.",
 	run: func(in *Input, report func(Finding)) {
 		for _, b := range in.candidates() {
 			if f, ok := in.targetError(b); ok && in.deploymentInScope(b, f.Cluster) {

@@ -11,11 +11,6 @@ import (
 var valuesPending = Check{
 	Code: "FD401", Name: "ValuesPending", Severity: Info,
 	Title: "an update of a values Secret is or may be in progress",
-	Explain: "Fleet writes the Secret with the Helm values and its hash in two requests, so they differ for " +
-		"seconds, under load for up to a minute. While they differ, or while the controller waits for the values, " +
-		"the agent deploys nothing and its status does not change. After that, the agent can need up to 17 minutes " +
-		"until its next attempt. A capture without managedFields does not show when the Secret and the hash last " +
-		"changed.",
 	run: func(in *Input, report func(Finding)) {
 		for o := range in.valuesOwners() {
 			pending := o.result.State == values.Pending && o.facts.Owner.Hash != ""

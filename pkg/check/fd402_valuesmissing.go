@@ -11,15 +11,6 @@ import (
 var valuesMissing = Check{
 	Code: "FD402", Name: "ValuesMissing", Severity: Error,
 	Title: "the values Secret of a BundleDeployment does not exist",
-	Explain: "The agent needs the Helm values in this Secret for each deploy. Without the Secret, the agent tries " +
-		"again without any message in the status, and the objects do not change. What the controller does depends " +
-		"on its version. From 0.14.4 on, it waits for the Secret and never writes it again, not even for a new " +
-		"forceSyncGeneration. From 0.14.1 to 0.14.3, it may store empty values, and the agent then deploys the " +
-		"defaults of the chart. Earlier versions update no target of the bundle. To repair this, make the " +
-		"controller discard the hash together with deploymentID. The controller then takes the current values from " +
-		"the Bundle, writes the Secret, and restores both fields. The agent deploys nothing that has not changed. " +
-		"Do not clear valuesHash alone: if deploymentID equals stagedDeploymentID, Fleet stores empty current " +
-		"values.",
 	run: func(in *Input, report func(Finding)) {
 		broken := map[string]bool{} // Bundles
 		for o := range in.valuesOwners() {

@@ -7,13 +7,6 @@ import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 var valuesMismatch = Check{
 	Code: "FD403", Name: "ValuesMismatch", Severity: Error,
 	Title: "the values Secret of a BundleDeployment does not have the values that the BundleDeployment states",
-	Explain: "The agent accepts only values with the stated hash. With other values, it tries again without any " +
-		"message in the status. Somebody changed the Secret, or an update was interrupted. From 0.15.3 on, the " +
-		"controller discards the hash, and writes the Secret and the hash again. If deploymentID equals " +
-		"stagedDeploymentID, it then stores empty current values. The next deploy of the same deployment id then " +
-		"installs the defaults of the chart, while Fleet reports Ready. Before 0.15.3, the controller tries again " +
-		"for ever, and updates no target of the bundle until the Secret and the hash are written again. It is also " +
-		"reported if the current values are empty, but the staged values of the same deployment id are not.",
 	run: func(in *Input, report func(Finding)) {
 		for o := range in.valuesOwners() {
 			if o.deployment != nil && o.result.State == values.Emptied {

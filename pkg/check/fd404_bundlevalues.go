@@ -11,10 +11,6 @@ import (
 var bundleValues = Check{
 	Code: "FD404", Name: "BundleValues", Severity: Error,
 	Title: "the values Secret of a Bundle is missing or does not have the hash that the Bundle states",
-	Explain: "The job of the GitRepo writes the Bundle, and then the Secret with its Helm values. The two differ if " +
-		"the job was killed between the two writes, or if somebody removed or changed the Secret. The controller " +
-		"then tries again every five seconds, updates no target of the bundle, and writes no status. A new " +
-		"forceSyncGeneration of the GitRepo runs the job again, which writes both.",
 	run: func(in *Input, report func(Finding)) {
 		for o := range in.valuesOwners() {
 			if o.deployment != nil || !brokenValues(o.result.State) || o.result.Reason == values.Equal {

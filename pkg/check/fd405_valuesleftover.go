@@ -13,10 +13,6 @@ import (
 var valuesLeftover = Check{
 	Code: "FD405", Name: "ValuesLeftover", Severity: Info,
 	Title: "a values Secret is not needed, or has another owner or type than Fleet gives it",
-	Explain: "A Secret that nothing needs still has the values of an earlier deploy. If a Secret has no owner, " +
-		"Kubernetes does not delete it together with its BundleDeployment or Bundle. If the owner of a Secret does " +
-		"not exist, Kubernetes deletes the Secret. This happens, for example, after the BundleDeployment was " +
-		"restored from a backup.",
 	run: func(in *Input, report func(Finding)) {
 		for o := range in.valuesOwners() {
 			what := o.oddity()

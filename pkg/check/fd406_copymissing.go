@@ -14,10 +14,6 @@ import (
 var copyMissing = Check{
 	Code: "FD406", Name: "CopyMissing", Severity: Warning,
 	Title: "a copy of downstreamResources is missing on the cluster, or does not have the data of the original",
-	Explain: "Fleet copies the Secrets and ConfigMaps that downstreamResources names from the namespace of the " +
-		"Bundle to the release namespace. The copies are not objects of the release, so no status shows whether a " +
-		"copy was deleted or changed. Fleet 0.14 copies them only when it deploys the bundle. Later versions also " +
-		"copy them when the original changes. The audit compares hashes of the data, and does not show the data.",
 	run: func(in *Input, report func(Finding)) {
 		for i := range in.Copies {
 			c := &in.Copies[i]

@@ -15,9 +15,6 @@ import (
 var willReimport = Check{
 	Code: "FD501", Name: "WillReimport", Severity: Warning,
 	Title: "a restart of the controller imports the agent of a Cluster again",
-	Explain: "The controller deletes the agent and installs a new one, which registers again. It does so if its configuration or the spec of the Cluster differs from " +
-		"the values that it recorded at the last import. Before Fleet 0.13 this happens at every start to each Cluster whose kubeconfig Secret has its own API server URL or CA. " +
-		"The finding names each field with both values; `kubectl fleetdoctor agents` also shows the prediction after an upgrade.",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.agents() {
 			if reimported(a) {

@@ -15,8 +15,6 @@ import (
 var agentStale = Check{
 	Code: CodeStale, Name: "AgentStale", Severity: Warning,
 	Title: "the agent of a Cluster has stopped reporting",
-	Explain: "The last heartbeat is older than three intervals, and at least 5 minutes. If the interval could not be read, the limit is a day. On a live cluster, the clock of this computer decides. Fleet itself does not mark such a Cluster: " +
-		"it shows the numbers of the last heartbeat as if they were current. The agent may be stopped, may not reach the management cluster, or its credentials may be invalid.",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.agents() {
 			if stopped(a) {

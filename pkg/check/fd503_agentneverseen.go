@@ -14,10 +14,6 @@ import (
 var agentNeverSeen = Check{
 	Code: "FD503", Name: "AgentNeverSeen", Severity: Warning,
 	Title: "the agent of a Cluster has never reported",
-	Explain: "The controller imported the agent, or the agent registers itself with a token, and no heartbeat came " +
-		"within three intervals. Fleet shows the Cluster as WaitCheckIn. Usually the pod of the agent does not " +
-		"start, or the agent cannot reach the API server with the URL and the CA that it was given. An agent that " +
-		"registers itself also needs a ClusterRegistration that the controller has granted.",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.agents() {
 			switch {

@@ -16,10 +16,6 @@ import (
 var scopeUnproven = Check{
 	Code: "FD504", Name: "ScopeUnproven", Severity: Warning,
 	Title: "a Cluster declares an agent scope that its agent, releases and objects do not show",
-	Explain: "The scope of an agent is part of the id of every set. The running agent shows it in AGENT_SCOPE. If " +
-		"no agent runs, its releases, and the objects with the ownership metadata of their sets, show which scope " +
-		"it last used. The spec of the Cluster shows only which scope the next agent would get. The audit evaluates " +
-		"the objects by the stronger evidence. If a scope is only declared, `adopt` writes nothing.",
 	run: func(in *Input, report func(Finding)) {
 		for _, c := range in.Desired.Clusters {
 			for _, x := range c.Disputes {

@@ -14,9 +14,6 @@ import (
 var contentMissing = Check{
 	Code: "FD601", Name: "ContentMissing", Severity: Error,
 	Title: "the Content with the manifests of a bundle is missing or damaged",
-	Explain: "The agent reads the manifests of a bundle from the Content that the deploymentID of the BundleDeployment names. Without it, the agent can neither deploy nor repair the bundle. " +
-		"The controller writes it again when it reconciles the Bundle. Bundles in OCI registries and HelmOps have no Content. A damaged Content is only found if the " +
-		"bundle is rendered (--desired=bundle).",
 	run: func(in *Input, report func(Finding)) {
 		users, damage := map[string][]*evaluate.BundleDeployment{}, map[string]string{}
 		for _, d := range in.Deployments {

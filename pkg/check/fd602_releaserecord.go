@@ -20,16 +20,6 @@ import (
 var releaseRecord = Check{
 	Code: "FD602", Name: "ReleaseRecord", Severity: Error,
 	Title: "the release record is pending, failed, pruned or damaged",
-	Explain: "Fleet's desired objects are the manifest in one revision of the Helm release. If that revision was " +
-		"deleted, Fleet treats the bundle as empty and reports it as ready. A failed revision was not applied " +
-		"completely; the next deploy replaces it. A pending revision belongs to a deploy that is in progress, or " +
-		"that was interrupted. On a live cluster, it is reported only if it is older than five minutes. With the " +
-		"next deploy, the agent rolls back to the previous revision, and deploys again. Without a previous " +
-		"revision, Helm refuses every deploy before Fleet 0.13.10, and from 0.14.0 to 0.14.3. Then delete the " +
-		"record, if no agent is at work on it. Later agents resolve this by themselves. A correction of drift that " +
-		"fails adds a failed revision. After several failures, the deployed revision is no longer recorded. Fleet's " +
-		"own releases (fleet, fleet-crd, fleet-agent) are checked too: while one of them is pending or failed, " +
-		"parts of Fleet may have another version than the rest.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, t := range d.RecordProblems {

@@ -18,10 +18,6 @@ const stuckAfter = 10 * time.Minute
 var stuckDeletion = Check{
 	Code: "FD603", Name: "StuckDeletion", Severity: Warning,
 	Title: "the deletion of an object of Fleet does not end",
-	Explain: "An object is deleted when its last finalizer is removed. A controller of Fleet removes Fleet's own " +
-		"finalizers: gitjob for a GitRepo, helmops for a HelmOp, fleet-controller for the others. A Bundle waits " +
-		"for its BundleDeployments, a GitRepo or HelmOp for its Bundles. This is reported after 10 minutes. If you " +
-		"remove a finalizer by hand, its controller does not clean up.",
 	run: func(in *Input, report func(Finding)) {
 		if in.Now().IsZero() {
 			return

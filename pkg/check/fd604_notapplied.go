@@ -14,11 +14,6 @@ const waitsAfter = 15 * time.Minute
 var notApplied = Check{
 	Code: "FD604", Name: "NotApplied", Severity: Error,
 	Title: "a bundle is not applied, and this is the root cause",
-	Explain: "Fleet reports WaitApplied or ErrApplied for many causes. This is the first cause that stops the " +
-		"bundle: an agent that does not report, values, a dependency (followed to the first bundle that blocks the " +
-		"others), a missing Content, a pending release record, or a failed deploy. A bundle that is paused or off " +
-		"schedule is reported only if another bundle depends on it. If a bundle waits for a dependency, this is " +
-		"reported after 15 minutes.",
 	run: func(in *Input, report func(Finding)) {
 		of := in.Blockers()
 		for _, d := range in.Deployments {

@@ -25,10 +25,6 @@ const (
 var repoNotFollowed = Check{
 	Code: "FD605", Name: "RepoNotFollowed", Severity: Warning,
 	Title: "a GitRepo is not followed",
-	Explain: "There are three cases: the repository is not polled or cannot be polled; a change of the GitRepo did " +
-		"not start a Job; or no Bundle has the commit that the status of the GitRepo states. Fleet before 0.15.1 " +
-		"forgets a commit if its Job cannot be created (rancher/fleet#4948). This is reported after 15 minutes, or " +
-		"after three polling intervals if that is longer. A new forceSyncGeneration starts a Job.",
 	run: func(in *Input, report func(Finding)) {
 		if in.Now().IsZero() {
 			return

@@ -11,11 +11,6 @@ import (
 var leftoverRelease = Check{
 	Code: "FD606", Name: "LeftoverRelease", Severity: Warning,
 	Title: "a Helm release created by Fleet has no BundleDeployment",
-	Explain: "As far as is known, garbage collection does not uninstall the release: its agent is gone, its objects " +
-		"are kept, or what decides could not be read. If garbage collection will uninstall a release, it is " +
-		"reported as FD608. The agent cannot remove the record of a bundle that was deleted with keepResources and " +
-		"a custom release name: the record remains and blocks the name. While the record exists, each cycle of " +
-		"garbage collection ends at it.",
 	run: func(in *Input, report func(Finding)) {
 		if !in.Whole {
 			return

@@ -14,8 +14,6 @@ const CodeUnread = "FD607"
 var unread = Check{
 	Code: CodeUnread, Name: "Unread", Severity: Warning,
 	Title: "the desired objects of a bundle deployment could not be read: no result",
-	Explain: "Without the release record, the desired objects of the bundle on this cluster are not known. The audit shows the status that Fleet reports, but cannot check it. " +
-		"Reading release records needs permission to list Secrets. The audit reports the same if the record could be read, but none of the objects.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			switch {

@@ -19,15 +19,6 @@ import (
 var willUninstall = Check{
 	Code: "FD608", Name: "WillUninstall", Severity: Error,
 	Title: "the agent's garbage collection will uninstall a Helm release",
-	Explain: "An agent regularly uninstalls a release that it made for a BundleDeployment, if the BundleDeployment " +
-		"no longer exists, or now expects another release name or namespace. Helm then deletes the objects of the " +
-		"release by name, even if another bundle has taken them over. A deleted CustomResourceDefinition deletes " +
-		"all of its custom resources. An object remains only if its manifest has the annotation " +
-		"helm.sh/resource-policy: keep, or if the release was deployed with keepResources. Agents before 0.15.6, " +
-		"and of 0.16.0, also uninstall valid releases of BundleDeployments with dots or with more than 53 " +
-		"characters in their names. To gain time, scale the agent to zero, because a restart of the agent starts a " +
-		"cycle at once. Then restore the Bundle with its former release name and namespace, or back up the objects. " +
-		"This is reported only if the BundleDeployments of the agent and all release records were read.",
 	run: func(in *Input, report func(Finding)) {
 		for _, x := range in.Desired.Removals {
 			// A record that is newer than the capture of the BundleDeployments proves nothing.

@@ -24,9 +24,6 @@ const (
 var notCorrected = Check{
 	Code: "FD609", Name: "NotCorrected", Severity: Warning,
 	Title: "correctDrift is enabled, and an object stays modified",
-	Explain: "With correctDrift, the agent makes Helm roll back the release when an object changes. This is reported if managedFields prove that the present value is older than 15 minutes. " +
-		"Causes: the correction was enabled after the change (before 0.16), the rollback failed, the object needs correctDrift.force, another field manager owns the field " +
-		"(rancher/fleet#4878), or the agent does not run.",
 	run: func(in *Input, report func(Finding)) {
 		if in.Now().IsZero() {
 			return

@@ -18,9 +18,6 @@ import (
 var secretInStatus = Check{
 	Code: "FD701", Name: "SecretInStatus", Severity: Error,
 	Title: "Fleet's status shows values of a Secret",
-	Explain: "When a Secret of a bundle differs from its manifest, Fleet writes the desired value, in base64, into the status of the BundleDeployment, and from " +
-		"there into the Bundle and the GitRepo. Every user who can read one of these can read the value. Restore the Secret to the values of the bundle, then change " +
-		"the exposed passwords.",
 	run: func(in *Input, report func(Finding)) {
 		reported := map[object.Ref]bool{} // the parents of deployments that are reported
 		for _, d := range in.Deployments {

@@ -20,10 +20,6 @@ import (
 var comparePatch = Check{
 	Code: "FD702", Name: "ComparePatch", Severity: Warning,
 	Title: "a rule in diff.comparePatches has no effect",
-	Explain: "There are three cases: the rule matches no desired object of the bundle on any cluster that was read; " +
-		"a part of the rule does not compile; or one of its operations fails on an object. If one operation fails, " +
-		"no operation on that object takes effect. Operations need the exact apiVersion, kind, namespace and name; " +
-		"jsonPointers accept patterns of the group and the kind.",
 	run: func(in *Input, report func(Finding)) {
 		bundles, all := map[string][]*evaluate.BundleDeployment{}, map[string]int{}
 		for _, d := range in.Desired.Directory.Deployments {

@@ -14,8 +14,6 @@ const largeSize = 1 << 20
 var largeBundle = Check{
 	Code: "FD703", Name: "LargeBundle", Severity: Info,
 	Title: "a Bundle is larger than 1 MiB",
-	Explain: "etcd stores objects of up to 1.5 MiB by default. A Bundle that grows beyond that can no longer be updated. Split the directory into several bundles, exclude files with " +
-		".fleetignore, or store the contents in an OCI registry.",
 	run: func(in *Input, report func(Finding)) {
 		for _, b := range in.bundlesInScope() {
 			if b.Size > largeSize {

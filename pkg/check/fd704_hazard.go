@@ -12,12 +12,6 @@ import (
 var hazard = Check{
 	Code: "FD704", Name: "Hazard", Severity: Warning,
 	Title: "a name or an option that Fleet mishandles",
-	Explain: "If the name of a bundle begins with fleet-agent, Fleet treats it as the bundle of its agent: all such " +
-		"bundles share one set on a cluster, and their objects are never uninstalled. An empty list overrideTargets " +
-		"in fleet.yaml removes the restrictions. Each customization then selects clusters, also clusters that the " +
-		"GitRepo does not target. Without customizations, the bundle is deployed to the ClusterGroup default. With " +
-		"targetNamespace (namespace in fleet.yaml), every deploy of a bundle with a cluster-scoped object fails. " +
-		"This is found if the bundle is rendered (--desired=bundle).",
 	run: func(in *Input, report func(Finding)) {
 		for _, b := range in.bundlesInScope() {
 			if fleet.IsAgentBundle(b.Name) && b.Labels[fleet.RepoLabel]+b.Labels[fleet.HelmOpLabel] != "" {

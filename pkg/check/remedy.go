@@ -29,6 +29,9 @@ type Remedy struct {
 	URL string
 }
 
+// Pages is the address of the directory docs/.
+const Pages = "https://github.com/fleetdoctor/kubectl-fleetdoctor/blob/main/docs/"
+
 // documentation is the page that explains the findings. It has an anchor for each code.
 const documentation = Pages + "findings.md"
 
