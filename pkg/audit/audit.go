@@ -99,12 +99,11 @@ type Audit struct {
 
 // Input returns the input of checks and predictions.
 func (a *Audit) Input() *check.Input {
-	in := &check.Input{Result: a.Result, Commands: a.options.Commands,
-		ClusterCommands: map[object.ClusterID]check.Commands{}, Quotations: &a.Secrets.Quotations}
+	commands := map[object.ClusterID]check.Commands{}
 	for i, c := range a.clusters {
-		in.ClusterCommands[a.Desired.Clusters[i].ID] = c.Commands
+		commands[a.Desired.Clusters[i].ID] = c.Commands
 	}
-	return in
+	return check.New(check.NewFacts(a.Result, &a.Secrets.Quotations), a.options.Commands, commands)
 }
 
 // Run audits a source.

@@ -34,10 +34,10 @@ func stopped(a evaluate.Agent) bool {
 	return a.Heartbeat.State == agentconfig.Stale && a.Cluster.DeletionTimestamp.IsZero()
 }
 
-// agents returns the agents of the Clusters in scope.
-func (in *Input) agents() []evaluate.Agent {
-	return slices.DeleteFunc(in.Agents(), func(a evaluate.Agent) bool {
-		return !in.Includes(state.ClusterKind, a.Cluster)
+// AgentsInScope returns the agents of the Clusters in scope.
+func (f *Facts) AgentsInScope() []evaluate.Agent {
+	return slices.DeleteFunc(slices.Clone(f.Agents()), func(a evaluate.Agent) bool {
+		return !f.Includes(state.ClusterKind, a.Cluster)
 	})
 }
 
@@ -45,20 +45,6 @@ func (in *Input) agents() []evaluate.Agent {
 func onCluster(a evaluate.Agent) Finding {
 	c := a.Cluster
 	return Finding{Object: Ref(state.ClusterKind, c.Namespace, c.Name), Cluster: key(c), AsOf: c.Status.Agent.LastSeen}
-}
-
-// agentOf returns the agent of the cluster with a namespace of BundleDeployments; known is false without such a Cluster.
-func (in *Input) agentOf(namespace string) (a evaluate.Agent, known bool) {
-	if in.agentOfNamespace == nil {
-		in.agentOfNamespace = map[string]evaluate.Agent{}
-		for _, a := range in.Agents() {
-			if ns := a.Cluster.Status.Namespace; ns != "" {
-				in.agentOfNamespace[ns] = a
-			}
-		}
-	}
-	a, known = in.agentOfNamespace[namespace]
-	return a, known
 }
 
 // silentAfter is the age of the last heartbeat from which an agent is silent if its interval was not read: three times the default interval.

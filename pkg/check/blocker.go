@@ -59,13 +59,12 @@ type Blocker struct {
 type blockers struct {
 	in           *Input
 	dependencies *Dependencies
-	bundles      map[string]*v1alpha1.Bundle // by "namespace/name"
 }
 
 // values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time; empty if they do not, or if it is
 // not known.
 func (c *blockers) values(d *directory.Deployment) (why string, since time.Time) {
-	facts := c.in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, c.bundles[d.Bundle]))
+	facts := c.in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, c.in.Bundle(d.Bundle)))
 	result := values.Classify(facts, c.in.Now(), c.in.controller())
 	switch result.State {
 	case values.Missing:
@@ -79,10 +78,7 @@ func (c *blockers) values(d *directory.Deployment) (why string, since time.Time)
 // Blockers returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns nothing if it is applied, or if
 // the data does not show the cause.
 func (in *Input) Blockers() func(*directory.Deployment) []Blocker {
-	c := blockers{in: in, dependencies: NewDependencies(in.Desired.Directory), bundles: map[string]*v1alpha1.Bundle{}}
-	for _, b := range in.Desired.Bundles {
-		c.bundles[b.Namespace+"/"+b.Name] = b
-	}
+	c := blockers{in: in, dependencies: NewDependencies(in.Desired.Directory)}
 	return func(d *directory.Deployment) []Blocker { return c.of(d, map[string]bool{}) }
 }
 
@@ -128,7 +124,7 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Blocker {
 	case spec.OffSchedule:
 		return one(BlockerSchedule, time.Time{}, "it is outside of the schedule of its cluster")
 	}
-	if a, known := c.in.agentOf(d.Namespace); known && IsSilent(a) {
+	if a, known := c.in.AgentOf(d.Namespace); known && IsSilent(a) {
 		return one(BlockerAgent, a.Heartbeat.LastSeen, "the agent of its cluster has not reported")
 	}
 	if why, since := c.values(d); why != "" {

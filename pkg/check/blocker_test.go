@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -52,7 +53,7 @@ func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) 
 	clusters := []*state.Cluster{c}
 	found := directory.Build(directory.Input{Fleet: f, Clusters: clusters})
 	desired := resolve.Resolve(resolve.Input{Directory: found, Clusters: clusters})
-	in := &Input{Result: &evaluate.Result{Desired: desired, Whole: true}}
+	in := New(NewFacts(&evaluate.Result{Desired: desired, Whole: true}, &redact.Quotations{}), Commands{}, nil)
 	i := slices.IndexFunc(desired.Deployments, func(d *resolve.BundleDeployment) bool { return d.BD == bds[0] })
 	chain := in.Blockers()(&desired.Deployments[i].Deployment)
 	if len(chain) == 0 {

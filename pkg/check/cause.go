@@ -57,36 +57,36 @@ func parsed(text string) time.Time {
 }
 
 // longAgo reports whether a known time is so long before the data was read that nothing can still be on its way.
-func (in *Input) longAgo(t time.Time) bool {
-	return !t.IsZero() && !in.Now().IsZero() && in.Now().Sub(t) > settled
+func (f *Facts) longAgo(t time.Time) bool {
+	return !t.IsZero() && !f.Now().IsZero() && f.Now().Sub(t) > settled
 }
 
 // live reports whether the objects of a cluster are those of a live one.
-func (in *Input) live(c *directory.Cluster) bool {
-	for _, other := range in.Clusters {
+func (f *Facts) live(c *directory.Cluster) bool {
+	for _, other := range f.Clusters {
 		if other.On == c {
 			return other.Source.Live()
 		}
 	}
-	return in.Source.Live()
+	return f.Source.Live()
 }
 
 // readAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier one of two captures.
-func (in *Input) readAt(c *directory.Cluster) time.Time {
-	for _, other := range in.Clusters {
-		if at := other.Source.TakenAt; other.On == c && !at.IsZero() && at.Before(in.Now()) {
+func (f *Facts) readAt(c *directory.Cluster) time.Time {
+	for _, other := range f.Clusters {
+		if at := other.Source.TakenAt; other.On == c && !at.IsZero() && at.Before(f.Now()) {
 			return at
 		}
 	}
-	return in.Now()
+	return f.Now()
 }
 
 // silent reports whether the agent of a cluster has not reported for a long time. It is false if that is not known.
-func (in *Input) silent(c *v1alpha1.Cluster) bool {
+func (f *Facts) silent(c *v1alpha1.Cluster) bool {
 	if c == nil {
 		return false
 	}
-	a, known := in.agentOf(c.Status.Namespace)
+	a, known := f.AgentOf(c.Status.Namespace)
 	return known && IsSilent(a)
 }
 
@@ -98,15 +98,15 @@ func silentWords(c *v1alpha1.Cluster) explanation {
 }
 
 // whyDeployment explains why the counts of a bundle deployment are not the actual ones.
-func (in *Input) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1alpha1.ResourceCounts) explanation {
+func (f *Facts) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1alpha1.ResourceCounts) explanation {
 	spec, status := &d.BD.Spec, &d.BD.Status
-	cluster := in.clusterOf(d)
+	cluster := f.ClusterIn(d.Namespace)
 	switch {
 	case spec.Paused:
 		return explanation{Paused, "it is paused, and the agent does not update its status"}
 	case spec.OffSchedule:
 		return explanation{OffSchedule, "it is outside its schedule, and the agent does not update its status"}
-	case in.silent(cluster):
+	case f.silent(cluster):
 		return silentWords(cluster)
 	case spec.DeploymentID != status.AppliedDeploymentID && d.State == evaluate.ErrApplied:
 		return explanation{Lag, "the last deploy failed, and the counts are still those of the deploy before"}
@@ -116,7 +116,7 @@ func (in *Input) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1
 		return explanation{Lag, "the installation failed, and the counts are still those of the deploy before"}
 	case conditionOf(status.Conditions, "Monitored").Status == "False":
 		const text = "the agent cannot monitor the objects, and the counts are still the last ones"
-		return explanation{Lag, text + in.saidOf(&d.Deployment, "Monitored")}
+		return explanation{Lag, text + f.saidOf(&d.Deployment, "Monitored")}
 	}
 	if c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.LastApplied }); n > 0 && alike(c, reported) {
 		return explanation{LastApplied, "Fleet reports " + count(n, "object") + " as modified because of a leftover " + lastAppliedAnnotation + " annotation"}
@@ -127,7 +127,7 @@ func (in *Input) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1
 			return ofBug(b.Bug, "the agent's version", agent)
 		}
 	}
-	if at, old := in.oldDrift(d, cluster, reported, actual); old {
+	if at, old := f.oldDrift(d, cluster, reported, actual); old {
 		if fleet.BugDefaults.In(agent) {
 			return ofBug(&fleet.BugDefaults, "the agent's version", agent)
 		}
@@ -177,7 +177,7 @@ func claimed(d *evaluate.BundleDeployment, actual v1alpha1.ResourceCounts, match
 
 // oldDrift reports whether the agent does not report modified objects, although field managers prove that the changes are old, and the agent has sent
 // a heartbeat since then. at is the time of the last change.
-func (in *Input) oldDrift(d *evaluate.BundleDeployment, cluster *v1alpha1.Cluster, reported, actual v1alpha1.ResourceCounts) (at string, old bool) {
+func (f *Facts) oldDrift(d *evaluate.BundleDeployment, cluster *v1alpha1.Cluster, reported, actual v1alpha1.ResourceCounts) (at string, old bool) {
 	if cluster == nil || reported.Missing != actual.Missing || reported.DesiredReady != actual.DesiredReady || reported.Modified >= actual.Modified {
 		return "", false
 	}
@@ -193,7 +193,7 @@ func (in *Input) oldDrift(d *evaluate.BundleDeployment, cluster *v1alpha1.Cluste
 		}
 	}
 	t, seen := parsed(at), parsed(cluster.Status.Agent.LastSeen)
-	return at, in.longAgo(t) && seen.Sub(t) > settled
+	return at, f.longAgo(t) && seen.Sub(t) > settled
 }
 
 // agentVersion is the image tag of the agent of a bundle deployment; empty if it is not known.

@@ -14,50 +14,47 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
-// Input is what the checks read: the result of an evaluation, and the commands that findings suggest.
+// Input is what the checks read: the facts, and the commands that findings suggest.
 type Input struct {
-	*evaluate.Result
-	// Commands are those of the management cluster, ClusterCommands those of each cluster that is read.
+	*Maker
+}
+
+// Maker makes the commands that findings suggest.
+type Maker struct {
+	*Facts
+	// Commands are those of the management cluster, ClusterCommands those of each other cluster that is read.
 	Commands        Commands
 	ClusterCommands map[object.ClusterID]Commands
-	// Quotations are the texts of Fleet and Helm that findings quote.
-	Quotations *redact.Quotations
+}
 
-	// What follows is computed when a check first needs it.
-	targeting        *targets
-	views            map[*evaluate.BundleDeployment]*view
-	clusters         map[string]*v1alpha1.Cluster // by the namespace of its bundle deployments
-	repos            map[[2]string]bool           // the GitRepos and HelmOps, by kind and "namespace/name"
-	gitRepos         map[string]*v1alpha1.GitRepo // by "namespace/name"
-	deploymentsOf    map[string]int               // the number of bundle deployments, by bundle
-	agentOfNamespace map[string]evaluate.Agent    // by the namespace of the BundleDeployments of their Cluster
+// New returns the input of the checks.
+func New(f *Facts, commands Commands, ofClusters map[object.ClusterID]Commands) *Input {
+	return &Input{Maker: &Maker{Facts: f, Commands: commands, ClusterCommands: ofClusters}}
 }
 
 // on returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not read.
-func (in *Input) on(c *directory.Cluster) Commands {
+func (m *Maker) on(c *directory.Cluster) Commands {
 	if c == nil {
-		return in.Commands
+		return m.Commands
 	}
-	if commands, ok := in.ClusterCommands[c.ID]; ok {
+	if commands, ok := m.ClusterCommands[c.ID]; ok {
 		return commands
 	}
-	return in.Commands
+	return m.Commands
 }
 
 // clusterName returns the name of a cluster if several are read, otherwise the empty string.
-func (in *Input) clusterName(c *directory.Cluster) string {
-	if len(in.Clusters) == 0 {
+func (f *Facts) clusterName(c *directory.Cluster) string {
+	if len(f.Clusters) == 0 {
 		return ""
 	}
 	if found := c.FleetClusters(); len(found) > 0 {
 		return found[0]
 	}
-	for _, other := range in.Clusters {
+	for _, other := range f.Clusters {
 		if other.On == c {
 			return other.Name
 		}
@@ -164,10 +161,10 @@ func Run(in *Input) []Finding {
 	return out
 }
 
-// inScope iterates over the aggregates of a kind that are in scope.
-func (in *Input) inScope(kind string) iter.Seq[*evaluate.Aggregate] {
+// Aggregates iterates over the aggregates of a kind that are in scope.
+func (f *Facts) Aggregates(kind string) iter.Seq[*evaluate.Aggregate] {
 	return func(yield func(*evaluate.Aggregate) bool) {
-		for _, a := range in.Tree[kind] {
+		for _, a := range f.Tree[kind] {
 			if a.InScope && !yield(a) {
 				return
 			}
@@ -176,9 +173,9 @@ func (in *Input) inScope(kind string) iter.Seq[*evaluate.Aggregate] {
 }
 
 // objects iterates over the desired objects in scope.
-func (in *Input) objects() iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
+func (f *Facts) objects() iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
 	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
-		for _, d := range in.Deployments {
+		for _, d := range f.Deployments {
 			for i := range d.Objects {
 				if !yield(d, &d.Objects[i]) {
 					return
@@ -189,9 +186,9 @@ func (in *Input) objects() iter.Seq2[*evaluate.BundleDeployment, *evaluate.Objec
 }
 
 // ofState iterates over the desired objects in a state.
-func (in *Input) ofState(s evaluate.State) iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
+func (f *Facts) ofState(s evaluate.State) iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
 	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
-		for d, o := range in.objects() {
+		for d, o := range f.objects() {
 			if o.State == s && !yield(d, o) {
 				return
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -93,14 +94,20 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 	}
 	result := &evaluate.Result{Whole: true, Desired: desiredStateOf(d.BundleDeployment)}
 	result.Complete([]*resolve.BundleDeployment{d.BundleDeployment}, []evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{d}}})
-	return &Input{Result: result, Commands: Commands{
-		Audit: "kubectl fleetdoctor audit", Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl", Helm: "helm"}}
+	return New(NewFacts(result, &redact.Quotations{}), Commands{Audit: "kubectl fleetdoctor audit",
+		Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl", Helm: "helm"}, nil)
+}
+
+// renew computes the facts again, after a test has changed the result.
+func renew(in *Input) *Input {
+	in.Facts = NewFacts(in.Result, in.Quotations)
+	return in
 }
 
 // findings are those of one check.
 func findings(c Check, in *Input) []Finding {
 	var out []Finding
-	c.run(in, func(f Finding) { out = append(out, f) })
+	c.run(renew(in), func(f Finding) { out = append(out, f) })
 	return out
 }
 
@@ -122,7 +129,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 		in.Undesired = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
 		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name, Revision: 1}}}}
 		missingValues(d, in)
-		for _, f := range Run(in) {
+		for _, f := range Run(renew(in)) {
 			for _, r := range f.Remedies {
 				if strings.Contains(r.Command, name) {
 					commands[f.Code] = true
@@ -255,7 +262,7 @@ func TestTruncated(t *testing.T) {
 		in := inputOf(d, evaluate.Ready)
 		in.Whole = false
 		var got []string
-		for _, f := range Run(in) {
+		for _, f := range Run(renew(in)) {
 			if f.Code == "FD207" {
 				got = append(got, f.Message)
 			}

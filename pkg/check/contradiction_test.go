@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -75,12 +76,12 @@ func TestContradictions(t *testing.T) {
 func TestRepoOf(t *testing.T) {
 	for _, tc := range []struct {
 		labels map[string]string
-		want   [2]string
+		want   object.Ref
 		ok     bool
 	}{
-		{map[string]string{fleet.RepoLabel: "apps", fleet.HelmOpLabel: "nginx"}, [2]string{state.GitRepo, "f/apps"}, true},
-		{map[string]string{fleet.HelmOpLabel: "nginx"}, [2]string{state.HelmOp, "f/nginx"}, true},
-		{nil, [2]string{}, false},
+		{map[string]string{fleet.RepoLabel: "apps", fleet.HelmOpLabel: "nginx"}, Ref(state.GitRepo, "f", "apps"), true},
+		{map[string]string{fleet.HelmOpLabel: "nginx"}, Ref(state.HelmOp, "f", "nginx"), true},
+		{nil, object.Ref{}, false},
 	} {
 		b := &v1alpha1.Bundle{}
 		b.Namespace, b.Labels = "f", tc.labels

@@ -41,7 +41,7 @@ func (in *Input) addExpected(out *expectedClusters, b *v1alpha1.Bundle) bool {
 	t, targeted, unmapped := in.Targets(b), 0, false
 	for r := range t.Results() {
 		c := r.Cluster.Cluster
-		exists := in.targets().names[c.Status.Namespace+"/"+b.Name] != nil
+		exists := in.BundleDeployment(c.Status.Namespace+"/"+b.Name) != nil
 		if r.Outcome == targeting.Expected || r.Outcome == targeting.Blocked || r.Outcome == targeting.Unknown && exists {
 			targeted++
 		}
@@ -81,16 +81,16 @@ func (in *Input) addAbsent(out *expectedClusters, b *v1alpha1.Bundle, c *v1alpha
 
 // leftOver reports whether the targets of its bundle do not expect a bundle deployment; certain is false if that is not known, or if Fleet may still
 // have to delete it.
-func (in *Input) leftOver(d *evaluate.BundleDeployment) (left, certain bool) {
-	b, c := in.targets().bundles[d.Bundle], in.targets().clusters[d.Namespace]
+func (f *Facts) leftOver(d *evaluate.BundleDeployment) (left, certain bool) {
+	b, c := f.Bundle(d.Bundle), f.ClusterIn(d.Namespace)
 	if b == nil || c == nil || d.BD == nil || deleting(d.BD) || d.Name != b.Name || len(b.Spec.Targets) == 0 {
 		return false, false // Fleet writes no bundle without targets, so a capture may have left them out
 	}
-	switch r, ok := in.Targets(b).On(c.Namespace, c.Name); {
+	switch r, ok := f.Targets(b).On(c.Namespace, c.Name); {
 	case !ok || r.Outcome == targeting.Unknown:
 		return false, false
 	case r.Outcome != targeting.Excluded:
 		return false, true
 	}
-	return true, !deleting(b) && !deleting(c) && observed(b) && !in.young(d.BD)
+	return true, !deleting(b) && !deleting(c) && observed(b) && !f.young(d.BD)
 }

@@ -68,7 +68,7 @@ func TestExpectedClusters(t *testing.T) {
 		w := newWorld()
 		w.d.Bundle = "fleet-local/guestbook"
 		tc.change(w)
-		in := w.input()
+		in := renew(w.input())
 		for kind := range in.Desired.Coverage {
 			if tc.read != nil && !tc.read(kind) {
 				in.Desired.Coverage[kind] = source.NotCovered(source.Failure{Reason: source.Forbidden})

@@ -50,75 +50,61 @@ func (in *Input) Behind(g *v1alpha1.GitRepo) []string {
 const CodeNotFollowed = "FD605"
 
 // Inspect shows the conditions and events of an object of Fleet.
-func (in *Input) Inspect(r object.Ref) []Remedy { return []Remedy{in.Commands.describe(r)} }
+func (m *Maker) Inspect(r object.Ref) []Remedy { return []Remedy{m.Commands.describe(r)} }
 
 // List lists the objects of Fleet of a kind, by the plural name.
-func (in *Input) List(resource, namespace string) []Remedy {
-	return []Remedy{in.Commands.list(resource, namespace, "lists the "+resource+" of the namespace")}
+func (m *Maker) List(resource, namespace string) []Remedy {
+	return []Remedy{m.Commands.list(resource, namespace, "lists the "+resource+" of the namespace")}
 }
 
 // StartJob makes Fleet deploy every bundle of a GitRepo again.
-func (in *Input) StartJob(g *v1alpha1.GitRepo) []Remedy {
-	return []Remedy{in.startJob(key(g), g.Spec.ForceSyncGeneration+1)}
+func (m *Maker) StartJob(g *v1alpha1.GitRepo) []Remedy {
+	return []Remedy{m.startJob(key(g), g.Spec.ForceSyncGeneration+1)}
 }
 
 // Resume continues a GitRepo, Bundle or Cluster that is paused.
-func (in *Input) Resume(r object.Ref) []Remedy { return []Remedy{in.resume(r)} }
+func (m *Maker) Resume(r object.Ref) []Remedy { return []Remedy{m.resume(r)} }
 
 // ExplainTargets explains which clusters the targets of a bundle select.
-func (in *Input) ExplainTargets(b *v1alpha1.Bundle) []Remedy {
-	return []Remedy{in.Commands.explainTargets(b)}
+func (m *Maker) ExplainTargets(b *v1alpha1.Bundle) []Remedy {
+	return []Remedy{m.Commands.explainTargets(b)}
 }
 
 // ShowDifferences audits the bundle of a deployment, and shows every field that differs.
-func (in *Input) ShowDifferences(d *directory.Deployment) []Remedy {
-	return []Remedy{in.Commands.showDifferences(d)}
+func (m *Maker) ShowDifferences(d *directory.Deployment) []Remedy {
+	return []Remedy{m.Commands.showDifferences(d)}
 }
 
 // AgentLogs shows why an agent does not report.
-func (in *Input) AgentLogs(a evaluate.Agent) []Remedy { return []Remedy{in.logsOfAgent(a)} }
+func (m *Maker) AgentLogs(a evaluate.Agent) []Remedy { return []Remedy{m.logsOfAgent(a)} }
 
 // PrintRole prints the role that the audit needs. For a snapshot that may lack objects, no role helps: it must be
 // captured again.
-func (in *Input) PrintRole() []Remedy {
-	if in.Source.Partial() {
+func (m *Maker) PrintRole() []Remedy {
+	if m.Source.Partial() {
 		return []Remedy{advise("capture the cluster again: kubectl fleetdoctor snapshot writes what an audit reads")}
 	}
-	return []Remedy{in.Commands.printRole()}
+	return []Remedy{m.Commands.printRole()}
 }
 
 // Pauses returns what pauses a bundle deployment: its GitRepo, its Bundle or its Cluster; ok is false if none of them that were read does.
-func (in *Input) Pauses(d *directory.Deployment) (r object.Ref, ok bool) {
-	t := in.targets()
-	if b := t.bundles[d.Bundle]; b != nil && b.Spec.Paused {
-		for _, g := range in.Desired.GitRepos {
+func (f *Facts) Pauses(d *directory.Deployment) (r object.Ref, ok bool) {
+	if b := f.Bundle(d.Bundle); b != nil && b.Spec.Paused {
+		for _, g := range f.Desired.GitRepos {
 			if g.Spec.Paused && g.Namespace == b.Namespace && g.Name == b.Labels[fleet.RepoLabel] {
 				return Ref(state.GitRepo, g.Namespace, g.Name), true
 			}
 		}
 		return Ref(state.Bundle, b.Namespace, b.Name), true
 	}
-	if c := t.clusters[d.Namespace]; c != nil && c.Spec.Paused {
+	if c := f.ClusterIn(d.Namespace); c != nil && c.Spec.Paused {
 		return Ref(state.ClusterKind, c.Namespace, c.Name), true
 	}
 	return object.Ref{}, false
 }
 
-// Bundle returns the Bundle of a key ("namespace/name"); nil if it was not read.
-func (in *Input) Bundle(key string) *v1alpha1.Bundle { return in.targets().bundles[key] }
-
-// ClusterIn returns the Cluster whose BundleDeployments are in a namespace; nil if it is not known, or if there are several.
-func (in *Input) ClusterIn(namespace string) *v1alpha1.Cluster {
-	return in.targets().clusters[namespace]
-}
-
-// BundleDeployment returns the BundleDeployment of a key ("namespace/name"); nil if it does not exist.
-func (in *Input) BundleDeployment(key string) *v1alpha1.BundleDeployment {
-	return in.targets().names[key]
-}
-
 // Contents reports whether the contents that are staged in a BundleDeployment are those of its Bundle; true if that is not known.
-func (in *Input) Contents(b *v1alpha1.Bundle, bd *v1alpha1.BundleDeployment) bool {
+func Contents(b *v1alpha1.Bundle, bd *v1alpha1.BundleDeployment) bool {
 	sum := b.Status.ResourcesSHA256Sum
 	staged, _, _ := strings.Cut(bd.Spec.StagedDeploymentID, ":")
 	if !observed(b) || sum == "" || bd.Spec.OCIContents || len(bd.Spec.HelmChartOptions) > 0 || !strings.HasPrefix(staged, "s-") {

@@ -49,7 +49,7 @@ func TestContents(t *testing.T) {
 		b, bd := &v1alpha1.Bundle{}, &v1alpha1.BundleDeployment{}
 		b.Generation, b.Status.ObservedGeneration, b.Status.ResourcesSHA256Sum = 1, tc.observed, tc.sum
 		bd.Spec.StagedDeploymentID, bd.Spec.OCIContents = tc.staged, tc.oci
-		if got := (&Input{}).Contents(b, bd); got != tc.want {
+		if got := Contents(b, bd); got != tc.want {
 			t.Errorf("%+v: %v, want %v", tc, got, tc.want)
 		}
 	}

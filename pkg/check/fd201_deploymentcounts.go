@@ -15,7 +15,7 @@ var deploymentCounts = Check{
 	Title: "the counts or the state of a BundleDeployment do not match its objects",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
-			a := in.view(d)
+			a := in.View(d)
 			if a.why.cause == "" || ofOtherDeployment(d) {
 				continue // FD208 reports a status of another deployment id
 			}
@@ -61,8 +61,8 @@ func (a *view) difference(bd *v1alpha1.BundleDeployment) string {
 // fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it returns the counts as the agent
 // would compute them. known is false if neither is known.
 func (in *Input) fleetCounts(d *evaluate.BundleDeployment) (counts v1alpha1.ResourceCounts, known bool) {
-	if a := in.view(d); !a.reportedKnown {
+	if a := in.View(d); !a.reportedKnown {
 		return a.actual.Counts, a.known
 	}
-	return in.view(d).reported.Counts, true
+	return in.View(d).reported.Counts, true
 }

@@ -38,5 +38,5 @@ func (in *Input) checkBundle(a *evaluate.Aggregate, report func(Finding)) {
 
 // describe shows the conditions and events of an aggregate.
 func (in *Input) describe(a *evaluate.Aggregate) []Remedy {
-	return []Remedy{in.Commands.describe(Ref(a.Kind, a.Object.GetNamespace(), a.Object.GetName()))}
+	return []Remedy{in.Commands.describe(refOf(a))}
 }

@@ -55,7 +55,7 @@ func (in *Input) checkListed(t totals, s *v1alpha1.Status, report func(Finding))
 	if unknown == 0 || sticky == "" || incomplete {
 		return
 	}
-	f := Finding{Object: Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName()), AsOf: t.Object.Reported().AsOf, Cause: StickyIncomplete, Aspect: "list", Remedies: in.describe(t.Aggregate)}
+	f := Finding{Object: refOf(t.Aggregate), AsOf: t.Object.Reported().AsOf, Cause: StickyIncomplete, Aspect: "list", Remedies: in.describe(t.Aggregate)}
 	f.Message = fmt.Sprintf("%s%s lists %s as Unknown: incompleteState of %s is still set, although its lists are complete", t.kind, t.Key(), count(unknown, "object"), sticky)
 	report(f)
 }

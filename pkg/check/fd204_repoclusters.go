@@ -8,6 +8,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 var repoClusters = Check{
@@ -23,7 +24,7 @@ var repoClusters = Check{
 			n := of(clustersReady, share{s.ReadyClusters, *s.DesiredReadyClusters}, share{reported.ReadyClusters, reported.DesiredReadyClusters},
 				share{actual.ReadyClusters, actual.DesiredReadyClusters})
 			f := Finding{Remedies: in.describe(a)}
-			t.bundles = bundles[[2]string{a.Kind, a.Key()}]
+			t.bundles = bundles[refOf(a)]
 			if x, known := in.expectedOf(a, t.parts.actual, t.bundles); known && x.differs() {
 				targeted := fleet.TotalsOfRepo(x.members)
 				t.partsAs = "the clusters that its bundles target"
@@ -41,9 +42,9 @@ var repoClusters = Check{
 	},
 }
 
-// bundlesOfRepos returns the Bundles of each GitRepo and HelmOp, by kind and "namespace/name".
-func (in *Input) bundlesOfRepos() map[[2]string][]*v1alpha1.Bundle {
-	out := map[[2]string][]*v1alpha1.Bundle{}
+// bundlesOfRepos returns the Bundles of each GitRepo and HelmOp.
+func (in *Input) bundlesOfRepos() map[object.Ref][]*v1alpha1.Bundle {
+	out := map[object.Ref][]*v1alpha1.Bundle{}
 	for _, b := range in.Desired.Bundles {
 		if repo, ok := repoOf(b); ok {
 			out[repo] = append(out[repo], b)

@@ -4,6 +4,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -55,8 +56,8 @@ func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
 }
 
 // captured reports whether Fleet's objects are from a capture.
-func (in *Input) captured() bool {
-	return len(in.Desired.Clusters) > 0 && in.Desired.Clusters[0].State.Captured
+func (f *Facts) captured() bool {
+	return len(f.Desired.Clusters) > 0 && f.Desired.Clusters[0].State.Captured
 }
 
 // wrongRepos returns the numbers of GitRepos and HelmOps of a cluster that are wrong. Fleet counts one as ready if any of its bundle deployments is.
@@ -81,25 +82,18 @@ func (in *Input) wrongRepos(s *v1alpha1.ClusterStatus, reported, actual fleet.Cl
 func (in *Input) existing(members []fleet.Member) []fleet.Member {
 	out := slices.Clone(members)
 	for i := range out {
-		if !in.exists(state.GitRepo, out[i].GitRepo) {
+		if !in.existsNamed(state.GitRepo, out[i].GitRepo) {
 			out[i].GitRepo = ""
 		}
-		if !in.exists(state.HelmOp, out[i].HelmOp) {
+		if !in.existsNamed(state.HelmOp, out[i].HelmOp) {
 			out[i].HelmOp = ""
 		}
 	}
 	return out
 }
 
-// exists reports whether a GitRepo or HelmOp ("namespace/name") was read.
-func (in *Input) exists(kind, key string) bool {
-	if in.repos == nil {
-		in.repos = map[[2]string]bool{}
-		for _, k := range []string{state.GitRepo, state.HelmOp} {
-			for _, a := range in.Tree[k] {
-				in.repos[[2]string{k, a.Key()}] = true
-			}
-		}
-	}
-	return in.repos[[2]string{kind, key}]
+// existsNamed reports whether a GitRepo or HelmOp ("namespace/name") was read.
+func (in *Input) existsNamed(kind, key string) bool {
+	namespace, name, _ := strings.Cut(key, "/")
+	return in.Exists(Ref(kind, namespace, name))
 }

@@ -19,7 +19,7 @@ var groupCounts = Check{
 	Code: "FD206", Name: "GroupCounts", Severity: Warning,
 	Title: "the counts of a ClusterGroup are not the total of its Clusters",
 	run: func(in *Input, report func(Finding)) {
-		for a := range in.inScope(state.ClusterGroup) {
+		for a := range in.Aggregates(state.ClusterGroup) {
 			if group, ok := a.Object.(*v1alpha1.ClusterGroup); ok && in.membersKnown(group) {
 				in.checkGroup(a, group, report)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -26,14 +27,14 @@ var contradiction = Check{
 		}
 		failing := in.failingBundles()
 		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind, state.ClusterGroup} {
-			for a := range in.inScope(kind) {
+			for a := range in.Aggregates(kind) {
 				found := contradictionsOf(a)
 				ready := conditionOf(conditionsOf(a.Object), "Ready").Status == "True"
-				if b := failing[[2]string{kind, a.Key()}]; b != nil && ready {
+				if b := failing[refOf(a)]; b != nil && ready {
 					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name, conditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 				}
 				for _, x := range found {
-					report(Finding{Object: Ref(kind, a.Object.GetNamespace(), a.Object.GetName()), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
+					report(Finding{Object: refOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
 						Message: "the status of " + a.Key() + ": " + x.message, Remedies: in.describe(a)})
 				}
 			}
@@ -106,9 +107,9 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 	return out
 }
 
-// failingBundles returns, for each GitRepo and HelmOp by kind and "namespace/name", the first of its Bundles that has not been ready for some time.
-func (in *Input) failingBundles() map[[2]string]*v1alpha1.Bundle {
-	out := map[[2]string]*v1alpha1.Bundle{}
+// failingBundles returns, for each GitRepo and HelmOp, the first of its Bundles that has not been ready for some time.
+func (in *Input) failingBundles() map[object.Ref]*v1alpha1.Bundle {
+	out := map[object.Ref]*v1alpha1.Bundle{}
 	for _, b := range in.Desired.Bundles {
 		c := conditionOf(b.Status.Conditions, "Ready")
 		repo, ok := repoOf(b)
@@ -119,13 +120,13 @@ func (in *Input) failingBundles() map[[2]string]*v1alpha1.Bundle {
 	return out
 }
 
-// repoOf returns the kind and the "namespace/name" of the GitRepo or HelmOp of a Bundle. If it has the labels of both, it is of the GitRepo.
-func repoOf(b *v1alpha1.Bundle) (repo [2]string, ok bool) {
+// repoOf returns the GitRepo or HelmOp of a Bundle. If it has the labels of both, it is of the GitRepo.
+func repoOf(b *v1alpha1.Bundle) (repo object.Ref, ok bool) {
 	if name := b.Labels[fleet.RepoLabel]; name != "" {
-		return [2]string{state.GitRepo, b.Namespace + "/" + name}, true
+		return Ref(state.GitRepo, b.Namespace, name), true
 	}
 	name := b.Labels[fleet.HelmOpLabel]
-	return [2]string{state.HelmOp, b.Namespace + "/" + name}, name != ""
+	return Ref(state.HelmOp, b.Namespace, name), name != ""
 }
 
 // conditionsOf returns the conditions of an object of Fleet.

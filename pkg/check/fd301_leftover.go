@@ -17,7 +17,7 @@ var leftover = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if left, certain := in.leftOver(d); left && certain {
-				b, c := in.targets().bundles[d.Bundle], in.targets().clusters[d.Namespace]
+				b, c := in.Bundle(d.Bundle), in.ClusterIn(d.Namespace)
 				r, _ := in.Targets(b).On(c.Namespace, c.Name)
 				report(in.leftover(d, b, r))
 			}

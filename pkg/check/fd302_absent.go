@@ -72,10 +72,10 @@ func offSchedule(c *v1alpha1.Cluster) bool { return c.Status.Scheduled && !c.Sta
 
 // lacks reports whether it is certain that a bundle has no BundleDeployment for a cluster that should have one.
 func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
-	if deleting(c) || in.newerThan(c, joining) || offSchedule(c) || in.targets().clusters[c.Status.Namespace] == nil || !in.read(state.BundleDeployment, c.Status.Namespace) {
+	if deleting(c) || in.newerThan(c, joining) || offSchedule(c) || in.ClusterIn(c.Status.Namespace) == nil || !in.read(state.BundleDeployment, c.Status.Namespace) {
 		return false
 	}
-	return in.targets().names[c.Status.Namespace+"/"+b.Name] == nil
+	return in.BundleDeployment(c.Status.Namespace+"/"+b.Name) == nil
 }
 
 func (in *Input) absent(b *v1alpha1.Bundle, r targeting.Result) Finding {

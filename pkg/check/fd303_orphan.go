@@ -44,14 +44,14 @@ func (in *Input) without(d *evaluate.BundleDeployment) string {
 	if workspace == "" || name == "" {
 		return ""
 	}
-	b := in.targets().bundles[d.Bundle]
+	b := in.Bundle(d.Bundle)
 	switch {
 	case b == nil && in.read(state.Bundle, workspace):
 		return "Bundle: " + d.Bundle + " does not exist"
 	case b != nil && !deleting(b) && b.Name != d.Name:
 		return "Bundle: its labels name " + d.Bundle + ", but the BundleDeployments of that Bundle have another name"
 	}
-	if _, found := in.targets().clusters[d.Namespace]; found || !in.clustersRead() {
+	if found := in.OfCluster(d.Namespace); found || !in.clustersRead() {
 		return ""
 	}
 	for _, c := range in.Desired.Fleet.Clusters {
@@ -96,7 +96,7 @@ func (in *Input) orphanedNamespaces(report func(Finding)) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		ns := found[name]
 		cluster := ns.Workspace + "/" + ns.Cluster
-		_, used := in.targets().clusters[name]
+		used := in.OfCluster(name)
 		if used || clusters[cluster] || !ns.Created.IsZero() && in.Now().Sub(ns.Created) < settling {
 			continue
 		}

@@ -4,7 +4,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -16,14 +15,18 @@ var noRepo = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, b := range in.bundlesInScope() {
 			repo, ok := repoOf(b)
-			if kind := repo[0]; !ok || in.exists(kind, repo[1]) || in.young(b) || !in.read(kind, b.Namespace) {
+			if !ok || in.Exists(repo) {
 				continue
 			}
+			if in.young(b) || !in.read(repo.Kind, b.Namespace) {
+				continue
+			}
+			ref := Ref(state.Bundle, b.Namespace, b.Name)
 			report(Finding{
-				Object:    Ref(state.Bundle, b.Namespace, b.Name),
-				Message:   fmt.Sprintf("bundle %s is of %s %s, which does not exist", key(b), repo[0], repo[1]),
+				Object:    ref,
+				Message:   fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", key(b), repo.Kind, repo.Namespace, repo.Name),
 				Remedies:  []Remedy{in.Commands.explainTargets(b)},
-				DependsOn: []object.Ref{Ref(state.Bundle, b.Namespace, b.Name), Ref(repo[0], b.Namespace, strings.TrimPrefix(repo[1], b.Namespace+"/"))},
+				DependsOn: []object.Ref{ref, repo},
 			})
 		}
 	},

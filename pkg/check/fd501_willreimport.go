@@ -16,7 +16,7 @@ var willReimport = Check{
 	Code: "FD501", Name: "WillReimport", Severity: Warning,
 	Title: "a restart of the controller imports the agent of a Cluster again",
 	run: func(in *Input, report func(Finding)) {
-		for _, a := range in.agents() {
+		for _, a := range in.AgentsInScope() {
 			if reimported(a) {
 				report(in.reimport(a))
 			}

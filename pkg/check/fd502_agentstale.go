@@ -16,7 +16,7 @@ var agentStale = Check{
 	Code: CodeStale, Name: "AgentStale", Severity: Warning,
 	Title: "the agent of a Cluster has stopped reporting",
 	run: func(in *Input, report func(Finding)) {
-		for _, a := range in.agents() {
+		for _, a := range in.AgentsInScope() {
 			if stopped(a) {
 				report(in.stale(a))
 			}
@@ -41,7 +41,7 @@ func limitOf(h agentconfig.Heartbeat) string {
 }
 
 // logsOfAgent shows why an agent does not report. The agent runs on another cluster than this one, unless it was found here.
-func (in *Input) logsOfAgent(a evaluate.Agent) Remedy {
+func (m *Maker) logsOfAgent(a evaluate.Agent) Remedy {
 	namespace := a.Cluster.Status.Agent.Namespace
 	if namespace == "" {
 		namespace = a.Cluster.Spec.AgentNamespace
@@ -52,7 +52,7 @@ func (in *Input) logsOfAgent(a evaluate.Agent) Remedy {
 	if a.On == nil {
 		return advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
 	}
-	return run(in.on(a.On).Kubectl+inNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName, "shows the log of the agent")
+	return run(m.on(a.On).Kubectl+inNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName, "shows the log of the agent")
 }
 
 // age writes a duration in its largest unit of which there are at least two.

@@ -15,7 +15,7 @@ var agentNeverSeen = Check{
 	Code: "FD503", Name: "AgentNeverSeen", Severity: Warning,
 	Title: "the agent of a Cluster has never reported",
 	run: func(in *Input, report func(Finding)) {
-		for _, a := range in.agents() {
+		for _, a := range in.AgentsInScope() {
 			switch {
 			case !a.Silent:
 			case a.Cluster.Spec.KubeConfigSecret == "":

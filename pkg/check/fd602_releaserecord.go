@@ -73,8 +73,8 @@ func failedCorrections(d *evaluate.BundleDeployment) bool {
 
 // blocksHelm reports whether a pending revision makes Helm refuse every deploy, and the agent does not resolve that by itself
 // (docs/fleet-behavior.md, 1.7).
-func (in *Input) blocksHelm(d *directory.Deployment, t directory.RecordProblem) bool {
-	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil || t.Predecessor || in.inProgress(d, t) {
+func (f *Facts) blocksHelm(d *directory.Deployment, t directory.RecordProblem) bool {
+	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil || t.Predecessor || f.inProgress(d, t) {
 		return false
 	}
 	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
@@ -83,8 +83,8 @@ func (in *Input) blocksHelm(d *directory.Deployment, t directory.RecordProblem) 
 
 // inProgress reports whether a live cluster has a pending revision that is so young that it is that of a deploy in progress. In a capture it can as
 // well be one that was interrupted, and nobody can read it again.
-func (in *Input) inProgress(d *directory.Deployment, t directory.RecordProblem) bool {
-	return strings.HasPrefix(t.Status, "pending-") && in.live(d.On) && !t.Since.IsZero() && !in.longAgo(t.Since)
+func (f *Facts) inProgress(d *directory.Deployment, t directory.RecordProblem) bool {
+	return strings.HasPrefix(t.Status, "pending-") && f.live(d.On) && !t.Since.IsZero() && !f.longAgo(t.Since)
 }
 
 // fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with Helm, and have no bundle.

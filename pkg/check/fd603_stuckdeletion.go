@@ -29,7 +29,7 @@ var stuckDeletion = Check{
 			}
 		}
 		for kind := range in.Tree {
-			for a := range in.inScope(kind) {
+			for a := range in.Aggregates(kind) {
 				inScope[[2]string{kind, a.Key()}] = true
 			}
 		}

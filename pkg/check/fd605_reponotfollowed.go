@@ -30,7 +30,7 @@ var repoNotFollowed = Check{
 			return
 		}
 		var commits map[string]*repoCommits
-		for a := range in.inScope(state.GitRepo) {
+		for a := range in.Aggregates(state.GitRepo) {
 			g, ok := a.Object.(*v1alpha1.GitRepo)
 			if !ok || !followed(g) {
 				continue

@@ -48,7 +48,7 @@ func changePasswords(secrets []string) Remedy {
 // Cluster can be 15 minutes old.
 func (in *Input) exposedInSummaries(reported map[object.Ref]bool, report func(Finding)) {
 	for kind := range in.Tree {
-		for a := range in.inScope(kind) {
+		for a := range in.Aggregates(kind) {
 			ref := Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
 			if names := secretsShown(modifiedIn(a.Object.Reported().Summary)); len(names) > 0 && !reported[ref] {
 				report(Finding{

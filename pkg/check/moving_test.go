@@ -99,7 +99,7 @@ func TestLongPolling(t *testing.T) {
 		g := &v1alpha1.GitRepo{}
 		g.Spec.PollingInterval, g.Status.LastPollingTriggered = interval, ago(4*time.Hour)
 		in := newWorld().input()
-		if _, late := in.polledLate(g); late != want {
+		if _, late := renew(in).polledLate(g); late != want {
 			t.Errorf("interval %q: late %v, want %v", interval, late, want)
 		}
 	}

@@ -30,10 +30,10 @@ func errorIn(conditions []v1alpha1.Condition, kind string) string {
 }
 
 // Quotable iterates over all texts that findings, and the explanations of the objects of Fleet, can quote.
-func (in *Input) Quotable() iter.Seq[string] {
+func (f *Facts) Quotable() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, k := range state.Kinds {
-			for _, o := range k.Of(in.Desired.Fleet) {
+			for _, o := range k.Of(f.Desired.Fleet) {
 				for _, text := range errorsOf(o) {
 					if !yield(text) {
 						return
@@ -41,14 +41,14 @@ func (in *Input) Quotable() iter.Seq[string] {
 				}
 			}
 		}
-		for _, c := range in.Desired.Clusters {
+		for _, c := range f.Desired.Clusters {
 			for _, r := range c.State.Latest {
 				if !yield(r.Description) {
 					return
 				}
 			}
 		}
-		for _, d := range in.Desired.Deployments {
+		for _, d := range f.Desired.Deployments {
 			for _, p := range d.RecordProblems {
 				if !yield(p.Reported) {
 					return
@@ -76,32 +76,29 @@ func errorsOf(o v1alpha1.Object) []string {
 
 // quote returns a reference to a text that may quote Secrets of some places, as the end of a sentence: ": TEXT";
 // empty without a text.
-func (in *Input) quote(text string, places ...redact.Place) string {
+func (f *Facts) quote(text string, places ...redact.Place) string {
 	if text == "" {
 		return ""
 	}
-	if in.Quotations == nil {
-		in.Quotations = &redact.Quotations{}
-	}
-	return ": " + in.Quotations.Add(text, places...)
+	return ": " + f.Quotations.Add(text, places...)
 }
 
 // Said returns the error in a condition of an object, as the end of a sentence; empty without an error. It may quote
 // the Secrets with which Fleet clones a repository, loads a chart or computes values.
-func (in *Input) Said(o v1alpha1.Object, kind string) string {
+func (f *Facts) Said(o v1alpha1.Object, kind string) string {
 	text := errorIn(conditionsOf(o), kind)
 	b, ok := o.(*v1alpha1.Bundle)
 	if ok && b.Spec.ValuesHash == "" {
-		return in.quote(text)
+		return f.quote(text)
 	}
-	return in.quote(text, redact.Place{Namespace: o.GetNamespace()})
+	return f.quote(text, redact.Place{Namespace: o.GetNamespace()})
 }
 
 // Errors returns the errors in conditions of an object, as sentences.
-func (in *Input) Errors(o v1alpha1.Object, kinds ...string) []string {
+func (f *Facts) Errors(o v1alpha1.Object, kinds ...string) []string {
 	var out []string
 	for _, kind := range kinds {
-		if text := in.Said(o, kind); text != "" {
+		if text := f.Said(o, kind); text != "" {
 			out = append(out, "its condition "+kind+text)
 		}
 	}
@@ -109,25 +106,25 @@ func (in *Input) Errors(o v1alpha1.Object, kinds ...string) []string {
 }
 
 // saidOf returns the error in a condition of a bundle deployment, as the end of a sentence; empty without an error.
-func (in *Input) saidOf(d *directory.Deployment, kind string) string {
-	return in.quote(errorIn(d.BD.Status.Conditions, kind), in.secretsOf(d)...)
+func (f *Facts) saidOf(d *directory.Deployment, kind string) string {
+	return f.quote(errorIn(d.BD.Status.Conditions, kind), f.secretsOf(d)...)
 }
 
 // ReportedOf returns the sentences that Fleet reports about an object of a bundle deployment that is not ready; empty
 // without any.
-func (in *Input) ReportedOf(d *directory.Deployment, o *v1alpha1.NonReadyStatus) string {
-	return in.quote(o.Words(), in.secretsOf(d)...)
+func (f *Facts) ReportedOf(d *directory.Deployment, o *v1alpha1.NonReadyStatus) string {
+	return f.quote(o.Words(), f.secretsOf(d)...)
 }
 
 // secretsOf returns the places of the Secrets that an error about a bundle deployment may quote: those of its values,
 // and all of its release. API servers never quote the data of a Secret. An error on a cluster that is not read can
 // therefore only have values that Helm read there.
-func (in *Input) secretsOf(d *directory.Deployment) []redact.Place {
+func (f *Facts) secretsOf(d *directory.Deployment) []redact.Place {
 	var out []redact.Place
 	if d.BD != nil && ownSecrets(&d.BD.Spec) {
 		out = append(out, redact.Place{Namespace: d.Namespace})
 	}
-	cluster := slices.Index(in.Desired.Clusters, d.On)
+	cluster := slices.Index(f.Desired.Clusters, d.On)
 	if cluster >= 0 {
 		namespace := cmp.Or(d.Ownership.ReleaseNamespace, d.Options().ReleaseNamespace())
 		out = append(out, redact.Place{Cluster: cluster, Namespace: namespace})

@@ -106,11 +106,11 @@ func (c Commands) why(d *directory.Deployment) Remedy {
 
 // restore writes exactly one object again, as it is in its release record. It returns nothing if the bundle is being
 // removed, or if the manifest does not have the object in a document of its own, with its name.
-func (in *Input) restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
-	if !inDocument(d, o) || in.removing(d) {
+func (m *Maker) restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
+	if !inDocument(d, o) || m.removing(d) {
 		return nil
 	}
-	on, r := in.on(d.On), d.Release
+	on, r := m.on(d.On), d.Release
 	// The manifest does not have Helm's label and annotations: without them, the same field manager would remove them.
 	// With another field manager, Helm would refuse a later deploy that changes the same fields.
 	marks, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -138,8 +138,8 @@ func inDocument(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
 }
 
 // removing reports whether a bundle deployment is being removed from its cluster, or should be.
-func (in *Input) removing(d *evaluate.BundleDeployment) bool {
-	if left, _ := in.leftOver(d); left {
+func (m *Maker) removing(d *evaluate.BundleDeployment) bool {
+	if left, _ := m.leftOver(d); left {
 		return true
 	}
 	uninstalls := func(p directory.RecordProblem) bool { return p.Status == release.StatusUninstalling }
@@ -148,26 +148,26 @@ func (in *Input) removing(d *evaluate.BundleDeployment) bool {
 }
 
 // redeploy makes Fleet deploy a bundle again: on the cluster of a bundle deployment, or on all clusters of the bundle.
-func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
+func (m *Maker) redeploy(d *evaluate.BundleDeployment) []Remedy {
 	if d.BD != nil && deleting(d.BD) {
 		return []Remedy{advise("do not deploy it again: BundleDeployment %s is being deleted", d.Key())}
 	}
-	if left, _ := in.leftOver(d); left {
-		return []Remedy{in.Commands.explainTargets(in.Bundle(d.Bundle))}
+	if left, _ := m.leftOver(d); left {
+		return []Remedy{m.Commands.explainTargets(m.Bundle(d.Bundle))}
 	}
-	out := []Remedy{in.redeployBundle(d)}
+	out := []Remedy{m.redeployBundle(d)}
 	if d.BD == nil {
 		return out
 	}
-	if d.BD.Spec.DeploymentID != "" && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID && !in.lostValues(d) {
-		here := in.redeployHere(d)
-		if out[0].Command == "" || in.clustersOf(d.Bundle) < 2 {
+	if d.BD.Spec.DeploymentID != "" && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID && !m.lostValues(d) {
+		here := m.redeployHere(d)
+		if out[0].Command == "" || m.DeploymentsOf(d.Bundle) < 2 {
 			out = nil
 		}
 		out = append([]Remedy{here}, out...)
 	}
-	if out[0].Command != "" && in.mayBeRefused(d) {
-		out = append([]Remedy{in.Commands.predict(&d.Deployment)}, out...)
+	if out[0].Command != "" && m.mayBeRefused(d) {
+		out = append([]Remedy{m.Commands.predict(&d.Deployment)}, out...)
 	}
 	if d.BD.Spec.OffSchedule {
 		out = append([]Remedy{advise("wait for the schedule of the cluster: its agent deploys nothing outside of it")}, out...)
@@ -175,44 +175,44 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
 	if !d.BD.Spec.Paused {
 		return out
 	}
-	r, ok := in.Pauses(&d.Deployment)
+	r, ok := m.Pauses(&d.Deployment)
 	if !ok {
 		return append([]Remedy{advise("resume the bundle first: its agent deploys nothing while it is paused")}, out...)
 	}
-	return append([]Remedy{in.resume(r)}, out...)
+	return append([]Remedy{m.resume(r)}, out...)
 }
 
 // mayBeRefused reports whether Helm may refuse a deploy: it refuses to change a field that another field manager owns,
 // an object of a kind that is not served, and any deploy after a pending one.
-func (in *Input) mayBeRefused(d *evaluate.BundleDeployment) bool {
-	blocks := func(p directory.RecordProblem) bool { return in.blocksHelm(&d.Deployment, p) }
+func (m *Maker) mayBeRefused(d *evaluate.BundleDeployment) bool {
+	blocks := func(p directory.RecordProblem) bool { return m.blocksHelm(&d.Deployment, p) }
 	return d.Counts.Modified > 0 || d.Counts.Unknown > 0 || slices.ContainsFunc(d.RecordProblems, blocks)
 }
 
 // redeployHere makes one agent deploy a bundle again. Fleet's controller writes the spec of a BundleDeployment, but not this field
 // (docs/fleet-behavior.md, 4.10).
-func (in *Input) redeployHere(d *evaluate.BundleDeployment) Remedy {
+func (m *Maker) redeployHere(d *evaluate.BundleDeployment) Remedy {
 	effect := "deploys the bundle again only on one cluster"
 	if d.Cluster != "" {
 		effect = "deploys the bundle again only on cluster " + d.Cluster
 	}
-	if in.silent(in.clusterOf(d)) {
+	if m.silent(m.ClusterIn(d.Namespace)) {
 		effect += "; the agent is silent now and deploys the bundle when it reports again"
 	}
-	return run(in.Commands.kubectl(d.Ref())+" patch "+kubectlName(d.Ref())+" --subresource=status --type=merge -p '{\"status\":{\"appliedDeploymentID\":\"\"}}'",
+	return run(m.Commands.kubectl(d.Ref())+" patch "+kubectlName(d.Ref())+" --subresource=status --type=merge -p '{\"status\":{\"appliedDeploymentID\":\"\"}}'",
 		"%s; preflight predicts whether Helm refuses it", effect)
 }
 
 // redeployBundle makes all agents of a bundle deploy it again. It has no command if nothing is known that would do that.
-func (in *Input) redeployBundle(d *evaluate.BundleDeployment) Remedy {
+func (m *Maker) redeployBundle(d *evaluate.BundleDeployment) Remedy {
 	workspace, name, _ := strings.Cut(d.Bundle, "/")
 	ref := Ref(state.Bundle, workspace, name)
 	switch {
 	case d.BD == nil:
 		return advise("deploy the bundle again, from the management cluster")
 	case d.Bundle == "" && d.GitRepo != "":
-		return in.startJob(d.GitRepo, in.nextGeneration(d))
-	case d.Bundle == "", in.Bundle(d.Bundle) == nil && in.read(state.Bundle, workspace):
+		return m.startJob(d.GitRepo, m.nextGeneration(d))
+	case d.Bundle == "", m.Bundle(d.Bundle) == nil && m.read(state.Bundle, workspace):
 		return advise("restore the Bundle of the BundleDeployment, so that Fleet can deploy it again")
 	}
 	effect := "deploys bundle " + d.Bundle + " again on all of its clusters; preflight predicts where Helm refuses it"
@@ -223,58 +223,47 @@ func (in *Input) redeployBundle(d *evaluate.BundleDeployment) Remedy {
 	case d.GitRepo != "":
 		effect += ". The next commit of its GitRepo deploys it once more"
 	}
-	return run(in.forceSync(ref, in.nextGeneration(d)), "%s", effect)
-}
-
-// clustersOf returns the number of bundle deployments of a bundle ("namespace/name").
-func (in *Input) clustersOf(bundle string) int {
-	if in.deploymentsOf == nil {
-		in.deploymentsOf = map[string]int{}
-		for _, d := range in.Desired.Deployments {
-			in.deploymentsOf[d.Bundle]++
-		}
-	}
-	return in.deploymentsOf[bundle]
+	return run(m.forceSync(ref, m.nextGeneration(d)), "%s", effect)
 }
 
 // forceSync returns the command that sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
-func (in *Input) forceSync(r object.Ref, generation int64) string {
-	return fmt.Sprintf("%s patch %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'", in.Commands.kubectl(r), kubectlName(r), generation)
+func (m *Maker) forceSync(r object.Ref, generation int64) string {
+	return fmt.Sprintf("%s patch %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'", m.Commands.kubectl(r), kubectlName(r), generation)
 }
 
 // startJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
-func (in *Input) startJob(repo string, generation int64) Remedy {
+func (m *Maker) startJob(repo string, generation int64) Remedy {
 	namespace, name, _ := strings.Cut(repo, "/")
-	return run(in.forceSync(Ref(state.GitRepo, namespace, name), generation),
+	return run(m.forceSync(Ref(state.GitRepo, namespace, name), generation),
 		"writes the bundles of GitRepo %s again, and deploys all of them again, on all of their clusters; preflight predicts where Helm refuses it", repo)
 }
 
 // process makes the controller process a Bundle, without a deploy.
-func (in *Input) process(bundle, effect string) Remedy {
+func (m *Maker) process(bundle, effect string) Remedy {
 	namespace, name, _ := strings.Cut(bundle, "/")
-	return run(in.processCommand(namespace, name), "%s", effect)
+	return run(m.processCommand(namespace, name), "%s", effect)
 }
 
-func (in *Input) processCommand(namespace, name string) string {
+func (m *Maker) processCommand(namespace, name string) string {
 	var now int64
-	if at := in.Now(); !at.IsZero() {
+	if at := m.Now(); !at.IsZero() {
 		now = at.Unix()
 	}
 	return fmt.Sprintf("%s%s annotate %s --overwrite fleetdoctor.io/reconcile=%d",
-		in.Commands.Kubectl, inNamespace(namespace), named("bundles.fleet.cattle.io", name), now)
+		m.Commands.Kubectl, inNamespace(namespace), named("bundles.fleet.cattle.io", name), now)
 }
 
 // resume continues a GitRepo, Bundle or Cluster that is paused.
-func (in *Input) resume(r object.Ref) Remedy {
-	return run(in.Commands.kubectl(r)+" patch "+kubectlName(r)+" --type=merge -p '{\"spec\":{\"paused\":false}}'",
+func (m *Maker) resume(r object.Ref) Remedy {
+	return run(m.Commands.kubectl(r)+" patch "+kubectlName(r)+" --type=merge -p '{\"spec\":{\"paused\":false}}'",
 		"resumes %s %s: the agents deploy all changes that have waited", r.Kind, r.Namespace+"/"+r.Name)
 }
 
 // restoreOrAccept returns the ways to proceed with a modified object of a bundle.
-func (in *Input) restoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
-	show := in.Commands.showDifferences(&d.Deployment)
+func (m *Maker) restoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
+	show := m.Commands.showDifferences(&d.Deployment)
 	if d.FromFiles() {
-		return []Remedy{show, in.Commands.predict(&d.Deployment)}
+		return []Remedy{show, m.Commands.predict(&d.Deployment)}
 	}
 	options := "fleet.yaml"
 	if d.HelmOp != "" {
@@ -285,8 +274,8 @@ func (in *Input) restoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Objec
 	if corrects(d) != nil {
 		revert = advise("undo the change where it was made: correctDrift is enabled, and has not reverted it")
 	}
-	accept := run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
+	accept := run(m.Commands.Audit+" "+m.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
 		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields",
 		options)
-	return slices.Concat([]Remedy{show}, in.restore(d, o), []Remedy{revert, accept})
+	return slices.Concat([]Remedy{show}, m.restore(d, o), []Remedy{revert, accept})
 }

@@ -83,7 +83,7 @@ func TestRedeploy(t *testing.T) {
 		in.Desired.Bundles = []*v1alpha1.Bundle{b}
 		tc.change(d, in)
 		var got []string
-		for _, r := range in.redeploy(d) {
+		for _, r := range renew(in).redeploy(d) {
 			got = append(got, r.Command)
 			if r.Text == "" {
 				t.Errorf("%s: %q has no effect", tc.name, r.Command)

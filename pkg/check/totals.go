@@ -46,7 +46,7 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 		if d.BD == nil || d.FromFiles() || in.beingDeleted(d.BD) {
 			return p, false // a total with an unknown part proves nothing
 		}
-		x := in.view(d)
+		x := in.View(d)
 		p.reported, p.actual = append(p.reported, x.reported), append(p.actual, x.actual)
 		p.countsKnown, p.reportedKnown = p.countsKnown && x.known, p.reportedKnown && x.reportedKnown
 		p.truncated = p.truncated || len(d.BD.Status.ModifiedStatus) >= fleet.MaxListed || len(d.BD.Status.NonReadyStatus) >= fleet.MaxListed
@@ -154,7 +154,7 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 	}
 	why := in.whyTotal(t, wrong)
 	r := t.Object.Reported()
-	f.Object, f.AsOf, f.Cause = Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName()), r.AsOf, why.cause
+	f.Object, f.AsOf, f.Cause = refOf(t.Aggregate), r.AsOf, why.cause
 	f.Compares = t.compares(why.cause)
 	f.Message = t.kind + t.Key() + " " + lines[0] + ": " + why.words
 	f.Evidence = append(lines[1:], f.Evidence...)
@@ -177,13 +177,13 @@ func (t *totals) compares(cause Cause) []object.Ref {
 	if cause != Lag && cause != PendingRollout {
 		return nil
 	}
-	out := []object.Ref{Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName())}
+	out := []object.Ref{refOf(t.Aggregate)}
 	for _, b := range t.bundles {
 		out = append(out, Ref(state.Bundle, b.Namespace, b.Name))
 	}
 	if t.Kind == state.ClusterGroup {
 		for _, c := range t.Clusters {
-			out = append(out, Ref(c.Kind, c.Object.GetNamespace(), c.Object.GetName()))
+			out = append(out, refOf(c))
 		}
 		return out
 	}
@@ -229,7 +229,7 @@ func (in *Input) whyTotal(t totals, wrong []number) explanation {
 
 // wrongPart explains a total by the wrong status of one of its bundle deployments.
 func (in *Input) wrongPart(d *evaluate.BundleDeployment) explanation {
-	a := in.view(d)
+	a := in.View(d)
 	what, code := "counts", "FD201"
 	if a.claim != "" {
 		what = "state"

@@ -32,7 +32,7 @@ func (in *Input) valuesOwners() iter.Seq[valuesOwner] {
 			if d.BD == nil {
 				continue
 			}
-			b := in.targets().bundles[d.Bundle]
+			b := in.Bundle(d.Bundle)
 			facts := secrets.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
 			if !yield(valuesOwner{d, b, facts, values.Classify(facts, in.Now(), controller)}) {
 				return
@@ -57,8 +57,8 @@ func ofHelmOp(b *v1alpha1.Bundle) bool {
 }
 
 // controller is the version of the controller, which writes the Secrets.
-func (in *Input) controller() values.Controller {
-	return values.ControllerOf(in.Desired.ControllerVersion)
+func (f *Facts) controller() values.Controller {
+	return values.ControllerOf(f.Desired.ControllerVersion)
 }
 
 // finding returns a finding about the owner.
@@ -112,7 +112,7 @@ func (in *Input) controllerVersion() string {
 
 // writeBundleValues makes the job of the GitRepo write the values of a Bundle again.
 func (in *Input) writeBundleValues(o *valuesOwner) Remedy {
-	if g := in.gitRepo(o.bundle.Namespace + "/" + o.bundle.Labels[fleet.RepoLabel]); g != nil {
+	if g := in.GitRepo(o.bundle.Namespace + "/" + o.bundle.Labels[fleet.RepoLabel]); g != nil {
 		return in.startJob(key(g), g.Spec.ForceSyncGeneration+1)
 	}
 	return advise("apply the bundle again, which writes its values")
@@ -139,8 +139,8 @@ func (in *Input) writeValues(o *valuesOwner, f Finding) Finding {
 const caution = "caution: clear valuesHash only together with deploymentID: if deploymentID equals stagedDeploymentID, the current values would be stored empty"
 
 // lostValues reports whether a bundle deployment has staged values and no current ones: a deploy of the same deployment id would install the defaults of the chart.
-func (in *Input) lostValues(d *evaluate.BundleDeployment) bool {
-	facts := in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, in.targets().bundles[d.Bundle]))
+func (f *Facts) lostValues(d *evaluate.BundleDeployment) bool {
+	facts := f.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, f.Bundle(d.Bundle)))
 	return facts.Secret != nil && facts.Secret.Emptied && facts.Owner.Current
 }
 

@@ -28,20 +28,7 @@ type view struct {
 	why explanation
 }
 
-// view returns a bundle deployment as it is, in Fleet's own terms. It is computed once.
-func (in *Input) view(d *evaluate.BundleDeployment) *view {
-	if a := in.views[d]; a != nil {
-		return a
-	}
-	a := in.newView(d)
-	if in.views == nil {
-		in.views = map[*evaluate.BundleDeployment]*view{}
-	}
-	in.views[d] = a
-	return a
-}
-
-func (in *Input) newView(d *evaluate.BundleDeployment) *view {
+func (f *Facts) newView(d *evaluate.BundleDeployment) *view {
 	out := &view{}
 	if d.BD == nil {
 		return out
@@ -52,13 +39,13 @@ func (in *Input) newView(d *evaluate.BundleDeployment) *view {
 		out.reportedKnown = true // nothing is installed yet, and the counts are zero
 	}
 	out.reported, out.actual, out.known = m, m, out.reportedKnown
-	c, ok := in.liveCounts(d)
-	if !ok || out.reportedKnown && in.asDesigned(d, m.Counts, c) {
+	c, ok := f.liveCounts(d)
+	if !ok || out.reportedKnown && f.asDesigned(d, m.Counts, c) {
 		return out
 	}
 	out.live, out.known, out.actual.Counts = true, true, c
 	if out.reportedKnown && !alike(m.Counts, c) {
-		out.actual.State, out.why = liveState(d, m.State), in.whyDeployment(d, m.Counts, c)
+		out.actual.State, out.why = liveState(d, m.State), f.whyDeployment(d, m.Counts, c)
 		return out
 	}
 	s := liveState(d, m.State)
@@ -72,7 +59,7 @@ func (in *Input) newView(d *evaluate.BundleDeployment) *view {
 	case out.reportedKnown:
 		out.why = explanation{Lag, "fleet-controller writes the state some seconds after the agent writes the counts"}
 	default:
-		out.why = in.whyDeployment(d, v1alpha1.ResourceCounts{DesiredReady: c.DesiredReady, Ready: c.DesiredReady}, c)
+		out.why = f.whyDeployment(d, v1alpha1.ResourceCounts{DesiredReady: c.DesiredReady, Ready: c.DesiredReady}, c)
 	}
 	return out
 }
@@ -107,9 +94,9 @@ func labelledCluster(bd *v1alpha1.BundleDeployment) string {
 
 // liveCounts returns the counts of the live objects as an agent counts them: its missing objects include unowned ones. ok is false if an object
 // could not be evaluated, or if the agent compares with other desired objects.
-func (in *Input) liveCounts(d *evaluate.BundleDeployment) (out v1alpha1.ResourceCounts, ok bool) {
+func (f *Facts) liveCounts(d *evaluate.BundleDeployment) (out v1alpha1.ResourceCounts, ok bool) {
 	c := d.Counts
-	if in.StatusOnly || d.Problem != "" || d.Disputed || d.OtherVersions || c.Unknown > 0 || d.From != "" && d.From != resolve.FromRelease {
+	if f.StatusOnly || d.Problem != "" || d.Disputed || d.OtherVersions || c.Unknown > 0 || d.From != "" && d.From != resolve.FromRelease {
 		return out, false
 	}
 	return v1alpha1.ResourceCounts{DesiredReady: c.Desired, Ready: c.Ready, Missing: c.Missing + c.Unowned,
@@ -118,7 +105,7 @@ func (in *Input) liveCounts(d *evaluate.BundleDeployment) (out v1alpha1.Resource
 
 // asDesigned reports whether counts are the same, except for objects that Fleet reports as modified by design: those that an autoscaler of another
 // bundle scales (docs/fleet-behavior.md, 3.4).
-func (in *Input) asDesigned(d *evaluate.BundleDeployment, reported, actual v1alpha1.ResourceCounts) bool {
+func (f *Facts) asDesigned(d *evaluate.BundleDeployment, reported, actual v1alpha1.ResourceCounts) bool {
 	c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.Scaled })
 	return n > 0 && alike(c, reported) && !fleet.BugReplicas.In(agentVersion(d))
 }
@@ -176,16 +163,3 @@ func inWords(c v1alpha1.ResourceCounts) string {
 
 // detailed returns the share of ready objects, with the counts of the others.
 func detailed(c v1alpha1.ResourceCounts) string { return shareOf(c).String() + inWords(c) }
-
-// clusterOf returns the Cluster of a bundle deployment; nil if it was not read.
-func (in *Input) clusterOf(d *evaluate.BundleDeployment) *v1alpha1.Cluster {
-	if in.clusters == nil {
-		in.clusters = map[string]*v1alpha1.Cluster{}
-		for _, c := range in.Desired.Fleet.Clusters {
-			if c.Status.Namespace != "" {
-				in.clusters[c.Status.Namespace] = c
-			}
-		}
-	}
-	return in.clusters[d.Namespace]
-}

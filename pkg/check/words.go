@@ -44,26 +44,15 @@ func inNamespace(namespace string) string {
 }
 
 // nextGeneration is a forceSyncGeneration that neither the deployment's GitRepo nor the deployment itself has had.
-func (in *Input) nextGeneration(d *evaluate.BundleDeployment) int64 {
+func (m *Maker) nextGeneration(d *evaluate.BundleDeployment) int64 {
 	var last int64
 	if d.BD != nil {
 		last = d.BD.Spec.Options.ForceSyncGeneration
 	}
-	if g := in.gitRepo(d.GitRepo); g != nil {
+	if g := m.GitRepo(d.GitRepo); g != nil {
 		last = max(last, g.Spec.ForceSyncGeneration)
 	}
 	return last + 1
-}
-
-// gitRepo returns a GitRepo by "namespace/name"; nil if it was not read.
-func (in *Input) gitRepo(name string) *v1alpha1.GitRepo {
-	if in.gitRepos == nil {
-		in.gitRepos = map[string]*v1alpha1.GitRepo{}
-		for _, g := range in.Desired.GitRepos {
-			in.gitRepos[key(g)] = g
-		}
-	}
-	return in.gitRepos[name]
 }
 
 // count returns a number with its noun.
@@ -86,4 +75,9 @@ func list(names []string) string {
 // Ref returns the reference of one of Fleet's own objects.
 func Ref(kind, namespace, name string) object.Ref {
 	return object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: namespace, Name: name}
+}
+
+// refOf returns the reference of the object of an aggregate.
+func refOf(a *evaluate.Aggregate) object.Ref {
+	return Ref(a.Kind, a.Object.GetNamespace(), a.Object.GetName())
 }

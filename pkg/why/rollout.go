@@ -40,7 +40,7 @@ func (x *explainer) rollout(b *v1alpha1.Bundle) *rollout {
 	}
 	r.Progress = plan.Progress(func(c *targeting.Cluster) *v1alpha1.BundleDeployment {
 		return x.in.BundleDeployment(c.Status.Namespace + "/" + b.Name)
-	}, func(bd *v1alpha1.BundleDeployment) bool { return x.in.Contents(b, bd) })
+	}, func(bd *v1alpha1.BundleDeployment) bool { return check.Contents(b, bd) })
 	for _, p := range plan.Partitions {
 		for _, c := range p.Clusters {
 			r.clusters[c.Status.Namespace] = c
@@ -160,7 +160,7 @@ func (x *explainer) firstBehind(b *v1alpha1.Bundle, h targeting.Hold, seen path)
 // notReached explains a deployment of earlier contents that the rollout does not update; ok is false for any other.
 func (x *explainer) notReached(d *directory.Deployment) (v verdict, ok bool) {
 	b := x.in.Bundle(d.Bundle)
-	if b == nil || d.BD == nil || d.BD.Spec.Paused || d.BD.DeletionTimestamp != nil || x.in.Contents(b, d.BD) {
+	if b == nil || d.BD == nil || d.BD.Spec.Paused || d.BD.DeletionTimestamp != nil || check.Contents(b, d.BD) {
 		return verdict{}, false
 	}
 	r := x.rollout(b)
