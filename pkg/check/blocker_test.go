@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -53,9 +55,9 @@ func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) 
 	clusters := []*state.Cluster{c}
 	found := directory.Build(directory.Input{Fleet: f, Clusters: clusters})
 	desired := resolve.Resolve(resolve.Input{Directory: found, Clusters: clusters})
-	in := New(NewFacts(&evaluate.Result{Desired: desired, Whole: true}, &redact.Quotations{}), Commands{}, nil)
+	known := facts.New(&evaluate.Result{Desired: desired, Whole: true}, &redact.Quotations{})
 	i := slices.IndexFunc(desired.Deployments, func(d *resolve.BundleDeployment) bool { return d.BD == bds[0] })
-	chain := in.Blockers()(&desired.Deployments[i].Deployment)
+	chain := blocker.New(known)(&desired.Deployments[i].Deployment)
 	if len(chain) == 0 {
 		return ""
 	}
@@ -148,11 +150,11 @@ func TestChains(t *testing.T) {
 			bds[0], bds[i] = bds[i], bds[0]
 			got := strings.Fields(blockedBy(t, "v0.16.1", bds...))
 			for j := 0; j < len(got)-2; j++ {
-				if got[j] != string(BlockerDependency) {
+				if got[j] != string(blocker.Dependency) {
 					t.Fatalf("step %d of %v is not a dependency", j, got)
 				}
 			}
-			if len(got) > n+2 || len(got) > 0 && got[len(got)-2] == string(BlockerDependency) {
+			if len(got) > n+2 || len(got) > 0 && got[len(got)-2] == string(blocker.Dependency) {
 				t.Fatalf("the chain does not end in a root: %v", got)
 			}
 		}

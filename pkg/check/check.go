@@ -6,60 +6,24 @@ package check
 
 import (
 	"fmt"
-	"iter"
 	"slices"
-	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/texts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // Input is what the checks read: the facts, and the commands that findings suggest.
 type Input struct {
-	*Maker
-}
-
-// Maker makes the commands that findings suggest.
-type Maker struct {
-	*Facts
-	// Commands are those of the management cluster, ClusterCommands those of each other cluster that is read.
-	Commands        Commands
-	ClusterCommands map[object.ClusterID]Commands
+	*remedy.Maker
 }
 
 // New returns the input of the checks.
-func New(f *Facts, commands Commands, ofClusters map[object.ClusterID]Commands) *Input {
-	return &Input{Maker: &Maker{Facts: f, Commands: commands, ClusterCommands: ofClusters}}
-}
-
-// on returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not read.
-func (m *Maker) on(c *directory.Cluster) Commands {
-	if c == nil {
-		return m.Commands
-	}
-	if commands, ok := m.ClusterCommands[c.ID]; ok {
-		return commands
-	}
-	return m.Commands
-}
-
-// clusterName returns the name of a cluster if several are read, otherwise the empty string.
-func (f *Facts) clusterName(c *directory.Cluster) string {
-	if len(f.Clusters) == 0 {
-		return ""
-	}
-	if found := c.FleetClusters(); len(found) > 0 {
-		return found[0]
-	}
-	for _, other := range f.Clusters {
-		if other.On == c {
-			return other.Name
-		}
-	}
-	return ""
+func New(f *facts.Facts, commands remedy.Commands, ofClusters map[object.ClusterID]remedy.Commands) *Input {
+	return &Input{Maker: &remedy.Maker{Facts: f, Commands: commands, ClusterCommands: ofClusters}}
 }
 
 // Severity of a finding.
@@ -87,7 +51,7 @@ type Finding struct {
 	// a message. It is empty if a check reports an object once.
 	Aspect string
 	// Remedies are ways to proceed, the safest one first. Every finding has one.
-	Remedies []Remedy
+	Remedies []remedy.Remedy
 	AsOf     string
 	// DependsOn are objects of Fleet, present or absent, from which the finding follows. If one of them changes while a cluster is read, the finding is
 	// not certain.
@@ -96,22 +60,7 @@ type Finding struct {
 	// change.
 	Compares []object.Ref
 	// Cause is why a number is wrong, for findings about numbers; empty for others.
-	Cause Cause
-}
-
-// Commands are the beginnings of the commands that findings suggest. They name the cluster that was audited, so that a command that is pasted
-// into a shell never writes to another cluster.
-type Commands struct {
-	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role that the audit
-	// needs; Adopt, Preflight, Targets and Why read the same source.
-	Audit, PrintRole, Adopt, Preflight, Targets, Why string
-	// Files are the arguments that name the directory of a bundle: "-f guestbook".
-	Files string
-	// Downstream is true if the commands read a cluster without its management cluster: they name a bundle by its id.
-	Downstream bool
-	// Kubectl and Helm are "kubectl --context prod", "helm --kube-context prod". For a captured cluster they may have a
-	// placeholder for the context, which a shell refuses.
-	Kubectl, Helm string
+	Cause facts.Cause
 }
 
 // Check is one entry of the catalogue.
@@ -161,41 +110,6 @@ func Run(in *Input) []Finding {
 	return out
 }
 
-// Aggregates iterates over the aggregates of a kind that are in scope.
-func (f *Facts) Aggregates(kind string) iter.Seq[*evaluate.Aggregate] {
-	return func(yield func(*evaluate.Aggregate) bool) {
-		for _, a := range f.Tree[kind] {
-			if a.InScope && !yield(a) {
-				return
-			}
-		}
-	}
-}
-
-// objects iterates over the desired objects in scope.
-func (f *Facts) objects() iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
-	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
-		for _, d := range f.Deployments {
-			for i := range d.Objects {
-				if !yield(d, &d.Objects[i]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// ofState iterates over the desired objects in a state.
-func (f *Facts) ofState(s evaluate.State) iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
-	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
-		for d, o := range f.objects() {
-			if o.State == s && !yield(d, o) {
-				return
-			}
-		}
-	}
-}
-
 // about returns a finding about an object of a bundle deployment.
 func about(d *directory.Deployment, ref object.Ref, format string, args ...any) Finding {
 	return Finding{Object: ref, Cluster: d.Cluster, BundleDeployment: d.Key(), Message: fmt.Sprintf(format, args...)}
@@ -208,19 +122,4 @@ func onDeployment(d *evaluate.BundleDeployment, format string, args ...any) Find
 		f.AsOf = d.BD.Reported().AsOf
 	}
 	return f
-}
-
-// BundleArgs are the arguments of this program that name the bundle of a deployment.
-func (c Commands) BundleArgs(d *directory.Deployment) string {
-	if d.FromFiles() {
-		return c.Files
-	}
-	if d.BD == nil || c.Downstream {
-		return escape.Shell("bundledeployment/" + d.Name)
-	}
-	workspace, name, _ := strings.Cut(d.Bundle, "/")
-	if workspace == "" {
-		return escape.Shell("bundledeployment/" + d.Key())
-	}
-	return escape.Shell("bundle/"+name) + " -n " + escape.Shell(workspace)
 }

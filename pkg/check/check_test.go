@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -94,13 +96,13 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 	}
 	result := &evaluate.Result{Whole: true, Desired: desiredStateOf(d.BundleDeployment)}
 	result.Complete([]*resolve.BundleDeployment{d.BundleDeployment}, []evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{d}}})
-	return New(NewFacts(result, &redact.Quotations{}), Commands{Audit: "kubectl fleetdoctor audit",
+	return New(facts.New(result, &redact.Quotations{}), remedy.Commands{Audit: "kubectl fleetdoctor audit",
 		Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl", Helm: "helm"}, nil)
 }
 
 // renew computes the facts again, after a test has changed the result.
 func renew(in *Input) *Input {
-	in.Facts = NewFacts(in.Result, in.Quotations)
+	in.Facts = facts.New(in.Result, in.Quotations)
 	return in
 }
 
@@ -165,7 +167,7 @@ func missingValues(d *evaluate.BundleDeployment, in *Input) {
 func TestList(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
 	for n, want := range []string{"", "a", "a, b", "a, b, c", "a, b, c and 1 more", "a, b, c and 2 more"} {
-		if got := list(names[:n]); got != want {
+		if got := facts.List(names[:n]); got != want {
 			t.Errorf("%d names: %q, want %q", n, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -26,7 +27,7 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	d.On.State.Latest = map[string]*state.Record{"cattle-fleet-system/fleet-agent-web": {Record: release.Record{Name: agent, Status: release.StatusFailed}}}
 	in := inputOf(d, evaluate.Ready)
 	in.Source.TakenAt = now
-	in.ClusterCommands = map[object.ClusterID]Commands{d.On.ID: {Kubectl: "kubectl --context web", Helm: "helm --kube-context web"}}
+	in.ClusterCommands = map[object.ClusterID]remedy.Commands{d.On.ID: {Kubectl: "kubectl --context web", Helm: "helm --kube-context web"}}
 	records := findings(releaseRecord, in)
 	if len(records) != 2 {
 		t.Fatalf("%d findings, want those of two records", len(records))
@@ -38,7 +39,7 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	}
 	c := &v1alpha1.Cluster{}
 	c.Status.Agent.LastSeen = now.Add(-time.Hour).Format(time.RFC3339)
-	got := in.logsOfAgent(evaluate.Agent{Cluster: c, On: d.On, Workload: "StatefulSet"})
+	got := in.LogsOfAgent(evaluate.Agent{Cluster: c, On: d.On, Workload: "StatefulSet"})
 	if want := "kubectl --context web -n cattle-fleet-system logs statefulset/fleet-agent"; got.Command != want {
 		t.Errorf("%q, want %q", got.Command, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -79,8 +80,8 @@ func TestRepoOf(t *testing.T) {
 		want   object.Ref
 		ok     bool
 	}{
-		{map[string]string{fleet.RepoLabel: "apps", fleet.HelmOpLabel: "nginx"}, Ref(state.GitRepo, "f", "apps"), true},
-		{map[string]string{fleet.HelmOpLabel: "nginx"}, Ref(state.HelmOp, "f", "nginx"), true},
+		{map[string]string{fleet.RepoLabel: "apps", fleet.HelmOpLabel: "nginx"}, facts.Ref(state.GitRepo, "f", "apps"), true},
+		{map[string]string{fleet.HelmOpLabel: "nginx"}, facts.Ref(state.HelmOp, "f", "nginx"), true},
 		{nil, object.Ref{}, false},
 	} {
 		b := &v1alpha1.Bundle{}

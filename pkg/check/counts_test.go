@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -90,8 +91,8 @@ func (w *world) input() *Input {
 }
 
 // causesOf returns the causes of the findings of a world by code.
-func causesOf(w *world) map[string]Cause {
-	out := map[string]Cause{}
+func causesOf(w *world) map[string]facts.Cause {
+	out := map[string]facts.Cause{}
 	in := w.input()
 	for _, c := range []Check{deploymentCounts, bundleSummary, repoResources, repoClusters, clusterCounts, contradiction} {
 		for _, f := range findings(c, in) {
@@ -101,8 +102,8 @@ func causesOf(w *world) map[string]Cause {
 	return out
 }
 
-func all(c Cause) map[string]Cause {
-	return map[string]Cause{"FD201": c, "FD202": c, "FD203": c, "FD204": c, "FD205": c}
+func all(c facts.Cause) map[string]facts.Cause {
+	return map[string]facts.Cause{"FD201": c, "FD202": c, "FD203": c, "FD204": c, "FD205": c}
 }
 
 func modifiedAt(t string) evaluate.Object {
@@ -124,39 +125,39 @@ func TestCauses(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(w *world)
-		want   map[string]Cause
+		want   map[string]facts.Cause
 	}{
 		{"all is right", func(*world) {}, nil},
-		{"an object was deleted", func(w *world) { w.objects[0].State = evaluate.Missing }, all(Lag)},
-		{"an object lost its labels", func(w *world) { w.objects[0].State = evaluate.Unowned }, all(Lag)},
+		{"an object was deleted", func(w *world) { w.objects[0].State = evaluate.Missing }, all(facts.Lag)},
+		{"an object lost its labels", func(w *world) { w.objects[0].State = evaluate.Unowned }, all(facts.Lag)},
 		{"an object could not be read", func(w *world) { w.objects[0].State = evaluate.Unknown }, nil},
 		{"the scope is disputed", func(w *world) { w.objects[0].State, w.d.Disputed = evaluate.Unowned, true }, nil},
 		{"two versions of an object are desired", func(w *world) { w.objects, w.d.OtherVersions = w.objects[:1], true }, nil},
 		{"the bundle was rendered", func(w *world) { w.objects[0].State, w.d.From = evaluate.Missing, resolve.FromBundle }, nil},
-		{"paused", func(w *world) { w.objects[0].State, w.d.BD.Spec.Paused = evaluate.Missing, true }, all(Paused)},
-		{"off schedule", func(w *world) { w.objects[0].State, w.d.BD.Spec.OffSchedule = evaluate.Missing, true }, all(OffSchedule)},
-		{"the agent is silent", func(w *world) { w.objects[0].State, w.cluster.Status.Agent.LastSeen = evaluate.Missing, ago(time.Hour) }, all(StaleAgent)},
-		{"the agent was never seen", func(w *world) { w.objects[0].State, w.cluster.Status.Agent.LastSeen = evaluate.Missing, "" }, all(Lag)},
-		{"modified a second ago", func(w *world) { w.objects[0] = modifiedAt(ago(time.Second)) }, all(Lag)},
-		{"modified at an unknown time", func(w *world) { w.objects[0] = modifiedAt("") }, all(Lag)},
-		{"modified long before the last heartbeat", func(w *world) { w.objects[0] = modifiedAt(ago(time.Hour)) }, all(Unexplained)},
+		{"paused", func(w *world) { w.objects[0].State, w.d.BD.Spec.Paused = evaluate.Missing, true }, all(facts.Paused)},
+		{"off schedule", func(w *world) { w.objects[0].State, w.d.BD.Spec.OffSchedule = evaluate.Missing, true }, all(facts.OffSchedule)},
+		{"the agent is silent", func(w *world) { w.objects[0].State, w.cluster.Status.Agent.LastSeen = evaluate.Missing, ago(time.Hour) }, all(facts.StaleAgent)},
+		{"the agent was never seen", func(w *world) { w.objects[0].State, w.cluster.Status.Agent.LastSeen = evaluate.Missing, "" }, all(facts.Lag)},
+		{"modified a second ago", func(w *world) { w.objects[0] = modifiedAt(ago(time.Second)) }, all(facts.Lag)},
+		{"modified at an unknown time", func(w *world) { w.objects[0] = modifiedAt("") }, all(facts.Lag)},
+		{"modified long before the last heartbeat", func(w *world) { w.objects[0] = modifiedAt(ago(time.Hour)) }, all(facts.Unexplained)},
 		{"not monitored", func(w *world) {
 			w.objects[0] = modifiedAt(ago(time.Hour))
 			w.d.BD.Status.Conditions = append(w.d.BD.Status.Conditions, v1alpha1.Condition{Type: "Monitored", Status: "False"})
-		}, all(Lag)},
+		}, all(facts.Lag)},
 		{"the installation failed", func(w *world) {
 			w.objects[0] = modifiedAt(ago(time.Hour))
 			w.d.BD.Status.Conditions = append(w.d.BD.Status.Conditions, v1alpha1.Condition{Type: "Installed", Status: "False"})
-		}, all(Lag)},
+		}, all(facts.Lag)},
 		{"modified after the last heartbeat", func(w *world) {
 			w.objects[0], w.cluster.Status.Agent.LastSeen = modifiedAt(ago(20*time.Minute)), ago(30*time.Minute)
-		}, all(Lag)},
-		{"nulls are ignored by the agent", func(w *world) { w.objects[0], w.agent = modifiedAt(ago(time.Hour)), "v0.15.2" }, all(KnownBug)},
+		}, all(facts.Lag)},
+		{"nulls are ignored by the agent", func(w *world) { w.objects[0], w.agent = modifiedAt(ago(time.Hour)), "v0.15.2" }, all(facts.KnownBug)},
 		{"last-applied", func(w *world) {
 			w.reports(oneModified, evaluate.Modified)
 			w.objects[0].LastApplied = true
-		}, all(LastApplied)},
-		{"corrected a moment ago", func(w *world) { w.reports(oneModified, evaluate.Modified) }, all(Lag)},
+		}, all(facts.LastApplied)},
+		{"corrected a moment ago", func(w *world) { w.reports(oneModified, evaluate.Modified) }, all(facts.Lag)},
 		{"an autoscaler of another bundle", func(w *world) {
 			w.reports(oneModified, evaluate.Modified)
 			w.objects[0].Scaled = true
@@ -164,34 +165,34 @@ func TestCauses(t *testing.T) {
 		{"an autoscaler, with an old agent", func(w *world) {
 			w.reports(oneModified, evaluate.Modified)
 			w.objects[0].Scaled, w.agent = true, "v0.14.4"
-		}, all(KnownBug)},
+		}, all(facts.KnownBug)},
 		{"an autoscaler, with an unknown agent", func(w *world) {
 			w.reports(oneModified, evaluate.Modified)
 			w.objects[0].Scaled, w.agent = true, "dev"
 		}, nil},
-		{"nothing else changed for an hour", func(w *world) { w.repo.Status.ResourceCounts.Ready = 1 }, map[string]Cause{"FD203": Unexplained}},
-		{"a deployment was deleted perhaps", func(w *world) { w.repo.Status.ResourceCounts.DesiredReady = 3 }, map[string]Cause{"FD203": Lag}},
-		{"the Cluster was not updated", func(w *world) { w.cluster.Status.ResourceCounts.Ready = 1 }, map[string]Cause{"FD205": Unexplained}},
+		{"nothing else changed for an hour", func(w *world) { w.repo.Status.ResourceCounts.Ready = 1 }, map[string]facts.Cause{"FD203": facts.Unexplained}},
+		{"a deployment was deleted perhaps", func(w *world) { w.repo.Status.ResourceCounts.DesiredReady = 3 }, map[string]facts.Cause{"FD203": facts.Lag}},
+		{"the Cluster was not updated", func(w *world) { w.cluster.Status.ResourceCounts.Ready = 1 }, map[string]facts.Cause{"FD205": facts.Unexplained}},
 		{"the Cluster waits for a heartbeat", func(w *world) {
 			w.cluster.Status.ResourceCounts.Ready, w.cluster.Status.Agent.LastSeen = 1, ago(30*time.Minute)
 			w.d.BD.Status.Conditions[0].LastUpdateTime = ago(20 * time.Minute)
-		}, map[string]Cause{"FD205": Lag}},
-		{"objects of other clusters, 0.11.2", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "v0.11.2" }, map[string]Cause{"FD205": KnownBug}},
-		{"objects of other clusters, 0.11.3", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "v0.11.3" }, map[string]Cause{"FD205": Lag}},
-		{"objects of other clusters, unknown version", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "" }, map[string]Cause{"FD205": Lag}},
-		{"clusters of the last bundle, 0.10", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.10.4" }, map[string]Cause{"FD204": KnownBug}},
-		{"clusters, 0.11", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.11.0" }, map[string]Cause{"FD204": Lag}},
+		}, map[string]facts.Cause{"FD205": facts.Lag}},
+		{"objects of other clusters, 0.11.2", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "v0.11.2" }, map[string]facts.Cause{"FD205": facts.KnownBug}},
+		{"objects of other clusters, 0.11.3", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "v0.11.3" }, map[string]facts.Cause{"FD205": facts.Lag}},
+		{"objects of other clusters, unknown version", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "" }, map[string]facts.Cause{"FD205": facts.Lag}},
+		{"clusters of the last bundle, 0.10", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.10.4" }, map[string]facts.Cause{"FD204": facts.KnownBug}},
+		{"clusters, 0.11", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.11.0" }, map[string]facts.Cause{"FD204": facts.Lag}},
 		{"a repository that is not counted", func(w *world) {
 			two := 2
 			w.cluster.Status.DesiredReadyGitRepos, w.cluster.Status.ReadyGitRepos = &two, 1
-		}, map[string]Cause{"FD205": Lag}},
+		}, map[string]facts.Cause{"FD205": facts.Lag}},
 		{"its repository", func(w *world) {
 			one := 1
 			w.cluster.Status.DesiredReadyGitRepos, w.cluster.Status.ReadyGitRepos = &one, 1
 		}, nil},
 		{"incompleteState is never reset", func(w *world) {
 			w.d.BD.Status.IncompleteState, w.repo.Status.Resources = true, []v1alpha1.RepoResource{{State: "Ready"}, {State: "Unknown"}}
-		}, map[string]Cause{"FD203": StickyIncomplete}},
+		}, map[string]facts.Cause{"FD203": facts.StickyIncomplete}},
 		{"a list is truncated", func(w *world) {
 			w.d.BD.Status.IncompleteState, w.repo.Status.Resources = true, []v1alpha1.RepoResource{{State: "Unknown"}}
 			w.d.BD.Status.NonReadyStatus, w.d.BD.Status.Ready = make([]v1alpha1.NonReadyStatus, 10), false
@@ -199,11 +200,11 @@ func TestCauses(t *testing.T) {
 		{"a rollout", func(w *world) {
 			w.targets("two", "three")
 			w.bundle.Status.Summary = v1alpha1.Summary{DesiredReady: 3, Ready: 1, Pending: 2}
-		}, map[string]Cause{"FD204": PendingRollout}},
+		}, map[string]facts.Cause{"FD204": facts.PendingRollout}},
 		{"a left over deployment", func(w *world) {
 			w.bundle.Status.Summary, w.bundle.Status.Conditions = v1alpha1.Summary{}, w.d.BD.Status.Conditions
 		}, nil},
-		{"more ready than deployments", func(w *world) { w.bundle.Status.Summary = v1alpha1.Summary{DesiredReady: 2, Ready: 2} }, map[string]Cause{"FD202": Lag}},
+		{"more ready than deployments", func(w *world) { w.bundle.Status.Summary = v1alpha1.Summary{DesiredReady: 2, Ready: 2} }, map[string]facts.Cause{"FD202": facts.Lag}},
 		{"a state of a newer version", func(w *world) {
 			w.d.BD.Spec.DeploymentID, w.d.BD.Spec.StagedDeploymentID, w.d.BD.Status.Display.State = "new", "new", "WaitingForDependency"
 			sum := v1alpha1.Summary{DesiredReady: 1}
@@ -224,13 +225,13 @@ func TestTruncatedTotals(t *testing.T) {
 		controller string
 		listed     int
 		state      evaluate.State
-		want       Cause
+		want       facts.Cause
 	}{
-		{"v0.11.6", 10, evaluate.Modified, Truncated},
-		{"v0.11.6", 9, evaluate.Modified, Lag},
-		{"v0.11.6", 0, evaluate.WaitApplied, KnownBug},
-		{"v0.12.0", 10, evaluate.Modified, Lag},
-		{"", 10, evaluate.Modified, Lag},
+		{"v0.11.6", 10, evaluate.Modified, facts.Truncated},
+		{"v0.11.6", 9, evaluate.Modified, facts.Lag},
+		{"v0.11.6", 0, evaluate.WaitApplied, facts.KnownBug},
+		{"v0.12.0", 10, evaluate.Modified, facts.Lag},
+		{"", 10, evaluate.Modified, facts.Lag},
 	} {
 		w := newWorld()
 		w.controller = tc.controller

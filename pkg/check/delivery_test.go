@@ -88,7 +88,7 @@ func TestBlocksHelm(t *testing.T) {
 		d.Agent = "cattle-fleet-system"
 		d.On = resolveWithAgent(tc.agent)
 		problem := directory.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision}, Status: tc.status, Since: time.Unix(0, 0), Predecessor: tc.revision == 2}
-		if got := inputOf(d, evaluate.Ready).blocksHelm(&d.Deployment, problem); got != tc.want {
+		if got := inputOf(d, evaluate.Ready).BlocksHelm(&d.Deployment, problem); got != tc.want {
 			t.Errorf("%s, revision %d, agent %s: %v, want %v", tc.status, tc.revision, tc.agent, got, tc.want)
 		}
 	}

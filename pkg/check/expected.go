@@ -3,6 +3,7 @@
 package check
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -14,7 +15,7 @@ import (
 // aggregate. known is false if a target, or the reason for which a deployment does not exist, is not certain.
 func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member, bundles []*v1alpha1.Bundle) (out expectedClusters, known bool) {
 	for i, d := range a.BundleDeployments {
-		left, certain := in.leftOver(d)
+		left, certain := in.LeftOver(d)
 		if !certain {
 			return out, false
 		}
@@ -28,7 +29,7 @@ func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member, bundle
 		out.leftover++
 	}
 	for _, b := range bundles {
-		if deleting(b) || !in.addExpected(&out, b) {
+		if facts.Deleting(b) || !in.addExpected(&out, b) {
 			return out, false
 		}
 	}
@@ -46,51 +47,35 @@ func (in *Input) addExpected(out *expectedClusters, b *v1alpha1.Bundle) bool {
 			targeted++
 		}
 		switch {
-		case exists || deleting(c) || r.Outcome == targeting.Excluded || r.Outcome == targeting.Blocked:
+		case exists || facts.Deleting(c) || r.Outcome == targeting.Excluded || r.Outcome == targeting.Blocked:
 		case r.Reason == targeting.MappingsUnread:
 			unmapped = true
 		case r.Outcome == targeting.Unknown || !in.addAbsent(out, b, c):
 			return false
 		}
 	}
-	return t.Complete() && !unmapped || in.read(state.ClusterKind, b.Namespace) && b.Status.Summary.DesiredReady == targeted && targeted > 0
+	return t.Complete() && !unmapped || in.Read(state.ClusterKind, b.Namespace) && b.Status.Summary.DesiredReady == targeted && targeted > 0
 }
 
 // addAbsent adds a targeted deployment that does not exist. It returns false if it is not certain why it does not.
 func (in *Input) addAbsent(out *expectedClusters, b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
-	_, failed := bundleError(b)
+	_, failed := facts.BundleError(b)
 	switch {
 	case !in.lacks(b, c):
 		return false
 	case !in.rolloutPending(b):
 		if out.absent == 0 {
-			out.first.absent = "bundle " + key(b) + " on cluster " + key(c)
+			out.first.absent = "bundle " + facts.Key(b) + " on cluster " + facts.Key(c)
 		}
 		out.absent++
-	case observed(b) && !failed && b.Status.Summary.Pending > 0 && !unresolvedChart(b):
+	case facts.Observed(b) && !failed && b.Status.Summary.Pending > 0 && !unresolvedChart(b):
 		if out.pending == 0 {
-			out.first.pending = "bundle " + key(b)
+			out.first.pending = "bundle " + facts.Key(b)
 		}
 		out.pending++
 	default:
 		return false
 	}
-	out.members = append(out.members, fleet.Member{Name: c.Status.Namespace + "/" + b.Name, Cluster: key(c), State: fleet.Pending})
+	out.members = append(out.members, fleet.Member{Name: c.Status.Namespace + "/" + b.Name, Cluster: facts.Key(c), State: fleet.Pending})
 	return true
-}
-
-// leftOver reports whether the targets of its bundle do not expect a bundle deployment; certain is false if that is not known, or if Fleet may still
-// have to delete it.
-func (f *Facts) leftOver(d *evaluate.BundleDeployment) (left, certain bool) {
-	b, c := f.Bundle(d.Bundle), f.ClusterIn(d.Namespace)
-	if b == nil || c == nil || d.BD == nil || deleting(d.BD) || d.Name != b.Name || len(b.Spec.Targets) == 0 {
-		return false, false // Fleet writes no bundle without targets, so a capture may have left them out
-	}
-	switch r, ok := f.Targets(b).On(c.Namespace, c.Name); {
-	case !ok || r.Outcome == targeting.Unknown:
-		return false, false
-	case r.Outcome != targeting.Excluded:
-		return false, true
-	}
-	return true, !deleting(b) && !deleting(c) && observed(b) && !f.young(d.BD)
 }

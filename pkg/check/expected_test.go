@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -33,13 +34,13 @@ func TestExpectedClusters(t *testing.T) {
 		name   string
 		change func(w *world)
 		read   func(kind string) bool
-		want   Cause
+		want   facts.Cause
 		counts share
 	}{
 		{name: "as targeted", change: func(w *world) { w.targets() }},
-		{name: "a rollout is pending", change: func(w *world) { w.targets("two"); w.bundle.Status.Summary = pending }, want: PendingRollout, counts: share{1, 2}},
-		{name: "a deployment is absent", change: func(w *world) { w.targets("two", "three") }, want: Unexplained, counts: share{1, 3}},
-		{name: "a deployment is left over", change: func(w *world) { w.targets(); never(w) }, want: Unexplained, counts: share{0, 0}},
+		{name: "a rollout is pending", change: func(w *world) { w.targets("two"); w.bundle.Status.Summary = pending }, want: facts.PendingRollout, counts: share{1, 2}},
+		{name: "a deployment is absent", change: func(w *world) { w.targets("two", "three") }, want: facts.Unexplained, counts: share{1, 3}},
+		{name: "a deployment is left over", change: func(w *world) { w.targets(); never(w) }, want: facts.Unexplained, counts: share{0, 0}},
 		{name: "the spec is not processed", change: func(w *world) { w.targets("two"); w.bundle.Generation = 2 }},
 		{name: "the spec is not processed, and it says doNotDeploy", change: func(w *world) { w.targets(); never(w); w.bundle.Generation = 2 }},
 		{name: "an error of the targets", change: func(w *world) {
@@ -53,7 +54,7 @@ func TestExpectedClusters(t *testing.T) {
 		{name: "a deployment that is being deleted", change: func(w *world) { w.targets(); never(w); w.d.BD.DeletionTimestamp = &metav1.Time{Time: now} }},
 		{name: "mappings were not read, and the bundle reports other targets", change: func(w *world) { w.targets("two") }, read: func(kind string) bool { return kind != state.BundleNamespaceMapping }},
 		{name: "mappings were not read, and the bundle reports these targets", change: func(w *world) { w.targets("two"); w.bundle.Status.Summary = pending },
-			read: func(kind string) bool { return kind != state.BundleNamespaceMapping }, want: PendingRollout, counts: share{1, 2}},
+			read: func(kind string) bool { return kind != state.BundleNamespaceMapping }, want: facts.PendingRollout, counts: share{1, 2}},
 		{name: "a group that was not read", change: func(w *world) {
 			w.targets("two")
 			w.bundle.Spec.Targets[0].ClusterTarget = v1alpha1.ClusterTarget{ClusterGroup: "all"}
@@ -62,7 +63,7 @@ func TestExpectedClusters(t *testing.T) {
 			w.targets("two")
 			w.bundle.Spec.Targets[0].ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}
 		}},
-		{name: "the GitRepo reports other clusters than it has deployments", change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 3 }, want: Lag, counts: share{1, 2}},
+		{name: "the GitRepo reports other clusters than it has deployments", change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 3 }, want: facts.Lag, counts: share{1, 2}},
 		{name: "the GitRepo reports the clusters that are targeted", change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 2 }},
 	} {
 		w := newWorld()

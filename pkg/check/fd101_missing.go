@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -13,15 +14,15 @@ var missing = Check{
 	Code: "FD101", Name: "Missing", Severity: Error,
 	Title: "a desired object is not on the cluster",
 	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.ofState(evaluate.Missing) {
+		for d, o := range in.OfState(evaluate.Missing) {
 			if in.expired(d, o) {
 				continue // FD111 reports it
 			}
 			f := about(&d.Deployment, o.Ref, "%s is not on the cluster", o.Key())
-			f.Evidence, f.Remedies = []string{desiredBy(d)}, append(in.restore(d, o), in.redeploy(d)...)
+			f.Evidence, f.Remedies = []string{desiredBy(d)}, append(in.Restore(d, o), in.Redeploy(d)...)
 			if why := in.notDeployed(d, o); why != "" {
 				f.Evidence = append(f.Evidence, why)
-				f.Remedies = []Remedy{in.Commands.predict(&d.Deployment)}
+				f.Remedies = []remedy.Remedy{in.Commands.Predict(&d.Deployment)}
 			}
 			report(f)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -18,7 +19,7 @@ var contested = Check{
 	run: func(in *Input, report func(Finding)) {
 		// Each object once, even if several bundles in scope desire it.
 		contested := map[object.ID]*evaluate.Object{}
-		for d, o := range in.objects() {
+		for d, o := range in.Objects() {
 			if len(in.Desired.On(d.On).Of(o.Key())) > 1 {
 				contested[object.ID{Cluster: d.On.ID, Key: o.Key()}] = o
 			}
@@ -54,6 +55,6 @@ func (in *Input) contested(o *evaluate.Object) Finding {
 	return Finding{
 		Object: o.Ref, Cluster: o.Deployment.Cluster,
 		Message:  fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
-		Remedies: []Remedy{advise("remove it from all bundles but one")},
+		Remedies: []remedy.Remedy{remedy.Advise("remove it from all bundles but one")},
 	}
 }

@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
@@ -21,10 +22,10 @@ var abandoned = Check{
 			}
 			f := Finding{
 				Object:   m.Ref,
-				Cluster:  in.clusterName(m.On),
+				Cluster:  in.ClusterName(m.On),
 				Message:  fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set", m.Key(), m.Metadata.SetID),
 				Evidence: []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
-				Remedies: []Remedy{in.on(m.On).show(m.Ref, "shows it, so that you can decide whether anything still uses it")},
+				Remedies: []remedy.Remedy{in.On(m.On).Show(m.Ref, "shows it, so that you can decide whether anything still uses it")},
 			}
 			if m.Metadata.ReleaseName != "" {
 				f.Evidence = append(f.Evidence, "Helm's annotations name release "+m.Metadata.Release())

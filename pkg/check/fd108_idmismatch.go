@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
@@ -13,7 +14,7 @@ var idMismatch = Check{
 	Code: "FD108", Name: "IdMismatch", Severity: Info,
 	Title: "the hash label is correct, the set id annotation is not",
 	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.objects() {
+		for d, o := range in.Objects() {
 			if !o.IDMismatch {
 				continue
 			}
@@ -22,7 +23,7 @@ var idMismatch = Check{
 				is = fmt.Sprintf("is %q", o.Metadata.SetID)
 			}
 			f := about(&d.Deployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Ownership.SetID, is)
-			f.Remedies = []Remedy{run(in.on(d.On).kubectl(o.Ref)+" annotate --overwrite "+kubectlName(o.Ref)+" "+
+			f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).For(o.Ref)+" annotate --overwrite "+remedy.KubectlName(o.Ref)+" "+
 				escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID), "sets this annotation, and changes nothing else")}
 			report(f)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -30,7 +31,7 @@ var copiedHash = Check{
 			if m.Controller != "" {
 				f.Evidence = []string{"it is controlled by " + m.Controller}
 			}
-			f.Remedies = []Remedy{advise("nothing to repair: Fleet ignores the object")}
+			f.Remedies = []remedy.Remedy{remedy.Advise("nothing to repair: Fleet ignores the object")}
 			report(f)
 		}
 	},

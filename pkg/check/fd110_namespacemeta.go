@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -43,10 +44,10 @@ func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
 	}
 	ref := object.Ref{APIVersion: "v1", Kind: "Namespace", Name: options.ReleaseNamespace()}
 	f := about(&d.Deployment, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
-	f.Evidence, f.Remedies = missing, in.redeploy(d)
+	f.Evidence, f.Remedies = missing, in.Redeploy(d)
 	if podSecurity(missing) {
 		if labels := podSecurityLabels(options.NamespaceLabels, live.Labels); len(labels) == len(missing) {
-			f.Remedies = []Remedy{run(in.on(d.On).Kubectl+" label "+named("namespace", ref.Name)+" --overwrite "+escape.ShellWords(labels),
+			f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace", ref.Name)+" --overwrite "+escape.ShellWords(labels),
 				"sets these labels; Pod Security then applies them to new pods of the namespace")}
 		}
 		s := "some versions of the agent do not write labels of Pod Security"

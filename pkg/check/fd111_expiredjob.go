@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
@@ -13,14 +14,14 @@ var expiredJob = Check{
 	Code: "FD111", Name: "ExpiredJob", Severity: Info,
 	Title: "a desired Job was deleted because of its ttlSecondsAfterFinished",
 	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.ofState(evaluate.Missing) {
+		for d, o := range in.OfState(evaluate.Missing) {
 			if !in.expired(d, o) {
 				continue
 			}
 			f := about(&d.Deployment, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has finished (ttlSecondsAfterFinished)",
 				o.Key(), *o.TTLAfterFinished)
 			f.Evidence = []string{desiredBy(d)}
-			f.Remedies = []Remedy{advise("nothing to repair; if Fleet should not report it as missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook")}
+			f.Remedies = []remedy.Remedy{remedy.Advise("nothing to repair; if Fleet should not report it as missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook")}
 			report(f)
 		}
 	},

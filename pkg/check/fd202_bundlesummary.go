@@ -3,6 +3,8 @@
 package check
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -37,6 +39,6 @@ func (in *Input) checkBundle(a *evaluate.Aggregate, report func(Finding)) {
 }
 
 // describe shows the conditions and events of an aggregate.
-func (in *Input) describe(a *evaluate.Aggregate) []Remedy {
-	return []Remedy{in.Commands.describe(refOf(a))}
+func (in *Input) describe(a *evaluate.Aggregate) []remedy.Remedy {
+	return []remedy.Remedy{in.Commands.Describe(facts.RefOf(a))}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -55,8 +56,8 @@ func (in *Input) checkListed(t totals, s *v1alpha1.Status, report func(Finding))
 	if unknown == 0 || sticky == "" || incomplete {
 		return
 	}
-	f := Finding{Object: refOf(t.Aggregate), AsOf: t.Object.Reported().AsOf, Cause: StickyIncomplete, Aspect: "list", Remedies: in.describe(t.Aggregate)}
-	f.Message = fmt.Sprintf("%s%s lists %s as Unknown: incompleteState of %s is still set, although its lists are complete", t.kind, t.Key(), count(unknown, "object"), sticky)
+	f := Finding{Object: facts.RefOf(t.Aggregate), AsOf: t.Object.Reported().AsOf, Cause: facts.StickyIncomplete, Aspect: "list", Remedies: in.describe(t.Aggregate)}
+	f.Message = fmt.Sprintf("%s%s lists %s as Unknown: incompleteState of %s is still set, although its lists are complete", t.kind, t.Key(), facts.Count(unknown, "object"), sticky)
 	report(f)
 }
 
@@ -72,27 +73,12 @@ func (p *parts) truncatedCounts(n number) []*fleet.Bug {
 func (in *Input) eachRepo(f func(a *evaluate.Aggregate, t totals, s *v1alpha1.Status, reported, actual fleet.RepoTotals)) {
 	for _, kind := range []string{state.GitRepo, state.HelmOp} {
 		for _, a := range in.Tree[kind] {
-			s := statusOf(a.Object)
+			s := facts.StatusOf(a.Object)
 			if p, ok := in.partsOf(a); ok && s != nil && written(a) {
 				f(a, newTotals(a, map[string]string{state.GitRepo: "gitrepo ", state.HelmOp: "helmop "}[kind], &p), s, fleet.TotalsOfRepo(p.reported), fleet.TotalsOfRepo(p.actual))
 			}
 		}
 	}
-}
-
-// statusOf returns the status of a Bundle, GitRepo, HelmOp or ClusterGroup; nil for other kinds.
-func statusOf(o v1alpha1.Object) *v1alpha1.Status {
-	switch o := o.(type) {
-	case *v1alpha1.Bundle:
-		return &o.Status
-	case *v1alpha1.GitRepo:
-		return &o.Status.Status
-	case *v1alpha1.HelmOp:
-		return &o.Status
-	case *v1alpha1.ClusterGroup:
-		return &o.Status.Status
-	}
-	return nil
 }
 
 // wrongClusters describes the clusters of which a GitRepo or HelmOp reports wrong counts.
@@ -106,12 +92,12 @@ func wrongClusters(s *v1alpha1.Status, actual fleet.RepoTotals, p *parts) []stri
 	}
 	var out []string
 	for _, c := range slices.Sorted(maps.Keys(all)) {
-		if reported := s.PerCluster[c]; !alike(reported, all[c]) {
+		if reported := s.PerCluster[c]; !facts.Alike(reported, all[c]) {
 			out = append(out, fmt.Sprintf("on cluster %s, it reports %s objects ready%s, %s are%s", c, shareOf(reported), inWords(reported), shareOf(all[c]), inWords(all[c])))
 		}
 	}
 	if most := 3; len(out) > most {
-		out = append(out[:most], count(len(out)-most, "more cluster"))
+		out = append(out[:most], facts.Count(len(out)-most, "more cluster"))
 	}
 	return out
 }

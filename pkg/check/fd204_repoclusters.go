@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -24,14 +25,14 @@ var repoClusters = Check{
 			n := of(clustersReady, share{s.ReadyClusters, *s.DesiredReadyClusters}, share{reported.ReadyClusters, reported.DesiredReadyClusters},
 				share{actual.ReadyClusters, actual.DesiredReadyClusters})
 			f := Finding{Remedies: in.describe(a)}
-			t.bundles = bundles[refOf(a)]
+			t.bundles = bundles[facts.RefOf(a)]
 			if x, known := in.expectedOf(a, t.parts.actual, t.bundles); known && x.differs() {
 				targeted := fleet.TotalsOfRepo(x.members)
 				t.partsAs = "the clusters that its bundles target"
 				if n.reported == n.expected && n.expected == n.actual {
 					t.why = x.why()
 				} else {
-					f.Evidence = []string{x.why().words}
+					f.Evidence = []string{x.why().Words}
 				}
 				n = of(n.what, n.reported, n.expected, share{targeted.ReadyClusters, targeted.DesiredReadyClusters})
 			}
@@ -65,19 +66,19 @@ type expectedClusters struct {
 func (x *expectedClusters) differs() bool { return x.pending+x.absent+x.leftover > 0 }
 
 // why explains why Fleet counts other clusters than those that are targeted.
-func (x *expectedClusters) why() explanation {
+func (x *expectedClusters) why() facts.Explanation {
 	switch {
 	case x.absent > 0:
-		return explanation{Unexplained, fmt.Sprintf("%s not exist, such as that of %s (FD302)", doNot(x.absent, "targeted bundle deployment"), x.first.absent)}
+		return facts.Explanation{Cause: facts.Unexplained, Words: fmt.Sprintf("%s not exist, such as that of %s (FD302)", doNot(x.absent, "targeted bundle deployment"), x.first.absent)}
 	case x.leftover > 0:
-		return explanation{Unexplained, fmt.Sprintf("it counts %s, such as %s (FD301)", count(x.leftover, "leftover bundle deployment"), x.first.leftover)}
+		return facts.Explanation{Cause: facts.Unexplained, Words: fmt.Sprintf("it counts %s, such as %s (FD301)", facts.Count(x.leftover, "leftover bundle deployment"), x.first.leftover)}
 	}
-	return explanation{PendingRollout, fmt.Sprintf("the rollout of %s has not reached %s", x.first.pending, count(x.pending, "targeted bundle deployment"))}
+	return facts.Explanation{Cause: facts.PendingRollout, Words: fmt.Sprintf("the rollout of %s has not reached %s", x.first.pending, facts.Count(x.pending, "targeted bundle deployment"))}
 }
 
 func doNot(n int, what string) string {
 	if n == 1 {
-		return count(n, what) + " does"
+		return facts.Count(n, what) + " does"
 	}
-	return count(n, what) + " do"
+	return facts.Count(n, what) + " do"
 }

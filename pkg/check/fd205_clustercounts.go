@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -32,10 +34,10 @@ func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
 		return
 	}
 	s := &cluster.Status
-	if s.Summary.DesiredReady > len(p.actual) && in.captured() && !in.read(state.BundleDeployment, "") {
+	if s.Summary.DesiredReady > len(p.actual) && in.Captured() && !in.Read(state.BundleDeployment, "") {
 		return // the capture may be limited to some bundles, as that of fleet dump --gitrepo is
 	}
-	f := Finding{Cluster: a.Key(), Remedies: []Remedy{in.Commands.list("bundledeployments", s.Namespace, "lists the bundle deployments of the cluster with their states")}}
+	f := Finding{Cluster: a.Key(), Remedies: []remedy.Remedy{in.Commands.List("bundledeployments", s.Namespace, "lists the bundle deployments of the cluster with their states")}}
 	if s.Agent.LastSeen != "" {
 		f.Evidence = []string{"the agent's last heartbeat was at " + s.Agent.LastSeen}
 	}
@@ -53,11 +55,6 @@ func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
 	wrong := slices.Concat(wrongCounts(&s.ResourceCounts, reported.Counts, actual.Counts, &p), wrongSummary(&s.Summary, reported.Summary, actual.Summary),
 		in.wrongRepos(s, reported, actual))
 	in.reportWrong(t, wrong, f, report)
-}
-
-// captured reports whether Fleet's objects are from a capture.
-func (f *Facts) captured() bool {
-	return len(f.Desired.Clusters) > 0 && f.Desired.Clusters[0].State.Captured
 }
 
 // wrongRepos returns the numbers of GitRepos and HelmOps of a cluster that are wrong. Fleet counts one as ready if any of its bundle deployments is.
@@ -95,5 +92,5 @@ func (in *Input) existing(members []fleet.Member) []fleet.Member {
 // existsNamed reports whether a GitRepo or HelmOp ("namespace/name") was read.
 func (in *Input) existsNamed(kind, key string) bool {
 	namespace, name, _ := strings.Cut(key, "/")
-	return in.Exists(Ref(kind, namespace, name))
+	return in.Exists(facts.Ref(kind, namespace, name))
 }

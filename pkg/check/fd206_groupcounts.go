@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -29,7 +31,7 @@ var groupCounts = Check{
 
 // membersKnown reports whether it is known which Clusters a group selects.
 func (in *Input) membersKnown(group *v1alpha1.ClusterGroup) bool {
-	if group.Spec.Selector == nil || !in.read(state.ClusterKind, group.Namespace) {
+	if group.Spec.Selector == nil || !in.Read(state.ClusterKind, group.Namespace) {
 		return false
 	}
 	_, err := metav1.LabelSelectorAsSelector(group.Spec.Selector)
@@ -56,9 +58,9 @@ func (in *Input) checkGroup(a *evaluate.Aggregate, group *v1alpha1.ClusterGroup,
 	t.partsAs, t.lag = "its clusters", "Fleet updates this number some seconds after one of the Clusters changes"
 	wrong := slices.Concat(wrongCounts(r.Counts, sum, sum, t.parts), wrongSummary(r.Summary, summary, summary),
 		wrongMembers(s, len(a.Clusters), notReady))
-	show := run(in.Commands.Kubectl+inNamespace(group.Namespace)+" get clusters.fleet.cattle.io --show-labels",
+	show := remedy.Run(in.Commands.Kubectl+remedy.InNamespace(group.Namespace)+" get clusters.fleet.cattle.io --show-labels",
 		"lists the Clusters that the group can select, with their labels")
-	in.reportWrong(t, wrong, Finding{Remedies: []Remedy{show}}, report)
+	in.reportWrong(t, wrong, Finding{Remedies: []remedy.Remedy{show}}, report)
 }
 
 // wrongMembers returns the number of ready Clusters of a group if it is wrong, or if the group lists others as not
@@ -77,7 +79,7 @@ func wrongMembers(s *v1alpha1.ClusterGroupStatus, clusters int, notReady []strin
 		return nil
 	default:
 		n.actualText += fmt.Sprintf(", with %s not ready instead of %s",
-			cmp.Or(list(listed), "none"), cmp.Or(list(s.NonReadyClusters), "none"))
+			cmp.Or(facts.List(listed), "none"), cmp.Or(facts.List(s.NonReadyClusters), "none"))
 	}
 	return []number{n}
 }

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
@@ -33,6 +34,6 @@ var truncated = Check{
 // shortened returns the finding about a status with a truncated list.
 func (in *Input) shortened(d *evaluate.BundleDeployment, format string, args ...any) Finding {
 	f := onDeployment(d, format, args...)
-	f.Remedies = []Remedy{run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide", "lists all of the objects that the audit read")}
+	f.Remedies = []remedy.Remedy{remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide", "lists all of the objects that the audit read")}
 	return f
 }

@@ -2,7 +2,10 @@
 
 package check
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+)
 
 var frozen = Check{
 	Code: "FD208", Name: "Frozen", Severity: Info,
@@ -11,7 +14,7 @@ var frozen = Check{
 		for _, d := range in.Deployments {
 			if why := whyFrozen(d); why != "" {
 				f := onDeployment(d, "the status of %s is not current: %s", d.Key(), why)
-				f.Remedies = []Remedy{in.Commands.why(&d.Deployment)}
+				f.Remedies = []remedy.Remedy{in.Commands.ShowCauses(&d.Deployment)}
 				report(f)
 			}
 		}

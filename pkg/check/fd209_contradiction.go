@@ -4,8 +4,9 @@ package check
 
 import (
 	"fmt"
-	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -21,7 +22,7 @@ var contradiction = Check{
 			for _, x := range contradictions(d) {
 				f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
 				f.Aspect = x.aspect
-				f.Remedies = []Remedy{in.Commands.describe(d.Ref())}
+				f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
 				report(f)
 			}
 		}
@@ -29,12 +30,12 @@ var contradiction = Check{
 		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind, state.ClusterGroup} {
 			for a := range in.Aggregates(kind) {
 				found := contradictionsOf(a)
-				ready := conditionOf(conditionsOf(a.Object), "Ready").Status == "True"
-				if b := failing[refOf(a)]; b != nil && ready {
-					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name, conditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
+				ready := facts.ConditionOf(facts.ConditionsOf(a.Object), "Ready").Status == "True"
+				if b := failing[facts.RefOf(a)]; b != nil && ready {
+					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name, facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 				}
 				for _, x := range found {
-					report(Finding{Object: refOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
+					report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
 						Message: "the status of " + a.Key() + ": " + x.message, Remedies: in.describe(a)})
 				}
 			}
@@ -63,7 +64,7 @@ func contradictions(d *evaluate.BundleDeployment) exclusives {
 	if c != nil && c.DesiredReady != c.Ready+c.NotReady+c.Modified+c.Missing+c.WaitApplied+c.Unknown {
 		out.add("counts", "its counts do not add up: %d objects are desired, but the states of the objects are %s", c.DesiredReady, detailed(*c))
 	}
-	if whyFrozen(d) != "" || conditionOf(s.Conditions, "Installed").Status == "False" {
+	if whyFrozen(d) != "" || facts.ConditionOf(s.Conditions, "Installed").Status == "False" {
 		return out
 	}
 	notReady, modified := len(s.NonReadyStatus), len(s.ModifiedStatus)
@@ -72,16 +73,16 @@ func contradictions(d *evaluate.BundleDeployment) exclusives {
 	}
 	switch {
 	case s.Ready && notReady > 0:
-		out.add("ready", "ready is true, but it counts or lists %s as not ready", count(notReady, "object"))
+		out.add("ready", "ready is true, but it counts or lists %s as not ready", facts.Count(notReady, "object"))
 	case s.NonModified && modified > 0:
-		out.add("nonModified", "nonModified is true, but it counts or lists %s as modified, missing or extra", count(modified, "object"))
+		out.add("nonModified", "nonModified is true, but it counts or lists %s as modified, missing or extra", facts.Count(modified, "object"))
 	}
 	return out
 }
 
 // contradictionsOf returns what is mutually exclusive in the status of an aggregate.
 func contradictionsOf(a *evaluate.Aggregate) exclusives {
-	r, ready := a.Object.Reported(), conditionOf(conditionsOf(a.Object), "Ready")
+	r, ready := a.Object.Reported(), facts.ConditionOf(facts.ConditionsOf(a.Object), "Ready")
 	var out exclusives
 	all := true
 	if s := r.Summary; s != nil {
@@ -98,7 +99,7 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 	if ready.Status == "False" && ready.Message == "" && all && r.Summary != nil && r.Summary.Ready > 0 {
 		out.add("notReady", "condition Ready is False without a message, but all bundle deployments are ready")
 	}
-	if s := statusOf(a.Object); s != nil && s.DesiredReadyClusters != nil && s.ReadyClusters > *s.DesiredReadyClusters {
+	if s := facts.StatusOf(a.Object); s != nil && s.DesiredReadyClusters != nil && s.ReadyClusters > *s.DesiredReadyClusters {
 		out.add("clusters", "%d clusters are ready, but only %d are desired", s.ReadyClusters, *s.DesiredReadyClusters)
 	}
 	if c := r.Counts; c != nil && c.Ready > c.DesiredReady {
@@ -111,9 +112,9 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 func (in *Input) failingBundles() map[object.Ref]*v1alpha1.Bundle {
 	out := map[object.Ref]*v1alpha1.Bundle{}
 	for _, b := range in.Desired.Bundles {
-		c := conditionOf(b.Status.Conditions, "Ready")
+		c := facts.ConditionOf(b.Status.Conditions, "Ready")
 		repo, ok := repoOf(b)
-		if ok && out[repo] == nil && c.Status == "False" && b.DeletionTimestamp == nil && in.longAgo(parsed(c.LastUpdateTime)) {
+		if ok && out[repo] == nil && c.Status == "False" && b.DeletionTimestamp == nil && in.LongAgo(facts.Parsed(c.LastUpdateTime)) {
 			out[repo] = b
 		}
 	}
@@ -123,30 +124,8 @@ func (in *Input) failingBundles() map[object.Ref]*v1alpha1.Bundle {
 // repoOf returns the GitRepo or HelmOp of a Bundle. If it has the labels of both, it is of the GitRepo.
 func repoOf(b *v1alpha1.Bundle) (repo object.Ref, ok bool) {
 	if name := b.Labels[fleet.RepoLabel]; name != "" {
-		return Ref(state.GitRepo, b.Namespace, name), true
+		return facts.Ref(state.GitRepo, b.Namespace, name), true
 	}
 	name := b.Labels[fleet.HelmOpLabel]
-	return Ref(state.HelmOp, b.Namespace, name), name != ""
-}
-
-// conditionsOf returns the conditions of an object of Fleet.
-func conditionsOf(o v1alpha1.Object) []v1alpha1.Condition {
-	switch o := o.(type) {
-	case *v1alpha1.BundleDeployment:
-		return o.Status.Conditions
-	case *v1alpha1.Cluster:
-		return o.Status.Conditions
-	}
-	if s := statusOf(o); s != nil {
-		return s.Conditions
-	}
-	return nil
-}
-
-// conditionOf returns the condition of a type; zero if it is not found.
-func conditionOf(all []v1alpha1.Condition, kind string) v1alpha1.Condition {
-	if i := slices.IndexFunc(all, func(c v1alpha1.Condition) bool { return c.Type == kind }); i >= 0 {
-		return all[i]
-	}
-	return v1alpha1.Condition{}
+	return facts.Ref(state.HelmOp, b.Namespace, name), name != ""
 }

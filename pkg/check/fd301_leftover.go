@@ -5,6 +5,8 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -16,7 +18,7 @@ var leftover = Check{
 	Title: "a BundleDeployment exists that the targets of its Bundle do not expect",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
-			if left, certain := in.leftOver(d); left && certain {
+			if left, certain := in.LeftOver(d); left && certain {
 				b, c := in.Bundle(d.Bundle), in.ClusterIn(d.Namespace)
 				r, _ := in.Targets(b).On(c.Namespace, c.Name)
 				report(in.leftover(d, b, r))
@@ -26,15 +28,15 @@ var leftover = Check{
 }
 
 func (in *Input) leftover(d *evaluate.BundleDeployment, b *v1alpha1.Bundle, r targeting.Result) Finding {
-	f := onDeployment(d, "bundle %s is deployed to cluster %s, but %s", key(b), r.Cluster.Key(), because(r))
+	f := onDeployment(d, "bundle %s is deployed to cluster %s, but %s", facts.Key(b), r.Cluster.Key(), because(r))
 	f.Evidence = append(f.Evidence, uninstalls(d))
 	if d.BD.Spec.OffSchedule {
 		f.Evidence = append(f.Evidence, "the cluster is off schedule: Fleet does not delete it now")
 	}
-	if _, failed := bundleError(b); failed {
+	if _, failed := facts.BundleError(b); failed {
 		f.Evidence = append(f.Evidence, "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
 	}
-	f.Remedies = []Remedy{in.Commands.explainTargets(b)}
+	f.Remedies = []remedy.Remedy{in.Commands.ExplainTargets(b)}
 	f.DependsOn = append(related(b, r.Cluster.Cluster), d.Ref())
 	return f
 }

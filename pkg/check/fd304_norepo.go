@@ -5,6 +5,8 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -13,19 +15,19 @@ var noRepo = Check{
 	Code: "FD304", Name: "NoRepo", Severity: Warning,
 	Title: "the GitRepo or HelmOp of a Bundle does not exist",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.bundlesInScope() {
+		for _, b := range in.BundlesInScope() {
 			repo, ok := repoOf(b)
 			if !ok || in.Exists(repo) {
 				continue
 			}
-			if in.young(b) || !in.read(repo.Kind, b.Namespace) {
+			if in.Young(b) || !in.Read(repo.Kind, b.Namespace) {
 				continue
 			}
-			ref := Ref(state.Bundle, b.Namespace, b.Name)
+			ref := facts.Ref(state.Bundle, b.Namespace, b.Name)
 			report(Finding{
 				Object:    ref,
-				Message:   fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", key(b), repo.Kind, repo.Namespace, repo.Name),
-				Remedies:  []Remedy{in.Commands.explainTargets(b)},
+				Message:   fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind, repo.Namespace, repo.Name),
+				Remedies:  []remedy.Remedy{in.Commands.ExplainTargets(b)},
 				DependsOn: []object.Ref{ref, repo},
 			})
 		}

@@ -5,6 +5,8 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -14,8 +16,8 @@ var noTargets = Check{
 	Code: "FD305", Name: "NoTargets", Severity: Info,
 	Title: "a Bundle reaches no cluster",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.bundlesInScope() {
-			if targeting.IsAgentBundle(b) || !observed(b) || !in.reachesNone(b) {
+		for _, b := range in.BundlesInScope() {
+			if targeting.IsAgentBundle(b) || !facts.Observed(b) || !in.reachesNone(b) {
 				continue
 			}
 			clusters := 0
@@ -25,9 +27,9 @@ var noTargets = Check{
 				}
 			}
 			report(Finding{
-				Object: Ref(state.Bundle, b.Namespace, b.Name), AsOf: b.Reported().AsOf,
-				Message:  fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", key(b), clusters),
-				Remedies: []Remedy{in.Commands.explainTargets(b)},
+				Object: facts.Ref(state.Bundle, b.Namespace, b.Name), AsOf: b.Reported().AsOf,
+				Message:  fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b), clusters),
+				Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
 			})
 		}
 	},
@@ -37,7 +39,7 @@ var noTargets = Check{
 // bundle must confirm it.
 func (in *Input) reachesNone(b *v1alpha1.Bundle) bool {
 	t := in.Targets(b)
-	if t.Invalid != nil || !in.read(state.ClusterKind, b.Namespace) {
+	if t.Invalid != nil || !in.Read(state.ClusterKind, b.Namespace) {
 		return false
 	}
 	confirmed := t.Complete() || b.Status.Summary.DesiredReady == 0

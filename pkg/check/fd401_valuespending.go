@@ -5,6 +5,7 @@ package check
 import (
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
@@ -25,7 +26,7 @@ var valuesPending = Check{
 			if o.deployment != nil {
 				again += " " + in.Commands.BundleArgs(&o.deployment.Deployment)
 			}
-			f.Remedies = []Remedy{run(again, "shows whether the update has ended")}
+			f.Remedies = []remedy.Remedy{remedy.Run(again, "shows whether the update has ended")}
 			report(f)
 		}
 	},

@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
@@ -30,7 +31,7 @@ var valuesMissing = Check{
 			case o.result.State == values.Foreign && o.result.Reason != values.Equal:
 				f := o.finding("the values Secret of %s does not exist: a Secret of type %q has its name", o.name(), o.facts.Secret.Type)
 				f.Evidence = []string{"the type of a Secret cannot be changed: save the other Secret and remove it, if nothing uses it", in.withForeign()}
-				f.Remedies = []Remedy{in.Commands.showSecret(o.secret())}
+				f.Remedies = []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
 				report(o.withBundle(f, broken))
 			}
 		}
@@ -39,7 +40,7 @@ var valuesMissing = Check{
 
 // withoutValues describes what the controller does if the Secret does not exist.
 func (in *Input) withoutValues() string {
-	switch c := in.controller(); {
+	switch c := in.Controller(); {
 	case c.Waits():
 		return in.controllerVersion() + ": it waits for the Secret, and does not write it again, not even for a new forceSyncGeneration"
 	case c.LosesValues():
@@ -52,7 +53,7 @@ func (in *Input) withoutValues() string {
 
 // withForeign describes what the controller does if a Secret of another type has the name.
 func (in *Input) withForeign() string {
-	switch c := in.controller(); {
+	switch c := in.Controller(); {
 	case c.RepairsMismatch():
 		return in.controllerVersion() + ": when it processes the Bundle, it overwrites the data of the other Secret"
 	case c.Known:

@@ -31,13 +31,13 @@ func (in *Input) emptied(o *valuesOwner) Finding {
 	if o.deployment.GitRepo == "" {
 		return in.writeValues(o, f)
 	}
-	f.Remedies = in.redeploy(o.deployment) // the objects may have the defaults already
+	f.Remedies = in.Redeploy(o.deployment) // the objects may have the defaults already
 	return f
 }
 
 // withOtherValues describes what the controller does if the hash of the Secret is another one.
 func (in *Input) withOtherValues() string {
-	switch c := in.controller(); {
+	switch c := in.Controller(); {
 	case c.RepairsMismatch():
 		return in.controllerVersion() + ": it writes both again when it processes the Bundle, but stores empty current values if deploymentID equals stagedDeploymentID"
 	case c.Known:

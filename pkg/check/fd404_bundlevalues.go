@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
@@ -20,13 +21,13 @@ var bundleValues = Check{
 			switch o.result.State {
 			case values.Foreign:
 				f = o.finding("the values Secret of bundle %s does not exist: a Secret of type %q has its name", o.name(), o.facts.Secret.Type)
-				f.Remedies = []Remedy{in.Commands.showSecret(o.secret())}
+				f.Remedies = []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
 			case values.Missing:
 				f = o.finding("the values Secret of bundle %s does not exist", o.name())
-				f.Remedies, f.Evidence = []Remedy{in.writeBundleValues(&o)}, []string{o.why()}
+				f.Remedies, f.Evidence = []remedy.Remedy{in.writeBundleValues(&o)}, []string{o.why()}
 			default:
 				f = o.finding("the values Secret of bundle %s does not have the stated hash", o.name())
-				f.Remedies, f.Evidence = []Remedy{in.writeBundleValues(&o)}, []string{o.why()}
+				f.Remedies, f.Evidence = []remedy.Remedy{in.writeBundleValues(&o)}, []string{o.why()}
 			}
 			f.Evidence = append(f.Evidence, "the controller updates no target of the bundle and writes no status until the Secret has the hash")
 			if g, observed := o.bundle.Generation, o.bundle.Status.ObservedGeneration; observed < g {

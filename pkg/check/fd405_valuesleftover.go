@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -20,7 +21,7 @@ var valuesLeftover = Check{
 				continue
 			}
 			f := o.finding("the values Secret %s %s", o.name(), what)
-			f.Object, f.Remedies = o.secret(), []Remedy{in.Commands.showSecret(o.secret())}
+			f.Object, f.Remedies = o.secret(), []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
 			if !o.result.Since.IsZero() {
 				f.Evidence = []string{"the last change was at " + o.result.Since.UTC().Format(time.RFC3339)}
 			}
@@ -66,10 +67,10 @@ func (in *Input) ownerlessValues(report func(Finding)) {
 			continue
 		}
 		alone := values.Facts{Type: k.Type, Owner: values.Owner{Kind: kind, Changed: s.Changed}, Secret: s, Read: true}
-		if r := values.Classify(alone, in.Now(), in.controller()); r.State == values.Leftover {
+		if r := values.Classify(alone, in.Now(), in.Controller()); r.State == values.Leftover {
 			ref := secretRef(k.Namespace, k.Name)
 			report(Finding{Object: ref, Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not exist", k.Namespace, k.Name, kind),
-				Evidence: []string{"the last change was at " + r.Since.UTC().Format(time.RFC3339)}, Remedies: []Remedy{in.Commands.showSecret(ref)}})
+				Evidence: []string{"the last change was at " + r.Since.UTC().Format(time.RFC3339)}, Remedies: []remedy.Remedy{in.Commands.ShowSecret(ref)}})
 		}
 	}
 }

@@ -17,7 +17,7 @@ var copyMissing = Check{
 	run: func(in *Input, report func(Finding)) {
 		for i := range in.Copies {
 			c := &in.Copies[i]
-			now := in.readAt(c.Deployment.On)
+			now := in.ReadAt(c.Deployment.On)
 			switch since := now.Sub(c.Deployed); {
 			case !c.Read, c.Equal, now.IsZero(), since <= values.Window: // or it is not known
 			case !c.Changed.IsZero() && now.Sub(c.Changed) <= values.Window: // it may be copied now
@@ -38,9 +38,9 @@ func (in *Input) wrongCopy(c *evaluate.Copy, what string) Finding {
 	if !c.Changed.IsZero() {
 		f.Evidence = append(f.Evidence, "the last change of the original was at "+c.Changed.UTC().Format(time.RFC3339))
 	}
-	if v := in.controller(); v.Known && v.Before(15, 0) {
+	if v := in.Controller(); v.Known && v.Before(15, 0) {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: it copies them only when it deploys the bundle", in.controllerVersion()))
 	}
-	f.Remedies = in.redeploy(c.Deployment)
+	f.Remedies = in.Redeploy(c.Deployment)
 	return f
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
@@ -17,7 +19,7 @@ var willReimport = Check{
 	Title: "a restart of the controller imports the agent of a Cluster again",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.AgentsInScope() {
-			if reimported(a) {
+			if facts.Reimported(a) {
 				report(in.reimport(a))
 			}
 		}
@@ -43,7 +45,7 @@ func (in *Input) reimport(a evaluate.Agent) Finding {
 	if a.Now.Why != "" {
 		f.Evidence = append(f.Evidence, a.Now.Why)
 	}
-	f.Remedies = []Remedy{in.avoidImport(a)}
+	f.Remedies = []remedy.Remedy{in.avoidImport(a)}
 	return f
 }
 
@@ -86,21 +88,21 @@ func describeCA(ca agentconfig.CA) string {
 }
 
 // avoidImport describes what to change so that the agent is not imported, by the first reason that can be changed.
-func (in *Input) avoidImport(a evaluate.Agent) Remedy {
+func (in *Input) avoidImport(a evaluate.Agent) remedy.Remedy {
 	if a.Upgraded.Result == agentconfig.None && a.Now.Result != a.Upgraded.Result {
-		return advise("upgrade Fleet to 0.13 or later, which does not compare the values that the kubeconfig Secret states")
+		return remedy.Advise("upgrade Fleet to 0.13 or later, which does not compare the values that the kubeconfig Secret states")
 	}
 	for _, r := range a.Now.Reasons {
 		switch {
 		case r.Field == agentconfig.FieldPending || strings.HasSuffix(string(r.Field), "Migrated"):
-			return advise("it cannot be avoided: the controller has already decided it. Restart the controller when the agent may be replaced")
+			return remedy.Advise("it cannot be avoided: the controller has already decided it. Restart the controller when the agent may be replaced")
 		case r.Field == agentconfig.FieldCA:
-			return advise("if the CA was not changed deliberately, restore apiServerCA in the values of Fleet's chart; otherwise the import gives the agent the new CA")
+			return remedy.Advise("if the CA was not changed deliberately, restore apiServerCA in the values of Fleet's chart; otherwise the import gives the agent the new CA")
 		case r.Field.Configured():
-			return advise("if %s was not changed deliberately, restore it in the values of Fleet's chart", r.Field)
+			return remedy.Advise("if %s was not changed deliberately, restore it in the values of Fleet's chart", r.Field)
 		case r.Field == agentconfig.FieldGeneration:
-			return advise("to prevent it, set spec.redeployAgentGeneration of the Cluster to %s again", r.Recorded)
+			return remedy.Advise("to prevent it, set spec.redeployAgentGeneration of the Cluster to %s again", r.Recorded)
 		}
 	}
-	return advise("to prevent it, restore spec.%s of the Cluster", a.Now.Reasons[0].Field)
+	return remedy.Advise("to prevent it, restore spec.%s of the Cluster", a.Now.Reasons[0].Field)
 }

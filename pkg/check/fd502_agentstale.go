@@ -4,11 +4,11 @@ package check
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
 
@@ -17,7 +17,7 @@ var agentStale = Check{
 	Title: "the agent of a Cluster has stopped reporting",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.AgentsInScope() {
-			if stopped(a) {
+			if facts.Stopped(a) {
 				report(in.stale(a))
 			}
 		}
@@ -28,7 +28,7 @@ func (in *Input) stale(a evaluate.Agent) Finding {
 	f, h := onCluster(a), a.Heartbeat
 	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of this cluster are that old", f.Cluster, age(h.Age))
 	f.Evidence = []string{"last heartbeat: " + a.Cluster.Status.Agent.LastSeen, limitOf(h)}
-	f.Remedies = []Remedy{in.logsOfAgent(a)}
+	f.Remedies = []remedy.Remedy{in.LogsOfAgent(a)}
 	return f
 }
 
@@ -40,31 +40,16 @@ func limitOf(h agentconfig.Heartbeat) string {
 	return fmt.Sprintf("the limit is %s: the agent reports every %s", age(h.Limit), age(h.Interval))
 }
 
-// logsOfAgent shows why an agent does not report. The agent runs on another cluster than this one, unless it was found here.
-func (m *Maker) logsOfAgent(a evaluate.Agent) Remedy {
-	namespace := a.Cluster.Status.Agent.Namespace
-	if namespace == "" {
-		namespace = a.Cluster.Spec.AgentNamespace
-	}
-	if namespace == "" {
-		namespace = "cattle-fleet-system"
-	}
-	if a.On == nil {
-		return advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
-	}
-	return run(m.on(a.On).Kubectl+inNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName, "shows the log of the agent")
-}
-
 // age writes a duration in its largest unit of which there are at least two.
 func age(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d >= 2*day:
-		return count(int(d/day), "day")
+		return facts.Count(int(d/day), "day")
 	case d >= 2*time.Hour:
-		return count(int(d/time.Hour), "hour")
+		return facts.Count(int(d/time.Hour), "hour")
 	case d >= 2*time.Minute:
-		return count(int(d/time.Minute), "minute")
+		return facts.Count(int(d/time.Minute), "minute")
 	}
-	return count(int(d/time.Second), "second")
+	return facts.Count(int(d/time.Second), "second")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
@@ -35,7 +36,7 @@ func (in *Input) neverSeen(a evaluate.Agent) Finding {
 	f.Evidence = []string{"the status of the Cluster last changed at " + f.AsOf, limitOf(a.Heartbeat),
 		fmt.Sprintf("the agent was installed for the API server %q", agentconfig.Shown(a.Cluster.Status.APIServerURL))}
 	f.Evidence = append(f.Evidence, in.Errors(a.Cluster, "Imported")...)
-	f.Remedies = []Remedy{in.logsOfAgent(a)}
+	f.Remedies = []remedy.Remedy{in.LogsOfAgent(a)}
 	return f
 }
 
@@ -56,7 +57,7 @@ func (in *Input) neverRegistered(a evaluate.Agent) Finding {
 		f.Evidence = append(f.Evidence, "the controller has not given the Cluster a namespace: it cannot grant the "+
 			"registration before that")
 	}
-	show := in.Commands.list("clusterregistrations", c.Namespace, "lists the registrations of agents, with their Clusters")
-	f.Remedies = []Remedy{show, in.logsOfAgent(a)}
+	show := in.Commands.List("clusterregistrations", c.Namespace, "lists the registrations of agents, with their Clusters")
+	f.Remedies = []remedy.Remedy{show, in.LogsOfAgent(a)}
 	return f
 }

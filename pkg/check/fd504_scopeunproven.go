@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -31,7 +33,7 @@ var scopeUnproven = Check{
 // contradictedReleases reports each agent with releases that state sets of which no object has the ownership metadata.
 func (in *Input) contradictedReleases(report func(Finding)) {
 	objects := map[string][]*evaluate.Object{}
-	for d, o := range in.objects() {
+	for d, o := range in.Objects() {
 		if o.Reason == evaluate.ScopeUnproven {
 			objects[d.Agent] = append(objects[d.Agent], o)
 		}
@@ -41,30 +43,30 @@ func (in *Input) contradictedReleases(report func(Finding)) {
 			Object:  object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName},
 			Cluster: found[0].Deployment.Cluster,
 			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the releases of their bundles state, and no object has those",
-				agent, count(len(found), "live object")),
+				agent, facts.Count(len(found), "live object")),
 			Evidence: []string{found[0].Key().String() + ": " + found[0].Message},
-			Remedies: []Remedy{in.showScope(found[0].Deployment.On, agent)},
+			Remedies: []remedy.Remedy{in.showScope(found[0].Deployment.On, agent)},
 		})
 	}
 }
 
 // showScope shows the scope with which an agent runs.
-func (in *Input) showScope(c *directory.Cluster, agent string) Remedy {
-	return run(fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", in.on(c).Kubectl, inNamespace(agent), fleet.AgentName,
+func (in *Input) showScope(c *directory.Cluster, agent string) remedy.Remedy {
+	return remedy.Run(fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", in.On(c).Kubectl, remedy.InNamespace(agent), fleet.AgentName,
 		escape.Shell(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`)), "prints the scope with which the agent runs")
 }
 
 func (in *Input) disputedScope(x *directory.Dispute) Finding {
-	deployments := count(len(x.Deployments), "bundle deployment")
+	deployments := facts.Count(len(x.Deployments), "bundle deployment")
 	return Finding{
-		Object: Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" + x.Cluster.Name,
+		Object: facts.Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" + x.Cluster.Name,
 		Message: x.String(), Aspect: x.Agent,
 		Evidence: []string{
 			usedScope(x, deployments),
 			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set as not owned, until it deploys each of them again",
 				directory.AgentScope{Scope: x.Declared}, deployments),
 		},
-		Remedies: []Remedy{in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent)},
+		Remedies: []remedy.Remedy{in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent)},
 	}
 }
 
@@ -76,7 +78,7 @@ func usedScope(x *directory.Dispute, deployments string) string {
 		}
 		return "have"
 	}
-	objects := fmt.Sprintf("%s of %s %s", count(x.Carriers.Used, "live object"), deployments, have(x.Carriers.Used))
+	objects := fmt.Sprintf("%s of %s %s", facts.Count(x.Carriers.Used, "live object"), deployments, have(x.Carriers.Used))
 	switch {
 	case x.Used.Proven():
 		return fmt.Sprintf("the audit uses %s for %s: evidence %s", x.Used, deployments, x.Used.Source)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -23,28 +25,28 @@ var releaseRecord = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, t := range d.RecordProblems {
-				if in.inProgress(&d.Deployment, t) {
+				if in.InProgress(&d.Deployment, t) {
 					continue
 				}
 				f := onDeployment(d, "%s", t.Detail)
 				if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
 					f.Message = name + ": " + t.Detail
 				}
-				f.Message += in.quote(t.Reported, in.secretsOf(&d.Deployment)...)
+				f.Message += in.Quote(t.Reported, in.SecretsOf(&d.Deployment)...)
 				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(), t.Status, since(t.Since))}
-				f.Aspect, f.Remedies = t.Record.String(), in.redeploy(d)
+				f.Aspect, f.Remedies = t.Record.String(), in.Redeploy(d)
 				switch {
 				case t.Status == "pruned" && failedCorrections(d):
 					f.Evidence = append(f.Evidence, "correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")
 				case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
 					f.Evidence = append(f.Evidence, "the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
-				case in.blocksHelm(&d.Deployment, t):
+				case in.BlocksHelm(&d.Deployment, t):
 					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
-					f.Remedies = []Remedy{run(in.on(d.On).Kubectl+inNamespace(t.Record.Namespace)+" delete "+named("secret", t.Record.SecretName()),
+					f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).Kubectl+remedy.InNamespace(t.Record.Namespace)+" delete "+remedy.Named("secret", t.Record.SecretName()),
 						"deletes the record of the pending revision, and no other object: the agent can then deploy again")}
-					if !in.longAgo(t.Since) {
+					if !in.LongAgo(t.Since) {
 						f.Evidence = append(f.Evidence, "an agent may still be at work on it: deleting the record would interrupt it")
-						f.Remedies = []Remedy{in.on(d.On).History(t.Record)}
+						f.Remedies = []remedy.Remedy{in.On(d.On).History(t.Record)}
 					}
 				}
 				report(f)
@@ -68,23 +70,7 @@ func since(t time.Time) string {
 
 // failedCorrections reports whether the agent corrects drift, and a newer revision failed.
 func failedCorrections(d *evaluate.BundleDeployment) bool {
-	return corrects(d) != nil && slices.ContainsFunc(d.RecordProblems, func(t directory.RecordProblem) bool { return t.Status == release.StatusFailed })
-}
-
-// blocksHelm reports whether a pending revision makes Helm refuse every deploy, and the agent does not resolve that by itself
-// (docs/fleet-behavior.md, 1.7).
-func (f *Facts) blocksHelm(d *directory.Deployment, t directory.RecordProblem) bool {
-	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil || t.Predecessor || f.inProgress(d, t) {
-		return false
-	}
-	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
-	return known && (agent.Before(13, 10) || agent.Minor == 14 && agent.Before(14, 4))
-}
-
-// inProgress reports whether a live cluster has a pending revision that is so young that it is that of a deploy in progress. In a capture it can as
-// well be one that was interrupted, and nobody can read it again.
-func (f *Facts) inProgress(d *directory.Deployment, t directory.RecordProblem) bool {
-	return strings.HasPrefix(t.Status, "pending-") && f.live(d.On) && !t.Since.IsZero() && !f.longAgo(t.Since)
+	return facts.Corrects(d) != nil && slices.ContainsFunc(d.RecordProblems, func(t directory.RecordProblem) bool { return t.Status == release.StatusFailed })
 }
 
 // fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with Helm, and have no bundle.
@@ -96,11 +82,11 @@ func (in *Input) fleetsReleases(c *directory.Cluster, report func(Finding)) {
 		}
 		report(Finding{
 			Object:  directory.SecretRef(r.Name),
-			Cluster: in.clusterName(c),
+			Cluster: in.ClusterName(c),
 			Message: fmt.Sprintf("release %s of Fleet itself: revision %d is %s%s", r.Release(), r.Revision, r.Status,
-				in.quote(r.Description, redact.Place{Cluster: slices.Index(in.Desired.Clusters, c), Namespace: r.Namespace})),
+				in.Quote(r.Description, redact.Place{Cluster: slices.Index(in.Desired.Clusters, c), Namespace: r.Namespace})),
 			Evidence: []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))},
-			Remedies: []Remedy{in.on(c).History(r.Name)},
+			Remedies: []remedy.Remedy{in.On(c).History(r.Name)},
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -57,12 +59,12 @@ var stuckDeletion = Check{
 
 // stuck returns the finding about an object that waits for a number of children.
 func (in *Input) stuck(o *state.Deleting, children int) Finding {
-	ref := Ref(o.Kind, o.Namespace, o.Name)
+	ref := facts.Ref(o.Kind, o.Namespace, o.Name)
 	f := Finding{
 		Object: ref,
 		Message: fmt.Sprintf("%s %s has been in deletion for %s: finalizers %s",
 			o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", ")),
-		Remedies: []Remedy{in.Commands.show(ref, "shows its finalizers and conditions")},
+		Remedies: []remedy.Remedy{in.Commands.Show(ref, "shows its finalizers and conditions")},
 	}
 	switch o.Kind {
 	case state.BundleDeployment:
@@ -85,9 +87,9 @@ func (in *Input) stuck(o *state.Deleting, children int) Finding {
 	switch {
 	case children == 0:
 	case o.Kind == state.GitRepo || o.Kind == state.HelmOp:
-		f.Evidence = append(f.Evidence, "it still has "+count(children, "Bundle"))
+		f.Evidence = append(f.Evidence, "it still has "+facts.Count(children, "Bundle"))
 	default:
-		f.Evidence = append(f.Evidence, "it still has "+count(children, "BundleDeployment"))
+		f.Evidence = append(f.Evidence, "it still has "+facts.Count(children, "BundleDeployment"))
 	}
 	return f
 }

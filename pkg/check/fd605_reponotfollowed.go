@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -38,20 +40,20 @@ var repoNotFollowed = Check{
 			if commits == nil {
 				commits = in.commits()
 			}
-			ref := Ref(state.GitRepo, g.Namespace, g.Name)
+			ref := facts.Ref(state.GitRepo, g.Namespace, g.Name)
 			if since, failed := in.pollingFails(g); failed {
 				report(Finding{
 					Object: ref, AsOf: g.Reported().AsOf,
-					Message: fmt.Sprintf("GitRepo %s cannot be polled since %s%s", key(g), since.UTC().Format(time.RFC3339),
+					Message: fmt.Sprintf("GitRepo %s cannot be polled since %s%s", facts.Key(g), since.UTC().Format(time.RFC3339),
 						in.Said(g, "GitPolling")),
-					Remedies: []Remedy{in.Commands.describe(ref)}, Aspect: "polling",
+					Remedies: []remedy.Remedy{in.Commands.Describe(ref)}, Aspect: "polling",
 				})
 				continue
 			}
-			for _, x := range in.behind(g, commits[key(g)]) {
+			for _, x := range in.behind(g, commits[facts.Key(g)]) {
 				report(Finding{
 					Object: ref, Message: x.message, Aspect: x.aspect, AsOf: g.Reported().AsOf, Evidence: in.refused(g),
-					Remedies: []Remedy{in.startJob(key(g), g.Spec.ForceSyncGeneration+1)},
+					Remedies: []remedy.Remedy{in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)},
 				})
 			}
 		}
@@ -93,7 +95,7 @@ type lag struct{ aspect, message string }
 // behind returns in what a GitRepo is behind.
 func (in *Input) behind(g *v1alpha1.GitRepo, bundles *repoCommits) []lag {
 	var out []lag
-	name, s := key(g), &g.Status
+	name, s := facts.Key(g), &g.Status
 	if last, late := in.polledLate(g); late {
 		out = append(out, lag{"poll", fmt.Sprintf("GitRepo %s was polled last at %s", name, last.UTC().Format(time.RFC3339))})
 	}

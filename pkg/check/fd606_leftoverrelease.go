@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 )
 
@@ -25,10 +26,10 @@ var leftoverRelease = Check{
 					continue
 				}
 				f := Finding{
-					Object: directory.SecretRef(r.Name), Cluster: in.clusterName(c),
+					Object: directory.SecretRef(r.Name), Cluster: in.ClusterName(c),
 					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
 						r.Release(), r.BundleID, r.AgentNamespace),
-					Remedies: []Remedy{run(in.on(c).Helm+inNamespace(r.Namespace)+" status "+lastArgument(r.Name.Name),
+					Remedies: []remedy.Remedy{remedy.Run(in.On(c).Helm+remedy.InNamespace(r.Namespace)+" status "+remedy.LastArgument(r.Name.Name),
 						"shows the release, so that you can decide whether anything still uses it")},
 				}
 				if r.KeepResources {

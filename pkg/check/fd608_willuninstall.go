@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -62,7 +64,7 @@ func (in *Input) removal(c *directory.Cluster, x *resolve.Removal) Finding {
 		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the BundleDeployment")
 	}
 	kind := strings.ToLower(cmp.Or(c.State.Workloads[agent].Kind, "deployment"))
-	f.Remedies = []Remedy{run(fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.on(c).Kubectl, escape.Shell(agent), kind, fleet.AgentName),
+	f.Remedies = []remedy.Remedy{remedy.Run(fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.On(c).Kubectl, escape.Shell(agent), kind, fleet.AgentName),
 		"stops the agent before its next cycle, if the objects are still needed: it deploys nothing on this cluster until it runs again")}
 	return f
 }
@@ -111,7 +113,7 @@ func losses(x *resolve.Removal) []string {
 		case ref.Kind == resolve.CRDKind:
 			s := "CustomResourceDefinition " + ref.Name
 			if n, known := x.CustomResources[ref.Name]; known {
-				s += " with " + count(n, "custom resource")
+				s += " with " + facts.Count(n, "custom resource")
 			} else {
 				s += " with its custom resources, which could not be counted"
 			}
@@ -120,7 +122,7 @@ func losses(x *resolve.Removal) []string {
 			named = append(named, ref.Kind+" "+strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/"))
 		}
 	}
-	all := "it deletes " + count(len(x.Deletes), "object")
+	all := "it deletes " + facts.Count(len(x.Deletes), "object")
 	if len(named) > 0 {
 		all += ", also " + strings.Join(named, ", ")
 	}
@@ -132,17 +134,17 @@ func losses(x *resolve.Removal) []string {
 		}
 	}
 	if policies > 0 {
-		out = append(out, count(policies, "object")+" with helm.sh/resource-policy: keep remain")
+		out = append(out, facts.Count(policies, "object")+" with helm.sh/resource-policy: keep remain")
 	}
 	if hooks := len(x.Kept) - policies; hooks > 0 {
-		out = append(out, count(hooks, "object")+" with helm.sh/hook remain, because Helm takes them for hooks")
+		out = append(out, facts.Count(hooks, "object")+" with helm.sh/hook remain, because Helm takes them for hooks")
 	}
 	if len(x.Shared) > 0 {
 		var names []string
 		for _, o := range x.Shared {
 			names = append(names, fmt.Sprintf("%s %s of %s", o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), o.Deployment.Key()))
 		}
-		out = append(out, "it also deletes objects that other releases desire: "+list(names))
+		out = append(out, "it also deletes objects that other releases desire: "+facts.List(names))
 	}
 	return out
 }

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -25,13 +27,13 @@ var secretInStatus = Check{
 				continue
 			}
 			if names := secretsShown(d.BD.Status.ModifiedStatus); len(names) > 0 {
-				f := onDeployment(d, "the status of %s shows values of %s", d.Key(), list(names))
+				f := onDeployment(d, "the status of %s shows values of %s", d.Key(), facts.List(names))
 				f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace + ", or Bundles or GitRepos in the namespace of the bundle, can read them"}
-				f.Remedies = []Remedy{changePasswords(names)}
+				f.Remedies = []remedy.Remedy{changePasswords(names)}
 				report(f)
 				for kind, key := range d.Parents() {
 					namespace, name, _ := strings.Cut(key, "/")
-					reported[Ref(kind, namespace, name)] = true
+					reported[facts.Ref(kind, namespace, name)] = true
 				}
 			}
 		}
@@ -40,8 +42,8 @@ var secretInStatus = Check{
 }
 
 // changePasswords is the remedy for Secrets with values that a status shows.
-func changePasswords(secrets []string) Remedy {
-	return advise("restore %s to the values of the bundle, then change the exposed passwords", list(secrets))
+func changePasswords(secrets []string) remedy.Remedy {
+	return remedy.Advise("restore %s to the values of the bundle, then change the exposed passwords", facts.List(secrets))
 }
 
 // exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment shows any more. The status of a
@@ -49,12 +51,12 @@ func changePasswords(secrets []string) Remedy {
 func (in *Input) exposedInSummaries(reported map[object.Ref]bool, report func(Finding)) {
 	for kind := range in.Tree {
 		for a := range in.Aggregates(kind) {
-			ref := Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
+			ref := facts.Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
 			if names := secretsShown(modifiedIn(a.Object.Reported().Summary)); len(names) > 0 && !reported[ref] {
 				report(Finding{
 					Object:   ref,
-					Message:  fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(), list(names)),
-					Remedies: []Remedy{changePasswords(names)},
+					Message:  fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(), facts.List(names)),
+					Remedies: []remedy.Remedy{changePasswords(names)},
 				})
 			}
 		}

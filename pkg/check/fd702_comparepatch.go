@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -39,9 +41,9 @@ var comparePatch = Check{
 			}
 			ref := bundles[key][0].Ref()
 			if namespace, name, ok := strings.Cut(bundles[key][0].Bundle, "/"); ok {
-				ref = Ref(state.Bundle, namespace, name)
+				ref = facts.Ref(state.Bundle, namespace, name)
 			}
-			f := Finding{Object: ref, Message: problems[0], Remedies: []Remedy{advise("correct diff.comparePatches in the fleet.yaml of the bundle")}}
+			f := Finding{Object: ref, Message: problems[0], Remedies: []remedy.Remedy{remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle")}}
 			if len(problems) > 1 {
 				f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems), ref.Name), problems
 			}

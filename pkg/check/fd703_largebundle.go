@@ -5,6 +5,8 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -15,11 +17,11 @@ var largeBundle = Check{
 	Code: "FD703", Name: "LargeBundle", Severity: Info,
 	Title: "a Bundle is larger than 1 MiB",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.bundlesInScope() {
+		for _, b := range in.BundlesInScope() {
 			if b.Size > largeSize {
-				report(Finding{Object: Ref(state.Bundle, b.Namespace, b.Name),
+				report(Finding{Object: facts.Ref(state.Bundle, b.Namespace, b.Name),
 					Message:  fmt.Sprintf("Bundle %s/%s has %.1f MiB", b.Namespace, b.Name, float64(b.Size)/(1<<20)),
-					Remedies: []Remedy{advise("split the directory into several bundles, or exclude files with .fleetignore")}})
+					Remedies: []remedy.Remedy{remedy.Advise("split the directory into several bundles, or exclude files with .fleetignore")}})
 			}
 		}
 	},

@@ -5,6 +5,7 @@ package check
 import (
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -22,16 +23,16 @@ type lasting struct {
 
 // lasting returns a bundle deployment if it has never been applied, or if its condition Ready has been False, for a long time. Others that wait are left
 // out: nothing shows since when they do.
-func (in *Input) lasting(d *evaluate.BundleDeployment, x *view) []lasting {
-	out := lasting{key: d.Key(), cluster: x.reported.Cluster}
-	c := conditionOf(d.BD.Status.Conditions, "Ready")
-	switch s := x.reported.State; {
+func (in *Input) lasting(d *evaluate.BundleDeployment, x *facts.View) []lasting {
+	out := lasting{key: d.Key(), cluster: x.Reported.Cluster}
+	c := facts.ConditionOf(d.BD.Status.Conditions, "Ready")
+	switch s := x.Reported.State; {
 	case d.BD.Status.AppliedDeploymentID == "" && s == fleet.WaitApplied && !d.BD.CreationTimestamp.IsZero():
 		out.since, out.triggers, out.empty = d.BD.CreationTimestamp.UTC().Format(time.RFC3339), true, true
 	case c.Status == "False" && (s == fleet.NotReady || s == fleet.Modified):
 		out.since, out.triggers = c.LastUpdateTime, s == fleet.NotReady
 	}
-	if !in.longAgo(parsed(out.since)) {
+	if !in.LongAgo(facts.Parsed(out.since)) {
 		return nil
 	}
 	return []lasting{out}
@@ -47,7 +48,7 @@ func (t *totals) lasting(n number) (last lasting, proved bool) {
 		case n.what == clustersReady && (clusters[l.cluster] || l.cluster == ""):
 		default:
 			bad, clusters[l.cluster] = bad+1, true
-			if parsed(l.since).After(parsed(last.since)) {
+			if facts.Parsed(l.since).After(facts.Parsed(last.since)) {
 				last = l
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -83,7 +84,7 @@ func TestRedeploy(t *testing.T) {
 		in.Desired.Bundles = []*v1alpha1.Bundle{b}
 		tc.change(d, in)
 		var got []string
-		for _, r := range renew(in).redeploy(d) {
+		for _, r := range renew(in).Redeploy(d) {
 			got = append(got, r.Command)
 			if r.Text == "" {
 				t.Errorf("%s: %q has no effect", tc.name, r.Command)
@@ -97,11 +98,11 @@ func TestRedeploy(t *testing.T) {
 
 // TestNameOfFlag checks that a name that a snapshot has is not a flag of a suggested command.
 func TestNameOfFlag(t *testing.T) {
-	c := Commands{Kubectl: "kubectl", Helm: "helm"}
+	c := remedy.Commands{Kubectl: "kubectl", Helm: "helm"}
 	in := inputOf(deployment(), evaluate.Ready)
 	ref := directory.SecretRef(release.Name{})
 	ref.Name = "--server=http://registry.example.com"
-	for _, command := range []string{c.showSecret(ref).Command, c.describe(ref).Command, c.History(release.Name{Name: ref.Name}).Command, in.processCommand("a", ref.Name)} {
+	for _, command := range []string{c.ShowSecret(ref).Command, c.Describe(ref).Command, c.History(release.Name{Name: ref.Name}).Command, in.ProcessCommand("a", ref.Name)} {
 		before, _, _ := strings.Cut(command, "registry.example.com")
 		if !strings.Contains(before, "/--server") && !strings.Contains(before, " -- ") {
 			t.Errorf("%s: the name is a flag", command)

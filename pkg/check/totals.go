@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -38,7 +39,7 @@ type parts struct {
 // partsOf returns the bundle deployments of an aggregate; ok is false if not all of them are known, or if a deletion changes them now.
 func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 	known := a.Listed && a.All == len(a.BundleDeployments)
-	if !a.InScope || !known || deleting(a.Object) {
+	if !a.InScope || !known || facts.Deleting(a.Object) {
 		return p, false
 	}
 	p.countsKnown, p.reportedKnown, p.quiet = true, true, true
@@ -47,23 +48,23 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 			return p, false // a total with an unknown part proves nothing
 		}
 		x := in.View(d)
-		p.reported, p.actual = append(p.reported, x.reported), append(p.actual, x.actual)
-		p.countsKnown, p.reportedKnown = p.countsKnown && x.known, p.reportedKnown && x.reportedKnown
+		p.reported, p.actual = append(p.reported, x.Reported), append(p.actual, x.Actual)
+		p.countsKnown, p.reportedKnown = p.countsKnown && x.Known, p.reportedKnown && x.ReportedKnown
 		p.truncated = p.truncated || len(d.BD.Status.ModifiedStatus) >= fleet.MaxListed || len(d.BD.Status.NonReadyStatus) >= fleet.MaxListed
-		p.bulk = p.bulk || x.reported.State == fleet.WaitApplied || x.reported.State == fleet.ErrApplied ||
+		p.bulk = p.bulk || x.Reported.State == fleet.WaitApplied || x.Reported.State == fleet.ErrApplied ||
 			slices.ContainsFunc(d.BD.Status.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool { return m.Delete })
-		if x.why.cause != "" && p.wrong == nil {
+		if x.Why.Cause != "" && p.wrong == nil {
 			p.wrong = d
 		}
 		asOf := d.BD.Reported().AsOf
-		if !x.live && d.Problem != directory.NoReleaseRecord {
+		if !x.Live && d.Problem != directory.NoReleaseRecord {
 			if p.unread == 0 || asOf < p.oldest {
 				p.oldest = asOf
 			}
 			p.unread++
 		}
-		c := x.reported.Counts
-		p.quiet = p.quiet && x.reported.State == fleet.Ready && x.actual.State == fleet.Ready && c.Ready == c.DesiredReady && asOf != ""
+		c := x.Reported.Counts
+		p.quiet = p.quiet && x.Reported.State == fleet.Ready && x.Actual.State == fleet.Ready && c.Ready == c.DesiredReady && asOf != ""
 		p.newest = max(p.newest, asOf)
 		p.lasting = append(p.lasting, in.lasting(d, x)...)
 	}
@@ -74,7 +75,7 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 // deletion that does not end (FD603) does not change the totals.
 func (in *Input) beingDeleted(o v1alpha1.Object) bool {
 	at := o.GetDeletionTimestamp()
-	return at != nil && !in.longAgo(at.Time)
+	return at != nil && !in.LongAgo(at.Time)
 }
 
 // number is one number of the status of an aggregate.
@@ -100,14 +101,14 @@ func of(what string, reported, expected, actual share) number {
 
 // wrongCounts returns the number of objects of an aggregate if it is wrong.
 func wrongCounts(reported *v1alpha1.ResourceCounts, expected, actual v1alpha1.ResourceCounts, p *parts) []number {
-	if reported == nil || !p.countsKnown || alike(*reported, actual) {
+	if reported == nil || !p.countsKnown || facts.Alike(*reported, actual) {
 		return nil
 	}
 	n := of(objectsReady, shareOf(*reported), shareOf(expected), shareOf(actual))
 	if n.reported == n.actual {
 		n.reportedText, n.actualText = detailed(*reported), detailed(actual)
 	}
-	if p.reportedKnown && n.reported == n.expected && !alike(*reported, expected) {
+	if p.reportedKnown && n.reported == n.expected && !facts.Alike(*reported, expected) {
 		n.expected = share{-1, -1} // the shares are the same, but the details are not
 	}
 	return []number{n}
@@ -133,7 +134,7 @@ type totals struct {
 	recomputed string
 	lag        string // why the numbers can be old, as a sentence
 	cluster    *v1alpha1.Cluster
-	why        explanation // if it is known already
+	why        facts.Explanation // if it is known already
 	// bundles are those of which the targets are compared.
 	bundles []*v1alpha1.Bundle
 }
@@ -154,9 +155,9 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 	}
 	why := in.whyTotal(t, wrong)
 	r := t.Object.Reported()
-	f.Object, f.AsOf, f.Cause = refOf(t.Aggregate), r.AsOf, why.cause
-	f.Compares = t.compares(why.cause)
-	f.Message = t.kind + t.Key() + " " + lines[0] + ": " + why.words
+	f.Object, f.AsOf, f.Cause = facts.RefOf(t.Aggregate), r.AsOf, why.Cause
+	f.Compares = t.compares(why.Cause)
+	f.Message = t.kind + t.Key() + " " + lines[0] + ": " + why.Words
 	f.Evidence = append(lines[1:], f.Evidence...)
 	if p := t.parts; p.unread > 0 {
 		age := ""
@@ -164,26 +165,26 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 			age = ", the oldest of " + p.oldest
 		}
 		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: the computed number is "+
-			"based on their statuses%s", p.unread, count(len(p.actual), "bundle deployment"), age))
+			"based on their statuses%s", p.unread, facts.Count(len(p.actual), "bundle deployment"), age))
 	}
-	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.cause == Lag && len(t.bugsOf(wrong[0])) > 0 {
+	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.Cause == facts.Lag && len(t.bugsOf(wrong[0])) > 0 {
 		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")
 	}
 	report(f)
 }
 
 // compares returns the objects of which numbers are compared, if Fleet may be about to correct a difference of this cause.
-func (t *totals) compares(cause Cause) []object.Ref {
-	if cause != Lag && cause != PendingRollout {
+func (t *totals) compares(cause facts.Cause) []object.Ref {
+	if cause != facts.Lag && cause != facts.PendingRollout {
 		return nil
 	}
-	out := []object.Ref{refOf(t.Aggregate)}
+	out := []object.Ref{facts.RefOf(t.Aggregate)}
 	for _, b := range t.bundles {
-		out = append(out, Ref(state.Bundle, b.Namespace, b.Name))
+		out = append(out, facts.Ref(state.Bundle, b.Namespace, b.Name))
 	}
 	if t.Kind == state.ClusterGroup {
 		for _, c := range t.Clusters {
-			out = append(out, refOf(c))
+			out = append(out, facts.RefOf(c))
 		}
 		return out
 	}
@@ -194,9 +195,9 @@ func (t *totals) compares(cause Cause) []object.Ref {
 }
 
 // whyTotal explains why numbers of an aggregate are wrong.
-func (in *Input) whyTotal(t totals, wrong []number) explanation {
+func (in *Input) whyTotal(t totals, wrong []number) facts.Explanation {
 	p, n := t.parts, wrong[0]
-	if t.why.cause != "" {
+	if t.why.Cause != "" {
 		return t.why
 	}
 	if n.reported == n.expected && p.wrong != nil {
@@ -207,37 +208,37 @@ func (in *Input) whyTotal(t totals, wrong []number) explanation {
 		if !b.In(controller) {
 			continue
 		}
-		why := ofBug(b, "the controller's version", controller)
+		why := facts.OfBug(b, "the controller's version", controller)
 		if b == &fleet.BugTruncatedCounts && p.truncated {
-			why.cause = Truncated
+			why.Cause = facts.Truncated
 		}
 		return why
 	}
-	if in.silent(t.cluster) {
-		return silentWords(t.cluster)
+	if in.Silent(t.cluster) {
+		return facts.SilentWords(t.cluster)
 	}
 	// A deleted bundle deployment leaves no time behind. Without one, ready deployments show when they last changed.
-	if p.quiet && len(p.actual) > 0 && n.reported.desired <= n.actual.desired && in.longAgo(parsed(p.newest)) &&
-		(t.Kind != state.ClusterKind || parsed(t.recomputed).Sub(parsed(p.newest)) > settled && in.longAgo(parsed(t.recomputed))) {
-		return explanation{Unexplained, "its bundle deployments have not changed since " + p.newest}
+	if p.quiet && len(p.actual) > 0 && n.reported.desired <= n.actual.desired && in.LongAgo(facts.Parsed(p.newest)) &&
+		(t.Kind != state.ClusterKind || facts.Parsed(t.recomputed).Sub(facts.Parsed(p.newest)) > facts.Settled && in.LongAgo(facts.Parsed(t.recomputed))) {
+		return facts.Explanation{Cause: facts.Unexplained, Words: "its bundle deployments have not changed since " + p.newest}
 	}
 	if l, ok := t.lasting(n); ok {
-		return explanation{Unexplained, l.key + " has not been ready since " + l.since}
+		return facts.Explanation{Cause: facts.Unexplained, Words: l.key + " has not been ready since " + l.since}
 	}
-	return explanation{Lag, t.lag}
+	return facts.Explanation{Cause: facts.Lag, Words: t.lag}
 }
 
 // wrongPart explains a total by the wrong status of one of its bundle deployments.
-func (in *Input) wrongPart(d *evaluate.BundleDeployment) explanation {
+func (in *Input) wrongPart(d *evaluate.BundleDeployment) facts.Explanation {
 	a := in.View(d)
 	what, code := "counts", "FD201"
-	if a.claim != "" {
+	if a.Claim != "" {
 		what = "state"
 	}
 	if ofOtherDeployment(d) {
 		code = "FD208"
 	}
-	return explanation{a.why.cause, fmt.Sprintf("it adds up the wrong %s of %s (%s)", what, d.Key(), code)}
+	return facts.Explanation{Cause: a.Why.Cause, Words: fmt.Sprintf("it adds up the wrong %s of %s (%s)", what, d.Key(), code)}
 }
 
 // bugsOf returns the known bugs that can make a number wrong, other than by its parts.

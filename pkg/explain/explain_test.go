@@ -72,8 +72,8 @@ func TestEveryWordIsExplained(t *testing.T) {
 		{report.TopicReason, "ownership", "Class"},
 		{report.TopicReason, "source", "Reason"},
 		{report.TopicReason, "directory", "Problem"},
-		{report.TopicCause, "check", "Cause"},
-		{report.TopicStep, "check", "BlockerKind"},
+		{report.TopicCause, "check/facts", "Cause"},
+		{report.TopicStep, "check/blocker", "Kind"},
 		{report.TopicStep, "why", "report.WhyKind"},
 		{report.TopicSituation, "ownership", "Situation"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -43,7 +44,7 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 }
 
 // NewRemedies converts remedies.
-func NewRemedies(remedies []check.Remedy) []Remedy {
+func NewRemedies(remedies []remedy.Remedy) []Remedy {
 	var out []Remedy
 	for _, r := range remedies {
 		out = append(out, Remedy(r))

@@ -7,7 +7,7 @@ package report
 import (
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -338,7 +338,7 @@ type ClusterFinding struct {
 }
 
 // Cause is why a number in a status of Fleet is not the recomputed one. docs/output.md describes the causes.
-type Cause = check.Cause
+type Cause = facts.Cause
 
 // Gap is something that could not be read, and the effect on the report.
 type Gap struct {

@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -140,7 +141,7 @@ func expectedState(d report.BundleDeployment, r *evaluate.Result) []report.State
 	switch d.State {
 	case report.Ready:
 		for _, x := range r.Deployments {
-			if x.Namespace == d.Namespace && x.Name == d.Name && x.BD != nil && (x.BD.DeletionTimestamp != nil || len(check.New(check.NewFacts(r, &redact.Quotations{}), check.Commands{}, nil).Blockers()(&x.Deployment)) > 0) {
+			if x.Namespace == d.Namespace && x.Name == d.Name && x.BD != nil && (x.BD.DeletionTimestamp != nil || len(blocker.New(facts.New(r, &redact.Quotations{}))(&x.Deployment)) > 0) {
 				return []report.State{report.NotReady}
 			}
 		}

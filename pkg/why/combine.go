@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -89,14 +89,14 @@ func (x *explainer) hidden(r object.Ref) (v verdict, hidden bool) {
 		cover := x.in.Desired.Needed(kind).Within(x.in.Desired.InWorkspace(kind, x.in.Scope.Namespace))
 		for _, f := range source.CoverageGaps("listing "+kind+" objects", cover, "") {
 			s := report.WhyStep{Kind: Unread, Object: r, Name: r.Name, Message: f.What + ": " + f.Why()}
-			return unknown(x.in.PrintRole(), s), true
+			return unknown(only(x.in.ShowRole()), s), true
 		}
 	}
 	return verdict{}, false
 }
 
 // differing are the kinds of steps whose messages may have numbers that differ between clusters with the same cause.
-var differing = []report.WhyKind{kindOfBlocker(check.BlockerRecord)}
+var differing = []report.WhyKind{kindOfBlocker(blocker.Record)}
 
 // foldKey is the same for verdicts with the same chain on different clusters.
 func foldKey(v verdict) string {

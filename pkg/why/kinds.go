@@ -3,7 +3,7 @@
 package why
 
 import (
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -37,7 +37,7 @@ const (
 	NoBundle report.WhyKind = "NoBundle" // its Bundle does not exist
 )
 
-func kindOfBlocker(k check.BlockerKind) report.WhyKind { return report.WhyKind(k) }
+func kindOfBlocker(k blocker.Kind) report.WhyKind { return report.WhyKind(k) }
 
 // Kind is a kind of steps with its meaning.
 type Kind struct {
@@ -48,18 +48,18 @@ type Kind struct {
 // Kinds are the kinds of steps, for the documentation.
 func Kinds() []Kind {
 	return []Kind{
-		{kindOfBlocker(check.BlockerPaused), "the bundle, its GitRepo or its cluster is paused"},
-		{kindOfBlocker(check.BlockerSchedule), "it is outside of the schedule of its cluster"},
-		{kindOfBlocker(check.BlockerAgent), "the agent of the cluster does not report"},
-		{kindOfBlocker(check.BlockerValues), "the values Secret is missing, or has other values than the BundleDeployment states"},
-		{kindOfBlocker(check.BlockerDependency), "it waits for a dependency, which is the next step"},
-		{kindOfBlocker(check.BlockerAbsent), "nothing on the cluster matches a dependency"},
-		{kindOfBlocker(check.BlockerCycle), "its dependencies, or the clusters that it waits for, lead back to itself"},
+		{kindOfBlocker(blocker.Paused), "the bundle, its GitRepo or its cluster is paused"},
+		{kindOfBlocker(blocker.Schedule), "it is outside of the schedule of its cluster"},
+		{kindOfBlocker(blocker.Agent), "the agent of the cluster does not report"},
+		{kindOfBlocker(blocker.Values), "the values Secret is missing, or has other values than the BundleDeployment states"},
+		{kindOfBlocker(blocker.Dependency), "it waits for a dependency, which is the next step"},
+		{kindOfBlocker(blocker.Absent), "nothing on the cluster matches a dependency"},
+		{kindOfBlocker(blocker.Cycle), "its dependencies, or the clusters that it waits for, lead back to itself"},
 		{Excluded, "the targets of a dependency do not select the cluster"},
 		{NoBundle, "the Bundle of a dependency does not exist"},
-		{kindOfBlocker(check.BlockerContent), "the Content with its manifests does not exist"},
-		{kindOfBlocker(check.BlockerRecord), "Helm refuses to deploy, because a revision of the release is pending"},
-		{kindOfBlocker(check.BlockerFailed), "the agent could not install or deploy it"},
+		{kindOfBlocker(blocker.Content), "the Content with its manifests does not exist"},
+		{kindOfBlocker(blocker.Record), "Helm refuses to deploy, because a revision of the release is pending"},
+		{kindOfBlocker(blocker.Failed), "the agent could not install or deploy it"},
 		{NotApplied, "the agent has not applied the current deployment, and nothing that was read shows why"},
 		{Rollout, "a limit of the rollout is used up, its partition is not reached or no partition selects it, or the next run of the controller updates it"},
 		{Absent, "there is no BundleDeployment for a target"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -24,7 +25,7 @@ var order = []report.State{report.NotReady, report.Missing, report.Unowned, repo
 // objects explains a deployment by its live objects.
 func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 	var all []report.Resource
-	var next []check.Remedy
+	var next []remedy.Remedy
 	var found []string
 	add := func(r report.Resource) check.Finding {
 		var f check.Finding
@@ -77,7 +78,7 @@ func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 		s.Evidence = f.Evidence
 	}
 	if next == nil {
-		next = x.in.ShowDifferences(&e.Deployment)
+		next = only(x.in.Commands.ShowDifferences(&e.Deployment))
 	}
 	return notReady(next, found, s)
 }
@@ -151,7 +152,7 @@ func (x *explainer) byStatus(d *directory.Deployment) verdict {
 	slices.SortStableFunc(all, func(a, b report.Resource) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), a.Compare(b.Ref))
 	})
-	next := x.in.Inspect(d.Ref())
+	next := x.inspect(d.Ref())
 	if len(all) == 0 {
 		return notReady(next, nil, stepOf(ReportedState, d, "Fleet reports it as "+shown(d.BD)+", and its status lists no object"))
 	}

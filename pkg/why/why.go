@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -44,7 +47,7 @@ func (t Targets) Pick(desired *directory.Directory) ([]*directory.Deployment, er
 			}
 		}
 	}
-	dependencies := check.NewDependencies(desired)
+	dependencies := dependency.New(desired)
 	siblings := map[string][]*directory.Deployment{}
 	for _, d := range desired.Deployments {
 		siblings[d.Bundle] = append(siblings[d.Bundle], d)
@@ -139,7 +142,7 @@ func Explain(in *check.Input, findings []check.Finding, targets Targets, version
 // explainer has what the explanations share.
 type explainer struct {
 	in       *check.Input
-	blockers func(*directory.Deployment) []check.Blocker
+	blockers func(*directory.Deployment) []blocker.Step
 	// findings are by the key of their bundle deployment, others by the object that they are about.
 	findings  map[string][]check.Finding
 	others    map[object.Ref][]check.Finding
@@ -153,7 +156,7 @@ type explainer struct {
 }
 
 func newExplainer(in *check.Input, findings []check.Finding) *explainer {
-	x := &explainer{in: in, blockers: in.Blockers(), findings: map[string][]check.Finding{}, others: map[object.Ref][]check.Finding{},
+	x := &explainer{in: in, blockers: blocker.New(in.Facts), findings: map[string][]check.Finding{}, others: map[object.Ref][]check.Finding{},
 		evaluated: map[object.DeploymentID]*evaluate.BundleDeployment{}, agents: map[string]evaluate.Agent{},
 		ofBundle: map[string][]*directory.Deployment{}, byKey: map[string]*directory.Deployment{}, rollouts: map[string]*rollout{}, stuck: in.Stuck()}
 	for _, f := range findings {
@@ -218,7 +221,7 @@ func stepOf(kind report.WhyKind, d *directory.Deployment, message string) report
 // silent returns the agent of a bundle deployment if it is silent.
 func (x *explainer) silent(d *directory.Deployment) (evaluate.Agent, bool) {
 	a, known := x.agents[d.Namespace]
-	return a, known && check.IsSilent(a)
+	return a, known && facts.IsSilent(a)
 }
 
 // shown is the state that Fleet reports.
@@ -242,7 +245,7 @@ func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 			}
 		}
 		namespace, name, _ := strings.Cut(key, "/")
-		o := x.combine(check.Ref(kindOf(t), namespace, name), list, nil)
+		o := x.combine(facts.Ref(kindOf(t), namespace, name), list, nil)
 		why := string(source.NotInSnapshot)
 		if f, all := x.in.Desired.Coverage[kindOf(t)].Of(namespace); !all && f.Reason != "" {
 			why = string(f.Reason)

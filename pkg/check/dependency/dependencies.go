@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+// Package dependency finds the bundle deployments that others depend on, and what agents find when they test them. The
+// package is pure.
+package dependency
 
 import (
 	"slices"
@@ -15,16 +17,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Dependencies finds the bundle deployments that others depend on. Source: docs/fleet-behavior.md, 4.9.
-type Dependencies struct {
+// Index finds the bundle deployments that others depend on. Source: docs/fleet-behavior.md, 4.9.
+type Index struct {
 	directory   *directory.Directory
 	byName      map[[2]string]*directory.Deployment // by namespace and name
 	byNamespace map[string][]*directory.Deployment
 }
 
-// NewDependencies indexes the bundle deployments.
-func NewDependencies(in *directory.Directory) *Dependencies {
-	out := &Dependencies{directory: in, byName: map[[2]string]*directory.Deployment{}, byNamespace: map[string][]*directory.Deployment{}}
+// New indexes the bundle deployments.
+func New(in *directory.Directory) *Index {
+	out := &Index{directory: in, byName: map[[2]string]*directory.Deployment{}, byNamespace: map[string][]*directory.Deployment{}}
 	for _, d := range in.Deployments {
 		if d.BD != nil {
 			out.byName[[2]string{d.Namespace, d.Name}] = d
@@ -35,7 +37,7 @@ func NewDependencies(in *directory.Directory) *Dependencies {
 }
 
 // Closure returns bundle deployments with all that they depend on, directly or not.
-func (x *Dependencies) Closure(of []*directory.Deployment) []*directory.Deployment {
+func (x *Index) Closure(of []*directory.Deployment) []*directory.Deployment {
 	out := slices.Clone(of)
 	seen := map[object.DeploymentID]bool{}
 	for _, d := range out {
@@ -46,7 +48,7 @@ func (x *Dependencies) Closure(of []*directory.Deployment) []*directory.Deployme
 			continue
 		}
 		for _, ref := range out[i].BD.Spec.DependsOn {
-			found, _ := x.matching(out[i], ref)
+			found, _ := x.Matching(out[i], ref)
 			for _, d := range found {
 				if !seen[d.ID()] {
 					seen[d.ID()] = true
@@ -58,12 +60,12 @@ func (x *Dependencies) Closure(of []*directory.Deployment) []*directory.Deployme
 	return out
 }
 
-// matching returns the bundle deployments in the same namespace that a dependency names; known is false if not all could be read.
-func (x *Dependencies) matching(d *directory.Deployment, ref v1alpha1.BundleRef) (found []*directory.Deployment, known bool) {
+// Matching returns the bundle deployments in the same namespace that a dependency names; known is false if not all could be read.
+func (x *Index) Matching(d *directory.Deployment, ref v1alpha1.BundleRef) (found []*directory.Deployment, known bool) {
 	if !x.directory.Read(state.BundleDeployment, d.Namespace) || ref.Name == "" && ref.Selector == nil {
 		return nil, false
 	}
-	selector, err := dependencySelector(ref, d.BD.Labels[fleet.BundleNamespaceLabel])
+	selector, err := selectorOf(ref, d.BD.Labels[fleet.BundleNamespaceLabel])
 	if err != nil {
 		return nil, false
 	}
@@ -76,15 +78,15 @@ func (x *Dependencies) matching(d *directory.Deployment, ref v1alpha1.BundleRef)
 	return found, true
 }
 
-// stateOfDependency is the first minor version of Fleet whose agent tests the state of a dependency, and not its condition Ready.
-const stateOfDependency = 15
+// testsState is the first minor version of Fleet whose agent tests the state of a dependency, and not its condition Ready.
+const testsState = 15
 
-// dependencyWaits begins the message of the condition Deployed if the agent found that a dependency is not ready.
-const dependencyWaits = "dependent bundle(s) are not ready"
+// waits begins the message of the condition Deployed if the agent found that a dependency is not ready.
+const waits = "dependent bundle(s) are not ready"
 
-// blocks reports whether a dependency of a bundle deployment is not ready, by the rules of its agent. If the version of the agent is not known, and
+// Blocks reports whether a dependency of a bundle deployment is not ready, by the rules of its agent. If the version of the agent is not known, and
 // versions differ in the result, the agent must have reported that it waits for a dependency.
-func blocks(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) bool {
+func Blocks(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) bool {
 	notReady := !conditionReady(dependency.BD)
 	notAccepted := !accepted(ref, dependency.BD)
 	if notReady == notAccepted {
@@ -95,7 +97,7 @@ func blocks(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) bool {
 		version = d.On.AgentVersion(d.Namespace)
 	}
 	switch agent, known := fleet.ParseVersion(version); {
-	case known && agent.Before(stateOfDependency, 0):
+	case known && agent.Before(testsState, 0):
 		return notReady
 	case known:
 		return notAccepted
@@ -111,7 +113,7 @@ func conditionReady(bd *v1alpha1.BundleDeployment) bool {
 // SaysItWaits reports whether the agent reported last that a dependency is not ready.
 func SaysItWaits(bd *v1alpha1.BundleDeployment) bool {
 	return len(bd.Spec.DependsOn) > 0 && slices.ContainsFunc(bd.Status.Conditions, func(c v1alpha1.Condition) bool {
-		return c.Type == "Deployed" && c.Status == "False" && strings.HasPrefix(c.Message, dependencyWaits)
+		return c.Type == "Deployed" && c.Status == "False" && strings.HasPrefix(c.Message, waits)
 	})
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package facts
 
 import (
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -31,109 +29,61 @@ const (
 	Unexplained      Cause = "Unexplained"
 )
 
-// explanation is a cause in words. It is zero if there is nothing to explain.
-type explanation struct {
-	cause Cause
-	words string
+// Explanation is a cause in words. It is zero if there is nothing to explain.
+type Explanation struct {
+	Cause Cause
+	Words string
 }
 
-// ofBug returns the explanation by a bug of the version that a tag names.
-func ofBug(b *fleet.Bug, who, tag string) explanation {
-	return explanation{KnownBug, "known bug " + b.Issue + " of " + who + " " + tag + ": " + b.What}
+// OfBug returns the explanation by a bug of the version that a tag names.
+func OfBug(b *fleet.Bug, who, tag string) Explanation {
+	return Explanation{KnownBug, "known bug " + b.Issue + " of " + who + " " + tag + ": " + b.What}
 }
 
-const (
-	// settled is the time after which a difference is no lag: many times the delays of seconds that Fleet has (docs/fleet-behavior.md, 4.4).
-	settled = 5 * time.Minute
-)
-
-// parsed returns a time of a status; zero without one.
-func parsed(text string) time.Time {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}
-	}
-	return t
-}
-
-// longAgo reports whether a known time is so long before the data was read that nothing can still be on its way.
-func (f *Facts) longAgo(t time.Time) bool {
-	return !t.IsZero() && !f.Now().IsZero() && f.Now().Sub(t) > settled
-}
-
-// live reports whether the objects of a cluster are those of a live one.
-func (f *Facts) live(c *directory.Cluster) bool {
-	for _, other := range f.Clusters {
-		if other.On == c {
-			return other.Source.Live()
-		}
-	}
-	return f.Source.Live()
-}
-
-// readAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier one of two captures.
-func (f *Facts) readAt(c *directory.Cluster) time.Time {
-	for _, other := range f.Clusters {
-		if at := other.Source.TakenAt; other.On == c && !at.IsZero() && at.Before(f.Now()) {
-			return at
-		}
-	}
-	return f.Now()
-}
-
-// silent reports whether the agent of a cluster has not reported for a long time. It is false if that is not known.
-func (f *Facts) silent(c *v1alpha1.Cluster) bool {
-	if c == nil {
-		return false
-	}
-	a, known := f.AgentOf(c.Status.Namespace)
-	return known && IsSilent(a)
-}
-
-func silentWords(c *v1alpha1.Cluster) explanation {
+func SilentWords(c *v1alpha1.Cluster) Explanation {
 	if c.Status.Agent.LastSeen == "" {
-		return explanation{StaleAgent, "the agent has never reported"}
+		return Explanation{StaleAgent, "the agent has never reported"}
 	}
-	return explanation{StaleAgent, "the agent has not reported since " + c.Status.Agent.LastSeen}
+	return Explanation{StaleAgent, "the agent has not reported since " + c.Status.Agent.LastSeen}
 }
 
 // whyDeployment explains why the counts of a bundle deployment are not the actual ones.
-func (f *Facts) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1alpha1.ResourceCounts) explanation {
+func (f *Facts) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1alpha1.ResourceCounts) Explanation {
 	spec, status := &d.BD.Spec, &d.BD.Status
 	cluster := f.ClusterIn(d.Namespace)
 	switch {
 	case spec.Paused:
-		return explanation{Paused, "it is paused, and the agent does not update its status"}
+		return Explanation{Paused, "it is paused, and the agent does not update its status"}
 	case spec.OffSchedule:
-		return explanation{OffSchedule, "it is outside its schedule, and the agent does not update its status"}
-	case f.silent(cluster):
-		return silentWords(cluster)
+		return Explanation{OffSchedule, "it is outside its schedule, and the agent does not update its status"}
+	case f.Silent(cluster):
+		return SilentWords(cluster)
 	case spec.DeploymentID != status.AppliedDeploymentID && d.State == evaluate.ErrApplied:
-		return explanation{Lag, "the last deploy failed, and the counts are still those of the deploy before"}
+		return Explanation{Lag, "the last deploy failed, and the counts are still those of the deploy before"}
 	case spec.DeploymentID != status.AppliedDeploymentID:
-		return explanation{Lag, "the agent has not applied the current deployment id yet"}
-	case conditionOf(status.Conditions, "Installed").Status == "False":
-		return explanation{Lag, "the installation failed, and the counts are still those of the deploy before"}
-	case conditionOf(status.Conditions, "Monitored").Status == "False":
+		return Explanation{Lag, "the agent has not applied the current deployment id yet"}
+	case ConditionOf(status.Conditions, "Installed").Status == "False":
+		return Explanation{Lag, "the installation failed, and the counts are still those of the deploy before"}
+	case ConditionOf(status.Conditions, "Monitored").Status == "False":
 		const text = "the agent cannot monitor the objects, and the counts are still the last ones"
-		return explanation{Lag, text + f.saidOf(&d.Deployment, "Monitored")}
+		return Explanation{Lag, text + f.SaidOf(&d.Deployment, "Monitored")}
 	}
-	if c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.LastApplied }); n > 0 && alike(c, reported) {
-		return explanation{LastApplied, "Fleet reports " + count(n, "object") + " as modified because of a leftover " + lastAppliedAnnotation + " annotation"}
+	if c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.LastApplied }); n > 0 && Alike(c, reported) {
+		return Explanation{LastApplied, "Fleet reports " + Count(n, "object") + " as modified because of a leftover " + lastAppliedAnnotation + " annotation"}
 	}
-	agent := agentVersion(d)
+	agent := AgentVersion(d)
 	for _, b := range objectBugs {
-		if c, n := claimed(d, actual, b.affects); n > 0 && alike(c, reported) && b.In(agent) {
-			return ofBug(b.Bug, "the agent's version", agent)
+		if c, n := claimed(d, actual, b.affects); n > 0 && Alike(c, reported) && b.In(agent) {
+			return OfBug(b.Bug, "the agent's version", agent)
 		}
 	}
 	if at, old := f.oldDrift(d, cluster, reported, actual); old {
 		if fleet.BugDefaults.In(agent) {
-			return ofBug(&fleet.BugDefaults, "the agent's version", agent)
+			return OfBug(&fleet.BugDefaults, "the agent's version", agent)
 		}
-		return explanation{Unexplained, "the last change was at " + at + ", and the agent has reported since then"}
+		return Explanation{Unexplained, "the last change was at " + at + ", and the agent has reported since then"}
 	}
-	return explanation{Lag, "the agent reports a change after some seconds, or the objects changed while they were read"}
+	return Explanation{Lag, "the agent reports a change after some seconds, or the objects changed while they were read"}
 }
 
 const lastAppliedAnnotation = "last-applied"
@@ -192,14 +142,6 @@ func (f *Facts) oldDrift(d *evaluate.BundleDeployment, cluster *v1alpha1.Cluster
 			at = max(at, diff.Time)
 		}
 	}
-	t, seen := parsed(at), parsed(cluster.Status.Agent.LastSeen)
-	return at, f.longAgo(t) && seen.Sub(t) > settled
-}
-
-// agentVersion is the image tag of the agent of a bundle deployment; empty if it is not known.
-func agentVersion(d *evaluate.BundleDeployment) string {
-	if d.On == nil {
-		return ""
-	}
-	return d.On.AgentVersion(d.Namespace)
+	t, seen := Parsed(at), Parsed(cluster.Status.Agent.LastSeen)
+	return at, f.LongAgo(t) && seen.Sub(t) > Settled
 }

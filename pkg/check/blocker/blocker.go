@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+// Package blocker follows a bundle deployment that is not applied to the root cause. The package is pure.
+package blocker
 
 import (
 	"cmp"
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -15,30 +18,30 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// BlockerKind is why a bundle deployment is not applied.
-type BlockerKind string
+// Kind is why a bundle deployment is not applied.
+type Kind string
 
 // The kinds, in the order in which they are considered: what comes first hides what comes later.
 const (
-	BlockerPaused     BlockerKind = "Paused"
-	BlockerSchedule   BlockerKind = "OffSchedule"
-	BlockerAgent      BlockerKind = "AgentSilent"
-	BlockerValues     BlockerKind = "Values"
-	BlockerDependency BlockerKind = "Dependency"
-	// BlockerAbsent is a dependency without a bundle deployment on the cluster.
-	BlockerAbsent  BlockerKind = "DependencyAbsent"
-	BlockerContent BlockerKind = "ContentMissing"
-	BlockerRecord  BlockerKind = "RecordPending"
-	BlockerFailed  BlockerKind = "DeployFailed"
-	// BlockerState is the end of a chain: a dependency that is deployed and not ready.
-	BlockerState BlockerKind = "NotReady"
-	// BlockerCycle is the end of a chain of dependencies that leads back to itself.
-	BlockerCycle BlockerKind = "DependencyCycle"
+	Paused     Kind = "Paused"
+	Schedule   Kind = "OffSchedule"
+	Agent      Kind = "AgentSilent"
+	Values     Kind = "Values"
+	Dependency Kind = "Dependency"
+	// Absent is a dependency without a bundle deployment on the cluster.
+	Absent  Kind = "DependencyAbsent"
+	Content Kind = "ContentMissing"
+	Record  Kind = "RecordPending"
+	Failed  Kind = "DeployFailed"
+	// State is the end of a chain: a dependency that is deployed and not ready.
+	State Kind = "NotReady"
+	// Cycle is the end of a chain of dependencies that leads back to itself.
+	Cycle Kind = "DependencyCycle"
 )
 
-// Blocker is one step from a bundle deployment that is not applied to the root cause, which is the last step.
-type Blocker struct {
-	Kind BlockerKind
+// Step is one step from a bundle deployment that is not applied to the root cause, which is the last step.
+type Step struct {
+	Kind Kind
 	// Of is the bundle deployment that the step is about.
 	Of *directory.Deployment
 	// Message is a sentence about it. It has no name of an object that differs between clusters.
@@ -57,15 +60,15 @@ type Blocker struct {
 
 // blockers finds the blockers of bundle deployments.
 type blockers struct {
-	in           *Input
-	dependencies *Dependencies
+	facts        *facts.Facts
+	dependencies *dependency.Index
 }
 
 // values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time; empty if they do not, or if it is
 // not known.
 func (c *blockers) values(d *directory.Deployment) (why string, since time.Time) {
-	facts := c.in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, c.in.Bundle(d.Bundle)))
-	result := values.Classify(facts, c.in.Now(), c.in.controller())
+	secret := c.facts.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, c.facts.Bundle(d.Bundle)))
+	result := values.Classify(secret, c.facts.Now(), c.facts.Controller())
 	switch result.State {
 	case values.Missing:
 		return "its values Secret is missing", result.Since
@@ -75,11 +78,11 @@ func (c *blockers) values(d *directory.Deployment) (why string, since time.Time)
 	return "", time.Time{}
 }
 
-// Blockers returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns nothing if it is applied, or if
+// New returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns nothing if it is applied, or if
 // the data does not show the cause.
-func (in *Input) Blockers() func(*directory.Deployment) []Blocker {
-	c := blockers{in: in, dependencies: NewDependencies(in.Desired.Directory)}
-	return func(d *directory.Deployment) []Blocker { return c.of(d, map[string]bool{}) }
+func New(f *facts.Facts) func(*directory.Deployment) []Step {
+	c := blockers{facts: f, dependencies: dependency.New(f.Desired.Directory)}
+	return func(d *directory.Deployment) []Step { return c.of(d, map[string]bool{}) }
 }
 
 // waits reports whether a bundle deployment is not applied.
@@ -95,23 +98,23 @@ func waits(d *directory.Deployment) bool {
 func conditionFalse(bd *v1alpha1.BundleDeployment, name string) (at time.Time, is bool) {
 	for _, c := range bd.Status.Conditions {
 		if c.Type == name && c.Status == "False" {
-			return parsed(c.LastUpdateTime), true
+			return facts.Parsed(c.LastUpdateTime), true
 		}
 	}
 	return time.Time{}, false
 }
 
 // of returns the blockers of a bundle deployment. seen are those of the chain so far.
-func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Blocker {
+func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
 	if !waits(d) {
 		return nil
 	}
 	seen[d.Key()] = true
-	one := func(kind BlockerKind, since time.Time, format string, args ...any) []Blocker {
-		return []Blocker{{Kind: kind, Of: d, Since: since, Message: fmt.Sprintf(format, args...)}}
+	one := func(kind Kind, since time.Time, format string, args ...any) []Step {
+		return []Step{{Kind: kind, Of: d, Since: since, Message: fmt.Sprintf(format, args...)}}
 	}
-	refused := func(at time.Time) []Blocker {
-		out := one(BlockerFailed, at, "its installation was refused")
+	refused := func(at time.Time) []Step {
+		out := one(Failed, at, "its installation was refused")
 		out[0].Refused, out[0].Said = true, c.said(d, "Installed")
 		return out
 	}
@@ -120,25 +123,25 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Blocker {
 	}
 	switch spec := &d.BD.Spec; {
 	case spec.Paused:
-		return one(BlockerPaused, time.Time{}, "it is paused")
+		return one(Paused, time.Time{}, "it is paused")
 	case spec.OffSchedule:
-		return one(BlockerSchedule, time.Time{}, "it is outside of the schedule of its cluster")
+		return one(Schedule, time.Time{}, "it is outside of the schedule of its cluster")
 	}
-	if a, known := c.in.AgentOf(d.Namespace); known && IsSilent(a) {
-		return one(BlockerAgent, a.Heartbeat.LastSeen, "the agent of its cluster has not reported")
+	if a, known := c.facts.AgentOf(d.Namespace); known && facts.IsSilent(a) {
+		return one(Agent, a.Heartbeat.LastSeen, "the agent of its cluster has not reported")
 	}
 	if why, since := c.values(d); why != "" {
-		return one(BlockerValues, since, "%s", why)
+		return one(Values, since, "%s", why)
 	}
 	if chain := c.dependency(d, seen); len(chain) > 0 {
 		return chain
 	}
-	if id := state.ContentID(d.BD); c.in.Desired.Contents.Missing[id] {
-		return one(BlockerContent, time.Time{}, "its content %s does not exist", id)
+	if id := state.ContentID(d.BD); c.facts.Desired.Contents.Missing[id] {
+		return one(Content, time.Time{}, "its content %s does not exist", id)
 	}
 	for _, t := range d.RecordProblems {
-		if c.in.blocksHelm(d, t) {
-			out := one(BlockerRecord, t.Since, "revision %d of its release is %s: Helm refuses to deploy", t.Record.Revision, t.Status)
+		if c.facts.BlocksHelm(d, t) {
+			out := one(Record, t.Since, "revision %d of its release is %s: Helm refuses to deploy", t.Record.Revision, t.Status)
 			out[0].Record = t.Record
 			return out
 		}
@@ -146,8 +149,8 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Blocker {
 	if at, is := conditionFalse(d.BD, "Installed"); is {
 		return refused(at)
 	}
-	if at, is := conditionFalse(d.BD, "Deployed"); is && !SaysItWaits(d.BD) {
-		out := one(BlockerFailed, at, "its agent could not deploy it")
+	if at, is := conditionFalse(d.BD, "Deployed"); is && !dependency.SaysItWaits(d.BD) {
+		out := one(Failed, at, "its agent could not deploy it")
 		out[0].Said = c.said(d, "Deployed")
 		return out
 	}
@@ -156,32 +159,32 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Blocker {
 
 // said returns the error in a condition, as the end of a sentence.
 func (c *blockers) said(d *directory.Deployment, condition string) string {
-	return cmp.Or(c.in.saidOf(d, condition), "; its condition "+condition+" has no message")
+	return cmp.Or(c.facts.SaidOf(d, condition), "; its condition "+condition+" has no message")
 }
 
 // dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing shows one.
-func (c *blockers) dependency(d *directory.Deployment, seen map[string]bool) []Blocker {
+func (c *blockers) dependency(d *directory.Deployment, seen map[string]bool) []Step {
 	for _, ref := range d.BD.Spec.DependsOn {
-		found, known := c.dependencies.matching(d, ref)
+		found, known := c.dependencies.Matching(d, ref)
 		if !known {
 			continue
 		}
 		if len(found) == 0 {
-			return []Blocker{{Kind: BlockerAbsent, Of: d, Dependency: ref.Name, Message: "no bundle deployment of its cluster matches its dependency " + cmp.Or(ref.Name, "(a selector)")}}
+			return []Step{{Kind: Absent, Of: d, Dependency: ref.Name, Message: "no bundle deployment of its cluster matches its dependency " + cmp.Or(ref.Name, "(a selector)")}}
 		}
 		for _, b := range found {
-			if !blocks(d, b, ref) {
+			if !dependency.Blocks(d, b, ref) {
 				continue
 			}
 			reported := string(fleet.ShownState(b.BD))
-			step := Blocker{Kind: BlockerDependency, Of: d, Dependency: b.Name, Message: "it waits for its dependency " + b.Name + ", which is " + reported}
+			step := Step{Kind: Dependency, Of: d, Dependency: b.Name, Message: "it waits for its dependency " + b.Name + ", which is " + reported}
 			if seen[b.Key()] {
-				return []Blocker{step, {Kind: BlockerCycle, Of: b, Message: "its dependencies lead back to itself"}}
+				return []Step{step, {Kind: Cycle, Of: b, Message: "its dependencies lead back to itself"}}
 			}
 			if deeper := c.of(b, seen); len(deeper) > 0 {
-				return append([]Blocker{step}, deeper...)
+				return append([]Step{step}, deeper...)
 			}
-			return []Blocker{step, {Kind: BlockerState, Of: b, Message: "it is " + reported}}
+			return []Step{step, {Kind: State, Of: b, Message: "it is " + reported}}
 		}
 	}
 	return nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package dependency
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// DependencyResult is what the agent finds when it tests the dependencies of a bundle deployment before a deploy.
-type DependencyResult struct {
+// Result is what the agent finds when it tests the dependencies of a bundle deployment before a deploy.
+type Result struct {
 	// Refused is the agent's error; empty if it reports none. Absent is true if a dependency selects nothing.
 	Refused string
 	Absent  bool
@@ -28,8 +28,8 @@ type DependencyResult struct {
 
 // Test returns what the agent of a bundle deployment finds. siblings are the bundles that are deployed together with
 // it. Source: docs/fleet-behavior.md, 4.9.
-func (x *Dependencies) Test(d *directory.Deployment, siblings []*directory.Deployment) DependencyResult {
-	var out DependencyResult
+func (x *Index) Test(d *directory.Deployment, siblings []*directory.Deployment) Result {
+	var out Result
 	var notReady []string
 	for i, ref := range d.DependsOn() {
 		if ref.Name == "" && ref.Selector == nil {
@@ -37,16 +37,16 @@ func (x *Dependencies) Test(d *directory.Deployment, siblings []*directory.Deplo
 		}
 		namespace, workspace := d.DeploymentNamespace(), d.Workspace()
 		if namespace == "" || workspace == "" || !x.directory.Read(state.BundleDeployment, namespace) {
-			return DependencyResult{Unknown: fmt.Sprintf(
+			return Result{Unknown: fmt.Sprintf(
 				"dependsOn[%d] selects BundleDeployments of its cluster, which could not all be read", i)}
 		}
-		selector, err := dependencySelector(ref, workspace)
+		selector, err := selectorOf(ref, workspace)
 		if err != nil {
-			return DependencyResult{Refused: err.Error()}
+			return Result{Refused: err.Error()}
 		}
 		found, later := x.selected(d, selector, siblings)
 		if len(found) == 0 && len(later) == 0 {
-			return DependencyResult{Absent: true, Refused: fmt.Sprintf(
+			return Result{Absent: true, Refused: fmt.Sprintf(
 				"list bundledeployments: no bundles matching labels %s in namespace %s", selector, workspace)}
 		}
 		out.Later = append(out.Later, later...)
@@ -61,13 +61,13 @@ func (x *Dependencies) Test(d *directory.Deployment, siblings []*directory.Deplo
 		}
 	}
 	if len(notReady) > 0 {
-		return DependencyResult{Refused: fmt.Sprintf("%s: %v", dependencyWaits, notReady)}
+		return Result{Refused: fmt.Sprintf("%s: %v", waits, notReady)}
 	}
 	return out
 }
 
-// dependencySelector returns the selector of a dependency, as its agent makes it.
-func dependencySelector(ref v1alpha1.BundleRef, workspace string) (labels.Selector, error) {
+// selectorOf returns the selector of a dependency, as its agent makes it.
+func selectorOf(ref v1alpha1.BundleRef, workspace string) (labels.Selector, error) {
 	s := cmp.Or(ref.Selector, &metav1.LabelSelector{}).DeepCopy()
 	if ref.Name != "" {
 		s = metav1.AddLabelToSelector(s, fleet.BundleLabel, ref.Name)
@@ -78,7 +78,7 @@ func dependencySelector(ref v1alpha1.BundleRef, workspace string) (labels.Select
 
 // selected returns the bundle deployments that a selector selects beside those of a bundle deployment, which may be
 // one of them, and the names of the selected siblings that do not exist yet.
-func (x *Dependencies) selected(d *directory.Deployment, selector labels.Selector,
+func (x *Index) selected(d *directory.Deployment, selector labels.Selector,
 	siblings []*directory.Deployment) (found []*directory.Deployment, later []string) {
 	for _, b := range x.byNamespace[d.DeploymentNamespace()] {
 		if selector.Matches(labels.Set(b.BD.Labels)) {
@@ -115,7 +115,7 @@ func readyFor(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) (read
 		version = d.On.AgentVersion(d.DeploymentNamespace())
 	}
 	agent, known := fleet.ParseBuild(version)
-	if agent.Before(stateOfDependency, 0) {
+	if agent.Before(testsState, 0) {
 		return byCondition, known
 	}
 	return byState, known

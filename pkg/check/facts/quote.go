@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package facts
 
 import (
 	"cmp"
@@ -13,16 +13,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Fleet and Helm state their errors in conditions and in release records. Findings quote them by reference: see
-// redact.Quotations.
-
 // failing are the statuses with which a condition states an error, by its type.
 var failing = map[string]string{"Ready": "False", "Installed": "False", "Deployed": "False", "Monitored": "False",
 	"Accepted": "False", "Polled": "False", "GitPolling": "False", "Imported": "False", "Stalled": "True"}
 
 // errorIn returns the message of a condition that states an error; empty if it states none.
 func errorIn(conditions []v1alpha1.Condition, kind string) string {
-	c := conditionOf(conditions, kind)
+	c := ConditionOf(conditions, kind)
 	if c.Status != failing[kind] {
 		return ""
 	}
@@ -62,7 +59,7 @@ func (f *Facts) Quotable() iter.Seq[string] {
 func errorsOf(o v1alpha1.Object) []string {
 	var out []string
 	for kind := range failing {
-		if text := errorIn(conditionsOf(o), kind); text != "" {
+		if text := errorIn(ConditionsOf(o), kind); text != "" {
 			out = append(out, text)
 		}
 	}
@@ -74,9 +71,9 @@ func errorsOf(o v1alpha1.Object) []string {
 	return out
 }
 
-// quote returns a reference to a text that may quote Secrets of some places, as the end of a sentence: ": TEXT";
+// Quote returns a reference to a text that may quote Secrets of some places, as the end of a sentence: ": TEXT";
 // empty without a text.
-func (f *Facts) quote(text string, places ...redact.Place) string {
+func (f *Facts) Quote(text string, places ...redact.Place) string {
 	if text == "" {
 		return ""
 	}
@@ -86,12 +83,12 @@ func (f *Facts) quote(text string, places ...redact.Place) string {
 // Said returns the error in a condition of an object, as the end of a sentence; empty without an error. It may quote
 // the Secrets with which Fleet clones a repository, loads a chart or computes values.
 func (f *Facts) Said(o v1alpha1.Object, kind string) string {
-	text := errorIn(conditionsOf(o), kind)
+	text := errorIn(ConditionsOf(o), kind)
 	b, ok := o.(*v1alpha1.Bundle)
 	if ok && b.Spec.ValuesHash == "" {
-		return f.quote(text)
+		return f.Quote(text)
 	}
-	return f.quote(text, redact.Place{Namespace: o.GetNamespace()})
+	return f.Quote(text, redact.Place{Namespace: o.GetNamespace()})
 }
 
 // Errors returns the errors in conditions of an object, as sentences.
@@ -105,21 +102,21 @@ func (f *Facts) Errors(o v1alpha1.Object, kinds ...string) []string {
 	return slices.Compact(out)
 }
 
-// saidOf returns the error in a condition of a bundle deployment, as the end of a sentence; empty without an error.
-func (f *Facts) saidOf(d *directory.Deployment, kind string) string {
-	return f.quote(errorIn(d.BD.Status.Conditions, kind), f.secretsOf(d)...)
+// SaidOf returns the error in a condition of a bundle deployment, as the end of a sentence; empty without an error.
+func (f *Facts) SaidOf(d *directory.Deployment, kind string) string {
+	return f.Quote(errorIn(d.BD.Status.Conditions, kind), f.SecretsOf(d)...)
 }
 
 // ReportedOf returns the sentences that Fleet reports about an object of a bundle deployment that is not ready; empty
 // without any.
 func (f *Facts) ReportedOf(d *directory.Deployment, o *v1alpha1.NonReadyStatus) string {
-	return f.quote(o.Words(), f.secretsOf(d)...)
+	return f.Quote(o.Words(), f.SecretsOf(d)...)
 }
 
-// secretsOf returns the places of the Secrets that an error about a bundle deployment may quote: those of its values,
+// SecretsOf returns the places of the Secrets that an error about a bundle deployment may quote: those of its values,
 // and all of its release. API servers never quote the data of a Secret. An error on a cluster that is not read can
 // therefore only have values that Helm read there.
-func (f *Facts) secretsOf(d *directory.Deployment) []redact.Place {
+func (f *Facts) SecretsOf(d *directory.Deployment) []redact.Place {
 	var out []redact.Place
 	if d.BD != nil && ownSecrets(&d.BD.Spec) {
 		out = append(out, redact.Place{Namespace: d.Namespace})

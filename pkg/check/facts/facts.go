@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+// Package facts has what several checks need to know of a result. It is computed once, before the checks, and never
+// changes. The package is pure.
+package facts
 
 import (
 	"strings"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Facts are a result and what several checks need to know of it. They never change.
@@ -36,11 +37,11 @@ type Facts struct {
 	targets map[types.NamespacedName]func() *targeting.Bundle
 	agents  func() []evaluate.Agent
 	agentOf func() map[string]evaluate.Agent // by the namespace of the BundleDeployments of their Cluster
-	views   func() map[object.DeploymentID]*view
+	views   func() map[object.DeploymentID]*View
 }
 
-// NewFacts computes the facts of a result. Findings quote texts by adding them to quotations.
-func NewFacts(r *evaluate.Result, quotations *redact.Quotations) *Facts {
+// New computes the facts of a result. Findings quote texts by adding them to quotations.
+func New(r *evaluate.Result, quotations *redact.Quotations) *Facts {
 	f := &Facts{Result: r, Quotations: quotations,
 		bundles:       byName(r.Desired.Bundles),
 		deployments:   byName(r.Desired.BundleDeployments),
@@ -112,8 +113,8 @@ func (f *Facts) agentsByNamespace() map[string]evaluate.Agent {
 	return out
 }
 
-func (f *Facts) allViews() map[object.DeploymentID]*view {
-	out := make(map[object.DeploymentID]*view, len(f.Deployments))
+func (f *Facts) allViews() map[object.DeploymentID]*View {
+	out := make(map[object.DeploymentID]*View, len(f.Deployments))
 	for _, d := range f.Deployments {
 		out[d.ID()] = f.newView(d)
 	}
@@ -161,4 +162,4 @@ func (f *Facts) AgentOf(namespace string) (a evaluate.Agent, known bool) {
 }
 
 // View returns a bundle deployment in Fleet's own terms.
-func (f *Facts) View(d *evaluate.BundleDeployment) *view { return f.views()[d.ID()] }
+func (f *Facts) View(d *evaluate.BundleDeployment) *View { return f.views()[d.ID()] }
