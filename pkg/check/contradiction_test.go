@@ -86,7 +86,7 @@ func TestRepoOf(t *testing.T) {
 	} {
 		b := &v1alpha1.Bundle{}
 		b.Namespace, b.Labels = "f", tc.labels
-		if got, ok := repoOf(b); ok != tc.ok || ok && got != tc.want {
+		if got, ok := facts.RepoOf(b); ok != tc.ok || ok && got != tc.want {
 			t.Errorf("%v: %v, %v", tc.labels, got, ok)
 		}
 	}

@@ -3,6 +3,8 @@
 package check
 
 import (
+	"fmt"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -10,6 +12,35 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
+
+// expectedClusters compares the deployments of a GitRepo or HelmOp with those that the targets of its bundles expect.
+type expectedClusters struct {
+	// members are the deployments that are expected. Those that do not exist are Pending.
+	members []fleet.Member
+	// pending, absent and leftover count the deployments that differ; first describes the first of each.
+	pending, absent, leftover int
+	first                     struct{ pending, absent, leftover string }
+}
+
+func (x *expectedClusters) differs() bool { return x.pending+x.absent+x.leftover > 0 }
+
+// why explains why Fleet counts other clusters than those that are targeted.
+func (x *expectedClusters) why() facts.Explanation {
+	switch {
+	case x.absent > 0:
+		return facts.Explanation{Cause: facts.Unexplained, Words: fmt.Sprintf("%s not exist, such as that of %s (FD302)", doNot(x.absent, "targeted bundle deployment"), x.first.absent)}
+	case x.leftover > 0:
+		return facts.Explanation{Cause: facts.Unexplained, Words: fmt.Sprintf("it counts %s, such as %s (FD301)", facts.Count(x.leftover, "leftover bundle deployment"), x.first.leftover)}
+	}
+	return facts.Explanation{Cause: facts.PendingRollout, Words: fmt.Sprintf("the rollout of %s has not reached %s", x.first.pending, facts.Count(x.pending, "targeted bundle deployment"))}
+}
+
+func doNot(n int, what string) string {
+	if n == 1 {
+		return facts.Count(n, what) + " does"
+	}
+	return facts.Count(n, what) + " do"
+}
 
 // expectedOf returns the deployments of a GitRepo or HelmOp that the targets of its bundles expect. actual are those that exist, in the order of the
 // aggregate. known is false if a target, or the reason for which a deployment does not exist, is not certain.

@@ -113,19 +113,10 @@ func (in *Input) failingBundles() map[object.Ref]*v1alpha1.Bundle {
 	out := map[object.Ref]*v1alpha1.Bundle{}
 	for _, b := range in.Desired.Bundles {
 		c := facts.ConditionOf(b.Status.Conditions, "Ready")
-		repo, ok := repoOf(b)
+		repo, ok := facts.RepoOf(b)
 		if ok && out[repo] == nil && c.Status == "False" && b.DeletionTimestamp == nil && in.LongAgo(facts.Parsed(c.LastUpdateTime)) {
 			out[repo] = b
 		}
 	}
 	return out
-}
-
-// repoOf returns the GitRepo or HelmOp of a Bundle. If it has the labels of both, it is of the GitRepo.
-func repoOf(b *v1alpha1.Bundle) (repo object.Ref, ok bool) {
-	if name := b.Labels[fleet.RepoLabel]; name != "" {
-		return facts.Ref(state.GitRepo, b.Namespace, name), true
-	}
-	name := b.Labels[fleet.HelmOpLabel]
-	return facts.Ref(state.HelmOp, b.Namespace, name), name != ""
 }

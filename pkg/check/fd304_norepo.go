@@ -16,7 +16,7 @@ var noRepo = Check{
 	Title: "the GitRepo or HelmOp of a Bundle does not exist",
 	run: func(in *Input, report func(Finding)) {
 		for _, b := range in.BundlesInScope() {
-			repo, ok := repoOf(b)
+			repo, ok := facts.RepoOf(b)
 			if !ok || in.Exists(repo) {
 				continue
 			}

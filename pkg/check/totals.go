@@ -4,123 +4,15 @@ package check
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
-
-// parts are all bundle deployments of an aggregate, in Fleet's own terms.
-type parts struct {
-	// reported are the members as their statuses report them, actual as they are.
-	reported, actual []fleet.Member
-	// countsKnown is true if the actual object counts of all are known, reportedKnown if the reported ones are.
-	countsKnown, reportedKnown bool
-	// wrong is the first one that reports other counts than the actual ones.
-	wrong *evaluate.BundleDeployment
-	// unread is the number of those of which only the status is known, and oldest is the oldest time of these statuses.
-	unread int
-	oldest string
-	// quiet is true if all are ready, also according to their statuses. newest is then the time of their last change.
-	quiet  bool
-	newest string
-	// lasting are those that have not been ready for longer than any delay of Fleet.
-	lasting []lasting
-	// truncated is true if the lists of one may be truncated. bulk is true if old versions of Fleet count objects of one in a wrong state, because it is
-	// not applied or has extra objects.
-	truncated, bulk bool
-}
-
-// partsOf returns the bundle deployments of an aggregate; ok is false if not all of them are known, or if a deletion changes them now.
-func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
-	known := a.Listed && a.All == len(a.BundleDeployments)
-	if !a.InScope || !known || facts.Deleting(a.Object) {
-		return p, false
-	}
-	p.countsKnown, p.reportedKnown, p.quiet = true, true, true
-	for _, d := range a.BundleDeployments {
-		if d.BD == nil || d.FromFiles() || in.beingDeleted(d.BD) {
-			return p, false // a total with an unknown part proves nothing
-		}
-		x := in.View(d)
-		p.reported, p.actual = append(p.reported, x.Reported), append(p.actual, x.Actual)
-		p.countsKnown, p.reportedKnown = p.countsKnown && x.Known, p.reportedKnown && x.ReportedKnown
-		p.truncated = p.truncated || len(d.BD.Status.ModifiedStatus) >= fleet.MaxListed || len(d.BD.Status.NonReadyStatus) >= fleet.MaxListed
-		p.bulk = p.bulk || x.Reported.State == fleet.WaitApplied || x.Reported.State == fleet.ErrApplied ||
-			slices.ContainsFunc(d.BD.Status.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool { return m.Delete })
-		if x.Why.Cause != "" && p.wrong == nil {
-			p.wrong = d
-		}
-		asOf := d.BD.Reported().AsOf
-		if !x.Live && d.Problem != directory.NoReleaseRecord {
-			if p.unread == 0 || asOf < p.oldest {
-				p.oldest = asOf
-			}
-			p.unread++
-		}
-		c := x.Reported.Counts
-		p.quiet = p.quiet && x.Reported.State == fleet.Ready && x.Actual.State == fleet.Ready && c.Ready == c.DesiredReady && asOf != ""
-		p.newest = max(p.newest, asOf)
-		p.lasting = append(p.lasting, in.lasting(d, x)...)
-	}
-	return p, true
-}
-
-// beingDeleted reports whether a deletion has begun recently. Fleet counts the object until its deletion ends, which can be at any moment. A
-// deletion that does not end (FD603) does not change the totals.
-func (in *Input) beingDeleted(o v1alpha1.Object) bool {
-	at := o.GetDeletionTimestamp()
-	return at != nil && !in.LongAgo(at.Time)
-}
-
-// number is one number of the status of an aggregate.
-type number struct {
-	what string // objectsReady, or another noun
-	// reported is the number in the status, expected the one that Fleet computes from the statuses of the parts, and actual the one that is true.
-	reported, expected, actual share
-	// reportedText and actualText are the same with details.
-	reportedText, actualText string
-}
-
-// The nouns of numbers.
-const (
-	objectsReady     = "objects ready"
-	deploymentsReady = "bundle deployments ready"
-	clustersReady    = "clusters ready"
-)
-
-// of returns a number without details.
-func of(what string, reported, expected, actual share) number {
-	return number{what: what, reported: reported, expected: expected, actual: actual, reportedText: reported.String(), actualText: actual.String()}
-}
-
-// wrongCounts returns the number of objects of an aggregate if it is wrong.
-func wrongCounts(reported *v1alpha1.ResourceCounts, expected, actual v1alpha1.ResourceCounts, p *parts) []number {
-	if reported == nil || !p.countsKnown || facts.Alike(*reported, actual) {
-		return nil
-	}
-	n := of(objectsReady, shareOf(*reported), shareOf(expected), shareOf(actual))
-	if n.reported == n.actual {
-		n.reportedText, n.actualText = detailed(*reported), detailed(actual)
-	}
-	if p.reportedKnown && n.reported == n.expected && !facts.Alike(*reported, expected) {
-		n.expected = share{-1, -1} // the shares are the same, but the details are not
-	}
-	return []number{n}
-}
-
-// wrongSummary returns the number of bundle deployments of an aggregate if it is wrong.
-func wrongSummary(reported *v1alpha1.Summary, expected, actual v1alpha1.Summary) []number {
-	if n := of(deploymentsReady, shareOfSummary(*reported), shareOfSummary(expected), shareOfSummary(actual)); n.reported != n.actual {
-		return []number{n}
-	}
-	return nil
-}
 
 // totals describes an aggregate whose numbers are compared.
 type totals struct {
@@ -139,11 +31,8 @@ type totals struct {
 	bundles []*v1alpha1.Bundle
 }
 
-// reportWrong reports the wrong numbers of an aggregate in one finding.
-func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Finding)) {
-	if len(wrong) == 0 {
-		return
-	}
+// wrongTotals completes the finding about the wrong numbers of an aggregate.
+func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	var lines []string
 	for i, n := range wrong {
 		line := fmt.Sprintf("reports %s %s, but the number computed from %s is %s", n.reportedText, n.what,
@@ -170,7 +59,7 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.Cause == facts.Lag && len(t.bugsOf(wrong[0])) > 0 {
 		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")
 	}
-	report(f)
+	return f
 }
 
 // compares returns the objects of which numbers are compared, if Fleet may be about to correct a difference of this cause.
@@ -195,7 +84,7 @@ func (t *totals) compares(cause facts.Cause) []object.Ref {
 }
 
 // whyTotal explains why numbers of an aggregate are wrong.
-func (in *Input) whyTotal(t totals, wrong []number) facts.Explanation {
+func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 	p, n := t.parts, wrong[0]
 	if t.why.Cause != "" {
 		return t.why
@@ -249,13 +138,32 @@ func (t *totals) bugsOf(n number) []*fleet.Bug {
 	return t.bugs(n)
 }
 
-// newTotals returns what the aggregates have in common.
-func newTotals(a *evaluate.Aggregate, kind string, p *parts) totals {
-	return totals{Aggregate: a, kind: kind, partsAs: "its bundle deployments", parts: p, lag: "Fleet updates this number some seconds after a bundle deployment changes"}
+// lasting returns the last of the bundle deployments that have not been ready for a long time, if an aggregate counts so many as ready that it must count
+// one of these. A deployment that was deleted leaves no time behind, so a number of more than the desired ones proves nothing.
+func (t *totals) lasting(n number) (last lasting, proved bool) {
+	bad, clusters := 0, map[string]bool{}
+	for _, l := range t.parts.lasting {
+		switch {
+		case t.Kind == state.ClusterKind && !l.triggers, l.empty && n.what == objectsReady:
+		case n.what == clustersReady && (clusters[l.cluster] || l.cluster == ""):
+		default:
+			bad, clusters[l.cluster] = bad+1, true
+			if facts.Parsed(l.since).After(facts.Parsed(last.since)) {
+				last = l
+			}
+		}
+	}
+	known := n.what == objectsReady || n.what == deploymentsReady || n.what == clustersReady
+	return last, known && bad > 0 && n.reported.desired <= n.actual.desired && n.reported.ready > n.actual.desired-bad
 }
 
 // written reports whether Fleet has ever written the status of an aggregate.
 func written(a *evaluate.Aggregate) bool {
 	r := a.Object.Reported()
 	return r.AsOf != "" || r.Summary != nil && (r.Summary.DesiredReady > 0 || r.Summary.Ready > 0)
+}
+
+// describe shows the conditions and events of an aggregate.
+func (in *Input) describe(a *evaluate.Aggregate) []remedy.Remedy {
+	return []remedy.Remedy{in.Commands.Describe(facts.RefOf(a))}
 }

@@ -30,6 +30,8 @@ type Facts struct {
 	clusters map[string]*v1alpha1.Cluster
 	// repos are the GitRepos and HelmOps that were read.
 	repos map[object.Ref]bool
+	// bundlesOf are the Bundles of each GitRepo and HelmOp.
+	bundlesOf map[object.Ref][]*v1alpha1.Bundle
 	// deploymentsOf is the number of bundle deployments of each bundle.
 	deploymentsOf map[types.NamespacedName]int
 
@@ -48,6 +50,7 @@ func New(r *evaluate.Result, quotations *redact.Quotations) *Facts {
 		gitRepos:      byName(r.Desired.GitRepos),
 		clusters:      byDeploymentNamespace(r.Desired.Fleet.Clusters),
 		repos:         map[object.Ref]bool{},
+		bundlesOf:     map[object.Ref][]*v1alpha1.Bundle{},
 		deploymentsOf: map[types.NamespacedName]int{},
 		targets:       map[types.NamespacedName]func() *targeting.Bundle{},
 		agents:        sync.OnceValue(r.Agents),
@@ -62,6 +65,9 @@ func New(r *evaluate.Result, quotations *redact.Quotations) *Facts {
 	}
 	all := sync.OnceValue(r.Desired.Targeting)
 	for _, b := range r.Desired.Bundles {
+		if repo, ok := RepoOf(b); ok {
+			f.bundlesOf[repo] = append(f.bundlesOf[repo], b)
+		}
 		f.targets[nameOf(b)] = sync.OnceValue(func() *targeting.Bundle { return all().Bundle(b) })
 	}
 	f.agentOf = sync.OnceValue(f.agentsByNamespace)
@@ -144,6 +150,9 @@ func (f *Facts) OfCluster(namespace string) bool {
 	_, found := f.clusters[namespace]
 	return found
 }
+
+// BundlesOf returns the Bundles of a GitRepo or HelmOp.
+func (f *Facts) BundlesOf(repo object.Ref) []*v1alpha1.Bundle { return f.bundlesOf[repo] }
 
 // DeploymentsOf returns the number of bundle deployments of a bundle ("namespace/name").
 func (f *Facts) DeploymentsOf(bundle string) int { return f.deploymentsOf[parseName(bundle)] }

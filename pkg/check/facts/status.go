@@ -11,6 +11,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 func Deleting(o v1alpha1.Object) bool { return o.GetDeletionTimestamp() != nil }
@@ -114,4 +116,13 @@ func AgentVersion(d *evaluate.BundleDeployment) string {
 		return ""
 	}
 	return d.On.AgentVersion(d.Namespace)
+}
+
+// RepoOf returns the GitRepo or HelmOp of a Bundle. If it has the labels of both, it is of the GitRepo.
+func RepoOf(b *v1alpha1.Bundle) (repo object.Ref, ok bool) {
+	if name := b.Labels[fleet.RepoLabel]; name != "" {
+		return Ref(state.GitRepo, b.Namespace, name), true
+	}
+	name := b.Labels[fleet.HelmOpLabel]
+	return Ref(state.HelmOp, b.Namespace, name), name != ""
 }
