@@ -47,11 +47,14 @@ func on(name string, accepted ...string) v1alpha1.BundleRef {
 	return v1alpha1.BundleRef{Name: name, AcceptedStates: accepted}
 }
 
-// blockedBy returns the kinds of the chain of the first bundle deployment, and the name of the last one in it. version is that of the agent.
+// blockedBy returns the kinds of the chain of the first bundle deployment, and the name of the last one in it. version
+// is that of the agent.
 func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) string {
 	t.Helper()
-	f := &state.Fleet{BundleDeployments: bds, Coverage: map[string]source.Coverage{state.BundleDeployment: source.Covered()}}
-	c := &state.Cluster{AgentSecrets: map[string]string{"system": "one"}, Workloads: map[string]state.Workload{"system": {Version: version}}}
+	f := &state.Fleet{BundleDeployments: bds,
+		Coverage: map[string]source.Coverage{state.BundleDeployment: source.Covered()}}
+	c := &state.Cluster{AgentSecrets: map[string]string{"system": "one"},
+		Workloads: map[string]state.Workload{"system": {Version: version}}}
 	clusters := []*state.Cluster{c}
 	found := directory.Build(directory.Input{Fleet: f, Clusters: clusters})
 	desired := resolve.Resolve(resolve.Input{Directory: found, Clusters: clusters})
@@ -71,11 +74,14 @@ func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) 
 // TestDependencies checks the rules for dependencies, by the version of the agent (docs/fleet-behavior.md, 4.9).
 func TestDependencies(t *testing.T) {
 	saysSo := waiting("app", on("db"))
-	saysSo.Status.Conditions = append(saysSo.Status.Conditions, v1alpha1.Condition{Type: "Deployed", Status: "False", Message: "dependent bundle(s) are not ready: [db]"})
+	saysSo.Status.Conditions = append(saysSo.Status.Conditions,
+		v1alpha1.Condition{Type: "Deployed", Status: "False", Message: "dependent bundle(s) are not ready: [db]"})
 	failed := waiting("app", on("db"))
-	failed.Status.Conditions = append(failed.Status.Conditions, v1alpha1.Condition{Type: "Deployed", Status: "False", Message: "another error"})
+	failed.Status.Conditions = append(failed.Status.Conditions,
+		v1alpha1.Condition{Type: "Deployed", Status: "False", Message: "another error"})
 	refused := applied(waiting("app", on("db")), fleet.NotReady)
-	refused.Status.Conditions = append(refused.Status.Conditions, v1alpha1.Condition{Type: "Installed", Status: "False"})
+	refused.Status.Conditions = append(refused.Status.Conditions,
+		v1alpha1.Condition{Type: "Installed", Status: "False"})
 	// Its status is of the deployment before: ready by its condition, not by its state.
 	paused := applied(waiting("db"), fleet.Ready)
 	paused.Spec.Paused, paused.Spec.DeploymentID = true, "i:3"
@@ -91,33 +97,60 @@ func TestDependencies(t *testing.T) {
 		bds           []*v1alpha1.BundleDeployment
 		want          string
 	}{
-		{"ready", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), applied(waiting("db"), fleet.Ready)}, ""},
-		{"not ready", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), applied(waiting("db"), fleet.NotReady)}, "Dependency NotReady db"},
-		{"modified", "v0.14.9", []*v1alpha1.BundleDeployment{waiting("app", on("db")), applied(waiting("db"), fleet.Modified)}, "Dependency NotReady db"},
+		{"ready", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")),
+			applied(waiting("db"), fleet.Ready)}, ""},
+		{"not ready", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")),
+			applied(waiting("db"), fleet.NotReady)}, "Dependency NotReady db"},
+		{"modified", "v0.14.9", []*v1alpha1.BundleDeployment{waiting("app", on("db")),
+			applied(waiting("db"), fleet.Modified)}, "Dependency NotReady db"},
 		{"absent", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db"))}, "DependencyAbsent app"},
 		{"no name and no selector", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on(""))}, ""},
-		{"an accepted state", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")), applied(waiting("db"), fleet.NotReady)}, ""},
-		{"accepted states before 0.15", "v0.14.9", []*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")), applied(waiting("db"), fleet.NotReady)}, "Dependency NotReady db"},
-		{"Ready is not in the list", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db", "Modified")), applied(waiting("db"), fleet.Ready)}, "Dependency NotReady db"},
-		{"an accepted state, the version is not known", "dev", []*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")), applied(waiting("db"), fleet.NotReady)}, ""},
-		{"a state that is not known", "v0.16.2", []*v1alpha1.BundleDeployment{waiting("app", on("db", "WaitingForDependency")), newer}, ""},
-		{"an old status", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused}, "Dependency Paused db"},
+		{"an accepted state", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")),
+			applied(waiting("db"), fleet.NotReady)}, ""},
+		{"accepted states before 0.15", "v0.14.9",
+			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")),
+				applied(waiting("db"), fleet.NotReady)}, "Dependency NotReady db"},
+		{"Ready is not in the list", "v0.16.1",
+			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "Modified")),
+				applied(waiting("db"), fleet.Ready)}, "Dependency NotReady db"},
+		{"an accepted state, the version is not known", "dev",
+			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")),
+				applied(waiting("db"), fleet.NotReady)}, ""},
+		{"a state that is not known", "v0.16.2",
+			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "WaitingForDependency")), newer}, ""},
+		{"an old status", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused},
+			"Dependency Paused db"},
 		{"an old status before 0.15", "v0.14.9", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused}, ""},
-		{"an old status, the version is not known", "", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused}, ""},
-		{"an old status, the agent says that it waits", "", []*v1alpha1.BundleDeployment{saysSo, paused}, "Dependency Paused db"},
-		{"the agent says that it waits, and the dependency is ready", "v0.16.1", []*v1alpha1.BundleDeployment{saysSo, applied(waiting("db"), fleet.Ready)}, ""},
-		{"another error than that", "v0.16.1", []*v1alpha1.BundleDeployment{failed, applied(waiting("db"), fleet.Ready)}, "DeployFailed app"},
-		{"a refused installation, and a dependency that is not ready", "v0.16.1", []*v1alpha1.BundleDeployment{refused, applied(waiting("db"), fleet.NotReady)}, "DeployFailed app"},
-		{"a selector", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), data}, "Dependency NotReady db"},
-		{"a selector, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), foreign}, "Dependency NotReady db"},
-		{"a name, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), foreign}, "DependencyAbsent app"},
-		{"a selector that selects nothing", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), waiting("db")}, "DependencyAbsent app"},
-		{"several dependencies", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("one"), on("two"), on("three")),
-			applied(waiting("one"), fleet.Ready), applied(waiting("two"), fleet.Modified), applied(waiting("three"), fleet.NotReady)}, "Dependency NotReady two"},
-		{"a chain of three", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("middle")), waiting("middle", on("db")), paused}, "Dependency Dependency Paused db"},
-		{"a cycle", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("b")), waiting("b", on("app"))}, "Dependency Dependency DependencyCycle app"},
-		{"itself", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("app"))}, "Dependency DependencyCycle app"},
-		{"a cycle behind it", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("b")), waiting("b", on("c")), waiting("c", on("b"))}, "Dependency Dependency Dependency DependencyCycle b"},
+		{"an old status, the version is not known", "", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused},
+			""},
+		{"an old status, the agent says that it waits", "", []*v1alpha1.BundleDeployment{saysSo, paused},
+			"Dependency Paused db"},
+		{"the agent says that it waits, and the dependency is ready", "v0.16.1",
+			[]*v1alpha1.BundleDeployment{saysSo, applied(waiting("db"), fleet.Ready)}, ""},
+		{"another error than that", "v0.16.1",
+			[]*v1alpha1.BundleDeployment{failed, applied(waiting("db"), fleet.Ready)}, "DeployFailed app"},
+		{"a refused installation, and a dependency that is not ready", "v0.16.1",
+			[]*v1alpha1.BundleDeployment{refused, applied(waiting("db"), fleet.NotReady)}, "DeployFailed app"},
+		{"a selector", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), data},
+			"Dependency NotReady db"},
+		{"a selector, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), foreign},
+			"Dependency NotReady db"},
+		{"a name, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), foreign},
+			"DependencyAbsent app"},
+		{"a selector that selects nothing", "v0.16.1",
+			[]*v1alpha1.BundleDeployment{waiting("app", labelled), waiting("db")}, "DependencyAbsent app"},
+		{"several dependencies", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("one"), on("two"),
+			on("three")),
+			applied(waiting("one"), fleet.Ready), applied(waiting("two"), fleet.Modified), applied(waiting("three"),
+				fleet.NotReady)}, "Dependency NotReady two"},
+		{"a chain of three", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("middle")),
+			waiting("middle", on("db")), paused}, "Dependency Dependency Paused db"},
+		{"a cycle", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("b")), waiting("b", on("app"))},
+			"Dependency Dependency DependencyCycle app"},
+		{"itself", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("app"))},
+			"Dependency DependencyCycle app"},
+		{"a cycle behind it", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("b")), waiting("b", on("c")),
+			waiting("c", on("b"))}, "Dependency Dependency Dependency DependencyCycle b"},
 	} {
 		if got := blockedBy(t, tc.version, tc.bds...); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
@@ -125,7 +158,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestChains: on random dependencies, every chain has exactly one root, which is its last step, and no step twice except for the end of a cycle.
+// TestChains: on random dependencies, every chain has exactly one root, which is its last step, and no step twice
+// except for the end of a cycle.
 func TestChains(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 500 {

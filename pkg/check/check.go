@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check turns the result of an evaluation into findings. There is one file for each check, with its stable code. The documentation is
-// generated from the catalogue of the checks. A check is a pure function of the Input.
+// Package check turns the result of an evaluation into findings. There is one file for each check, with its stable
+// code. The documentation is generated from the catalogue of the checks. A check is a pure function of the Input.
 package check
 
 import (
@@ -47,17 +47,17 @@ type Finding struct {
 	BundleDeployment string
 	Message          string
 	Evidence         []string
-	// Aspect distinguishes the finding from others of the same code about the same object: a number, a record, a condition. It never depends on the words of
-	// a message. It is empty if a check reports an object once.
+	// Aspect distinguishes the finding from others of the same code about the same object: a number, a record, a
+	// condition. It never depends on the words of a message. It is empty if a check reports an object once.
 	Aspect string
 	// Remedies are ways to proceed, the safest one first. Every finding has one.
 	Remedies []remedy.Remedy
 	AsOf     string
-	// DependsOn are objects of Fleet, present or absent, from which the finding follows. If one of them changes while a cluster is read, the finding is
-	// not certain.
+	// DependsOn are objects of Fleet, present or absent, from which the finding follows. If one of them changes while a
+	// cluster is read, the finding is not certain.
 	DependsOn []object.Ref
-	// Compares are the objects of Fleet of which numbers are compared, if the difference may be one that Fleet is about to correct: then the objects
-	// change.
+	// Compares are the objects of Fleet of which numbers are compared, if the difference may be one that Fleet is about
+	// to correct: then the objects change.
 	Compares []object.Ref
 	// Cause is why a number is wrong, for findings about numbers; empty for others.
 	Cause facts.Cause
@@ -84,12 +84,15 @@ func (c Check) Text() texts.Text {
 // Catalogue lists the checks in the order of their codes.
 func Catalogue() []Check {
 	return []Check{
-		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash, namespaceMeta, expiredJob,
-		deploymentCounts, bundleSummary, repoResources, repoClusters, clusterCounts, groupCounts, truncated, frozen, contradiction,
+		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash,
+		namespaceMeta, expiredJob,
+		deploymentCounts, bundleSummary, repoResources, repoClusters, clusterCounts, groupCounts, truncated,
+		frozen, contradiction,
 		leftover, absent, orphan, noRepo, noTargets, targetError,
 		valuesPending, valuesMissing, valuesMismatch, bundleValues, valuesLeftover, copyMissing,
 		willReimport, agentStale, agentNeverSeen, scopeUnproven,
-		contentMissing, releaseRecord, stuckDeletion, notApplied, repoNotFollowed, leftoverRelease, unread, willUninstall, notCorrected,
+		contentMissing, releaseRecord, stuckDeletion, notApplied, repoNotFollowed, leftoverRelease,
+		unread, willUninstall, notCorrected,
 		secretInStatus, comparePatch, largeBundle, hazard,
 	}
 }

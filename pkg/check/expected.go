@@ -28,11 +28,17 @@ func (x *expectedClusters) differs() bool { return x.pending+x.absent+x.leftover
 func (x *expectedClusters) why() facts.Explanation {
 	switch {
 	case x.absent > 0:
-		return facts.Explanation{Cause: facts.Unexplained, Words: fmt.Sprintf("%s not exist, such as that of %s (FD302)", doNot(x.absent, "targeted bundle deployment"), x.first.absent)}
+		return facts.Explanation{Cause: facts.Unexplained,
+			Words: fmt.Sprintf("%s not exist, such as that of %s (FD302)",
+				doNot(x.absent, "targeted bundle deployment"), x.first.absent)}
 	case x.leftover > 0:
-		return facts.Explanation{Cause: facts.Unexplained, Words: fmt.Sprintf("it counts %s, such as %s (FD301)", facts.Count(x.leftover, "leftover bundle deployment"), x.first.leftover)}
+		return facts.Explanation{Cause: facts.Unexplained,
+			Words: fmt.Sprintf("it counts %s, such as %s (FD301)",
+				facts.Count(x.leftover, "leftover bundle deployment"), x.first.leftover)}
 	}
-	return facts.Explanation{Cause: facts.PendingRollout, Words: fmt.Sprintf("the rollout of %s has not reached %s", x.first.pending, facts.Count(x.pending, "targeted bundle deployment"))}
+	return facts.Explanation{Cause: facts.PendingRollout,
+		Words: fmt.Sprintf("the rollout of %s has not reached %s", x.first.pending,
+			facts.Count(x.pending, "targeted bundle deployment"))}
 }
 
 func doNot(n int, what string) string {
@@ -42,9 +48,11 @@ func doNot(n int, what string) string {
 	return facts.Count(n, what) + " do"
 }
 
-// expectedOf returns the deployments of a GitRepo or HelmOp that the targets of its bundles expect. actual are those that exist, in the order of the
-// aggregate. known is false if a target, or the reason for which a deployment does not exist, is not certain.
-func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member, bundles []*v1alpha1.Bundle) (out expectedClusters, known bool) {
+// expectedOf returns the deployments of a GitRepo or HelmOp that the targets of its bundles expect. actual are those
+// that exist, in the order of the aggregate. known is false if a target, or the reason for which a deployment does not
+// exist, is not certain.
+func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member,
+	bundles []*v1alpha1.Bundle) (out expectedClusters, known bool) {
 	for i, d := range a.BundleDeployments {
 		left, certain := in.LeftOver(d)
 		if !certain {
@@ -67,30 +75,42 @@ func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member, bundle
 	return out, true
 }
 
-// addExpected adds the targeted deployments of a bundle that do not exist. It returns false if the targets are not certain. If a BundleNamespaceMapping
-// may add clusters, the number of targets that the Bundle reports must confirm that none does.
+// addExpected adds the targeted deployments of a bundle that do not exist. It returns false if the targets are not
+// certain. If a BundleNamespaceMapping may add clusters, the number of targets that the Bundle reports must confirm
+// that none does.
 func (in *Input) addExpected(out *expectedClusters, b *v1alpha1.Bundle) bool {
 	t, targeted, unmapped := in.Targets(b), 0, false
 	for r := range t.Results() {
 		c := r.Cluster.Cluster
 		exists := in.BundleDeployment(c.Status.Namespace+"/"+b.Name) != nil
-		if r.Outcome == targeting.Expected || r.Outcome == targeting.Blocked || r.Outcome == targeting.Unknown && exists {
+		switch r.Outcome {
+		case targeting.Expected, targeting.Blocked:
 			targeted++
+		case targeting.Unknown:
+			if exists {
+				targeted++
+			}
 		}
 		switch {
-		case exists || facts.Deleting(c) || r.Outcome == targeting.Excluded || r.Outcome == targeting.Blocked:
+		case exists, facts.Deleting(c):
+		case r.Outcome == targeting.Excluded, r.Outcome == targeting.Blocked:
 		case r.Reason == targeting.MappingsUnread:
 			unmapped = true
 		case r.Outcome == targeting.Unknown || !in.addAbsent(out, b, c):
 			return false
 		}
 	}
-	return t.Complete() && !unmapped || in.Read(state.ClusterKind, b.Namespace) && b.Status.Summary.DesiredReady == targeted && targeted > 0
+	if t.Complete() && !unmapped {
+		return true
+	}
+	confirmed := targeted > 0 && b.Status.Summary.DesiredReady == targeted
+	return confirmed && in.Read(state.ClusterKind, b.Namespace)
 }
 
 // addAbsent adds a targeted deployment that does not exist. It returns false if it is not certain why it does not.
 func (in *Input) addAbsent(out *expectedClusters, b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
 	_, failed := facts.BundleError(b)
+	inRollout := facts.Observed(b) && b.Status.Summary.Pending > 0
 	switch {
 	case !in.lacks(b, c):
 		return false
@@ -99,7 +119,7 @@ func (in *Input) addAbsent(out *expectedClusters, b *v1alpha1.Bundle, c *v1alpha
 			out.first.absent = "bundle " + facts.Key(b) + " on cluster " + facts.Key(c)
 		}
 		out.absent++
-	case facts.Observed(b) && !failed && b.Status.Summary.Pending > 0 && !unresolvedChart(b):
+	case inRollout && !failed && !unresolvedChart(b):
 		if out.pending == 0 {
 			out.first.pending = "bundle " + facts.Key(b)
 		}
@@ -107,6 +127,7 @@ func (in *Input) addAbsent(out *expectedClusters, b *v1alpha1.Bundle, c *v1alpha
 	default:
 		return false
 	}
-	out.members = append(out.members, fleet.Member{Name: c.Status.Namespace + "/" + b.Name, Cluster: facts.Key(c), State: fleet.Pending})
+	out.members = append(out.members, fleet.Member{Name: c.Status.Namespace + "/" + b.Name, Cluster: facts.Key(c),
+		State: fleet.Pending})
 	return true
 }

@@ -19,12 +19,14 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 	return f, ok
 }
 
-// UnresolvedChart reports whether the chart version of the Bundle of a HelmOp is not an exact version: Fleet does not deploy it then.
+// UnresolvedChart reports whether the chart version of the Bundle of a HelmOp is not an exact version: Fleet does not
+// deploy it then.
 func UnresolvedChart(b *v1alpha1.Bundle) bool { return unresolvedChart(b) }
 
 // Behind returns in what a GitRepo is behind, as sentences (FD605).
 func (in *Input) Behind(g *v1alpha1.GitRepo) []string {
-	if g.Spec.Paused || facts.Deleting(g) || g.Spec.Repo == "" || in.Now().IsZero() {
+	followed := g.Spec.Repo != "" && !g.Spec.Paused
+	if !followed || facts.Deleting(g) || in.Now().IsZero() {
 		return nil
 	}
 	var out []string
@@ -49,6 +51,7 @@ func (in *Input) Stuck() func(kind, key string) (message string, evidence []stri
 		if o == nil || len(o.Finalizers) == 0 {
 			return "it is being deleted", nil
 		}
-		return "it is being deleted, and has the finalizers " + strings.Join(o.Finalizers, ", "), in.stuck(o, children[[2]string{kind, key}]).Evidence
+		return "it is being deleted, and has the finalizers " +
+			strings.Join(o.Finalizers, ", "), in.stuck(o, children[[2]string{kind, key}]).Evidence
 	}
 }

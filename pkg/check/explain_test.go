@@ -24,7 +24,8 @@ func TestFailed(t *testing.T) {
 		{"True", "Error", "", false},
 	} {
 		b := &v1alpha1.Bundle{}
-		b.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: tc.status, Reason: tc.reason, Message: tc.message}}
+		b.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: tc.status, Reason: tc.reason,
+			Message: tc.message}}
 		if got := facts.Failed(b); got != tc.want {
 			t.Errorf("%+v: %v, want %v", tc, got, tc.want)
 		}

@@ -40,7 +40,8 @@ func desiredBy(d *evaluate.BundleDeployment) string {
 	return fmt.Sprintf("it is in the manifest of release %s", d.Release)
 }
 
-// notDeployed returns why Fleet may never have deployed an object, "" if it has. Such an object is not lost: a deploy creates it.
+// notDeployed returns why Fleet may never have deployed an object, "" if it has. Such an object is not lost: a deploy
+// creates it.
 func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) string {
 	_, recorded := d.Recorded[o.Key()]
 	switch {
@@ -50,7 +51,8 @@ func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) s
 	case d.Release.Revision == 0:
 		return "the bundle was never deployed here: its first deploy creates the object; preflight predicts problems"
 	case d.From == resolve.FromFiles && !recorded:
-		return fmt.Sprintf("release %s does not have it yet: a deploy of the files creates it; preflight predicts problems", d.Release)
+		return fmt.Sprintf("release %s does not have it yet: a deploy of the files creates it; preflight predicts "+
+			"problems", d.Release)
 	}
 	return ""
 }

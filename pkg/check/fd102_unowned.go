@@ -22,7 +22,8 @@ var unowned = Check{
 			if len(o.Differences) > 0 {
 				f.Message += "; it also differs in " + facts.List(paths(o))
 			}
-			f.Evidence, f.Remedies = append(differs(o, true), requiredChanges(owners.Patch())...), []remedy.Remedy{in.assign(d, o)}
+			f.Evidence, f.Remedies = append(differs(o, true),
+				requiredChanges(owners.Patch())...), []remedy.Remedy{in.assign(d, o)}
 			report(f)
 		}
 	},
@@ -40,7 +41,8 @@ func whyUnowned(d *evaluate.BundleDeployment, r ownership.Result) string {
 		return "has the id of its set with the hash of another set"
 	}
 	if d.ReleaseOwnership.Hash != "" && r.Have.Hash == d.ReleaseOwnership.Hash {
-		return fmt.Sprintf("has set %q, with which its release was made; the agent uses set %q", d.ReleaseOwnership.SetID, d.Ownership.SetID)
+		return fmt.Sprintf("has set %q, with which its release was made; the agent uses set %q",
+			d.ReleaseOwnership.SetID, d.Ownership.SetID)
 	}
 	if len(r.Owners) == 0 { // the namespace of a release without its name
 		return "has ownership metadata that names no owner"

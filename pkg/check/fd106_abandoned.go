@@ -21,11 +21,13 @@ var abandoned = Check{
 				continue
 			}
 			f := Finding{
-				Object:   m.Ref,
-				Cluster:  in.ClusterName(m.On),
-				Message:  fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set", m.Key(), m.Metadata.SetID),
+				Object:  m.Ref,
+				Cluster: in.ClusterName(m.On),
+				Message: fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that "+
+					"set", m.Key(), m.Metadata.SetID),
 				Evidence: []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
-				Remedies: []remedy.Remedy{in.On(m.On).Show(m.Ref, "shows it, so that you can decide whether anything still uses it")},
+				Remedies: []remedy.Remedy{in.On(m.On).Show(m.Ref,
+					"shows it, so that you can decide whether anything still uses it")},
 			}
 			if m.Metadata.ReleaseName != "" {
 				f.Evidence = append(f.Evidence, "Helm's annotations name release "+m.Metadata.Release())

@@ -22,9 +22,11 @@ var idMismatch = Check{
 			if o.Metadata.SetID != "" {
 				is = fmt.Sprintf("is %q", o.Metadata.SetID)
 			}
-			f := about(&d.Deployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Ownership.SetID, is)
-			f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).For(o.Ref)+" annotate --overwrite "+remedy.KubectlName(o.Ref)+" "+
-				escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID), "sets this annotation, and changes nothing else")}
+			f := about(&d.Deployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation,
+				d.Ownership.SetID, is)
+			command := in.On(d.On).For(o.Ref) + " annotate --overwrite " + remedy.KubectlName(o.Ref) + " " +
+				escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID)
+			f.Remedies = []remedy.Remedy{remedy.Run(command, "sets this annotation, and changes nothing else")}
 			report(f)
 		}
 	},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -27,10 +28,10 @@ var namespaceMeta = Check{
 	},
 }
 
-// namespaceMeta returns the finding about the namespace of a bundle deployment that is applied and whose agent is not told to wait.
+// namespaceMeta returns the finding about the namespace of a bundle deployment that is applied and whose agent is not
+// told to wait.
 func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
-	if d.BD == nil || d.On == nil || d.FromFiles() || d.BD.Status.Release == "" || d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID ||
-		d.BD.Spec.Paused || d.BD.Spec.OffSchedule || d.BD.DeletionTimestamp != nil {
+	if d.On == nil || !facts.Applied(d) || d.BD.Status.Release == "" {
 		return Finding{}, false
 	}
 	options := d.Options()
@@ -38,7 +39,8 @@ func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
 	if !exists {
 		return Finding{}, false
 	}
-	missing := slices.Concat(lacks("label", options.NamespaceLabels, live.Labels), lacks("annotation", options.NamespaceAnnotations, live.Annotations))
+	missing := slices.Concat(lacks("label", options.NamespaceLabels, live.Labels),
+		lacks("annotation", options.NamespaceAnnotations, live.Annotations))
 	if len(missing) == 0 {
 		return Finding{}, false
 	}
@@ -47,7 +49,8 @@ func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
 	f.Evidence, f.Remedies = missing, in.Redeploy(d)
 	if podSecurity(missing) {
 		if labels := podSecurityLabels(options.NamespaceLabels, live.Labels); len(labels) == len(missing) {
-			f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace", ref.Name)+" --overwrite "+escape.ShellWords(labels),
+			f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace",
+				ref.Name)+" --overwrite "+escape.ShellWords(labels),
 				"sets these labels; Pod Security then applies them to new pods of the namespace")}
 		}
 		s := "some versions of the agent do not write labels of Pod Security"
@@ -78,7 +81,8 @@ func lacks(what string, stated, live map[string]string) []string {
 func podSecurityLabels(stated, live map[string]string) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(stated)) {
-		if value, exists := live[key]; strings.HasPrefix(key, fleet.PodSecurityPrefix) && (!exists || value != stated[key]) {
+		if value, exists := live[key]; strings.HasPrefix(key, fleet.PodSecurityPrefix) &&
+			(!exists || value != stated[key]) {
 			out = append(out, key+"="+stated[key])
 		}
 	}
@@ -86,5 +90,8 @@ func podSecurityLabels(stated, live map[string]string) []string {
 }
 
 func podSecurity(missing []string) bool {
-	return slices.ContainsFunc(missing, func(s string) bool { return strings.HasPrefix(s, "label "+fleet.PodSecurityPrefix) })
+	return slices.ContainsFunc(missing, func(s string) bool {
+		return strings.HasPrefix(s,
+			"label "+fleet.PodSecurityPrefix)
+	})
 }

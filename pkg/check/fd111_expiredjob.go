@@ -18,17 +18,19 @@ var expiredJob = Check{
 			if !in.expired(d, o) {
 				continue
 			}
-			f := about(&d.Deployment, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has finished (ttlSecondsAfterFinished)",
+			f := about(&d.Deployment, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has "+
+				"finished (ttlSecondsAfterFinished)",
 				o.Key(), *o.TTLAfterFinished)
 			f.Evidence = []string{desiredBy(d)}
-			f.Remedies = []remedy.Remedy{remedy.Advise("nothing to repair; if Fleet should not report it as missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook")}
+			f.Remedies = []remedy.Remedy{remedy.Advise("nothing to repair; if Fleet should not report it as " +
+				"missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook")}
 			report(f)
 		}
 	},
 }
 
-// expired reports whether Kubernetes may have deleted a missing Job because of its age. A Job that was deployed less than that time ago, or
-// never, did not expire.
+// expired reports whether Kubernetes may have deleted a missing Job because of its age. A Job that was deployed less
+// than that time ago, or never, did not expire.
 func (in *Input) expired(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
 	if o.TTLAfterFinished == nil || in.notDeployed(d, o) != "" {
 		return false

@@ -26,7 +26,8 @@ var deploymentCounts = Check{
 				f.Compares = []object.Ref{d.Ref()}
 			}
 			if c := d.Counts; c.Unowned > 0 {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("unowned objects, which Fleet counts as missing: %d", c.Unowned))
+				f.Evidence = append(f.Evidence,
+					fmt.Sprintf("unowned objects, which Fleet counts as missing: %d", c.Unowned))
 			}
 			if version := facts.AgentVersion(d); version != "" {
 				f.Evidence = append(f.Evidence, "the agent's version is "+version)
@@ -60,8 +61,8 @@ func difference(a *facts.View, bd *v1alpha1.BundleDeployment) string {
 	}
 }
 
-// fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it returns the counts as the agent
-// would compute them. known is false if neither is known.
+// fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it
+// returns the counts as the agent would compute them. known is false if neither is known.
 func (in *Input) fleetCounts(d *evaluate.BundleDeployment) (counts v1alpha1.ResourceCounts, known bool) {
 	if a := in.View(d); !a.ReportedKnown {
 		return a.Actual.Counts, a.Known

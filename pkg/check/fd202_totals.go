@@ -65,7 +65,8 @@ var comparisons = []comparison{
 	{"FD204", state.GitRepo, "gitrepo ", deployments, deploymentChange, (*Input).partsOf, (*Input).wrongClustersOfRepo},
 	{"FD204", state.HelmOp, "helmop ", deployments, deploymentChange, (*Input).partsOf, (*Input).wrongClustersOfRepo},
 	{"FD205", state.ClusterKind, "cluster ", deployments, heartbeat, (*Input).partsOf, (*Input).wrongOfCluster},
-	{"FD206", state.ClusterGroup, "cluster group ", "its clusters", clusterChange, (*Input).clustersOf, (*Input).wrongOfGroup},
+	{"FD206", state.ClusterGroup, "cluster group ", "its clusters", clusterChange, (*Input).clustersOf,
+		(*Input).wrongOfGroup},
 }
 
 // compareTotals returns the check of a code: it compares each aggregate in the rows of the code.

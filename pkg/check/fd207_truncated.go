@@ -34,6 +34,7 @@ var truncated = Check{
 // shortened returns the finding about a status with a truncated list.
 func (in *Input) shortened(d *evaluate.BundleDeployment, format string, args ...any) Finding {
 	f := onDeployment(d, format, args...)
-	f.Remedies = []remedy.Remedy{remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide", "lists all of the objects that the audit read")}
+	f.Remedies = []remedy.Remedy{remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide",
+		"lists all of the objects that the audit read")}
 	return f
 }

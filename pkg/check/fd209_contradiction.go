@@ -27,12 +27,14 @@ var contradiction = Check{
 			}
 		}
 		failing := in.failingBundles()
-		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind, state.ClusterGroup} {
+		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind,
+			state.ClusterGroup} {
 			for a := range in.Aggregates(kind) {
 				found := contradictionsOf(a)
 				ready := facts.ConditionOf(facts.ConditionsOf(a.Object), "Ready").Status == "True"
 				if b := failing[facts.RefOf(a)]; b != nil && ready {
-					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name, facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
+					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s",
+						b.Name, facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 				}
 				for _, x := range found {
 					report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
@@ -53,8 +55,8 @@ func (x *exclusives) add(aspect, format string, args ...any) {
 	*x = append(*x, exclusive{aspect, fmt.Sprintf(format, args...)})
 }
 
-// contradictions returns what is mutually exclusive in the status of a bundle deployment. The agent writes these fields together, but not while the
-// deployment is paused, or before it has applied the current deployment id.
+// contradictions returns what is mutually exclusive in the status of a bundle deployment. The agent writes these fields
+// together, but not while the deployment is paused, or before it has applied the current deployment id.
 func contradictions(d *evaluate.BundleDeployment) exclusives {
 	if d.BD == nil {
 		return nil
@@ -62,7 +64,8 @@ func contradictions(d *evaluate.BundleDeployment) exclusives {
 	s, c := &d.BD.Status, d.BD.Status.ResourceCounts
 	var out exclusives
 	if c != nil && c.DesiredReady != c.Ready+c.NotReady+c.Modified+c.Missing+c.WaitApplied+c.Unknown {
-		out.add("counts", "its counts do not add up: %d objects are desired, but the states of the objects are %s", c.DesiredReady, detailed(*c))
+		out.add("counts", "its counts do not add up: %d objects are desired, but the states of the objects are %s",
+			c.DesiredReady, detailed(*c))
 	}
 	if whyFrozen(d) != "" || facts.ConditionOf(s.Conditions, "Installed").Status == "False" {
 		return out
@@ -75,7 +78,8 @@ func contradictions(d *evaluate.BundleDeployment) exclusives {
 	case s.Ready && notReady > 0:
 		out.add("ready", "ready is true, but it counts or lists %s as not ready", facts.Count(notReady, "object"))
 	case s.NonModified && modified > 0:
-		out.add("nonModified", "nonModified is true, but it counts or lists %s as modified, missing or extra", facts.Count(modified, "object"))
+		out.add("nonModified", "nonModified is true, but it counts or lists %s as modified, missing or extra",
+			facts.Count(modified, "object"))
 	}
 	return out
 }
@@ -88,7 +92,8 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 	if s := r.Summary; s != nil {
 		all = s.Ready == s.DesiredReady
 		if s.Ready > s.DesiredReady || s.Sum() > s.DesiredReady {
-			out.add("summary", "its summary counts %d bundle deployments in all states, but only %d are desired", max(s.Ready, s.Sum()), s.DesiredReady)
+			out.add("summary", "its summary counts %d bundle deployments in all states, but only %d are desired",
+				max(s.Ready, s.Sum()), s.DesiredReady)
 		} else if ready.Status == "True" && !all {
 			out.add("ready", "condition Ready is True, but only %s bundle deployments are ready", shareOfSummary(*s))
 		}
@@ -96,10 +101,13 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 	if bad := fleet.BundleState(r.State).Rank() > fleet.Ready.Rank(); bad && all && ready.Status == "True" {
 		out.add("state", "condition Ready is True, but the state is %s", r.State)
 	}
-	if ready.Status == "False" && ready.Message == "" && all && r.Summary != nil && r.Summary.Ready > 0 {
+	someReady := r.Summary != nil && r.Summary.Ready > 0
+	unsaid := ready.Status == "False" && ready.Message == ""
+	if unsaid && all && someReady {
 		out.add("notReady", "condition Ready is False without a message, but all bundle deployments are ready")
 	}
-	if s := facts.StatusOf(a.Object); s != nil && s.DesiredReadyClusters != nil && s.ReadyClusters > *s.DesiredReadyClusters {
+	if s := facts.StatusOf(a.Object); s != nil && s.DesiredReadyClusters != nil &&
+		s.ReadyClusters > *s.DesiredReadyClusters {
 		out.add("clusters", "%d clusters are ready, but only %d are desired", s.ReadyClusters, *s.DesiredReadyClusters)
 	}
 	if c := r.Counts; c != nil && c.Ready > c.DesiredReady {
@@ -114,7 +122,10 @@ func (in *Input) failingBundles() map[object.Ref]*v1alpha1.Bundle {
 	for _, b := range in.Desired.Bundles {
 		c := facts.ConditionOf(b.Status.Conditions, "Ready")
 		repo, ok := facts.RepoOf(b)
-		if ok && out[repo] == nil && c.Status == "False" && b.DeletionTimestamp == nil && in.LongAgo(facts.Parsed(c.LastUpdateTime)) {
+		if !ok || out[repo] != nil || facts.Deleting(b) {
+			continue
+		}
+		if c.Status == "False" && in.LongAgo(facts.Parsed(c.LastUpdateTime)) {
 			out[repo] = b
 		}
 	}

@@ -34,7 +34,8 @@ func (in *Input) leftover(d *evaluate.BundleDeployment, b *v1alpha1.Bundle, r ta
 		f.Evidence = append(f.Evidence, "the cluster is off schedule: Fleet does not delete it now")
 	}
 	if _, failed := facts.BundleError(b); failed {
-		f.Evidence = append(f.Evidence, "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
+		f.Evidence = append(f.Evidence, "Fleet reports an error of the bundle, and deletes nothing before it is "+
+			"resolved")
 	}
 	f.Remedies = []remedy.Remedy{in.Commands.ExplainTargets(b)}
 	f.DependsOn = append(related(b, r.Cluster.Cluster), d.Ref())

@@ -19,7 +19,8 @@ import (
 
 var orphan = Check{
 	Code: "FD303", Name: "Orphan", Severity: Error,
-	Title: "a BundleDeployment has no Bundle or no Cluster, or the namespace of a cluster or the bundle of an agent has no Cluster",
+	Title: "a BundleDeployment has no Bundle or no Cluster, or the namespace of a cluster or the bundle of an agent " +
+		"has no Cluster",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if d.BD == nil || facts.Deleting(d.BD) || in.Young(d.BD) {
@@ -30,7 +31,8 @@ var orphan = Check{
 				f.Evidence = []string{uninstalls(d)}
 				workspace, name, _ := strings.Cut(d.Bundle, "/")
 				f.DependsOn = []object.Ref{d.Ref(), facts.Ref(state.Bundle, workspace, name),
-					facts.Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel], d.BD.Labels[fleet.ClusterLabel])}
+					facts.Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel],
+						d.BD.Labels[fleet.ClusterLabel])}
 				f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
 				report(f)
 			}
@@ -40,7 +42,8 @@ var orphan = Check{
 	},
 }
 
-// without returns what a bundle deployment lacks: its Bundle or its Cluster; empty if it lacks nothing, or if that is not known.
+// without returns what a bundle deployment lacks: its Bundle or its Cluster; empty if it lacks nothing, or if that is
+// not known.
 func (in *Input) without(d *evaluate.BundleDeployment) string {
 	workspace, name, _ := strings.Cut(d.Bundle, "/")
 	if workspace == "" || name == "" {
@@ -58,7 +61,8 @@ func (in *Input) without(d *evaluate.BundleDeployment) string {
 	}
 	for _, c := range in.Desired.Fleet.Clusters {
 		// The status of a Cluster can be lost, for example when it was restored from a backup.
-		if c.Namespace == d.BD.Labels[fleet.ClusterNamespaceLabel] && c.Name == d.BD.Labels[fleet.ClusterLabel] && c.Status.Namespace == "" {
+		if c.Namespace == d.BD.Labels[fleet.ClusterNamespaceLabel] && c.Name == d.BD.Labels[fleet.ClusterLabel] &&
+			c.Status.Namespace == "" {
 			return ""
 		}
 	}
@@ -72,13 +76,20 @@ func (in *Input) orphanedAgents(report func(Finding)) {
 		agents[c.Namespace+"/"+targeting.AgentBundleOf(c.Name)] = true
 	}
 	for _, b := range in.BundlesInScope() {
-		if targeting.IsAgentBundle(b) && !agents[facts.Key(b)] && !in.Young(b) && in.Read(state.ClusterKind, b.Namespace) {
-			report(Finding{
-				Object: facts.Ref(state.Bundle, b.Namespace, b.Name), Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", facts.Key(b)),
-				Remedies:  []remedy.Remedy{in.Commands.List("clusters", b.Namespace, "lists the Clusters that exist in the namespace of the bundle")},
-				DependsOn: []object.Ref{facts.Ref(state.Bundle, b.Namespace, b.Name)},
-			})
+		if !targeting.IsAgentBundle(b) || agents[facts.Key(b)] {
+			continue
 		}
+		if in.Young(b) || !in.Read(state.ClusterKind, b.Namespace) {
+			continue
+		}
+		ref := facts.Ref(state.Bundle, b.Namespace, b.Name)
+		report(Finding{
+			Object:  ref,
+			Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", facts.Key(b)),
+			Remedies: []remedy.Remedy{in.Commands.List("clusters", b.Namespace,
+				"lists the Clusters that exist in the namespace of the bundle")},
+			DependsOn: []object.Ref{ref},
+		})
 	}
 }
 
@@ -98,16 +109,19 @@ func (in *Input) orphanedNamespaces(report func(Finding)) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		ns := found[name]
 		cluster := ns.Workspace + "/" + ns.Cluster
-		used := in.OfCluster(name)
-		if used || clusters[cluster] || !ns.Created.IsZero() && in.Now().Sub(ns.Created) < facts.Settling {
+		young := !ns.Created.IsZero() && in.Now().Sub(ns.Created) < facts.Settling
+		if young || in.OfCluster(name) || clusters[cluster] {
 			continue
 		}
 		ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: name}
-		f := Finding{Object: ref, Message: fmt.Sprintf("namespace %s is of cluster %s, which does not exist", name, cluster),
-			Remedies:  []remedy.Remedy{in.Commands.Show(ref, "shows its labels and annotations, which name the Cluster")},
+		f := Finding{Object: ref, Message: fmt.Sprintf("namespace %s is of cluster %s, which does not exist", name,
+			cluster),
+			Remedies: []remedy.Remedy{in.Commands.Show(ref,
+				"shows its labels and annotations, which name the Cluster")},
 			DependsOn: []object.Ref{ref, facts.Ref(state.ClusterKind, ns.Workspace, ns.Cluster)}}
 		if n := deployments[name]; n > 0 {
-			f.Evidence = []string{"it has " + facts.Count(n, "BundleDeployment") + ": if an agent still reads them, it keeps deploying them"}
+			f.Evidence = []string{"it has " + facts.Count(n, "BundleDeployment") +
+				": if an agent still reads them, it keeps deploying them"}
 		}
 		report(f)
 	}

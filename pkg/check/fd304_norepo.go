@@ -25,8 +25,9 @@ var noRepo = Check{
 			}
 			ref := facts.Ref(state.Bundle, b.Namespace, b.Name)
 			report(Finding{
-				Object:    ref,
-				Message:   fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind, repo.Namespace, repo.Name),
+				Object: ref,
+				Message: fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind,
+					repo.Namespace, repo.Name),
 				Remedies:  []remedy.Remedy{in.Commands.ExplainTargets(b)},
 				DependsOn: []object.Ref{ref, repo},
 			})

@@ -28,15 +28,16 @@ var noTargets = Check{
 			}
 			report(Finding{
 				Object: facts.Ref(state.Bundle, b.Namespace, b.Name), AsOf: b.Reported().AsOf,
-				Message:  fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b), clusters),
+				Message: fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b),
+					clusters),
 				Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
 			})
 		}
 	},
 }
 
-// reachesNone reports whether it is certain that a bundle targets no cluster. If not every cluster that it may target was read, the status of the
-// bundle must confirm it.
+// reachesNone reports whether it is certain that a bundle targets no cluster. If not every cluster that it may target
+// was read, the status of the bundle must confirm it.
 func (in *Input) reachesNone(b *v1alpha1.Bundle) bool {
 	t := in.Targets(b)
 	if t.Invalid != nil || !in.Read(state.ClusterKind, b.Namespace) {

@@ -39,8 +39,10 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 	if err := in.Targets(b).Invalid; err != nil {
 		field, _, _ := strings.Cut(err.Error(), ": ")
 		return Finding{
-			Message: fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets", field, facts.Key(b)),
-			Remedies: []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(b.Namespace)+" get "+remedy.Named("bundles.fleet.cattle.io", b.Name)+" -o jsonpath='{.spec.targets}'",
+			Message: fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets",
+				field, facts.Key(b)),
+			Remedies: []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(b.Namespace)+" get "+
+				remedy.Named("bundles.fleet.cattle.io", b.Name)+" -o jsonpath='{.spec.targets}'",
 				"prints the targets of the bundle")},
 		}, true
 	}
@@ -51,11 +53,14 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 		return Finding{}, false
 	}
 	name, namespace := m[1], m[2]
-	f := Finding{Cluster: namespace + "/" + name, Remedies: []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(namespace)+" get "+remedy.Named("clusters.fleet.cattle.io", name)+" --show-labels",
-		"shows the labels of the Cluster, which templates can use")}}
+	f := Finding{Cluster: namespace + "/" + name,
+		Remedies: []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(namespace)+" get "+
+			remedy.Named("clusters.fleet.cattle.io", name)+" --show-labels",
+			"shows the labels of the Cluster, which templates can use")}}
 	missing := errorKey.FindStringSubmatch(message)
 	if missing == nil {
-		f.Message = fmt.Sprintf("the values of bundle %s cannot be computed for cluster %s: Fleet updates none of its clusters", facts.Key(b), f.Cluster)
+		f.Message = fmt.Sprintf("the values of bundle %s cannot be computed for cluster %s: Fleet updates none of "+
+			"its clusters", facts.Key(b), f.Cluster)
 		f.Evidence = []string{reported}
 		return f, true
 	}
@@ -66,7 +71,8 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 	if where == "" {
 		where = "value"
 	}
-	f.Message = fmt.Sprintf("a template of bundle %s uses %s %q, which cluster %s does not have: Fleet updates none of its clusters", facts.Key(b), where, missing[1], f.Cluster)
+	f.Message = fmt.Sprintf("a template of bundle %s uses %s %q, which cluster %s does not have: Fleet updates none "+
+		"of its clusters", facts.Key(b), where, missing[1], f.Cluster)
 	f.Evidence = append(in.labelNow(namespace, name, where, missing[1]), reported)
 	return f, true
 }
@@ -81,7 +87,8 @@ func (in *Input) labelNow(namespace, name, where, label string) []string {
 			continue
 		}
 		if _, ok := c.Labels[label]; ok {
-			return []string{"the cluster has the label now: Fleet has not processed the bundle since, or does not pass the label to templates"}
+			return []string{"the cluster has the label now: Fleet has not processed the bundle since, or does not " +
+				"pass the label to templates"}
 		}
 		return []string{"the cluster does not have the label now either"}
 	}

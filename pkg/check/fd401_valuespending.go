@@ -42,7 +42,8 @@ func (o *valuesOwner) pendingReason() string {
 	case o.result.Reason == values.OwnerBehind:
 		return "it and the stated hash do not match, and the controller has not observed the last change of the Bundle"
 	case o.result.Reason == values.WaitsForIt:
-		return "the controller has set waitingForValues, and the agent deploys nothing until the controller has written the values again"
+		return "the controller has set waitingForValues, and the agent deploys nothing until the controller has " +
+			"written the values again"
 	case s != nil && s.Hash == o.facts.Owner.Hash:
 		return "it does not have its owner yet"
 	}

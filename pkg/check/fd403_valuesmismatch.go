@@ -16,7 +16,8 @@ var valuesMismatch = Check{
 			if o.deployment == nil || o.result.State != values.Mismatch {
 				continue
 			}
-			f := o.finding("the values Secret of %s does not have the stated hash: the agent does not deploy the bundle", o.name())
+			f := o.finding("the values Secret of %s does not have the stated hash: the agent does not deploy the "+
+				"bundle", o.name())
 			f.Evidence = []string{o.why(), in.withOtherValues()}
 			report(in.writeValues(&o, f))
 		}
@@ -25,9 +26,11 @@ var valuesMismatch = Check{
 
 // emptied is the finding about a Secret that lost its current values.
 func (in *Input) emptied(o *valuesOwner) Finding {
-	f := o.finding("the values Secret of %s has no current values, although the bundle deployment has values: the next deploy installs the defaults of the chart", o.name())
+	f := o.finding("the values Secret of %s has no current values, although the bundle deployment has values: the "+
+		"next deploy installs the defaults of the chart", o.name())
 	f.Evidence = []string{"deploymentID equals stagedDeploymentID, and only stagedValues has values", o.why(),
-		"if the agent has deployed since, the objects may have the defaults of the chart, and Fleet reports them as ready"}
+		"if the agent has deployed since, the objects may have the defaults of the chart, and Fleet reports them as " +
+			"ready"}
 	if o.deployment.GitRepo == "" {
 		return in.writeValues(o, f)
 	}
@@ -39,9 +42,12 @@ func (in *Input) emptied(o *valuesOwner) Finding {
 func (in *Input) withOtherValues() string {
 	switch c := in.Controller(); {
 	case c.RepairsMismatch():
-		return in.controllerVersion() + ": it writes both again when it processes the Bundle, but stores empty current values if deploymentID equals stagedDeploymentID"
+		return in.controllerVersion() + ": it writes both again when it processes the Bundle, but stores empty " +
+			"current values if deploymentID equals stagedDeploymentID"
 	case c.Known:
-		return in.controllerVersion() + ": it does not repair this, and updates no target of the bundle (rancher/fleet#4962)"
+		return in.controllerVersion() + ": it does not repair this, and updates no target of the bundle " +
+			"(rancher/fleet#4962)"
 	}
-	return in.controllerVersion() + ": 0.15.3 and later write both again, with empty current values if deploymentID equals stagedDeploymentID; earlier versions do not"
+	return in.controllerVersion() + ": 0.15.3 and later write both again, with empty current values if deploymentID " +
+		"equals stagedDeploymentID; earlier versions do not"
 }

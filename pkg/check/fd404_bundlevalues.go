@@ -20,7 +20,8 @@ var bundleValues = Check{
 			f := Finding{}
 			switch o.result.State {
 			case values.Foreign:
-				f = o.finding("the values Secret of bundle %s does not exist: a Secret of type %q has its name", o.name(), o.facts.Secret.Type)
+				f = o.finding("the values Secret of bundle %s does not exist: a Secret of type %q has its name",
+					o.name(), o.facts.Secret.Type)
 				f.Remedies = []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
 			case values.Missing:
 				f = o.finding("the values Secret of bundle %s does not exist", o.name())
@@ -29,9 +30,11 @@ var bundleValues = Check{
 				f = o.finding("the values Secret of bundle %s does not have the stated hash", o.name())
 				f.Remedies, f.Evidence = []remedy.Remedy{in.writeBundleValues(&o)}, []string{o.why()}
 			}
-			f.Evidence = append(f.Evidence, "the controller updates no target of the bundle and writes no status until the Secret has the hash")
+			f.Evidence = append(f.Evidence, "the controller updates no target of the bundle and writes no status "+
+				"until the Secret has the hash")
 			if g, observed := o.bundle.Generation, o.bundle.Status.ObservedGeneration; observed < g {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("the controller has observed generation %d of %d", observed, g))
+				f.Evidence = append(f.Evidence,
+					fmt.Sprintf("the controller has observed generation %d of %d", observed, g))
 			}
 			report(f)
 		}

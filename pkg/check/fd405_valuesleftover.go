@@ -42,7 +42,8 @@ func (o *valuesOwner) oddity() string {
 	case r.State == values.OK && r.Reason == values.NoOwner:
 		return "has no owner: Kubernetes does not delete it together with its " + kind
 	case r.State == values.OK && r.Reason == values.OtherOwner:
-		return "has an owner that is not the present " + kind + ": Kubernetes deletes the Secret if that owner does not exist"
+		return "has an owner that is not the present " + kind +
+			": Kubernetes deletes the Secret if that owner does not exist"
 	}
 	return ""
 }
@@ -69,8 +70,10 @@ func (in *Input) ownerlessValues(report func(Finding)) {
 		alone := values.Facts{Type: k.Type, Owner: values.Owner{Kind: kind, Changed: s.Changed}, Secret: s, Read: true}
 		if r := values.Classify(alone, in.Now(), in.Controller()); r.State == values.Leftover {
 			ref := secretRef(k.Namespace, k.Name)
-			report(Finding{Object: ref, Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not exist", k.Namespace, k.Name, kind),
-				Evidence: []string{"the last change was at " + r.Since.UTC().Format(time.RFC3339)}, Remedies: []remedy.Remedy{in.Commands.ShowSecret(ref)}})
+			report(Finding{Object: ref, Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not "+
+				"exist", k.Namespace, k.Name, kind),
+				Evidence: []string{"the last change was at " +
+					r.Since.UTC().Format(time.RFC3339)}, Remedies: []remedy.Remedy{in.Commands.ShowSecret(ref)}})
 		}
 	}
 }

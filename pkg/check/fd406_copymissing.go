@@ -32,14 +32,16 @@ var copyMissing = Check{
 
 func (in *Input) wrongCopy(c *evaluate.Copy, what string) Finding {
 	kind := strings.ToLower(c.Copied.Kind)
-	f := about(&c.Deployment.Deployment, c.Copied, "%s %s/%s, a copy of %s/%s for %s, %s", kind, c.Copied.Namespace, c.Copied.Name,
+	f := about(&c.Deployment.Deployment, c.Copied, "%s %s/%s, a copy of %s/%s for %s, %s", kind, c.Copied.Namespace,
+		c.Copied.Name,
 		c.Original.Namespace, c.Original.Name, c.Deployment.Key(), what)
 	f.Evidence = []string{"the present deployment was complete at " + c.Deployed.UTC().Format(time.RFC3339)}
 	if !c.Changed.IsZero() {
 		f.Evidence = append(f.Evidence, "the last change of the original was at "+c.Changed.UTC().Format(time.RFC3339))
 	}
 	if v := in.Controller(); v.Known && v.Before(15, 0) {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: it copies them only when it deploys the bundle", in.controllerVersion()))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: it copies them only when it deploys the bundle",
+			in.controllerVersion()))
 	}
 	f.Remedies = in.Redeploy(c.Deployment)
 	return f

@@ -26,7 +26,8 @@ var agentStale = Check{
 
 func (in *Input) stale(a evaluate.Agent) Finding {
 	f, h := onCluster(a), a.Heartbeat
-	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of this cluster are that old", f.Cluster, age(h.Age))
+	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of "+
+		"this cluster are that old", f.Cluster, age(h.Age))
 	f.Evidence = []string{"last heartbeat: " + a.Cluster.Status.Agent.LastSeen, limitOf(h)}
 	f.Remedies = []remedy.Remedy{in.LogsOfAgent(a)}
 	return f

@@ -57,7 +57,8 @@ func (in *Input) neverRegistered(a evaluate.Agent) Finding {
 		f.Evidence = append(f.Evidence, "the controller has not given the Cluster a namespace: it cannot grant the "+
 			"registration before that")
 	}
-	show := in.Commands.List("clusterregistrations", c.Namespace, "lists the registrations of agents, with their Clusters")
+	show := in.Commands.List("clusterregistrations", c.Namespace,
+		"lists the registrations of agents, with their Clusters")
 	f.Remedies = []remedy.Remedy{show, in.LogsOfAgent(a)}
 	return f
 }

@@ -42,7 +42,8 @@ func (in *Input) contradictedReleases(report func(Finding)) {
 		report(Finding{
 			Object:  object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName},
 			Cluster: found[0].Deployment.Cluster,
-			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the releases of their bundles state, and no object has those",
+			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the "+
+				"releases of their bundles state, and no object has those",
 				agent, facts.Count(len(found), "live object")),
 			Evidence: []string{found[0].Key().String() + ": " + found[0].Message},
 			Remedies: []remedy.Remedy{in.showScope(found[0].Deployment.On, agent)},
@@ -52,18 +53,22 @@ func (in *Input) contradictedReleases(report func(Finding)) {
 
 // showScope shows the scope with which an agent runs.
 func (in *Input) showScope(c *directory.Cluster, agent string) remedy.Remedy {
-	return remedy.Run(fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", in.On(c).Kubectl, remedy.InNamespace(agent), fleet.AgentName,
-		escape.Shell(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`)), "prints the scope with which the agent runs")
+	path := escape.Shell(`{.spec.template.spec.containers[*].env[?(@.name=="` + fleet.AgentScopeEnv + `")].value}`)
+	command := in.On(c).Kubectl + remedy.InNamespace(agent) + " get deployment " + fleet.AgentName +
+		" -o jsonpath=" + path
+	return remedy.Run(command, "prints the scope with which the agent runs")
 }
 
 func (in *Input) disputedScope(x *directory.Dispute) Finding {
 	deployments := facts.Count(len(x.Deployments), "bundle deployment")
 	return Finding{
-		Object: facts.Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" + x.Cluster.Name,
+		Object: facts.Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" +
+			x.Cluster.Name,
 		Message: x.String(), Aspect: x.Agent,
 		Evidence: []string{
 			usedScope(x, deployments),
-			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set as not owned, until it deploys each of them again",
+			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set "+
+				"as not owned, until it deploys each of them again",
 				directory.AgentScope{Scope: x.Declared}, deployments),
 		},
 		Remedies: []remedy.Remedy{in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent)},
@@ -78,14 +83,17 @@ func usedScope(x *directory.Dispute, deployments string) string {
 		}
 		return "have"
 	}
-	objects := fmt.Sprintf("%s of %s %s", facts.Count(x.Carriers.Used, "live object"), deployments, have(x.Carriers.Used))
+	objects := fmt.Sprintf("%s of %s %s", facts.Count(x.Carriers.Used, "live object"), deployments,
+		have(x.Carriers.Used))
 	switch {
 	case x.Used.Proven():
 		return fmt.Sprintf("the audit uses %s for %s: evidence %s", x.Used, deployments, x.Used.Source)
 	case x.Used.Evidence == directory.EvidenceDeclared:
 		return "the audit uses the declared scope: " + objects + " its sets, and none has a set that the releases state"
 	case !x.Carriers.Complete:
-		return "the audit uses what the releases state: at least " + objects + " these sets; not all objects could be read"
+		return "the audit uses what the releases state: at least " + objects +
+			" these sets; not all objects could be read"
 	}
-	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d %s the declared ones", objects, x.Carriers.Declared, have(x.Carriers.Declared))
+	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d %s the declared ones", objects,
+		x.Carriers.Declared, have(x.Carriers.Declared))
 }

@@ -59,7 +59,8 @@ func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) 
 		f.Evidence = append(f.Evidence, facts.Count(waiting, "bundle deployment")+" cannot be deployed without it")
 	}
 	if waiting < len(users) {
-		f.Evidence = append(f.Evidence, facts.Count(len(users)-waiting, "bundle deployment")+" with it applied cannot be deployed again")
+		f.Evidence = append(f.Evidence, facts.Count(len(users)-waiting,
+			"bundle deployment")+" with it applied cannot be deployed again")
 	}
 	return f
 }
@@ -75,7 +76,8 @@ func (in *Input) usersOf(content string) int {
 	return n
 }
 
-// writeContent makes the controller write a Content. It never overwrites one that exists (docs/fleet-behavior.md, 4.10).
+// writeContent makes the controller write a Content. It never overwrites one that exists (docs/fleet-behavior.md,
+// 4.10).
 func (in *Input) writeContent(d *evaluate.BundleDeployment, damage string) remedy.Remedy {
 	switch {
 	case d.Bundle == "":

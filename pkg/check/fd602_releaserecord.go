@@ -33,19 +33,27 @@ var releaseRecord = Check{
 					f.Message = name + ": " + t.Detail
 				}
 				f.Message += in.Quote(t.Reported, in.SecretsOf(&d.Deployment)...)
-				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(), t.Status, since(t.Since))}
+				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(),
+					t.Status, since(t.Since))}
 				f.Aspect, f.Remedies = t.Record.String(), in.Redeploy(d)
 				switch {
 				case t.Status == "pruned" && failedCorrections(d):
-					f.Evidence = append(f.Evidence, "correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")
+					f.Evidence = append(f.Evidence,
+						"correctDrift is enabled: each correction that fails adds a revision, and the oldest one is "+
+							"removed")
 				case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
-					f.Evidence = append(f.Evidence, "the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
+					f.Evidence = append(f.Evidence,
+						"the next deploy resolves it: the agent rolls back to the revision before it, and deploys "+
+							"again")
 				case in.BlocksHelm(&d.Deployment, t):
 					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
-					f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).Kubectl+remedy.InNamespace(t.Record.Namespace)+" delete "+remedy.Named("secret", t.Record.SecretName()),
-						"deletes the record of the pending revision, and no other object: the agent can then deploy again")}
+					f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).For(directory.SecretRef(t.Record))+
+						" delete "+remedy.Named("secret", t.Record.SecretName()),
+						"deletes the record of the pending revision, and no other object: the agent can then deploy "+
+							"again")}
 					if !in.LongAgo(t.Since) {
-						f.Evidence = append(f.Evidence, "an agent may still be at work on it: deleting the record would interrupt it")
+						f.Evidence = append(f.Evidence,
+							"an agent may still be at work on it: deleting the record would interrupt it")
 						f.Remedies = []remedy.Remedy{in.On(d.On).History(t.Record)}
 					}
 				}
@@ -70,22 +78,29 @@ func since(t time.Time) string {
 
 // failedCorrections reports whether the agent corrects drift, and a newer revision failed.
 func failedCorrections(d *evaluate.BundleDeployment) bool {
-	return facts.Corrects(d) != nil && slices.ContainsFunc(d.RecordProblems, func(t directory.RecordProblem) bool { return t.Status == release.StatusFailed })
+	return facts.Corrects(d) != nil && slices.ContainsFunc(d.RecordProblems,
+		func(t directory.RecordProblem) bool { return t.Status == release.StatusFailed })
 }
 
-// fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with Helm, and have no bundle.
+// fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with
+// Helm, and have no bundle.
 func (in *Input) fleetsReleases(c *directory.Cluster, report func(Finding)) {
 	for _, name := range slices.Sorted(maps.Keys(c.State.Latest)) {
 		r := c.State.Latest[name]
-		if r.BundleID != "" || r.Damaged != "" || !fleetsRelease(c, r) || !r.Pending() && r.Status != release.StatusFailed && r.Status != release.StatusUninstalling {
+		if r.BundleID != "" || r.Damaged != "" || !fleetsRelease(c, r) {
+			continue
+		}
+		if ended := r.Status == release.StatusFailed || r.Status == release.StatusUninstalling; !ended && !r.Pending() {
 			continue
 		}
 		report(Finding{
 			Object:  directory.SecretRef(r.Name),
 			Cluster: in.ClusterName(c),
 			Message: fmt.Sprintf("release %s of Fleet itself: revision %d is %s%s", r.Release(), r.Revision, r.Status,
-				in.Quote(r.Description, redact.Place{Cluster: slices.Index(in.Desired.Clusters, c), Namespace: r.Namespace})),
-			Evidence: []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))},
+				in.Quote(r.Description, redact.Place{Cluster: slices.Index(in.Desired.Clusters, c),
+					Namespace: r.Namespace})),
+			Evidence: []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status,
+				since(r.Deployed))},
 			Remedies: []remedy.Remedy{in.On(c).History(r.Name)},
 		})
 	}

@@ -63,7 +63,8 @@ func (in *Input) stuck(o *state.Deleting, children int) Finding {
 	f := Finding{
 		Object: ref,
 		Message: fmt.Sprintf("%s %s has been in deletion for %s: finalizers %s",
-			o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", ")),
+			o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name,
+				"/"), in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", ")),
 		Remedies: []remedy.Remedy{in.Commands.Show(ref, "shows its finalizers and conditions")},
 	}
 	switch o.Kind {
@@ -108,7 +109,8 @@ func (in *Input) remover(name string) string {
 	return "Deployment " + name + ", which removes the finalizer, exists: its log has the reason"
 }
 
-// children counts the Bundles of each GitRepo and HelmOp, and the BundleDeployments of each Bundle and Cluster, by kind and "namespace/name".
+// children counts the Bundles of each GitRepo and HelmOp, and the BundleDeployments of each Bundle and Cluster, by kind
+// and "namespace/name".
 func (in *Input) children() map[[2]string]int {
 	out := map[[2]string]int{}
 	for _, kind := range []string{state.Bundle, state.ClusterKind} {

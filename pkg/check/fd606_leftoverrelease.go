@@ -27,13 +27,16 @@ var leftoverRelease = Check{
 				}
 				f := Finding{
 					Object: directory.SecretRef(r.Name), Cluster: in.ClusterName(c),
-					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
+					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no "+
+						"BundleDeployment",
 						r.Release(), r.BundleID, r.AgentNamespace),
-					Remedies: []remedy.Remedy{remedy.Run(in.On(c).Helm+remedy.InNamespace(r.Namespace)+" status "+remedy.LastArgument(r.Name.Name),
+					Remedies: []remedy.Remedy{remedy.Run(
+						in.On(c).Helm+remedy.InNamespace(r.Namespace)+" status "+remedy.LastArgument(r.Name.Name),
 						"shows the release, so that you can decide whether anything still uses it")},
 				}
 				if r.KeepResources {
-					f.Evidence = []string{"it was deployed with keepResources: its objects are kept, only the record is left over"}
+					f.Evidence = []string{"it was deployed with keepResources: its objects are kept, only the " +
+						"record is left over"}
 				}
 				report(f)
 			}

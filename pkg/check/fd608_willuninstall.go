@@ -37,7 +37,8 @@ func (in *Input) reported(x *resolve.Removal) bool {
 	if !x.Confirmed || in.Whole || x.Expects == nil {
 		return x.Confirmed && in.Whole
 	}
-	return slices.ContainsFunc(in.Desired.Directory.Deployments, func(d *directory.Deployment) bool { return d.BD == x.Expects && in.InScope(d.ID()) })
+	return slices.ContainsFunc(in.Desired.Directory.Deployments,
+		func(d *directory.Deployment) bool { return d.BD == x.Expects && in.InScope(d.ID()) })
 }
 
 func (in *Input) removal(c *directory.Cluster, x *resolve.Removal) Finding {
@@ -46,7 +47,8 @@ func (in *Input) removal(c *directory.Cluster, x *resolve.Removal) Finding {
 	why := fmt.Sprintf("BundleDeployment %s/%s does not exist", x.Watched, x.Record.BundleID)
 	switch {
 	case x.Converted:
-		why = fmt.Sprintf("this version of the agent expects %s for BundleDeployment %s/%s, and installs it again under the same name", x.Expected, x.Watched, x.Record.BundleID)
+		why = fmt.Sprintf("this version of the agent expects %s for BundleDeployment %s/%s, and installs it again "+
+			"under the same name", x.Expected, x.Watched, x.Record.BundleID)
 	case x.Expects != nil:
 		why = fmt.Sprintf("BundleDeployment %s/%s expects release %s", x.Watched, x.Record.BundleID, x.Expected)
 	}
@@ -56,16 +58,20 @@ func (in *Input) removal(c *directory.Cluster, x *resolve.Removal) Finding {
 	f.Message = fmt.Sprintf("the agent in %s will uninstall release %s %s: %s", agent, x.Record.Release(), when(x), why)
 	f.Evidence = append([]string{in.cycles(c, agent)}, losses(x)...)
 	if x.BlockedBy != "" {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("each cycle of the agent now ends at release %s, because the agent "+
+		f.Evidence = append(f.Evidence, fmt.Sprintf("each cycle of the agent now ends at release %s, because the "+
+			"agent "+
 			"keeps its objects and cannot remove its record. Do not delete that record before this release "+
 			"is safe", x.BlockedBy))
 	}
 	if x.Expects != nil && len(x.Expects.Spec.Options.DownstreamResources) > 0 {
-		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the BundleDeployment")
+		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the "+
+			"BundleDeployment")
 	}
 	kind := strings.ToLower(cmp.Or(c.State.Workloads[agent].Kind, "deployment"))
-	f.Remedies = []remedy.Remedy{remedy.Run(fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.On(c).Kubectl, escape.Shell(agent), kind, fleet.AgentName),
-		"stops the agent before its next cycle, if the objects are still needed: it deploys nothing on this cluster until it runs again")}
+	f.Remedies = []remedy.Remedy{remedy.Run(fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.On(c).Kubectl,
+		escape.Shell(agent), kind, fleet.AgentName),
+		"stops the agent before its next cycle, if the objects are still needed: it deploys nothing on this cluster "+
+			"until it runs again")}
 	return f
 }
 
@@ -95,7 +101,8 @@ func (in *Input) cycles(c *directory.Cluster, agent string) string {
 			interval, stated = d, "status of the Cluster"
 		}
 	}
-	s := fmt.Sprintf("a cycle begins %s to %s after the previous one (interval from the %s), and at once when the agent starts", interval, 2*interval, stated)
+	s := fmt.Sprintf("a cycle begins %s to %s after the previous one (interval from the %s), and at once when the "+
+		"agent starts", interval, 2*interval, stated)
 	if idle := c.State.Workloads[agent].Idle; idle != "" {
 		s += "; the agent does not run now: " + idle
 	}
@@ -142,7 +149,8 @@ func losses(x *resolve.Removal) []string {
 	if len(x.Shared) > 0 {
 		var names []string
 		for _, o := range x.Shared {
-			names = append(names, fmt.Sprintf("%s %s of %s", o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), o.Deployment.Key()))
+			names = append(names, fmt.Sprintf("%s %s of %s", o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"),
+				o.Deployment.Key()))
 		}
 		out = append(out, "it also deletes objects that other releases desire: "+facts.List(names))
 	}

@@ -38,7 +38,8 @@ var notCorrected = Check{
 			if since.IsZero() || in.ReadAt(d.On).Sub(since) <= correctedAfter {
 				continue
 			}
-			f := about(&d.Deployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(), since.UTC().Format(time.RFC3339))
+			f := about(&d.Deployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(),
+				since.UTC().Format(time.RFC3339))
 			f.Evidence = in.notCorrectedWhy(d, correct, first)
 			f.Remedies = in.Redeploy(d)
 			report(f)
@@ -46,8 +47,8 @@ var notCorrected = Check{
 	},
 }
 
-// modifiedSince returns the time since which the first of the differences that have a time exists; zero if none has one. A value that was written
-// before the release was deployed differs since then.
+// modifiedSince returns the time since which the first of the differences that have a time exists; zero if none has
+// one. A value that was written before the release was deployed differs since then.
 func (in *Input) modifiedSince(d *evaluate.BundleDeployment, o *evaluate.Object) (time.Time, evaluate.Difference) {
 	var since time.Time
 	var first evaluate.Difference
@@ -79,10 +80,12 @@ func (in *Input) notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1
 	}
 	if tag := d.On.AgentVersion(d.Namespace); tag != "" {
 		if agent, known := fleet.ParseVersion(tag); known && agent.Before(correctsLater, 0) {
-			out = append(out, "an agent of version "+tag+" does not correct drift that existed when the correction was enabled, until the object changes again")
+			out = append(out, "an agent of version "+tag+" does not correct drift that existed when the correction "+
+				"was enabled, until the object changes again")
 		}
 	}
-	if last := d.On.State.Latest[d.Release.Release()]; last != nil && last.ApplyMethod == serverSideApply && first.Manager != "" {
+	if last := d.On.State.Latest[d.Release.Release()]; last != nil && last.ApplyMethod == serverSideApply &&
+		first.Manager != "" {
 		out = append(out, "the release was applied server-side, and "+first.Manager+" owns the field")
 	}
 	if !correct.Force {
@@ -92,7 +95,8 @@ func (in *Input) notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1
 		out = append(out, "the agent does not run: "+idle)
 	}
 	if len(d.BD.Status.ModifiedStatus) == 0 {
-		out = append(out, "Fleet does not report the object as modified: the agent corrects only what its own comparison finds")
+		out = append(out, "Fleet does not report the object as modified: the agent corrects only what its own "+
+			"comparison finds")
 	}
 	return out
 }

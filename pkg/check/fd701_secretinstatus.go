@@ -28,7 +28,8 @@ var secretInStatus = Check{
 			}
 			if names := secretsShown(d.BD.Status.ModifiedStatus); len(names) > 0 {
 				f := onDeployment(d, "the status of %s shows values of %s", d.Key(), facts.List(names))
-				f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace + ", or Bundles or GitRepos in the namespace of the bundle, can read them"}
+				f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace +
+					", or Bundles or GitRepos in the namespace of the bundle, can read them"}
 				f.Remedies = []remedy.Remedy{changePasswords(names)}
 				report(f)
 				for kind, key := range d.Parents() {
@@ -43,19 +44,21 @@ var secretInStatus = Check{
 
 // changePasswords is the remedy for Secrets with values that a status shows.
 func changePasswords(secrets []string) remedy.Remedy {
-	return remedy.Advise("restore %s to the values of the bundle, then change the exposed passwords", facts.List(secrets))
+	return remedy.Advise("restore %s to the values of the bundle, then change the exposed passwords",
+		facts.List(secrets))
 }
 
-// exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment shows any more. The status of a
-// Cluster can be 15 minutes old.
+// exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment shows any
+// more. The status of a Cluster can be 15 minutes old.
 func (in *Input) exposedInSummaries(reported map[object.Ref]bool, report func(Finding)) {
 	for kind := range in.Tree {
 		for a := range in.Aggregates(kind) {
 			ref := facts.Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
 			if names := secretsShown(modifiedIn(a.Object.Reported().Summary)); len(names) > 0 && !reported[ref] {
 				report(Finding{
-					Object:   ref,
-					Message:  fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(), facts.List(names)),
+					Object: ref,
+					Message: fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(),
+						facts.List(names)),
 					Remedies: []remedy.Remedy{changePasswords(names)},
 				})
 			}
@@ -73,7 +76,8 @@ func modifiedIn(s *v1alpha1.Summary) []v1alpha1.ModifiedStatus {
 	return out
 }
 
-// secretsShown returns the Secrets with patches that contain a value. A patch that only removes keys, or changes labels, contains none.
+// secretsShown returns the Secrets with patches that contain a value. A patch that only removes keys, or changes
+// labels, contains none.
 func secretsShown(entries []v1alpha1.ModifiedStatus) []string {
 	var out []string
 	for _, m := range entries {
@@ -89,7 +93,8 @@ func secretsShown(entries []v1alpha1.ModifiedStatus) []string {
 		}
 		err := json.Unmarshal([]byte(m.Patch), &patch)
 		copied := patch.Metadata.Annotations[corev1.LastAppliedConfigAnnotation] != nil
-		if err != nil || copied || hasValue(patch.Data) || hasValue(patch.StringData) {
+		shown := hasValue(patch.Data) || hasValue(patch.StringData)
+		if err != nil || copied || shown {
 			ref := object.Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
 			out = append(out, ref.Key().String())
 		}

@@ -43,24 +43,32 @@ var comparePatch = Check{
 			if namespace, name, ok := strings.Cut(bundles[key][0].Bundle, "/"); ok {
 				ref = facts.Ref(state.Bundle, namespace, name)
 			}
-			f := Finding{Object: ref, Message: problems[0], Remedies: []remedy.Remedy{remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle")}}
+			f := Finding{Object: ref, Message: problems[0],
+				Remedies: []remedy.Remedy{remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle")}}
 			if len(problems) > 1 {
-				f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems), ref.Name), problems
+				f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems),
+					ref.Name), problems
 			}
 			report(f)
 		}
 	},
 }
 
-// ruled returns the bundle of a bundle deployment that has rules, or its own key if the bundle is not known; empty if it has no rules.
+// ruled returns the bundle of a bundle deployment that has rules, or its own key if the bundle is not known; empty if
+// it has no rules.
 func ruled(d *directory.Deployment) string {
-	if diff := d.Options().Diff; d.BD == nil || d.FromFiles() || diff == nil || len(diff.ComparePatches) == 0 {
+	diff := d.Options().Diff
+	if d.BD == nil || d.FromFiles() || diff == nil {
+		return ""
+	}
+	if len(diff.ComparePatches) == 0 {
 		return ""
 	}
 	return cmp.Or(d.Bundle, d.Key())
 }
 
-// rulesWithoutEffect returns the problems of the rules of one bundle, as sentences. whole is true if deployments are all those of the bundle.
+// rulesWithoutEffect returns the problems of the rules of one bundle, as sentences. whole is true if deployments are
+// all those of the bundle.
 func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []string {
 	var out []string
 	said := map[string]bool{}
@@ -73,11 +81,15 @@ func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []
 	matched, known := map[string]bool{}, whole
 	for _, d := range deployments {
 		// The rules are those of the present options, the objects those of the release.
-		known = known && d.Problem == "" && d.On != nil && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
+		applied := d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
+		if !applied || d.Problem != "" || d.On == nil {
+			known = false
+		}
 		rules := d.Options().Diff.ComparePatches
 		for _, r := range rules {
 			name := ruleName(r)
-			matched[name] = matched[name] || slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return compare.Matches(r, o.Ref) })
+			matched[name] = matched[name] || slices.ContainsFunc(d.Desired,
+				func(o *resolve.Object) bool { return compare.Matches(r, o.Ref) })
 			if why := compare.Invalid(r); why != "" {
 				add("the rule for " + name + " has no effect: " + why)
 				matched[name] = true
@@ -95,7 +107,8 @@ func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []
 				continue
 			}
 			if op, void := compare.Voided(rules, o.Ref, content); void {
-				add(fmt.Sprintf("no operation of the rules for %s takes effect: %s %s fails on the desired object", o.Key(), op.Op, op.Path))
+				add(fmt.Sprintf("no operation of the rules for %s takes effect: %s %s fails on the desired object",
+					o.Key(), op.Op, op.Path))
 			}
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// largeSize is the size in bytes of the JSON of a Bundle from which it is reported. The limit of etcd is 1.5 MiB by default.
+// largeSize is the size in bytes of the JSON of a Bundle from which it is reported. The limit of etcd is 1.5 MiB by
+// default.
 const largeSize = 1 << 20
 
 var largeBundle = Check{
@@ -20,8 +21,9 @@ var largeBundle = Check{
 		for _, b := range in.BundlesInScope() {
 			if b.Size > largeSize {
 				report(Finding{Object: facts.Ref(state.Bundle, b.Namespace, b.Name),
-					Message:  fmt.Sprintf("Bundle %s/%s has %.1f MiB", b.Namespace, b.Name, float64(b.Size)/(1<<20)),
-					Remedies: []remedy.Remedy{remedy.Advise("split the directory into several bundles, or exclude files with .fleetignore")}})
+					Message: fmt.Sprintf("Bundle %s/%s has %.1f MiB", b.Namespace, b.Name, float64(b.Size)/(1<<20)),
+					Remedies: []remedy.Remedy{remedy.Advise("split the directory into several bundles, or exclude " +
+						"files with .fleetignore")}})
 			}
 		}
 	},

@@ -18,7 +18,8 @@ var hazard = Check{
 		for _, b := range in.BundlesInScope() {
 			if fleet.IsAgentBundle(b.Name) && b.Labels[fleet.RepoLabel]+b.Labels[fleet.HelmOpLabel] != "" {
 				report(Finding{Object: facts.Ref(state.Bundle, b.Namespace, b.Name),
-					Message: fmt.Sprintf("the name of Bundle %s/%s begins with fleet-agent: Fleet treats it as its agent, and "+
+					Message: fmt.Sprintf("the name of Bundle %s/%s begins with fleet-agent: Fleet treats it as its "+
+						"agent, and "+
 						"never uninstalls it", b.Namespace, b.Name),
 					Remedies: []remedy.Remedy{remedy.Advise("give the bundle another name in its fleet.yaml")}})
 			}
@@ -30,8 +31,10 @@ var hazard = Check{
 				for _, o := range objects {
 					names = append(names, o.Kind+" "+o.Name)
 				}
-				f := onDeployment(d, "every deploy of %s fails: it has a targetNamespace and cluster-scoped objects: %s", d.Key(), facts.List(names))
-				f.Remedies = []remedy.Remedy{remedy.Advise("use defaultNamespace instead of namespace in the fleet.yaml of the bundle")}
+				f := onDeployment(d, "every deploy of %s fails: it has a targetNamespace and cluster-scoped "+
+					"objects: %s", d.Key(), facts.List(names))
+				f.Remedies = []remedy.Remedy{remedy.Advise("use defaultNamespace instead of namespace in the " +
+					"fleet.yaml of the bundle")}
 				report(f)
 			}
 		}

@@ -28,10 +28,13 @@ func TestLasting(t *testing.T) {
 		change func(w *world)
 		want   map[string]facts.Cause
 	}{
-		{"not ready for an hour", func(w *world) { w.unready(evaluate.NotReady, time.Hour) }, above(unexplained, unexplained)},
+		{"not ready for an hour", func(w *world) { w.unready(evaluate.NotReady, time.Hour) },
+			above(unexplained, unexplained)},
 		{"not ready for four minutes", func(w *world) { w.unready(evaluate.NotReady, 4*time.Minute) }, above(lag, lag)},
-		{"modified for an hour, before a heartbeat or after it", func(w *world) { w.unready(evaluate.Modified, time.Hour) }, above(unexplained, lag)},
-		{"never applied for an hour", func(w *world) { w.neverApplied(time.Hour) }, map[string]facts.Cause{"FD202": unexplained, "FD204": unexplained, "FD203": lag, "FD205": lag}},
+		{"modified for an hour, before a heartbeat or after it",
+			func(w *world) { w.unready(evaluate.Modified, time.Hour) }, above(unexplained, lag)},
+		{"never applied for an hour", func(w *world) { w.neverApplied(time.Hour) },
+			map[string]facts.Cause{"FD202": unexplained, "FD204": unexplained, "FD203": lag, "FD205": lag}},
 		{"created four minutes ago", func(w *world) { w.neverApplied(4 * time.Minute) }, above(lag, lag)},
 		{"waits for an unknown time", func(w *world) {
 			w.unread()
@@ -53,7 +56,8 @@ func TestLasting(t *testing.T) {
 // unread makes the cluster one that is not read: the status counts.
 func (w *world) unread() { w.d.Problem, w.objects = directory.ClusterNotRead, nil }
 
-// unready makes the status of the deployment that of one which has been in a state for some time. Nothing above it shows that.
+// unready makes the status of the deployment that of one which has been in a state for some time. Nothing above it
+// shows that.
 func (w *world) unready(s evaluate.State, since time.Duration) {
 	w.unread()
 	c := v1alpha1.ResourceCounts{DesiredReady: 2, Ready: 1, NotReady: 1}

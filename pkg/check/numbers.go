@@ -25,7 +25,8 @@ func inWords(c v1alpha1.ResourceCounts) string {
 	for _, n := range []struct {
 		n    int
 		word string
-	}{{c.Missing, "missing"}, {c.Modified, "modified"}, {c.NotReady, "not ready"}, {c.WaitApplied, "waiting"}, {c.Unknown, "unknown"}} {
+	}{{c.Missing, "missing"}, {c.Modified, "modified"}, {c.NotReady, "not ready"}, {c.WaitApplied,
+		"waiting"}, {c.Unknown, "unknown"}} {
 		if n.n > 0 {
 			out = append(out, fmt.Sprintf("%d %s", n.n, n.word))
 		}
@@ -42,7 +43,8 @@ func detailed(c v1alpha1.ResourceCounts) string { return shareOf(c).String() + i
 // number is one number of the status of an aggregate.
 type number struct {
 	what string // objectsReady, or another noun
-	// reported is the number in the status, expected the one that Fleet computes from the statuses of the parts, and actual the one that is true.
+	// reported is the number in the status, expected the one that Fleet computes from the statuses of the parts, and
+	// actual the one that is true.
 	reported, expected, actual share
 	// reportedText and actualText are the same with details.
 	reportedText, actualText string
@@ -57,7 +59,8 @@ const (
 
 // of returns a number without details.
 func of(what string, reported, expected, actual share) number {
-	return number{what: what, reported: reported, expected: expected, actual: actual, reportedText: reported.String(), actualText: actual.String()}
+	return number{what: what, reported: reported, expected: expected, actual: actual, reportedText: reported.String(),
+		actualText: actual.String()}
 }
 
 // wrongCounts returns the number of objects of an aggregate if it is wrong.
@@ -77,7 +80,8 @@ func wrongCounts(reported *v1alpha1.ResourceCounts, expected, actual v1alpha1.Re
 
 // wrongSummary returns the number of bundle deployments of an aggregate if it is wrong.
 func wrongSummary(reported *v1alpha1.Summary, expected, actual v1alpha1.Summary) []number {
-	if n := of(deploymentsReady, shareOfSummary(*reported), shareOfSummary(expected), shareOfSummary(actual)); n.reported != n.actual {
+	if n := of(deploymentsReady, shareOfSummary(*reported), shareOfSummary(expected),
+		shareOfSummary(actual)); n.reported != n.actual {
 		return []number{n}
 	}
 	return nil

@@ -29,12 +29,13 @@ type parts struct {
 	newest string
 	// lasting are those that have not been ready for longer than any delay of Fleet.
 	lasting []lasting
-	// truncated is true if the lists of one may be truncated. bulk is true if old versions of Fleet count objects of one in a wrong state, because it is
-	// not applied or has extra objects.
+	// truncated is true if the lists of one may be truncated. bulk is true if old versions of Fleet count objects of
+	// one in a wrong state, because it is not applied or has extra objects.
 	truncated, bulk bool
 }
 
-// partsOf returns the bundle deployments of an aggregate; ok is false if not all of them are known, or if a deletion changes them now.
+// partsOf returns the bundle deployments of an aggregate; ok is false if not all of them are known, or if a deletion
+// changes them now.
 func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 	known := a.Listed && a.All == len(a.BundleDeployments)
 	if !a.InScope || !known || facts.Deleting(a.Object) {
@@ -49,8 +50,7 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 		p.reported, p.actual = append(p.reported, x.Reported), append(p.actual, x.Actual)
 		p.countsKnown, p.reportedKnown = p.countsKnown && x.Known, p.reportedKnown && x.ReportedKnown
 		p.truncated = p.truncated || full(&d.BD.Status)
-		p.bulk = p.bulk || x.Reported.State == fleet.WaitApplied || x.Reported.State == fleet.ErrApplied ||
-			slices.ContainsFunc(d.BD.Status.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool { return m.Delete })
+		p.bulk = p.bulk || inBulk(d.BD, x.Reported.State)
 		if x.Why.Cause != "" && p.wrong == nil {
 			p.wrong = d
 		}
@@ -61,16 +61,29 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 			}
 			p.unread++
 		}
-		c := x.Reported.Counts
-		p.quiet = p.quiet && x.Reported.State == fleet.Ready && x.Actual.State == fleet.Ready && c.Ready == c.DesiredReady && asOf != ""
+		p.quiet = p.quiet && isReady(x) && asOf != ""
 		p.newest = max(p.newest, asOf)
 		p.lasting = append(p.lasting, in.lasting(d, x)...)
 	}
 	return p, true
 }
 
-// beingDeleted reports whether a deletion has begun recently. Fleet counts the object until its deletion ends, which can be at any moment. A
-// deletion that does not end (FD603) does not change the totals.
+// inBulk reports whether old versions of Fleet count objects of a bundle deployment in a wrong state.
+func inBulk(bd *v1alpha1.BundleDeployment, reported fleet.BundleState) bool {
+	if reported == fleet.WaitApplied || reported == fleet.ErrApplied {
+		return true
+	}
+	return slices.ContainsFunc(bd.Status.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool { return m.Delete })
+}
+
+// isReady reports whether a bundle deployment is ready, also according to its status.
+func isReady(x *facts.View) bool {
+	c := x.Reported.Counts
+	return x.Reported.State == fleet.Ready && x.Actual.State == fleet.Ready && c.Ready == c.DesiredReady
+}
+
+// beingDeleted reports whether a deletion has begun recently. Fleet counts the object until its deletion ends, which
+// can be at any moment. A deletion that does not end (FD603) does not change the totals.
 func (in *Input) beingDeleted(o v1alpha1.Object) bool {
 	at := o.GetDeletionTimestamp()
 	return at != nil && !in.LongAgo(at.Time)
@@ -80,14 +93,15 @@ func (in *Input) beingDeleted(o v1alpha1.Object) bool {
 type lasting struct {
 	key, cluster string // "namespace/name"
 	since        string
-	// triggers is true if its last change made Fleet compute its Cluster again: a change of readiness does, a modified object does not.
+	// triggers is true if its last change made Fleet compute its Cluster again: a change of readiness does, a modified
+	// object does not.
 	triggers bool
 	// empty is true if it was never applied: it counts no object.
 	empty bool
 }
 
-// lasting returns a bundle deployment if it has never been applied, or if its condition Ready has been False, for a long time. Others that wait are left
-// out: nothing shows since when they do.
+// lasting returns a bundle deployment if it has never been applied, or if its condition Ready has been False, for a
+// long time. Others that wait are left out: nothing shows since when they do.
 func (in *Input) lasting(d *evaluate.BundleDeployment, x *facts.View) []lasting {
 	out := lasting{key: d.Key(), cluster: x.Reported.Cluster}
 	c := facts.ConditionOf(d.BD.Status.Conditions, "Ready")

@@ -20,7 +20,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// TestRedeploy checks that the narrowest step comes first, and that no step is suggested that Fleet ignores or that makes things worse.
+// TestRedeploy checks that the narrowest step comes first, and that no step is suggested that Fleet ignores or that
+// makes things worse.
 func TestRedeploy(t *testing.T) {
 	const (
 		here    = `kubectl -n cluster-one patch bundledeployment.fleet.cattle.io/guestbook --subresource=status --type=merge -p '{"status":{"appliedDeploymentID":""}}'`
@@ -40,11 +41,15 @@ func TestRedeploy(t *testing.T) {
 			in.Desired.Deployments = append(in.Desired.Deployments, &resolve.BundleDeployment{
 				Deployment: directory.Deployment{Namespace: "cluster-two", Name: "guestbook", Bundle: d.Bundle}})
 		}, []string{here, all}},
-		{"not applied", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID = "s-0:1" }, []string{all}},
+		{"not applied", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID = "s-0:1" },
+			[]string{all}},
 		{"a HelmOp", func(d *evaluate.BundleDeployment, _ *Input) {
 			d.BD.Status.AppliedDeploymentID, d.GitRepo, d.HelmOp = "", "", "fleet-local/chart"
 		}, []string{helmOp}},
-		{"an unknown bundle", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID, d.Bundle = "", "" }, []string{repo}},
+		{"an unknown bundle", func(d *evaluate.BundleDeployment, _ *Input) {
+			d.BD.Status.AppliedDeploymentID,
+				d.Bundle = "", ""
+		}, []string{repo}},
 		{"a bundle that does not exist", func(d *evaluate.BundleDeployment, in *Input) {
 			d.BD.Status.AppliedDeploymentID = ""
 			in.Desired.Bundles, in.Desired.Coverage = nil, map[string]source.Coverage{state.Bundle: source.Covered()}
@@ -53,9 +58,12 @@ func TestRedeploy(t *testing.T) {
 		{"paused", func(d *evaluate.BundleDeployment, in *Input) {
 			d.BD.Spec.Paused, in.Desired.Bundles[0].Spec.Paused = true, true
 		}, []string{resume, here}},
-		{"paused by what was not read", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.Paused = true }, []string{"", here}},
-		{"off schedule", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.OffSchedule = true }, []string{"", here}},
-		{"deleted", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.DeletionTimestamp = &metav1.Time{Time: now} }, []string{""}},
+		{"paused by what was not read", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.Paused = true },
+			[]string{"", here}},
+		{"off schedule", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.OffSchedule = true },
+			[]string{"", here}},
+		{"deleted", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.DeletionTimestamp = &metav1.Time{Time: now} },
+			[]string{""}},
 		{"left over", func(d *evaluate.BundleDeployment, in *Input) {
 			in.Commands.Targets = "targets"
 			in.Desired.Bundles[0].Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{ClusterName: "two"}}}
@@ -63,7 +71,8 @@ func TestRedeploy(t *testing.T) {
 			c.Namespace, c.Name, c.Status.Namespace = "fleet-local", "one", d.Namespace
 			in.Desired.Fleet.Clusters = []*v1alpha1.Cluster{c}
 		}, []string{"targets bundle/guestbook -n fleet-local"}},
-		{"modified objects", func(d *evaluate.BundleDeployment, _ *Input) { d.Counts.Modified = 1 }, []string{"kubectl fleetdoctor preflight bundle/guestbook -n fleet-local", here}},
+		{"modified objects", func(d *evaluate.BundleDeployment, _ *Input) { d.Counts.Modified = 1 },
+			[]string{"kubectl fleetdoctor preflight bundle/guestbook -n fleet-local", here}},
 		{"modified objects, and nothing deploys it again", func(d *evaluate.BundleDeployment, in *Input) {
 			d.Counts.Modified, d.BD.Status.AppliedDeploymentID = 1, ""
 			in.Desired.Bundles, in.Desired.Coverage = nil, map[string]source.Coverage{state.Bundle: source.Covered()}
@@ -102,7 +111,8 @@ func TestNameOfFlag(t *testing.T) {
 	in := inputOf(deployment(), evaluate.Ready)
 	ref := directory.SecretRef(release.Name{})
 	ref.Name = "--server=http://registry.example.com"
-	for _, command := range []string{c.ShowSecret(ref).Command, c.Describe(ref).Command, c.History(release.Name{Name: ref.Name}).Command, in.ProcessCommand("a", ref.Name)} {
+	for _, command := range []string{c.ShowSecret(ref).Command, c.Describe(ref).Command,
+		c.History(release.Name{Name: ref.Name}).Command, in.ProcessCommand("a", ref.Name)} {
 		before, _, _ := strings.Cut(command, "registry.example.com")
 		if !strings.Contains(before, "/--server") && !strings.Contains(before, " -- ") {
 			t.Errorf("%s: the name is a flag", command)

@@ -12,7 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// joining is the time in which the controller may not yet have created the BundleDeployments of a new Cluster: it processes each Bundle again.
+// joining is the time in which the controller may not yet have created the BundleDeployments of a new Cluster: it
+// processes each Bundle again.
 const joining = time.Minute
 
 // uninstalls describes what the removal of a bundle deployment removes from its cluster.

@@ -38,7 +38,8 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 		line := fmt.Sprintf("reports %s %s, but the number computed from %s is %s", n.reportedText, n.what,
 			t.partsAs, n.actualText)
 		if i > 0 {
-			line = fmt.Sprintf("it also reports %s %s, but the computed number is %s", n.reportedText, n.what, n.actualText)
+			line = fmt.Sprintf("it also reports %s %s, but the computed number is %s", n.reportedText, n.what,
+				n.actualText)
 		}
 		lines = append(lines, line)
 	}
@@ -56,13 +57,15 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: the computed number is "+
 			"based on their statuses%s", p.unread, facts.Count(len(p.actual), "bundle deployment"), age))
 	}
-	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.Cause == facts.Lag && len(t.bugsOf(wrong[0])) > 0 {
+	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.Cause == facts.Lag &&
+		len(t.bugsOf(wrong[0])) > 0 {
 		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")
 	}
 	return f
 }
 
-// compares returns the objects of which numbers are compared, if Fleet may be about to correct a difference of this cause.
+// compares returns the objects of which numbers are compared, if Fleet may be about to correct a difference of this
+// cause.
 func (t *totals) compares(cause facts.Cause) []object.Ref {
 	if cause != facts.Lag && cause != facts.PendingRollout {
 		return nil
@@ -106,15 +109,28 @@ func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 	if in.Silent(t.cluster) {
 		return facts.SilentWords(t.cluster)
 	}
-	// A deleted bundle deployment leaves no time behind. Without one, ready deployments show when they last changed.
-	if p.quiet && len(p.actual) > 0 && n.reported.desired <= n.actual.desired && in.LongAgo(facts.Parsed(p.newest)) &&
-		(t.Kind != state.ClusterKind || facts.Parsed(t.recomputed).Sub(facts.Parsed(p.newest)) > facts.Settled && in.LongAgo(facts.Parsed(t.recomputed))) {
-		return facts.Explanation{Cause: facts.Unexplained, Words: "its bundle deployments have not changed since " + p.newest}
+	if n.reported.desired <= n.actual.desired && in.unchanged(t) {
+		return facts.Explanation{Cause: facts.Unexplained,
+			Words: "its bundle deployments have not changed since " + p.newest}
 	}
 	if l, ok := t.lasting(n); ok {
 		return facts.Explanation{Cause: facts.Unexplained, Words: l.key + " has not been ready since " + l.since}
 	}
 	return facts.Explanation{Cause: facts.Lag, Words: t.lag}
+}
+
+// unchanged reports whether Fleet has had the time to compute the numbers again. A deleted bundle deployment leaves no
+// time behind; without one, ready deployments show when they last changed.
+func (in *Input) unchanged(t *totals) bool {
+	newest := facts.Parsed(t.parts.newest)
+	if !t.parts.quiet || len(t.parts.actual) == 0 || !in.LongAgo(newest) {
+		return false
+	}
+	if t.Kind != state.ClusterKind {
+		return true
+	}
+	recomputed := facts.Parsed(t.recomputed)
+	return recomputed.Sub(newest) > facts.Settled && in.LongAgo(recomputed)
 }
 
 // wrongPart explains a total by the wrong status of one of its bundle deployments.
@@ -127,7 +143,8 @@ func (in *Input) wrongPart(d *evaluate.BundleDeployment) facts.Explanation {
 	if ofOtherDeployment(d) {
 		code = "FD208"
 	}
-	return facts.Explanation{Cause: a.Why.Cause, Words: fmt.Sprintf("it adds up the wrong %s of %s (%s)", what, d.Key(), code)}
+	return facts.Explanation{Cause: a.Why.Cause,
+		Words: fmt.Sprintf("it adds up the wrong %s of %s (%s)", what, d.Key(), code)}
 }
 
 // bugsOf returns the known bugs that can make a number wrong, other than by its parts.
@@ -138,8 +155,9 @@ func (t *totals) bugsOf(n number) []*fleet.Bug {
 	return t.bugs(n)
 }
 
-// lasting returns the last of the bundle deployments that have not been ready for a long time, if an aggregate counts so many as ready that it must count
-// one of these. A deployment that was deleted leaves no time behind, so a number of more than the desired ones proves nothing.
+// lasting returns the last of the bundle deployments that have not been ready for a long time, if an aggregate counts
+// so many as ready that it must count one of these. A deployment that was deleted leaves no time behind, so a number of
+// more than the desired ones proves nothing.
 func (t *totals) lasting(n number) (last lasting, proved bool) {
 	bad, clusters := 0, map[string]bool{}
 	for _, l := range t.parts.lasting {
@@ -154,13 +172,19 @@ func (t *totals) lasting(n number) (last lasting, proved bool) {
 		}
 	}
 	known := n.what == objectsReady || n.what == deploymentsReady || n.what == clustersReady
-	return last, known && bad > 0 && n.reported.desired <= n.actual.desired && n.reported.ready > n.actual.desired-bad
+	if !known || bad == 0 || n.reported.desired > n.actual.desired {
+		return last, false
+	}
+	return last, n.reported.ready > n.actual.desired-bad
 }
 
 // written reports whether Fleet has ever written the status of an aggregate.
 func written(a *evaluate.Aggregate) bool {
 	r := a.Object.Reported()
-	return r.AsOf != "" || r.Summary != nil && (r.Summary.DesiredReady > 0 || r.Summary.Ready > 0)
+	if r.AsOf != "" || r.Summary == nil {
+		return r.AsOf != ""
+	}
+	return r.Summary.DesiredReady > 0 || r.Summary.Ready > 0
 }
 
 // describe shows the conditions and events of an aggregate.

@@ -65,7 +65,8 @@ func (in *Input) wrongOfCluster(t *totals, f *Finding) []number {
 		wrongSummary(&s.Summary, reported.Summary, actual.Summary), in.wrongRepos(s, reported, actual))
 }
 
-// wrongRepos returns the numbers of GitRepos and HelmOps of a cluster that are wrong. Fleet counts one as ready if any of its bundle deployments is.
+// wrongRepos returns the numbers of GitRepos and HelmOps of a cluster that are wrong. Fleet counts one as ready if any
+// of its bundle deployments is.
 func (in *Input) wrongRepos(s *v1alpha1.ClusterStatus, reported, actual fleet.ClusterTotals) []number {
 	var out []number
 	add := func(kind, what string, desired *int, ready int, expected, actual share) {
@@ -77,9 +78,11 @@ func (in *Input) wrongRepos(s *v1alpha1.ClusterStatus, reported, actual fleet.Cl
 		}
 	}
 	add(state.GitRepo, "GitRepos ready", s.DesiredReadyGitRepos, s.ReadyGitRepos,
-		share{reported.ReadyGitRepos, reported.DesiredReadyGitRepos}, share{actual.ReadyGitRepos, actual.DesiredReadyGitRepos})
+		share{reported.ReadyGitRepos, reported.DesiredReadyGitRepos}, share{actual.ReadyGitRepos,
+			actual.DesiredReadyGitRepos})
 	add(state.HelmOp, "HelmOps ready", s.DesiredReadyHelmOps, s.ReadyHelmOps,
-		share{reported.ReadyHelmOps, reported.DesiredReadyHelmOps}, share{actual.ReadyHelmOps, actual.DesiredReadyHelmOps})
+		share{reported.ReadyHelmOps, reported.DesiredReadyHelmOps}, share{actual.ReadyHelmOps,
+			actual.DesiredReadyHelmOps})
 	return out
 }
 

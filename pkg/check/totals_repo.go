@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// wrongOfRepo returns the wrong numbers of a GitRepo or HelmOp: its objects, on all clusters and on each, and its bundle
-// deployments.
+// wrongOfRepo returns the wrong numbers of a GitRepo or HelmOp: its objects, on all clusters and on each, and its
+// bundle deployments.
 func (in *Input) wrongOfRepo(t *totals, f *Finding) []number {
 	s := facts.StatusOf(t.Object)
 	if s == nil || !written(t.Aggregate) {
@@ -38,7 +38,8 @@ func (in *Input) wrongOfRepo(t *totals, f *Finding) []number {
 	return wrong
 }
 
-// truncatedCounts returns the bug of versions that count the entries of truncated lists, if it can make the total of the parts wrong.
+// truncatedCounts returns the bug of versions that count the entries of truncated lists, if it can make the total of
+// the parts wrong.
 func (p *parts) truncatedCounts(n number) []*fleet.Bug {
 	if n.what != objectsReady || !p.truncated && !p.bulk {
 		return nil
@@ -58,7 +59,8 @@ func wrongClusters(s *v1alpha1.Status, actual fleet.RepoTotals, p *parts) []stri
 	var out []string
 	for _, c := range slices.Sorted(maps.Keys(all)) {
 		if reported := s.PerCluster[c]; !facts.Alike(reported, all[c]) {
-			out = append(out, fmt.Sprintf("on cluster %s, it reports %s objects ready%s, %s are%s", c, shareOf(reported), inWords(reported), shareOf(all[c]), inWords(all[c])))
+			out = append(out, fmt.Sprintf("on cluster %s, it reports %s objects ready%s, %s are%s", c,
+				shareOf(reported), inWords(reported), shareOf(all[c]), inWords(all[c])))
 		}
 	}
 	if most := 3; len(out) > most {
@@ -129,9 +131,11 @@ func (in *Input) stickyList(a *evaluate.Aggregate, report func(Finding)) {
 	if unknown == 0 || sticky == "" || incomplete {
 		return
 	}
-	report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Cause: facts.StickyIncomplete, Aspect: "list",
+	report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Cause: facts.StickyIncomplete,
+		Aspect:   "list",
 		Remedies: in.describe(a),
-		Message: fmt.Sprintf("%s %s lists %s as Unknown: incompleteState of %s is still set, although its lists are complete",
+		Message: fmt.Sprintf("%s %s lists %s as Unknown: incompleteState of %s is still set, although its lists are "+
+			"complete",
 			strings.ToLower(a.Kind), a.Key(), facts.Count(unknown, "object"), sticky)})
 }
 

@@ -63,7 +63,8 @@ func (o *valuesOwner) finding(format string, args ...any) Finding {
 	if o.deployment != nil {
 		return about(&o.deployment.Deployment, o.deployment.Ref(), format, args...)
 	}
-	return Finding{Object: facts.Ref(state.Bundle, o.bundle.Namespace, o.bundle.Name), Message: fmt.Sprintf(format, args...)}
+	return Finding{Object: facts.Ref(state.Bundle, o.bundle.Namespace, o.bundle.Name),
+		Message: fmt.Sprintf(format, args...)}
 }
 
 // name is the namespace and name of the owner, and of its Secret.
@@ -92,11 +93,13 @@ func (o *valuesOwner) why() string {
 	case o.result.Reason == values.Edited:
 		return fmt.Sprintf("field manager %s changed the Secret at %s", s.Editor, s.Edited.UTC().Format(time.RFC3339))
 	case o.result.Reason == values.UsedSince && !o.result.Since.IsZero():
-		return fmt.Sprintf("no update is in progress: Fleet used the Secret with this hash at %s, after the last recorded change at %s", used, since)
+		return fmt.Sprintf("no update is in progress: Fleet used the Secret with this hash at %s, after the last "+
+			"recorded change at %s", used, since)
 	case o.result.Reason == values.UsedSince:
 		return "no update is in progress: the present deployment was complete at " + used
 	}
-	return fmt.Sprintf("no update is in progress: the last change of the %s or its Secret was at %s", o.facts.Owner.Kind, since)
+	return fmt.Sprintf("no update is in progress: the last change of the %s or its Secret was at %s",
+		o.facts.Owner.Kind, since)
 }
 
 // controllerVersion is a sentence that names the version of the controller.
@@ -115,25 +118,30 @@ func (in *Input) writeBundleValues(o *valuesOwner) remedy.Remedy {
 	return remedy.Advise("apply the bundle again, which writes its values")
 }
 
-// discardHash makes the controller write the values of a BundleDeployment again, and store them as current (docs/fleet-behavior.md, 6.3).
+// discardHash makes the controller write the values of a BundleDeployment again, and store them as current
+// (docs/fleet-behavior.md, 6.3).
 const discardHash = `{"spec":{"valuesHash":"","waitingForValues":true,"deploymentID":""}}`
 
-// writeValues adds to a finding how to make the controller write the values of a BundleDeployment again, without a deploy.
+// writeValues adds to a finding how to make the controller write the values of a BundleDeployment again, without a
+// deploy.
 func (in *Input) writeValues(o *valuesOwner, f Finding) Finding {
 	namespace, name, found := strings.Cut(o.deployment.Bundle, "/")
 	if !found {
-		f.Remedies = []remedy.Remedy{remedy.Advise("restore the Bundle of the BundleDeployment: only the controller can write the values")}
+		f.Remedies = []remedy.Remedy{remedy.Advise("restore the Bundle of the BundleDeployment: only the controller " +
+			"can write the values")}
 		return f
 	}
 	f.Remedies = []remedy.Remedy{remedy.Run(fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s",
-		in.Commands.For(o.deployment.Ref()), remedy.Named("bundledeployments.fleet.cattle.io", o.deployment.Name), discardHash, in.ProcessCommand(namespace, name)),
+		in.Commands.For(o.deployment.Ref()), remedy.Named("bundledeployments.fleet.cattle.io",
+			o.deployment.Name), discardHash, in.ProcessCommand(namespace, name)),
 		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed")}
 	f.Evidence = append(f.Evidence, "the annotation makes the controller process the Bundle", caution)
 	return f
 }
 
 // caution applies to the discarded hash.
-const caution = "caution: clear valuesHash only together with deploymentID: if deploymentID equals stagedDeploymentID, the current values would be stored empty"
+const caution = "caution: clear valuesHash only together with deploymentID: if deploymentID equals " +
+	"stagedDeploymentID, the current values would be stored empty"
 
 // brokenValues reports whether a values Secret is missing or wrong.
 func brokenValues(s values.State) bool {

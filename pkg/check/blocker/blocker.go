@@ -50,7 +50,8 @@ type Step struct {
 	Said string
 	// Since is when that began; zero if it is not known.
 	Since time.Time
-	// Dependency is the name of the bundle that it waits for; empty for a selector that selects nothing, and for other kinds.
+	// Dependency is the name of the bundle that it waits for; empty for a selector that selects nothing, and for other
+	// kinds.
 	Dependency string
 	// Record is the release record of BlockerRecord.
 	Record release.Name
@@ -64,10 +65,11 @@ type blockers struct {
 	dependencies *dependency.Index
 }
 
-// values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time; empty if they do not, or if it is
-// not known.
+// values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time;
+// empty if they do not, or if it is not known.
 func (c *blockers) values(d *directory.Deployment) (why string, since time.Time) {
-	secret := c.facts.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, c.facts.Bundle(d.Bundle)))
+	secret := c.facts.Desired.Values.Facts(state.DeploymentKey(d.BD),
+		state.DeploymentOwner(d.BD, c.facts.Bundle(d.Bundle)))
 	result := values.Classify(secret, c.facts.Now(), c.facts.Controller())
 	switch result.State {
 	case values.Missing:
@@ -78,8 +80,8 @@ func (c *blockers) values(d *directory.Deployment) (why string, since time.Time)
 	return "", time.Time{}
 }
 
-// New returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns nothing if it is applied, or if
-// the data does not show the cause.
+// New returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns
+// nothing if it is applied, or if the data does not show the cause.
 func New(f *facts.Facts) func(*directory.Deployment) []Step {
 	c := blockers{facts: f, dependencies: dependency.New(f.Desired.Directory)}
 	return func(d *directory.Deployment) []Step { return c.of(d, map[string]bool{}) }
@@ -87,7 +89,10 @@ func New(f *facts.Facts) func(*directory.Deployment) []Step {
 
 // waits reports whether a bundle deployment is not applied.
 func waits(d *directory.Deployment) bool {
-	if d.BD == nil || d.FromFiles() || d.BD.DeletionTimestamp != nil || d.BD.Spec.DeploymentID == "" {
+	if d.BD == nil || d.FromFiles() {
+		return false
+	}
+	if facts.Deleting(d.BD) || d.BD.Spec.DeploymentID == "" {
 		return false
 	}
 	_, refused := conditionFalse(d.BD, "Installed")
@@ -141,7 +146,8 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
 	}
 	for _, t := range d.RecordProblems {
 		if c.facts.BlocksHelm(d, t) {
-			out := one(Record, t.Since, "revision %d of its release is %s: Helm refuses to deploy", t.Record.Revision, t.Status)
+			out := one(Record, t.Since, "revision %d of its release is %s: Helm refuses to deploy", t.Record.Revision,
+				t.Status)
 			out[0].Record = t.Record
 			return out
 		}
@@ -162,7 +168,8 @@ func (c *blockers) said(d *directory.Deployment, condition string) string {
 	return cmp.Or(c.facts.SaidOf(d, condition), "; its condition "+condition+" has no message")
 }
 
-// dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing shows one.
+// dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing
+// shows one.
 func (c *blockers) dependency(d *directory.Deployment, seen map[string]bool) []Step {
 	for _, ref := range d.BD.Spec.DependsOn {
 		found, known := c.dependencies.Matching(d, ref)
@@ -170,14 +177,17 @@ func (c *blockers) dependency(d *directory.Deployment, seen map[string]bool) []S
 			continue
 		}
 		if len(found) == 0 {
-			return []Step{{Kind: Absent, Of: d, Dependency: ref.Name, Message: "no bundle deployment of its cluster matches its dependency " + cmp.Or(ref.Name, "(a selector)")}}
+			return []Step{{Kind: Absent, Of: d, Dependency: ref.Name,
+				Message: "no bundle deployment of its cluster matches its dependency " +
+					cmp.Or(ref.Name, "(a selector)")}}
 		}
 		for _, b := range found {
 			if !dependency.Blocks(d, b, ref) {
 				continue
 			}
 			reported := string(fleet.ShownState(b.BD))
-			step := Step{Kind: Dependency, Of: d, Dependency: b.Name, Message: "it waits for its dependency " + b.Name + ", which is " + reported}
+			step := Step{Kind: Dependency, Of: d, Dependency: b.Name,
+				Message: "it waits for its dependency " + b.Name + ", which is " + reported}
 			if seen[b.Key()] {
 				return []Step{step, {Kind: Cycle, Of: b, Message: "its dependencies lead back to itself"}}
 			}

@@ -26,7 +26,8 @@ type Index struct {
 
 // New indexes the bundle deployments.
 func New(in *directory.Directory) *Index {
-	out := &Index{directory: in, byName: map[[2]string]*directory.Deployment{}, byNamespace: map[string][]*directory.Deployment{}}
+	out := &Index{directory: in, byName: map[[2]string]*directory.Deployment{},
+		byNamespace: map[string][]*directory.Deployment{}}
 	for _, d := range in.Deployments {
 		if d.BD != nil {
 			out.byName[[2]string{d.Namespace, d.Name}] = d
@@ -60,7 +61,8 @@ func (x *Index) Closure(of []*directory.Deployment) []*directory.Deployment {
 	return out
 }
 
-// Matching returns the bundle deployments in the same namespace that a dependency names; known is false if not all could be read.
+// Matching returns the bundle deployments in the same namespace that a dependency names; known is false if not all
+// could be read.
 func (x *Index) Matching(d *directory.Deployment, ref v1alpha1.BundleRef) (found []*directory.Deployment, known bool) {
 	if !x.directory.Read(state.BundleDeployment, d.Namespace) || ref.Name == "" && ref.Selector == nil {
 		return nil, false
@@ -78,14 +80,16 @@ func (x *Index) Matching(d *directory.Deployment, ref v1alpha1.BundleRef) (found
 	return found, true
 }
 
-// testsState is the first minor version of Fleet whose agent tests the state of a dependency, and not its condition Ready.
+// testsState is the first minor version of Fleet whose agent tests the state of a dependency, and not its condition
+// Ready.
 const testsState = 15
 
 // waits begins the message of the condition Deployed if the agent found that a dependency is not ready.
 const waits = "dependent bundle(s) are not ready"
 
-// Blocks reports whether a dependency of a bundle deployment is not ready, by the rules of its agent. If the version of the agent is not known, and
-// versions differ in the result, the agent must have reported that it waits for a dependency.
+// Blocks reports whether a dependency of a bundle deployment is not ready, by the rules of its agent. If the version of
+// the agent is not known, and versions differ in the result, the agent must have reported that it waits for a
+// dependency.
 func Blocks(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) bool {
 	notReady := !conditionReady(dependency.BD)
 	notAccepted := !accepted(ref, dependency.BD)
@@ -107,7 +111,8 @@ func Blocks(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) bool {
 
 // conditionReady reports whether the condition Ready is True.
 func conditionReady(bd *v1alpha1.BundleDeployment) bool {
-	return slices.ContainsFunc(bd.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Ready" && c.Status == "True" })
+	return slices.ContainsFunc(bd.Status.Conditions,
+		func(c v1alpha1.Condition) bool { return c.Type == "Ready" && c.Status == "True" })
 }
 
 // SaysItWaits reports whether the agent reported last that a dependency is not ready.
@@ -117,7 +122,8 @@ func SaysItWaits(bd *v1alpha1.BundleDeployment) bool {
 	})
 }
 
-// accepted reports whether a dependency is in a state that is accepted. A state that this program does not know is compared as it is shown.
+// accepted reports whether a dependency is in a state that is accepted. A state that this program does not know is
+// compared as it is shown.
 func accepted(ref v1alpha1.BundleRef, bd *v1alpha1.BundleDeployment) bool {
 	shown := fleet.ShownState(bd)
 	return acceptedState(ref, fleet.StateOf(bd)) || shown.Rank() == 0 && acceptedState(ref, shown)

@@ -53,7 +53,8 @@ func (x *Index) Test(d *directory.Deployment, siblings []*directory.Deployment) 
 		for _, b := range found {
 			switch ready, known := readyFor(d, b, ref); {
 			case !known:
-				out.Unknown = fmt.Sprintf("whether bundle deployment %s meets dependsOn[%d] depends on the version of the agent, "+
+				out.Unknown = fmt.Sprintf("whether bundle deployment %s meets dependsOn[%d] depends on the version "+
+					"of the agent, "+
 					"which is not known", b.Key(), i)
 			case !ready:
 				notReady = append(notReady, b.Name)

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	// Settled is the time after which a difference is no lag: many times the delays of seconds that Fleet has (docs/fleet-behavior.md, 4.4).
+	// Settled is the time after which a difference is no lag: many times the delays of seconds that Fleet has
+	// (docs/fleet-behavior.md, 4.4).
 	Settled = 5 * time.Minute
 )
 
-// Settling is the time in which the controller may not yet have created or deleted what belongs to a new object. It is short, because the status of a
-// Bundle shows what the controller has processed.
+// Settling is the time in which the controller may not yet have created or deleted what belongs to a new object. It is
+// short, because the status of a Bundle shows what the controller has processed.
 const Settling = 5 * time.Second
 
 // LongAgo reports whether a known time is so long before the data was read that nothing can still be on its way.
@@ -43,7 +44,8 @@ func (f *Facts) live(c *directory.Cluster) bool {
 	return f.Source.Live()
 }
 
-// ReadAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier one of two captures.
+// ReadAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier
+// one of two captures.
 func (f *Facts) ReadAt(c *directory.Cluster) time.Time {
 	for _, other := range f.Clusters {
 		if at := other.Source.TakenAt; other.On == c && !at.IsZero() && at.Before(f.Now()) {

@@ -14,14 +14,18 @@ func Stopped(a evaluate.Agent) bool {
 	return a.Heartbeat.State == agentconfig.Stale && a.Cluster.DeletionTimestamp.IsZero()
 }
 
-// silentAfter is the age of the last heartbeat from which an agent is silent if its interval was not read: three times the default interval.
+// silentAfter is the age of the last heartbeat from which an agent is silent if its interval was not read: three times
+// the default interval.
 const silentAfter = 3 * agentconfig.DefaultInterval
 
-// IsSilent reports whether an agent is silent: its heartbeat is stale or, if its interval was not read, older than three default intervals, or it has
-// never reported although it should have.
+// IsSilent reports whether an agent is silent: its heartbeat is stale or, if its interval was not read, older than
+// three default intervals, or it has never reported although it should have.
 func IsSilent(a evaluate.Agent) bool {
 	h := a.Heartbeat
-	return a.Silent || h.State == agentconfig.Stale || h.State == agentconfig.Alive && h.Interval == 0 && h.Age > silentAfter
+	if a.Silent || h.State == agentconfig.Stale {
+		return true
+	}
+	return h.State == agentconfig.Alive && h.Interval == 0 && h.Age > silentAfter
 }
 
 // Silent reports whether the agent of a cluster has not reported for a long time. It is false if that is not known.

@@ -9,13 +9,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // Cause is why a number in a status of Fleet is not the recomputed one.
 type Cause string
 
-// The causes. Lag is also the cause if the times do not show how old the difference is: only a difference that is proved to be older than Fleet's
-// usual delays is Unexplained.
+// The causes. Lag is also the cause if the times do not show how old the difference is: only a difference that is
+// proved to be older than Fleet's usual delays is Unexplained.
 const (
 	Lag              Cause = "Lag"
 	StaleAgent       Cause = "StaleAgent"            // the agent has not reported for a long time
@@ -24,9 +25,10 @@ const (
 	PendingRollout   Cause = "PendingRollout"        // targets that the rollout has not reached are not counted
 	Truncated        Cause = "Truncated"             // the numbers come from lists that are truncated at ten entries
 	StickyIncomplete Cause = "StickyIncompleteState" // incompleteState is set although the lists are complete
-	LastApplied      Cause = "LeftoverLastApplied"   // a leftover last-applied annotation makes Fleet report objects as modified
-	KnownBug         Cause = "KnownBug"              // a known bug of the version that runs
-	Unexplained      Cause = "Unexplained"
+	// a leftover last-applied annotation makes Fleet report objects as modified
+	LastApplied Cause = "LeftoverLastApplied"
+	KnownBug    Cause = "KnownBug" // a known bug of the version that runs
+	Unexplained Cause = "Unexplained"
 )
 
 // Explanation is a cause in words. It is zero if there is nothing to explain.
@@ -69,7 +71,8 @@ func (f *Facts) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1a
 		return Explanation{Lag, text + f.SaidOf(&d.Deployment, "Monitored")}
 	}
 	if c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.LastApplied }); n > 0 && Alike(c, reported) {
-		return Explanation{LastApplied, "Fleet reports " + Count(n, "object") + " as modified because of a leftover " + lastAppliedAnnotation + " annotation"}
+		return Explanation{LastApplied, "Fleet reports " + Count(n, "object") + " as modified because of a leftover " +
+			lastAppliedAnnotation + " annotation"}
 	}
 	agent := AgentVersion(d)
 	for _, b := range objectBugs {
@@ -83,7 +86,8 @@ func (f *Facts) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1a
 		}
 		return Explanation{Unexplained, "the last change was at " + at + ", and the agent has reported since then"}
 	}
-	return Explanation{Lag, "the agent reports a change after some seconds, or the objects changed while they were read"}
+	return Explanation{Lag, "the agent reports a change after some seconds, or the objects changed while they were " +
+		"read"}
 }
 
 const lastAppliedAnnotation = "last-applied"
@@ -97,16 +101,17 @@ var objectBugs = []struct {
 	{&fleet.BugCABundle, func(o *evaluate.Object) bool { return strings.HasSuffix(o.Kind, "WebhookConfiguration") }},
 }
 
-// claimed returns the actual counts with those objects moved to the modified ones that the status lists as modified, that are not, and that match.
-// n is the number of these objects.
-func claimed(d *evaluate.BundleDeployment, actual v1alpha1.ResourceCounts, match func(*evaluate.Object) bool) (c v1alpha1.ResourceCounts, n int) {
+// claimed returns the actual counts with those objects moved to the modified ones that the status lists as modified,
+// that are not, and that match. n is the number of these objects.
+func claimed(d *evaluate.BundleDeployment, actual v1alpha1.ResourceCounts,
+	match func(*evaluate.Object) bool) (c v1alpha1.ResourceCounts, n int) {
 	for i := range d.BD.Status.ModifiedStatus {
 		m := &d.BD.Status.ModifiedStatus[i]
 		if m.Missing || m.Delete {
 			continue
 		}
 		j := slices.IndexFunc(d.Objects, func(o evaluate.Object) bool {
-			return o.APIVersion == m.APIVersion && o.Kind == m.Kind && o.Namespace == m.Namespace && o.Name == m.Name
+			return o.Ref == object.Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
 		})
 		if j < 0 || !match(&d.Objects[j]) {
 			continue
@@ -125,10 +130,14 @@ func claimed(d *evaluate.BundleDeployment, actual v1alpha1.ResourceCounts, match
 	return actual, n
 }
 
-// oldDrift reports whether the agent does not report modified objects, although field managers prove that the changes are old, and the agent has sent
-// a heartbeat since then. at is the time of the last change.
-func (f *Facts) oldDrift(d *evaluate.BundleDeployment, cluster *v1alpha1.Cluster, reported, actual v1alpha1.ResourceCounts) (at string, old bool) {
-	if cluster == nil || reported.Missing != actual.Missing || reported.DesiredReady != actual.DesiredReady || reported.Modified >= actual.Modified {
+// oldDrift reports whether the agent does not report modified objects, although field managers prove that the changes
+// are old, and the agent has sent a heartbeat since then. at is the time of the last change.
+func (f *Facts) oldDrift(d *evaluate.BundleDeployment, cluster *v1alpha1.Cluster, reported,
+	actual v1alpha1.ResourceCounts) (at string, old bool) {
+	if cluster == nil || reported.Missing != actual.Missing {
+		return "", false
+	}
+	if reported.DesiredReady != actual.DesiredReady || reported.Modified >= actual.Modified {
 		return "", false
 	}
 	for i := range d.Objects {

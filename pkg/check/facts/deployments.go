@@ -14,12 +14,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// LeftOver reports whether the targets of its bundle do not expect a bundle deployment; certain is false if that is not known, or if Fleet may still
-// have to delete it.
+// LeftOver reports whether the targets of its bundle do not expect a bundle deployment; certain is false if that is not
+// known, or if Fleet may still have to delete it.
 func (f *Facts) LeftOver(d *evaluate.BundleDeployment) (left, certain bool) {
 	b, c := f.Bundle(d.Bundle), f.ClusterIn(d.Namespace)
-	if b == nil || c == nil || d.BD == nil || Deleting(d.BD) || d.Name != b.Name || len(b.Spec.Targets) == 0 {
-		return false, false // Fleet writes no bundle without targets, so a capture may have left them out
+	if b == nil || c == nil || d.BD == nil {
+		return false, false
+	}
+	// Fleet writes no bundle without targets, so a capture may have left them out.
+	if Deleting(d.BD) || d.Name != b.Name || len(b.Spec.Targets) == 0 {
+		return false, false
 	}
 	switch r, ok := f.Targets(b).On(c.Namespace, c.Name); {
 	case !ok || r.Outcome == targeting.Unknown:
@@ -27,10 +31,14 @@ func (f *Facts) LeftOver(d *evaluate.BundleDeployment) (left, certain bool) {
 	case r.Outcome != targeting.Excluded:
 		return false, true
 	}
-	return true, !Deleting(b) && !Deleting(c) && Observed(b) && !f.Young(d.BD)
+	if Deleting(b) || Deleting(c) {
+		return true, false
+	}
+	return true, Observed(b) && !f.Young(d.BD)
 }
 
-// Pauses returns what pauses a bundle deployment: its GitRepo, its Bundle or its Cluster; ok is false if none of them that were read does.
+// Pauses returns what pauses a bundle deployment: its GitRepo, its Bundle or its Cluster; ok is false if none of them
+// that were read does.
 func (f *Facts) Pauses(d *directory.Deployment) (r object.Ref, ok bool) {
 	if b := f.Bundle(d.Bundle); b != nil && b.Spec.Paused {
 		for _, g := range f.Desired.GitRepos {
@@ -51,24 +59,36 @@ func (f *Facts) Controller() values.Controller {
 	return values.ControllerOf(f.Desired.ControllerVersion)
 }
 
-// LostValues reports whether a bundle deployment has staged values and no current ones: a deploy of the same deployment id would install the defaults of the chart.
+// LostValues reports whether a bundle deployment has staged values and no current ones: a deploy of the same deployment
+// id would install the defaults of the chart.
 func (f *Facts) LostValues(d *evaluate.BundleDeployment) bool {
 	facts := f.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, f.Bundle(d.Bundle)))
 	return facts.Secret != nil && facts.Secret.Emptied && facts.Owner.Current
 }
 
-// BlocksHelm reports whether a pending revision makes Helm refuse every deploy, and the agent does not resolve that by itself
-// (docs/fleet-behavior.md, 1.7).
+// BlocksHelm reports whether a pending revision makes Helm refuse every deploy, and the agent does not resolve that by
+// itself (docs/fleet-behavior.md, 1.7).
 func (f *Facts) BlocksHelm(d *directory.Deployment, t directory.RecordProblem) bool {
-	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil || t.Predecessor || f.InProgress(d, t) {
+	if d.On == nil || !pending(t) {
+		return false
+	}
+	if t.Predecessor || f.InProgress(d, t) {
 		return false
 	}
 	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
-	return known && (agent.Before(13, 10) || agent.Minor == 14 && agent.Before(14, 4))
+	if agent.Minor == 14 {
+		return known && agent.Before(14, 4)
+	}
+	return known && agent.Before(13, 10)
 }
 
-// InProgress reports whether a live cluster has a pending revision that is so young that it is that of a deploy in progress. In a capture it can as
-// well be one that was interrupted, and nobody can read it again.
+// InProgress reports whether a live cluster has a pending revision that is so young that it is that of a deploy in
+// progress. In a capture it can as well be one that was interrupted, and nobody can read it again.
 func (f *Facts) InProgress(d *directory.Deployment, t directory.RecordProblem) bool {
-	return strings.HasPrefix(t.Status, "pending-") && f.live(d.On) && !t.Since.IsZero() && !f.LongAgo(t.Since)
+	if !pending(t) || t.Since.IsZero() {
+		return false
+	}
+	return f.live(d.On) && !f.LongAgo(t.Since)
 }
+
+func pending(t directory.RecordProblem) bool { return strings.HasPrefix(t.Status, "pending-") }

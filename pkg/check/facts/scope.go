@@ -15,7 +15,8 @@ import (
 // Read reports whether all objects of a kind in a namespace were read.
 func (f *Facts) Read(kind, namespace string) bool { return f.Desired.Read(kind, namespace) }
 
-// ClustersRead reports whether the Clusters were read completely, so that a namespace of BundleDeployments that none names has none.
+// ClustersRead reports whether the Clusters were read completely, so that a namespace of BundleDeployments that none
+// names has none.
 func (f *Facts) ClustersRead() bool { return f.Read(state.ClusterKind, "") }
 
 // Captured reports whether Fleet's objects are from a capture.

@@ -68,14 +68,17 @@ func Observed(b *v1alpha1.Bundle) bool {
 	return b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration >= b.Generation
 }
 
-// summaryMessage begins the message of the condition Ready of a Bundle that was processed (docs/fleet-behavior.md, 5.5).
+// summaryMessage begins the message of the condition Ready of a Bundle that was processed (docs/fleet-behavior.md,
+// 5.5).
 var summaryMessage = regexp.MustCompile(`^[A-Za-z]+\(\d+\) \[`)
 
-// BundleError returns the message of the condition Ready of a Bundle that the controller could not process; ok is false without an error. The reason Error
-// alone does not prove one: it may be left over. The message may quote values.
+// BundleError returns the message of the condition Ready of a Bundle that the controller could not process; ok is false
+// without an error. The reason Error alone does not prove one: it may be left over. The message may quote values.
 func BundleError(b *v1alpha1.Bundle) (message string, ok bool) {
 	for _, c := range b.Status.Conditions {
-		if c.Type == "Ready" && c.Status != "True" && (c.Reason == "Error" && !summaryMessage.MatchString(c.Message) || strings.Contains(c.Message, "targeting error")) {
+		if c.Type == "Ready" && c.Status != "True" &&
+			(c.Reason == "Error" && !summaryMessage.MatchString(c.Message) ||
+				strings.Contains(c.Message, "targeting error")) {
 			return c.Message, true
 		}
 	}
@@ -88,20 +91,32 @@ func Failed(b *v1alpha1.Bundle) bool {
 	return failed
 }
 
-// Contents reports whether the contents that are staged in a BundleDeployment are those of its Bundle; true if that is not known.
+// Contents reports whether the contents that are staged in a BundleDeployment are those of its Bundle; true if that is
+// not known.
 func Contents(b *v1alpha1.Bundle, bd *v1alpha1.BundleDeployment) bool {
 	sum := b.Status.ResourcesSHA256Sum
 	staged, _, _ := strings.Cut(bd.Spec.StagedDeploymentID, ":")
-	if !Observed(b) || sum == "" || bd.Spec.OCIContents || len(bd.Spec.HelmChartOptions) > 0 || !strings.HasPrefix(staged, "s-") {
+	if sum == "" || !Observed(b) || !strings.HasPrefix(staged, "s-") {
+		return true
+	}
+	if bd.Spec.OCIContents || len(bd.Spec.HelmChartOptions) > 0 {
 		return true
 	}
 	return staged == fleet.ManifestID(sum)
 }
 
+// Applied reports whether the agent has applied the current deployment id, and is at work on the bundle deployment.
+func Applied(d *evaluate.BundleDeployment) bool {
+	if d.BD == nil || d.FromFiles() || Deleting(d.BD) {
+		return false
+	}
+	spec := &d.BD.Spec
+	return !spec.Paused && !spec.OffSchedule && spec.DeploymentID == d.BD.Status.AppliedDeploymentID
+}
+
 // Corrects returns the correction of a bundle deployment that its agent should make now; nil if it should make none.
 func Corrects(d *evaluate.BundleDeployment) *v1alpha1.CorrectDrift {
-	if d.BD == nil || d.FromFiles() || d.BD.Spec.Paused || d.BD.Spec.OffSchedule || d.BD.DeletionTimestamp != nil ||
-		d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID || d.BD.Spec.CorrectDrift == nil || !d.BD.Spec.CorrectDrift.Enabled {
+	if !Applied(d) || d.BD.Spec.CorrectDrift == nil || !d.BD.Spec.CorrectDrift.Enabled {
 		return nil
 	}
 	if ConditionOf(d.BD.Status.Conditions, "Installed").Status == "False" {

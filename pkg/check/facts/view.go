@@ -19,8 +19,8 @@ type View struct {
 	ReportedKnown, Known bool
 	// Live is true if actual follows from the live objects. Otherwise it is the same as reported.
 	Live bool
-	// Claim is what the status says about objects that are not all ready, such as "the state Ready"; empty if its counts
-	// show the difference.
+	// Claim is what the status says about objects that are not all ready, such as "the state Ready"; empty if its
+	// counts show the difference.
 	Claim string
 	// Why explains why the counts or the claim are wrong; zero if they are not.
 	Why Explanation
@@ -31,7 +31,8 @@ func (f *Facts) newView(d *evaluate.BundleDeployment) *View {
 	if d.BD == nil {
 		return out
 	}
-	m := fleet.Member{Name: d.Key(), Cluster: labelledCluster(d.BD), GitRepo: d.GitRepo, HelmOp: d.HelmOp, State: fleet.ShownState(d.BD)}
+	m := fleet.Member{Name: d.Key(), Cluster: labelledCluster(d.BD), GitRepo: d.GitRepo, HelmOp: d.HelmOp,
+		State: fleet.ShownState(d.BD)}
 	m.Counts, out.ReportedKnown = fleet.ReportedCounts(&d.BD.Status)
 	if d.Problem != "" && d.BD.Status.AppliedDeploymentID == "" && d.BD.Status.Release == "" {
 		out.ReportedKnown = true // nothing is installed yet, and the counts are zero
@@ -90,25 +91,32 @@ func labelledCluster(bd *v1alpha1.BundleDeployment) string {
 	return ns + "/" + name
 }
 
-// liveCounts returns the counts of the live objects as an agent counts them: its missing objects include unowned ones. ok is false if an object
-// could not be evaluated, or if the agent compares with other desired objects.
+// liveCounts returns the counts of the live objects as an agent counts them: its missing objects include unowned ones.
+// ok is false if an object could not be evaluated, or if the agent compares with other desired objects.
 func (f *Facts) liveCounts(d *evaluate.BundleDeployment) (out v1alpha1.ResourceCounts, ok bool) {
 	c := d.Counts
-	if f.StatusOnly || d.Problem != "" || d.Disputed || d.OtherVersions || c.Unknown > 0 || d.From != "" && d.From != resolve.FromRelease {
+	if otherDesired := d.From != "" && d.From != resolve.FromRelease; otherDesired || d.OtherVersions {
+		return out, false
+	}
+	if f.StatusOnly || d.Problem != "" {
+		return out, false
+	}
+	if d.Disputed || c.Unknown > 0 {
 		return out, false
 	}
 	return v1alpha1.ResourceCounts{DesiredReady: c.Desired, Ready: c.Ready, Missing: c.Missing + c.Unowned,
 		Modified: c.Modified, NotReady: c.NotReady, Orphaned: c.Orphaned}, true
 }
 
-// asDesigned reports whether counts are the same, except for objects that Fleet reports as modified by design: those that an autoscaler of another
-// bundle scales (docs/fleet-behavior.md, 3.4).
+// asDesigned reports whether counts are the same, except for objects that Fleet reports as modified by design: those
+// that an autoscaler of another bundle scales (docs/fleet-behavior.md, 3.4).
 func (f *Facts) asDesigned(d *evaluate.BundleDeployment, reported, actual v1alpha1.ResourceCounts) bool {
 	c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.Scaled })
 	return n > 0 && Alike(c, reported) && !fleet.BugReplicas.In(AgentVersion(d))
 }
 
-// liveState returns the state that Fleet would give a bundle deployment for its live objects. shown is the state that it shows.
+// liveState returns the state that Fleet would give a bundle deployment for its live objects. shown is the state that
+// it shows.
 func liveState(d *evaluate.BundleDeployment, shown fleet.BundleState) fleet.BundleState {
 	spec, status := &d.BD.Spec, &d.BD.Status
 	switch {
@@ -118,17 +126,23 @@ func liveState(d *evaluate.BundleDeployment, shown fleet.BundleState) fleet.Bund
 		return fleet.NotReady
 	case spec.DeploymentID != spec.StagedDeploymentID:
 		return fleet.OutOfSync
-	case d.Counts.Missing+d.Counts.Unowned+d.Counts.Modified > 0, status.ResourceCounts != nil && status.ResourceCounts.Orphaned > 0:
+	case d.Counts.Missing+d.Counts.Unowned+d.Counts.Modified > 0, status.ResourceCounts != nil &&
+		status.ResourceCounts.Orphaned > 0:
 		return fleet.Modified
 	case shown != fleet.Ready && shown.Rank() == 0:
 		return shown // a state that this program does not know
-	case shown == fleet.NotReady && slices.ContainsFunc(status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Installed" && c.Status == "False" }):
+	case shown == fleet.NotReady && slices.ContainsFunc(status.Conditions,
+		func(c v1alpha1.Condition) bool { return c.Type == "Installed" && c.Status == "False" }):
 		return shown // its installation failed
 	}
 	return fleet.Ready
 }
 
-// Alike reports whether counts of objects are the same. Orphaned objects are not compared: Fleet compares with the previous revision only.
+// Alike reports whether counts of objects are the same. Orphaned objects are not compared: Fleet compares with the
+// previous revision only.
 func Alike(x, y v1alpha1.ResourceCounts) bool {
-	return x.DesiredReady == y.DesiredReady && x.Ready == y.Ready && x.Missing == y.Missing && x.Modified == y.Modified && x.NotReady == y.NotReady
+	compared := func(c v1alpha1.ResourceCounts) [5]int {
+		return [5]int{c.DesiredReady, c.Ready, c.Missing, c.Modified, c.NotReady}
+	}
+	return compared(x) == compared(y)
 }

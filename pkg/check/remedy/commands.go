@@ -32,11 +32,11 @@ func Run(command, effect string, args ...any) Remedy {
 // Advise is a remedy without a command.
 func Advise(format string, args ...any) Remedy { return Remedy{Text: fmt.Sprintf(format, args...)} }
 
-// Commands are the beginnings of the commands that findings suggest. They name the cluster that was audited, so that a command that is pasted
-// into a shell never writes to another cluster.
+// Commands are the beginnings of the commands that findings suggest. They name the cluster that was audited, so that a
+// command that is pasted into a shell never writes to another cluster.
 type Commands struct {
-	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role that the audit
-	// needs; Adopt, Preflight, Targets and Why read the same source.
+	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints
+	// the role that the audit needs; Adopt, Preflight, Targets and Why read the same source.
 	Audit, PrintRole, Adopt, Preflight, Targets, Why string
 	// Files are the arguments that name the directory of a bundle: "-f guestbook".
 	Files string
@@ -70,7 +70,8 @@ func KubectlName(r object.Ref) string {
 	return escape.Shell(r.Key().Type() + "/" + r.Name)
 }
 
-// Named returns a resource and a name as quoted arguments of kubectl: "secret web". A snapshot may have a name that is a flag.
+// Named returns a resource and a name as quoted arguments of kubectl: "secret web". A snapshot may have a name that is
+// a flag.
 func Named(resource, name string) string {
 	if strings.HasPrefix(name, "-") {
 		return escape.Shell(resource + "/" + name)
@@ -110,17 +111,20 @@ func (c Commands) List(resource, namespace, effect string) Remedy {
 
 // ShowSecret prints a Secret without its values.
 func (c Commands) ShowSecret(r object.Ref) Remedy {
-	return Run(c.For(r)+" get "+Named("secret", r.Name)+" --show-labels", "shows the type and the labels of the Secret, and no value")
+	return Run(c.For(r)+" get "+Named("secret", r.Name)+" --show-labels",
+		"shows the type and the labels of the Secret, and no value")
 }
 
 // History lists the revisions of a release.
 func (c Commands) History(n release.Name) Remedy {
-	return Run(c.Helm+InNamespace(n.Namespace)+" history "+LastArgument(n.Name), "lists the revisions of the release with their states")
+	return Run(c.Helm+InNamespace(n.Namespace)+" history "+LastArgument(n.Name),
+		"lists the revisions of the release with their states")
 }
 
 // ExplainTargets explains which clusters the targets of a bundle select.
 func (c Commands) ExplainTargets(b *v1alpha1.Bundle) Remedy {
-	return Run(c.Targets+" "+escape.Shell("bundle/"+b.Name)+InNamespace(b.Namespace), "shows which target selects each cluster, or why none does")
+	return Run(c.Targets+" "+escape.Shell("bundle/"+b.Name)+InNamespace(b.Namespace),
+		"shows which target selects each cluster, or why none does")
 }
 
 // ShowRole prints the role that the audit needs.
@@ -130,7 +134,8 @@ func (c Commands) ShowRole() Remedy {
 
 // Predict predicts the problems of a deploy.
 func (c Commands) Predict(d *directory.Deployment) Remedy {
-	return Run(c.Preflight+" "+c.BundleArgs(d), "predicts what a deploy changes and what refuses it, and writes nothing")
+	return Run(c.Preflight+" "+c.BundleArgs(d),
+		"predicts what a deploy changes and what refuses it, and writes nothing")
 }
 
 // Assign plans to assign the objects of a bundle to it.

@@ -37,7 +37,8 @@ func (m *Maker) Redeploy(d *evaluate.BundleDeployment) []Remedy {
 		out = append([]Remedy{m.Commands.Predict(&d.Deployment)}, out...)
 	}
 	if d.BD.Spec.OffSchedule {
-		out = append([]Remedy{Advise("wait for the schedule of the cluster: its agent deploys nothing outside of it")}, out...)
+		out = append([]Remedy{Advise("wait for the schedule of the cluster: its agent deploys nothing outside of it")},
+			out...)
 	}
 	if !d.BD.Spec.Paused {
 		return out
@@ -49,7 +50,8 @@ func (m *Maker) Redeploy(d *evaluate.BundleDeployment) []Remedy {
 	return append([]Remedy{m.Resume(r)}, out...)
 }
 
-// RedeployBundle makes all agents of a bundle deploy it again. It has no command if nothing is known that would do that.
+// RedeployBundle makes all agents of a bundle deploy it again. It has no command if nothing is known that would do
+// that.
 func (m *Maker) RedeployBundle(d *evaluate.BundleDeployment) Remedy {
 	workspace, name, _ := strings.Cut(d.Bundle, "/")
 	ref := facts.Ref(state.Bundle, workspace, name)
@@ -72,8 +74,8 @@ func (m *Maker) RedeployBundle(d *evaluate.BundleDeployment) Remedy {
 	return Run(m.forceSync(ref, m.nextGeneration(d)), "%s", effect)
 }
 
-// redeployHere makes one agent deploy a bundle again. Fleet's controller writes the spec of a BundleDeployment, but not this field
-// (docs/fleet-behavior.md, 4.10).
+// redeployHere makes one agent deploy a bundle again. Fleet's controller writes the spec of a BundleDeployment, but not
+// this field (docs/fleet-behavior.md, 4.10).
 func (m *Maker) redeployHere(d *evaluate.BundleDeployment) Remedy {
 	effect := "deploys the bundle again only on one cluster"
 	if d.Cluster != "" {
@@ -82,7 +84,8 @@ func (m *Maker) redeployHere(d *evaluate.BundleDeployment) Remedy {
 	if m.Silent(m.ClusterIn(d.Namespace)) {
 		effect += "; the agent is silent now and deploys the bundle when it reports again"
 	}
-	return Run(m.Commands.For(d.Ref())+" patch "+KubectlName(d.Ref())+" --subresource=status --type=merge -p '{\"status\":{\"appliedDeploymentID\":\"\"}}'",
+	return Run(m.Commands.For(d.Ref())+" patch "+KubectlName(d.Ref())+" --subresource=status --type=merge -p "+
+		"'{\"status\":{\"appliedDeploymentID\":\"\"}}'",
 		"%s; preflight predicts whether Helm refuses it", effect)
 }
 
@@ -107,14 +110,16 @@ func (m *Maker) nextGeneration(d *evaluate.BundleDeployment) int64 {
 
 // forceSync returns the command that sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
 func (m *Maker) forceSync(r object.Ref, generation int64) string {
-	return fmt.Sprintf("%s patch %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'", m.Commands.For(r), KubectlName(r), generation)
+	return fmt.Sprintf("%s patch %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'", m.Commands.For(r),
+		KubectlName(r), generation)
 }
 
 // StartJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
 func (m *Maker) StartJob(repo string, generation int64) Remedy {
 	namespace, name, _ := strings.Cut(repo, "/")
 	return Run(m.forceSync(facts.Ref(state.GitRepo, namespace, name), generation),
-		"writes the bundles of GitRepo %s again, and deploys all of them again, on all of their clusters; preflight predicts where Helm refuses it", repo)
+		"writes the bundles of GitRepo %s again, and deploys all of them again, on all of their clusters; preflight "+
+			"predicts where Helm refuses it", repo)
 }
 
 // Process makes the controller process a Bundle, without a deploy.

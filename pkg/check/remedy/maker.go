@@ -20,7 +20,8 @@ type Maker struct {
 	ClusterCommands map[object.ClusterID]Commands
 }
 
-// On returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not read.
+// On returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not
+// read.
 func (m *Maker) On(c *directory.Cluster) Commands {
 	if c == nil {
 		return m.Commands
@@ -40,7 +41,8 @@ func (m *Maker) ShowRole() Remedy {
 	return m.Commands.ShowRole()
 }
 
-// LogsOfAgent shows why an agent does not report. The agent runs on another cluster than this one, unless it was found here.
+// LogsOfAgent shows why an agent does not report. The agent runs on another cluster than this one, unless it was found
+// here.
 func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 	namespace := a.Cluster.Status.Agent.Namespace
 	if namespace == "" {
@@ -52,5 +54,6 @@ func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 	if a.On == nil {
 		return Advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
 	}
-	return Run(m.On(a.On).Kubectl+InNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName, "shows the log of the agent")
+	return Run(m.On(a.On).Kubectl+InNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName,
+		"shows the log of the agent")
 }

@@ -27,8 +27,9 @@ func (m *Maker) Restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Reme
 	// The manifest does not have Helm's label and annotations: without them, the same field manager would remove them.
 	// With another field manager, Helm would refuse a later deploy that changes the same fields.
 	marks, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"labels":      map[string]string{fleet.ManagedByLabel: fleet.ManagedByHelm},
-		"annotations": map[string]string{fleet.ReleaseNameAnnotation: r.Name, fleet.ReleaseNamespaceAnnotation: r.Namespace},
+		"labels": map[string]string{fleet.ManagedByLabel: fleet.ManagedByHelm},
+		"annotations": map[string]string{fleet.ReleaseNameAnnotation: r.Name,
+			fleet.ReleaseNamespaceAnnotation: r.Namespace},
 	}})
 	if err != nil {
 		return nil
