@@ -134,7 +134,7 @@ var layers = []layer{
 		may: []string{"pkg/check/texts", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state",
 			"pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact", "pkg/escape"}},
 	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/redact"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/redact"}},
 	// It explains the result of an audit.
 	{packages: []string{"pkg/why"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/dependency", "pkg/check/remedy", "pkg/report"}},

@@ -74,7 +74,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		{report.TopicReason, "directory", "Problem"},
 		{report.TopicCause, "check/facts", "Cause"},
 		{report.TopicStep, "check/blocker", "Kind"},
-		{report.TopicStep, "why", "report.WhyKind"},
+		{report.TopicStep, "why", "blocker.Kind"},
 		{report.TopicSituation, "ownership", "Situation"},
 	} {
 		for _, word := range constants(t, declared.dir, declared.typ) {

@@ -19,7 +19,7 @@ import (
 func (x *explainer) blocked(chain []blocker.Step, seen path) verdict {
 	var steps []report.WhyStep
 	for _, b := range chain {
-		s := stepOf(kindOfBlocker(b.Kind), b.Of, b.Message+b.Said)
+		s := stepOf(b.Kind, b.Of, b.Message+b.Said)
 		s.Since = report.Time(b.Since)
 		if b.Kind == blocker.Failed {
 			s.AsOf = ""
@@ -89,7 +89,7 @@ func (x *explainer) paused(d *directory.Deployment) verdict {
 	if !ok {
 		return notReady(x.inspect(d.Ref()), nil)
 	}
-	s := report.WhyStep{Kind: kindOfBlocker(blocker.Paused), Object: r, Name: r.Name, Message: "it is paused"}
+	s := report.WhyStep{Kind: blocker.Paused, Object: r, Name: r.Name, Message: "it is paused"}
 	if r.Kind == state.ClusterKind {
 		s.Cluster = r.Namespace + "/" + r.Name
 	}

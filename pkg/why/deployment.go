@@ -18,7 +18,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// verdict is why a deployment is not ready. The last of its steps is the root cause. A deployment that is ready has no steps.
+// verdict is why a deployment is not ready. The last of its steps is the root cause. A deployment that is ready has no
+// steps.
 type verdict struct {
 	state report.State
 	steps []report.WhyStep
@@ -62,7 +63,7 @@ type path map[object.DeploymentID]bool
 // deployment explains a bundle deployment.
 func (x *explainer) deployment(d *directory.Deployment, seen path) verdict {
 	if seen[d.ID()] {
-		return notReady(x.inspect(d.Ref()), nil, stepOf(kindOfBlocker(blocker.Cycle), d, "the chain of causes leads back to it"))
+		return notReady(x.inspect(d.Ref()), nil, stepOf(blocker.Cycle, d, "the chain of causes leads back to it"))
 	}
 	seen[d.ID()] = true
 	if d.BD != nil && d.BD.DeletionTimestamp != nil {
@@ -123,7 +124,8 @@ func codes(f check.Finding) []string {
 func (x *explainer) ready(d *directory.Deployment) verdict {
 	out := verdict{state: report.Ready}
 	if d.BD != nil && shown(d.BD) != string(fleet.Ready) {
-		out.note = "Fleet reports " + nameOf(d) + " on " + d.Cluster + " as " + shown(d.BD) + asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
+		out.note = "Fleet reports " + nameOf(d) + " on " + d.Cluster + " as " + shown(d.BD) +
+			asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
 		if f, ok := x.find(d, "FD201"); ok {
 			out.note = f.Message
 		}
@@ -135,7 +137,8 @@ func (x *explainer) ready(d *directory.Deployment) verdict {
 func (x *explainer) unexplained(d *directory.Deployment) verdict {
 	s := stepOf(NotApplied, d, "its agent has not applied the current deployment, and nothing that was read shows why")
 	if dependency.SaysItWaits(d.BD) {
-		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it now: " +
+		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it " +
+			"now: " +
 			"the agent tries again"
 		s.Evidence = x.in.Errors(d.BD, "Deployed")
 	}
@@ -186,7 +189,7 @@ func (x *explainer) reported(d *directory.Deployment, seen path) verdict {
 	case is == fleet.OutOfSync:
 		return x.outOfSync(d, seen)
 	case is == fleet.Ready && silent:
-		s := stepOf(kindOfBlocker(blocker.Agent), d, "Fleet reports it as Ready, and the agent of its cluster has not reported")
+		s := stepOf(blocker.Agent, d, "Fleet reports it as Ready, and the agent of its cluster has not reported")
 		s.Since = report.Time(a.Heartbeat.LastSeen)
 		out := unknown(only(x.in.LogsOfAgent(a)), s)
 		out.findings = check.OfAgent(a)
@@ -196,15 +199,18 @@ func (x *explainer) reported(d *directory.Deployment, seen path) verdict {
 	}
 	v := x.byStatus(d)
 	if silent {
-		v.steps[0].Evidence = append(v.steps[0].Evidence, "the agent of its cluster has not reported since "+report.Time(a.Heartbeat.LastSeen)+": the status is old")
+		v.steps[0].Evidence = append(v.steps[0].Evidence,
+			"the agent of its cluster has not reported since "+report.Time(a.Heartbeat.LastSeen)+": the status is old")
 	}
 	return v
 }
 
-// reportedState is the state that Fleet reports. It is never Ready for a deployment that is not applied, or not the staged one.
+// reportedState is the state that Fleet reports. It is never Ready for a deployment that is not applied, or not the
+// staged one.
 func reportedState(bd *v1alpha1.BundleDeployment) fleet.BundleState {
 	is := fleet.ShownState(bd)
-	if actual := fleet.StateOf(bd); is == fleet.Ready && (actual == fleet.WaitApplied || actual == fleet.ErrApplied || actual == fleet.OutOfSync) {
+	if actual := fleet.StateOf(bd); is == fleet.Ready &&
+		(actual == fleet.WaitApplied || actual == fleet.ErrApplied || actual == fleet.OutOfSync) {
 		return actual
 	}
 	return is

@@ -27,7 +27,8 @@ type member struct {
 }
 
 func (x *explainer) member(d *directory.Deployment) member {
-	out := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()}, x.deployment(d, path{})}
+	out := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()},
+		x.deployment(d, path{})}
 	if out.state == report.Ready {
 		if v, held := x.notReached(d); held {
 			out.verdict = v
@@ -78,7 +79,8 @@ func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 // alone explains one bundle deployment.
 func (x *explainer) alone(d *directory.Deployment) report.WhyObject {
 	r := facts.Ref(state.BundleDeployment, d.Namespace, d.Name)
-	m := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()}, x.deployment(d, path{})}
+	m := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()},
+		x.deployment(d, path{})}
 	if v, held := x.notReached(d); held && m.state == report.Ready {
 		m.note = "a newer deployment of the bundle is not rolled out to it: " + v.steps[0].Message
 	}
@@ -108,13 +110,15 @@ func (x *explainer) bundle(b *v1alpha1.Bundle) (list []member, own []verdict) {
 // missing returns the deployment for a target, if it does not exist.
 func (x *explainer) missing(b *v1alpha1.Bundle, r targeting.Result) (m member, missing bool) {
 	c := r.Cluster
-	if r.Outcome != targeting.Expected && r.Outcome != targeting.Blocked || c.DeletionTimestamp != nil || b.DeletionTimestamp != nil {
+	if r.Outcome != targeting.Expected && r.Outcome != targeting.Blocked || c.DeletionTimestamp != nil ||
+		b.DeletionTimestamp != nil {
 		return member{}, false
 	}
 	if ns := c.Status.Namespace; ns != "" && x.in.BundleDeployment(ns+"/"+b.Name) != nil {
 		return member{}, false
 	}
-	return member{report.WhyDeployment{Bundle: b.Namespace + "/" + b.Name, Cluster: c.Key()}, x.absent(b, r, path{})}, true
+	return member{report.WhyDeployment{Bundle: b.Namespace + "/" + b.Name, Cluster: c.Key()},
+		x.absent(b, r, path{})}, true
 }
 
 // stop returns why the controller updates no cluster of a Bundle, if that is so.
@@ -132,7 +136,8 @@ func (x *explainer) stop(b *v1alpha1.Bundle) (verdict, bool) {
 	}
 	switch {
 	case check.UnresolvedChart(b):
-		s.Kind, s.Message = ChartVersion, "its chart version is not an exact version: Fleet deploys it when the HelmOp has resolved it"
+		s.Kind, s.Message = ChartVersion, "its chart version is not an exact version: Fleet deploys it when the "+
+			"HelmOp has resolved it"
 		if helmOp := b.Labels[fleet.HelmOpLabel]; helmOp != "" {
 			r := facts.Ref(state.HelmOp, b.Namespace, helmOp)
 			inspect, s.Evidence = x.inspect(r), x.errors(r)
@@ -140,7 +145,8 @@ func (x *explainer) stop(b *v1alpha1.Bundle) (verdict, bool) {
 	case facts.Failed(b):
 		s.Kind, s.Message = BundleError, "the controller could not process it"+x.in.Said(b, "Ready")
 	case b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration < b.Generation:
-		s.Kind, s.Message = BundlePending, fmt.Sprintf("the controller has processed generation %d of %d", b.Status.ObservedGeneration, b.Generation)
+		s.Kind, s.Message = BundlePending, fmt.Sprintf("the controller has processed generation %d of %d",
+			b.Status.ObservedGeneration, b.Generation)
 	default:
 		return verdict{}, false
 	}
@@ -206,7 +212,8 @@ func (x *explainer) gitRepo(g *v1alpha1.GitRepo, members int) []verdict {
 	for _, message := range x.in.Behind(g) {
 		s := s
 		s.Kind, s.Message = NotFollowed, message
-		out = append(out, notReady(only(x.in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)), []string{check.CodeNotFollowed}, s))
+		out = append(out, notReady(only(x.in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)),
+			[]string{check.CodeNotFollowed}, s))
 	}
 	if len(out) == 0 && members == 0 {
 		out = x.noBundles(r)
@@ -214,12 +221,14 @@ func (x *explainer) gitRepo(g *v1alpha1.GitRepo, members int) []verdict {
 	return out
 }
 
-// noBundles returns the verdict for a GitRepo or HelmOp without a Bundle; nil if it has one that reaches no cluster, or if that is not known.
+// noBundles returns the verdict for a GitRepo or HelmOp without a Bundle; nil if it has one that reaches no cluster, or
+// if that is not known.
 func (x *explainer) noBundles(r object.Ref) []verdict {
 	label := map[string]string{state.GitRepo: fleet.RepoLabel, state.HelmOp: fleet.HelmOpLabel}[r.Kind]
-	if !x.in.Desired.Read(state.Bundle, r.Namespace) || slices.ContainsFunc(x.in.Desired.Bundles, func(b *v1alpha1.Bundle) bool {
-		return b.Namespace == r.Namespace && b.Labels[label] == r.Name
-	}) {
+	if !x.in.Desired.Read(state.Bundle, r.Namespace) ||
+		slices.ContainsFunc(x.in.Desired.Bundles, func(b *v1alpha1.Bundle) bool {
+			return b.Namespace == r.Namespace && b.Labels[label] == r.Name
+		}) {
 		return nil
 	}
 	return []verdict{notReady(x.inspect(r), nil, report.WhyStep{Kind: NoBundles, Object: r, Name: r.Name,
@@ -262,10 +271,10 @@ func (x *explainer) cluster(c *v1alpha1.Cluster) (list []member, own []verdict) 
 	a, known := x.agents[ns]
 	switch {
 	case known && facts.IsSilent(a):
-		s.Kind, s.Since, s.Message = kindOfBlocker(blocker.Agent), report.Time(a.Heartbeat.LastSeen), "its agent has not reported"
+		s.Kind, s.Since, s.Message = blocker.Agent, report.Time(a.Heartbeat.LastSeen), "its agent has not reported"
 		own = append(own, notReady(only(x.in.LogsOfAgent(a)), check.OfAgent(a), s))
 	case known && a.Heartbeat.State == agentconfig.Never && c.Status.Display.State == waitCheckIn:
-		s.Kind, s.Message, s.Evidence = kindOfBlocker(blocker.Agent), "its agent has not reported yet", x.errors(r)
+		s.Kind, s.Message, s.Evidence = blocker.Agent, "its agent has not reported yet", x.errors(r)
 		own = append(own, notReady(only(x.in.LogsOfAgent(a)), check.OfAgent(a), s))
 	}
 	return list, own

@@ -72,12 +72,13 @@ func (x *explainer) deploymentsRead(r targeting.Rollout) bool {
 // outOfSync explains a bundle deployment with a staged deployment that is not the current one.
 func (x *explainer) outOfSync(d *directory.Deployment, seen path) verdict {
 	if d.BD.Spec.Paused {
-		s := stepOf(kindOfBlocker(blocker.Paused), d, "it is paused, and a newer deployment is staged")
+		s := stepOf(blocker.Paused, d, "it is paused, and a newer deployment is staged")
 		return x.paused(d).after(s)
 	}
 	b := x.in.Bundle(d.Bundle)
 	if b == nil {
-		return notReady(x.inspect(d.Ref()), nil, stepOf(Rollout, d, "a newer deployment is staged, and its Bundle, which limits the rollout, was not read"))
+		return notReady(x.inspect(d.Ref()), nil,
+			stepOf(Rollout, d, "a newer deployment is staged, and its Bundle, which limits the rollout, was not read"))
 	}
 	if v, stopped := x.stop(b); stopped {
 		return v
@@ -85,7 +86,8 @@ func (x *explainer) outOfSync(d *directory.Deployment, seen path) verdict {
 	r := x.rollout(b)
 	c := r.clusters[d.Namespace]
 	if !r.known || c == nil {
-		return notReady(x.inspectBundle(b), nil, stepOf(Rollout, d, "a newer deployment is staged, and the limits of the rollout are not known"))
+		return notReady(x.inspectBundle(b), nil,
+			stepOf(Rollout, d, "a newer deployment is staged, and the limits of the rollout are not known"))
 	}
 	return x.held(d.BD, stepOf(Rollout, d, ""), b, r.Hold(c, d.BD), seen)
 }
@@ -94,8 +96,10 @@ func (x *explainer) inspectBundle(b *v1alpha1.Bundle) []remedy.Remedy {
 	return x.inspect(facts.Ref(state.Bundle, b.Namespace, b.Name))
 }
 
-// held explains a deployment that a rollout holds back, and follows the first cluster that uses up the limit. bd is nil if it does not exist yet.
-func (x *explainer) held(bd *v1alpha1.BundleDeployment, s report.WhyStep, b *v1alpha1.Bundle, h targeting.Hold, seen path) verdict {
+// held explains a deployment that a rollout holds back, and follows the first cluster that uses up the limit. bd is nil
+// if it does not exist yet.
+func (x *explainer) held(bd *v1alpha1.BundleDeployment, s report.WhyStep, b *v1alpha1.Bundle, h targeting.Hold,
+	seen path) verdict {
 	what := "a newer deployment is staged"
 	if bd == nil {
 		what = "it is not created yet"
@@ -110,16 +114,19 @@ func (x *explainer) held(bd *v1alpha1.BundleDeployment, s report.WhyStep, b *v1a
 	case targeting.NotHeld:
 		s.Message = what + ", and no limit of the rollout holds it back: the controller updates it with its next run"
 		if bd == nil {
-			s.Message = fmt.Sprintf("it is not created yet: the controller creates at most %d BundleDeployments in one run", x.rollout(b).MaxNew)
+			s.Message = fmt.Sprintf("it is not created yet: the controller creates at most %d BundleDeployments in "+
+				"one run", x.rollout(b).MaxNew)
 		}
 		return notReady(next, nil, s)
 	case targeting.NoPartition:
 		s.Message = what + ", and no partition of the rollout selects its cluster: Fleet never updates it"
 		return notReady(next, nil, s)
 	case targeting.EarlierPartition:
-		s.Message = fmt.Sprintf("%s, and the rollout has not reached partition %q: in partition %q, %s", what, h.Partition, h.Before, usedUp(h))
+		s.Message = fmt.Sprintf("%s, and the rollout has not reached partition %q: in partition %q, %s", what,
+			h.Partition, h.Before, usedUp(h))
 	case targeting.PartitionLimit:
-		s.Message = fmt.Sprintf("%s, and the limit of the rollout is used up: in partition %q, %s", what, h.Partition, usedUp(h))
+		s.Message = fmt.Sprintf("%s, and the limit of the rollout is used up: in partition %q, %s", what, h.Partition,
+			usedUp(h))
 	default:
 		s.Message = fmt.Sprintf("%s, and the limit of the rollout is used up: of the bundle, %s", what, usedUp(h))
 	}
@@ -142,7 +149,8 @@ func usedUp(h targeting.Hold) string {
 	return fmt.Sprintf("%s, and %d %s", out, len(h.By), verb)
 }
 
-// firstBehind explains the first cluster that uses up a limit. Those that are unavailable come before those that the rollout itself holds back.
+// firstBehind explains the first cluster that uses up a limit. Those that are unavailable come before those that the
+// rollout itself holds back.
 func (x *explainer) firstBehind(b *v1alpha1.Bundle, h targeting.Hold, seen path) (verdict, bool) {
 	for _, unavailable := range []bool{true, false} {
 		for _, c := range h.By {
@@ -180,7 +188,8 @@ func (x *explainer) notReached(d *directory.Deployment) (v verdict, ok bool) {
 // absent explains a target without a BundleDeployment.
 func (x *explainer) absent(b *v1alpha1.Bundle, t targeting.Result, seen path) verdict {
 	c := t.Cluster
-	s := report.WhyStep{Object: facts.Ref(state.Bundle, b.Namespace, b.Name), Name: b.Name, Cluster: c.Key(), AsOf: b.Reported().AsOf}
+	s := report.WhyStep{Object: facts.Ref(state.Bundle, b.Namespace, b.Name), Name: b.Name, Cluster: c.Key(),
+		AsOf: b.Reported().AsOf}
 	cluster := facts.Ref(state.ClusterKind, c.Namespace, c.Name)
 	offSchedule := c.Status.Scheduled && !c.Status.ActiveSchedule
 	switch {
@@ -205,7 +214,7 @@ func (x *explainer) absent(b *v1alpha1.Bundle, t targeting.Result, seen path) ve
 	r := x.rollout(b)
 	switch {
 	case offSchedule:
-		s.Kind, s.Message = kindOfBlocker(blocker.Schedule), "it is not created yet, and its cluster is outside of its schedule"
+		s.Kind, s.Message = blocker.Schedule, "it is not created yet, and its cluster is outside of its schedule"
 		return notReady(x.list("schedules", c.Namespace), nil, s)
 	case !r.known:
 		s.Message = "it is not created yet, and the limits of the rollout are not known"
