@@ -121,14 +121,25 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/escape"}},
 	{packages: []string{"pkg/evaluate"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/compare", "pkg/health", "pkg/redact"}},
+	{packages: []string{"pkg/check/texts"}, pure: true, never: evaluating},
+	{packages: []string{"pkg/check/facts"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/state", "pkg/directory", "pkg/resolve",
+			"pkg/evaluate", "pkg/redact"}},
+	{packages: []string{"pkg/check/dependency"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/state", "pkg/directory"}},
+	{packages: []string{"pkg/check/blocker"}, pure: true, never: evaluating,
+		may: []string{"pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/check/facts", "pkg/check/dependency"}},
+	{packages: []string{"pkg/check/remedy"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate",
+			"pkg/escape", "pkg/check/facts"}},
 	{packages: []string{"pkg/check"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state",
+		may: []string{"pkg/check/texts", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state",
 			"pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact", "pkg/escape"}},
 	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/redact"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/redact"}},
 	// It explains the result of an audit.
 	{packages: []string{"pkg/why"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/report"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/dependency", "pkg/check/remedy", "pkg/report"}},
 	// They compare reports, and remove findings from them.
 	{packages: []string{"pkg/comparison"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/report"}},
@@ -136,7 +147,7 @@ var layers = []layer{
 		may: []string{"pkg/check", "pkg/comparison", "pkg/report"}},
 	// It explains the words of the documents.
 	{packages: []string{"pkg/explain"}, pure: true, never: evaluating,
-		may: []string{"pkg/source", "pkg/directory", "pkg/resolve", "pkg/ownership", "pkg/evaluate", "pkg/check", "pkg/preflight", "pkg/report", "pkg/why"}},
+		may: []string{"pkg/ownership", "pkg/check", "pkg/preflight", "pkg/report", "pkg/why"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/printers/digest", "pkg/printers/unified"}},
 	{packages: []string{"pkg/printers/unified"}, pure: true, never: evaluating,
@@ -155,7 +166,7 @@ var layers = []layer{
 	// Runs the stages one after the other.
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve",
-			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/gaps", "pkg/report", "pkg/redact"}},
+			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/gaps", "pkg/report", "pkg/redact"}},
 	// What could not be read, as gaps and as errors.
 	{packages: []string{"pkg/gaps"}, pure: true, never: evaluating,
 		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/evaluate"}},
@@ -185,7 +196,7 @@ var layers = []layer{
 	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate",
-			"pkg/report", "pkg/check", "pkg/escape"}},
+			"pkg/report", "pkg/check", "pkg/check/dependency", "pkg/escape"}},
 
 	// Impact computes what a deletion removes, from the desired state and a few live objects.
 	{packages: []string{"pkg/impact"}, pure: true, never: evaluating,
@@ -204,7 +215,7 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/verb"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/audit", "pkg/collect"}},
 	{packages: []string{"pkg/cmd/input"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/gaps", "pkg/collect", "pkg/evaluate", "pkg/check"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/gaps", "pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/remedy"}},
 	{packages: []string{"pkg/cmd/scope"}, never: printing,
 		may: []string{"pkg/cmd/complete", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/suggest", "pkg/source", "pkg/audit", "pkg/evaluate", "pkg/render/files", "pkg/escape"}},
 	// The flags that select what of a result is shown.
@@ -224,7 +235,7 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/completion"}, never: evaluating,
 		may: []string{"pkg/cmd/exit"}},
 	{packages: []string{"pkg/cmd/clusters"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/input", "pkg/audit", "pkg/check", "pkg/fleet", "pkg/object", "pkg/source", "pkg/source/cluster", "pkg/state", "pkg/escape"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/input", "pkg/audit", "pkg/check", "pkg/check/remedy", "pkg/fleet", "pkg/object", "pkg/source", "pkg/source/cluster", "pkg/state", "pkg/escape"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
@@ -252,7 +263,7 @@ var layers = []layer{
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
+			"pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask", "pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }
 

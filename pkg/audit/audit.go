@@ -8,6 +8,8 @@ import (
 	"errors"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -29,7 +31,7 @@ type Options struct {
 	ServerCheck collect.ServerCheck
 	// Version is the version of the program. Commands are the commands that findings suggest. Both are only shown.
 	Version  string
-	Commands check.Commands
+	Commands remedy.Commands
 	// Desired is the source of the desired objects; empty means DesiredRelease. Files are the bundles for DesiredFiles.
 	Desired Desired
 	Files   []*render.Local
@@ -86,12 +88,11 @@ type Audit struct {
 
 // Input returns the input of checks and predictions.
 func (a *Audit) Input() *check.Input {
-	in := &check.Input{Result: a.Result, Commands: a.options.Commands,
-		ClusterCommands: map[object.ClusterID]check.Commands{}, Quotations: &a.Secrets.Quotations}
+	commands := map[object.ClusterID]remedy.Commands{}
 	for i, c := range a.clusters {
-		in.ClusterCommands[a.Desired.Clusters[i].ID] = c.Commands
+		commands[a.Desired.Clusters[i].ID] = c.Commands
 	}
-	return in
+	return check.New(facts.New(a.Result, &a.Secrets.Quotations), a.options.Commands, commands)
 }
 
 // Run audits a source.

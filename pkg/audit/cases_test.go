@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -86,7 +86,7 @@ type expected struct {
 	// two bundles have the same finding, the key includes the deployment: "FD101 ConfigMap a/b @cluster/bundle".
 	Findings map[string]string `json:"findings"`
 	// Causes are the causes of some findings.
-	Causes map[string]check.Cause `json:"causes"`
+	Causes map[string]facts.Cause `json:"causes"`
 	// Never are codes or findings that must not be in the report.
 	Never []string `json:"never"`
 	// Gaps and Notes have a part of the text of each gap and note of the report.

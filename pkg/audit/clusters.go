@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -25,7 +25,7 @@ type Cluster struct {
 	// Open opens its source. If it returns an error, the cluster is not read, which is a gap.
 	Open func(context.Context) (source.Source, error)
 	// Commands are the commands that findings on this cluster suggest.
-	Commands check.Commands
+	Commands remedy.Commands
 }
 
 // ReadingCluster is the What of a gap for a cluster that is not read.
@@ -38,7 +38,7 @@ const maxClusters = 8
 type ReadCluster struct {
 	*collect.Reader
 	Name     string
-	Commands check.Commands
+	Commands remedy.Commands
 }
 
 // Each calls do with the index of each cluster, for up to maxClusters clusters concurrently.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
@@ -124,7 +125,7 @@ func TestHeartbeatLag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reported := slices.ContainsFunc(result.Findings, func(f check.Finding) bool { return f.Code == "FD205" && f.Cause == check.Lag })
+	reported := slices.ContainsFunc(result.Findings, func(f check.Finding) bool { return f.Code == "FD205" && f.Cause == facts.Lag })
 	if !reported || src.pauses > 0 {
 		t.Errorf("FD205 is reported: %t, after %d pauses", reported, src.pauses)
 	}

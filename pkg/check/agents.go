@@ -3,10 +3,8 @@
 package check
 
 import (
-	"slices"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -16,10 +14,10 @@ const CodeStale = "FD502"
 // OfAgent returns the codes of the findings about an agent.
 func OfAgent(a evaluate.Agent) []string {
 	var out []string
-	if reimported(a) {
+	if facts.Reimported(a) {
 		out = append(out, willReimport.Code)
 	}
-	if stopped(a) {
+	if facts.Stopped(a) {
 		out = append(out, CodeStale)
 	}
 	if a.Silent {
@@ -28,45 +26,9 @@ func OfAgent(a evaluate.Agent) []string {
 	return out
 }
 
-func reimported(a evaluate.Agent) bool { return a.Now.Result == agentconfig.ReImport }
-
-func stopped(a evaluate.Agent) bool {
-	return a.Heartbeat.State == agentconfig.Stale && a.Cluster.DeletionTimestamp.IsZero()
-}
-
-// agents returns the agents of the Clusters in scope.
-func (in *Input) agents() []evaluate.Agent {
-	return slices.DeleteFunc(in.Agents(), func(a evaluate.Agent) bool {
-		return !in.Includes(state.ClusterKind, a.Cluster)
-	})
-}
-
 // onCluster returns a finding about a Cluster.
 func onCluster(a evaluate.Agent) Finding {
 	c := a.Cluster
-	return Finding{Object: Ref(state.ClusterKind, c.Namespace, c.Name), Cluster: key(c), AsOf: c.Status.Agent.LastSeen}
-}
-
-// agentOf returns the agent of the cluster with a namespace of BundleDeployments; known is false without such a Cluster.
-func (in *Input) agentOf(namespace string) (a evaluate.Agent, known bool) {
-	if in.agentOfNamespace == nil {
-		in.agentOfNamespace = map[string]evaluate.Agent{}
-		for _, a := range in.Agents() {
-			if ns := a.Cluster.Status.Namespace; ns != "" {
-				in.agentOfNamespace[ns] = a
-			}
-		}
-	}
-	a, known = in.agentOfNamespace[namespace]
-	return a, known
-}
-
-// silentAfter is the age of the last heartbeat from which an agent is silent if its interval was not read: three times the default interval.
-const silentAfter = 3 * agentconfig.DefaultInterval
-
-// IsSilent reports whether an agent is silent: its heartbeat is stale or, if its interval was not read, older than three default intervals, or it has
-// never reported although it should have.
-func IsSilent(a evaluate.Agent) bool {
-	h := a.Heartbeat
-	return a.Silent || h.State == agentconfig.Stale || h.State == agentconfig.Alive && h.Interval == 0 && h.Age > silentAfter
+	return Finding{Object: facts.Ref(state.ClusterKind, c.Namespace, c.Name), Cluster: facts.Key(c),
+		AsOf: c.Status.Agent.LastSeen}
 }

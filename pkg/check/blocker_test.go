@@ -11,10 +11,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -44,17 +47,20 @@ func on(name string, accepted ...string) v1alpha1.BundleRef {
 	return v1alpha1.BundleRef{Name: name, AcceptedStates: accepted}
 }
 
-// blockedBy returns the kinds of the chain of the first bundle deployment, and the name of the last one in it. version is that of the agent.
+// blockedBy returns the kinds of the chain of the first bundle deployment, and the name of the last one in it. version
+// is that of the agent.
 func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) string {
 	t.Helper()
-	f := &state.Fleet{BundleDeployments: bds, Coverage: map[string]source.Coverage{state.BundleDeployment: source.Covered()}}
-	c := &state.Cluster{AgentSecrets: map[string]string{"system": "one"}, Workloads: map[string]state.Workload{"system": {Version: version}}}
+	f := &state.Fleet{BundleDeployments: bds,
+		Coverage: map[string]source.Coverage{state.BundleDeployment: source.Covered()}}
+	c := &state.Cluster{AgentSecrets: map[string]string{"system": "one"},
+		Workloads: map[string]state.Workload{"system": {Version: version}}}
 	clusters := []*state.Cluster{c}
 	found := directory.Build(directory.Input{Fleet: f, Clusters: clusters})
 	desired := resolve.Resolve(resolve.Input{Directory: found, Clusters: clusters})
-	in := &Input{Result: &evaluate.Result{Desired: desired, Whole: true}}
+	known := facts.New(&evaluate.Result{Desired: desired, Whole: true}, &redact.Quotations{})
 	i := slices.IndexFunc(desired.Deployments, func(d *resolve.BundleDeployment) bool { return d.BD == bds[0] })
-	chain := in.Blockers()(&desired.Deployments[i].Deployment)
+	chain := blocker.New(known)(&desired.Deployments[i].Deployment)
 	if len(chain) == 0 {
 		return ""
 	}
@@ -68,11 +74,14 @@ func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) 
 // TestDependencies checks the rules for dependencies, by the version of the agent (docs/fleet-behavior.md, 4.9).
 func TestDependencies(t *testing.T) {
 	saysSo := waiting("app", on("db"))
-	saysSo.Status.Conditions = append(saysSo.Status.Conditions, v1alpha1.Condition{Type: "Deployed", Status: "False", Message: "dependent bundle(s) are not ready: [db]"})
+	saysSo.Status.Conditions = append(saysSo.Status.Conditions,
+		v1alpha1.Condition{Type: "Deployed", Status: "False", Message: "dependent bundle(s) are not ready: [db]"})
 	failed := waiting("app", on("db"))
-	failed.Status.Conditions = append(failed.Status.Conditions, v1alpha1.Condition{Type: "Deployed", Status: "False", Message: "another error"})
+	failed.Status.Conditions = append(failed.Status.Conditions,
+		v1alpha1.Condition{Type: "Deployed", Status: "False", Message: "another error"})
 	refused := applied(waiting("app", on("db")), fleet.NotReady)
-	refused.Status.Conditions = append(refused.Status.Conditions, v1alpha1.Condition{Type: "Installed", Status: "False"})
+	refused.Status.Conditions = append(refused.Status.Conditions,
+		v1alpha1.Condition{Type: "Installed", Status: "False"})
 	// Its status is of the deployment before: ready by its condition, not by its state.
 	paused := applied(waiting("db"), fleet.Ready)
 	paused.Spec.Paused, paused.Spec.DeploymentID = true, "i:3"
@@ -88,33 +97,60 @@ func TestDependencies(t *testing.T) {
 		bds           []*v1alpha1.BundleDeployment
 		want          string
 	}{
-		{"ready", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), applied(waiting("db"), fleet.Ready)}, ""},
-		{"not ready", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), applied(waiting("db"), fleet.NotReady)}, "Dependency NotReady db"},
-		{"modified", "v0.14.9", []*v1alpha1.BundleDeployment{waiting("app", on("db")), applied(waiting("db"), fleet.Modified)}, "Dependency NotReady db"},
+		{"ready", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")),
+			applied(waiting("db"), fleet.Ready)}, ""},
+		{"not ready", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")),
+			applied(waiting("db"), fleet.NotReady)}, "Dependency NotReady db"},
+		{"modified", "v0.14.9", []*v1alpha1.BundleDeployment{waiting("app", on("db")),
+			applied(waiting("db"), fleet.Modified)}, "Dependency NotReady db"},
 		{"absent", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db"))}, "DependencyAbsent app"},
 		{"no name and no selector", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on(""))}, ""},
-		{"an accepted state", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")), applied(waiting("db"), fleet.NotReady)}, ""},
-		{"accepted states before 0.15", "v0.14.9", []*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")), applied(waiting("db"), fleet.NotReady)}, "Dependency NotReady db"},
-		{"Ready is not in the list", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db", "Modified")), applied(waiting("db"), fleet.Ready)}, "Dependency NotReady db"},
-		{"an accepted state, the version is not known", "dev", []*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")), applied(waiting("db"), fleet.NotReady)}, ""},
-		{"a state that is not known", "v0.16.2", []*v1alpha1.BundleDeployment{waiting("app", on("db", "WaitingForDependency")), newer}, ""},
-		{"an old status", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused}, "Dependency Paused db"},
+		{"an accepted state", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")),
+			applied(waiting("db"), fleet.NotReady)}, ""},
+		{"accepted states before 0.15", "v0.14.9",
+			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")),
+				applied(waiting("db"), fleet.NotReady)}, "Dependency NotReady db"},
+		{"Ready is not in the list", "v0.16.1",
+			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "Modified")),
+				applied(waiting("db"), fleet.Ready)}, "Dependency NotReady db"},
+		{"an accepted state, the version is not known", "dev",
+			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")),
+				applied(waiting("db"), fleet.NotReady)}, ""},
+		{"a state that is not known", "v0.16.2",
+			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "WaitingForDependency")), newer}, ""},
+		{"an old status", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused},
+			"Dependency Paused db"},
 		{"an old status before 0.15", "v0.14.9", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused}, ""},
-		{"an old status, the version is not known", "", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused}, ""},
-		{"an old status, the agent says that it waits", "", []*v1alpha1.BundleDeployment{saysSo, paused}, "Dependency Paused db"},
-		{"the agent says that it waits, and the dependency is ready", "v0.16.1", []*v1alpha1.BundleDeployment{saysSo, applied(waiting("db"), fleet.Ready)}, ""},
-		{"another error than that", "v0.16.1", []*v1alpha1.BundleDeployment{failed, applied(waiting("db"), fleet.Ready)}, "DeployFailed app"},
-		{"a refused installation, and a dependency that is not ready", "v0.16.1", []*v1alpha1.BundleDeployment{refused, applied(waiting("db"), fleet.NotReady)}, "DeployFailed app"},
-		{"a selector", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), data}, "Dependency NotReady db"},
-		{"a selector, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), foreign}, "Dependency NotReady db"},
-		{"a name, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), foreign}, "DependencyAbsent app"},
-		{"a selector that selects nothing", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), waiting("db")}, "DependencyAbsent app"},
-		{"several dependencies", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("one"), on("two"), on("three")),
-			applied(waiting("one"), fleet.Ready), applied(waiting("two"), fleet.Modified), applied(waiting("three"), fleet.NotReady)}, "Dependency NotReady two"},
-		{"a chain of three", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("middle")), waiting("middle", on("db")), paused}, "Dependency Dependency Paused db"},
-		{"a cycle", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("b")), waiting("b", on("app"))}, "Dependency Dependency DependencyCycle app"},
-		{"itself", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("app"))}, "Dependency DependencyCycle app"},
-		{"a cycle behind it", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("b")), waiting("b", on("c")), waiting("c", on("b"))}, "Dependency Dependency Dependency DependencyCycle b"},
+		{"an old status, the version is not known", "", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused},
+			""},
+		{"an old status, the agent says that it waits", "", []*v1alpha1.BundleDeployment{saysSo, paused},
+			"Dependency Paused db"},
+		{"the agent says that it waits, and the dependency is ready", "v0.16.1",
+			[]*v1alpha1.BundleDeployment{saysSo, applied(waiting("db"), fleet.Ready)}, ""},
+		{"another error than that", "v0.16.1",
+			[]*v1alpha1.BundleDeployment{failed, applied(waiting("db"), fleet.Ready)}, "DeployFailed app"},
+		{"a refused installation, and a dependency that is not ready", "v0.16.1",
+			[]*v1alpha1.BundleDeployment{refused, applied(waiting("db"), fleet.NotReady)}, "DeployFailed app"},
+		{"a selector", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), data},
+			"Dependency NotReady db"},
+		{"a selector, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), foreign},
+			"Dependency NotReady db"},
+		{"a name, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), foreign},
+			"DependencyAbsent app"},
+		{"a selector that selects nothing", "v0.16.1",
+			[]*v1alpha1.BundleDeployment{waiting("app", labelled), waiting("db")}, "DependencyAbsent app"},
+		{"several dependencies", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("one"), on("two"),
+			on("three")),
+			applied(waiting("one"), fleet.Ready), applied(waiting("two"), fleet.Modified), applied(waiting("three"),
+				fleet.NotReady)}, "Dependency NotReady two"},
+		{"a chain of three", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("middle")),
+			waiting("middle", on("db")), paused}, "Dependency Dependency Paused db"},
+		{"a cycle", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("b")), waiting("b", on("app"))},
+			"Dependency Dependency DependencyCycle app"},
+		{"itself", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("app"))},
+			"Dependency DependencyCycle app"},
+		{"a cycle behind it", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("b")), waiting("b", on("c")),
+			waiting("c", on("b"))}, "Dependency Dependency Dependency DependencyCycle b"},
 	} {
 		if got := blockedBy(t, tc.version, tc.bds...); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
@@ -122,7 +158,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestChains: on random dependencies, every chain has exactly one root, which is its last step, and no step twice except for the end of a cycle.
+// TestChains: on random dependencies, every chain has exactly one root, which is its last step, and no step twice
+// except for the end of a cycle.
 func TestChains(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -147,11 +184,11 @@ func TestChains(t *testing.T) {
 			bds[0], bds[i] = bds[i], bds[0]
 			got := strings.Fields(blockedBy(t, "v0.16.1", bds...))
 			for j := 0; j < len(got)-2; j++ {
-				if got[j] != string(BlockerDependency) {
+				if got[j] != string(blocker.Dependency) {
 					t.Fatalf("step %d of %v is not a dependency", j, got)
 				}
 			}
-			if len(got) > n+2 || len(got) > 0 && got[len(got)-2] == string(BlockerDependency) {
+			if len(got) > n+2 || len(got) > 0 && got[len(got)-2] == string(blocker.Dependency) {
 				t.Fatalf("the chain does not end in a root: %v", got)
 			}
 		}

@@ -12,12 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -49,11 +52,12 @@ func TestCatalogue(t *testing.T) {
 		}
 		got[c.Code+" "+c.Name] = c.Severity
 		codes = append(codes, c.Code)
-		if !regexp.MustCompile(`^FD([1-7]0[1-9]|11[01])$`).MatchString(c.Code) || !regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(c.Name) {
+		if !regexp.MustCompile(`^FD([1-7]0[1-9]|11[01])$`).MatchString(c.Code) ||
+			!regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(c.Name) {
 			t.Errorf("%s %s is not a code and a name", c.Code, c.Name)
 		}
-		if c.Title == "" || strings.HasSuffix(c.Title, ".") || !strings.HasSuffix(c.Explain, ".") {
-			t.Errorf("%s: a title has no full stop, an explanation has one: %q, %q", c.Code, c.Title, c.Explain)
+		if c.Title == "" || strings.HasSuffix(c.Title, ".") {
+			t.Errorf("%s: a title has no full stop: %q", c.Code, c.Title)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -71,7 +75,8 @@ func deployment() *evaluate.BundleDeployment {
 	on := &directory.Cluster{SetsComplete: true, State: &state.Cluster{}}
 	return &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Deployment: directory.Deployment{On: on,
 		Namespace: "cluster-one", Name: "guestbook", BD: bd, Bundle: "fleet-local/guestbook", GitRepo: "fleet-local/apps",
-		Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Ownership: ownership.Desired("default-guestbook", "guestbook", "web"),
+		Release: release.Name{Namespace: "web", Name: "guestbook",
+			Revision: 1}, Ownership: ownership.Desired("default-guestbook", "guestbook", "web"),
 	}}}
 }
 
@@ -92,37 +97,49 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 		d.Desired = append(d.Desired, o)
 	}
 	result := &evaluate.Result{Whole: true, Desired: desiredStateOf(d.BundleDeployment)}
-	result.Complete([]*resolve.BundleDeployment{d.BundleDeployment}, []evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{d}}})
-	return &Input{Result: result, Commands: Commands{
-		Audit: "kubectl fleetdoctor audit", Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl", Helm: "helm"}}
+	result.Complete([]*resolve.BundleDeployment{d.BundleDeployment},
+		[]evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{d}}})
+	return New(facts.New(result, &redact.Quotations{}), remedy.Commands{Audit: "kubectl fleetdoctor audit",
+		Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl", Helm: "helm"}, nil)
+}
+
+// renew computes the facts again, after a test has changed the result.
+func renew(in *Input) *Input {
+	in.Facts = facts.New(in.Result, in.Quotations)
+	return in
 }
 
 // findings are those of one check.
 func findings(c Check, in *Input) []Finding {
 	var out []Finding
-	c.run(in, func(f Finding) { out = append(out, f) })
+	c.run(renew(in), func(f Finding) { out = append(out, f) })
 	return out
 }
 
-// TestCommandsAreQuoted checks that no name can end a suggested command and begin another one, because users paste the commands into a shell.
-// The name of a role can contain nearly any character, and a capture any text: `kubectl delete clusterrole.../x;reboot`.
+// TestCommandsAreQuoted checks that no name can end a suggested command and begin another one, because users paste the
+// commands into a shell. The name of a role can contain nearly any character, and a capture any text: `kubectl delete
+// clusterrole.../x;reboot`.
 func TestCommandsAreQuoted(t *testing.T) {
 	const name = "edge; $(reboot) `reboot` | sh & > x"
 	ref := object.Ref{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: name}
 	reported, commands := map[string]bool{}, map[string]bool{}
-	for _, s := range []evaluate.State{evaluate.Missing, evaluate.Unowned, evaluate.Modified, evaluate.NotReady, evaluate.Ready} {
+	for _, s := range []evaluate.State{evaluate.Missing, evaluate.Unowned, evaluate.Modified, evaluate.NotReady,
+		evaluate.Ready} {
 		d := deployment()
 		d.GitRepo, d.Bundle, d.Name = "fleet-local/"+name, "fleet-local/"+name, name
-		d.BD.Name, d.BD.Status.ModifiedStatus = name, []v1alpha1.ModifiedStatus{{APIVersion: "v1", Kind: "Secret", Name: name, Patch: "{"}}
+		d.BD.Name, d.BD.Status.ModifiedStatus = name, []v1alpha1.ModifiedStatus{{APIVersion: "v1", Kind: "Secret",
+			Name: name, Patch: "{"}}
 		d.Ownership.SetID = name
 		in := inputOf(d, s, ref)
 		in.Deployments[0].Objects[0].IDMismatch = true
 		d.RecordProblems = []directory.RecordProblem{{Record: d.Release, Status: "failed"}}
 		d.Orphans = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: d.Ownership.Hash}}}
-		in.Undesired = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
-		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name, Revision: 1}}}}
+		in.Undesired = []evaluate.Undesired{{Ref: ref, On: d.On,
+			Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
+		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name,
+			Revision: 1}}}}
 		missingValues(d, in)
-		for _, f := range Run(in) {
+		for _, f := range Run(renew(in)) {
 			for _, r := range f.Remedies {
 				if strings.Contains(r.Command, name) {
 					commands[f.Code] = true
@@ -158,7 +175,7 @@ func missingValues(d *evaluate.BundleDeployment, in *Input) {
 func TestList(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
 	for n, want := range []string{"", "a", "a, b", "a, b, c", "a, b, c and 1 more", "a, b, c and 2 more"} {
-		if got := list(names[:n]); got != want {
+		if got := facts.List(names[:n]); got != want {
 			t.Errorf("%d names: %q, want %q", n, got, want)
 		}
 	}
@@ -200,7 +217,8 @@ func TestContested(t *testing.T) {
 	}
 }
 
-// TestUnread checks that the suggested command names an existing object: a release alone has no BundleDeployment to describe.
+// TestUnread checks that the suggested command names an existing object: a release alone has no BundleDeployment to
+// describe.
 func TestUnread(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		d := deployment()
@@ -255,7 +273,7 @@ func TestTruncated(t *testing.T) {
 		in := inputOf(d, evaluate.Ready)
 		in.Whole = false
 		var got []string
-		for _, f := range Run(in) {
+		for _, f := range Run(renew(in)) {
 			if f.Code == "FD207" {
 				got = append(got, f.Message)
 			}
@@ -266,7 +284,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestFleetCounts checks that unowned objects are missing in the counts of Fleet (docs/fleet-behavior.md, 4.2), and that an unknown part makes the total unknown.
+// TestFleetCounts checks that unowned objects are missing in the counts of Fleet (docs/fleet-behavior.md, 4.2), and
+// that an unknown part makes the total unknown.
 func TestFleetCounts(t *testing.T) {
 	d := deployment()
 	d.Counts = evaluate.Counts{Desired: 7, Ready: 1, Missing: 2, Unowned: 1, Modified: 1, NotReady: 2, Orphaned: 3}

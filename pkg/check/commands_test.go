@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -16,17 +17,20 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// TestCommandsOfOtherCluster checks that commands for release records and agents name the cluster that has them, not the management cluster.
+// TestCommandsOfOtherCluster checks that commands for release records and agents name the cluster that has them, not
+// the management cluster.
 func TestCommandsOfOtherCluster(t *testing.T) {
 	d := deployment()
 	pending := release.Name{Namespace: "web", Name: "guestbook", Revision: 2}
-	d.RecordProblems = []directory.RecordProblem{{Record: pending, Status: "pending-upgrade", Detail: "revision 2 is pending", Since: now.Add(-time.Hour)}}
+	d.RecordProblems = []directory.RecordProblem{{Record: pending, Status: "pending-upgrade",
+		Detail: "revision 2 is pending", Since: now.Add(-time.Hour)}}
 	agent := release.Name{Namespace: "cattle-fleet-system", Name: "fleet-agent-web", Revision: 1}
 	d.On = resolveWithAgent("v0.11.0")
 	d.On.State.Latest = map[string]*state.Record{"cattle-fleet-system/fleet-agent-web": {Record: release.Record{Name: agent, Status: release.StatusFailed}}}
 	in := inputOf(d, evaluate.Ready)
 	in.Source.TakenAt = now
-	in.ClusterCommands = map[object.ClusterID]Commands{d.On.ID: {Kubectl: "kubectl --context web", Helm: "helm --kube-context web"}}
+	in.ClusterCommands = map[object.ClusterID]remedy.Commands{d.On.ID: {Kubectl: "kubectl --context web",
+		Helm: "helm --kube-context web"}}
 	records := findings(releaseRecord, in)
 	if len(records) != 2 {
 		t.Fatalf("%d findings, want those of two records", len(records))
@@ -38,14 +42,14 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	}
 	c := &v1alpha1.Cluster{}
 	c.Status.Agent.LastSeen = now.Add(-time.Hour).Format(time.RFC3339)
-	got := in.logsOfAgent(evaluate.Agent{Cluster: c, On: d.On, Workload: "StatefulSet"})
+	got := in.LogsOfAgent(evaluate.Agent{Cluster: c, On: d.On, Workload: "StatefulSet"})
 	if want := "kubectl --context web -n cattle-fleet-system logs statefulset/fleet-agent"; got.Command != want {
 		t.Errorf("%q, want %q", got.Command, want)
 	}
 }
 
-// TestPendingRecordInUse checks that a finding suggests to delete a pending record only if no agent can be at work on it, and that a live cluster has no
-// finding about one on which an agent is at work.
+// TestPendingRecordInUse checks that a finding suggests to delete a pending record only if no agent can be at work on
+// it, and that a live cluster has no finding about one on which an agent is at work.
 func TestPendingRecordInUse(t *testing.T) {
 	for _, tc := range []struct {
 		since    time.Time
@@ -61,11 +65,13 @@ func TestPendingRecordInUse(t *testing.T) {
 	} {
 		d := deployment()
 		d.On = resolveWithAgent("v0.12.4")
-		d.RecordProblems = []directory.RecordProblem{{Record: release.Name{Namespace: "web", Name: "guestbook", Revision: 2}, Status: "pending-upgrade", Since: tc.since}}
+		d.RecordProblems = []directory.RecordProblem{{Record: release.Name{Namespace: "web", Name: "guestbook",
+			Revision: 2}, Status: "pending-upgrade", Since: tc.since}}
 		in := inputOf(d, evaluate.Ready)
 		in.Source.TakenAt, in.Source.Origin = now, tc.origin
 		got := findings(releaseRecord, in)
-		if len(got) != tc.findings || len(got) == 1 && strings.Contains(got[0].Remedies[0].Command, "delete") != tc.delete {
+		if len(got) != tc.findings || len(got) == 1 &&
+			strings.Contains(got[0].Remedies[0].Command, "delete") != tc.delete {
 			t.Errorf("%s, since %s: %+v", tc.origin, tc.since, got)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -25,7 +26,8 @@ var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) string { return now.Add(-d).Format(time.RFC3339) }
 
-// world is a bundle deployment that is applied and Ready, with everything above it, on a cluster with a version of the agent and the controller.
+// world is a bundle deployment that is applied and Ready, with everything above it, on a cluster with a version of the
+// agent and the controller.
 type world struct {
 	d                 *evaluate.BundleDeployment
 	cluster           *v1alpha1.Cluster
@@ -37,7 +39,8 @@ type world struct {
 }
 
 func newWorld() *world {
-	w := &world{d: deployment(), cluster: &v1alpha1.Cluster{}, bundle: &v1alpha1.Bundle{}, repo: &v1alpha1.GitRepo{}, agent: "v0.16.1", controller: "v0.16.1"}
+	w := &world{d: deployment(), cluster: &v1alpha1.Cluster{}, bundle: &v1alpha1.Bundle{}, repo: &v1alpha1.GitRepo{},
+		agent: "v0.16.1", controller: "v0.16.1"}
 	w.d.Cluster = "fleet-local/local"
 	w.d.BD.Labels = map[string]string{fleet.ClusterLabel: "local", fleet.ClusterNamespaceLabel: "fleet-local"}
 	w.d.BD.Spec.DeploymentID, w.d.BD.Spec.StagedDeploymentID, w.d.BD.Status.AppliedDeploymentID = "id", "id", "id"
@@ -47,21 +50,26 @@ func newWorld() *world {
 	s.ResourceCounts = &v1alpha1.ResourceCounts{DesiredReady: 2, Ready: 2}
 	w.cluster.Namespace, w.cluster.Name, w.cluster.Status.Namespace = "fleet-local", "local", "cluster-one"
 	w.cluster.Status.Agent.LastSeen = ago(6 * time.Minute)
-	w.cluster.Status.ResourceCounts, w.cluster.Status.Summary = *s.ResourceCounts, v1alpha1.Summary{Ready: 1, DesiredReady: 1}
+	w.cluster.Status.ResourceCounts, w.cluster.Status.Summary = *s.ResourceCounts, v1alpha1.Summary{Ready: 1,
+		DesiredReady: 1}
 	w.bundle.Namespace, w.bundle.Name = "fleet-local", "guestbook"
 	w.bundle.Labels = map[string]string{fleet.RepoLabel: "apps"}
 	w.bundle.Status.Summary = w.cluster.Status.Summary
 	w.repo.Namespace, w.repo.Name = "fleet-local", "apps"
 	one := 1
-	w.repo.Status.Status = v1alpha1.Status{Summary: w.cluster.Status.Summary, ResourceCounts: &v1alpha1.ResourceCounts{DesiredReady: 2, Ready: 2}, DesiredReadyClusters: &one, ReadyClusters: 1}
+	w.repo.Status.Status = v1alpha1.Status{Summary: w.cluster.Status.Summary,
+		ResourceCounts: &v1alpha1.ResourceCounts{DesiredReady: 2,
+			Ready: 2}, DesiredReadyClusters: &one, ReadyClusters: 1}
 	w.objects = []evaluate.Object{{State: evaluate.Ready}, {State: evaluate.Ready}}
 	return w
 }
 
 // counted are the counts of one object in a state.
 var counted = map[evaluate.State]evaluate.Counts{
-	evaluate.Ready: {Desired: 1, Ready: 1}, evaluate.Missing: {Desired: 1, Missing: 1}, evaluate.Unowned: {Desired: 1, Unowned: 1},
-	evaluate.Modified: {Desired: 1, Modified: 1}, evaluate.NotReady: {Desired: 1, NotReady: 1}, evaluate.Unknown: {Desired: 1, Unknown: 1},
+	evaluate.Ready: {Desired: 1, Ready: 1}, evaluate.Missing: {Desired: 1, Missing: 1}, evaluate.Unowned: {Desired: 1,
+		Unowned: 1},
+	evaluate.Modified: {Desired: 1, Modified: 1}, evaluate.NotReady: {Desired: 1,
+		NotReady: 1}, evaluate.Unknown: {Desired: 1, Unknown: 1},
 }
 
 // input evaluates the world.
@@ -76,7 +84,8 @@ func (w *world) input() *Input {
 		w.d.Counts = w.d.Counts.Plus(counted[o.State])
 	}
 	f := in.Desired.Fleet
-	f.Clusters, f.Bundles, f.GitRepos, f.ControllerVersion = slices.Concat(w.clusters, []*v1alpha1.Cluster{w.cluster}), []*v1alpha1.Bundle{w.bundle}, []*v1alpha1.GitRepo{w.repo}, w.controller
+	f.Clusters, f.Bundles, f.GitRepos, f.ControllerVersion = slices.Concat(w.clusters,
+		[]*v1alpha1.Cluster{w.cluster}), []*v1alpha1.Bundle{w.bundle}, []*v1alpha1.GitRepo{w.repo}, w.controller
 	f.BundleDeployments = []*v1alpha1.BundleDeployment{w.d.BD}
 	f.Coverage = map[string]source.Coverage{}
 	for _, k := range state.Kinds {
@@ -90,10 +99,11 @@ func (w *world) input() *Input {
 }
 
 // causesOf returns the causes of the findings of a world by code.
-func causesOf(w *world) map[string]Cause {
-	out := map[string]Cause{}
+func causesOf(w *world) map[string]facts.Cause {
+	out := map[string]facts.Cause{}
 	in := w.input()
-	for _, c := range []Check{deploymentCounts, bundleSummary, repoResources, repoClusters, clusterCounts, contradiction} {
+	for _, c := range []Check{deploymentCounts, bundleSummary, repoResources, repoClusters, clusterCounts,
+		contradiction} {
 		for _, f := range findings(c, in) {
 			out[c.Code] = f.Cause
 		}
@@ -101,8 +111,8 @@ func causesOf(w *world) map[string]Cause {
 	return out
 }
 
-func all(c Cause) map[string]Cause {
-	return map[string]Cause{"FD201": c, "FD202": c, "FD203": c, "FD204": c, "FD205": c}
+func all(c facts.Cause) map[string]facts.Cause {
+	return map[string]facts.Cause{"FD201": c, "FD202": c, "FD203": c, "FD204": c, "FD205": c}
 }
 
 func modifiedAt(t string) evaluate.Object {
@@ -112,7 +122,8 @@ func modifiedAt(t string) evaluate.Object {
 // reports sets what the agent reports of one object of two.
 func (w *world) reports(c v1alpha1.ResourceCounts, s evaluate.State) {
 	w.d.BD.Status.ResourceCounts, w.d.BD.Status.Display.State, w.d.BD.Status.NonModified = &c, string(s), s == evaluate.Ready
-	w.d.BD.Status.ModifiedStatus = []v1alpha1.ModifiedStatus{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "a", Patch: "{}"}}
+	w.d.BD.Status.ModifiedStatus = []v1alpha1.ModifiedStatus{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web",
+		Name: "a", Patch: "{}"}}
 	sum := v1alpha1.Summary{DesiredReady: 1, Modified: 1}
 	w.cluster.Status.ResourceCounts, w.cluster.Status.Summary, w.bundle.Status.Summary = c, sum, sum
 	w.repo.Status.ResourceCounts, w.repo.Status.Summary, w.repo.Status.ReadyClusters = &c, sum, 0
@@ -124,39 +135,57 @@ func TestCauses(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(w *world)
-		want   map[string]Cause
+		want   map[string]facts.Cause
 	}{
 		{"all is right", func(*world) {}, nil},
-		{"an object was deleted", func(w *world) { w.objects[0].State = evaluate.Missing }, all(Lag)},
-		{"an object lost its labels", func(w *world) { w.objects[0].State = evaluate.Unowned }, all(Lag)},
+		{"an object was deleted", func(w *world) { w.objects[0].State = evaluate.Missing }, all(facts.Lag)},
+		{"an object lost its labels", func(w *world) { w.objects[0].State = evaluate.Unowned }, all(facts.Lag)},
 		{"an object could not be read", func(w *world) { w.objects[0].State = evaluate.Unknown }, nil},
 		{"the scope is disputed", func(w *world) { w.objects[0].State, w.d.Disputed = evaluate.Unowned, true }, nil},
-		{"two versions of an object are desired", func(w *world) { w.objects, w.d.OtherVersions = w.objects[:1], true }, nil},
-		{"the bundle was rendered", func(w *world) { w.objects[0].State, w.d.From = evaluate.Missing, resolve.FromBundle }, nil},
-		{"paused", func(w *world) { w.objects[0].State, w.d.BD.Spec.Paused = evaluate.Missing, true }, all(Paused)},
-		{"off schedule", func(w *world) { w.objects[0].State, w.d.BD.Spec.OffSchedule = evaluate.Missing, true }, all(OffSchedule)},
-		{"the agent is silent", func(w *world) { w.objects[0].State, w.cluster.Status.Agent.LastSeen = evaluate.Missing, ago(time.Hour) }, all(StaleAgent)},
-		{"the agent was never seen", func(w *world) { w.objects[0].State, w.cluster.Status.Agent.LastSeen = evaluate.Missing, "" }, all(Lag)},
-		{"modified a second ago", func(w *world) { w.objects[0] = modifiedAt(ago(time.Second)) }, all(Lag)},
-		{"modified at an unknown time", func(w *world) { w.objects[0] = modifiedAt("") }, all(Lag)},
-		{"modified long before the last heartbeat", func(w *world) { w.objects[0] = modifiedAt(ago(time.Hour)) }, all(Unexplained)},
+		{"two versions of an object are desired", func(w *world) { w.objects, w.d.OtherVersions = w.objects[:1], true },
+			nil},
+		{"the bundle was rendered", func(w *world) {
+			w.objects[0].State, w.d.From = evaluate.Missing,
+				resolve.FromBundle
+		}, nil},
+		{"paused", func(w *world) { w.objects[0].State, w.d.BD.Spec.Paused = evaluate.Missing, true },
+			all(facts.Paused)},
+		{"off schedule", func(w *world) { w.objects[0].State, w.d.BD.Spec.OffSchedule = evaluate.Missing, true },
+			all(facts.OffSchedule)},
+		{"the agent is silent", func(w *world) {
+			w.objects[0].State, w.cluster.Status.Agent.LastSeen = evaluate.Missing,
+				ago(time.Hour)
+		}, all(facts.StaleAgent)},
+		{"the agent was never seen", func(w *world) {
+			w.objects[0].State,
+				w.cluster.Status.Agent.LastSeen = evaluate.Missing, ""
+		}, all(facts.Lag)},
+		{"modified a second ago", func(w *world) { w.objects[0] = modifiedAt(ago(time.Second)) }, all(facts.Lag)},
+		{"modified at an unknown time", func(w *world) { w.objects[0] = modifiedAt("") }, all(facts.Lag)},
+		{"modified long before the last heartbeat", func(w *world) { w.objects[0] = modifiedAt(ago(time.Hour)) },
+			all(facts.Unexplained)},
 		{"not monitored", func(w *world) {
 			w.objects[0] = modifiedAt(ago(time.Hour))
-			w.d.BD.Status.Conditions = append(w.d.BD.Status.Conditions, v1alpha1.Condition{Type: "Monitored", Status: "False"})
-		}, all(Lag)},
+			w.d.BD.Status.Conditions = append(w.d.BD.Status.Conditions,
+				v1alpha1.Condition{Type: "Monitored", Status: "False"})
+		}, all(facts.Lag)},
 		{"the installation failed", func(w *world) {
 			w.objects[0] = modifiedAt(ago(time.Hour))
-			w.d.BD.Status.Conditions = append(w.d.BD.Status.Conditions, v1alpha1.Condition{Type: "Installed", Status: "False"})
-		}, all(Lag)},
+			w.d.BD.Status.Conditions = append(w.d.BD.Status.Conditions,
+				v1alpha1.Condition{Type: "Installed", Status: "False"})
+		}, all(facts.Lag)},
 		{"modified after the last heartbeat", func(w *world) {
 			w.objects[0], w.cluster.Status.Agent.LastSeen = modifiedAt(ago(20*time.Minute)), ago(30*time.Minute)
-		}, all(Lag)},
-		{"nulls are ignored by the agent", func(w *world) { w.objects[0], w.agent = modifiedAt(ago(time.Hour)), "v0.15.2" }, all(KnownBug)},
+		}, all(facts.Lag)},
+		{"nulls are ignored by the agent", func(w *world) {
+			w.objects[0], w.agent = modifiedAt(ago(time.Hour)),
+				"v0.15.2"
+		}, all(facts.KnownBug)},
 		{"last-applied", func(w *world) {
 			w.reports(oneModified, evaluate.Modified)
 			w.objects[0].LastApplied = true
-		}, all(LastApplied)},
-		{"corrected a moment ago", func(w *world) { w.reports(oneModified, evaluate.Modified) }, all(Lag)},
+		}, all(facts.LastApplied)},
+		{"corrected a moment ago", func(w *world) { w.reports(oneModified, evaluate.Modified) }, all(facts.Lag)},
 		{"an autoscaler of another bundle", func(w *world) {
 			w.reports(oneModified, evaluate.Modified)
 			w.objects[0].Scaled = true
@@ -164,34 +193,55 @@ func TestCauses(t *testing.T) {
 		{"an autoscaler, with an old agent", func(w *world) {
 			w.reports(oneModified, evaluate.Modified)
 			w.objects[0].Scaled, w.agent = true, "v0.14.4"
-		}, all(KnownBug)},
+		}, all(facts.KnownBug)},
 		{"an autoscaler, with an unknown agent", func(w *world) {
 			w.reports(oneModified, evaluate.Modified)
 			w.objects[0].Scaled, w.agent = true, "dev"
 		}, nil},
-		{"nothing else changed for an hour", func(w *world) { w.repo.Status.ResourceCounts.Ready = 1 }, map[string]Cause{"FD203": Unexplained}},
-		{"a deployment was deleted perhaps", func(w *world) { w.repo.Status.ResourceCounts.DesiredReady = 3 }, map[string]Cause{"FD203": Lag}},
-		{"the Cluster was not updated", func(w *world) { w.cluster.Status.ResourceCounts.Ready = 1 }, map[string]Cause{"FD205": Unexplained}},
+		{"nothing else changed for an hour", func(w *world) { w.repo.Status.ResourceCounts.Ready = 1 },
+			map[string]facts.Cause{"FD203": facts.Unexplained}},
+		{"a deployment was deleted perhaps", func(w *world) { w.repo.Status.ResourceCounts.DesiredReady = 3 },
+			map[string]facts.Cause{"FD203": facts.Lag}},
+		{"the Cluster was not updated", func(w *world) { w.cluster.Status.ResourceCounts.Ready = 1 },
+			map[string]facts.Cause{"FD205": facts.Unexplained}},
 		{"the Cluster waits for a heartbeat", func(w *world) {
 			w.cluster.Status.ResourceCounts.Ready, w.cluster.Status.Agent.LastSeen = 1, ago(30*time.Minute)
 			w.d.BD.Status.Conditions[0].LastUpdateTime = ago(20 * time.Minute)
-		}, map[string]Cause{"FD205": Lag}},
-		{"objects of other clusters, 0.11.2", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "v0.11.2" }, map[string]Cause{"FD205": KnownBug}},
-		{"objects of other clusters, 0.11.3", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "v0.11.3" }, map[string]Cause{"FD205": Lag}},
-		{"objects of other clusters, unknown version", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "" }, map[string]Cause{"FD205": Lag}},
-		{"clusters of the last bundle, 0.10", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.10.4" }, map[string]Cause{"FD204": KnownBug}},
-		{"clusters, 0.11", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.11.0" }, map[string]Cause{"FD204": Lag}},
+		}, map[string]facts.Cause{"FD205": facts.Lag}},
+		{"objects of other clusters, 0.11.2",
+			func(w *world) {
+				w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9,
+					"v0.11.2"
+			}, map[string]facts.Cause{"FD205": facts.KnownBug}},
+		{"objects of other clusters, 0.11.3",
+			func(w *world) {
+				w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9,
+					"v0.11.3"
+			}, map[string]facts.Cause{"FD205": facts.Lag}},
+		{"objects of other clusters, unknown version",
+			func(w *world) {
+				w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9,
+					""
+			}, map[string]facts.Cause{"FD205": facts.Lag}},
+		{"clusters of the last bundle, 0.10",
+			func(w *world) {
+				*w.repo.Status.DesiredReadyClusters, w.controller = 3,
+					"v0.10.4"
+			}, map[string]facts.Cause{"FD204": facts.KnownBug}},
+		{"clusters, 0.11", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.11.0" },
+			map[string]facts.Cause{"FD204": facts.Lag}},
 		{"a repository that is not counted", func(w *world) {
 			two := 2
 			w.cluster.Status.DesiredReadyGitRepos, w.cluster.Status.ReadyGitRepos = &two, 1
-		}, map[string]Cause{"FD205": Lag}},
+		}, map[string]facts.Cause{"FD205": facts.Lag}},
 		{"its repository", func(w *world) {
 			one := 1
 			w.cluster.Status.DesiredReadyGitRepos, w.cluster.Status.ReadyGitRepos = &one, 1
 		}, nil},
 		{"incompleteState is never reset", func(w *world) {
-			w.d.BD.Status.IncompleteState, w.repo.Status.Resources = true, []v1alpha1.RepoResource{{State: "Ready"}, {State: "Unknown"}}
-		}, map[string]Cause{"FD203": StickyIncomplete}},
+			w.d.BD.Status.IncompleteState, w.repo.Status.Resources = true, []v1alpha1.RepoResource{{State: "Ready"},
+				{State: "Unknown"}}
+		}, map[string]facts.Cause{"FD203": facts.StickyIncomplete}},
 		{"a list is truncated", func(w *world) {
 			w.d.BD.Status.IncompleteState, w.repo.Status.Resources = true, []v1alpha1.RepoResource{{State: "Unknown"}}
 			w.d.BD.Status.NonReadyStatus, w.d.BD.Status.Ready = make([]v1alpha1.NonReadyStatus, 10), false
@@ -199,11 +249,14 @@ func TestCauses(t *testing.T) {
 		{"a rollout", func(w *world) {
 			w.targets("two", "three")
 			w.bundle.Status.Summary = v1alpha1.Summary{DesiredReady: 3, Ready: 1, Pending: 2}
-		}, map[string]Cause{"FD204": PendingRollout}},
+		}, map[string]facts.Cause{"FD204": facts.PendingRollout}},
 		{"a left over deployment", func(w *world) {
 			w.bundle.Status.Summary, w.bundle.Status.Conditions = v1alpha1.Summary{}, w.d.BD.Status.Conditions
 		}, nil},
-		{"more ready than deployments", func(w *world) { w.bundle.Status.Summary = v1alpha1.Summary{DesiredReady: 2, Ready: 2} }, map[string]Cause{"FD202": Lag}},
+		{"more ready than deployments", func(w *world) {
+			w.bundle.Status.Summary = v1alpha1.Summary{DesiredReady: 2,
+				Ready: 2}
+		}, map[string]facts.Cause{"FD202": facts.Lag}},
 		{"a state of a newer version", func(w *world) {
 			w.d.BD.Spec.DeploymentID, w.d.BD.Spec.StagedDeploymentID, w.d.BD.Status.Display.State = "new", "new", "WaitingForDependency"
 			sum := v1alpha1.Summary{DesiredReady: 1}
@@ -224,13 +277,13 @@ func TestTruncatedTotals(t *testing.T) {
 		controller string
 		listed     int
 		state      evaluate.State
-		want       Cause
+		want       facts.Cause
 	}{
-		{"v0.11.6", 10, evaluate.Modified, Truncated},
-		{"v0.11.6", 9, evaluate.Modified, Lag},
-		{"v0.11.6", 0, evaluate.WaitApplied, KnownBug},
-		{"v0.12.0", 10, evaluate.Modified, Lag},
-		{"", 10, evaluate.Modified, Lag},
+		{"v0.11.6", 10, evaluate.Modified, facts.Truncated},
+		{"v0.11.6", 9, evaluate.Modified, facts.Lag},
+		{"v0.11.6", 0, evaluate.WaitApplied, facts.KnownBug},
+		{"v0.12.0", 10, evaluate.Modified, facts.Lag},
+		{"", 10, evaluate.Modified, facts.Lag},
 	} {
 		w := newWorld()
 		w.controller = tc.controller

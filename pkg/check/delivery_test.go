@@ -30,7 +30,8 @@ func TestLargeBundle(t *testing.T) {
 	}
 }
 
-// TestWillUninstallScope checks which removals a narrower scope reports: those whose BundleDeployment is in scope. An unconfirmed one is never reported.
+// TestWillUninstallScope checks which removals a narrower scope reports: those whose BundleDeployment is in scope. An
+// unconfirmed one is never reported.
 func TestWillUninstallScope(t *testing.T) {
 	for _, tc := range []struct {
 		name             string
@@ -45,7 +46,8 @@ func TestWillUninstallScope(t *testing.T) {
 		{"in scope, not confirmed", false, false, true, 0},
 	} {
 		d := deployment()
-		x := &resolve.Removal{Record: &state.Record{Record: release.Record{Name: d.Release, BundleID: "gone"}}, Confirmed: tc.confirmed, Cycle: 1}
+		x := &resolve.Removal{Record: &state.Record{Record: release.Record{Name: d.Release, BundleID: "gone"}},
+			Confirmed: tc.confirmed, Cycle: 1}
 		if tc.expects {
 			x.Expects = d.BD
 		}
@@ -87,8 +89,9 @@ func TestBlocksHelm(t *testing.T) {
 		d := deployment()
 		d.Agent = "cattle-fleet-system"
 		d.On = resolveWithAgent(tc.agent)
-		problem := directory.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision}, Status: tc.status, Since: time.Unix(0, 0), Predecessor: tc.revision == 2}
-		if got := (&Input{Result: &evaluate.Result{}}).blocksHelm(&d.Deployment, problem); got != tc.want {
+		problem := directory.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision},
+			Status: tc.status, Since: time.Unix(0, 0), Predecessor: tc.revision == 2}
+		if got := inputOf(d, evaluate.Ready).BlocksHelm(&d.Deployment, problem); got != tc.want {
 			t.Errorf("%s, revision %d, agent %s: %v, want %v", tc.status, tc.revision, tc.agent, got, tc.want)
 		}
 	}
@@ -107,7 +110,8 @@ func TestFailedCorrections(t *testing.T) {
 	} {
 		d := deployment()
 		d.BD.Spec.CorrectDrift = &v1alpha1.CorrectDrift{Enabled: tc.correct}
-		d.RecordProblems = []directory.RecordProblem{{Record: d.Release, Status: "pruned"}, {Record: d.Release, Status: tc.status}}
+		d.RecordProblems = []directory.RecordProblem{{Record: d.Release, Status: "pruned"},
+			{Record: d.Release, Status: tc.status}}
 		in := inputOf(d, evaluate.Ready)
 		if got := failedCorrections(in.Deployments[0]); got != tc.want {
 			t.Errorf("%+v: %v", tc, got)
@@ -118,6 +122,7 @@ func TestFailedCorrections(t *testing.T) {
 // resolveWithAgent returns a cluster with an agent of a version that deploys the BundleDeployments in cluster-one.
 func resolveWithAgent(tag string) *directory.Cluster {
 	f := &state.Fleet{BundleDeployments: []*v1alpha1.BundleDeployment{deployment().BD}}
-	c := &state.Cluster{AgentSecrets: map[string]string{"cattle-fleet-system": "cluster-one"}, Workloads: map[string]state.Workload{"cattle-fleet-system": {Version: tag}}}
+	c := &state.Cluster{AgentSecrets: map[string]string{"cattle-fleet-system": "cluster-one"},
+		Workloads: map[string]state.Workload{"cattle-fleet-system": {Version: tag}}}
 	return directory.Build(directory.Input{Fleet: f, Clusters: []*state.Cluster{c}}).Clusters[0]
 }

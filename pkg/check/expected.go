@@ -3,6 +3,9 @@
 package check
 
 import (
+	"fmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -10,11 +13,48 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// expectedOf returns the deployments of a GitRepo or HelmOp that the targets of its bundles expect. actual are those that exist, in the order of the
-// aggregate. known is false if a target, or the reason for which a deployment does not exist, is not certain.
-func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member, bundles []*v1alpha1.Bundle) (out expectedClusters, known bool) {
+// expectedClusters compares the deployments of a GitRepo or HelmOp with those that the targets of its bundles expect.
+type expectedClusters struct {
+	// members are the deployments that are expected. Those that do not exist are Pending.
+	members []fleet.Member
+	// pending, absent and leftover count the deployments that differ; first describes the first of each.
+	pending, absent, leftover int
+	first                     struct{ pending, absent, leftover string }
+}
+
+func (x *expectedClusters) differs() bool { return x.pending+x.absent+x.leftover > 0 }
+
+// why explains why Fleet counts other clusters than those that are targeted.
+func (x *expectedClusters) why() facts.Explanation {
+	switch {
+	case x.absent > 0:
+		return facts.Explanation{Cause: facts.Unexplained,
+			Words: fmt.Sprintf("%s not exist, such as that of %s (FD302)",
+				doNot(x.absent, "targeted bundle deployment"), x.first.absent)}
+	case x.leftover > 0:
+		return facts.Explanation{Cause: facts.Unexplained,
+			Words: fmt.Sprintf("it counts %s, such as %s (FD301)",
+				facts.Count(x.leftover, "leftover bundle deployment"), x.first.leftover)}
+	}
+	return facts.Explanation{Cause: facts.PendingRollout,
+		Words: fmt.Sprintf("the rollout of %s has not reached %s", x.first.pending,
+			facts.Count(x.pending, "targeted bundle deployment"))}
+}
+
+func doNot(n int, what string) string {
+	if n == 1 {
+		return facts.Count(n, what) + " does"
+	}
+	return facts.Count(n, what) + " do"
+}
+
+// expectedOf returns the deployments of a GitRepo or HelmOp that the targets of its bundles expect. actual are those
+// that exist, in the order of the aggregate. known is false if a target, or the reason for which a deployment does not
+// exist, is not certain.
+func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member,
+	bundles []*v1alpha1.Bundle) (out expectedClusters, known bool) {
 	for i, d := range a.BundleDeployments {
-		left, certain := in.leftOver(d)
+		left, certain := in.LeftOver(d)
 		if !certain {
 			return out, false
 		}
@@ -28,69 +68,66 @@ func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member, bundle
 		out.leftover++
 	}
 	for _, b := range bundles {
-		if deleting(b) || !in.addExpected(&out, b) {
+		if facts.Deleting(b) || !in.addExpected(&out, b) {
 			return out, false
 		}
 	}
 	return out, true
 }
 
-// addExpected adds the targeted deployments of a bundle that do not exist. It returns false if the targets are not certain. If a BundleNamespaceMapping
-// may add clusters, the number of targets that the Bundle reports must confirm that none does.
+// addExpected adds the targeted deployments of a bundle that do not exist. It returns false if the targets are not
+// certain. If a BundleNamespaceMapping may add clusters, the number of targets that the Bundle reports must confirm
+// that none does.
 func (in *Input) addExpected(out *expectedClusters, b *v1alpha1.Bundle) bool {
 	t, targeted, unmapped := in.Targets(b), 0, false
 	for r := range t.Results() {
 		c := r.Cluster.Cluster
-		exists := in.targets().names[c.Status.Namespace+"/"+b.Name] != nil
-		if r.Outcome == targeting.Expected || r.Outcome == targeting.Blocked || r.Outcome == targeting.Unknown && exists {
+		exists := in.BundleDeployment(c.Status.Namespace+"/"+b.Name) != nil
+		switch r.Outcome {
+		case targeting.Expected, targeting.Blocked:
 			targeted++
+		case targeting.Unknown:
+			if exists {
+				targeted++
+			}
 		}
 		switch {
-		case exists || deleting(c) || r.Outcome == targeting.Excluded || r.Outcome == targeting.Blocked:
+		case exists, facts.Deleting(c):
+		case r.Outcome == targeting.Excluded, r.Outcome == targeting.Blocked:
 		case r.Reason == targeting.MappingsUnread:
 			unmapped = true
 		case r.Outcome == targeting.Unknown || !in.addAbsent(out, b, c):
 			return false
 		}
 	}
-	return t.Complete() && !unmapped || in.read(state.ClusterKind, b.Namespace) && b.Status.Summary.DesiredReady == targeted && targeted > 0
+	if t.Complete() && !unmapped {
+		return true
+	}
+	confirmed := targeted > 0 && b.Status.Summary.DesiredReady == targeted
+	return confirmed && in.Read(state.ClusterKind, b.Namespace)
 }
 
 // addAbsent adds a targeted deployment that does not exist. It returns false if it is not certain why it does not.
 func (in *Input) addAbsent(out *expectedClusters, b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
-	_, failed := bundleError(b)
+	_, failed := facts.BundleError(b)
+	inRollout := facts.Observed(b) && b.Status.Summary.Pending > 0
 	switch {
 	case !in.lacks(b, c):
 		return false
 	case !in.rolloutPending(b):
 		if out.absent == 0 {
-			out.first.absent = "bundle " + key(b) + " on cluster " + key(c)
+			out.first.absent = "bundle " + facts.Key(b) + " on cluster " + facts.Key(c)
 		}
 		out.absent++
-	case observed(b) && !failed && b.Status.Summary.Pending > 0 && !unresolvedChart(b):
+	case inRollout && !failed && !unresolvedChart(b):
 		if out.pending == 0 {
-			out.first.pending = "bundle " + key(b)
+			out.first.pending = "bundle " + facts.Key(b)
 		}
 		out.pending++
 	default:
 		return false
 	}
-	out.members = append(out.members, fleet.Member{Name: c.Status.Namespace + "/" + b.Name, Cluster: key(c), State: fleet.Pending})
+	out.members = append(out.members, fleet.Member{Name: c.Status.Namespace + "/" + b.Name, Cluster: facts.Key(c),
+		State: fleet.Pending})
 	return true
-}
-
-// leftOver reports whether the targets of its bundle do not expect a bundle deployment; certain is false if that is not known, or if Fleet may still
-// have to delete it.
-func (in *Input) leftOver(d *evaluate.BundleDeployment) (left, certain bool) {
-	b, c := in.targets().bundles[d.Bundle], in.targets().clusters[d.Namespace]
-	if b == nil || c == nil || d.BD == nil || deleting(d.BD) || d.Name != b.Name || len(b.Spec.Targets) == 0 {
-		return false, false // Fleet writes no bundle without targets, so a capture may have left them out
-	}
-	switch r, ok := in.Targets(b).On(c.Namespace, c.Name); {
-	case !ok || r.Outcome == targeting.Unknown:
-		return false, false
-	case r.Outcome != targeting.Excluded:
-		return false, true
-	}
-	return true, !deleting(b) && !deleting(c) && observed(b) && !in.young(d.BD)
 }

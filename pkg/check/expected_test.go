@@ -7,23 +7,27 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// targets makes the bundle target its cluster and more clusters, which have no deployment. The controller has processed the bundle.
+// targets makes the bundle target its cluster and more clusters, which have no deployment. The controller has processed
+// the bundle.
 func (w *world) targets(more ...string) {
 	w.bundle.Generation, w.bundle.Status.ObservedGeneration = 1, 1
-	w.bundle.Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{Name: "all", ClusterSelector: &metav1.LabelSelector{}}}}
+	w.bundle.Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{Name: "all",
+		ClusterSelector: &metav1.LabelSelector{}}}}
 	for _, name := range more {
-		w.clusters = append(w.clusters, &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet-local", Name: name}, Status: v1alpha1.ClusterStatus{Namespace: "cluster-" + name}})
+		w.clusters = append(w.clusters, &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet-local",
+			Name: name}, Status: v1alpha1.ClusterStatus{Namespace: "cluster-" + name}})
 	}
 }
 
-// TestExpectedClusters checks the number of ready clusters of a GitRepo against the targets of its bundles. Without certainty about them, the
-// deployments that exist count.
+// TestExpectedClusters checks the number of ready clusters of a GitRepo against the targets of its bundles. Without
+// certainty about them, the deployments that exist count.
 func TestExpectedClusters(t *testing.T) {
 	never := func(w *world) {
 		w.bundle.Spec.Targets[0].DoNotDeploy = true
@@ -33,27 +37,38 @@ func TestExpectedClusters(t *testing.T) {
 		name   string
 		change func(w *world)
 		read   func(kind string) bool
-		want   Cause
+		want   facts.Cause
 		counts share
 	}{
 		{name: "as targeted", change: func(w *world) { w.targets() }},
-		{name: "a rollout is pending", change: func(w *world) { w.targets("two"); w.bundle.Status.Summary = pending }, want: PendingRollout, counts: share{1, 2}},
-		{name: "a deployment is absent", change: func(w *world) { w.targets("two", "three") }, want: Unexplained, counts: share{1, 3}},
-		{name: "a deployment is left over", change: func(w *world) { w.targets(); never(w) }, want: Unexplained, counts: share{0, 0}},
+		{name: "a rollout is pending", change: func(w *world) { w.targets("two"); w.bundle.Status.Summary = pending },
+			want: facts.PendingRollout, counts: share{1, 2}},
+		{name: "a deployment is absent", change: func(w *world) { w.targets("two", "three") }, want: facts.Unexplained,
+			counts: share{1, 3}},
+		{name: "a deployment is left over", change: func(w *world) { w.targets(); never(w) }, want: facts.Unexplained,
+			counts: share{0, 0}},
 		{name: "the spec is not processed", change: func(w *world) { w.targets("two"); w.bundle.Generation = 2 }},
-		{name: "the spec is not processed, and it says doNotDeploy", change: func(w *world) { w.targets(); never(w); w.bundle.Generation = 2 }},
+		{name: "the spec is not processed, and it says doNotDeploy",
+			change: func(w *world) { w.targets(); never(w); w.bundle.Generation = 2 }},
 		{name: "an error of the targets", change: func(w *world) {
 			w.targets("two")
-			w.bundle.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: "False", Reason: "Error", Message: "targeting error"}}
+			w.bundle.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: "False", Reason: "Error",
+				Message: "targeting error"}}
 		}},
-		{name: "a cluster without a namespace", change: func(w *world) { w.targets("two"); w.clusters[0].Status.Namespace = "" }},
+		{name: "a cluster without a namespace",
+			change: func(w *world) { w.targets("two"); w.clusters[0].Status.Namespace = "" }},
 		{name: "a cluster off schedule", change: func(w *world) { w.targets("two"); w.clusters[0].Status.Scheduled = true }},
-		{name: "a cluster that is being deleted", change: func(w *world) { w.targets("two"); w.clusters[0].DeletionTimestamp = &metav1.Time{Time: now} }},
-		{name: "a bundle that is being deleted", change: func(w *world) { w.targets("two"); w.bundle.DeletionTimestamp = &metav1.Time{Time: now} }},
-		{name: "a deployment that is being deleted", change: func(w *world) { w.targets(); never(w); w.d.BD.DeletionTimestamp = &metav1.Time{Time: now} }},
-		{name: "mappings were not read, and the bundle reports other targets", change: func(w *world) { w.targets("two") }, read: func(kind string) bool { return kind != state.BundleNamespaceMapping }},
-		{name: "mappings were not read, and the bundle reports these targets", change: func(w *world) { w.targets("two"); w.bundle.Status.Summary = pending },
-			read: func(kind string) bool { return kind != state.BundleNamespaceMapping }, want: PendingRollout, counts: share{1, 2}},
+		{name: "a cluster that is being deleted",
+			change: func(w *world) { w.targets("two"); w.clusters[0].DeletionTimestamp = &metav1.Time{Time: now} }},
+		{name: "a bundle that is being deleted",
+			change: func(w *world) { w.targets("two"); w.bundle.DeletionTimestamp = &metav1.Time{Time: now} }},
+		{name: "a deployment that is being deleted",
+			change: func(w *world) { w.targets(); never(w); w.d.BD.DeletionTimestamp = &metav1.Time{Time: now} }},
+		{name: "mappings were not read, and the bundle reports other targets",
+			change: func(w *world) { w.targets("two") }, read: func(kind string) bool { return kind != state.BundleNamespaceMapping }},
+		{name: "mappings were not read, and the bundle reports these targets",
+			change: func(w *world) { w.targets("two"); w.bundle.Status.Summary = pending },
+			read:   func(kind string) bool { return kind != state.BundleNamespaceMapping }, want: facts.PendingRollout, counts: share{1, 2}},
 		{name: "a group that was not read", change: func(w *world) {
 			w.targets("two")
 			w.bundle.Spec.Targets[0].ClusterTarget = v1alpha1.ClusterTarget{ClusterGroup: "all"}
@@ -62,13 +77,15 @@ func TestExpectedClusters(t *testing.T) {
 			w.targets("two")
 			w.bundle.Spec.Targets[0].ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}
 		}},
-		{name: "the GitRepo reports other clusters than it has deployments", change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 3 }, want: Lag, counts: share{1, 2}},
-		{name: "the GitRepo reports the clusters that are targeted", change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 2 }},
+		{name: "the GitRepo reports other clusters than it has deployments",
+			change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 3 }, want: facts.Lag, counts: share{1, 2}},
+		{name: "the GitRepo reports the clusters that are targeted",
+			change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 2 }},
 	} {
 		w := newWorld()
 		w.d.Bundle = "fleet-local/guestbook"
 		tc.change(w)
-		in := w.input()
+		in := renew(w.input())
 		for kind := range in.Desired.Coverage {
 			if tc.read != nil && !tc.read(kind) {
 				in.Desired.Coverage[kind] = source.NotCovered(source.Failure{Reason: source.Forbidden})

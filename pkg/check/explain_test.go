@@ -5,6 +5,7 @@ package check
 import (
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
@@ -23,8 +24,9 @@ func TestFailed(t *testing.T) {
 		{"True", "Error", "", false},
 	} {
 		b := &v1alpha1.Bundle{}
-		b.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: tc.status, Reason: tc.reason, Message: tc.message}}
-		if got := Failed(b); got != tc.want {
+		b.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: tc.status, Reason: tc.reason,
+			Message: tc.message}}
+		if got := facts.Failed(b); got != tc.want {
 			t.Errorf("%+v: %v, want %v", tc, got, tc.want)
 		}
 	}
@@ -49,7 +51,7 @@ func TestContents(t *testing.T) {
 		b, bd := &v1alpha1.Bundle{}, &v1alpha1.BundleDeployment{}
 		b.Generation, b.Status.ObservedGeneration, b.Status.ResourcesSHA256Sum = 1, tc.observed, tc.sum
 		bd.Spec.StagedDeploymentID, bd.Spec.OCIContents = tc.staged, tc.oci
-		if got := (&Input{}).Contents(b, bd); got != tc.want {
+		if got := facts.Contents(b, bd); got != tc.want {
 			t.Errorf("%+v: %v, want %v", tc, got, tc.want)
 		}
 	}

@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -12,18 +13,16 @@ import (
 var missing = Check{
 	Code: "FD101", Name: "Missing", Severity: Error,
 	Title: "a desired object is not on the cluster",
-	Explain: "The manifest of the release has the object, but the cluster does not. Only the audit log of the API server records who deleted it. " +
-		"Fleet creates it again with the next deploy, or immediately with correctDrift.",
 	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.ofState(evaluate.Missing) {
+		for d, o := range in.OfState(evaluate.Missing) {
 			if in.expired(d, o) {
 				continue // FD111 reports it
 			}
 			f := about(&d.Deployment, o.Ref, "%s is not on the cluster", o.Key())
-			f.Evidence, f.Remedies = []string{desiredBy(d)}, append(in.restore(d, o), in.redeploy(d)...)
+			f.Evidence, f.Remedies = []string{desiredBy(d)}, append(in.Restore(d, o), in.Redeploy(d)...)
 			if why := in.notDeployed(d, o); why != "" {
 				f.Evidence = append(f.Evidence, why)
-				f.Remedies = []Remedy{in.Commands.predict(&d.Deployment)}
+				f.Remedies = []remedy.Remedy{in.Commands.Predict(&d.Deployment)}
 			}
 			report(f)
 		}
@@ -41,7 +40,8 @@ func desiredBy(d *evaluate.BundleDeployment) string {
 	return fmt.Sprintf("it is in the manifest of release %s", d.Release)
 }
 
-// notDeployed returns why Fleet may never have deployed an object, "" if it has. Such an object is not lost: a deploy creates it.
+// notDeployed returns why Fleet may never have deployed an object, "" if it has. Such an object is not lost: a deploy
+// creates it.
 func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) string {
 	_, recorded := d.Recorded[o.Key()]
 	switch {
@@ -51,7 +51,8 @@ func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) s
 	case d.Release.Revision == 0:
 		return "the bundle was never deployed here: its first deploy creates the object; preflight predicts problems"
 	case d.From == resolve.FromFiles && !recorded:
-		return fmt.Sprintf("release %s does not have it yet: a deploy of the files creates it; preflight predicts problems", d.Release)
+		return fmt.Sprintf("release %s does not have it yet: a deploy of the files creates it; preflight predicts "+
+			"problems", d.Release)
 	}
 	return ""
 }

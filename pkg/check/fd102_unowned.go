@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
@@ -13,17 +15,15 @@ import (
 var unowned = Check{
 	Code: "FD102", Name: "Unowned", Severity: Error,
 	Title: "the object exists without this bundle's ownership metadata",
-	Explain: "Fleet counts an object as a bundle's only if it has the hash label of the bundle's set. It reports this object as missing, or as \"not owned by us\", " +
-		"although it exists. The reason shows which ownership metadata it has instead. The next deploy of the bundle " +
-		"overwrites the fields that differ.",
 	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.ofState(evaluate.Unowned) {
+		for d, o := range in.OfState(evaluate.Unowned) {
 			owners := in.Desired.On(d.On).Owners(&d.Deployment, o.Key(), o.Metadata)
 			f := about(&d.Deployment, o.Ref, "%s exists, but %s", o.Key(), whyUnowned(d, owners))
 			if len(o.Differences) > 0 {
-				f.Message += "; it also differs in " + list(paths(o))
+				f.Message += "; it also differs in " + facts.List(paths(o))
 			}
-			f.Evidence, f.Remedies = append(differs(o, true), requiredChanges(owners.Patch())...), []Remedy{in.assign(d, o)}
+			f.Evidence, f.Remedies = append(differs(o, true),
+				requiredChanges(owners.Patch())...), []remedy.Remedy{in.assign(d, o)}
 			report(f)
 		}
 	},
@@ -41,7 +41,8 @@ func whyUnowned(d *evaluate.BundleDeployment, r ownership.Result) string {
 		return "has the id of its set with the hash of another set"
 	}
 	if d.ReleaseOwnership.Hash != "" && r.Have.Hash == d.ReleaseOwnership.Hash {
-		return fmt.Sprintf("has set %q, with which its release was made; the agent uses set %q", d.ReleaseOwnership.SetID, d.Ownership.SetID)
+		return fmt.Sprintf("has set %q, with which its release was made; the agent uses set %q",
+			d.ReleaseOwnership.SetID, d.Ownership.SetID)
 	}
 	if len(r.Owners) == 0 { // the namespace of a release without its name
 		return "has ownership metadata that names no owner"
@@ -65,12 +66,12 @@ func requiredChanges(changes []ownership.Change) []string {
 }
 
 // assign plans to assign the object, and the others of its bundle, to the bundle.
-func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) Remedy {
+func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) remedy.Remedy {
 	if len(in.Desired.On(d.On).Of(o.Key())) > 1 {
-		return advise("decide which bundle should own it, and remove it from the others")
+		return remedy.Advise("decide which bundle should own it, and remove it from the others")
 	}
 	if refused := d.AdoptUncertain(); len(refused) > 0 {
-		return advise("adopt would refuse it now: %s", strings.Join(refused, "; "))
+		return remedy.Advise("adopt would refuse it now: %s", strings.Join(refused, "; "))
 	}
-	return in.on(d.On).Assign(&d.Deployment)
+	return in.On(d.On).Assign(&d.Deployment)
 }

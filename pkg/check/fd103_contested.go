@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -15,13 +16,11 @@ import (
 var contested = Check{
 	Code: "FD103", Name: "Contested", Severity: Error,
 	Title: "two bundles on one cluster desire the same object",
-	Explain: "The bundle that deployed last owns it and is Ready. Every other bundle reports \"not owned by us\" permanently, and still deletes the object by name " +
-		"when it is uninstalled. Remove the object from all bundles but one.",
 	run: func(in *Input, report func(Finding)) {
 		// Each object once, even if several bundles in scope desire it.
 		contested := map[object.ID]*evaluate.Object{}
 		owners := map[object.ID]*evaluate.BundleDeployment{}
-		for d, o := range in.objects() {
+		for d, o := range in.Objects() {
 			if len(in.Desired.On(d.On).Of(o.Key())) > 1 {
 				id := object.ID{Cluster: d.On.ID, Key: o.Key()}
 				contested[id], owners[id] = o, d
@@ -58,6 +57,6 @@ func (in *Input) contested(d *evaluate.BundleDeployment, o *evaluate.Object) Fin
 	return Finding{
 		Object: o.Ref, Cluster: d.Cluster,
 		Message:  fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
-		Remedies: []Remedy{advise("remove it from all bundles but one")},
+		Remedies: []remedy.Remedy{remedy.Advise("remove it from all bundles but one")},
 	}
 }

@@ -2,20 +2,21 @@
 
 package check
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+)
 
 var modified = Check{
 	Code: "FD104", Name: "Modified", Severity: Warning,
 	Title: "desired fields differ on the cluster",
-	Explain: "A field that the manifest states has another value on the cluster, or is not set. If the managedFields of the object record it, the finding names the last " +
-		"manager of the field and the time. Fields that the manifest does not state are ignored.",
 	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.ofState(evaluate.Modified) {
-			f := about(&d.Deployment, o.Ref, "%s differs in %s", o.Key(), list(paths(o)))
+		for d, o := range in.OfState(evaluate.Modified) {
+			f := about(&d.Deployment, o.Ref, "%s differs in %s", o.Key(), facts.List(paths(o)))
 			for _, diff := range o.Differences {
 				f.AsOf = max(f.AsOf, diff.Time)
 			}
-			f.Evidence, f.Remedies = differs(o, len(o.Differences) > 1), in.restoreOrAccept(d, o)
+			f.Evidence, f.Remedies = differs(o, len(o.Differences) > 1), in.RestoreOrAccept(d, o)
 			report(f)
 		}
 	},

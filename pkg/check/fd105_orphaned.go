@@ -5,27 +5,34 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 )
 
 var orphaned = Check{
 	Code: "FD105", Name: "Orphaned", Severity: Warning,
 	Title: "the object was in an earlier revision of the bundle and is no longer desired",
-	Explain: "It still has the hash label of the bundle. The usual cause is the annotation helm.sh/resource-policy: keep. Fleet reports it as extra only while its kind is " +
-		"still in the manifest and the previous revision is recorded. Fleet and Helm never delete it.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, m := range d.Orphans {
-				f := about(&d.Deployment, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), d.Release.Release())
-				f.Remedies = []Remedy{in.on(m.On).show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
+				f := about(&d.Deployment, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(),
+					d.Release.Release())
+				f.Remedies = []remedy.Remedy{in.On(m.On).Show(m.Ref,
+					"shows it, so that you can decide whether anything still uses it")}
 				if n := in.withoutResult(m.On); n > 0 {
-					f.Evidence = append(f.Evidence, fmt.Sprintf("its cluster has %s without a result, which may desire it", count(n, "bundle deployment")))
+					f.Evidence = append(f.Evidence,
+						fmt.Sprintf("its cluster has %s without a result, which may desire it",
+							facts.Count(n, "bundle deployment")))
 				} else {
-					f.Remedies = append(f.Remedies, run(in.on(m.On).kubectl(m.Ref)+" delete "+kubectlName(m.Ref), "deletes it and what it contains, which no deploy creates again"))
+					f.Remedies = append(f.Remedies,
+						remedy.Run(in.On(m.On).For(m.Ref)+" delete "+remedy.KubectlName(m.Ref),
+							"deletes it and what it contains, which no deploy creates again"))
 				}
 				if _, still := d.Recorded[m.Key()]; still {
-					f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy deletes it", m.Key(), d.Release.Release())
-					f.Remedies = []Remedy{in.Commands.predict(&d.Deployment)}
+					f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy "+
+						"deletes it", m.Key(), d.Release.Release())
+					f.Remedies = []remedy.Remedy{in.Commands.Predict(&d.Deployment)}
 				}
 				report(f)
 			}

@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
@@ -12,8 +13,6 @@ import (
 var abandoned = Check{
 	Code: "FD106", Name: "Abandoned", Severity: Warning,
 	Title: "the object has ownership metadata of a set without a release on this cluster",
-	Explain: "Its bundle was deleted with keepResources, renamed, or deployed by an agent with another scope. Fleet does not report such objects, and does not " +
-		"delete them. The check ignores Fleet's own sets and sets that have an owner.",
 	run: func(in *Input, report func(Finding)) {
 		for _, m := range in.Undesired {
 			// A set that could not be read may still have a release.
@@ -22,11 +21,13 @@ var abandoned = Check{
 				continue
 			}
 			f := Finding{
-				Object:   m.Ref,
-				Cluster:  in.clusterName(m.On),
-				Message:  fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set", m.Key(), m.Metadata.SetID),
+				Object:  m.Ref,
+				Cluster: in.ClusterName(m.On),
+				Message: fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that "+
+					"set", m.Key(), m.Metadata.SetID),
 				Evidence: []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
-				Remedies: []Remedy{in.on(m.On).show(m.Ref, "shows it, so that you can decide whether anything still uses it")},
+				Remedies: []remedy.Remedy{in.On(m.On).Show(m.Ref,
+					"shows it, so that you can decide whether anything still uses it")},
 			}
 			if m.Metadata.ReleaseName != "" {
 				f.Evidence = append(f.Evidence, "Helm's annotations name release "+m.Metadata.Release())

@@ -2,17 +2,18 @@
 
 package check
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+)
 
 var notReady = Check{
 	Code: "FD107", Name: "NotReady", Severity: Warning,
 	Title: "the object is as desired, but not ready",
-	Explain: "It exists, is owned by the bundle and is not modified, but by the rules of Fleet's agent its status is not ready. The ignore.conditions of the bundle " +
-		"are respected.",
 	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.ofState(evaluate.NotReady) {
+		for d, o := range in.OfState(evaluate.NotReady) {
 			f := about(&d.Deployment, o.Ref, "%s is not ready", o.Key())
-			f.Remedies = []Remedy{in.on(d.On).describe(o.Ref)}
+			f.Remedies = []remedy.Remedy{in.On(d.On).Describe(o.Ref)}
 			if o.Condition != "" {
 				f.Message += ": " + o.Condition
 			}

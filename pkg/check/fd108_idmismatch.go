@@ -5,16 +5,16 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
 var idMismatch = Check{
 	Code: "FD108", Name: "IdMismatch", Severity: Info,
-	Title:   "the hash label is correct, the set id annotation is not",
-	Explain: "Fleet reads only the hash label, so it counts the object as owned by the bundle. Only people and tools like this one read the annotation.",
+	Title: "the hash label is correct, the set id annotation is not",
 	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.objects() {
+		for d, o := range in.Objects() {
 			if !o.IDMismatch {
 				continue
 			}
@@ -22,9 +22,11 @@ var idMismatch = Check{
 			if o.Metadata.SetID != "" {
 				is = fmt.Sprintf("is %q", o.Metadata.SetID)
 			}
-			f := about(&d.Deployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Ownership.SetID, is)
-			f.Remedies = []Remedy{run(in.on(d.On).kubectl(o.Ref)+" annotate --overwrite "+kubectlName(o.Ref)+" "+
-				escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID), "sets this annotation, and changes nothing else")}
+			f := about(&d.Deployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation,
+				d.Ownership.SetID, is)
+			command := in.On(d.On).For(o.Ref) + " annotate --overwrite " + remedy.KubectlName(o.Ref) + " " +
+				escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID)
+			f.Remedies = []remedy.Remedy{remedy.Run(command, "sets this annotation, and changes nothing else")}
 			report(f)
 		}
 	},

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -15,23 +16,26 @@ import (
 
 var copiedHash = Check{
 	Code: "FD109", Name: "CopiedHash", Severity: Info,
-	Title:   "the object has the hash label of a bundle and was in none of its revisions",
-	Explain: "A controller created it and copied the labels of its parent. Fleet ignores such objects; a change in them is not drift.",
+	Title: "the object has the hash label of a bundle and was in none of its revisions",
 	run: func(in *Input, report func(Finding)) {
 		for _, m := range in.Undesired {
 			on := in.Desired.On(m.On)
 			d := on.OwnerOf(m.Metadata)
-			if d == nil || !in.InScope(d.ID()) || m.NoPrune || followsService(m.Ref) {
+			if d == nil || !in.InScope(d.ID()) {
+				continue
+			}
+			if m.NoPrune || followsService(m.Ref) {
 				continue
 			}
 			if slices.ContainsFunc(on.BySet(m.Metadata.Hash), explains(m)) {
 				continue
 			}
-			f := about(&d.Deployment, m.Ref, "%s has the hash label of %s, but was in none of its revisions", m.Key(), d.Key())
+			f := about(&d.Deployment, m.Ref, "%s has the hash label of %s, but was in none of its revisions", m.Key(),
+				d.Key())
 			if m.Controller != "" {
 				f.Evidence = []string{"it is controlled by " + m.Controller}
 			}
-			f.Remedies = []Remedy{advise("nothing to repair: Fleet ignores the object")}
+			f.Remedies = []remedy.Remedy{remedy.Advise("nothing to repair: Fleet ignores the object")}
 			report(f)
 		}
 	},
@@ -40,13 +44,18 @@ var copiedHash = Check{
 // followsService reports whether Kubernetes creates the object for a Service, with the labels of the Service.
 func followsService(r object.Ref) bool {
 	gk := r.GroupVersionKind().GroupKind()
-	return gk == schema.GroupKind{Kind: "Endpoints"} || gk == schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}
+	return gk == schema.GroupKind{Kind: "Endpoints"} ||
+		gk == schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}
 }
 
-// explains reports whether a deployment of the set is another reason for the hash label: it had the object, or may have had it; the hooks of a
-// release have the label since Helm 4; and the installation of the agent applies objects of the agent's own set outside any release.
+// explains reports whether a deployment of the set is another reason for the hash label: it had the object, or may have
+// had it; the hooks of a release have the label since Helm 4; and the installation of the agent applies objects of the
+// agent's own set outside any release.
 func explains(m evaluate.Undesired) func(*resolve.BundleDeployment) bool {
 	return func(d *resolve.BundleDeployment) bool {
-		return d.Problem != "" || evaluate.IsOrphan(d, m) || d.Hooks[resolve.KindName{Kind: m.Kind, Name: m.Name}] || fleet.IsFleetsOwnSet(d.Ownership.SetID)
+		if d.Problem != "" || fleet.IsFleetsOwnSet(d.Ownership.SetID) {
+			return true
+		}
+		return evaluate.IsOrphan(d, m) || d.Hooks[resolve.KindName{Kind: m.Kind, Name: m.Name}]
 	}
 }

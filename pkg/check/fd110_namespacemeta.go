@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -17,9 +19,6 @@ import (
 var namespaceMeta = Check{
 	Code: "FD110", Name: "NamespaceMeta", Severity: Warning,
 	Title: "labels or annotations that a bundle states for its namespace are not on it",
-	Explain: "The agent writes namespaceLabels and namespaceAnnotations to the release namespace when it reconciles " +
-		"the bundle. Fleet does not compare them later (rancher/fleet#5550). A new deploy of the bundle writes them " +
-		"again. Some versions do not change labels of Pod Security (pod-security.kubernetes.io/): set them by hand.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if f, ok := in.namespaceMeta(d); ok {
@@ -29,10 +28,10 @@ var namespaceMeta = Check{
 	},
 }
 
-// namespaceMeta returns the finding about the namespace of a bundle deployment that is applied and whose agent is not told to wait.
+// namespaceMeta returns the finding about the namespace of a bundle deployment that is applied and whose agent is not
+// told to wait.
 func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
-	if d.BD == nil || d.On == nil || d.FromFiles() || d.BD.Status.Release == "" || d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID ||
-		d.BD.Spec.Paused || d.BD.Spec.OffSchedule || d.BD.DeletionTimestamp != nil {
+	if d.On == nil || !facts.Applied(d) || d.BD.Status.Release == "" {
 		return Finding{}, false
 	}
 	options := d.Options()
@@ -40,16 +39,18 @@ func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
 	if !exists {
 		return Finding{}, false
 	}
-	missing := slices.Concat(lacks("label", options.NamespaceLabels, live.Labels), lacks("annotation", options.NamespaceAnnotations, live.Annotations))
+	missing := slices.Concat(lacks("label", options.NamespaceLabels, live.Labels),
+		lacks("annotation", options.NamespaceAnnotations, live.Annotations))
 	if len(missing) == 0 {
 		return Finding{}, false
 	}
 	ref := object.Ref{APIVersion: "v1", Kind: "Namespace", Name: options.ReleaseNamespace()}
 	f := about(&d.Deployment, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
-	f.Evidence, f.Remedies = missing, in.redeploy(d)
+	f.Evidence, f.Remedies = missing, in.Redeploy(d)
 	if podSecurity(missing) {
 		if labels := podSecurityLabels(options.NamespaceLabels, live.Labels); len(labels) == len(missing) {
-			f.Remedies = []Remedy{run(in.on(d.On).Kubectl+" label "+named("namespace", ref.Name)+" --overwrite "+escape.ShellWords(labels),
+			f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace",
+				ref.Name)+" --overwrite "+escape.ShellWords(labels),
 				"sets these labels; Pod Security then applies them to new pods of the namespace")}
 		}
 		s := "some versions of the agent do not write labels of Pod Security"
@@ -80,7 +81,8 @@ func lacks(what string, stated, live map[string]string) []string {
 func podSecurityLabels(stated, live map[string]string) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(stated)) {
-		if value, exists := live[key]; strings.HasPrefix(key, fleet.PodSecurityPrefix) && (!exists || value != stated[key]) {
+		if value, exists := live[key]; strings.HasPrefix(key, fleet.PodSecurityPrefix) &&
+			(!exists || value != stated[key]) {
 			out = append(out, key+"="+stated[key])
 		}
 	}
@@ -88,5 +90,8 @@ func podSecurityLabels(stated, live map[string]string) []string {
 }
 
 func podSecurity(missing []string) bool {
-	return slices.ContainsFunc(missing, func(s string) bool { return strings.HasPrefix(s, "label "+fleet.PodSecurityPrefix) })
+	return slices.ContainsFunc(missing, func(s string) bool {
+		return strings.HasPrefix(s,
+			"label "+fleet.PodSecurityPrefix)
+	})
 }

@@ -6,30 +6,31 @@ import (
 	"math"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
 var expiredJob = Check{
 	Code: "FD111", Name: "ExpiredJob", Severity: Info,
 	Title: "a desired Job was deleted because of its ttlSecondsAfterFinished",
-	Explain: "Kubernetes deletes a finished Job when the time in its ttlSecondsAfterFinished has passed. Fleet and " +
-		"the audit then count the Job as missing permanently, but nothing is wrong with the cluster.",
 	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.ofState(evaluate.Missing) {
+		for d, o := range in.OfState(evaluate.Missing) {
 			if !in.expired(d, o) {
 				continue
 			}
-			f := about(&d.Deployment, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has finished (ttlSecondsAfterFinished)",
+			f := about(&d.Deployment, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has "+
+				"finished (ttlSecondsAfterFinished)",
 				o.Key(), *o.TTLAfterFinished)
 			f.Evidence = []string{desiredBy(d)}
-			f.Remedies = []Remedy{advise("nothing to repair; if Fleet should not report it as missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook")}
+			f.Remedies = []remedy.Remedy{remedy.Advise("nothing to repair; if Fleet should not report it as " +
+				"missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook")}
 			report(f)
 		}
 	},
 }
 
-// expired reports whether Kubernetes may have deleted a missing Job because of its age. A Job that was deployed less than that time ago, or
-// never, did not expire.
+// expired reports whether Kubernetes may have deleted a missing Job because of its age. A Job that was deployed less
+// than that time ago, or never, did not expire.
 func (in *Input) expired(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
 	if o.TTLAfterFinished == nil || in.notDeployed(d, o) != "" {
 		return false

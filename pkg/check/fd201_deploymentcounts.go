@@ -5,6 +5,8 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -13,31 +15,26 @@ import (
 var deploymentCounts = Check{
 	Code: "FD201", Name: "DeploymentCounts", Severity: Warning,
 	Title: "the counts or the state of a BundleDeployment do not match its objects",
-	Explain: "The audit counts the live objects as Fleet's agent counts them: unowned objects count as missing. " +
-		"`cause` in the report says why the numbers differ. Before Fleet 0.12, a BundleDeployment has no counts, " +
-		"and its lists are compared. If the lists may be truncated, its state, `ready` and `nonModified` are " +
-		"compared. On a live cluster, a difference with the cause Lag is reported only if the status does not " +
-		"change within five seconds. A bundle deployment is not compared if some of its objects could not be " +
-		"evaluated, or if it has not applied the current deployment id.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
-			a := in.view(d)
-			if a.why.cause == "" || ofOtherDeployment(d) {
+			a := in.View(d)
+			if a.Why.Cause == "" || ofOtherDeployment(d) {
 				continue // FD208 reports a status of another deployment id
 			}
-			f := onDeployment(d, "%s %s: %s", d.Key(), a.difference(d.BD), a.why.words)
-			if f.Cause = a.why.cause; f.Cause == Lag {
+			f := onDeployment(d, "%s %s: %s", d.Key(), difference(a, d.BD), a.Why.Words)
+			if f.Cause = a.Why.Cause; f.Cause == facts.Lag {
 				f.Compares = []object.Ref{d.Ref()}
 			}
 			if c := d.Counts; c.Unowned > 0 {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("unowned objects, which Fleet counts as missing: %d", c.Unowned))
+				f.Evidence = append(f.Evidence,
+					fmt.Sprintf("unowned objects, which Fleet counts as missing: %d", c.Unowned))
 			}
-			if version := agentVersion(d); version != "" {
+			if version := facts.AgentVersion(d); version != "" {
 				f.Evidence = append(f.Evidence, "the agent's version is "+version)
 			} else {
 				f.Evidence = append(f.Evidence, "the agent's version is not known")
 			}
-			f.Remedies = []Remedy{in.Commands.describe(d.Ref())}
+			f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
 			report(f)
 		}
 	},
@@ -49,14 +46,14 @@ func ofOtherDeployment(d *evaluate.BundleDeployment) bool {
 }
 
 // difference describes what a status reports of its objects, and what they are.
-func (a *view) difference(bd *v1alpha1.BundleDeployment) string {
-	reported, actual := shareOf(a.reported.Counts).String(), shareOf(a.actual.Counts).String()
+func difference(a *facts.View, bd *v1alpha1.BundleDeployment) string {
+	reported, actual := shareOf(a.Reported.Counts).String(), shareOf(a.Actual.Counts).String()
 	if reported == actual {
-		reported = detailed(a.reported.Counts) // only the details differ
+		reported = detailed(a.Reported.Counts) // only the details differ
 	}
-	switch details := inWords(a.actual.Counts); {
-	case a.claim != "":
-		return fmt.Sprintf("reports %s, but %s objects are ready%s", a.claim, actual, details)
+	switch details := inWords(a.Actual.Counts); {
+	case a.Claim != "":
+		return fmt.Sprintf("reports %s, but %s objects are ready%s", a.Claim, actual, details)
 	case bd.Status.ResourceCounts == nil:
 		return fmt.Sprintf("lists %s objects as ready, %s are%s", reported, actual, details)
 	default:
@@ -64,11 +61,11 @@ func (a *view) difference(bd *v1alpha1.BundleDeployment) string {
 	}
 }
 
-// fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it returns the counts as the agent
-// would compute them. known is false if neither is known.
+// fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it
+// returns the counts as the agent would compute them. known is false if neither is known.
 func (in *Input) fleetCounts(d *evaluate.BundleDeployment) (counts v1alpha1.ResourceCounts, known bool) {
-	if a := in.view(d); !a.reportedKnown {
-		return a.actual.Counts, a.known
+	if a := in.View(d); !a.ReportedKnown {
+		return a.Actual.Counts, a.Known
 	}
-	return in.view(d).reported.Counts, true
+	return in.View(d).Reported.Counts, true
 }

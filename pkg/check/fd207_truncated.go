@@ -3,6 +3,7 @@
 package check
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
@@ -10,8 +11,6 @@ import (
 var truncated = Check{
 	Code: "FD207", Name: "Truncated", Severity: Info,
 	Title: "the status list is truncated at ten objects",
-	Explain: "Fleet truncates the lists of modified objects and of objects that are not ready at ten entries. It then sets incompleteState, and never resets it, " +
-		"even if the lists are complete again. Versions before 0.12 truncate the lists but do not set it.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if d.BD == nil {
@@ -35,6 +34,7 @@ var truncated = Check{
 // shortened returns the finding about a status with a truncated list.
 func (in *Input) shortened(d *evaluate.BundleDeployment, format string, args ...any) Finding {
 	f := onDeployment(d, format, args...)
-	f.Remedies = []Remedy{run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide", "lists all of the objects that the audit read")}
+	f.Remedies = []remedy.Remedy{remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide",
+		"lists all of the objects that the audit read")}
 	return f
 }

@@ -2,18 +2,19 @@
 
 package check
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+)
 
 var frozen = Check{
 	Code: "FD208", Name: "Frozen", Severity: Info,
 	Title: "the status is not current: deployments are paused, or the current one is not applied yet",
-	Explain: "The agent does not update the status while the bundle or the cluster is paused or off schedule, or " +
-		"before the agent has applied a new deployment id. The status then describes an earlier state.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if why := whyFrozen(d); why != "" {
 				f := onDeployment(d, "the status of %s is not current: %s", d.Key(), why)
-				f.Remedies = []Remedy{in.Commands.why(&d.Deployment)}
+				f.Remedies = []remedy.Remedy{in.Commands.ShowCauses(&d.Deployment)}
 				report(f)
 			}
 		}

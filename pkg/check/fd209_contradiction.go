@@ -4,39 +4,40 @@ package check
 
 import (
 	"fmt"
-	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 var contradiction = Check{
 	Code: "FD209", Name: "Contradiction", Severity: Warning,
 	Title: "conditions or counts of one status are mutually exclusive",
-	Explain: "At least one of them is wrong, whatever the actual state is. Fleet writes them at the same time, so " +
-		"this is not a delay. A GitRepo or HelmOp can be Ready although one of its Bundles is not ready. This is " +
-		"reported only if the Bundle has not been ready for some minutes (fleet#3954).",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, x := range contradictions(d) {
 				f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
 				f.Aspect = x.aspect
-				f.Remedies = []Remedy{in.Commands.describe(d.Ref())}
+				f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
 				report(f)
 			}
 		}
 		failing := in.failingBundles()
-		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind, state.ClusterGroup} {
-			for a := range in.inScope(kind) {
+		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind,
+			state.ClusterGroup} {
+			for a := range in.Aggregates(kind) {
 				found := contradictionsOf(a)
-				ready := conditionOf(conditionsOf(a.Object), "Ready").Status == "True"
-				if b := failing[[2]string{kind, a.Key()}]; b != nil && ready {
-					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name, conditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
+				ready := facts.ConditionOf(facts.ConditionsOf(a.Object), "Ready").Status == "True"
+				if b := failing[facts.RefOf(a)]; b != nil && ready {
+					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s",
+						b.Name, facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 				}
 				for _, x := range found {
-					report(Finding{Object: Ref(kind, a.Object.GetNamespace(), a.Object.GetName()), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
+					report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
 						Message: "the status of " + a.Key() + ": " + x.message, Remedies: in.describe(a)})
 				}
 			}
@@ -54,8 +55,8 @@ func (x *exclusives) add(aspect, format string, args ...any) {
 	*x = append(*x, exclusive{aspect, fmt.Sprintf(format, args...)})
 }
 
-// contradictions returns what is mutually exclusive in the status of a bundle deployment. The agent writes these fields together, but not while the
-// deployment is paused, or before it has applied the current deployment id.
+// contradictions returns what is mutually exclusive in the status of a bundle deployment. The agent writes these fields
+// together, but not while the deployment is paused, or before it has applied the current deployment id.
 func contradictions(d *evaluate.BundleDeployment) exclusives {
 	if d.BD == nil {
 		return nil
@@ -63,9 +64,10 @@ func contradictions(d *evaluate.BundleDeployment) exclusives {
 	s, c := &d.BD.Status, d.BD.Status.ResourceCounts
 	var out exclusives
 	if c != nil && c.DesiredReady != c.Ready+c.NotReady+c.Modified+c.Missing+c.WaitApplied+c.Unknown {
-		out.add("counts", "its counts do not add up: %d objects are desired, but the states of the objects are %s", c.DesiredReady, detailed(*c))
+		out.add("counts", "its counts do not add up: %d objects are desired, but the states of the objects are %s",
+			c.DesiredReady, detailed(*c))
 	}
-	if whyFrozen(d) != "" || conditionOf(s.Conditions, "Installed").Status == "False" {
+	if whyFrozen(d) != "" || facts.ConditionOf(s.Conditions, "Installed").Status == "False" {
 		return out
 	}
 	notReady, modified := len(s.NonReadyStatus), len(s.ModifiedStatus)
@@ -74,22 +76,24 @@ func contradictions(d *evaluate.BundleDeployment) exclusives {
 	}
 	switch {
 	case s.Ready && notReady > 0:
-		out.add("ready", "ready is true, but it counts or lists %s as not ready", count(notReady, "object"))
+		out.add("ready", "ready is true, but it counts or lists %s as not ready", facts.Count(notReady, "object"))
 	case s.NonModified && modified > 0:
-		out.add("nonModified", "nonModified is true, but it counts or lists %s as modified, missing or extra", count(modified, "object"))
+		out.add("nonModified", "nonModified is true, but it counts or lists %s as modified, missing or extra",
+			facts.Count(modified, "object"))
 	}
 	return out
 }
 
 // contradictionsOf returns what is mutually exclusive in the status of an aggregate.
 func contradictionsOf(a *evaluate.Aggregate) exclusives {
-	r, ready := a.Object.Reported(), conditionOf(conditionsOf(a.Object), "Ready")
+	r, ready := a.Object.Reported(), facts.ConditionOf(facts.ConditionsOf(a.Object), "Ready")
 	var out exclusives
 	all := true
 	if s := r.Summary; s != nil {
 		all = s.Ready == s.DesiredReady
 		if s.Ready > s.DesiredReady || s.Sum() > s.DesiredReady {
-			out.add("summary", "its summary counts %d bundle deployments in all states, but only %d are desired", max(s.Ready, s.Sum()), s.DesiredReady)
+			out.add("summary", "its summary counts %d bundle deployments in all states, but only %d are desired",
+				max(s.Ready, s.Sum()), s.DesiredReady)
 		} else if ready.Status == "True" && !all {
 			out.add("ready", "condition Ready is True, but only %s bundle deployments are ready", shareOfSummary(*s))
 		}
@@ -97,10 +101,13 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 	if bad := fleet.BundleState(r.State).Rank() > fleet.Ready.Rank(); bad && all && ready.Status == "True" {
 		out.add("state", "condition Ready is True, but the state is %s", r.State)
 	}
-	if ready.Status == "False" && ready.Message == "" && all && r.Summary != nil && r.Summary.Ready > 0 {
+	someReady := r.Summary != nil && r.Summary.Ready > 0
+	unsaid := ready.Status == "False" && ready.Message == ""
+	if unsaid && all && someReady {
 		out.add("notReady", "condition Ready is False without a message, but all bundle deployments are ready")
 	}
-	if s := statusOf(a.Object); s != nil && s.DesiredReadyClusters != nil && s.ReadyClusters > *s.DesiredReadyClusters {
+	if s := facts.StatusOf(a.Object); s != nil && s.DesiredReadyClusters != nil &&
+		s.ReadyClusters > *s.DesiredReadyClusters {
 		out.add("clusters", "%d clusters are ready, but only %d are desired", s.ReadyClusters, *s.DesiredReadyClusters)
 	}
 	if c := r.Counts; c != nil && c.Ready > c.DesiredReady {
@@ -109,46 +116,18 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 	return out
 }
 
-// failingBundles returns, for each GitRepo and HelmOp by kind and "namespace/name", the first of its Bundles that has not been ready for some time.
-func (in *Input) failingBundles() map[[2]string]*v1alpha1.Bundle {
-	out := map[[2]string]*v1alpha1.Bundle{}
+// failingBundles returns, for each GitRepo and HelmOp, the first of its Bundles that has not been ready for some time.
+func (in *Input) failingBundles() map[object.Ref]*v1alpha1.Bundle {
+	out := map[object.Ref]*v1alpha1.Bundle{}
 	for _, b := range in.Desired.Bundles {
-		c := conditionOf(b.Status.Conditions, "Ready")
-		repo, ok := repoOf(b)
-		if ok && out[repo] == nil && c.Status == "False" && b.DeletionTimestamp == nil && in.longAgo(parsed(c.LastUpdateTime)) {
+		c := facts.ConditionOf(b.Status.Conditions, "Ready")
+		repo, ok := facts.RepoOf(b)
+		if !ok || out[repo] != nil || facts.Deleting(b) {
+			continue
+		}
+		if c.Status == "False" && in.LongAgo(facts.Parsed(c.LastUpdateTime)) {
 			out[repo] = b
 		}
 	}
 	return out
-}
-
-// repoOf returns the kind and the "namespace/name" of the GitRepo or HelmOp of a Bundle. If it has the labels of both, it is of the GitRepo.
-func repoOf(b *v1alpha1.Bundle) (repo [2]string, ok bool) {
-	if name := b.Labels[fleet.RepoLabel]; name != "" {
-		return [2]string{state.GitRepo, b.Namespace + "/" + name}, true
-	}
-	name := b.Labels[fleet.HelmOpLabel]
-	return [2]string{state.HelmOp, b.Namespace + "/" + name}, name != ""
-}
-
-// conditionsOf returns the conditions of an object of Fleet.
-func conditionsOf(o v1alpha1.Object) []v1alpha1.Condition {
-	switch o := o.(type) {
-	case *v1alpha1.BundleDeployment:
-		return o.Status.Conditions
-	case *v1alpha1.Cluster:
-		return o.Status.Conditions
-	}
-	if s := statusOf(o); s != nil {
-		return s.Conditions
-	}
-	return nil
-}
-
-// conditionOf returns the condition of a type; zero if it is not found.
-func conditionOf(all []v1alpha1.Condition, kind string) v1alpha1.Condition {
-	if i := slices.IndexFunc(all, func(c v1alpha1.Condition) bool { return c.Type == kind }); i >= 0 {
-		return all[i]
-	}
-	return v1alpha1.Condition{}
 }

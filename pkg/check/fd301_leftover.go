@@ -5,6 +5,8 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -14,15 +16,10 @@ import (
 var leftover = Check{
 	Code: "FD301", Name: "Leftover", Severity: Error,
 	Title: "a BundleDeployment exists that the targets of its Bundle do not expect",
-	Explain: "The target that decides says doNotDeploy, or no target matches the cluster any more, but the bundle " +
-		"is still deployed there. Fleet deletes such a BundleDeployment when it processes the Bundle. It does not " +
-		"delete it while the targets have an error, or while the BundleDeployment is off schedule. Before 0.12.3, " +
-		"Fleet does not delete it because of doNotDeploy. Deleting it uninstalls the release from the cluster, with " +
-		"everything that the objects contain.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
-			if left, certain := in.leftOver(d); left && certain {
-				b, c := in.targets().bundles[d.Bundle], in.targets().clusters[d.Namespace]
+			if left, certain := in.LeftOver(d); left && certain {
+				b, c := in.Bundle(d.Bundle), in.ClusterIn(d.Namespace)
 				r, _ := in.Targets(b).On(c.Namespace, c.Name)
 				report(in.leftover(d, b, r))
 			}
@@ -31,15 +28,16 @@ var leftover = Check{
 }
 
 func (in *Input) leftover(d *evaluate.BundleDeployment, b *v1alpha1.Bundle, r targeting.Result) Finding {
-	f := onDeployment(d, "bundle %s is deployed to cluster %s, but %s", key(b), r.Cluster.Key(), because(r))
+	f := onDeployment(d, "bundle %s is deployed to cluster %s, but %s", facts.Key(b), r.Cluster.Key(), because(r))
 	f.Evidence = append(f.Evidence, uninstalls(d))
 	if d.BD.Spec.OffSchedule {
 		f.Evidence = append(f.Evidence, "the cluster is off schedule: Fleet does not delete it now")
 	}
-	if _, failed := bundleError(b); failed {
-		f.Evidence = append(f.Evidence, "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
+	if _, failed := facts.BundleError(b); failed {
+		f.Evidence = append(f.Evidence, "Fleet reports an error of the bundle, and deletes nothing before it is "+
+			"resolved")
 	}
-	f.Remedies = []Remedy{in.Commands.explainTargets(b)}
+	f.Remedies = []remedy.Remedy{in.Commands.ExplainTargets(b)}
 	f.DependsOn = append(related(b, r.Cluster.Cluster), d.Ref())
 	return f
 }

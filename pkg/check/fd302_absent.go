@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -14,17 +16,14 @@ import (
 var absent = Check{
 	Code: "FD302", Name: "Absent", Severity: Error,
 	Title: "a target matches a cluster, and the Bundle has no BundleDeployment for it",
-	Explain: "Nothing of the bundle is deployed there, and no count of Fleet shows it. Fleet creates the " +
-		"BundleDeployment when it processes the Bundle. This is not a finding while Fleet still has to create it: " +
-		"the rollout is pending, the spec is not processed yet, the targets have an error, the chart version is not " +
-		"resolved, or the cluster is off schedule or has no namespace for BundleDeployments yet.",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.candidates() {
+		for _, b := range in.Candidates() {
 			if in.rolloutPending(b) {
 				continue
 			}
 			for r := range in.Targets(b).Results() {
-				if r.Outcome == targeting.Expected && in.deploymentInScope(b, r.Cluster.Key()) && in.lacks(b, r.Cluster.Cluster) {
+				if r.Outcome == targeting.Expected && in.DeploymentInScope(b, r.Cluster.Key()) &&
+					in.lacks(b, r.Cluster.Cluster) {
 					report(in.absent(b, r))
 				}
 			}
@@ -33,14 +32,15 @@ var absent = Check{
 }
 
 // rolloutPending reports whether the controller may still have to create BundleDeployments of a bundle.
-func (in *Input) rolloutPending(b *v1alpha1.Bundle) bool { return in.young(b) || pending(b) != "" }
+func (in *Input) rolloutPending(b *v1alpha1.Bundle) bool { return in.Young(b) || pending(b) != "" }
 
-// Pending returns why the controller may still have to create the BundleDeployment of a bundle for a cluster, as a sentence; empty if nothing shows that.
+// Pending returns why the controller may still have to create the BundleDeployment of a bundle for a cluster, as a
+// sentence; empty if nothing shows that.
 func Pending(b *v1alpha1.Bundle, c *v1alpha1.Cluster) string {
 	switch why := pending(b); {
 	case why != "":
 		return why
-	case deleting(c):
+	case facts.Deleting(c):
 		return "the cluster is being deleted"
 	case offSchedule(c):
 		return "the cluster is off schedule"
@@ -49,17 +49,18 @@ func Pending(b *v1alpha1.Bundle, c *v1alpha1.Cluster) string {
 }
 
 func pending(b *v1alpha1.Bundle) string {
-	_, failed := bundleError(b)
+	_, failed := facts.BundleError(b)
 	switch s := b.Status.Summary; {
 	case failed:
 		return "an error of the bundle stops it"
-	case !observed(b):
+	case !facts.Observed(b):
 		return "Fleet has not processed the spec of the bundle yet"
 	case unresolvedChart(b):
 		return "its chart version is not an exact version yet"
-	// Fleet can leave an old number of pending targets in the status. It then counts more targets than there are (docs/fleet-behavior.md, 5.5).
+	// Fleet can leave an old number of pending targets in the status. It then counts more targets than there are
+	// (docs/fleet-behavior.md, 5.5).
 	case s.Pending > 0 && s.Sum() <= s.DesiredReady:
-		return "its rollout has not reached " + count(s.Pending, "target")
+		return "its rollout has not reached " + facts.Count(s.Pending, "target")
 	}
 	return ""
 }
@@ -68,33 +69,41 @@ func pending(b *v1alpha1.Bundle) string {
 var exactVersion = regexp.MustCompile(`^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-+][0-9A-Za-z.+-]*)?$`)
 
 func unresolvedChart(b *v1alpha1.Bundle) bool {
-	s := b.Spec
-	return len(s.HelmOpOptions) > 0 && s.Helm != nil && s.Helm.Version != "" && !exactVersion.MatchString(s.Helm.Version)
+	if len(b.Spec.HelmOpOptions) == 0 || b.Spec.Helm == nil {
+		return false
+	}
+	version := b.Spec.Helm.Version
+	return version != "" && !exactVersion.MatchString(version)
 }
 
 func offSchedule(c *v1alpha1.Cluster) bool { return c.Status.Scheduled && !c.Status.ActiveSchedule }
 
 // lacks reports whether it is certain that a bundle has no BundleDeployment for a cluster that should have one.
 func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
-	if deleting(c) || in.newerThan(c, joining) || offSchedule(c) || in.targets().clusters[c.Status.Namespace] == nil || !in.read(state.BundleDeployment, c.Status.Namespace) {
+	namespace := c.Status.Namespace
+	if facts.Deleting(c) || in.NewerThan(c, joining) || offSchedule(c) {
 		return false
 	}
-	return in.targets().names[c.Status.Namespace+"/"+b.Name] == nil
+	known := in.ClusterIn(namespace) != nil && in.Read(state.BundleDeployment, namespace)
+	return known && in.BundleDeployment(namespace+"/"+b.Name) == nil
 }
 
 func (in *Input) absent(b *v1alpha1.Bundle, r targeting.Result) Finding {
 	f := Finding{
-		Object: Ref(state.Bundle, b.Namespace, b.Name), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
-		Message:   fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", key(b), r.Cluster.Key(), r.Cluster.Status.Namespace),
-		Remedies:  []Remedy{in.Commands.explainTargets(b)},
-		DependsOn: append(related(b, r.Cluster.Cluster), Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name)),
+		Object: facts.Ref(state.Bundle, b.Namespace, b.Name), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
+		Message: fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", facts.Key(b),
+			r.Cluster.Key(), r.Cluster.Status.Namespace),
+		Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
+		DependsOn: append(related(b, r.Cluster.Cluster),
+			facts.Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name)),
 	}
 	f.Evidence = []string{r.Target.Title() + " matches the cluster"}
 	if n := b.Status.Summary.DesiredReady; n > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the status of the bundle counts %s", count(n, "target")))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("the status of the bundle counts %s", facts.Count(n, "target")))
 	}
 	if b.Spec.Paused {
-		f.Evidence = append(f.Evidence, "the bundle is paused, which does not prevent the creation of a BundleDeployment")
+		f.Evidence = append(f.Evidence, "the bundle is paused, which does not prevent the creation of a "+
+			"BundleDeployment")
 	}
 	return f
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -17,22 +19,21 @@ import (
 
 var orphan = Check{
 	Code: "FD303", Name: "Orphan", Severity: Error,
-	Title: "a BundleDeployment has no Bundle or no Cluster, or the namespace of a cluster or the bundle of an agent has no Cluster",
-	Explain: "Nothing updates it any more. If its agent still runs, it keeps deploying the last state. There are " +
-		"two usual causes: somebody removed the finalizer of the Bundle by hand, or the Cluster was deleted while " +
-		"the controller did not run. Deleting the BundleDeployment uninstalls its release.",
+	Title: "a BundleDeployment has no Bundle or no Cluster, or the namespace of a cluster or the bundle of an agent " +
+		"has no Cluster",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
-			if d.BD == nil || deleting(d.BD) || in.young(d.BD) {
+			if d.BD == nil || facts.Deleting(d.BD) || in.Young(d.BD) {
 				continue
 			}
 			if without := in.without(d); without != "" {
 				f := onDeployment(d, "bundle deployment %s has no %s", d.Key(), without)
 				f.Evidence = []string{uninstalls(d)}
 				workspace, name, _ := strings.Cut(d.Bundle, "/")
-				f.DependsOn = []object.Ref{d.Ref(), Ref(state.Bundle, workspace, name),
-					Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel], d.BD.Labels[fleet.ClusterLabel])}
-				f.Remedies = []Remedy{in.Commands.describe(d.Ref())}
+				f.DependsOn = []object.Ref{d.Ref(), facts.Ref(state.Bundle, workspace, name),
+					facts.Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel],
+						d.BD.Labels[fleet.ClusterLabel])}
+				f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
 				report(f)
 			}
 		}
@@ -41,25 +42,27 @@ var orphan = Check{
 	},
 }
 
-// without returns what a bundle deployment lacks: its Bundle or its Cluster; empty if it lacks nothing, or if that is not known.
+// without returns what a bundle deployment lacks: its Bundle or its Cluster; empty if it lacks nothing, or if that is
+// not known.
 func (in *Input) without(d *evaluate.BundleDeployment) string {
 	workspace, name, _ := strings.Cut(d.Bundle, "/")
 	if workspace == "" || name == "" {
 		return ""
 	}
-	b := in.targets().bundles[d.Bundle]
+	b := in.Bundle(d.Bundle)
 	switch {
-	case b == nil && in.read(state.Bundle, workspace):
+	case b == nil && in.Read(state.Bundle, workspace):
 		return "Bundle: " + d.Bundle + " does not exist"
-	case b != nil && !deleting(b) && b.Name != d.Name:
+	case b != nil && !facts.Deleting(b) && b.Name != d.Name:
 		return "Bundle: its labels name " + d.Bundle + ", but the BundleDeployments of that Bundle have another name"
 	}
-	if _, found := in.targets().clusters[d.Namespace]; found || !in.clustersRead() {
+	if found := in.OfCluster(d.Namespace); found || !in.ClustersRead() {
 		return ""
 	}
 	for _, c := range in.Desired.Fleet.Clusters {
 		// The status of a Cluster can be lost, for example when it was restored from a backup.
-		if c.Namespace == d.BD.Labels[fleet.ClusterNamespaceLabel] && c.Name == d.BD.Labels[fleet.ClusterLabel] && c.Status.Namespace == "" {
+		if c.Namespace == d.BD.Labels[fleet.ClusterNamespaceLabel] && c.Name == d.BD.Labels[fleet.ClusterLabel] &&
+			c.Status.Namespace == "" {
 			return ""
 		}
 	}
@@ -72,26 +75,33 @@ func (in *Input) orphanedAgents(report func(Finding)) {
 	for _, c := range in.Desired.Fleet.Clusters {
 		agents[c.Namespace+"/"+targeting.AgentBundleOf(c.Name)] = true
 	}
-	for _, b := range in.bundlesInScope() {
-		if targeting.IsAgentBundle(b) && !agents[key(b)] && !in.young(b) && in.read(state.ClusterKind, b.Namespace) {
-			report(Finding{
-				Object: Ref(state.Bundle, b.Namespace, b.Name), Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", key(b)),
-				Remedies:  []Remedy{in.Commands.list("clusters", b.Namespace, "lists the Clusters that exist in the namespace of the bundle")},
-				DependsOn: []object.Ref{Ref(state.Bundle, b.Namespace, b.Name)},
-			})
+	for _, b := range in.BundlesInScope() {
+		if !targeting.IsAgentBundle(b) || agents[facts.Key(b)] {
+			continue
 		}
+		if in.Young(b) || !in.Read(state.ClusterKind, b.Namespace) {
+			continue
+		}
+		ref := facts.Ref(state.Bundle, b.Namespace, b.Name)
+		report(Finding{
+			Object:  ref,
+			Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", facts.Key(b)),
+			Remedies: []remedy.Remedy{in.Commands.List("clusters", b.Namespace,
+				"lists the Clusters that exist in the namespace of the bundle")},
+			DependsOn: []object.Ref{ref},
+		})
 	}
 }
 
 // orphanedNamespaces reports the namespaces of clusters that do not exist.
 func (in *Input) orphanedNamespaces(report func(Finding)) {
 	found := in.Desired.ClusterNamespacesFound
-	if len(found) == 0 || !in.Whole || !in.clustersRead() {
+	if len(found) == 0 || !in.Whole || !in.ClustersRead() {
 		return
 	}
 	clusters, deployments := map[string]bool{}, map[string]int{}
 	for _, c := range in.Desired.Fleet.Clusters {
-		clusters[key(c)] = true
+		clusters[facts.Key(c)] = true
 	}
 	for _, bd := range in.Desired.BundleDeployments {
 		deployments[bd.Namespace]++
@@ -99,16 +109,19 @@ func (in *Input) orphanedNamespaces(report func(Finding)) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		ns := found[name]
 		cluster := ns.Workspace + "/" + ns.Cluster
-		_, used := in.targets().clusters[name]
-		if used || clusters[cluster] || !ns.Created.IsZero() && in.Now().Sub(ns.Created) < settling {
+		young := !ns.Created.IsZero() && in.Now().Sub(ns.Created) < facts.Settling
+		if young || in.OfCluster(name) || clusters[cluster] {
 			continue
 		}
 		ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: name}
-		f := Finding{Object: ref, Message: fmt.Sprintf("namespace %s is of cluster %s, which does not exist", name, cluster),
-			Remedies:  []Remedy{in.Commands.show(ref, "shows its labels and annotations, which name the Cluster")},
-			DependsOn: []object.Ref{ref, Ref(state.ClusterKind, ns.Workspace, ns.Cluster)}}
+		f := Finding{Object: ref, Message: fmt.Sprintf("namespace %s is of cluster %s, which does not exist", name,
+			cluster),
+			Remedies: []remedy.Remedy{in.Commands.Show(ref,
+				"shows its labels and annotations, which name the Cluster")},
+			DependsOn: []object.Ref{ref, facts.Ref(state.ClusterKind, ns.Workspace, ns.Cluster)}}
 		if n := deployments[name]; n > 0 {
-			f.Evidence = []string{"it has " + count(n, "BundleDeployment") + ": if an agent still reads them, it keeps deploying them"}
+			f.Evidence = []string{"it has " + facts.Count(n, "BundleDeployment") +
+				": if an agent still reads them, it keeps deploying them"}
 		}
 		report(f)
 	}

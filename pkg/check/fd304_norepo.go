@@ -4,8 +4,9 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -13,20 +14,22 @@ import (
 var noRepo = Check{
 	Code: "FD304", Name: "NoRepo", Severity: Warning,
 	Title: "the GitRepo or HelmOp of a Bundle does not exist",
-	Explain: "The label of the Bundle names a GitRepo or HelmOp that is gone. Fleet keeps deploying the last state, " +
-		"but no commit or chart version changes it any more. When a GitRepo is deleted, Fleet deletes its Bundles " +
-		"too, unless the finalizer of the GitRepo was removed. Deleting the Bundle uninstalls it from every cluster.",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.bundlesInScope() {
-			repo, ok := repoOf(b)
-			if kind := repo[0]; !ok || in.exists(kind, repo[1]) || in.young(b) || !in.read(kind, b.Namespace) {
+		for _, b := range in.BundlesInScope() {
+			repo, ok := facts.RepoOf(b)
+			if !ok || in.Exists(repo) {
 				continue
 			}
+			if in.Young(b) || !in.Read(repo.Kind, b.Namespace) {
+				continue
+			}
+			ref := facts.Ref(state.Bundle, b.Namespace, b.Name)
 			report(Finding{
-				Object:    Ref(state.Bundle, b.Namespace, b.Name),
-				Message:   fmt.Sprintf("bundle %s is of %s %s, which does not exist", key(b), repo[0], repo[1]),
-				Remedies:  []Remedy{in.Commands.explainTargets(b)},
-				DependsOn: []object.Ref{Ref(state.Bundle, b.Namespace, b.Name), Ref(repo[0], b.Namespace, strings.TrimPrefix(repo[1], b.Namespace+"/"))},
+				Object: ref,
+				Message: fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind,
+					repo.Namespace, repo.Name),
+				Remedies:  []remedy.Remedy{in.Commands.ExplainTargets(b)},
+				DependsOn: []object.Ref{ref, repo},
 			})
 		}
 	},

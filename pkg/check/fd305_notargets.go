@@ -5,6 +5,8 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -13,11 +15,9 @@ import (
 var noTargets = Check{
 	Code: "FD305", Name: "NoTargets", Severity: Info,
 	Title: "a Bundle reaches no cluster",
-	Explain: "None of its targets selects a cluster. Fleet reports such a Bundle as ready. The usual causes are a label that no cluster has, a ClusterGroup that does not exist, " +
-		"and a GitRepo in another namespace than the clusters.",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.bundlesInScope() {
-			if targeting.IsAgentBundle(b) || !observed(b) || !in.reachesNone(b) {
+		for _, b := range in.BundlesInScope() {
+			if targeting.IsAgentBundle(b) || !facts.Observed(b) || !in.reachesNone(b) {
 				continue
 			}
 			clusters := 0
@@ -27,19 +27,20 @@ var noTargets = Check{
 				}
 			}
 			report(Finding{
-				Object: Ref(state.Bundle, b.Namespace, b.Name), AsOf: b.Reported().AsOf,
-				Message:  fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", key(b), clusters),
-				Remedies: []Remedy{in.Commands.explainTargets(b)},
+				Object: facts.Ref(state.Bundle, b.Namespace, b.Name), AsOf: b.Reported().AsOf,
+				Message: fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b),
+					clusters),
+				Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
 			})
 		}
 	},
 }
 
-// reachesNone reports whether it is certain that a bundle targets no cluster. If not every cluster that it may target was read, the status of the
-// bundle must confirm it.
+// reachesNone reports whether it is certain that a bundle targets no cluster. If not every cluster that it may target
+// was read, the status of the bundle must confirm it.
 func (in *Input) reachesNone(b *v1alpha1.Bundle) bool {
 	t := in.Targets(b)
-	if t.Invalid != nil || !in.read(state.ClusterKind, b.Namespace) {
+	if t.Invalid != nil || !in.Read(state.ClusterKind, b.Namespace) {
 		return false
 	}
 	confirmed := t.Complete() || b.Status.Summary.DesiredReady == 0

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -14,14 +16,10 @@ import (
 var targetError = Check{
 	Code: "FD306", Name: "TargetError", Severity: Error,
 	Title: "an error of one target or cluster stops the whole Bundle",
-	Explain: "Fleet computes the options of all clusters of a Bundle at once. If it cannot compute the values of " +
-		"one cluster, it creates, updates and deletes nothing for any cluster. The usual cause is a template that " +
-		"uses a label or value that the Cluster does not have. A selector that is not valid has the same effect. " +
-		"Add the label, or give the template a default.",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.candidates() {
-			if f, ok := in.targetError(b); ok && in.deploymentInScope(b, f.Cluster) {
-				f.Object, f.AsOf = Ref(state.Bundle, b.Namespace, b.Name), b.Reported().AsOf
+		for _, b := range in.Candidates() {
+			if f, ok := in.targetError(b); ok && in.DeploymentInScope(b, f.Cluster) {
+				f.Object, f.AsOf = facts.Ref(state.Bundle, b.Namespace, b.Name), b.Reported().AsOf
 				report(f)
 			}
 		}
@@ -41,23 +39,28 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 	if err := in.Targets(b).Invalid; err != nil {
 		field, _, _ := strings.Cut(err.Error(), ": ")
 		return Finding{
-			Message: fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets", field, key(b)),
-			Remedies: []Remedy{run(in.Commands.Kubectl+inNamespace(b.Namespace)+" get "+named("bundles.fleet.cattle.io", b.Name)+" -o jsonpath='{.spec.targets}'",
+			Message: fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets",
+				field, facts.Key(b)),
+			Remedies: []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(b.Namespace)+" get "+
+				remedy.Named("bundles.fleet.cattle.io", b.Name)+" -o jsonpath='{.spec.targets}'",
 				"prints the targets of the bundle")},
 		}, true
 	}
-	message, failed := bundleError(b)
+	message, failed := facts.BundleError(b)
 	reported := "Fleet reports" + in.Said(b, "Ready")
 	m := errorCluster.FindStringSubmatch(message)
 	if !failed || m == nil || !templateStep.MatchString(message) {
 		return Finding{}, false
 	}
 	name, namespace := m[1], m[2]
-	f := Finding{Cluster: namespace + "/" + name, Remedies: []Remedy{run(in.Commands.Kubectl+inNamespace(namespace)+" get "+named("clusters.fleet.cattle.io", name)+" --show-labels",
-		"shows the labels of the Cluster, which templates can use")}}
+	f := Finding{Cluster: namespace + "/" + name,
+		Remedies: []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(namespace)+" get "+
+			remedy.Named("clusters.fleet.cattle.io", name)+" --show-labels",
+			"shows the labels of the Cluster, which templates can use")}}
 	missing := errorKey.FindStringSubmatch(message)
 	if missing == nil {
-		f.Message = fmt.Sprintf("the values of bundle %s cannot be computed for cluster %s: Fleet updates none of its clusters", key(b), f.Cluster)
+		f.Message = fmt.Sprintf("the values of bundle %s cannot be computed for cluster %s: Fleet updates none of "+
+			"its clusters", facts.Key(b), f.Cluster)
 		f.Evidence = []string{reported}
 		return f, true
 	}
@@ -68,7 +71,8 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 	if where == "" {
 		where = "value"
 	}
-	f.Message = fmt.Sprintf("a template of bundle %s uses %s %q, which cluster %s does not have: Fleet updates none of its clusters", key(b), where, missing[1], f.Cluster)
+	f.Message = fmt.Sprintf("a template of bundle %s uses %s %q, which cluster %s does not have: Fleet updates none "+
+		"of its clusters", facts.Key(b), where, missing[1], f.Cluster)
 	f.Evidence = append(in.labelNow(namespace, name, where, missing[1]), reported)
 	return f, true
 }
@@ -83,7 +87,8 @@ func (in *Input) labelNow(namespace, name, where, label string) []string {
 			continue
 		}
 		if _, ok := c.Labels[label]; ok {
-			return []string{"the cluster has the label now: Fleet has not processed the bundle since, or does not pass the label to templates"}
+			return []string{"the cluster has the label now: Fleet has not processed the bundle since, or does not " +
+				"pass the label to templates"}
 		}
 		return []string{"the cluster does not have the label now either"}
 	}

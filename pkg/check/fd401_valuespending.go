@@ -5,17 +5,13 @@ package check
 import (
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
 var valuesPending = Check{
 	Code: "FD401", Name: "ValuesPending", Severity: Info,
 	Title: "an update of a values Secret is or may be in progress",
-	Explain: "Fleet writes the Secret with the Helm values and its hash in two requests, so they differ for " +
-		"seconds, under load for up to a minute. While they differ, or while the controller waits for the values, " +
-		"the agent deploys nothing and its status does not change. After that, the agent can need up to 17 minutes " +
-		"until its next attempt. A capture without managedFields does not show when the Secret and the hash last " +
-		"changed.",
 	run: func(in *Input, report func(Finding)) {
 		for o := range in.valuesOwners() {
 			pending := o.result.State == values.Pending && o.facts.Owner.Hash != ""
@@ -30,7 +26,7 @@ var valuesPending = Check{
 			if o.deployment != nil {
 				again += " " + in.Commands.BundleArgs(&o.deployment.Deployment)
 			}
-			f.Remedies = []Remedy{run(again, "shows whether the update has ended")}
+			f.Remedies = []remedy.Remedy{remedy.Run(again, "shows whether the update has ended")}
 			report(f)
 		}
 	},
@@ -46,7 +42,8 @@ func (o *valuesOwner) pendingReason() string {
 	case o.result.Reason == values.OwnerBehind:
 		return "it and the stated hash do not match, and the controller has not observed the last change of the Bundle"
 	case o.result.Reason == values.WaitsForIt:
-		return "the controller has set waitingForValues, and the agent deploys nothing until the controller has written the values again"
+		return "the controller has set waitingForValues, and the agent deploys nothing until the controller has " +
+			"written the values again"
 	case s != nil && s.Hash == o.facts.Owner.Hash:
 		return "it does not have its owner yet"
 	}

@@ -5,21 +5,13 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
 var valuesMissing = Check{
 	Code: "FD402", Name: "ValuesMissing", Severity: Error,
 	Title: "the values Secret of a BundleDeployment does not exist",
-	Explain: "The agent needs the Helm values in this Secret for each deploy. Without the Secret, the agent tries " +
-		"again without any message in the status, and the objects do not change. What the controller does depends " +
-		"on its version. From 0.14.4 on, it waits for the Secret and never writes it again, not even for a new " +
-		"forceSyncGeneration. From 0.14.1 to 0.14.3, it may store empty values, and the agent then deploys the " +
-		"defaults of the chart. Earlier versions update no target of the bundle. To repair this, make the " +
-		"controller discard the hash together with deploymentID. The controller then takes the current values from " +
-		"the Bundle, writes the Secret, and restores both fields. The agent deploys nothing that has not changed. " +
-		"Do not clear valuesHash alone: if deploymentID equals stagedDeploymentID, Fleet stores empty current " +
-		"values.",
 	run: func(in *Input, report func(Finding)) {
 		broken := map[string]bool{} // Bundles
 		for o := range in.valuesOwners() {
@@ -37,9 +29,11 @@ var valuesMissing = Check{
 				f.Evidence = []string{o.why(), in.withoutValues()}
 				report(in.writeValues(&o, o.withBundle(f, broken)))
 			case o.result.State == values.Foreign && o.result.Reason != values.Equal:
-				f := o.finding("the values Secret of %s does not exist: a Secret of type %q has its name", o.name(), o.facts.Secret.Type)
-				f.Evidence = []string{"the type of a Secret cannot be changed: save the other Secret and remove it, if nothing uses it", in.withForeign()}
-				f.Remedies = []Remedy{in.Commands.showSecret(o.secret())}
+				f := o.finding("the values Secret of %s does not exist: a Secret of type %q has its name", o.name(),
+					o.facts.Secret.Type)
+				f.Evidence = []string{"the type of a Secret cannot be changed: save the other Secret and remove it, " +
+					"if nothing uses it", in.withForeign()}
+				f.Remedies = []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
 				report(o.withBundle(f, broken))
 			}
 		}
@@ -48,20 +42,23 @@ var valuesMissing = Check{
 
 // withoutValues describes what the controller does if the Secret does not exist.
 func (in *Input) withoutValues() string {
-	switch c := in.controller(); {
+	switch c := in.Controller(); {
 	case c.Waits():
-		return in.controllerVersion() + ": it waits for the Secret, and does not write it again, not even for a new forceSyncGeneration"
+		return in.controllerVersion() + ": it waits for the Secret, and does not write it again, not even for a new " +
+			"forceSyncGeneration"
 	case c.LosesValues():
-		return in.controllerVersion() + ": it may store the Secret with empty values, and the agent then deploys the defaults of the chart (rancher/fleet#4599)"
+		return in.controllerVersion() + ": it may store the Secret with empty values, and the agent then deploys " +
+			"the defaults of the chart (rancher/fleet#4599)"
 	case c.Known:
 		return in.controllerVersion() + ": it updates no target of the bundle"
 	}
-	return in.controllerVersion() + ": 0.14.4 and later wait for the Secret, 0.14.1 to 0.14.3 may store it with empty values, earlier versions update no target of the bundle"
+	return in.controllerVersion() + ": 0.14.4 and later wait for the Secret, 0.14.1 to 0.14.3 may store it with " +
+		"empty values, earlier versions update no target of the bundle"
 }
 
 // withForeign describes what the controller does if a Secret of another type has the name.
 func (in *Input) withForeign() string {
-	switch c := in.controller(); {
+	switch c := in.Controller(); {
 	case c.RepairsMismatch():
 		return in.controllerVersion() + ": when it processes the Bundle, it overwrites the data of the other Secret"
 	case c.Known:
@@ -73,7 +70,8 @@ func (in *Input) withForeign() string {
 // withBundle adds that the values Secret of the Bundle is wrong too.
 func (o *valuesOwner) withBundle(f Finding, broken map[string]bool) Finding {
 	if broken[o.deployment.Bundle] {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the values Secret of its Bundle %s is missing or different too, and must be repaired first: see FD404", o.deployment.Bundle))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("the values Secret of its Bundle %s is missing or different "+
+			"too, and must be repaired first: see FD404", o.deployment.Bundle))
 	}
 	return f
 }

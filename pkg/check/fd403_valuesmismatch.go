@@ -7,13 +7,6 @@ import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 var valuesMismatch = Check{
 	Code: "FD403", Name: "ValuesMismatch", Severity: Error,
 	Title: "the values Secret of a BundleDeployment does not have the values that the BundleDeployment states",
-	Explain: "The agent accepts only values with the stated hash. With other values, it tries again without any " +
-		"message in the status. Somebody changed the Secret, or an update was interrupted. From 0.15.3 on, the " +
-		"controller discards the hash, and writes the Secret and the hash again. If deploymentID equals " +
-		"stagedDeploymentID, it then stores empty current values. The next deploy of the same deployment id then " +
-		"installs the defaults of the chart, while Fleet reports Ready. Before 0.15.3, the controller tries again " +
-		"for ever, and updates no target of the bundle until the Secret and the hash are written again. It is also " +
-		"reported if the current values are empty, but the staged values of the same deployment id are not.",
 	run: func(in *Input, report func(Finding)) {
 		for o := range in.valuesOwners() {
 			if o.deployment != nil && o.result.State == values.Emptied {
@@ -23,7 +16,8 @@ var valuesMismatch = Check{
 			if o.deployment == nil || o.result.State != values.Mismatch {
 				continue
 			}
-			f := o.finding("the values Secret of %s does not have the stated hash: the agent does not deploy the bundle", o.name())
+			f := o.finding("the values Secret of %s does not have the stated hash: the agent does not deploy the "+
+				"bundle", o.name())
 			f.Evidence = []string{o.why(), in.withOtherValues()}
 			report(in.writeValues(&o, f))
 		}
@@ -32,23 +26,28 @@ var valuesMismatch = Check{
 
 // emptied is the finding about a Secret that lost its current values.
 func (in *Input) emptied(o *valuesOwner) Finding {
-	f := o.finding("the values Secret of %s has no current values, although the bundle deployment has values: the next deploy installs the defaults of the chart", o.name())
+	f := o.finding("the values Secret of %s has no current values, although the bundle deployment has values: the "+
+		"next deploy installs the defaults of the chart", o.name())
 	f.Evidence = []string{"deploymentID equals stagedDeploymentID, and only stagedValues has values", o.why(),
-		"if the agent has deployed since, the objects may have the defaults of the chart, and Fleet reports them as ready"}
+		"if the agent has deployed since, the objects may have the defaults of the chart, and Fleet reports them as " +
+			"ready"}
 	if o.deployment.GitRepo == "" {
 		return in.writeValues(o, f)
 	}
-	f.Remedies = in.redeploy(o.deployment) // the objects may have the defaults already
+	f.Remedies = in.Redeploy(o.deployment) // the objects may have the defaults already
 	return f
 }
 
 // withOtherValues describes what the controller does if the hash of the Secret is another one.
 func (in *Input) withOtherValues() string {
-	switch c := in.controller(); {
+	switch c := in.Controller(); {
 	case c.RepairsMismatch():
-		return in.controllerVersion() + ": it writes both again when it processes the Bundle, but stores empty current values if deploymentID equals stagedDeploymentID"
+		return in.controllerVersion() + ": it writes both again when it processes the Bundle, but stores empty " +
+			"current values if deploymentID equals stagedDeploymentID"
 	case c.Known:
-		return in.controllerVersion() + ": it does not repair this, and updates no target of the bundle (rancher/fleet#4962)"
+		return in.controllerVersion() + ": it does not repair this, and updates no target of the bundle " +
+			"(rancher/fleet#4962)"
 	}
-	return in.controllerVersion() + ": 0.15.3 and later write both again, with empty current values if deploymentID equals stagedDeploymentID; earlier versions do not"
+	return in.controllerVersion() + ": 0.15.3 and later write both again, with empty current values if deploymentID " +
+		"equals stagedDeploymentID; earlier versions do not"
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -13,10 +14,6 @@ import (
 var valuesLeftover = Check{
 	Code: "FD405", Name: "ValuesLeftover", Severity: Info,
 	Title: "a values Secret is not needed, or has another owner or type than Fleet gives it",
-	Explain: "A Secret that nothing needs still has the values of an earlier deploy. If a Secret has no owner, " +
-		"Kubernetes does not delete it together with its BundleDeployment or Bundle. If the owner of a Secret does " +
-		"not exist, Kubernetes deletes the Secret. This happens, for example, after the BundleDeployment was " +
-		"restored from a backup.",
 	run: func(in *Input, report func(Finding)) {
 		for o := range in.valuesOwners() {
 			what := o.oddity()
@@ -24,7 +21,7 @@ var valuesLeftover = Check{
 				continue
 			}
 			f := o.finding("the values Secret %s %s", o.name(), what)
-			f.Object, f.Remedies = o.secret(), []Remedy{in.Commands.showSecret(o.secret())}
+			f.Object, f.Remedies = o.secret(), []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
 			if !o.result.Since.IsZero() {
 				f.Evidence = []string{"the last change was at " + o.result.Since.UTC().Format(time.RFC3339)}
 			}
@@ -45,7 +42,8 @@ func (o *valuesOwner) oddity() string {
 	case r.State == values.OK && r.Reason == values.NoOwner:
 		return "has no owner: Kubernetes does not delete it together with its " + kind
 	case r.State == values.OK && r.Reason == values.OtherOwner:
-		return "has an owner that is not the present " + kind + ": Kubernetes deletes the Secret if that owner does not exist"
+		return "has an owner that is not the present " + kind +
+			": Kubernetes deletes the Secret if that owner does not exist"
 	}
 	return ""
 }
@@ -70,10 +68,12 @@ func (in *Input) ownerlessValues(report func(Finding)) {
 			continue
 		}
 		alone := values.Facts{Type: k.Type, Owner: values.Owner{Kind: kind, Changed: s.Changed}, Secret: s, Read: true}
-		if r := values.Classify(alone, in.Now(), in.controller()); r.State == values.Leftover {
+		if r := values.Classify(alone, in.Now(), in.Controller()); r.State == values.Leftover {
 			ref := secretRef(k.Namespace, k.Name)
-			report(Finding{Object: ref, Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not exist", k.Namespace, k.Name, kind),
-				Evidence: []string{"the last change was at " + r.Since.UTC().Format(time.RFC3339)}, Remedies: []Remedy{in.Commands.showSecret(ref)}})
+			report(Finding{Object: ref, Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not "+
+				"exist", k.Namespace, k.Name, kind),
+				Evidence: []string{"the last change was at " +
+					r.Since.UTC().Format(time.RFC3339)}, Remedies: []remedy.Remedy{in.Commands.ShowSecret(ref)}})
 		}
 	}
 }

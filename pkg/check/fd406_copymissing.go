@@ -14,14 +14,10 @@ import (
 var copyMissing = Check{
 	Code: "FD406", Name: "CopyMissing", Severity: Warning,
 	Title: "a copy of downstreamResources is missing on the cluster, or does not have the data of the original",
-	Explain: "Fleet copies the Secrets and ConfigMaps that downstreamResources names from the namespace of the " +
-		"Bundle to the release namespace. The copies are not objects of the release, so no status shows whether a " +
-		"copy was deleted or changed. Fleet 0.14 copies them only when it deploys the bundle. Later versions also " +
-		"copy them when the original changes. The audit compares hashes of the data, and does not show the data.",
 	run: func(in *Input, report func(Finding)) {
 		for i := range in.Copies {
 			c := &in.Copies[i]
-			now := in.readAt(c.Deployment.On)
+			now := in.ReadAt(c.Deployment.On)
 			switch since := now.Sub(c.Deployed); {
 			case !c.Read, c.Equal, now.IsZero(), since <= values.Window: // or it is not known
 			case !c.Changed.IsZero() && now.Sub(c.Changed) <= values.Window: // it may be copied now
@@ -36,15 +32,17 @@ var copyMissing = Check{
 
 func (in *Input) wrongCopy(c *evaluate.Copy, what string) Finding {
 	kind := strings.ToLower(c.Copied.Kind)
-	f := about(&c.Deployment.Deployment, c.Copied, "%s %s/%s, a copy of %s/%s for %s, %s", kind, c.Copied.Namespace, c.Copied.Name,
+	f := about(&c.Deployment.Deployment, c.Copied, "%s %s/%s, a copy of %s/%s for %s, %s", kind, c.Copied.Namespace,
+		c.Copied.Name,
 		c.Original.Namespace, c.Original.Name, c.Deployment.Key(), what)
 	f.Evidence = []string{"the present deployment was complete at " + c.Deployed.UTC().Format(time.RFC3339)}
 	if !c.Changed.IsZero() {
 		f.Evidence = append(f.Evidence, "the last change of the original was at "+c.Changed.UTC().Format(time.RFC3339))
 	}
-	if v := in.controller(); v.Known && v.Before(15, 0) {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: it copies them only when it deploys the bundle", in.controllerVersion()))
+	if v := in.Controller(); v.Known && v.Before(15, 0) {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: it copies them only when it deploys the bundle",
+			in.controllerVersion()))
 	}
-	f.Remedies = in.redeploy(c.Deployment)
+	f.Remedies = in.Redeploy(c.Deployment)
 	return f
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
@@ -15,12 +17,9 @@ import (
 var willReimport = Check{
 	Code: "FD501", Name: "WillReimport", Severity: Warning,
 	Title: "a restart of the controller imports the agent of a Cluster again",
-	Explain: "The controller deletes the agent and installs a new one, which registers again. It does so if its configuration or the spec of the Cluster differs from " +
-		"the values that it recorded at the last import. Before Fleet 0.13 this happens at every start to each Cluster whose kubeconfig Secret has its own API server URL or CA. " +
-		"The finding names each field with both values; `kubectl fleetdoctor agents` also shows the prediction after an upgrade.",
 	run: func(in *Input, report func(Finding)) {
-		for _, a := range in.agents() {
-			if reimported(a) {
+		for _, a := range in.AgentsInScope() {
+			if facts.Reimported(a) {
 				report(in.reimport(a))
 			}
 		}
@@ -34,9 +33,11 @@ func (in *Input) reimport(a evaluate.Agent) Finding {
 		fields = append(fields, string(r.Field))
 		f.Evidence = append(f.Evidence, evidenceOf(r))
 	}
-	f.Message = fmt.Sprintf("a restart of fleet-controller imports the agent of cluster %s again: %s", f.Cluster, strings.Join(fields, ", "))
+	f.Message = fmt.Sprintf("a restart of fleet-controller imports the agent of cluster %s again: %s", f.Cluster,
+		strings.Join(fields, ", "))
 	if a.Now.Reasons[0].Field == agentconfig.FieldPending {
-		f.Message = fmt.Sprintf("fleet-controller is about to import the agent of cluster %s again: it has set agentConfigChanged", f.Cluster)
+		f.Message = fmt.Sprintf("fleet-controller is about to import the agent of cluster %s again: it has set "+
+			"agentConfigChanged", f.Cluster)
 	}
 	if c, _ := in.Desired.Agents.Config(); c.Config != nil {
 		if ignored := agentconfig.ReloadIgnored(c.Version, in.Desired.ControllerVersion); ignored != "" {
@@ -46,7 +47,7 @@ func (in *Input) reimport(a evaluate.Agent) Finding {
 	if a.Now.Why != "" {
 		f.Evidence = append(f.Evidence, a.Now.Why)
 	}
-	f.Remedies = []Remedy{in.avoidImport(a)}
+	f.Remedies = []remedy.Remedy{in.avoidImport(a)}
 	return f
 }
 
@@ -89,21 +90,26 @@ func describeCA(ca agentconfig.CA) string {
 }
 
 // avoidImport describes what to change so that the agent is not imported, by the first reason that can be changed.
-func (in *Input) avoidImport(a evaluate.Agent) Remedy {
+func (in *Input) avoidImport(a evaluate.Agent) remedy.Remedy {
 	if a.Upgraded.Result == agentconfig.None && a.Now.Result != a.Upgraded.Result {
-		return advise("upgrade Fleet to 0.13 or later, which does not compare the values that the kubeconfig Secret states")
+		return remedy.Advise("upgrade Fleet to 0.13 or later, which does not compare the values that the kubeconfig " +
+			"Secret states")
 	}
 	for _, r := range a.Now.Reasons {
 		switch {
 		case r.Field == agentconfig.FieldPending || strings.HasSuffix(string(r.Field), "Migrated"):
-			return advise("it cannot be avoided: the controller has already decided it. Restart the controller when the agent may be replaced")
+			return remedy.Advise("it cannot be avoided: the controller has already decided it. Restart the " +
+				"controller when the agent may be replaced")
 		case r.Field == agentconfig.FieldCA:
-			return advise("if the CA was not changed deliberately, restore apiServerCA in the values of Fleet's chart; otherwise the import gives the agent the new CA")
+			return remedy.Advise("if the CA was not changed deliberately, restore apiServerCA in the values of " +
+				"Fleet's chart; otherwise the import gives the agent the new CA")
 		case r.Field.Configured():
-			return advise("if %s was not changed deliberately, restore it in the values of Fleet's chart", r.Field)
+			return remedy.Advise("if %s was not changed deliberately, restore it in the values of Fleet's chart",
+				r.Field)
 		case r.Field == agentconfig.FieldGeneration:
-			return advise("to prevent it, set spec.redeployAgentGeneration of the Cluster to %s again", r.Recorded)
+			return remedy.Advise("to prevent it, set spec.redeployAgentGeneration of the Cluster to %s again",
+				r.Recorded)
 		}
 	}
-	return advise("to prevent it, restore spec.%s of the Cluster", a.Now.Reasons[0].Field)
+	return remedy.Advise("to prevent it, restore spec.%s of the Cluster", a.Now.Reasons[0].Field)
 }

@@ -4,22 +4,20 @@ package check
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
 
 var agentStale = Check{
 	Code: CodeStale, Name: "AgentStale", Severity: Warning,
 	Title: "the agent of a Cluster has stopped reporting",
-	Explain: "The last heartbeat is older than three intervals, and at least 5 minutes. If the interval could not be read, the limit is a day. On a live cluster, the clock of this computer decides. Fleet itself does not mark such a Cluster: " +
-		"it shows the numbers of the last heartbeat as if they were current. The agent may be stopped, may not reach the management cluster, or its credentials may be invalid.",
 	run: func(in *Input, report func(Finding)) {
-		for _, a := range in.agents() {
-			if stopped(a) {
+		for _, a := range in.AgentsInScope() {
+			if facts.Stopped(a) {
 				report(in.stale(a))
 			}
 		}
@@ -28,9 +26,10 @@ var agentStale = Check{
 
 func (in *Input) stale(a evaluate.Agent) Finding {
 	f, h := onCluster(a), a.Heartbeat
-	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of this cluster are that old", f.Cluster, age(h.Age))
+	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of "+
+		"this cluster are that old", f.Cluster, age(h.Age))
 	f.Evidence = []string{"last heartbeat: " + a.Cluster.Status.Agent.LastSeen, limitOf(h)}
-	f.Remedies = []Remedy{in.logsOfAgent(a)}
+	f.Remedies = []remedy.Remedy{in.LogsOfAgent(a)}
 	return f
 }
 
@@ -42,31 +41,16 @@ func limitOf(h agentconfig.Heartbeat) string {
 	return fmt.Sprintf("the limit is %s: the agent reports every %s", age(h.Limit), age(h.Interval))
 }
 
-// logsOfAgent shows why an agent does not report. The agent runs on another cluster than this one, unless it was found here.
-func (in *Input) logsOfAgent(a evaluate.Agent) Remedy {
-	namespace := a.Cluster.Status.Agent.Namespace
-	if namespace == "" {
-		namespace = a.Cluster.Spec.AgentNamespace
-	}
-	if namespace == "" {
-		namespace = "cattle-fleet-system"
-	}
-	if a.On == nil {
-		return advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
-	}
-	return run(in.on(a.On).Kubectl+inNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName, "shows the log of the agent")
-}
-
 // age writes a duration in its largest unit of which there are at least two.
 func age(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d >= 2*day:
-		return count(int(d/day), "day")
+		return facts.Count(int(d/day), "day")
 	case d >= 2*time.Hour:
-		return count(int(d/time.Hour), "hour")
+		return facts.Count(int(d/time.Hour), "hour")
 	case d >= 2*time.Minute:
-		return count(int(d/time.Minute), "minute")
+		return facts.Count(int(d/time.Minute), "minute")
 	}
-	return count(int(d/time.Second), "second")
+	return facts.Count(int(d/time.Second), "second")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
@@ -14,12 +15,8 @@ import (
 var agentNeverSeen = Check{
 	Code: "FD503", Name: "AgentNeverSeen", Severity: Warning,
 	Title: "the agent of a Cluster has never reported",
-	Explain: "The controller imported the agent, or the agent registers itself with a token, and no heartbeat came " +
-		"within three intervals. Fleet shows the Cluster as WaitCheckIn. Usually the pod of the agent does not " +
-		"start, or the agent cannot reach the API server with the URL and the CA that it was given. An agent that " +
-		"registers itself also needs a ClusterRegistration that the controller has granted.",
 	run: func(in *Input, report func(Finding)) {
-		for _, a := range in.agents() {
+		for _, a := range in.AgentsInScope() {
 			switch {
 			case !a.Silent:
 			case a.Cluster.Spec.KubeConfigSecret == "":
@@ -39,7 +36,7 @@ func (in *Input) neverSeen(a evaluate.Agent) Finding {
 	f.Evidence = []string{"the status of the Cluster last changed at " + f.AsOf, limitOf(a.Heartbeat),
 		fmt.Sprintf("the agent was installed for the API server %q", agentconfig.Shown(a.Cluster.Status.APIServerURL))}
 	f.Evidence = append(f.Evidence, in.Errors(a.Cluster, "Imported")...)
-	f.Remedies = []Remedy{in.logsOfAgent(a)}
+	f.Remedies = []remedy.Remedy{in.LogsOfAgent(a)}
 	return f
 }
 
@@ -60,7 +57,8 @@ func (in *Input) neverRegistered(a evaluate.Agent) Finding {
 		f.Evidence = append(f.Evidence, "the controller has not given the Cluster a namespace: it cannot grant the "+
 			"registration before that")
 	}
-	show := in.Commands.list("clusterregistrations", c.Namespace, "lists the registrations of agents, with their Clusters")
-	f.Remedies = []Remedy{show, in.logsOfAgent(a)}
+	show := in.Commands.List("clusterregistrations", c.Namespace,
+		"lists the registrations of agents, with their Clusters")
+	f.Remedies = []remedy.Remedy{show, in.LogsOfAgent(a)}
 	return f
 }

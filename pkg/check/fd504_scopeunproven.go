@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -16,10 +18,6 @@ import (
 var scopeUnproven = Check{
 	Code: "FD504", Name: "ScopeUnproven", Severity: Warning,
 	Title: "a Cluster declares an agent scope that its agent, releases and objects do not show",
-	Explain: "The scope of an agent is part of the id of every set. The running agent shows it in AGENT_SCOPE. If " +
-		"no agent runs, its releases, and the objects with the ownership metadata of their sets, show which scope " +
-		"it last used. The spec of the Cluster shows only which scope the next agent would get. The audit evaluates " +
-		"the objects by the stronger evidence. If a scope is only declared, `adopt` writes nothing.",
 	run: func(in *Input, report func(Finding)) {
 		for _, c := range in.Desired.Clusters {
 			for _, x := range c.Disputes {
@@ -39,7 +37,7 @@ func (in *Input) contradictedReleases(report func(Finding)) {
 		agent   string
 	}
 	objects, deployments := map[agentOn][]*evaluate.Object{}, map[agentOn]*evaluate.BundleDeployment{}
-	for d, o := range in.objects() {
+	for d, o := range in.Objects() {
 		if o.Reason == evaluate.ScopeUnproven {
 			a := agentOn{d.On.ID, d.Agent}
 			objects[a], deployments[a] = append(objects[a], o), d
@@ -50,31 +48,36 @@ func (in *Input) contradictedReleases(report func(Finding)) {
 		report(Finding{
 			Object:  object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName},
 			Cluster: d.Cluster,
-			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the releases of their bundles state, and no object has those",
-				agent, count(len(found), "live object")),
+			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the "+
+				"releases of their bundles state, and no object has those",
+				agent, facts.Count(len(found), "live object")),
 			Evidence: []string{found[0].Key().String() + ": " + found[0].Message},
-			Remedies: []Remedy{in.showScope(d.On, agent)},
+			Remedies: []remedy.Remedy{in.showScope(d.On, agent)},
 		})
 	}
 }
 
 // showScope shows the scope with which an agent runs.
-func (in *Input) showScope(c *directory.Cluster, agent string) Remedy {
-	return run(fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", in.on(c).Kubectl, inNamespace(agent), fleet.AgentName,
-		escape.Shell(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`)), "prints the scope with which the agent runs")
+func (in *Input) showScope(c *directory.Cluster, agent string) remedy.Remedy {
+	path := escape.Shell(`{.spec.template.spec.containers[*].env[?(@.name=="` + fleet.AgentScopeEnv + `")].value}`)
+	command := in.On(c).Kubectl + remedy.InNamespace(agent) + " get deployment " + fleet.AgentName +
+		" -o jsonpath=" + path
+	return remedy.Run(command, "prints the scope with which the agent runs")
 }
 
 func (in *Input) disputedScope(x *directory.Dispute) Finding {
-	deployments := count(len(x.Deployments), "bundle deployment")
+	deployments := facts.Count(len(x.Deployments), "bundle deployment")
 	return Finding{
-		Object: Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" + x.Cluster.Name,
+		Object: facts.Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" +
+			x.Cluster.Name,
 		Message: x.String(), Aspect: x.Agent,
 		Evidence: []string{
 			usedScope(x, deployments),
-			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set as not owned, until it deploys each of them again",
+			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set "+
+				"as not owned, until it deploys each of them again",
 				directory.AgentScope{Scope: x.Declared}, deployments),
 		},
-		Remedies: []Remedy{in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent)},
+		Remedies: []remedy.Remedy{in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent)},
 	}
 }
 
@@ -86,14 +89,17 @@ func usedScope(x *directory.Dispute, deployments string) string {
 		}
 		return "have"
 	}
-	objects := fmt.Sprintf("%s of %s %s", count(x.Carriers.Used, "live object"), deployments, have(x.Carriers.Used))
+	objects := fmt.Sprintf("%s of %s %s", facts.Count(x.Carriers.Used, "live object"), deployments,
+		have(x.Carriers.Used))
 	switch {
 	case x.Used.Proven():
 		return fmt.Sprintf("the audit uses %s for %s: evidence %s", x.Used, deployments, x.Used.Source)
 	case x.Used.Evidence == directory.EvidenceDeclared:
 		return "the audit uses the declared scope: " + objects + " its sets, and none has a set that the releases state"
 	case !x.Carriers.Complete:
-		return "the audit uses what the releases state: at least " + objects + " these sets; not all objects could be read"
+		return "the audit uses what the releases state: at least " + objects +
+			" these sets; not all objects could be read"
 	}
-	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d %s the declared ones", objects, x.Carriers.Declared, have(x.Carriers.Declared))
+	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d %s the declared ones", objects,
+		x.Carriers.Declared, have(x.Carriers.Declared))
 }

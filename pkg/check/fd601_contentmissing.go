@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -14,9 +16,6 @@ import (
 var contentMissing = Check{
 	Code: "FD601", Name: "ContentMissing", Severity: Error,
 	Title: "the Content with the manifests of a bundle is missing or damaged",
-	Explain: "The agent reads the manifests of a bundle from the Content that the deploymentID of the BundleDeployment names. Without it, the agent can neither deploy nor repair the bundle. " +
-		"The controller writes it again when it reconciles the Bundle. Bundles in OCI registries and HelmOps have no Content. A damaged Content is only found if the " +
-		"bundle is rendered (--desired=bundle).",
 	run: func(in *Input, report func(Finding)) {
 		users, damage := map[string][]*evaluate.BundleDeployment{}, map[string]string{}
 		for _, d := range in.Deployments {
@@ -40,7 +39,7 @@ var contentMissing = Check{
 
 // content returns the finding about a Content that some bundle deployments need.
 func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) Finding {
-	f := Finding{Object: Ref(state.Content, "", id), Remedies: []Remedy{in.writeContent(users[0], damage)}}
+	f := Finding{Object: facts.Ref(state.Content, "", id), Remedies: []remedy.Remedy{in.writeContent(users[0], damage)}}
 	var names []string
 	waiting := 0
 	for _, d := range users {
@@ -52,15 +51,16 @@ func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) 
 	if in.usersOf(id) == 1 { // in every scope, so that the identity of the finding is the same
 		f.BundleDeployment, f.Cluster = users[0].Key(), users[0].Cluster
 	}
-	f.Message = fmt.Sprintf("content %s does not exist: it has the manifests of %s", id, list(names))
+	f.Message = fmt.Sprintf("content %s does not exist: it has the manifests of %s", id, facts.List(names))
 	if damage != "" {
-		f.Message = fmt.Sprintf("the manifests of %s cannot be read: %s", list(names), damage)
+		f.Message = fmt.Sprintf("the manifests of %s cannot be read: %s", facts.List(names), damage)
 	}
 	if waiting > 0 {
-		f.Evidence = append(f.Evidence, count(waiting, "bundle deployment")+" cannot be deployed without it")
+		f.Evidence = append(f.Evidence, facts.Count(waiting, "bundle deployment")+" cannot be deployed without it")
 	}
 	if waiting < len(users) {
-		f.Evidence = append(f.Evidence, count(len(users)-waiting, "bundle deployment")+" with it applied cannot be deployed again")
+		f.Evidence = append(f.Evidence, facts.Count(len(users)-waiting,
+			"bundle deployment")+" with it applied cannot be deployed again")
 	}
 	return f
 }
@@ -76,13 +76,14 @@ func (in *Input) usersOf(content string) int {
 	return n
 }
 
-// writeContent makes the controller write a Content. It never overwrites one that exists (docs/fleet-behavior.md, 4.10).
-func (in *Input) writeContent(d *evaluate.BundleDeployment, damage string) Remedy {
+// writeContent makes the controller write a Content. It never overwrites one that exists (docs/fleet-behavior.md,
+// 4.10).
+func (in *Input) writeContent(d *evaluate.BundleDeployment, damage string) remedy.Remedy {
 	switch {
 	case d.Bundle == "":
-		return advise("restore the Bundle of the BundleDeployment: only the controller can write the Content")
+		return remedy.Advise("restore the Bundle of the BundleDeployment: only the controller can write the Content")
 	case damage != "":
-		return advise("commit a change to the files of the bundle: Fleet then writes another Content")
+		return remedy.Advise("commit a change to the files of the bundle: Fleet then writes another Content")
 	}
-	return in.process(d.Bundle, "makes the controller write the Content again from the Bundle, without a deploy")
+	return in.Process(d.Bundle, "makes the controller write the Content again from the Bundle, without a deploy")
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -20,41 +22,39 @@ import (
 var releaseRecord = Check{
 	Code: "FD602", Name: "ReleaseRecord", Severity: Error,
 	Title: "the release record is pending, failed, pruned or damaged",
-	Explain: "Fleet's desired objects are the manifest in one revision of the Helm release. If that revision was " +
-		"deleted, Fleet treats the bundle as empty and reports it as ready. A failed revision was not applied " +
-		"completely; the next deploy replaces it. A pending revision belongs to a deploy that is in progress, or " +
-		"that was interrupted. On a live cluster, it is reported only if it is older than five minutes. With the " +
-		"next deploy, the agent rolls back to the previous revision, and deploys again. Without a previous " +
-		"revision, Helm refuses every deploy before Fleet 0.13.10, and from 0.14.0 to 0.14.3. Then delete the " +
-		"record, if no agent is at work on it. Later agents resolve this by themselves. A correction of drift that " +
-		"fails adds a failed revision. After several failures, the deployed revision is no longer recorded. Fleet's " +
-		"own releases (fleet, fleet-crd, fleet-agent) are checked too: while one of them is pending or failed, " +
-		"parts of Fleet may have another version than the rest.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, t := range d.RecordProblems {
-				if in.inProgress(&d.Deployment, t) {
+				if in.InProgress(&d.Deployment, t) {
 					continue
 				}
 				f := onDeployment(d, "%s", t.Detail)
 				if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
 					f.Message = name + ": " + t.Detail
 				}
-				f.Message += in.quote(t.Reported, in.secretsOf(&d.Deployment)...)
-				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(), t.Status, since(t.Since))}
-				f.Aspect, f.Remedies = t.Record.String(), in.redeploy(d)
+				f.Message += in.Quote(t.Reported, in.SecretsOf(&d.Deployment)...)
+				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(),
+					t.Status, since(t.Since))}
+				f.Aspect, f.Remedies = t.Record.String(), in.Redeploy(d)
 				switch {
 				case t.Status == "pruned" && failedCorrections(d):
-					f.Evidence = append(f.Evidence, "correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")
+					f.Evidence = append(f.Evidence,
+						"correctDrift is enabled: each correction that fails adds a revision, and the oldest one is "+
+							"removed")
 				case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
-					f.Evidence = append(f.Evidence, "the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
-				case in.blocksHelm(&d.Deployment, t):
+					f.Evidence = append(f.Evidence,
+						"the next deploy resolves it: the agent rolls back to the revision before it, and deploys "+
+							"again")
+				case in.BlocksHelm(&d.Deployment, t):
 					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
-					f.Remedies = []Remedy{run(in.on(d.On).Kubectl+inNamespace(t.Record.Namespace)+" delete "+named("secret", t.Record.SecretName()),
-						"deletes the record of the pending revision, and no other object: the agent can then deploy again")}
-					if !in.longAgo(t.Since) {
-						f.Evidence = append(f.Evidence, "an agent may still be at work on it: deleting the record would interrupt it")
-						f.Remedies = []Remedy{in.on(d.On).History(t.Record)}
+					f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).For(directory.SecretRef(t.Record))+
+						" delete "+remedy.Named("secret", t.Record.SecretName()),
+						"deletes the record of the pending revision, and no other object: the agent can then deploy "+
+							"again")}
+					if !in.LongAgo(t.Since) {
+						f.Evidence = append(f.Evidence,
+							"an agent may still be at work on it: deleting the record would interrupt it")
+						f.Remedies = []remedy.Remedy{in.On(d.On).History(t.Record)}
 					}
 				}
 				report(f)
@@ -78,39 +78,30 @@ func since(t time.Time) string {
 
 // failedCorrections reports whether the agent corrects drift, and a newer revision failed.
 func failedCorrections(d *evaluate.BundleDeployment) bool {
-	return corrects(d) != nil && slices.ContainsFunc(d.RecordProblems, func(t directory.RecordProblem) bool { return t.Status == release.StatusFailed })
+	return facts.Corrects(d) != nil && slices.ContainsFunc(d.RecordProblems,
+		func(t directory.RecordProblem) bool { return t.Status == release.StatusFailed })
 }
 
-// blocksHelm reports whether a pending revision makes Helm refuse every deploy, and the agent does not resolve that by itself
-// (docs/fleet-behavior.md, 1.7).
-func (in *Input) blocksHelm(d *directory.Deployment, t directory.RecordProblem) bool {
-	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil || t.Predecessor || in.inProgress(d, t) {
-		return false
-	}
-	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
-	return known && (agent.Before(13, 10) || agent.Minor == 14 && agent.Before(14, 4))
-}
-
-// inProgress reports whether a live cluster has a pending revision that is so young that it is that of a deploy in progress. In a capture it can as
-// well be one that was interrupted, and nobody can read it again.
-func (in *Input) inProgress(d *directory.Deployment, t directory.RecordProblem) bool {
-	return strings.HasPrefix(t.Status, "pending-") && in.live(d.On) && !t.Since.IsZero() && !in.longAgo(t.Since)
-}
-
-// fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with Helm, and have no bundle.
+// fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with
+// Helm, and have no bundle.
 func (in *Input) fleetsReleases(c *directory.Cluster, report func(Finding)) {
 	for _, name := range slices.Sorted(maps.Keys(c.State.Latest)) {
 		r := c.State.Latest[name]
-		if r.BundleID != "" || r.Damaged != "" || !fleetsRelease(c, r) || !r.Pending() && r.Status != release.StatusFailed && r.Status != release.StatusUninstalling {
+		if r.BundleID != "" || r.Damaged != "" || !fleetsRelease(c, r) {
+			continue
+		}
+		if ended := r.Status == release.StatusFailed || r.Status == release.StatusUninstalling; !ended && !r.Pending() {
 			continue
 		}
 		report(Finding{
 			Object:  directory.SecretRef(r.Name),
-			Cluster: in.clusterName(c),
+			Cluster: in.ClusterName(c),
 			Message: fmt.Sprintf("release %s of Fleet itself: revision %d is %s%s", r.Release(), r.Revision, r.Status,
-				in.quote(r.Description, redact.Place{Cluster: slices.Index(in.Desired.Clusters, c), Namespace: r.Namespace})),
-			Evidence: []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))},
-			Remedies: []Remedy{in.on(c).History(r.Name)},
+				in.Quote(r.Description, redact.Place{Cluster: slices.Index(in.Desired.Clusters, c),
+					Namespace: r.Namespace})),
+			Evidence: []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status,
+				since(r.Deployed))},
+			Remedies: []remedy.Remedy{in.On(c).History(r.Name)},
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -18,10 +20,6 @@ const stuckAfter = 10 * time.Minute
 var stuckDeletion = Check{
 	Code: "FD603", Name: "StuckDeletion", Severity: Warning,
 	Title: "the deletion of an object of Fleet does not end",
-	Explain: "An object is deleted when its last finalizer is removed. A controller of Fleet removes Fleet's own " +
-		"finalizers: gitjob for a GitRepo, helmops for a HelmOp, fleet-controller for the others. A Bundle waits " +
-		"for its BundleDeployments, a GitRepo or HelmOp for its Bundles. This is reported after 10 minutes. If you " +
-		"remove a finalizer by hand, its controller does not clean up.",
 	run: func(in *Input, report func(Finding)) {
 		if in.Now().IsZero() {
 			return
@@ -33,7 +31,7 @@ var stuckDeletion = Check{
 			}
 		}
 		for kind := range in.Tree {
-			for a := range in.inScope(kind) {
+			for a := range in.Aggregates(kind) {
 				inScope[[2]string{kind, a.Key()}] = true
 			}
 		}
@@ -61,12 +59,13 @@ var stuckDeletion = Check{
 
 // stuck returns the finding about an object that waits for a number of children.
 func (in *Input) stuck(o *state.Deleting, children int) Finding {
-	ref := Ref(o.Kind, o.Namespace, o.Name)
+	ref := facts.Ref(o.Kind, o.Namespace, o.Name)
 	f := Finding{
 		Object: ref,
 		Message: fmt.Sprintf("%s %s has been in deletion for %s: finalizers %s",
-			o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", ")),
-		Remedies: []Remedy{in.Commands.show(ref, "shows its finalizers and conditions")},
+			o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name,
+				"/"), in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", ")),
+		Remedies: []remedy.Remedy{in.Commands.Show(ref, "shows its finalizers and conditions")},
 	}
 	switch o.Kind {
 	case state.BundleDeployment:
@@ -89,9 +88,9 @@ func (in *Input) stuck(o *state.Deleting, children int) Finding {
 	switch {
 	case children == 0:
 	case o.Kind == state.GitRepo || o.Kind == state.HelmOp:
-		f.Evidence = append(f.Evidence, "it still has "+count(children, "Bundle"))
+		f.Evidence = append(f.Evidence, "it still has "+facts.Count(children, "Bundle"))
 	default:
-		f.Evidence = append(f.Evidence, "it still has "+count(children, "BundleDeployment"))
+		f.Evidence = append(f.Evidence, "it still has "+facts.Count(children, "BundleDeployment"))
 	}
 	return f
 }
@@ -110,7 +109,8 @@ func (in *Input) remover(name string) string {
 	return "Deployment " + name + ", which removes the finalizer, exists: its log has the reason"
 }
 
-// children counts the Bundles of each GitRepo and HelmOp, and the BundleDeployments of each Bundle and Cluster, by kind and "namespace/name".
+// children counts the Bundles of each GitRepo and HelmOp, and the BundleDeployments of each Bundle and Cluster, by kind
+// and "namespace/name".
 func (in *Input) children() map[[2]string]int {
 	out := map[[2]string]int{}
 	for _, kind := range []string{state.Bundle, state.ClusterKind} {

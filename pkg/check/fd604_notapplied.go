@@ -5,6 +5,8 @@ package check
 import (
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
@@ -14,19 +16,14 @@ const waitsAfter = 15 * time.Minute
 var notApplied = Check{
 	Code: "FD604", Name: "NotApplied", Severity: Error,
 	Title: "a bundle is not applied, and this is the root cause",
-	Explain: "Fleet reports WaitApplied or ErrApplied for many causes. This is the first cause that stops the " +
-		"bundle: an agent that does not report, values, a dependency (followed to the first bundle that blocks the " +
-		"others), a missing Content, a pending release record, or a failed deploy. A bundle that is paused or off " +
-		"schedule is reported only if another bundle depends on it. If a bundle waits for a dependency, this is " +
-		"reported after 15 minutes.",
 	run: func(in *Input, report func(Finding)) {
-		of := in.Blockers()
+		of := blocker.New(in.Facts)
 		for _, d := range in.Deployments {
 			chain := of(&d.Deployment)
-			if len(chain) == 0 || chain[0].Kind == BlockerPaused || chain[0].Kind == BlockerSchedule {
+			if len(chain) == 0 || chain[0].Kind == blocker.Paused || chain[0].Kind == blocker.Schedule {
 				continue
 			}
-			if chain[0].Kind == BlockerDependency && !in.waited(d.BD.Reported().AsOf) {
+			if chain[0].Kind == blocker.Dependency && !in.waited(d.BD.Reported().AsOf) {
 				continue
 			}
 			root := chain[len(chain)-1]
@@ -38,8 +35,8 @@ var notApplied = Check{
 			for _, step := range chain[:len(chain)-1] {
 				f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
 			}
-			f.Remedies = []Remedy{in.Commands.why(&d.Deployment)}
-			if root.Kind == BlockerFailed {
+			f.Remedies = []remedy.Remedy{in.Commands.ShowCauses(&d.Deployment)}
+			if root.Kind == blocker.Failed {
 				f.Remedies = in.afterFailure(d, root)
 			}
 			report(f)
@@ -49,15 +46,15 @@ var notApplied = Check{
 
 // afterFailure returns the ways to proceed if the agent could not install or deploy a bundle because of which d is
 // not applied.
-func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Blocker) []Remedy {
-	var out []Remedy
+func (in *Input) afterFailure(d *evaluate.BundleDeployment, root blocker.Step) []remedy.Remedy {
+	var out []remedy.Remedy
 	if root.Of.On != nil {
-		out = append(out, in.Commands.predict(root.Of))
+		out = append(out, in.Commands.Predict(root.Of))
 	}
 	if root.Refused && root.Of.ID() == d.ID() { // docs/fleet-behavior.md, 1.7
-		out = append(out, in.redeployBundle(d))
+		out = append(out, in.RedeployBundle(d))
 	}
-	return append(out, in.Commands.describe(root.Of.Ref()))
+	return append(out, in.Commands.Describe(root.Of.Ref()))
 }
 
 // waited reports whether a status has not changed for long.

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 const (
-	// behindAfter is how long Fleet may take to follow a change. A Job needs minutes if images must be pulled or many Jobs wait.
+	// behindAfter is how long Fleet may take to follow a change. A Job needs minutes if images must be pulled or many
+	// Jobs wait.
 	behindAfter = 15 * time.Minute
 	// defaultPolling is the polling interval of a GitRepo that states none.
 	defaultPolling = 15 * time.Second
@@ -25,16 +28,12 @@ const (
 var repoNotFollowed = Check{
 	Code: "FD605", Name: "RepoNotFollowed", Severity: Warning,
 	Title: "a GitRepo is not followed",
-	Explain: "There are three cases: the repository is not polled or cannot be polled; a change of the GitRepo did " +
-		"not start a Job; or no Bundle has the commit that the status of the GitRepo states. Fleet before 0.15.1 " +
-		"forgets a commit if its Job cannot be created (rancher/fleet#4948). This is reported after 15 minutes, or " +
-		"after three polling intervals if that is longer. A new forceSyncGeneration starts a Job.",
 	run: func(in *Input, report func(Finding)) {
 		if in.Now().IsZero() {
 			return
 		}
 		var commits map[string]*repoCommits
-		for a := range in.inScope(state.GitRepo) {
+		for a := range in.Aggregates(state.GitRepo) {
 			g, ok := a.Object.(*v1alpha1.GitRepo)
 			if !ok || !followed(g) {
 				continue
@@ -42,20 +41,21 @@ var repoNotFollowed = Check{
 			if commits == nil {
 				commits = in.commits()
 			}
-			ref := Ref(state.GitRepo, g.Namespace, g.Name)
+			ref := facts.Ref(state.GitRepo, g.Namespace, g.Name)
 			if since, failed := in.pollingFails(g); failed {
 				report(Finding{
 					Object: ref, AsOf: g.Reported().AsOf,
-					Message: fmt.Sprintf("GitRepo %s cannot be polled since %s%s", key(g), since.UTC().Format(time.RFC3339),
+					Message: fmt.Sprintf("GitRepo %s cannot be polled since %s%s", facts.Key(g),
+						since.UTC().Format(time.RFC3339),
 						in.Said(g, "GitPolling")),
-					Remedies: []Remedy{in.Commands.describe(ref)}, Aspect: "polling",
+					Remedies: []remedy.Remedy{in.Commands.Describe(ref)}, Aspect: "polling",
 				})
 				continue
 			}
-			for _, x := range in.behind(g, commits[key(g)]) {
+			for _, x := range in.behind(g, commits[facts.Key(g)]) {
 				report(Finding{
 					Object: ref, Message: x.message, Aspect: x.aspect, AsOf: g.Reported().AsOf, Evidence: in.refused(g),
-					Remedies: []Remedy{in.startJob(key(g), g.Spec.ForceSyncGeneration+1)},
+					Remedies: []remedy.Remedy{in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)},
 				})
 			}
 		}
@@ -97,25 +97,32 @@ type lag struct{ aspect, message string }
 // behind returns in what a GitRepo is behind.
 func (in *Input) behind(g *v1alpha1.GitRepo, bundles *repoCommits) []lag {
 	var out []lag
-	name, s := key(g), &g.Status
+	name, s := facts.Key(g), &g.Status
 	if last, late := in.polledLate(g); late {
-		out = append(out, lag{"poll", fmt.Sprintf("GitRepo %s was polled last at %s", name, last.UTC().Format(time.RFC3339))})
+		out = append(out, lag{"poll", fmt.Sprintf("GitRepo %s was polled last at %s", name,
+			last.UTC().Format(time.RFC3339))})
 	}
 	if settled := !g.SpecWritten.IsZero() && in.late(g.SpecWritten, behindAfter); settled {
 		switch {
 		case s.ObservedGeneration < g.Generation:
-			out = append(out, lag{"generation", fmt.Sprintf("Fleet has not followed generation %d of GitRepo %s since %s: it observed %d",
-				g.Generation, name, g.SpecWritten.UTC().Format(time.RFC3339), s.ObservedGeneration)})
+			out = append(out, lag{"generation",
+				fmt.Sprintf("Fleet has not followed generation %d of GitRepo %s since %s: it observed %d",
+					g.Generation, name, g.SpecWritten.UTC().Format(time.RFC3339), s.ObservedGeneration)})
 		case s.UpdateGeneration != g.Spec.ForceSyncGeneration && s.GitJobStatus != jobInProgress:
-			out = append(out, lag{"forceSync", fmt.Sprintf("Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for %d",
-				g.Spec.ForceSyncGeneration, name, g.SpecWritten.UTC().Format(time.RFC3339), s.UpdateGeneration)})
+			out = append(out, lag{"forceSync",
+				fmt.Sprintf("Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for %d",
+					g.Spec.ForceSyncGeneration, name, g.SpecWritten.UTC().Format(time.RFC3339), s.UpdateGeneration)})
 		}
 	}
-	if bundles == nil || bundles.without || s.Commit == "" || bundles.of[s.Commit] || s.GitJobStatus == jobInProgress || !in.Desired.Read(state.Bundle, g.Namespace) {
+	if bundles == nil || bundles.without || !in.Read(state.Bundle, g.Namespace) {
+		return out
+	}
+	if s.Commit == "" || bundles.of[s.Commit] || s.GitJobStatus == jobInProgress {
 		return out
 	}
 	if changed, err := time.Parse(time.RFC3339, g.Reported().AsOf); err == nil && in.late(changed, behindAfter) {
-		out = append(out, lag{"commit", fmt.Sprintf("no Bundle of GitRepo %s has commit %s of its status, and no Job for it is in progress", name, s.Commit)})
+		out = append(out, lag{"commit", fmt.Sprintf("no Bundle of GitRepo %s has commit %s of its status, and no "+
+			"Job for it is in progress", name, s.Commit)})
 	}
 	return out
 }
@@ -159,7 +166,8 @@ func (in *Input) refused(g *v1alpha1.GitRepo) []string {
 // failedSince returns the time of a condition with an error.
 func failedSince(g *v1alpha1.GitRepo, condition string) (time.Time, bool) {
 	for _, c := range g.Status.Conditions {
-		if since, err := time.Parse(time.RFC3339, c.LastUpdateTime); c.Type == condition && c.Status == "False" && c.Reason == "Error" && err == nil {
+		if since, err := time.Parse(time.RFC3339, c.LastUpdateTime); c.Type == condition && c.Status == "False" &&
+			c.Reason == "Error" && err == nil {
 			return since, true
 		}
 	}

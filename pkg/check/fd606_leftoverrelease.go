@@ -5,17 +5,13 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 )
 
 var leftoverRelease = Check{
 	Code: "FD606", Name: "LeftoverRelease", Severity: Warning,
 	Title: "a Helm release created by Fleet has no BundleDeployment",
-	Explain: "As far as is known, garbage collection does not uninstall the release: its agent is gone, its objects " +
-		"are kept, or what decides could not be read. If garbage collection will uninstall a release, it is " +
-		"reported as FD608. The agent cannot remove the record of a bundle that was deleted with keepResources and " +
-		"a custom release name: the record remains and blocks the name. While the record exists, each cycle of " +
-		"garbage collection ends at it.",
 	run: func(in *Input, report func(Finding)) {
 		if !in.Whole {
 			return
@@ -30,14 +26,17 @@ var leftoverRelease = Check{
 					continue
 				}
 				f := Finding{
-					Object: directory.SecretRef(r.Name), Cluster: in.clusterName(c),
-					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
+					Object: directory.SecretRef(r.Name), Cluster: in.ClusterName(c),
+					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no "+
+						"BundleDeployment",
 						r.Release(), r.BundleID, r.AgentNamespace),
-					Remedies: []Remedy{run(in.on(c).Helm+inNamespace(r.Namespace)+" status "+lastArgument(r.Name.Name),
+					Remedies: []remedy.Remedy{remedy.Run(
+						in.On(c).Helm+remedy.InNamespace(r.Namespace)+" status "+remedy.LastArgument(r.Name.Name),
 						"shows the release, so that you can decide whether anything still uses it")},
 				}
 				if r.KeepResources {
-					f.Evidence = []string{"it was deployed with keepResources: its objects are kept, only the record is left over"}
+					f.Evidence = []string{"it was deployed with keepResources: its objects are kept, only the " +
+						"record is left over"}
 				}
 				report(f)
 			}

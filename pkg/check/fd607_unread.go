@@ -3,6 +3,7 @@
 package check
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -14,8 +15,6 @@ const CodeUnread = "FD607"
 var unread = Check{
 	Code: CodeUnread, Name: "Unread", Severity: Warning,
 	Title: "the desired objects of a bundle deployment could not be read: no result",
-	Explain: "Without the release record, the desired objects of the bundle on this cluster are not known. The audit shows the status that Fleet reports, but cannot check it. " +
-		"Reading release records needs permission to list Secrets. The audit reports the same if the record could be read, but none of the objects.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			switch {
@@ -25,7 +24,7 @@ var unread = Check{
 			case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
 			default:
 				f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
-				f.Remedies = []Remedy{in.readAgain(d)}
+				f.Remedies = []remedy.Remedy{in.readAgain(d)}
 				report(f)
 			}
 		}
@@ -33,22 +32,22 @@ var unread = Check{
 }
 
 // readAgain returns the next step for a bundle deployment without desired objects.
-func (in *Input) readAgain(d *evaluate.BundleDeployment) Remedy {
+func (in *Input) readAgain(d *evaluate.BundleDeployment) remedy.Remedy {
 	switch {
 	case d.Problem == directory.RecordsForbidden:
-		return in.on(d.On).printRole()
+		return in.On(d.On).ShowRole()
 	case d.Problem == directory.RecordNotCaptured:
-		return advise("capture the Secrets of type %s too", release.SecretType)
+		return remedy.Advise("capture the Secrets of type %s too", release.SecretType)
 	case d.Problem == directory.RecordUnreadable:
-		return in.on(d.On).History(d.Release)
+		return in.On(d.On).History(d.Release)
 	case d.Problem == directory.RecordsFailed, d.FromFiles():
-		return advise("resolve what the message names, and run the audit again")
+		return remedy.Advise("resolve what the message names, and run the audit again")
 	case d.Rendering.Refused != "":
-		return in.Commands.predict(&d.Deployment)
+		return in.Commands.Predict(&d.Deployment)
 	case d.BD == nil:
-		return in.on(d.On).History(d.Release)
+		return in.On(d.On).History(d.Release)
 	}
-	return in.Commands.describe(d.Ref())
+	return in.Commands.Describe(d.Ref())
 }
 
 // nothingRead reports why none of a deployment's objects has a result.
@@ -58,9 +57,9 @@ func (in *Input) nothingRead(d *evaluate.BundleDeployment) Finding {
 	if first.Message != "" {
 		f.Evidence = []string{first.Key().String() + ": " + first.Message}
 	}
-	f.Remedies = []Remedy{advise("resolve what the evidence names, and run the audit again")}
+	f.Remedies = []remedy.Remedy{remedy.Advise("resolve what the evidence names, and run the audit again")}
 	if first.Reason == string(directory.RecordsForbidden) {
-		f.Remedies = []Remedy{in.on(d.On).printRole()}
+		f.Remedies = []remedy.Remedy{in.On(d.On).ShowRole()}
 	}
 	return f
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -19,15 +21,6 @@ import (
 var willUninstall = Check{
 	Code: "FD608", Name: "WillUninstall", Severity: Error,
 	Title: "the agent's garbage collection will uninstall a Helm release",
-	Explain: "An agent regularly uninstalls a release that it made for a BundleDeployment, if the BundleDeployment " +
-		"no longer exists, or now expects another release name or namespace. Helm then deletes the objects of the " +
-		"release by name, even if another bundle has taken them over. A deleted CustomResourceDefinition deletes " +
-		"all of its custom resources. An object remains only if its manifest has the annotation " +
-		"helm.sh/resource-policy: keep, or if the release was deployed with keepResources. Agents before 0.15.6, " +
-		"and of 0.16.0, also uninstall valid releases of BundleDeployments with dots or with more than 53 " +
-		"characters in their names. To gain time, scale the agent to zero, because a restart of the agent starts a " +
-		"cycle at once. Then restore the Bundle with its former release name and namespace, or back up the objects. " +
-		"This is reported only if the BundleDeployments of the agent and all release records were read.",
 	run: func(in *Input, report func(Finding)) {
 		for _, x := range in.Desired.Removals {
 			// A record that is newer than the capture of the BundleDeployments proves nothing.
@@ -44,7 +37,8 @@ func (in *Input) reported(x *resolve.Removal) bool {
 	if !x.Confirmed || in.Whole || x.Expects == nil {
 		return x.Confirmed && in.Whole
 	}
-	return slices.ContainsFunc(in.Desired.Directory.Deployments, func(d *directory.Deployment) bool { return d.BD == x.Expects && in.InScope(d.ID()) })
+	return slices.ContainsFunc(in.Desired.Directory.Deployments,
+		func(d *directory.Deployment) bool { return d.BD == x.Expects && in.InScope(d.ID()) })
 }
 
 func (in *Input) removal(c *directory.Cluster, x *resolve.Removal) Finding {
@@ -53,7 +47,8 @@ func (in *Input) removal(c *directory.Cluster, x *resolve.Removal) Finding {
 	why := fmt.Sprintf("BundleDeployment %s/%s does not exist", x.Watched, x.Record.BundleID)
 	switch {
 	case x.Converted:
-		why = fmt.Sprintf("this version of the agent expects %s for BundleDeployment %s/%s, and installs it again under the same name", x.Expected, x.Watched, x.Record.BundleID)
+		why = fmt.Sprintf("this version of the agent expects %s for BundleDeployment %s/%s, and installs it again "+
+			"under the same name", x.Expected, x.Watched, x.Record.BundleID)
 	case x.Expects != nil:
 		why = fmt.Sprintf("BundleDeployment %s/%s expects release %s", x.Watched, x.Record.BundleID, x.Expected)
 	}
@@ -63,16 +58,20 @@ func (in *Input) removal(c *directory.Cluster, x *resolve.Removal) Finding {
 	f.Message = fmt.Sprintf("the agent in %s will uninstall release %s %s: %s", agent, x.Record.Release(), when(x), why)
 	f.Evidence = append([]string{in.cycles(c, agent)}, losses(x)...)
 	if x.BlockedBy != "" {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("each cycle of the agent now ends at release %s, because the agent "+
+		f.Evidence = append(f.Evidence, fmt.Sprintf("each cycle of the agent now ends at release %s, because the "+
+			"agent "+
 			"keeps its objects and cannot remove its record. Do not delete that record before this release "+
 			"is safe", x.BlockedBy))
 	}
 	if x.Expects != nil && len(x.Expects.Spec.Options.DownstreamResources) > 0 {
-		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the BundleDeployment")
+		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the "+
+			"BundleDeployment")
 	}
 	kind := strings.ToLower(cmp.Or(c.State.Workloads[agent].Kind, "deployment"))
-	f.Remedies = []Remedy{run(fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.on(c).Kubectl, escape.Shell(agent), kind, fleet.AgentName),
-		"stops the agent before its next cycle, if the objects are still needed: it deploys nothing on this cluster until it runs again")}
+	f.Remedies = []remedy.Remedy{remedy.Run(fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.On(c).Kubectl,
+		escape.Shell(agent), kind, fleet.AgentName),
+		"stops the agent before its next cycle, if the objects are still needed: it deploys nothing on this cluster "+
+			"until it runs again")}
 	return f
 }
 
@@ -102,7 +101,8 @@ func (in *Input) cycles(c *directory.Cluster, agent string) string {
 			interval, stated = d, "status of the Cluster"
 		}
 	}
-	s := fmt.Sprintf("a cycle begins %s to %s after the previous one (interval from the %s), and at once when the agent starts", interval, 2*interval, stated)
+	s := fmt.Sprintf("a cycle begins %s to %s after the previous one (interval from the %s), and at once when the "+
+		"agent starts", interval, 2*interval, stated)
 	if idle := c.State.Workloads[agent].Idle; idle != "" {
 		s += "; the agent does not run now: " + idle
 	}
@@ -120,7 +120,7 @@ func losses(x *resolve.Removal) []string {
 		case ref.Kind == resolve.CRDKind:
 			s := "CustomResourceDefinition " + ref.Name
 			if n, known := x.CustomResources[ref.Name]; known {
-				s += " with " + count(n, "custom resource")
+				s += " with " + facts.Count(n, "custom resource")
 			} else {
 				s += " with its custom resources, which could not be counted"
 			}
@@ -129,7 +129,7 @@ func losses(x *resolve.Removal) []string {
 			named = append(named, ref.Kind+" "+strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/"))
 		}
 	}
-	all := "it deletes " + count(len(x.Deletes), "object")
+	all := "it deletes " + facts.Count(len(x.Deletes), "object")
 	if len(named) > 0 {
 		all += ", also " + strings.Join(named, ", ")
 	}
@@ -141,17 +141,18 @@ func losses(x *resolve.Removal) []string {
 		}
 	}
 	if policies > 0 {
-		out = append(out, count(policies, "object")+" with helm.sh/resource-policy: keep remain")
+		out = append(out, facts.Count(policies, "object")+" with helm.sh/resource-policy: keep remain")
 	}
 	if hooks := len(x.Kept) - policies; hooks > 0 {
-		out = append(out, count(hooks, "object")+" with helm.sh/hook remain, because Helm takes them for hooks")
+		out = append(out, facts.Count(hooks, "object")+" with helm.sh/hook remain, because Helm takes them for hooks")
 	}
 	if len(x.Shared) > 0 {
 		var names []string
 		for _, o := range x.Shared {
-			names = append(names, fmt.Sprintf("%s %s of %s", o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), o.Deployment.Key()))
+			names = append(names, fmt.Sprintf("%s %s of %s", o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"),
+				o.Deployment.Key()))
 		}
-		out = append(out, "it also deletes objects that other releases desire: "+list(names))
+		out = append(out, "it also deletes objects that other releases desire: "+facts.List(names))
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -24,44 +25,30 @@ const (
 var notCorrected = Check{
 	Code: "FD609", Name: "NotCorrected", Severity: Warning,
 	Title: "correctDrift is enabled, and an object stays modified",
-	Explain: "With correctDrift, the agent makes Helm roll back the release when an object changes. This is reported if managedFields prove that the present value is older than 15 minutes. " +
-		"Causes: the correction was enabled after the change (before 0.16), the rollback failed, the object needs correctDrift.force, another field manager owns the field " +
-		"(rancher/fleet#4878), or the agent does not run.",
 	run: func(in *Input, report func(Finding)) {
 		if in.Now().IsZero() {
 			return
 		}
-		for d, o := range in.ofState(evaluate.Modified) {
-			correct := corrects(d)
+		for d, o := range in.OfState(evaluate.Modified) {
+			correct := facts.Corrects(d)
 			if correct == nil {
 				continue
 			}
 			since, first := in.modifiedSince(d, o)
-			if since.IsZero() || in.readAt(d.On).Sub(since) <= correctedAfter {
+			if since.IsZero() || in.ReadAt(d.On).Sub(since) <= correctedAfter {
 				continue
 			}
-			f := about(&d.Deployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(), since.UTC().Format(time.RFC3339))
+			f := about(&d.Deployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(),
+				since.UTC().Format(time.RFC3339))
 			f.Evidence = in.notCorrectedWhy(d, correct, first)
-			f.Remedies = in.redeploy(d)
+			f.Remedies = in.Redeploy(d)
 			report(f)
 		}
 	},
 }
 
-// corrects returns the correction of a bundle deployment that its agent should make now; nil if it should make none.
-func corrects(d *evaluate.BundleDeployment) *v1alpha1.CorrectDrift {
-	if d.BD == nil || d.FromFiles() || d.BD.Spec.Paused || d.BD.Spec.OffSchedule || d.BD.DeletionTimestamp != nil ||
-		d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID || d.BD.Spec.CorrectDrift == nil || !d.BD.Spec.CorrectDrift.Enabled {
-		return nil
-	}
-	if conditionOf(d.BD.Status.Conditions, "Installed").Status == "False" {
-		return nil
-	}
-	return d.BD.Spec.CorrectDrift
-}
-
-// modifiedSince returns the time since which the first of the differences that have a time exists; zero if none has one. A value that was written
-// before the release was deployed differs since then.
+// modifiedSince returns the time since which the first of the differences that have a time exists; zero if none has
+// one. A value that was written before the release was deployed differs since then.
 func (in *Input) modifiedSince(d *evaluate.BundleDeployment, o *evaluate.Object) (time.Time, evaluate.Difference) {
 	var since time.Time
 	var first evaluate.Difference
@@ -84,19 +71,21 @@ func (in *Input) modifiedSince(d *evaluate.BundleDeployment, o *evaluate.Object)
 func (in *Input) notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1.CorrectDrift,
 	first evaluate.Difference) []string {
 	out := []string{first.Path + ": " + first.Who()}
-	secrets := in.secretsOf(&d.Deployment)
+	secrets := in.SecretsOf(&d.Deployment)
 	for _, t := range d.RecordProblems {
 		if t.Status == release.StatusFailed {
 			out = append(out, fmt.Sprintf("a correction may have failed: revision %d of the release failed%s",
-				t.Record.Revision, in.quote(t.Reported, secrets...)))
+				t.Record.Revision, in.Quote(t.Reported, secrets...)))
 		}
 	}
 	if tag := d.On.AgentVersion(d.Namespace); tag != "" {
 		if agent, known := fleet.ParseVersion(tag); known && agent.Before(correctsLater, 0) {
-			out = append(out, "an agent of version "+tag+" does not correct drift that existed when the correction was enabled, until the object changes again")
+			out = append(out, "an agent of version "+tag+" does not correct drift that existed when the correction "+
+				"was enabled, until the object changes again")
 		}
 	}
-	if last := d.On.State.Latest[d.Release.Release()]; last != nil && last.ApplyMethod == serverSideApply && first.Manager != "" {
+	if last := d.On.State.Latest[d.Release.Release()]; last != nil && last.ApplyMethod == serverSideApply &&
+		first.Manager != "" {
 		out = append(out, "the release was applied server-side, and "+first.Manager+" owns the field")
 	}
 	if !correct.Force {
@@ -106,7 +95,8 @@ func (in *Input) notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1
 		out = append(out, "the agent does not run: "+idle)
 	}
 	if len(d.BD.Status.ModifiedStatus) == 0 {
-		out = append(out, "Fleet does not report the object as modified: the agent corrects only what its own comparison finds")
+		out = append(out, "Fleet does not report the object as modified: the agent corrects only what its own "+
+			"comparison finds")
 	}
 	return out
 }

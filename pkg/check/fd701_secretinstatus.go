@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -18,9 +20,6 @@ import (
 var secretInStatus = Check{
 	Code: "FD701", Name: "SecretInStatus", Severity: Error,
 	Title: "Fleet's status shows values of a Secret",
-	Explain: "When a Secret of a bundle differs from its manifest, Fleet writes the desired value, in base64, into the status of the BundleDeployment, and from " +
-		"there into the Bundle and the GitRepo. Every user who can read one of these can read the value. Restore the Secret to the values of the bundle, then change " +
-		"the exposed passwords.",
 	run: func(in *Input, report func(Finding)) {
 		reported := map[object.Ref]bool{} // the parents of deployments that are reported
 		for _, d := range in.Deployments {
@@ -28,13 +27,14 @@ var secretInStatus = Check{
 				continue
 			}
 			if names := secretsShown(d.BD.Status.ModifiedStatus); len(names) > 0 {
-				f := onDeployment(d, "the status of %s shows values of %s", d.Key(), list(names))
-				f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace + ", or Bundles or GitRepos in the namespace of the bundle, can read them"}
-				f.Remedies = []Remedy{changePasswords(names)}
+				f := onDeployment(d, "the status of %s shows values of %s", d.Key(), facts.List(names))
+				f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace +
+					", or Bundles or GitRepos in the namespace of the bundle, can read them"}
+				f.Remedies = []remedy.Remedy{changePasswords(names)}
 				report(f)
 				for kind, key := range d.Parents() {
 					namespace, name, _ := strings.Cut(key, "/")
-					reported[Ref(kind, namespace, name)] = true
+					reported[facts.Ref(kind, namespace, name)] = true
 				}
 			}
 		}
@@ -43,21 +43,23 @@ var secretInStatus = Check{
 }
 
 // changePasswords is the remedy for Secrets with values that a status shows.
-func changePasswords(secrets []string) Remedy {
-	return advise("restore %s to the values of the bundle, then change the exposed passwords", list(secrets))
+func changePasswords(secrets []string) remedy.Remedy {
+	return remedy.Advise("restore %s to the values of the bundle, then change the exposed passwords",
+		facts.List(secrets))
 }
 
-// exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment shows any more. The status of a
-// Cluster can be 15 minutes old.
+// exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment shows any
+// more. The status of a Cluster can be 15 minutes old.
 func (in *Input) exposedInSummaries(reported map[object.Ref]bool, report func(Finding)) {
 	for kind := range in.Tree {
-		for a := range in.inScope(kind) {
-			ref := Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
+		for a := range in.Aggregates(kind) {
+			ref := facts.Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
 			if names := secretsShown(modifiedIn(a.Object.Reported().Summary)); len(names) > 0 && !reported[ref] {
 				report(Finding{
-					Object:   ref,
-					Message:  fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(), list(names)),
-					Remedies: []Remedy{changePasswords(names)},
+					Object: ref,
+					Message: fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(),
+						facts.List(names)),
+					Remedies: []remedy.Remedy{changePasswords(names)},
 				})
 			}
 		}
@@ -74,7 +76,8 @@ func modifiedIn(s *v1alpha1.Summary) []v1alpha1.ModifiedStatus {
 	return out
 }
 
-// secretsShown returns the Secrets with patches that contain a value. A patch that only removes keys, or changes labels, contains none.
+// secretsShown returns the Secrets with patches that contain a value. A patch that only removes keys, or changes
+// labels, contains none.
 func secretsShown(entries []v1alpha1.ModifiedStatus) []string {
 	var out []string
 	for _, m := range entries {
@@ -90,7 +93,8 @@ func secretsShown(entries []v1alpha1.ModifiedStatus) []string {
 		}
 		err := json.Unmarshal([]byte(m.Patch), &patch)
 		copied := patch.Metadata.Annotations[corev1.LastAppliedConfigAnnotation] != nil
-		if err != nil || copied || hasValue(patch.Data) || hasValue(patch.StringData) {
+		shown := hasValue(patch.Data) || hasValue(patch.StringData)
+		if err != nil || copied || shown {
 			ref := object.Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
 			out = append(out, ref.Key().String())
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -20,10 +22,6 @@ import (
 var comparePatch = Check{
 	Code: "FD702", Name: "ComparePatch", Severity: Warning,
 	Title: "a rule in diff.comparePatches has no effect",
-	Explain: "There are three cases: the rule matches no desired object of the bundle on any cluster that was read; " +
-		"a part of the rule does not compile; or one of its operations fails on an object. If one operation fails, " +
-		"no operation on that object takes effect. Operations need the exact apiVersion, kind, namespace and name; " +
-		"jsonPointers accept patterns of the group and the kind.",
 	run: func(in *Input, report func(Finding)) {
 		bundles, all := map[string][]*evaluate.BundleDeployment{}, map[string]int{}
 		for _, d := range in.Desired.Directory.Deployments {
@@ -43,26 +41,34 @@ var comparePatch = Check{
 			}
 			ref := bundles[key][0].Ref()
 			if namespace, name, ok := strings.Cut(bundles[key][0].Bundle, "/"); ok {
-				ref = Ref(state.Bundle, namespace, name)
+				ref = facts.Ref(state.Bundle, namespace, name)
 			}
-			f := Finding{Object: ref, Message: problems[0], Remedies: []Remedy{advise("correct diff.comparePatches in the fleet.yaml of the bundle")}}
+			f := Finding{Object: ref, Message: problems[0],
+				Remedies: []remedy.Remedy{remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle")}}
 			if len(problems) > 1 {
-				f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems), ref.Name), problems
+				f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems),
+					ref.Name), problems
 			}
 			report(f)
 		}
 	},
 }
 
-// ruled returns the bundle of a bundle deployment that has rules, or its own key if the bundle is not known; empty if it has no rules.
+// ruled returns the bundle of a bundle deployment that has rules, or its own key if the bundle is not known; empty if
+// it has no rules.
 func ruled(d *directory.Deployment) string {
-	if diff := d.Options().Diff; d.BD == nil || d.FromFiles() || diff == nil || len(diff.ComparePatches) == 0 {
+	diff := d.Options().Diff
+	if d.BD == nil || d.FromFiles() || diff == nil {
+		return ""
+	}
+	if len(diff.ComparePatches) == 0 {
 		return ""
 	}
 	return cmp.Or(d.Bundle, d.Key())
 }
 
-// rulesWithoutEffect returns the problems of the rules of one bundle, as sentences. whole is true if deployments are all those of the bundle.
+// rulesWithoutEffect returns the problems of the rules of one bundle, as sentences. whole is true if deployments are
+// all those of the bundle.
 func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []string {
 	var out []string
 	said := map[string]bool{}
@@ -75,11 +81,15 @@ func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []
 	matched, known := map[string]bool{}, whole
 	for _, d := range deployments {
 		// The rules are those of the present options, the objects those of the release.
-		known = known && d.Problem == "" && d.On != nil && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
+		applied := d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
+		if !applied || d.Problem != "" || d.On == nil {
+			known = false
+		}
 		rules := d.Options().Diff.ComparePatches
 		for _, r := range rules {
 			name := ruleName(r)
-			matched[name] = matched[name] || slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return compare.Matches(r, o.Ref) })
+			matched[name] = matched[name] || slices.ContainsFunc(d.Desired,
+				func(o *resolve.Object) bool { return compare.Matches(r, o.Ref) })
 			if why := compare.Invalid(r); why != "" {
 				add("the rule for " + name + " has no effect: " + why)
 				matched[name] = true
@@ -97,7 +107,8 @@ func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []
 				continue
 			}
 			if op, void := compare.Voided(rules, o.Ref, content); void {
-				add(fmt.Sprintf("no operation of the rules for %s takes effect: %s %s fails on the desired object", o.Key(), op.Op, op.Path))
+				add(fmt.Sprintf("no operation of the rules for %s takes effect: %s %s fails on the desired object",
+					o.Key(), op.Op, op.Path))
 			}
 		}
 	}

@@ -5,23 +5,25 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// largeSize is the size in bytes of the JSON of a Bundle from which it is reported. The limit of etcd is 1.5 MiB by default.
+// largeSize is the size in bytes of the JSON of a Bundle from which it is reported. The limit of etcd is 1.5 MiB by
+// default.
 const largeSize = 1 << 20
 
 var largeBundle = Check{
 	Code: "FD703", Name: "LargeBundle", Severity: Info,
 	Title: "a Bundle is larger than 1 MiB",
-	Explain: "etcd stores objects of up to 1.5 MiB by default. A Bundle that grows beyond that can no longer be updated. Split the directory into several bundles, exclude files with " +
-		".fleetignore, or store the contents in an OCI registry.",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.bundlesInScope() {
+		for _, b := range in.BundlesInScope() {
 			if b.Size > largeSize {
-				report(Finding{Object: Ref(state.Bundle, b.Namespace, b.Name),
-					Message:  fmt.Sprintf("Bundle %s/%s has %.1f MiB", b.Namespace, b.Name, float64(b.Size)/(1<<20)),
-					Remedies: []Remedy{advise("split the directory into several bundles, or exclude files with .fleetignore")}})
+				report(Finding{Object: facts.Ref(state.Bundle, b.Namespace, b.Name),
+					Message: fmt.Sprintf("Bundle %s/%s has %.1f MiB", b.Namespace, b.Name, float64(b.Size)/(1<<20)),
+					Remedies: []remedy.Remedy{remedy.Advise("split the directory into several bundles, or exclude " +
+						"files with .fleetignore")}})
 			}
 		}
 	},

@@ -5,6 +5,8 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -12,19 +14,14 @@ import (
 var hazard = Check{
 	Code: "FD704", Name: "Hazard", Severity: Warning,
 	Title: "a name or an option that Fleet mishandles",
-	Explain: "If the name of a bundle begins with fleet-agent, Fleet treats it as the bundle of its agent: all such " +
-		"bundles share one set on a cluster, and their objects are never uninstalled. An empty list overrideTargets " +
-		"in fleet.yaml removes the restrictions. Each customization then selects clusters, also clusters that the " +
-		"GitRepo does not target. Without customizations, the bundle is deployed to the ClusterGroup default. With " +
-		"targetNamespace (namespace in fleet.yaml), every deploy of a bundle with a cluster-scoped object fails. " +
-		"This is found if the bundle is rendered (--desired=bundle).",
 	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.bundlesInScope() {
+		for _, b := range in.BundlesInScope() {
 			if fleet.IsAgentBundle(b.Name) && b.Labels[fleet.RepoLabel]+b.Labels[fleet.HelmOpLabel] != "" {
-				report(Finding{Object: Ref(state.Bundle, b.Namespace, b.Name),
-					Message: fmt.Sprintf("the name of Bundle %s/%s begins with fleet-agent: Fleet treats it as its agent, and "+
+				report(Finding{Object: facts.Ref(state.Bundle, b.Namespace, b.Name),
+					Message: fmt.Sprintf("the name of Bundle %s/%s begins with fleet-agent: Fleet treats it as its "+
+						"agent, and "+
 						"never uninstalls it", b.Namespace, b.Name),
-					Remedies: []Remedy{advise("give the bundle another name in its fleet.yaml")}})
+					Remedies: []remedy.Remedy{remedy.Advise("give the bundle another name in its fleet.yaml")}})
 			}
 		}
 		in.emptyOverride(report)
@@ -34,8 +31,10 @@ var hazard = Check{
 				for _, o := range objects {
 					names = append(names, o.Kind+" "+o.Name)
 				}
-				f := onDeployment(d, "every deploy of %s fails: it has a targetNamespace and cluster-scoped objects: %s", d.Key(), list(names))
-				f.Remedies = []Remedy{advise("use defaultNamespace instead of namespace in the fleet.yaml of the bundle")}
+				f := onDeployment(d, "every deploy of %s fails: it has a targetNamespace and cluster-scoped "+
+					"objects: %s", d.Key(), facts.List(names))
+				f.Remedies = []remedy.Remedy{remedy.Advise("use defaultNamespace instead of namespace in the " +
+					"fleet.yaml of the bundle")}
 				report(f)
 			}
 		}

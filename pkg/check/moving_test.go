@@ -27,7 +27,8 @@ func totalsCodes(in *Input) []string {
 	return out
 }
 
-// TestTotalsDuringDeletion checks that totals are not compared while a deletion changes them, and that a deletion that does not end hides nothing.
+// TestTotalsDuringDeletion checks that totals are not compared while a deletion changes them, and that a deletion that
+// does not end hides nothing.
 func TestTotalsDuringDeletion(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -54,7 +55,8 @@ func TestTotalsDuringDeletion(t *testing.T) {
 	}
 }
 
-// TestTotalsNotWritten checks that a ClusterGroup without a status is not compared: it is new, or a capture has left its status out.
+// TestTotalsNotWritten checks that a ClusterGroup without a status is not compared: it is new, or a capture has left
+// its status out.
 func TestTotalsNotWritten(t *testing.T) {
 	for asOf, want := range map[string]int{"": 0, ago(time.Hour): 1} {
 		w := newWorld()
@@ -64,7 +66,8 @@ func TestTotalsNotWritten(t *testing.T) {
 		if asOf != "" {
 			group.Status.Conditions = []v1alpha1.Condition{{Type: "Processed", Status: "True", LastUpdateTime: asOf}}
 		}
-		a := &evaluate.Aggregate{Kind: state.ClusterGroup, Object: group, InScope: true, Clusters: in.Tree[state.ClusterKind]}
+		a := &evaluate.Aggregate{Kind: state.ClusterGroup, Object: group, InScope: true,
+			Clusters: in.Tree[state.ClusterKind]}
 		in.Tree[state.ClusterGroup] = []*evaluate.Aggregate{a}
 		if got := findings(groupCounts, in); len(got) != want {
 			t.Errorf("status of %q: %d findings, want %d", asOf, len(got), want)
@@ -72,8 +75,8 @@ func TestTotalsNotWritten(t *testing.T) {
 	}
 }
 
-// TestClusterCountsOfLimitedCapture checks that a Cluster is not compared if the capture has fewer deployments than it reports, and may be limited to some
-// bundles.
+// TestClusterCountsOfLimitedCapture checks that a Cluster is not compared if the capture has fewer deployments than it
+// reports, and may be limited to some bundles.
 func TestClusterCountsOfLimitedCapture(t *testing.T) {
 	for _, tc := range []struct {
 		name            string
@@ -85,7 +88,8 @@ func TestClusterCountsOfLimitedCapture(t *testing.T) {
 		in := w.input()
 		w.d.On.State.Captured = tc.captured
 		if !tc.whole {
-			in.Desired.Coverage[state.BundleDeployment] = source.CoveredIn([]string{w.d.Namespace}, source.Failure{Reason: source.NotInSnapshot})
+			in.Desired.Coverage[state.BundleDeployment] = source.CoveredIn([]string{w.d.Namespace},
+				source.Failure{Reason: source.NotInSnapshot})
 		}
 		if got := findings(clusterCounts, in); len(got) != tc.want {
 			t.Errorf("%s: %d findings, want %d", tc.name, len(got), tc.want)
@@ -99,14 +103,14 @@ func TestLongPolling(t *testing.T) {
 		g := &v1alpha1.GitRepo{}
 		g.Spec.PollingInterval, g.Status.LastPollingTriggered = interval, ago(4*time.Hour)
 		in := newWorld().input()
-		if _, late := in.polledLate(g); late != want {
+		if _, late := renew(in).polledLate(g); late != want {
 			t.Errorf("interval %q: late %v, want %v", interval, late, want)
 		}
 	}
 }
 
-// TestCapturesOfDifferentTimes checks that a change counts as lasting only until its cluster was captured, and that a release that is newer than the capture
-// of the BundleDeployments is not uninstalled.
+// TestCapturesOfDifferentTimes checks that a change counts as lasting only until its cluster was captured, and that a
+// release that is newer than the capture of the BundleDeployments is not uninstalled.
 func TestCapturesOfDifferentTimes(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -132,14 +136,16 @@ func TestCapturesOfDifferentTimes(t *testing.T) {
 		w.d.On = resolveWithAgent("v0.16.1")
 		in := w.input()
 		w.d.On.State.Captured = true
-		in.Desired.Removals = []*resolve.Removal{{On: w.d.On, Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}, Confirmed: true}}
+		in.Desired.Removals = []*resolve.Removal{{On: w.d.On,
+			Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}, Confirmed: true}}
 		if got := findings(willUninstall, in); len(got) != want {
 			t.Errorf("deployed at %s: %d findings, want %d", deployed, len(got), want)
 		}
 	}
 }
 
-// TestRulesOfPartOfBundle checks that a rule counts as without effect only if every deployment of the bundle is known, with the objects of the present options.
+// TestRulesOfPartOfBundle checks that a rule counts as without effect only if every deployment of the bundle is known,
+// with the objects of the present options.
 func TestRulesOfPartOfBundle(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -154,7 +160,8 @@ func TestRulesOfPartOfBundle(t *testing.T) {
 		}, 0},
 	} {
 		w := newWorld()
-		w.d.BD.Spec.Options.Diff = &v1alpha1.DiffOptions{ComparePatches: []v1alpha1.ComparePatch{{APIVersion: "v1", Kind: "Secret", Name: "none", JSONPointers: []string{"/data"}}}}
+		w.d.BD.Spec.Options.Diff = &v1alpha1.DiffOptions{ComparePatches: []v1alpha1.ComparePatch{{APIVersion: "v1",
+			Kind: "Secret", Name: "none", JSONPointers: []string{"/data"}}}}
 		in := w.input()
 		tc.change(in, w)
 		if got := findings(comparePatch, in); len(got) != tc.want {

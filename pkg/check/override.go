@@ -5,25 +5,35 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// emptyOverride reports the Bundles whose fleet.yaml has an empty list overrideTargets. The job of a GitRepo always writes restrictions otherwise: those
-// of overrideTargets or of the GitRepo, which has a default target (docs/fleet-behavior.md, 5.1). The label of the commit shows that the job wrote the
-// Bundle.
+// emptyOverride reports the Bundles whose fleet.yaml has an empty list overrideTargets. The job of a GitRepo always
+// writes restrictions otherwise: those of overrideTargets or of the GitRepo, which has a default target
+// (docs/fleet-behavior.md, 5.1). The label of the commit shows that the job wrote the Bundle.
 func (in *Input) emptyOverride(report func(Finding)) {
-	for _, b := range in.bundlesInScope() {
+	for _, b := range in.BundlesInScope() {
 		s := &b.Spec
-		if b.Labels[fleet.RepoLabel] == "" || b.Labels[fleet.CommitLabel] == "" || len(s.HelmOpOptions) > 0 || len(s.TargetRestrictions) > 0 || len(s.Targets) == 0 {
+		byJob := b.Labels[fleet.RepoLabel] != "" && b.Labels[fleet.CommitLabel] != ""
+		if !byJob || len(s.HelmOpOptions) > 0 {
 			continue
 		}
-		f := Finding{Object: Ref(state.Bundle, b.Namespace, b.Name), Aspect: "overrideTargets", Remedies: []Remedy{in.Commands.explainTargets(b)},
-			Message:  fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: its %s without the GitRepo's restrictions", key(b), selecting(len(s.Targets))),
-			Evidence: []string{"targets of the GitRepo have no effect. Remove overrideTargets to use them, or list the clusters in it"}}
+		if len(s.TargetRestrictions) > 0 || len(s.Targets) == 0 {
+			continue
+		}
+		f := Finding{Object: facts.Ref(state.Bundle, b.Namespace, b.Name), Aspect: "overrideTargets",
+			Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
+			Message: fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: its %s without "+
+				"the GitRepo's restrictions", facts.Key(b), selecting(len(s.Targets))),
+			Evidence: []string{"targets of the GitRepo have no effect. Remove overrideTargets to use them, or list " +
+				"the clusters in it"}}
 		if defaultTarget(s.Targets) {
-			f.Message = fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: it is deployed to the ClusterGroup default", key(b))
+			f.Message = fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: it is "+
+				"deployed to the ClusterGroup default", facts.Key(b))
 		}
 		report(f)
 	}
@@ -42,5 +52,8 @@ func defaultTarget(targets []v1alpha1.BundleTarget) bool {
 		return false
 	}
 	t := targets[0].ClusterTarget
-	return t.Name == "default" && t.ClusterGroup == "default" && t.ClusterName == "" && t.ClusterSelector == nil && t.ClusterGroupSelector == nil
+	if t.ClusterName != "" || t.ClusterSelector != nil || t.ClusterGroupSelector != nil {
+		return false
+	}
+	return t.Name == "default" && t.ClusterGroup == "default"
 }

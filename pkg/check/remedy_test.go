@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -19,7 +20,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// TestRedeploy checks that the narrowest step comes first, and that no step is suggested that Fleet ignores or that makes things worse.
+// TestRedeploy checks that the narrowest step comes first, and that no step is suggested that Fleet ignores or that
+// makes things worse.
 func TestRedeploy(t *testing.T) {
 	const (
 		here    = `kubectl -n cluster-one patch bundledeployment.fleet.cattle.io/guestbook --subresource=status --type=merge -p '{"status":{"appliedDeploymentID":""}}'`
@@ -39,11 +41,15 @@ func TestRedeploy(t *testing.T) {
 			in.Desired.Deployments = append(in.Desired.Deployments, &resolve.BundleDeployment{
 				Deployment: directory.Deployment{Namespace: "cluster-two", Name: "guestbook", Bundle: d.Bundle}})
 		}, []string{here, all}},
-		{"not applied", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID = "s-0:1" }, []string{all}},
+		{"not applied", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID = "s-0:1" },
+			[]string{all}},
 		{"a HelmOp", func(d *evaluate.BundleDeployment, _ *Input) {
 			d.BD.Status.AppliedDeploymentID, d.GitRepo, d.HelmOp = "", "", "fleet-local/chart"
 		}, []string{helmOp}},
-		{"an unknown bundle", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID, d.Bundle = "", "" }, []string{repo}},
+		{"an unknown bundle", func(d *evaluate.BundleDeployment, _ *Input) {
+			d.BD.Status.AppliedDeploymentID,
+				d.Bundle = "", ""
+		}, []string{repo}},
 		{"a bundle that does not exist", func(d *evaluate.BundleDeployment, in *Input) {
 			d.BD.Status.AppliedDeploymentID = ""
 			in.Desired.Bundles, in.Desired.Coverage = nil, map[string]source.Coverage{state.Bundle: source.Covered()}
@@ -52,9 +58,12 @@ func TestRedeploy(t *testing.T) {
 		{"paused", func(d *evaluate.BundleDeployment, in *Input) {
 			d.BD.Spec.Paused, in.Desired.Bundles[0].Spec.Paused = true, true
 		}, []string{resume, here}},
-		{"paused by what was not read", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.Paused = true }, []string{"", here}},
-		{"off schedule", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.OffSchedule = true }, []string{"", here}},
-		{"deleted", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.DeletionTimestamp = &metav1.Time{Time: now} }, []string{""}},
+		{"paused by what was not read", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.Paused = true },
+			[]string{"", here}},
+		{"off schedule", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.OffSchedule = true },
+			[]string{"", here}},
+		{"deleted", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.DeletionTimestamp = &metav1.Time{Time: now} },
+			[]string{""}},
 		{"left over", func(d *evaluate.BundleDeployment, in *Input) {
 			in.Commands.Targets = "targets"
 			in.Desired.Bundles[0].Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{ClusterName: "two"}}}
@@ -62,7 +71,8 @@ func TestRedeploy(t *testing.T) {
 			c.Namespace, c.Name, c.Status.Namespace = "fleet-local", "one", d.Namespace
 			in.Desired.Fleet.Clusters = []*v1alpha1.Cluster{c}
 		}, []string{"targets bundle/guestbook -n fleet-local"}},
-		{"modified objects", func(d *evaluate.BundleDeployment, _ *Input) { d.Counts.Modified = 1 }, []string{"kubectl fleetdoctor preflight bundle/guestbook -n fleet-local", here}},
+		{"modified objects", func(d *evaluate.BundleDeployment, _ *Input) { d.Counts.Modified = 1 },
+			[]string{"kubectl fleetdoctor preflight bundle/guestbook -n fleet-local", here}},
 		{"modified objects, and nothing deploys it again", func(d *evaluate.BundleDeployment, in *Input) {
 			d.Counts.Modified, d.BD.Status.AppliedDeploymentID = 1, ""
 			in.Desired.Bundles, in.Desired.Coverage = nil, map[string]source.Coverage{state.Bundle: source.Covered()}
@@ -83,7 +93,7 @@ func TestRedeploy(t *testing.T) {
 		in.Desired.Bundles = []*v1alpha1.Bundle{b}
 		tc.change(d, in)
 		var got []string
-		for _, r := range in.redeploy(d) {
+		for _, r := range renew(in).Redeploy(d) {
 			got = append(got, r.Command)
 			if r.Text == "" {
 				t.Errorf("%s: %q has no effect", tc.name, r.Command)
@@ -97,11 +107,12 @@ func TestRedeploy(t *testing.T) {
 
 // TestNameOfFlag checks that a name that a snapshot has is not a flag of a suggested command.
 func TestNameOfFlag(t *testing.T) {
-	c := Commands{Kubectl: "kubectl", Helm: "helm"}
+	c := remedy.Commands{Kubectl: "kubectl", Helm: "helm"}
 	in := inputOf(deployment(), evaluate.Ready)
 	ref := directory.SecretRef(release.Name{})
 	ref.Name = "--server=http://registry.example.com"
-	for _, command := range []string{c.showSecret(ref).Command, c.describe(ref).Command, c.History(release.Name{Name: ref.Name}).Command, in.processCommand("a", ref.Name)} {
+	for _, command := range []string{c.ShowSecret(ref).Command, c.Describe(ref).Command,
+		c.History(release.Name{Name: ref.Name}).Command, in.ProcessCommand("a", ref.Name)} {
 		before, _, _ := strings.Cut(command, "registry.example.com")
 		if !strings.Contains(before, "/--server") && !strings.Contains(before, " -- ") {
 			t.Errorf("%s: the name is a flag", command)

@@ -3,140 +3,18 @@
 package check
 
 import (
-	"regexp"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// settling is the time in which the controller may not yet have created or deleted what belongs to a new object. It is short, because the status of a
-// Bundle shows what the controller has processed.
-const settling = 5 * time.Second
-
-// joining is the time in which the controller may not yet have created the BundleDeployments of a new Cluster: it processes each Bundle again.
+// joining is the time in which the controller may not yet have created the BundleDeployments of a new Cluster: it
+// processes each Bundle again.
 const joining = time.Minute
-
-// targets is what the checks of targets share. It is computed once for an Input.
-type targets struct {
-	fleet   *targeting.Fleet
-	bundles map[string]*v1alpha1.Bundle // by "namespace/name"
-	// prepared are bundles that were prepared, by "namespace/name".
-	prepared map[string]*targeting.Bundle
-	// clusters are by the namespace of their BundleDeployments. Two Clusters cannot share one: then the value is nil.
-	clusters map[string]*v1alpha1.Cluster
-	// names are the BundleDeployments, by "namespace/name".
-	names map[string]*v1alpha1.BundleDeployment
-}
-
-func (in *Input) targets() *targets {
-	if in.targeting != nil {
-		return in.targeting
-	}
-	t := &targets{fleet: in.Desired.Targeting(), bundles: map[string]*v1alpha1.Bundle{}, prepared: map[string]*targeting.Bundle{},
-		clusters: map[string]*v1alpha1.Cluster{}, names: map[string]*v1alpha1.BundleDeployment{}}
-	for _, b := range in.Desired.Bundles {
-		t.bundles[key(b)] = b
-	}
-	for _, c := range in.Desired.Fleet.Clusters {
-		if ns := c.Status.Namespace; ns != "" {
-			_, twice := t.clusters[ns]
-			t.clusters[ns] = c
-			if twice {
-				t.clusters[ns] = nil
-			}
-		}
-	}
-	for _, bd := range in.Desired.BundleDeployments {
-		t.names[key(bd)] = bd
-	}
-	in.targeting = t
-	return t
-}
-
-// Targets returns the targets of a bundle, prepared for matching.
-func (in *Input) Targets(b *v1alpha1.Bundle) *targeting.Bundle {
-	t := in.targets()
-	out := t.prepared[key(b)]
-	if out == nil {
-		out = t.fleet.Bundle(b)
-		t.prepared[key(b)] = out
-	}
-	return out
-}
-
-func key(o v1alpha1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
-
-func deleting(o v1alpha1.Object) bool { return o.GetDeletionTimestamp() != nil }
-
-// young reports whether an object was created so recently that the controller may not have acted on it yet.
-func (in *Input) young(o v1alpha1.Object) bool {
-	return in.newerThan(o, settling)
-}
-
-func (in *Input) newerThan(o v1alpha1.Object, age time.Duration) bool {
-	created := o.GetCreationTimestamp()
-	return !created.IsZero() && in.Now().Sub(created.Time) < age
-}
-
-// observed reports whether the controller has computed the targets of the present spec.
-func observed(b *v1alpha1.Bundle) bool {
-	return b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration >= b.Generation
-}
-
-// summaryMessage begins the message of the condition Ready of a Bundle that was processed (docs/fleet-behavior.md, 5.5).
-var summaryMessage = regexp.MustCompile(`^[A-Za-z]+\(\d+\) \[`)
-
-// bundleError returns the message of the condition Ready of a Bundle that the controller could not process; ok is false without an error. The reason Error
-// alone does not prove one: it may be left over. The message may quote values.
-func bundleError(b *v1alpha1.Bundle) (message string, ok bool) {
-	for _, c := range b.Status.Conditions {
-		if c.Type == "Ready" && c.Status != "True" && (c.Reason == "Error" && !summaryMessage.MatchString(c.Message) || strings.Contains(c.Message, "targeting error")) {
-			return c.Message, true
-		}
-	}
-	return "", false
-}
-
-// bundlesInScope returns the bundles that are in scope, without those in deletion.
-func (in *Input) bundlesInScope() []*v1alpha1.Bundle {
-	var out []*v1alpha1.Bundle
-	for a := range in.inScope(state.Bundle) {
-		if b, ok := a.Object.(*v1alpha1.Bundle); ok && !deleting(b) {
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
-// candidates returns the bundles, without those in deletion, of which a deployment may be in scope.
-func (in *Input) candidates() []*v1alpha1.Bundle {
-	ofCluster := slices.ContainsFunc(in.Scope.Targets, func(t evaluate.Target) bool {
-		return t.Kind == evaluate.TargetCluster
-	})
-	var out []*v1alpha1.Bundle
-	for _, b := range in.Desired.Bundles {
-		if included := ofCluster || in.Includes(state.Bundle, b); included && !deleting(b) {
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
-// deploymentInScope reports whether the deployment of a bundle to a cluster ("namespace/name") is in scope, or would be
-// if it existed.
-func (in *Input) deploymentInScope(b *v1alpha1.Bundle, cluster string) bool {
-	s := in.Scope
-	if s.Selector != nil || s.Namespace != "" && s.Namespace != b.Namespace {
-		return false
-	}
-	return in.Includes(state.Bundle, b) || s.Names(state.ClusterKind, cluster)
-}
 
 // uninstalls describes what the removal of a bundle deployment removes from its cluster.
 func uninstalls(d *evaluate.BundleDeployment) string {
@@ -149,16 +27,10 @@ func uninstalls(d *evaluate.BundleDeployment) string {
 	case d.Problem != "" || len(d.Desired) == 0:
 		return "removing it uninstalls release " + d.BD.Status.Release + "; its objects are not known here"
 	}
-	return "removing it uninstalls release " + d.BD.Status.Release + " with " + count(len(d.Desired), "object")
+	return "removing it uninstalls release " + d.BD.Status.Release + " with " + facts.Count(len(d.Desired), "object")
 }
 
 // related are a bundle and a cluster.
 func related(b *v1alpha1.Bundle, c *v1alpha1.Cluster) []object.Ref {
-	return []object.Ref{Ref(state.Bundle, b.Namespace, b.Name), Ref(state.ClusterKind, c.Namespace, c.Name)}
+	return []object.Ref{facts.Ref(state.Bundle, b.Namespace, b.Name), facts.Ref(state.ClusterKind, c.Namespace, c.Name)}
 }
-
-// read reports whether all objects of a kind in a namespace were read.
-func (in *Input) read(kind, namespace string) bool { return in.Desired.Read(kind, namespace) }
-
-// clustersRead reports whether the Clusters were read completely, so that a namespace of BundleDeployments that none names has none.
-func (in *Input) clustersRead() bool { return in.read(state.ClusterKind, "") }

@@ -4,122 +4,15 @@ package check
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
-
-// parts are all bundle deployments of an aggregate, in Fleet's own terms.
-type parts struct {
-	// reported are the members as their statuses report them, actual as they are.
-	reported, actual []fleet.Member
-	// countsKnown is true if the actual object counts of all are known, reportedKnown if the reported ones are.
-	countsKnown, reportedKnown bool
-	// wrong is the first one that reports other counts than the actual ones.
-	wrong *evaluate.BundleDeployment
-	// unread is the number of those of which only the status is known, and oldest is the oldest time of these statuses.
-	unread int
-	oldest string
-	// quiet is true if all are ready, also according to their statuses. newest is then the time of their last change.
-	quiet  bool
-	newest string
-	// lasting are those that have not been ready for longer than any delay of Fleet.
-	lasting []lasting
-	// truncated is true if the lists of one may be truncated. bulk is true if old versions of Fleet count objects of one in a wrong state, because it is
-	// not applied or has extra objects.
-	truncated, bulk bool
-}
-
-// partsOf returns the bundle deployments of an aggregate; ok is false if not all of them are known, or if a deletion changes them now.
-func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
-	known := a.Listed && a.All == len(a.BundleDeployments)
-	if !a.InScope || !known || deleting(a.Object) {
-		return p, false
-	}
-	p.countsKnown, p.reportedKnown, p.quiet = true, true, true
-	for _, d := range a.BundleDeployments {
-		if d.BD == nil || d.FromFiles() || in.beingDeleted(d.BD) {
-			return p, false // a total with an unknown part proves nothing
-		}
-		x := in.view(d)
-		p.reported, p.actual = append(p.reported, x.reported), append(p.actual, x.actual)
-		p.countsKnown, p.reportedKnown = p.countsKnown && x.known, p.reportedKnown && x.reportedKnown
-		p.truncated = p.truncated || len(d.BD.Status.ModifiedStatus) >= fleet.MaxListed || len(d.BD.Status.NonReadyStatus) >= fleet.MaxListed
-		p.bulk = p.bulk || x.reported.State == fleet.WaitApplied || x.reported.State == fleet.ErrApplied ||
-			slices.ContainsFunc(d.BD.Status.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool { return m.Delete })
-		if x.why.cause != "" && p.wrong == nil {
-			p.wrong = d
-		}
-		asOf := d.BD.Reported().AsOf
-		if !x.live && d.Problem != directory.NoReleaseRecord {
-			if p.unread == 0 || asOf < p.oldest {
-				p.oldest = asOf
-			}
-			p.unread++
-		}
-		c := x.reported.Counts
-		p.quiet = p.quiet && x.reported.State == fleet.Ready && x.actual.State == fleet.Ready && c.Ready == c.DesiredReady && asOf != ""
-		p.newest = max(p.newest, asOf)
-		p.lasting = append(p.lasting, in.lasting(d, x)...)
-	}
-	return p, true
-}
-
-// beingDeleted reports whether a deletion has begun recently. Fleet counts the object until its deletion ends, which can be at any moment. A
-// deletion that does not end (FD603) does not change the totals.
-func (in *Input) beingDeleted(o v1alpha1.Object) bool {
-	at := o.GetDeletionTimestamp()
-	return at != nil && !in.longAgo(at.Time)
-}
-
-// number is one number of the status of an aggregate.
-type number struct {
-	what string // objectsReady, or another noun
-	// reported is the number in the status, expected the one that Fleet computes from the statuses of the parts, and actual the one that is true.
-	reported, expected, actual share
-	// reportedText and actualText are the same with details.
-	reportedText, actualText string
-}
-
-// The nouns of numbers.
-const (
-	objectsReady     = "objects ready"
-	deploymentsReady = "bundle deployments ready"
-	clustersReady    = "clusters ready"
-)
-
-// of returns a number without details.
-func of(what string, reported, expected, actual share) number {
-	return number{what: what, reported: reported, expected: expected, actual: actual, reportedText: reported.String(), actualText: actual.String()}
-}
-
-// wrongCounts returns the number of objects of an aggregate if it is wrong.
-func wrongCounts(reported *v1alpha1.ResourceCounts, expected, actual v1alpha1.ResourceCounts, p *parts) []number {
-	if reported == nil || !p.countsKnown || alike(*reported, actual) {
-		return nil
-	}
-	n := of(objectsReady, shareOf(*reported), shareOf(expected), shareOf(actual))
-	if n.reported == n.actual {
-		n.reportedText, n.actualText = detailed(*reported), detailed(actual)
-	}
-	if p.reportedKnown && n.reported == n.expected && !alike(*reported, expected) {
-		n.expected = share{-1, -1} // the shares are the same, but the details are not
-	}
-	return []number{n}
-}
-
-// wrongSummary returns the number of bundle deployments of an aggregate if it is wrong.
-func wrongSummary(reported *v1alpha1.Summary, expected, actual v1alpha1.Summary) []number {
-	if n := of(deploymentsReady, shareOfSummary(*reported), shareOfSummary(expected), shareOfSummary(actual)); n.reported != n.actual {
-		return []number{n}
-	}
-	return nil
-}
 
 // totals describes an aggregate whose numbers are compared.
 type totals struct {
@@ -133,30 +26,28 @@ type totals struct {
 	recomputed string
 	lag        string // why the numbers can be old, as a sentence
 	cluster    *v1alpha1.Cluster
-	why        explanation // if it is known already
+	why        facts.Explanation // if it is known already
 	// bundles are those of which the targets are compared.
 	bundles []*v1alpha1.Bundle
 }
 
-// reportWrong reports the wrong numbers of an aggregate in one finding.
-func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Finding)) {
-	if len(wrong) == 0 {
-		return
-	}
+// wrongTotals completes the finding about the wrong numbers of an aggregate.
+func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	var lines []string
 	for i, n := range wrong {
 		line := fmt.Sprintf("reports %s %s, but the number computed from %s is %s", n.reportedText, n.what,
 			t.partsAs, n.actualText)
 		if i > 0 {
-			line = fmt.Sprintf("it also reports %s %s, but the computed number is %s", n.reportedText, n.what, n.actualText)
+			line = fmt.Sprintf("it also reports %s %s, but the computed number is %s", n.reportedText, n.what,
+				n.actualText)
 		}
 		lines = append(lines, line)
 	}
 	why := in.whyTotal(t, wrong)
 	r := t.Object.Reported()
-	f.Object, f.AsOf, f.Cause = Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName()), r.AsOf, why.cause
-	f.Compares = t.compares(why.cause)
-	f.Message = t.kind + t.Key() + " " + lines[0] + ": " + why.words
+	f.Object, f.AsOf, f.Cause = facts.RefOf(t.Aggregate), r.AsOf, why.Cause
+	f.Compares = t.compares(why.Cause)
+	f.Message = t.kind + t.Key() + " " + lines[0] + ": " + why.Words
 	f.Evidence = append(lines[1:], f.Evidence...)
 	if p := t.parts; p.unread > 0 {
 		age := ""
@@ -164,26 +55,28 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 			age = ", the oldest of " + p.oldest
 		}
 		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: the computed number is "+
-			"based on their statuses%s", p.unread, count(len(p.actual), "bundle deployment"), age))
+			"based on their statuses%s", p.unread, facts.Count(len(p.actual), "bundle deployment"), age))
 	}
-	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.cause == Lag && len(t.bugsOf(wrong[0])) > 0 {
+	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.Cause == facts.Lag &&
+		len(t.bugsOf(wrong[0])) > 0 {
 		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")
 	}
-	report(f)
+	return f
 }
 
-// compares returns the objects of which numbers are compared, if Fleet may be about to correct a difference of this cause.
-func (t *totals) compares(cause Cause) []object.Ref {
-	if cause != Lag && cause != PendingRollout {
+// compares returns the objects of which numbers are compared, if Fleet may be about to correct a difference of this
+// cause.
+func (t *totals) compares(cause facts.Cause) []object.Ref {
+	if cause != facts.Lag && cause != facts.PendingRollout {
 		return nil
 	}
-	out := []object.Ref{Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName())}
+	out := []object.Ref{facts.RefOf(t.Aggregate)}
 	for _, b := range t.bundles {
-		out = append(out, Ref(state.Bundle, b.Namespace, b.Name))
+		out = append(out, facts.Ref(state.Bundle, b.Namespace, b.Name))
 	}
 	if t.Kind == state.ClusterGroup {
 		for _, c := range t.Clusters {
-			out = append(out, Ref(c.Kind, c.Object.GetNamespace(), c.Object.GetName()))
+			out = append(out, facts.RefOf(c))
 		}
 		return out
 	}
@@ -194,9 +87,9 @@ func (t *totals) compares(cause Cause) []object.Ref {
 }
 
 // whyTotal explains why numbers of an aggregate are wrong.
-func (in *Input) whyTotal(t totals, wrong []number) explanation {
+func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 	p, n := t.parts, wrong[0]
-	if t.why.cause != "" {
+	if t.why.Cause != "" {
 		return t.why
 	}
 	if n.reported == n.expected && p.wrong != nil {
@@ -207,37 +100,51 @@ func (in *Input) whyTotal(t totals, wrong []number) explanation {
 		if !b.In(controller) {
 			continue
 		}
-		why := ofBug(b, "the controller's version", controller)
+		why := facts.OfBug(b, "the controller's version", controller)
 		if b == &fleet.BugTruncatedCounts && p.truncated {
-			why.cause = Truncated
+			why.Cause = facts.Truncated
 		}
 		return why
 	}
-	if in.silent(t.cluster) {
-		return silentWords(t.cluster)
+	if in.Silent(t.cluster) {
+		return facts.SilentWords(t.cluster)
 	}
-	// A deleted bundle deployment leaves no time behind. Without one, ready deployments show when they last changed.
-	if p.quiet && len(p.actual) > 0 && n.reported.desired <= n.actual.desired && in.longAgo(parsed(p.newest)) &&
-		(t.Kind != state.ClusterKind || parsed(t.recomputed).Sub(parsed(p.newest)) > settled && in.longAgo(parsed(t.recomputed))) {
-		return explanation{Unexplained, "its bundle deployments have not changed since " + p.newest}
+	if n.reported.desired <= n.actual.desired && in.unchanged(t) {
+		return facts.Explanation{Cause: facts.Unexplained,
+			Words: "its bundle deployments have not changed since " + p.newest}
 	}
 	if l, ok := t.lasting(n); ok {
-		return explanation{Unexplained, l.key + " has not been ready since " + l.since}
+		return facts.Explanation{Cause: facts.Unexplained, Words: l.key + " has not been ready since " + l.since}
 	}
-	return explanation{Lag, t.lag}
+	return facts.Explanation{Cause: facts.Lag, Words: t.lag}
+}
+
+// unchanged reports whether Fleet has had the time to compute the numbers again. A deleted bundle deployment leaves no
+// time behind; without one, ready deployments show when they last changed.
+func (in *Input) unchanged(t *totals) bool {
+	newest := facts.Parsed(t.parts.newest)
+	if !t.parts.quiet || len(t.parts.actual) == 0 || !in.LongAgo(newest) {
+		return false
+	}
+	if t.Kind != state.ClusterKind {
+		return true
+	}
+	recomputed := facts.Parsed(t.recomputed)
+	return recomputed.Sub(newest) > facts.Settled && in.LongAgo(recomputed)
 }
 
 // wrongPart explains a total by the wrong status of one of its bundle deployments.
-func (in *Input) wrongPart(d *evaluate.BundleDeployment) explanation {
-	a := in.view(d)
+func (in *Input) wrongPart(d *evaluate.BundleDeployment) facts.Explanation {
+	a := in.View(d)
 	what, code := "counts", "FD201"
-	if a.claim != "" {
+	if a.Claim != "" {
 		what = "state"
 	}
 	if ofOtherDeployment(d) {
 		code = "FD208"
 	}
-	return explanation{a.why.cause, fmt.Sprintf("it adds up the wrong %s of %s (%s)", what, d.Key(), code)}
+	return facts.Explanation{Cause: a.Why.Cause,
+		Words: fmt.Sprintf("it adds up the wrong %s of %s (%s)", what, d.Key(), code)}
 }
 
 // bugsOf returns the known bugs that can make a number wrong, other than by its parts.
@@ -248,13 +155,39 @@ func (t *totals) bugsOf(n number) []*fleet.Bug {
 	return t.bugs(n)
 }
 
-// newTotals returns what the aggregates have in common.
-func newTotals(a *evaluate.Aggregate, kind string, p *parts) totals {
-	return totals{Aggregate: a, kind: kind, partsAs: "its bundle deployments", parts: p, lag: "Fleet updates this number some seconds after a bundle deployment changes"}
+// lasting returns the last of the bundle deployments that have not been ready for a long time, if an aggregate counts
+// so many as ready that it must count one of these. A deployment that was deleted leaves no time behind, so a number of
+// more than the desired ones proves nothing.
+func (t *totals) lasting(n number) (last lasting, proved bool) {
+	bad, clusters := 0, map[string]bool{}
+	for _, l := range t.parts.lasting {
+		switch {
+		case t.Kind == state.ClusterKind && !l.triggers, l.empty && n.what == objectsReady:
+		case n.what == clustersReady && (clusters[l.cluster] || l.cluster == ""):
+		default:
+			bad, clusters[l.cluster] = bad+1, true
+			if facts.Parsed(l.since).After(facts.Parsed(last.since)) {
+				last = l
+			}
+		}
+	}
+	known := n.what == objectsReady || n.what == deploymentsReady || n.what == clustersReady
+	if !known || bad == 0 || n.reported.desired > n.actual.desired {
+		return last, false
+	}
+	return last, n.reported.ready > n.actual.desired-bad
 }
 
 // written reports whether Fleet has ever written the status of an aggregate.
 func written(a *evaluate.Aggregate) bool {
 	r := a.Object.Reported()
-	return r.AsOf != "" || r.Summary != nil && (r.Summary.DesiredReady > 0 || r.Summary.Ready > 0)
+	if r.AsOf != "" || r.Summary == nil {
+		return r.AsOf != ""
+	}
+	return r.Summary.DesiredReady > 0 || r.Summary.Ready > 0
+}
+
+// describe shows the conditions and events of an aggregate.
+func (in *Input) describe(a *evaluate.Aggregate) []remedy.Remedy {
+	return []remedy.Remedy{in.Commands.Describe(facts.RefOf(a))}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -27,12 +29,12 @@ type valuesOwner struct {
 // valuesOwners iterates over the BundleDeployments and Bundles in scope. It omits those without a Secret to report.
 func (in *Input) valuesOwners() iter.Seq[valuesOwner] {
 	return func(yield func(valuesOwner) bool) {
-		controller, secrets := in.controller(), in.Desired.Values
+		controller, secrets := in.Controller(), in.Desired.Values
 		for _, d := range in.Deployments {
 			if d.BD == nil {
 				continue
 			}
-			b := in.targets().bundles[d.Bundle]
+			b := in.Bundle(d.Bundle)
 			facts := secrets.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
 			if !yield(valuesOwner{d, b, facts, values.Classify(facts, in.Now(), controller)}) {
 				return
@@ -56,17 +58,13 @@ func ofHelmOp(b *v1alpha1.Bundle) bool {
 	return b.Labels[fleet.HelmOpLabel] != "" && b.Labels[fleet.RepoLabel] == ""
 }
 
-// controller is the version of the controller, which writes the Secrets.
-func (in *Input) controller() values.Controller {
-	return values.ControllerOf(in.Desired.ControllerVersion)
-}
-
 // finding returns a finding about the owner.
 func (o *valuesOwner) finding(format string, args ...any) Finding {
 	if o.deployment != nil {
 		return about(&o.deployment.Deployment, o.deployment.Ref(), format, args...)
 	}
-	return Finding{Object: Ref(state.Bundle, o.bundle.Namespace, o.bundle.Name), Message: fmt.Sprintf(format, args...)}
+	return Finding{Object: facts.Ref(state.Bundle, o.bundle.Namespace, o.bundle.Name),
+		Message: fmt.Sprintf(format, args...)}
 }
 
 // name is the namespace and name of the owner, and of its Secret.
@@ -74,7 +72,7 @@ func (o *valuesOwner) name() string {
 	if o.deployment != nil {
 		return o.deployment.Key()
 	}
-	return key(o.bundle)
+	return facts.Key(o.bundle)
 }
 
 // secret is the reference of the Secret.
@@ -95,54 +93,55 @@ func (o *valuesOwner) why() string {
 	case o.result.Reason == values.Edited:
 		return fmt.Sprintf("field manager %s changed the Secret at %s", s.Editor, s.Edited.UTC().Format(time.RFC3339))
 	case o.result.Reason == values.UsedSince && !o.result.Since.IsZero():
-		return fmt.Sprintf("no update is in progress: Fleet used the Secret with this hash at %s, after the last recorded change at %s", used, since)
+		return fmt.Sprintf("no update is in progress: Fleet used the Secret with this hash at %s, after the last "+
+			"recorded change at %s", used, since)
 	case o.result.Reason == values.UsedSince:
 		return "no update is in progress: the present deployment was complete at " + used
 	}
-	return fmt.Sprintf("no update is in progress: the last change of the %s or its Secret was at %s", o.facts.Owner.Kind, since)
+	return fmt.Sprintf("no update is in progress: the last change of the %s or its Secret was at %s",
+		o.facts.Owner.Kind, since)
 }
 
 // controllerVersion is a sentence that names the version of the controller.
 func (in *Input) controllerVersion() string {
-	if v := in.Desired.ControllerVersion; in.controller().Known {
+	if v := in.Desired.ControllerVersion; in.Controller().Known {
 		return "fleet-controller " + v
 	}
 	return "the version of fleet-controller is not known"
 }
 
 // writeBundleValues makes the job of the GitRepo write the values of a Bundle again.
-func (in *Input) writeBundleValues(o *valuesOwner) Remedy {
-	if g := in.gitRepo(o.bundle.Namespace + "/" + o.bundle.Labels[fleet.RepoLabel]); g != nil {
-		return in.startJob(key(g), g.Spec.ForceSyncGeneration+1)
+func (in *Input) writeBundleValues(o *valuesOwner) remedy.Remedy {
+	if g := in.GitRepo(o.bundle.Namespace + "/" + o.bundle.Labels[fleet.RepoLabel]); g != nil {
+		return in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)
 	}
-	return advise("apply the bundle again, which writes its values")
+	return remedy.Advise("apply the bundle again, which writes its values")
 }
 
-// discardHash makes the controller write the values of a BundleDeployment again, and store them as current (docs/fleet-behavior.md, 6.3).
+// discardHash makes the controller write the values of a BundleDeployment again, and store them as current
+// (docs/fleet-behavior.md, 6.3).
 const discardHash = `{"spec":{"valuesHash":"","waitingForValues":true,"deploymentID":""}}`
 
-// writeValues adds to a finding how to make the controller write the values of a BundleDeployment again, without a deploy.
+// writeValues adds to a finding how to make the controller write the values of a BundleDeployment again, without a
+// deploy.
 func (in *Input) writeValues(o *valuesOwner, f Finding) Finding {
 	namespace, name, found := strings.Cut(o.deployment.Bundle, "/")
 	if !found {
-		f.Remedies = []Remedy{advise("restore the Bundle of the BundleDeployment: only the controller can write the values")}
+		f.Remedies = []remedy.Remedy{remedy.Advise("restore the Bundle of the BundleDeployment: only the controller " +
+			"can write the values")}
 		return f
 	}
-	f.Remedies = []Remedy{run(fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s",
-		in.Commands.kubectl(o.deployment.Ref()), named("bundledeployments.fleet.cattle.io", o.deployment.Name), discardHash, in.processCommand(namespace, name)),
+	f.Remedies = []remedy.Remedy{remedy.Run(fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s",
+		in.Commands.For(o.deployment.Ref()), remedy.Named("bundledeployments.fleet.cattle.io",
+			o.deployment.Name), discardHash, in.ProcessCommand(namespace, name)),
 		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed")}
 	f.Evidence = append(f.Evidence, "the annotation makes the controller process the Bundle", caution)
 	return f
 }
 
 // caution applies to the discarded hash.
-const caution = "caution: clear valuesHash only together with deploymentID: if deploymentID equals stagedDeploymentID, the current values would be stored empty"
-
-// lostValues reports whether a bundle deployment has staged values and no current ones: a deploy of the same deployment id would install the defaults of the chart.
-func (in *Input) lostValues(d *evaluate.BundleDeployment) bool {
-	facts := in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, in.targets().bundles[d.Bundle]))
-	return facts.Secret != nil && facts.Secret.Emptied && facts.Owner.Current
-}
+const caution = "caution: clear valuesHash only together with deploymentID: if deploymentID equals " +
+	"stagedDeploymentID, the current values would be stored empty"
 
 // brokenValues reports whether a values Secret is missing or wrong.
 func brokenValues(s values.State) bool {

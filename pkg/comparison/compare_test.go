@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -35,7 +35,7 @@ func audit(lines ...string) *report.Audit {
 		case len(w) == 3:
 			f := report.Finding{Code: w[0], Severity: report.Severity(w[1]), Object: ref(w[2]), Message: "m", Cluster: "fleet/one"}
 			if f.Object.Kind == "Cluster" {
-				f.Cause = check.Lag
+				f.Cause = facts.Lag
 			} else {
 				f.BundleDeployment, f.Bundle = "c/web", "fleet/web"
 			}

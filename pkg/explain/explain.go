@@ -5,8 +5,11 @@
 package explain
 
 import (
+	_ "embed" // of words.yaml
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -15,36 +18,49 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
 )
 
+//go:embed words.yaml
+var wordsFile []byte
+
+// words returns the states, reasons and causes. The tests prove that each word that the code declares is among them.
+func words() []report.Topic {
+	var out []report.Topic
+	if err := yaml.UnmarshalStrict(wordsFile, &out); err != nil {
+		return nil
+	}
+	return out
+}
+
 // Topics returns all topics: the findings in the order of their codes, then the other words by their kind.
 func Topics() []report.Topic {
 	var out []report.Topic
 	for _, c := range check.Catalogue() {
 		out = append(out, finding(c))
 	}
-	for _, words := range [][]report.Topic{states(), reasons(), causes()} {
-		for _, t := range words {
-			t.URL = check.Pages + "findings.md#" + strings.ToLower(string(t.Kind)) + "-" + strings.ToLower(t.Name)
-			out = append(out, t)
-		}
+	for _, t := range words() {
+		t.URL = check.Pages + "findings.md#" + strings.ToLower(string(t.Kind)) + "-" + strings.ToLower(t.Name)
+		out = append(out, t)
 	}
 	for _, k := range why.Kinds() {
-		out = append(out, report.Topic{Kind: report.TopicStep, Name: string(k.Kind), What: k.Meaning, URL: check.Pages + "why.md#kinds-of-steps"})
+		out = append(out, report.Topic{Kind: report.TopicStep, Name: string(k.Kind), What: k.Meaning,
+			URL: check.Pages + "why.md#kinds-of-steps"})
 	}
 	for _, r := range preflight.Rules() {
-		out = append(out, report.Topic{Kind: report.TopicRule, Name: r.Name, Severity: r.Severity, What: r.Description, URL: preflight.URL(r.Name)})
+		out = append(out, report.Topic{Kind: report.TopicRule, Name: r.Name, Severity: r.Severity, What: r.Description,
+			URL: preflight.URL(r.Name)})
 	}
 	for _, r := range ownership.TruthTable {
-		out = append(out, report.Topic{Kind: report.TopicSituation, Name: string(r.Situation), What: "the object has " + r.Description, Remedy: answers(r),
-			URL: check.Pages + "adopt.md#what-is-taken"})
+		out = append(out, report.Topic{Kind: report.TopicSituation, Name: string(r.Situation),
+			What: "the object has " + r.Description, Remedy: answers(r), URL: check.Pages + "adopt.md#what-is-taken"})
 	}
 	return out
 }
 
 func finding(c check.Check) report.Topic {
-	k := c.Knowledge()
-	t := report.Topic{Kind: report.TopicFinding, Name: c.Code, Title: c.Name, Severity: report.Severity(c.Severity), What: c.Title, Why: c.Explain,
-		Evidence: k.Evidence, Remedy: k.Remedy, Versions: k.Versions, Sections: k.Sections, URL: check.URL(c.Code)}
-	for _, issue := range k.Issues {
+	text := c.Text()
+	t := report.Topic{Kind: report.TopicFinding, Name: c.Code, Title: c.Name, Severity: report.Severity(c.Severity),
+		What: c.Title, Why: text.Explanation, Evidence: text.Evidence, Remedy: text.Remedy, Versions: text.Versions,
+		Sections: text.Sections, URL: check.URL(c.Code)}
+	for _, issue := range text.Issues {
 		t.Issues = append(t.Issues, address(issue))
 	}
 	return t
@@ -65,8 +81,8 @@ func answers(r ownership.Rule) string {
 	return strings.Join(out, "; ")
 }
 
-// Find returns the topics with a name, in upper or lower case. A word can have several meanings: NotReady is a state, a step of why, and the title of
-// a finding.
+// Find returns the topics with a name, in upper or lower case. A word can have several meanings: NotReady is a state, a
+// step of why, and the title of a finding.
 func Find(topics []report.Topic, name string) []report.Topic {
 	return slices.DeleteFunc(slices.Clone(topics), func(t report.Topic) bool {
 		return !strings.EqualFold(t.Name, name) && (t.Title == "" || !strings.EqualFold(t.Title, name))

@@ -72,9 +72,9 @@ func TestEveryWordIsExplained(t *testing.T) {
 		{report.TopicReason, "ownership", "Class"},
 		{report.TopicReason, "source", "Reason"},
 		{report.TopicReason, "directory", "Problem"},
-		{report.TopicCause, "check", "Cause"},
-		{report.TopicStep, "check", "BlockerKind"},
-		{report.TopicStep, "why", "report.WhyKind"},
+		{report.TopicCause, "check/facts", "Cause"},
+		{report.TopicStep, "check/blocker", "Kind"},
+		{report.TopicStep, "why", "blocker.Kind"},
 		{report.TopicSituation, "ownership", "Situation"},
 	} {
 		for _, word := range constants(t, declared.dir, declared.typ) {

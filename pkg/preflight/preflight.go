@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -24,7 +25,7 @@ import (
 // Check predicts the rollout of every bundle that is, or may be, deployed to this cluster. elsewhere is the number of bundles that are known to be
 // deployed to other clusters.
 func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
-	dependencies := check.NewDependencies(c.Desired.Directory)
+	dependencies := dependency.New(c.Desired.Directory)
 	for _, d := range c.Deployments {
 		if d.OnOtherCluster {
 			elsewhere++
@@ -55,7 +56,7 @@ type rollout struct {
 	c *check.Input
 	d *evaluate.BundleDeployment
 
-	dependencies *check.Dependencies
+	dependencies *dependency.Index
 	// takes reports whether Helm takes over existing objects.
 	takes bool
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -68,7 +70,7 @@ type ClusterFinding struct {
 }
 
 // Cause is why a number in a status of Fleet is not the recomputed one. docs/output.md describes the causes.
-type Cause = check.Cause
+type Cause = facts.Cause
 
 // newFindings converts findings, and adds the bundle and its GitRepo or HelmOp.
 func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeployment) []Finding {
@@ -101,7 +103,7 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 }
 
 // NewRemedies converts remedies.
-func NewRemedies(remedies []check.Remedy) []Remedy {
+func NewRemedies(remedies []remedy.Remedy) []Remedy {
 	var out []Remedy
 	for _, r := range remedies {
 		out = append(out, Remedy(r))

@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -74,15 +76,17 @@ func caseOf(t *testing.T, file string) source.Source {
 func explained(t *testing.T, src source.Source, targets ...evaluate.Target) *report.Why {
 	t.Helper()
 	all := why.Targets(targets)
-	found, err := audit.Run(t.Context(), src, audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: all}, Pick: all.Pick})
+	found, err := audit.Run(t.Context(), src,
+		audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: all}, Pick: all.Pick})
 	if err != nil {
 		t.Fatalf("%v: %v", targets, err)
 	}
 	return why.Explain(found.Input(), found.Findings, all, "test").Redacted(found.Secrets)
 }
 
-// TestAgreesWithAudit explains every object of every captured cluster, and compares with the audit of the whole cluster: what an audit calls ready is
-// ready, what it calls not ready is not, and each chain is finite and ends in one root.
+// TestAgreesWithAudit explains every object of every captured cluster, and compares with the audit of the whole
+// cluster: what an audit calls ready is ready, what it calls not ready is not, and each chain is finite and ends in one
+// root.
 func TestAgreesWithAudit(t *testing.T) {
 	explanations := 0
 	for name, open := range snapshots(t) {
@@ -98,7 +102,8 @@ func TestAgreesWithAudit(t *testing.T) {
 			targets = append(targets, evaluate.Target{Kind: evaluate.TargetBundleDeployment, Name: key})
 			states[key] = d
 		}
-		for kind, list := range map[string][]report.Aggregate{evaluate.TargetBundle: whole.Bundles, evaluate.TargetGitRepo: whole.GitRepos, evaluate.TargetHelmOp: whole.HelmOps, evaluate.TargetCluster: whole.Clusters} {
+		for kind, list := range map[string][]report.Aggregate{evaluate.TargetBundle: whole.Bundles,
+			evaluate.TargetGitRepo: whole.GitRepos, evaluate.TargetHelmOp: whole.HelmOps, evaluate.TargetCluster: whole.Clusters} {
 			for _, a := range list {
 				targets = append(targets, evaluate.Target{Kind: kind, Name: a.Namespace + "/" + a.Name})
 			}
@@ -118,7 +123,8 @@ func TestAgreesWithAudit(t *testing.T) {
 				continue
 			}
 			if want := expectedState(d, found.Result); !slices.Contains(want, o.State) {
-				t.Errorf("%s: %s is %s, the audit says %s %s (Fleet %s): %s", name, o.Key(), o.State, d.State, d.Reason, reportedState(d), o.Answer)
+				t.Errorf("%s: %s is %s, the audit says %s %s (Fleet %s): %s", name, o.Key(), o.State, d.State, d.Reason,
+					reportedState(d), o.Answer)
 			}
 		}
 	}
@@ -139,7 +145,9 @@ func expectedState(d report.BundleDeployment, r *evaluate.Result) []report.State
 	switch d.State {
 	case report.Ready:
 		for _, x := range r.Deployments {
-			if x.Namespace == d.Namespace && x.Name == d.Name && x.BD != nil && (x.BD.DeletionTimestamp != nil || len((&check.Input{Result: r}).Blockers()(&x.Deployment)) > 0) {
+			if x.Namespace == d.Namespace && x.Name == d.Name && x.BD != nil &&
+				(x.BD.DeletionTimestamp != nil ||
+					len(blocker.New(facts.New(r, &redact.Quotations{}))(&x.Deployment)) > 0) {
 				return []report.State{report.NotReady}
 			}
 		}
@@ -168,12 +176,15 @@ func consistent(t *testing.T, name string, o report.WhyObject) {
 			t.Errorf("%s: %s %s: cause %+v has no root or no next step", name, o.Kind, o.Key(), c)
 		}
 		if known := why.Kinds(); slices.ContainsFunc(c.Steps, func(s report.WhyStep) bool {
-			return s.Message == "" || s.Name == "" || !slices.ContainsFunc(known, func(k why.Kind) bool { return k.Kind == s.Kind })
+			return s.Message == "" || s.Name == "" ||
+				!slices.ContainsFunc(known, func(k why.Kind) bool { return k.Kind == s.Kind })
 		}) {
-			t.Errorf("%s: %s %s: a step has no message or name, or its kind is not documented: %+v", name, o.Kind, o.Key(), c.Steps)
+			t.Errorf("%s: %s %s: a step has no message or name, or its kind is not documented: %+v", name, o.Kind,
+				o.Key(), c.Steps)
 		}
 	}
 	if counted != s.NotReady+s.Unknown {
-		t.Errorf("%s: %s %s: the causes have %d deployments, %d are not ready", name, o.Kind, o.Key(), counted, s.NotReady+s.Unknown)
+		t.Errorf("%s: %s %s: the causes have %d deployments, %d are not ready", name, o.Kind, o.Key(), counted,
+			s.NotReady+s.Unknown)
 	}
 }

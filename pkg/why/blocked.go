@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -14,18 +16,18 @@ import (
 )
 
 // blocked explains a deployment that is not applied.
-func (x *explainer) blocked(chain []check.Blocker, seen path) verdict {
+func (x *explainer) blocked(chain []blocker.Step, seen path) verdict {
 	var steps []report.WhyStep
 	for _, b := range chain {
-		s := stepOf(kindOfBlocker(b.Kind), b.Of, b.Message+b.Said)
+		s := stepOf(b.Kind, b.Of, b.Message+b.Said)
 		s.Since = report.Time(b.Since)
-		if b.Kind == check.BlockerFailed {
+		if b.Kind == blocker.Failed {
 			s.AsOf = ""
 		}
 		steps = append(steps, s)
 	}
 	root := chain[len(chain)-1]
-	if root.Kind != check.BlockerState {
+	if root.Kind != blocker.State {
 		for _, b := range chain {
 			seen[b.Of.ID()] = true
 		}
@@ -52,31 +54,31 @@ func (x *explainer) readyDependency(d *directory.Deployment, v verdict) verdict 
 		s.Evidence = []string{v.note}
 	}
 	f, _ := x.find(d, "FD201")
-	return notReady(x.in.Inspect(d.Ref()), codes(f), s)
+	return notReady(x.inspect(d.Ref()), codes(f), s)
 }
 
 // root returns what to do about the last blocker of a chain, and the step behind it, if there is one.
-func (x *explainer) root(b check.Blocker, seen path) verdict {
+func (x *explainer) root(b blocker.Step, seen path) verdict {
 	d := b.Of
 	switch b.Kind {
-	case check.BlockerPaused:
+	case blocker.Paused:
 		return x.paused(d)
-	case check.BlockerSchedule:
-		return notReady(x.in.List("schedules", d.BD.Labels[fleet.ClusterNamespaceLabel]), nil)
-	case check.BlockerAgent:
+	case blocker.Schedule:
+		return notReady(x.list("schedules", d.BD.Labels[fleet.ClusterNamespaceLabel]), nil)
+	case blocker.Agent:
 		a := x.agents[d.Namespace]
-		return notReady(x.in.AgentLogs(a), check.OfAgent(a))
-	case check.BlockerAbsent:
+		return notReady(only(x.in.LogsOfAgent(a)), check.OfAgent(a))
+	case blocker.Absent:
 		return x.absentDependency(b, seen)
 	}
-	code := map[check.BlockerKind][]string{check.BlockerValues: {"FD402", "FD403"}, check.BlockerRecord: {"FD602"},
-		check.BlockerFailed: {"FD604"}}[b.Kind]
+	code := map[blocker.Kind][]string{blocker.Values: {"FD402", "FD403"}, blocker.Record: {"FD602"},
+		blocker.Failed: {"FD604"}}[b.Kind]
 	f, ok := x.find(d, code...)
-	if b.Kind == check.BlockerContent {
-		f, ok = x.about(check.Ref(state.Content, "", state.ContentID(d.BD)), "FD601")
+	if b.Kind == blocker.Content {
+		f, ok = x.about(facts.Ref(state.Content, "", state.ContentID(d.BD)), "FD601")
 	}
 	if !ok {
-		return notReady(x.in.Inspect(d.Ref()), nil)
+		return notReady(x.inspect(d.Ref()), nil)
 	}
 	return notReady(f.Remedies, codes(f))
 }
@@ -85,29 +87,29 @@ func (x *explainer) root(b check.Blocker, seen path) verdict {
 func (x *explainer) paused(d *directory.Deployment) verdict {
 	r, ok := x.in.Pauses(d)
 	if !ok {
-		return notReady(x.in.Inspect(d.Ref()), nil)
+		return notReady(x.inspect(d.Ref()), nil)
 	}
-	s := report.WhyStep{Kind: kindOfBlocker(check.BlockerPaused), Object: r, Name: r.Name, Message: "it is paused"}
+	s := report.WhyStep{Kind: blocker.Paused, Object: r, Name: r.Name, Message: "it is paused"}
 	if r.Kind == state.ClusterKind {
 		s.Cluster = r.Namespace + "/" + r.Name
 	}
-	return notReady(x.in.Resume(r), nil, s)
+	return notReady(only(x.in.Resume(r)), nil, s)
 }
 
 // absentDependency explains why nothing on a cluster matches a dependency.
-func (x *explainer) absentDependency(b check.Blocker, seen path) verdict {
+func (x *explainer) absentDependency(b blocker.Step, seen path) verdict {
 	d := b.Of
-	none := notReady(x.in.Inspect(d.Ref()), nil)
+	none := notReady(x.inspect(d.Ref()), nil)
 	workspace := d.BD.Labels[fleet.BundleNamespaceLabel]
 	if b.Dependency == "" || workspace == "" {
 		return none
 	}
-	s := report.WhyStep{Object: check.Ref(state.Bundle, workspace, b.Dependency), Name: b.Dependency}
+	s := report.WhyStep{Object: facts.Ref(state.Bundle, workspace, b.Dependency), Name: b.Dependency}
 	bundle, cluster := x.in.Bundle(workspace+"/"+b.Dependency), x.in.ClusterIn(d.Namespace)
 	switch {
 	case bundle == nil && x.in.Desired.Read(state.Bundle, workspace):
 		s.Kind, s.Message = NoBundle, "the Bundle does not exist"
-		return notReady(x.in.List("bundles", workspace), nil, s)
+		return notReady(x.list("bundles", workspace), nil, s)
 	case bundle == nil || cluster == nil:
 		return none
 	}
@@ -118,7 +120,7 @@ func (x *explainer) absentDependency(b check.Blocker, seen path) verdict {
 	switch r, ok := x.in.Targets(bundle).On(cluster.Namespace, cluster.Name); {
 	case ok && r.Outcome == targeting.Excluded:
 		s.Kind, s.Message, s.Cluster = Excluded, "its targets do not select the cluster ("+string(r.Reason)+")", d.Cluster
-		return notReady(x.in.ExplainTargets(bundle), nil, s)
+		return notReady(only(x.in.Commands.ExplainTargets(bundle)), nil, s)
 	case ok && r.Outcome != targeting.Unknown:
 		return x.absent(bundle, r, seen)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -18,7 +20,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// whyCase is the first document of a file in test/testdata/why: a captured management cluster, and what its objects wait for.
+// whyCase is the first document of a file in test/testdata/why: a captured management cluster, and what its objects
+// wait for.
 type whyCase struct {
 	Kind        string     `json:"kind"`
 	Description string     `json:"description"`
@@ -70,7 +73,7 @@ func TestCases(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	kinds := map[report.WhyKind]bool{}
+	kinds := map[blocker.Kind]bool{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		head, open := readWhy(t, file)
@@ -89,7 +92,8 @@ func TestCases(t *testing.T) {
 			}
 			for i := range min(len(q.Causes), len(o.Causes)) {
 				last := o.Causes[i].Steps[len(o.Causes[i].Steps)-1]
-				if said := last.Message + "\n" + strings.Join(last.Evidence, "\n"); !strings.Contains(said, q.Causes[i].Says) {
+				if said := last.Message + "\n" +
+					strings.Join(last.Evidence, "\n"); !strings.Contains(said, q.Causes[i].Says) {
 					t.Errorf("%s: %s: the last step does not say %q: %s", name, q.Target, q.Causes[i].Says, said)
 				}
 			}
@@ -109,7 +113,7 @@ func TestCases(t *testing.T) {
 			}
 		}
 	}
-	elsewhere := map[report.WhyKind]bool{why.NotFollowed: true, why.BundleValues: true} // TestOther
+	elsewhere := map[blocker.Kind]bool{why.NotFollowed: true, why.BundleValues: true} // TestOther
 	for _, k := range why.Kinds() {
 		if !kinds[k.Kind] && !elsewhere[k.Kind] {
 			t.Errorf("no case has a step of kind %s", k.Kind)

@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// combine returns the explanation of an object from its deployments and from what concerns the object itself. Deployments with the same chain have one cause.
+// combine returns the explanation of an object from its deployments and from what concerns the object itself.
+// Deployments with the same chain have one cause.
 func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.WhyObject {
 	out := report.WhyObject{Ref: r, State: report.Ready}
 	place := map[string]int{}
@@ -25,7 +26,8 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 		if !known {
 			i = len(out.Causes)
 			place[key] = i
-			out.Causes = append(out.Causes, report.WhyCause{Root: v.steps[len(v.steps)-1].Kind, State: v.state, Steps: v.steps, Remedies: report.NewRemedies(v.next), Findings: v.findings})
+			out.Causes = append(out.Causes, report.WhyCause{Root: v.steps[len(v.steps)-1].Kind, State: v.state,
+				Steps: v.steps, Remedies: report.NewRemedies(v.next), Findings: v.findings})
 		}
 		return &out.Causes[i]
 	}
@@ -34,7 +36,8 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 	}
 	whole := len(out.Causes)
 	slices.SortStableFunc(list, func(a, b member) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle), cmp.Compare(a.BundleDeployment, b.BundleDeployment))
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle),
+			cmp.Compare(a.BundleDeployment, b.BundleDeployment))
 	})
 	for _, m := range list {
 		out.Summary.Deployments++
@@ -89,14 +92,14 @@ func (x *explainer) hidden(r object.Ref) (v verdict, hidden bool) {
 		cover := x.in.Desired.Needed(kind).Within(x.in.Desired.InWorkspace(kind, x.in.Scope.Namespace))
 		for _, f := range source.CoverageGaps("listing "+kind+" objects", cover, "") {
 			s := report.WhyStep{Kind: Unread, Object: r, Name: r.Name, Message: f.What + ": " + f.Why()}
-			return unknown(x.in.PrintRole(), s), true
+			return unknown(only(x.in.ShowRole()), s), true
 		}
 	}
 	return verdict{}, false
 }
 
 // differing are the kinds of steps whose messages may have numbers that differ between clusters with the same cause.
-var differing = []report.WhyKind{kindOfBlocker(check.BlockerRecord)}
+var differing = []blocker.Kind{blocker.Record}
 
 // foldKey is the same for verdicts with the same chain on different clusters.
 func foldKey(v verdict) string {
@@ -178,7 +181,8 @@ func ready(o *report.WhyObject, noun string) string {
 	return " is ready, with " + report.Plural(s.Deployments, noun)
 }
 
-// rootName names the object of the root cause for people. It is empty if that is the object with the given name, on the cluster of the first step.
+// rootName names the object of the root cause for people. It is empty if that is the object with the given name, on the
+// cluster of the first step.
 func rootName(name string, c *report.WhyCause) string {
 	root := c.Steps[len(c.Steps)-1]
 	if root.Name == name && root.Cluster == c.Steps[0].Cluster {
@@ -187,7 +191,8 @@ func rootName(name string, c *report.WhyCause) string {
 	if root.Object.Kind != state.BundleDeployment && root.Object.Kind != "" {
 		return strings.ToLower(root.Object.Kind) + " " + root.Name
 	}
-	if root.Cluster != "" && root.Object.Kind == state.BundleDeployment && (root.Cluster != c.Steps[0].Cluster || len(c.Deployments) == 1) {
+	if root.Cluster != "" && root.Object.Kind == state.BundleDeployment &&
+		(root.Cluster != c.Steps[0].Cluster || len(c.Deployments) == 1) {
 		return root.Name + " on " + root.Cluster
 	}
 	return root.Name

@@ -9,22 +9,33 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TestAnswerUnknown: the answer about an object that is not known to be ready counts every deployment whose objects were not read.
+// TestAnswerUnknown: the answer about an object that is not known to be ready counts every deployment whose objects
+// were not read.
 func TestAnswerUnknown(t *testing.T) {
-	unread := []report.WhyCause{{State: report.Unknown, Steps: []report.WhyStep{{Name: "web", Message: "its objects could not be read"}}, Deployments: make([]report.WhyDeployment, 1)}}
+	unread := []report.WhyCause{{State: report.Unknown,
+		Steps: []report.WhyStep{{Name: "web",
+			Message: "its objects could not be read"}}, Deployments: make([]report.WhyDeployment, 1)}}
 	for _, tc := range []struct {
 		summary report.WhySummary
 		causes  []report.WhyCause
 		want    string
 	}{
-		{report.WhySummary{Deployments: 1, Ready: 1, FromStatus: 1}, nil, "Fleet reports it as Ready, and its objects were not read"},
-		{report.WhySummary{Deployments: 3, Ready: 3, FromStatus: 3}, nil, "Fleet reports 3 of 3 bundle deployments as Ready, and their objects were not read"},
-		{report.WhySummary{Deployments: 3, Ready: 3, FromStatus: 1}, nil, "the objects of 1 of 3 bundle deployments were not read, and Fleet reports it as Ready"},
-		{report.WhySummary{Deployments: 3, Ready: 3, FromStatus: 2}, nil, "the objects of 2 of 3 bundle deployments were not read, and Fleet reports them as Ready"},
-		{report.WhySummary{Deployments: 3, Ready: 2, FromStatus: 1, Unknown: 1}, unread, "2 of 3 bundle deployments are not known. The cause (1 bundle deployment) is web: its objects could not be read"},
-		{report.WhySummary{Deployments: 3, Ready: 2, Unknown: 1}, unread, "1 of 3 bundle deployments is not known. The cause is web: its objects could not be read"},
+		{report.WhySummary{Deployments: 1, Ready: 1, FromStatus: 1}, nil,
+			"Fleet reports it as Ready, and its objects were not read"},
+		{report.WhySummary{Deployments: 3, Ready: 3, FromStatus: 3}, nil,
+			"Fleet reports 3 of 3 bundle deployments as Ready, and their objects were not read"},
+		{report.WhySummary{Deployments: 3, Ready: 3, FromStatus: 1}, nil,
+			"the objects of 1 of 3 bundle deployments were not read, and Fleet reports it as Ready"},
+		{report.WhySummary{Deployments: 3, Ready: 3, FromStatus: 2}, nil,
+			"the objects of 2 of 3 bundle deployments were not read, and Fleet reports them as Ready"},
+		{report.WhySummary{Deployments: 3, Ready: 2, FromStatus: 1, Unknown: 1}, unread,
+			"2 of 3 bundle deployments are not known. The cause (1 bundle deployment) is web: its objects could not " +
+				"be read"},
+		{report.WhySummary{Deployments: 3, Ready: 2, Unknown: 1}, unread,
+			"1 of 3 bundle deployments is not known. The cause is web: its objects could not be read"},
 	} {
-		o := report.WhyObject{Ref: object.Ref{Kind: "GitRepo", Name: "apps"}, State: report.Unknown, Summary: tc.summary, Causes: tc.causes}
+		o := report.WhyObject{Ref: object.Ref{Kind: "GitRepo", Name: "apps"}, State: report.Unknown,
+			Summary: tc.summary, Causes: tc.causes}
 		if got, want := answer(&o), "It is not known whether apps is ready: "+tc.want; got != want {
 			t.Errorf("%+v: %q, want %q", tc.summary, got, want)
 		}

@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -15,23 +18,35 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// verdict is why a deployment is not ready. The last of its steps is the root cause. A deployment that is ready has no steps.
+// verdict is why a deployment is not ready. The last of its steps is the root cause. A deployment that is ready has no
+// steps.
 type verdict struct {
 	state report.State
 	steps []report.WhyStep
 	// next is what to do about the root cause, findings are the codes about it.
-	next     []check.Remedy
+	next     []remedy.Remedy
 	findings []string
 	// fromStatus is true if it is ready only according to the status that Fleet reports.
 	fromStatus bool
 	note       string
 }
 
-func notReady(next []check.Remedy, codes []string, steps ...report.WhyStep) verdict {
+// only is the list of one remedy.
+func only(r remedy.Remedy) []remedy.Remedy { return []remedy.Remedy{r} }
+
+// inspect shows the conditions and events of an object of Fleet.
+func (x *explainer) inspect(r object.Ref) []remedy.Remedy { return only(x.in.Commands.Describe(r)) }
+
+// list lists the objects of Fleet of a kind, by the plural name.
+func (x *explainer) list(resource, namespace string) []remedy.Remedy {
+	return only(x.in.Commands.List(resource, namespace, "lists the "+resource+" of the namespace"))
+}
+
+func notReady(next []remedy.Remedy, codes []string, steps ...report.WhyStep) verdict {
 	return verdict{state: report.NotReady, steps: steps, next: next, findings: codes}
 }
 
-func unknown(next []check.Remedy, steps ...report.WhyStep) verdict {
+func unknown(next []remedy.Remedy, steps ...report.WhyStep) verdict {
 	return verdict{state: report.Unknown, steps: steps, next: next}
 }
 
@@ -48,7 +63,7 @@ type path map[object.DeploymentID]bool
 // deployment explains a bundle deployment.
 func (x *explainer) deployment(d *directory.Deployment, seen path) verdict {
 	if seen[d.ID()] {
-		return notReady(x.in.Inspect(d.Ref()), nil, stepOf(kindOfBlocker(check.BlockerCycle), d, "the chain of causes leads back to it"))
+		return notReady(x.inspect(d.Ref()), nil, stepOf(blocker.Cycle, d, "the chain of causes leads back to it"))
 	}
 	seen[d.ID()] = true
 	if d.BD != nil && d.BD.DeletionTimestamp != nil {
@@ -94,7 +109,7 @@ func (x *explainer) deleting(d *directory.Deployment) verdict {
 	s := stepOf(Deleting, d, message)
 	s.Since, s.Evidence = report.Time(d.BD.DeletionTimestamp.Time), evidence
 	f, _ := x.find(d, "FD603")
-	return notReady(x.in.Inspect(d.Ref()), codes(f), s)
+	return notReady(x.inspect(d.Ref()), codes(f), s)
 }
 
 // codes returns the code of a finding, if there is one.
@@ -109,7 +124,8 @@ func codes(f check.Finding) []string {
 func (x *explainer) ready(d *directory.Deployment) verdict {
 	out := verdict{state: report.Ready}
 	if d.BD != nil && shown(d.BD) != string(fleet.Ready) {
-		out.note = "Fleet reports " + nameOf(d) + " on " + d.Cluster + " as " + shown(d.BD) + asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
+		out.note = "Fleet reports " + nameOf(d) + " on " + d.Cluster + " as " + shown(d.BD) +
+			asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
 		if f, ok := x.find(d, "FD201"); ok {
 			out.note = f.Message
 		}
@@ -120,18 +136,19 @@ func (x *explainer) ready(d *directory.Deployment) verdict {
 // unexplained returns the verdict for a deployment that is not applied, without a reason in the data.
 func (x *explainer) unexplained(d *directory.Deployment) verdict {
 	s := stepOf(NotApplied, d, "its agent has not applied the current deployment, and nothing that was read shows why")
-	if check.SaysItWaits(d.BD) {
-		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it now: " +
+	if dependency.SaysItWaits(d.BD) {
+		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it " +
+			"now: " +
 			"the agent tries again"
 		s.Evidence = x.in.Errors(d.BD, "Deployed")
 	}
 	s.Since = report.Time(state.LastChange(d.BD.ManagedFields))
-	next := x.in.Inspect(d.Ref())
+	next := x.inspect(d.Ref())
 	if a, known := x.agents[d.Namespace]; known {
 		if at := a.Heartbeat.LastSeen; !at.IsZero() {
 			s.Evidence = append(s.Evidence, "its agent last reported at "+report.Time(at))
 		}
-		next = x.in.AgentLogs(a)
+		next = only(x.in.LogsOfAgent(a))
 	}
 	return notReady(next, nil, s)
 }
@@ -147,7 +164,7 @@ func (x *explainer) notRead(d *directory.Deployment, e *evaluate.BundleDeploymen
 	f, ok := x.find(d, "FD602", "FD607")
 	next := f.Remedies
 	if !ok {
-		next = x.in.PrintRole()
+		next = only(x.in.ShowRole())
 	}
 	if d.BD != nil && reportedState(d.BD) != fleet.Ready {
 		v := x.byStatus(d)
@@ -172,9 +189,9 @@ func (x *explainer) reported(d *directory.Deployment, seen path) verdict {
 	case is == fleet.OutOfSync:
 		return x.outOfSync(d, seen)
 	case is == fleet.Ready && silent:
-		s := stepOf(kindOfBlocker(check.BlockerAgent), d, "Fleet reports it as Ready, and the agent of its cluster has not reported")
+		s := stepOf(blocker.Agent, d, "Fleet reports it as Ready, and the agent of its cluster has not reported")
 		s.Since = report.Time(a.Heartbeat.LastSeen)
-		out := unknown(x.in.AgentLogs(a), s)
+		out := unknown(only(x.in.LogsOfAgent(a)), s)
 		out.findings = check.OfAgent(a)
 		return out
 	case is == fleet.Ready:
@@ -182,15 +199,18 @@ func (x *explainer) reported(d *directory.Deployment, seen path) verdict {
 	}
 	v := x.byStatus(d)
 	if silent {
-		v.steps[0].Evidence = append(v.steps[0].Evidence, "the agent of its cluster has not reported since "+report.Time(a.Heartbeat.LastSeen)+": the status is old")
+		v.steps[0].Evidence = append(v.steps[0].Evidence,
+			"the agent of its cluster has not reported since "+report.Time(a.Heartbeat.LastSeen)+": the status is old")
 	}
 	return v
 }
 
-// reportedState is the state that Fleet reports. It is never Ready for a deployment that is not applied, or not the staged one.
+// reportedState is the state that Fleet reports. It is never Ready for a deployment that is not applied, or not the
+// staged one.
 func reportedState(bd *v1alpha1.BundleDeployment) fleet.BundleState {
 	is := fleet.ShownState(bd)
-	if actual := fleet.StateOf(bd); is == fleet.Ready && (actual == fleet.WaitApplied || actual == fleet.ErrApplied || actual == fleet.OutOfSync) {
+	if actual := fleet.StateOf(bd); is == fleet.Ready &&
+		(actual == fleet.WaitApplied || actual == fleet.ErrApplied || actual == fleet.OutOfSync) {
 		return actual
 	}
 	return is

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -16,15 +17,17 @@ import (
 )
 
 // codesOf are the codes of the findings about an object in a state.
-var codesOf = map[report.State][]string{report.Missing: {"FD101", "FD111"}, report.Unowned: {"FD102"}, report.Modified: {"FD104"}, report.NotReady: {"FD107"}, report.Orphaned: {"FD105"}}
+var codesOf = map[report.State][]string{report.Missing: {"FD101", "FD111"}, report.Unowned: {"FD102"},
+	report.Modified: {"FD104"}, report.NotReady: {"FD107"}, report.Orphaned: {"FD105"}}
 
-// order is the order in which the states of objects decide the state of their deployment. Fleet tests readiness first (docs/fleet-behavior.md, 4.3).
+// order is the order in which the states of objects decide the state of their deployment. Fleet tests readiness first
+// (docs/fleet-behavior.md, 4.3).
 var order = []report.State{report.NotReady, report.Missing, report.Unowned, report.Modified, report.Orphaned}
 
 // objects explains a deployment by its live objects.
 func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 	var all []report.Resource
-	var next []check.Remedy
+	var next []remedy.Remedy
 	var found []string
 	add := func(r report.Resource) check.Finding {
 		var f check.Finding
@@ -50,10 +53,12 @@ func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 		if !slices.Contains(order, s) {
 			continue
 		}
-		of[o.Ref] = add(report.Resource{Ref: o.Ref, State: s, Reason: o.Reason, Message: sentenceOf(s, o.Ref, o.Condition), Owner: report.NewOwner(o.Owner)})
+		of[o.Ref] = add(report.Resource{Ref: o.Ref, State: s, Reason: o.Reason,
+			Message: sentenceOf(s, o.Ref, o.Condition), Owner: report.NewOwner(o.Owner)})
 	}
 	for _, u := range e.Orphans {
-		of[u.Ref] = add(report.Resource{Ref: u.Ref, State: report.Orphaned, Message: sentenceOf(report.Orphaned, u.Ref, "")})
+		of[u.Ref] = add(report.Resource{Ref: u.Ref, State: report.Orphaned,
+			Message: sentenceOf(report.Orphaned, u.Ref, "")})
 	}
 	if len(all) == 0 {
 		return x.byStatus(&e.Deployment)
@@ -77,7 +82,7 @@ func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 		s.Evidence = f.Evidence
 	}
 	if next == nil {
-		next = x.in.ShowDifferences(&e.Deployment)
+		next = only(x.in.Commands.ShowDifferences(&e.Deployment))
 	}
 	return notReady(next, found, s)
 }
@@ -123,7 +128,8 @@ func (x *explainer) byStatus(d *directory.Deployment) verdict {
 	var all []report.Resource
 	var said []string // why objects are not ready, as Fleet reports
 	add := func(s report.State, apiVersion, kind, namespace, name string) {
-		r := report.Resource{Ref: object.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}, State: s}
+		r := report.Resource{Ref: object.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name},
+			State: s}
 		r.Message = sentenceOf(s, r.Ref, "")
 		all = append(all, r)
 	}
@@ -151,9 +157,10 @@ func (x *explainer) byStatus(d *directory.Deployment) verdict {
 	slices.SortStableFunc(all, func(a, b report.Resource) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), a.Compare(b.Ref))
 	})
-	next := x.in.Inspect(d.Ref())
+	next := x.inspect(d.Ref())
 	if len(all) == 0 {
-		return notReady(next, nil, stepOf(ReportedState, d, "Fleet reports it as "+shown(d.BD)+", and its status lists no object"))
+		return notReady(next, nil, stepOf(ReportedState, d,
+			"Fleet reports it as "+shown(d.BD)+", and its status lists no object"))
 	}
 	s := stepOf(Objects, d, all[0].Message+more(len(all)-1)+", as Fleet reports")
 	s.Resources = all

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -25,7 +27,8 @@ type member struct {
 }
 
 func (x *explainer) member(d *directory.Deployment) member {
-	out := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()}, x.deployment(d, path{})}
+	out := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()},
+		x.deployment(d, path{})}
 	if out.state == report.Ready {
 		if v, held := x.notReached(d); held {
 			out.verdict = v
@@ -49,16 +52,16 @@ func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 	case *v1alpha1.HelmOp:
 		list, own = x.repo(o.Namespace, o.Name, fleet.HelmOpLabel)
 		if len(list) == 0 && len(own) == 0 {
-			own = x.noBundles(check.Ref(kind, o.Namespace, o.Name))
+			own = x.noBundles(facts.Ref(kind, o.Namespace, o.Name))
 		}
 	case *v1alpha1.Cluster:
 		list, own = x.cluster(o)
 	}
-	r := check.Ref(kind, o.GetNamespace(), o.GetName())
+	r := facts.Ref(kind, o.GetNamespace(), o.GetName())
 	if at := o.GetDeletionTimestamp(); at != nil {
 		s := report.WhyStep{Kind: Deleting, Object: r, Name: r.Name, Since: report.Time(at.Time)}
 		s.Message, s.Evidence = x.stuck(kind, r.Namespace+"/"+r.Name)
-		own = []verdict{notReady(x.in.Inspect(r), nil, s)}
+		own = []verdict{notReady(x.inspect(r), nil, s)}
 	}
 	out := x.combine(r, list, own)
 	out.Reported = report.NewReported(o.Reported())
@@ -75,8 +78,9 @@ func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 
 // alone explains one bundle deployment.
 func (x *explainer) alone(d *directory.Deployment) report.WhyObject {
-	r := check.Ref(state.BundleDeployment, d.Namespace, d.Name)
-	m := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()}, x.deployment(d, path{})}
+	r := facts.Ref(state.BundleDeployment, d.Namespace, d.Name)
+	m := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()},
+		x.deployment(d, path{})}
 	if v, held := x.notReached(d); held && m.state == report.Ready {
 		m.note = "a newer deployment of the bundle is not rolled out to it: " + v.steps[0].Message
 	}
@@ -106,20 +110,22 @@ func (x *explainer) bundle(b *v1alpha1.Bundle) (list []member, own []verdict) {
 // missing returns the deployment for a target, if it does not exist.
 func (x *explainer) missing(b *v1alpha1.Bundle, r targeting.Result) (m member, missing bool) {
 	c := r.Cluster
-	if r.Outcome != targeting.Expected && r.Outcome != targeting.Blocked || c.DeletionTimestamp != nil || b.DeletionTimestamp != nil {
+	if r.Outcome != targeting.Expected && r.Outcome != targeting.Blocked || c.DeletionTimestamp != nil ||
+		b.DeletionTimestamp != nil {
 		return member{}, false
 	}
 	if ns := c.Status.Namespace; ns != "" && x.in.BundleDeployment(ns+"/"+b.Name) != nil {
 		return member{}, false
 	}
-	return member{report.WhyDeployment{Bundle: b.Namespace + "/" + b.Name, Cluster: c.Key()}, x.absent(b, r, path{})}, true
+	return member{report.WhyDeployment{Bundle: b.Namespace + "/" + b.Name, Cluster: c.Key()},
+		x.absent(b, r, path{})}, true
 }
 
 // stop returns why the controller updates no cluster of a Bundle, if that is so.
 func (x *explainer) stop(b *v1alpha1.Bundle) (verdict, bool) {
-	r := check.Ref(state.Bundle, b.Namespace, b.Name)
+	r := facts.Ref(state.Bundle, b.Namespace, b.Name)
 	s := report.WhyStep{Object: r, Name: b.Name, AsOf: b.Reported().AsOf}
-	inspect := x.in.Inspect(r)
+	inspect := x.inspect(r)
 	if f, ok := x.in.TargetError(b); ok {
 		s.Kind, s.Message, s.Cluster, s.Evidence = TargetError, f.Message, f.Cluster, f.Evidence
 		return notReady(f.Remedies, codes(f), s), true
@@ -130,15 +136,17 @@ func (x *explainer) stop(b *v1alpha1.Bundle) (verdict, bool) {
 	}
 	switch {
 	case check.UnresolvedChart(b):
-		s.Kind, s.Message = ChartVersion, "its chart version is not an exact version: Fleet deploys it when the HelmOp has resolved it"
+		s.Kind, s.Message = ChartVersion, "its chart version is not an exact version: Fleet deploys it when the "+
+			"HelmOp has resolved it"
 		if helmOp := b.Labels[fleet.HelmOpLabel]; helmOp != "" {
-			r := check.Ref(state.HelmOp, b.Namespace, helmOp)
-			inspect, s.Evidence = x.in.Inspect(r), x.errors(r)
+			r := facts.Ref(state.HelmOp, b.Namespace, helmOp)
+			inspect, s.Evidence = x.inspect(r), x.errors(r)
 		}
-	case check.Failed(b):
+	case facts.Failed(b):
 		s.Kind, s.Message = BundleError, "the controller could not process it"+x.in.Said(b, "Ready")
 	case b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration < b.Generation:
-		s.Kind, s.Message = BundlePending, fmt.Sprintf("the controller has processed generation %d of %d", b.Status.ObservedGeneration, b.Generation)
+		s.Kind, s.Message = BundlePending, fmt.Sprintf("the controller has processed generation %d of %d",
+			b.Status.ObservedGeneration, b.Generation)
 	default:
 		return verdict{}, false
 	}
@@ -188,23 +196,24 @@ const (
 
 // gitRepo returns what concerns a GitRepo itself.
 func (x *explainer) gitRepo(g *v1alpha1.GitRepo, members int) []verdict {
-	r := check.Ref(state.GitRepo, g.Namespace, g.Name)
+	r := facts.Ref(state.GitRepo, g.Namespace, g.Name)
 	s := report.WhyStep{Object: r, Name: g.Name, AsOf: g.Reported().AsOf}
 	var out []verdict
 	switch g.Status.GitJobStatus {
 	case jobFailed:
 		s := s
 		s.Kind, s.Message = GitJob, "the Job for commit "+g.Status.Commit+" failed"+x.in.Said(g, "Stalled")
-		out = append(out, notReady(x.in.Inspect(r), nil, s))
+		out = append(out, notReady(x.inspect(r), nil, s))
 	case jobInProgress:
 		s := s
 		s.Kind, s.Message = GitJob, "the Job for commit "+g.Status.Commit+" is in progress"
-		out = append(out, notReady(x.in.Inspect(r), nil, s))
+		out = append(out, notReady(x.inspect(r), nil, s))
 	}
 	for _, message := range x.in.Behind(g) {
 		s := s
 		s.Kind, s.Message = NotFollowed, message
-		out = append(out, notReady(x.in.StartJob(g), []string{check.CodeNotFollowed}, s))
+		out = append(out, notReady(only(x.in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)),
+			[]string{check.CodeNotFollowed}, s))
 	}
 	if len(out) == 0 && members == 0 {
 		out = x.noBundles(r)
@@ -212,15 +221,17 @@ func (x *explainer) gitRepo(g *v1alpha1.GitRepo, members int) []verdict {
 	return out
 }
 
-// noBundles returns the verdict for a GitRepo or HelmOp without a Bundle; nil if it has one that reaches no cluster, or if that is not known.
+// noBundles returns the verdict for a GitRepo or HelmOp without a Bundle; nil if it has one that reaches no cluster, or
+// if that is not known.
 func (x *explainer) noBundles(r object.Ref) []verdict {
 	label := map[string]string{state.GitRepo: fleet.RepoLabel, state.HelmOp: fleet.HelmOpLabel}[r.Kind]
-	if !x.in.Desired.Read(state.Bundle, r.Namespace) || slices.ContainsFunc(x.in.Desired.Bundles, func(b *v1alpha1.Bundle) bool {
-		return b.Namespace == r.Namespace && b.Labels[label] == r.Name
-	}) {
+	if !x.in.Desired.Read(state.Bundle, r.Namespace) ||
+		slices.ContainsFunc(x.in.Desired.Bundles, func(b *v1alpha1.Bundle) bool {
+			return b.Namespace == r.Namespace && b.Labels[label] == r.Name
+		}) {
 		return nil
 	}
-	return []verdict{notReady(x.in.Inspect(r), nil, report.WhyStep{Kind: NoBundles, Object: r, Name: r.Name,
+	return []verdict{notReady(x.inspect(r), nil, report.WhyStep{Kind: NoBundles, Object: r, Name: r.Name,
 		Message: "it has no Bundle", Evidence: x.errors(r)})}
 }
 
@@ -238,12 +249,12 @@ const waitCheckIn = "WaitCheckIn"
 
 // cluster returns the deployments on a Cluster, and what concerns the Cluster itself.
 func (x *explainer) cluster(c *v1alpha1.Cluster) (list []member, own []verdict) {
-	r := check.Ref(state.ClusterKind, c.Namespace, c.Name)
+	r := facts.Ref(state.ClusterKind, c.Namespace, c.Name)
 	s := report.WhyStep{Object: r, Name: c.Name, Cluster: c.Namespace + "/" + c.Name}
 	ns := c.Status.Namespace
 	if ns == "" {
 		s.Kind, s.Message, s.Evidence = NoNamespace, "it has no namespace for BundleDeployments yet", x.errors(r)
-		return nil, []verdict{notReady(x.in.Inspect(r), nil, s)}
+		return nil, []verdict{notReady(x.inspect(r), nil, s)}
 	}
 	for _, d := range x.in.Desired.Directory.Deployments {
 		if d.BD != nil && d.Namespace == ns {
@@ -259,12 +270,12 @@ func (x *explainer) cluster(c *v1alpha1.Cluster) (list []member, own []verdict) 
 	}
 	a, known := x.agents[ns]
 	switch {
-	case known && check.IsSilent(a):
-		s.Kind, s.Since, s.Message = kindOfBlocker(check.BlockerAgent), report.Time(a.Heartbeat.LastSeen), "its agent has not reported"
-		own = append(own, notReady(x.in.AgentLogs(a), check.OfAgent(a), s))
+	case known && facts.IsSilent(a):
+		s.Kind, s.Since, s.Message = blocker.Agent, report.Time(a.Heartbeat.LastSeen), "its agent has not reported"
+		own = append(own, notReady(only(x.in.LogsOfAgent(a)), check.OfAgent(a), s))
 	case known && a.Heartbeat.State == agentconfig.Never && c.Status.Display.State == waitCheckIn:
-		s.Kind, s.Message, s.Evidence = kindOfBlocker(check.BlockerAgent), "its agent has not reported yet", x.errors(r)
-		own = append(own, notReady(x.in.AgentLogs(a), check.OfAgent(a), s))
+		s.Kind, s.Message, s.Evidence = blocker.Agent, "its agent has not reported yet", x.errors(r)
+		own = append(own, notReady(only(x.in.LogsOfAgent(a)), check.OfAgent(a), s))
 	}
 	return list, own
 }

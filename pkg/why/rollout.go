@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -40,7 +42,7 @@ func (x *explainer) rollout(b *v1alpha1.Bundle) *rollout {
 	}
 	r.Progress = plan.Progress(func(c *targeting.Cluster) *v1alpha1.BundleDeployment {
 		return x.in.BundleDeployment(c.Status.Namespace + "/" + b.Name)
-	}, func(bd *v1alpha1.BundleDeployment) bool { return x.in.Contents(b, bd) })
+	}, func(bd *v1alpha1.BundleDeployment) bool { return facts.Contents(b, bd) })
 	for _, p := range plan.Partitions {
 		for _, c := range p.Clusters {
 			r.clusters[c.Status.Namespace] = c
@@ -70,12 +72,13 @@ func (x *explainer) deploymentsRead(r targeting.Rollout) bool {
 // outOfSync explains a bundle deployment with a staged deployment that is not the current one.
 func (x *explainer) outOfSync(d *directory.Deployment, seen path) verdict {
 	if d.BD.Spec.Paused {
-		s := stepOf(kindOfBlocker(check.BlockerPaused), d, "it is paused, and a newer deployment is staged")
+		s := stepOf(blocker.Paused, d, "it is paused, and a newer deployment is staged")
 		return x.paused(d).after(s)
 	}
 	b := x.in.Bundle(d.Bundle)
 	if b == nil {
-		return notReady(x.in.Inspect(d.Ref()), nil, stepOf(Rollout, d, "a newer deployment is staged, and its Bundle, which limits the rollout, was not read"))
+		return notReady(x.inspect(d.Ref()), nil,
+			stepOf(Rollout, d, "a newer deployment is staged, and its Bundle, which limits the rollout, was not read"))
 	}
 	if v, stopped := x.stop(b); stopped {
 		return v
@@ -83,17 +86,20 @@ func (x *explainer) outOfSync(d *directory.Deployment, seen path) verdict {
 	r := x.rollout(b)
 	c := r.clusters[d.Namespace]
 	if !r.known || c == nil {
-		return notReady(x.inspectBundle(b), nil, stepOf(Rollout, d, "a newer deployment is staged, and the limits of the rollout are not known"))
+		return notReady(x.inspectBundle(b), nil,
+			stepOf(Rollout, d, "a newer deployment is staged, and the limits of the rollout are not known"))
 	}
 	return x.held(d.BD, stepOf(Rollout, d, ""), b, r.Hold(c, d.BD), seen)
 }
 
-func (x *explainer) inspectBundle(b *v1alpha1.Bundle) []check.Remedy {
-	return x.in.Inspect(check.Ref(state.Bundle, b.Namespace, b.Name))
+func (x *explainer) inspectBundle(b *v1alpha1.Bundle) []remedy.Remedy {
+	return x.inspect(facts.Ref(state.Bundle, b.Namespace, b.Name))
 }
 
-// held explains a deployment that a rollout holds back, and follows the first cluster that uses up the limit. bd is nil if it does not exist yet.
-func (x *explainer) held(bd *v1alpha1.BundleDeployment, s report.WhyStep, b *v1alpha1.Bundle, h targeting.Hold, seen path) verdict {
+// held explains a deployment that a rollout holds back, and follows the first cluster that uses up the limit. bd is nil
+// if it does not exist yet.
+func (x *explainer) held(bd *v1alpha1.BundleDeployment, s report.WhyStep, b *v1alpha1.Bundle, h targeting.Hold,
+	seen path) verdict {
 	what := "a newer deployment is staged"
 	if bd == nil {
 		what = "it is not created yet"
@@ -108,16 +114,19 @@ func (x *explainer) held(bd *v1alpha1.BundleDeployment, s report.WhyStep, b *v1a
 	case targeting.NotHeld:
 		s.Message = what + ", and no limit of the rollout holds it back: the controller updates it with its next run"
 		if bd == nil {
-			s.Message = fmt.Sprintf("it is not created yet: the controller creates at most %d BundleDeployments in one run", x.rollout(b).MaxNew)
+			s.Message = fmt.Sprintf("it is not created yet: the controller creates at most %d BundleDeployments in "+
+				"one run", x.rollout(b).MaxNew)
 		}
 		return notReady(next, nil, s)
 	case targeting.NoPartition:
 		s.Message = what + ", and no partition of the rollout selects its cluster: Fleet never updates it"
 		return notReady(next, nil, s)
 	case targeting.EarlierPartition:
-		s.Message = fmt.Sprintf("%s, and the rollout has not reached partition %q: in partition %q, %s", what, h.Partition, h.Before, usedUp(h))
+		s.Message = fmt.Sprintf("%s, and the rollout has not reached partition %q: in partition %q, %s", what,
+			h.Partition, h.Before, usedUp(h))
 	case targeting.PartitionLimit:
-		s.Message = fmt.Sprintf("%s, and the limit of the rollout is used up: in partition %q, %s", what, h.Partition, usedUp(h))
+		s.Message = fmt.Sprintf("%s, and the limit of the rollout is used up: in partition %q, %s", what, h.Partition,
+			usedUp(h))
 	default:
 		s.Message = fmt.Sprintf("%s, and the limit of the rollout is used up: of the bundle, %s", what, usedUp(h))
 	}
@@ -140,7 +149,8 @@ func usedUp(h targeting.Hold) string {
 	return fmt.Sprintf("%s, and %d %s", out, len(h.By), verb)
 }
 
-// firstBehind explains the first cluster that uses up a limit. Those that are unavailable come before those that the rollout itself holds back.
+// firstBehind explains the first cluster that uses up a limit. Those that are unavailable come before those that the
+// rollout itself holds back.
 func (x *explainer) firstBehind(b *v1alpha1.Bundle, h targeting.Hold, seen path) (verdict, bool) {
 	for _, unavailable := range []bool{true, false} {
 		for _, c := range h.By {
@@ -160,7 +170,7 @@ func (x *explainer) firstBehind(b *v1alpha1.Bundle, h targeting.Hold, seen path)
 // notReached explains a deployment of earlier contents that the rollout does not update; ok is false for any other.
 func (x *explainer) notReached(d *directory.Deployment) (v verdict, ok bool) {
 	b := x.in.Bundle(d.Bundle)
-	if b == nil || d.BD == nil || d.BD.Spec.Paused || d.BD.DeletionTimestamp != nil || x.in.Contents(b, d.BD) {
+	if b == nil || d.BD == nil || d.BD.Spec.Paused || d.BD.DeletionTimestamp != nil || facts.Contents(b, d.BD) {
 		return verdict{}, false
 	}
 	r := x.rollout(b)
@@ -178,22 +188,23 @@ func (x *explainer) notReached(d *directory.Deployment) (v verdict, ok bool) {
 // absent explains a target without a BundleDeployment.
 func (x *explainer) absent(b *v1alpha1.Bundle, t targeting.Result, seen path) verdict {
 	c := t.Cluster
-	s := report.WhyStep{Object: check.Ref(state.Bundle, b.Namespace, b.Name), Name: b.Name, Cluster: c.Key(), AsOf: b.Reported().AsOf}
-	cluster := check.Ref(state.ClusterKind, c.Namespace, c.Name)
+	s := report.WhyStep{Object: facts.Ref(state.Bundle, b.Namespace, b.Name), Name: b.Name, Cluster: c.Key(),
+		AsOf: b.Reported().AsOf}
+	cluster := facts.Ref(state.ClusterKind, c.Namespace, c.Name)
 	offSchedule := c.Status.Scheduled && !c.Status.ActiveSchedule
 	switch {
 	case t.Outcome == targeting.Blocked:
 		s.Kind, s.Object, s.Message = NoNamespace, cluster, "its cluster has no namespace for BundleDeployments yet"
 		s.Evidence = x.errors(cluster)
-		return notReady(x.in.Inspect(cluster), nil, s)
+		return notReady(x.inspect(cluster), nil, s)
 	case !x.in.Desired.Read(state.BundleDeployment, c.Status.Namespace):
 		s.Kind, s.Message = Unread, "the BundleDeployments of its cluster could not be read"
-		return unknown(x.in.PrintRole(), s)
+		return unknown(only(x.in.ShowRole()), s)
 	}
 	if v, stopped := x.stop(b); stopped {
 		return v
 	}
-	for _, f := range x.others[check.Ref(state.Bundle, b.Namespace, b.Name)] {
+	for _, f := range x.others[facts.Ref(state.Bundle, b.Namespace, b.Name)] {
 		if f.Code == "FD302" && f.Cluster == c.Key() {
 			s.Kind, s.Message, s.Evidence = Absent, "it has no BundleDeployment, although a target matches its cluster", f.Evidence
 			return notReady(f.Remedies, codes(f), s)
@@ -203,8 +214,8 @@ func (x *explainer) absent(b *v1alpha1.Bundle, t targeting.Result, seen path) ve
 	r := x.rollout(b)
 	switch {
 	case offSchedule:
-		s.Kind, s.Message = kindOfBlocker(check.BlockerSchedule), "it is not created yet, and its cluster is outside of its schedule"
-		return notReady(x.in.List("schedules", c.Namespace), nil, s)
+		s.Kind, s.Message = blocker.Schedule, "it is not created yet, and its cluster is outside of its schedule"
+		return notReady(x.list("schedules", c.Namespace), nil, s)
 	case !r.known:
 		s.Message = "it is not created yet, and the limits of the rollout are not known"
 		return notReady(x.inspectBundle(b), nil, s)

@@ -25,7 +25,8 @@ type unreadable struct {
 	kinds []string
 }
 
-func (s unreadable) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+func (s unreadable) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage,
+	error) {
 	if slices.Contains(s.kinds, q.Kind.Kind) {
 		return source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "not permitted"}), nil
 	}
@@ -41,39 +42,52 @@ func TestUnread(t *testing.T) {
 		steps        string // those of the first cause
 		note         string
 	}{
-		{"why/management.yaml", "bundle/guestbook", nil, report.NotReady, "Dependency guestbook, Values cert-manager", ""},
-		{"why/management.yaml", "bundle/guestbook", []string{"Secret"}, report.NotReady, "Dependency guestbook, NotApplied cert-manager", ""},
-		{"why/management.yaml", "bundle/guestbook", []string{"Bundle"}, report.NotReady, "Dependency guestbook, Values cert-manager", "the Bundle itself was not read (Forbidden)"},
+		{"why/management.yaml", "bundle/guestbook", nil, report.NotReady, "Dependency guestbook, Values cert-manager",
+			""},
+		{"why/management.yaml", "bundle/guestbook", []string{"Secret"}, report.NotReady,
+			"Dependency guestbook, NotApplied cert-manager", ""},
+		{"why/management.yaml", "bundle/guestbook", []string{"Bundle"}, report.NotReady,
+			"Dependency guestbook, Values cert-manager", "the Bundle itself was not read (Forbidden)"},
 		{"why/management.yaml", "bundle/shop", []string{"Cluster"}, report.NotReady, "Rollout shop", ""},
-		{"why/management.yaml", "bundle/shop", []string{"Bundle"}, report.NotReady, "Rollout shop", "the Bundle itself was not read (Forbidden)"},
-		{"why/management.yaml", "cluster/edge-1", []string{"Cluster"}, report.NotReady, "Objects shop", "the Cluster itself was not read (Forbidden)"},
+		{"why/management.yaml", "bundle/shop", []string{"Bundle"}, report.NotReady, "Rollout shop",
+			"the Bundle itself was not read (Forbidden)"},
+		{"why/management.yaml", "cluster/edge-1", []string{"Cluster"}, report.NotReady, "Objects shop",
+			"the Cluster itself was not read (Forbidden)"},
 		{"why/blockers.yaml", "bundle/content", []string{"Content"}, report.NotReady, "NotApplied content", ""},
-		{"why/blockers.yaml", "bundle/needs-nothing", []string{"Bundle"}, report.NotReady, "DependencyAbsent needs-nothing", "the Bundle itself"},
+		{"why/blockers.yaml", "bundle/needs-nothing", []string{"Bundle"}, report.NotReady,
+			"DependencyAbsent needs-nothing", "the Bundle itself"},
 		{"why/record-pending.yaml", "bundle/pending", []string{"Secret"}, report.NotReady, "NotApplied pending", ""},
-		{"why/blockers.yaml", "bundle/by-bundle", []string{"Bundle"}, report.NotReady, "Paused by-bundle", "the Bundle itself"},
+		{"why/blockers.yaml", "bundle/by-bundle", []string{"Bundle"}, report.NotReady, "Paused by-bundle",
+			"the Bundle itself"},
 		{"cases/ready.yaml", "bundledeployment/guestbook", nil, report.Ready, "", ""},
-		{"cases/ready.yaml", "bundledeployment/guestbook", []string{"ConfigMap"}, report.Unknown, "Unread guestbook", ""},
+		{"cases/ready.yaml", "bundledeployment/guestbook", []string{"ConfigMap"}, report.Unknown, "Unread guestbook",
+			""},
 		{"cases/missing.yaml", "gitrepo/apps", []string{"ConfigMap"}, report.NotReady, "Objects guestbook", ""},
 	} {
 		kind, name, _ := strings.Cut(tc.target, "/")
-		got := explained(t, unreadable{caseOf(t, testdata+"/"+tc.file), tc.unread}, evaluate.Target{Kind: kind, Name: name})
+		got := explained(t, unreadable{caseOf(t, testdata+"/"+tc.file), tc.unread},
+			evaluate.Target{Kind: kind, Name: name})
 		o := got.Objects[0]
 		consistent(t, tc.target, o)
 		var steps []string
 		if len(o.Causes) > 0 {
 			steps = shortened("", o).Causes[0].Steps
 		}
-		if o.State != tc.state || strings.Join(steps, ", ") != tc.steps || !strings.Contains(strings.Join(o.Notes, "\n"), tc.note) {
-			t.Errorf("%s without %v: %s by %v, notes %q, want %s by %s: %s", tc.target, tc.unread, o.State, steps, o.Notes, tc.state, tc.steps, o.Answer)
+		if o.State != tc.state || strings.Join(steps, ", ") != tc.steps ||
+			!strings.Contains(strings.Join(o.Notes, "\n"), tc.note) {
+			t.Errorf("%s without %v: %s by %v, notes %q, want %s by %s: %s", tc.target, tc.unread, o.State, steps,
+				o.Notes, tc.state, tc.steps, o.Answer)
 		}
 	}
 }
 
 // TestNotFound: a name that no object has is an error.
 func TestNotFound(t *testing.T) {
-	for _, target := range []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "shopping"}, {Kind: evaluate.TargetBundle, Name: "other/shop"}, {Kind: evaluate.TargetCluster, Name: "edge"}} {
+	for _, target := range []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "shopping"},
+		{Kind: evaluate.TargetBundle, Name: "other/shop"}, {Kind: evaluate.TargetCluster, Name: "edge"}} {
 		all := why.Targets{target}
-		_, err := audit.Run(t.Context(), caseOf(t, testdata+"/why/management.yaml"), audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: all}, Pick: all.Pick})
+		_, err := audit.Run(t.Context(), caseOf(t, testdata+"/why/management.yaml"),
+			audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: all}, Pick: all.Pick})
 		if _, ok := errors.AsType[*evaluate.NotFoundError](err); !ok {
 			t.Errorf("%s: error %v", target, err)
 		}
@@ -120,9 +134,12 @@ func TestOther(t *testing.T) {
 		got   report.WhyObject
 		steps string
 	}{
-		{"a GitRepo that is not polled", changed(t, "why/management.yaml", platform, `"gitJobStatus":"Current"`, `"gitJobStatus":"Current","lastPollingTriggered":"2026-01-01T00:00:00Z"`), "NotFollowed platform"},
-		{"a Job in progress", changed(t, "why/management.yaml", platform, `"gitJobStatus":"Current"`, `"gitJobStatus":"InProgress"`), "GitJob platform"},
-		{"the values of a Bundle", changed(t, "why/management.yaml", platform, `"generation":1,"labels":{"fleet.cattle.io/commit":"c0ffee","fleet.cattle.io/repo-name":"platform"},"name":"cert-manager"`,
+		{"a GitRepo that is not polled", changed(t, "why/management.yaml", platform, `"gitJobStatus":"Current"`,
+			`"gitJobStatus":"Current","lastPollingTriggered":"2026-01-01T00:00:00Z"`), "NotFollowed platform"},
+		{"a Job in progress", changed(t, "why/management.yaml", platform, `"gitJobStatus":"Current"`,
+			`"gitJobStatus":"InProgress"`), "GitJob platform"},
+		{"the values of a Bundle", changed(t, "why/management.yaml", platform,
+			`"generation":1,"labels":{"fleet.cattle.io/commit":"c0ffee","fleet.cattle.io/repo-name":"platform"},"name":"cert-manager"`,
 			`"generation":1,"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"fleet.cattle.io/commit":"c0ffee","fleet.cattle.io/repo-name":"platform"},"name":"cert-manager"`,
 			`"spec":{"targets":[`, `"spec":{"valuesHash":"0123","targets":[`), "BundleValues cert-manager"},
 	} {
@@ -132,7 +149,8 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// TestReportedOnly: Fleet's status does not prove that an object is ready. The answer counts the deployments whose objects were not read.
+// TestReportedOnly: Fleet's status does not prove that an object is ready. The answer counts the deployments whose
+// objects were not read.
 func TestReportedOnly(t *testing.T) {
 	const estate = testdata + "/impact/management.yaml"
 	of := func(src source.Source, kind, name string) report.WhyObject {
@@ -142,8 +160,10 @@ func TestReportedOnly(t *testing.T) {
 		got    report.WhyObject
 		answer string
 	}{
-		{of(opened(t, estate), evaluate.TargetGitRepo, "platform"), "platform is ready: Fleet reports 3 of 3 bundle deployments as Ready, and their objects were not read"},
-		{of(opened(t, estate), evaluate.TargetCluster, "edge-1"), "edge-1 is ready: Fleet reports it as Ready, and its objects were not read"},
+		{of(opened(t, estate), evaluate.TargetGitRepo, "platform"),
+			"platform is ready: Fleet reports 3 of 3 bundle deployments as Ready, and their objects were not read"},
+		{of(opened(t, estate), evaluate.TargetCluster, "edge-1"),
+			"edge-1 is ready: Fleet reports it as Ready, and its objects were not read"},
 	} {
 		consistent(t, "reported only", tc.got)
 		if want := "It is not known whether " + tc.answer; tc.got.State != report.Unknown || tc.got.Answer != want {

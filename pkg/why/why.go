@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package why explains why an object of Fleet is not ready: it follows each bundle on each cluster to the one root cause. It uses the states, blockers and
-// findings of an audit, and decides nothing that an audit decides.
+// Package why explains why an object of Fleet is not ready: it follows each bundle on each cluster to the one root
+// cause. It uses the states, blockers and findings of an audit, and decides nothing that an audit decides.
 package why
 
 import (
@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -23,8 +26,9 @@ import (
 // Targets are the objects to explain. A name without a namespace stands for all objects of that name.
 type Targets []evaluate.Target
 
-// Pick returns the bundle deployments that an explanation needs: those of the targets, those that they depend on, and, for each that a rollout holds back,
-// those of the same bundle. The error has a *evaluate.NotFoundError for each target if none exists.
+// Pick returns the bundle deployments that an explanation needs: those of the targets, those that they depend on, and,
+// for each that a rollout holds back, those of the same bundle. The error has a *evaluate.NotFoundError for each target
+// if none exists.
 func (t Targets) Pick(desired *directory.Directory) ([]*directory.Deployment, error) {
 	var picked []*directory.Deployment
 	in := map[object.DeploymentID]bool{}
@@ -44,7 +48,7 @@ func (t Targets) Pick(desired *directory.Directory) ([]*directory.Deployment, er
 			}
 		}
 	}
-	dependencies := check.NewDependencies(desired)
+	dependencies := dependency.New(desired)
 	siblings := map[string][]*directory.Deployment{}
 	for _, d := range desired.Deployments {
 		siblings[d.Bundle] = append(siblings[d.Bundle], d)
@@ -99,20 +103,25 @@ func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 			if k.Name == state.BundleDeployment {
 				workspace = o.GetLabels()[fleet.BundleNamespaceLabel]
 			}
-			if slices.Contains([]string{o.GetName(), o.GetNamespace() + "/" + o.GetName(), workspace + "/" + o.GetName()},
+			if slices.Contains([]string{o.GetName(), o.GetNamespace() + "/" + o.GetName(),
+				workspace + "/" + o.GetName()},
 				t.Name) {
 				out = append(out, o)
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b v1alpha1.Object) int { return cmp.Compare(a.GetNamespace(), b.GetNamespace()) })
+	slices.SortStableFunc(out, func(a, b v1alpha1.Object) int {
+		return cmp.Compare(a.GetNamespace(),
+			b.GetNamespace())
+	})
 	return out
 }
 
-// Explain explains the targets with the result and the findings of an audit. The report contains values of Secrets: only the copy that Redacted returns may
-// be shown.
+// Explain explains the targets with the result and the findings of an audit. The report contains values of Secrets:
+// only the copy that Redacted returns may be shown.
 func Explain(in *check.Input, findings []check.Finding, targets Targets, version string) *report.Why {
-	out := &report.Why{Tool: report.Tool{Version: version}, TakenAt: report.Time(in.Now()), Source: report.NewSource(in.Source, in.Desired.Directory), Gaps: report.Gaps(in.Gaps), Notes: in.Notes}
+	out := &report.Why{Tool: report.Tool{Version: version}, TakenAt: report.Time(in.Now()),
+		Source: report.NewSource(in.Source, in.Desired.Directory), Gaps: report.Gaps(in.Gaps), Notes: in.Notes}
 	x := newExplainer(in, findings)
 	for _, t := range targets {
 		found := objects(in.Desired.Fleet, t)
@@ -139,7 +148,7 @@ func Explain(in *check.Input, findings []check.Finding, targets Targets, version
 // explainer has what the explanations share.
 type explainer struct {
 	in       *check.Input
-	blockers func(*directory.Deployment) []check.Blocker
+	blockers func(*directory.Deployment) []blocker.Step
 	// findings are by the key of their bundle deployment, others by the object that they are about.
 	findings  map[string][]check.Finding
 	others    map[object.Ref][]check.Finding
@@ -153,7 +162,8 @@ type explainer struct {
 }
 
 func newExplainer(in *check.Input, findings []check.Finding) *explainer {
-	x := &explainer{in: in, blockers: in.Blockers(), findings: map[string][]check.Finding{}, others: map[object.Ref][]check.Finding{},
+	x := &explainer{in: in, blockers: blocker.New(in.Facts), findings: map[string][]check.Finding{},
+		others:    map[object.Ref][]check.Finding{},
 		evaluated: map[object.DeploymentID]*evaluate.BundleDeployment{}, agents: map[string]evaluate.Agent{},
 		ofBundle: map[string][]*directory.Deployment{}, byKey: map[string]*directory.Deployment{}, rollouts: map[string]*rollout{}, stuck: in.Stuck()}
 	for _, f := range findings {
@@ -207,7 +217,7 @@ func nameOf(d *directory.Deployment) string {
 }
 
 // step returns a step about a bundle deployment.
-func stepOf(kind report.WhyKind, d *directory.Deployment, message string) report.WhyStep {
+func stepOf(kind blocker.Kind, d *directory.Deployment, message string) report.WhyStep {
 	out := report.WhyStep{Kind: kind, Object: d.Ref(), Name: nameOf(d), Cluster: d.Cluster, Message: message}
 	if d.BD != nil {
 		out.AsOf = d.BD.Reported().AsOf
@@ -218,7 +228,7 @@ func stepOf(kind report.WhyKind, d *directory.Deployment, message string) report
 // silent returns the agent of a bundle deployment if it is silent.
 func (x *explainer) silent(d *directory.Deployment) (evaluate.Agent, bool) {
 	a, known := x.agents[d.Namespace]
-	return a, known && check.IsSilent(a)
+	return a, known && facts.IsSilent(a)
 }
 
 // shown is the state that Fleet reports.
@@ -242,12 +252,13 @@ func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 			}
 		}
 		namespace, name, _ := strings.Cut(key, "/")
-		o := x.combine(check.Ref(kindOf(t), namespace, name), list, nil)
+		o := x.combine(facts.Ref(kindOf(t), namespace, name), list, nil)
 		why := string(source.NotInSnapshot)
 		if f, all := x.in.Desired.Coverage[kindOf(t)].Of(namespace); !all && f.Reason != "" {
 			why = string(f.Reason)
 		}
-		o.Notes = append(o.Notes, "the "+kindOf(t)+" itself was not read ("+why+"): only its BundleDeployments are known")
+		o.Notes = append(o.Notes, "the "+kindOf(t)+" itself was not read ("+why+"): only its BundleDeployments are "+
+			"known")
 		out = append(out, o)
 	}
 	return out

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/files"
 )
 
 // Commands are those that findings suggest for the current cluster of the user.
-var Commands = check.Commands{Audit: "kubectl fleetdoctor audit", PrintRole: "kubectl fleetdoctor audit --print-rbac", Adopt: "kubectl fleetdoctor adopt",
+var Commands = remedy.Commands{Audit: "kubectl fleetdoctor audit", PrintRole: "kubectl fleetdoctor audit --print-rbac", Adopt: "kubectl fleetdoctor adopt",
 	Preflight: "kubectl fleetdoctor preflight", Targets: "kubectl fleetdoctor targets", Why: "kubectl fleetdoctor why", Kubectl: "kubectl", Helm: "helm"}
 
 // Desired states in the first document of a case where desired objects are read from.

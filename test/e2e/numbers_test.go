@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 )
 
 // TestNumbers deletes one of eleven objects by hand. No Fleet runs here, so every status still reports eleven of eleven.
@@ -25,7 +25,7 @@ func TestNumbers(t *testing.T) {
 	if r.status != 1 {
 		t.Errorf("exit status %d", r.status)
 	}
-	reported, cause := map[string]string{}, map[string]check.Cause{}
+	reported, cause := map[string]string{}, map[string]facts.Cause{}
 	for _, finding := range r.report.Findings {
 		text, _, _ := strings.Cut(finding.Message, ":")
 		reported[finding.Code], cause[finding.Code] = text, finding.Cause
@@ -41,7 +41,7 @@ func TestNumbers(t *testing.T) {
 	if diff := cmp.Diff(want, reported); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]check.Cause{"FD101": "", "FD201": check.Lag, "FD202": check.Lag, "FD205": check.Lag}, cause); diff != "" {
+	if diff := cmp.Diff(map[string]facts.Cause{"FD101": "", "FD201": facts.Lag, "FD202": facts.Lag, "FD205": facts.Lag}, cause); diff != "" {
 		t.Errorf("causes (-want +got):\n%s", diff)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
@@ -226,7 +226,7 @@ func (f *Flags) Clusters(src source.Source) func(*state.Fleet) ([]engine.Cluster
 
 // commands returns the commands for the objects of a cluster. A command that is pasted into a shell must not write to the cluster of the current
 // context, so the commands for a captured cluster use its name as the context.
-func commands(name string, in *input.Flags) check.Commands {
+func commands(name string, in *input.Flags) remedy.Commands {
 	if in.Captured() {
 		live := input.New(in.Environment)
 		*live.Config.Context = name

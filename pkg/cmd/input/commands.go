@@ -5,7 +5,7 @@ package input
 import (
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
@@ -54,18 +54,18 @@ const capturedCluster = "<|captured cluster|>"
 // Commands returns the commands that findings suggest. Those of this program read the same source when they are copied
 // into a shell. For a snapshot, those of kubectl and Helm need the context of the captured cluster: without it, they
 // would act on the current cluster of the reader.
-func (f *Flags) Commands() check.Commands {
+func (f *Flags) Commands() remedy.Commands {
 	kubectl, helm := f.connectArgs()
 	if f.Captured() && *f.Config.Context == "" {
 		kubectl, helm = " --context="+capturedCluster+kubectl, " --kube-context="+capturedCluster+helm
 	}
-	return check.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac", Adopt: f.evaluating("adopt"),
+	return remedy.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac", Adopt: f.evaluating("adopt"),
 		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Why: f.Command("why"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
 }
 
 // InWorkspace returns the commands for a workspace: the role is then one for this namespace. An empty workspace
 // changes nothing.
-func InWorkspace(c check.Commands, workspace string) check.Commands {
+func InWorkspace(c remedy.Commands, workspace string) remedy.Commands {
 	if workspace != "" {
 		c.PrintRole += " -n " + escape.Shell(workspace)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -37,22 +37,22 @@ func parsed(t *testing.T, args ...string) *Flags {
 
 // TestCommands checks that suggested commands read the same cluster, and have no credentials.
 func TestCommands(t *testing.T) {
-	plain := check.Commands{Audit: "kubectl fleetdoctor audit", Kubectl: "kubectl", Helm: "helm"}
+	plain := remedy.Commands{Audit: "kubectl fleetdoctor audit", Kubectl: "kubectl", Helm: "helm"}
 	const kubectl, helm = "kubectl --context=<|captured cluster|>", "helm --kube-context=<|captured cluster|>"
 	for _, tc := range []struct {
 		args []string
-		want check.Commands
+		want remedy.Commands
 	}{
 		{nil, plain},
-		{[]string{"--snapshot", "a b.tgz", "--snapshot", "-"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot 'a b.tgz' --snapshot SAVED-INPUT", Kubectl: kubectl, Helm: helm}},
-		{[]string{"--snapshot", "/dev/fd/63", "--snapshot", "/dev/stdin"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot SAVED-INPUT --snapshot SAVED-INPUT", Kubectl: kubectl, Helm: helm}},
-		{[]string{"--context", "prod", "--kubeconfig", "/k", "--as", "me", "--token", "invented-token", "--cluster", "c", "--user", "u"}, check.Commands{
+		{[]string{"--snapshot", "a b.tgz", "--snapshot", "-"}, remedy.Commands{Audit: "kubectl fleetdoctor audit --snapshot 'a b.tgz' --snapshot SAVED-INPUT", Kubectl: kubectl, Helm: helm}},
+		{[]string{"--snapshot", "/dev/fd/63", "--snapshot", "/dev/stdin"}, remedy.Commands{Audit: "kubectl fleetdoctor audit --snapshot SAVED-INPUT --snapshot SAVED-INPUT", Kubectl: kubectl, Helm: helm}},
+		{[]string{"--context", "prod", "--kubeconfig", "/k", "--as", "me", "--token", "invented-token", "--cluster", "c", "--user", "u"}, remedy.Commands{
 			Audit:   "kubectl fleetdoctor audit --kubeconfig /k --context prod --cluster c --user u --as me",
 			Kubectl: "kubectl --kubeconfig /k --context prod --cluster c --user u --as me",
 			Helm:    "helm --kubeconfig /k --kube-context prod --kube-as-user me"}},
-		{[]string{"--snapshot", "dump.tgz", "--context", "prod"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot dump.tgz --context prod",
+		{[]string{"--snapshot", "dump.tgz", "--context", "prod"}, remedy.Commands{Audit: "kubectl fleetdoctor audit --snapshot dump.tgz --context prod",
 			Kubectl: "kubectl --context prod", Helm: "helm --kube-context prod"}},
-		{[]string{"--server", "https://example.com:6443"}, check.Commands{Audit: "kubectl fleetdoctor audit --server https://example.com:6443",
+		{[]string{"--server", "https://example.com:6443"}, remedy.Commands{Audit: "kubectl fleetdoctor audit --server https://example.com:6443",
 			Kubectl: "kubectl --server https://example.com:6443", Helm: "helm --kube-apiserver https://example.com:6443"}},
 		{[]string{"--server", "https://somebody:invented-password@example.com"}, plain},
 		{[]string{"--server", "somebody:invented-password@example.com"}, plain},

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package blocker follows a bundle deployment that is not applied to the root cause. The package is pure.
+package blocker
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Kind is the kind of a step: why a bundle deployment is not applied, or a kind that package why adds. docs/why.md
+// describes the kinds.
+type Kind string
+
+// The kinds, in the order in which they are considered: what comes first hides what comes later.
+const (
+	Paused     Kind = "Paused"
+	Schedule   Kind = "OffSchedule"
+	Agent      Kind = "AgentSilent"
+	Values     Kind = "Values"
+	Dependency Kind = "Dependency"
+	// Absent is a dependency without a bundle deployment on the cluster.
+	Absent  Kind = "DependencyAbsent"
+	Content Kind = "ContentMissing"
+	Record  Kind = "RecordPending"
+	Failed  Kind = "DeployFailed"
+	// State is the end of a chain: a dependency that is deployed and not ready.
+	State Kind = "NotReady"
+	// Cycle is the end of a chain of dependencies that leads back to itself.
+	Cycle Kind = "DependencyCycle"
+)
+
+// Step is one step from a bundle deployment that is not applied to the root cause, which is the last step.
+type Step struct {
+	Kind Kind
+	// Of is the bundle deployment that the step is about.
+	Of *directory.Deployment
+	// Message is a sentence about it. It has no name of an object that differs between clusters.
+	Message string
+	// Said is the error that Fleet or Helm reported, as the end of the sentence; empty without one.
+	Said string
+	// Since is when that began; zero if it is not known.
+	Since time.Time
+	// Dependency is the name of the bundle that it waits for; empty for a selector that selects nothing, and for other
+	// kinds.
+	Dependency string
+	// Record is the release record of BlockerRecord.
+	Record release.Name
+	// Refused is true for a BlockerFailed whose installation Helm refused: the agent does not try it again.
+	Refused bool
+}
+
+// blockers finds the blockers of bundle deployments.
+type blockers struct {
+	facts        *facts.Facts
+	dependencies *dependency.Index
+}
+
+// values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time;
+// empty if they do not, or if it is not known.
+func (c *blockers) values(d *directory.Deployment) (why string, since time.Time) {
+	secret := c.facts.Desired.Values.Facts(state.DeploymentKey(d.BD),
+		state.DeploymentOwner(d.BD, c.facts.Bundle(d.Bundle)))
+	result := values.Classify(secret, c.facts.Now(), c.facts.Controller())
+	switch result.State {
+	case values.Missing:
+		return "its values Secret is missing", result.Since
+	case values.Mismatch:
+		return "its values Secret has other values than its BundleDeployment states", result.Since
+	}
+	return "", time.Time{}
+}
+
+// New returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns
+// nothing if it is applied, or if the data does not show the cause.
+func New(f *facts.Facts) func(*directory.Deployment) []Step {
+	c := blockers{facts: f, dependencies: dependency.New(f.Desired.Directory)}
+	return func(d *directory.Deployment) []Step { return c.of(d, map[string]bool{}) }
+}
+
+// waits reports whether a bundle deployment is not applied.
+func waits(d *directory.Deployment) bool {
+	if d.BD == nil || d.FromFiles() {
+		return false
+	}
+	if facts.Deleting(d.BD) || d.BD.Spec.DeploymentID == "" {
+		return false
+	}
+	_, refused := conditionFalse(d.BD, "Installed")
+	return refused || d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
+}
+
+// conditionFalse reports whether a condition is False, and when it was written; zero if that is not known.
+func conditionFalse(bd *v1alpha1.BundleDeployment, name string) (at time.Time, is bool) {
+	for _, c := range bd.Status.Conditions {
+		if c.Type == name && c.Status == "False" {
+			return facts.Parsed(c.LastUpdateTime), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// of returns the blockers of a bundle deployment. seen are those of the chain so far.
+func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
+	if !waits(d) {
+		return nil
+	}
+	seen[d.Key()] = true
+	one := func(kind Kind, since time.Time, format string, args ...any) []Step {
+		return []Step{{Kind: kind, Of: d, Since: since, Message: fmt.Sprintf(format, args...)}}
+	}
+	refused := func(at time.Time) []Step {
+		out := one(Failed, at, "its installation was refused")
+		out[0].Refused, out[0].Said = true, c.said(d, "Installed")
+		return out
+	}
+	if at, is := conditionFalse(d.BD, "Installed"); is && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
+		return refused(at) // the agent has tried it, so nothing else blocked it
+	}
+	switch spec := &d.BD.Spec; {
+	case spec.Paused:
+		return one(Paused, time.Time{}, "it is paused")
+	case spec.OffSchedule:
+		return one(Schedule, time.Time{}, "it is outside of the schedule of its cluster")
+	}
+	if a, known := c.facts.AgentOf(d.Namespace); known && facts.IsSilent(a) {
+		return one(Agent, a.Heartbeat.LastSeen, "the agent of its cluster has not reported")
+	}
+	if why, since := c.values(d); why != "" {
+		return one(Values, since, "%s", why)
+	}
+	if chain := c.dependency(d, seen); len(chain) > 0 {
+		return chain
+	}
+	if id := state.ContentID(d.BD); c.facts.Desired.Contents.Missing[id] {
+		return one(Content, time.Time{}, "its content %s does not exist", id)
+	}
+	for _, t := range d.RecordProblems {
+		if c.facts.BlocksHelm(d, t) {
+			out := one(Record, t.Since, "revision %d of its release is %s: Helm refuses to deploy", t.Record.Revision,
+				t.Status)
+			out[0].Record = t.Record
+			return out
+		}
+	}
+	if at, is := conditionFalse(d.BD, "Installed"); is {
+		return refused(at)
+	}
+	if at, is := conditionFalse(d.BD, "Deployed"); is && !dependency.SaysItWaits(d.BD) {
+		out := one(Failed, at, "its agent could not deploy it")
+		out[0].Said = c.said(d, "Deployed")
+		return out
+	}
+	return nil
+}
+
+// said returns the error in a condition, as the end of a sentence.
+func (c *blockers) said(d *directory.Deployment, condition string) string {
+	return cmp.Or(c.facts.SaidOf(d, condition), "; its condition "+condition+" has no message")
+}
+
+// dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing
+// shows one.
+func (c *blockers) dependency(d *directory.Deployment, seen map[string]bool) []Step {
+	for _, ref := range d.BD.Spec.DependsOn {
+		found, known := c.dependencies.Matching(d, ref)
+		if !known {
+			continue
+		}
+		if len(found) == 0 {
+			return []Step{{Kind: Absent, Of: d, Dependency: ref.Name,
+				Message: "no bundle deployment of its cluster matches its dependency " +
+					cmp.Or(ref.Name, "(a selector)")}}
+		}
+		for _, b := range found {
+			if !dependency.Blocks(d, b, ref) {
+				continue
+			}
+			reported := string(fleet.ShownState(b.BD))
+			step := Step{Kind: Dependency, Of: d, Dependency: b.Name,
+				Message: "it waits for its dependency " + b.Name + ", which is " + reported}
+			if seen[b.Key()] {
+				return []Step{step, {Kind: Cycle, Of: b, Message: "its dependencies lead back to itself"}}
+			}
+			if deeper := c.of(b, seen); len(deeper) > 0 {
+				return append([]Step{step}, deeper...)
+			}
+			return []Step{step, {Kind: State, Of: b, Message: "it is " + reported}}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dependency
+
+import (
+	"cmp"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Result is what the agent finds when it tests the dependencies of a bundle deployment before a deploy.
+type Result struct {
+	// Refused is the agent's error; empty if it reports none. Absent is true if a dependency selects nothing.
+	Refused string
+	Absent  bool
+	// Unknown is why the result is not known; empty if it is.
+	Unknown string
+	// Later are the names of the bundles of the same directory that are not deployed yet.
+	Later []string
+}
+
+// Test returns what the agent of a bundle deployment finds. siblings are the bundles that are deployed together with
+// it. Source: docs/fleet-behavior.md, 4.9.
+func (x *Index) Test(d *directory.Deployment, siblings []*directory.Deployment) Result {
+	var out Result
+	var notReady []string
+	for i, ref := range d.DependsOn() {
+		if ref.Name == "" && ref.Selector == nil {
+			continue // the agent ignores it
+		}
+		namespace, workspace := d.DeploymentNamespace(), d.Workspace()
+		if namespace == "" || workspace == "" || !x.directory.Read(state.BundleDeployment, namespace) {
+			return Result{Unknown: fmt.Sprintf(
+				"dependsOn[%d] selects BundleDeployments of its cluster, which could not all be read", i)}
+		}
+		selector, err := selectorOf(ref, workspace)
+		if err != nil {
+			return Result{Refused: err.Error()}
+		}
+		found, later := x.selected(d, selector, siblings)
+		if len(found) == 0 && len(later) == 0 {
+			return Result{Absent: true, Refused: fmt.Sprintf(
+				"list bundledeployments: no bundles matching labels %s in namespace %s", selector, workspace)}
+		}
+		out.Later = append(out.Later, later...)
+		for _, b := range found {
+			switch ready, known := readyFor(d, b, ref); {
+			case !known:
+				out.Unknown = fmt.Sprintf("whether bundle deployment %s meets dependsOn[%d] depends on the version "+
+					"of the agent, "+
+					"which is not known", b.Key(), i)
+			case !ready:
+				notReady = append(notReady, b.Name)
+			}
+		}
+	}
+	if len(notReady) > 0 {
+		return Result{Refused: fmt.Sprintf("%s: %v", waits, notReady)}
+	}
+	return out
+}
+
+// selectorOf returns the selector of a dependency, as its agent makes it.
+func selectorOf(ref v1alpha1.BundleRef, workspace string) (labels.Selector, error) {
+	s := cmp.Or(ref.Selector, &metav1.LabelSelector{}).DeepCopy()
+	if ref.Name != "" {
+		s = metav1.AddLabelToSelector(s, fleet.BundleLabel, ref.Name)
+		s = metav1.AddLabelToSelector(s, fleet.BundleNamespaceLabel, workspace)
+	}
+	return metav1.LabelSelectorAsSelector(s)
+}
+
+// selected returns the bundle deployments that a selector selects beside those of a bundle deployment, which may be
+// one of them, and the names of the selected siblings that do not exist yet.
+func (x *Index) selected(d *directory.Deployment, selector labels.Selector,
+	siblings []*directory.Deployment) (found []*directory.Deployment, later []string) {
+	for _, b := range x.byNamespace[d.DeploymentNamespace()] {
+		if selector.Matches(labels.Set(b.BD.Labels)) {
+			found = append(found, b)
+		}
+	}
+	for _, b := range siblings {
+		switch isNew := b.BD == nil && b.On == d.On; {
+		case !isNew || !selector.Matches(labels.Set(b.BundleLabels())):
+		case b.ID() == d.ID():
+			found = append(found, b)
+		default:
+			later = append(later, b.Name)
+		}
+	}
+	return found, later
+}
+
+// readyFor reports whether a dependency is ready for the agent of a bundle deployment. known is false if that depends
+// on the version of the agent, and the version is not known.
+func readyFor(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) (ready, known bool) {
+	byCondition := dependency.BD != nil && conditionReady(dependency.BD)
+	var byState bool
+	if dependency.ID() == d.ID() && d.FromFiles() { // with other contents
+		byState = acceptedState(ref, fleet.WaitApplied)
+	} else {
+		byState = accepted(ref, dependency.BD)
+	}
+	if byCondition == byState {
+		return byState, true
+	}
+	version := ""
+	if d.On != nil {
+		version = d.On.AgentVersion(d.DeploymentNamespace())
+	}
+	agent, known := fleet.ParseBuild(version)
+	if agent.Before(testsState, 0) {
+		return byCondition, known
+	}
+	return byState, known
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+func Reimported(a evaluate.Agent) bool { return a.Now.Result == agentconfig.ReImport }
+
+func Stopped(a evaluate.Agent) bool {
+	return a.Heartbeat.State == agentconfig.Stale && a.Cluster.DeletionTimestamp.IsZero()
+}
+
+// silentAfter is the age of the last heartbeat from which an agent is silent if its interval was not read: three times
+// the default interval.
+const silentAfter = 3 * agentconfig.DefaultInterval
+
+// IsSilent reports whether an agent is silent: its heartbeat is stale or, if its interval was not read, older than
+// three default intervals, or it has never reported although it should have.
+func IsSilent(a evaluate.Agent) bool {
+	h := a.Heartbeat
+	if a.Silent || h.State == agentconfig.Stale {
+		return true
+	}
+	return h.State == agentconfig.Alive && h.Interval == 0 && h.Age > silentAfter
+}
+
+// Silent reports whether the agent of a cluster has not reported for a long time. It is false if that is not known.
+func (f *Facts) Silent(c *v1alpha1.Cluster) bool {
+	if c == nil {
+		return false
+	}
+	a, known := f.AgentOf(c.Status.Namespace)
+	return known && IsSilent(a)
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Read reports whether all objects of a kind in a namespace were read.
+func (f *Facts) Read(kind, namespace string) bool { return f.Desired.Read(kind, namespace) }
+
+// ClustersRead reports whether the Clusters were read completely, so that a namespace of BundleDeployments that none
+// names has none.
+func (f *Facts) ClustersRead() bool { return f.Read(state.ClusterKind, "") }
+
+// Captured reports whether Fleet's objects are from a capture.
+func (f *Facts) Captured() bool {
+	return len(f.Desired.Clusters) > 0 && f.Desired.Clusters[0].State.Captured
+}
+
+// ClusterName returns the name of a cluster if several are read, otherwise the empty string.
+func (f *Facts) ClusterName(c *directory.Cluster) string {
+	if len(f.Clusters) == 0 {
+		return ""
+	}
+	if found := c.FleetClusters(); len(found) > 0 {
+		return found[0]
+	}
+	for _, other := range f.Clusters {
+		if other.On == c {
+			return other.Name
+		}
+	}
+	return ""
+}
+
+// Aggregates iterates over the aggregates of a kind that are in scope.
+func (f *Facts) Aggregates(kind string) iter.Seq[*evaluate.Aggregate] {
+	return func(yield func(*evaluate.Aggregate) bool) {
+		for _, a := range f.Tree[kind] {
+			if a.InScope && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// Objects iterates over the desired objects in scope.
+func (f *Facts) Objects() iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
+	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
+		for _, d := range f.Deployments {
+			for i := range d.Objects {
+				if !yield(d, &d.Objects[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// OfState iterates over the desired objects in a state.
+func (f *Facts) OfState(s evaluate.State) iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
+	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
+		for d, o := range f.Objects() {
+			if o.State == s && !yield(d, o) {
+				return
+			}
+		}
+	}
+}
+
+// AgentsInScope returns the agents of the Clusters in scope.
+func (f *Facts) AgentsInScope() []evaluate.Agent {
+	return slices.DeleteFunc(slices.Clone(f.Agents()), func(a evaluate.Agent) bool {
+		return !f.Includes(state.ClusterKind, a.Cluster)
+	})
+}
+
+// BundlesInScope returns the bundles that are in scope, without those in deletion.
+func (f *Facts) BundlesInScope() []*v1alpha1.Bundle {
+	var out []*v1alpha1.Bundle
+	for a := range f.Aggregates(state.Bundle) {
+		if b, ok := a.Object.(*v1alpha1.Bundle); ok && !Deleting(b) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// Candidates returns the bundles, without those in deletion, of which a deployment may be in scope.
+func (f *Facts) Candidates() []*v1alpha1.Bundle {
+	ofCluster := slices.ContainsFunc(f.Scope.Targets, func(t evaluate.Target) bool {
+		return t.Kind == evaluate.TargetCluster
+	})
+	var out []*v1alpha1.Bundle
+	for _, b := range f.Desired.Bundles {
+		if included := ofCluster || f.Includes(state.Bundle, b); included && !Deleting(b) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// DeploymentInScope reports whether the deployment of a bundle to a cluster ("namespace/name") is in scope, or would be
+// if it existed.
+func (f *Facts) DeploymentInScope(b *v1alpha1.Bundle, cluster string) bool {
+	s := f.Scope
+	if s.Selector != nil || s.Namespace != "" && s.Namespace != b.Namespace {
+		return false
+	}
+	return f.Includes(state.Bundle, b) || s.Names(state.ClusterKind, cluster)
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remedy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Redeploy makes Fleet deploy a bundle again: on the cluster of a bundle deployment, or on all clusters of the bundle.
+func (m *Maker) Redeploy(d *evaluate.BundleDeployment) []Remedy {
+	if d.BD != nil && facts.Deleting(d.BD) {
+		return []Remedy{Advise("do not deploy it again: BundleDeployment %s is being deleted", d.Key())}
+	}
+	if left, _ := m.LeftOver(d); left {
+		return []Remedy{m.Commands.ExplainTargets(m.Bundle(d.Bundle))}
+	}
+	out := []Remedy{m.RedeployBundle(d)}
+	if d.BD == nil {
+		return out
+	}
+	if d.BD.Spec.DeploymentID != "" && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID && !m.LostValues(d) {
+		here := m.redeployHere(d)
+		if out[0].Command == "" || m.DeploymentsOf(d.Bundle) < 2 {
+			out = nil
+		}
+		out = append([]Remedy{here}, out...)
+	}
+	if out[0].Command != "" && m.mayBeRefused(d) {
+		out = append([]Remedy{m.Commands.Predict(&d.Deployment)}, out...)
+	}
+	if d.BD.Spec.OffSchedule {
+		out = append([]Remedy{Advise("wait for the schedule of the cluster: its agent deploys nothing outside of it")},
+			out...)
+	}
+	if !d.BD.Spec.Paused {
+		return out
+	}
+	r, ok := m.Pauses(&d.Deployment)
+	if !ok {
+		return append([]Remedy{Advise("resume the bundle first: its agent deploys nothing while it is paused")}, out...)
+	}
+	return append([]Remedy{m.Resume(r)}, out...)
+}
+
+// RedeployBundle makes all agents of a bundle deploy it again. It has no command if nothing is known that would do
+// that.
+func (m *Maker) RedeployBundle(d *evaluate.BundleDeployment) Remedy {
+	workspace, name, _ := strings.Cut(d.Bundle, "/")
+	ref := facts.Ref(state.Bundle, workspace, name)
+	switch {
+	case d.BD == nil:
+		return Advise("deploy the bundle again, from the management cluster")
+	case d.Bundle == "" && d.GitRepo != "":
+		return m.StartJob(d.GitRepo, m.nextGeneration(d))
+	case d.Bundle == "", m.Bundle(d.Bundle) == nil && m.Read(state.Bundle, workspace):
+		return Advise("restore the Bundle of the BundleDeployment, so that Fleet can deploy it again")
+	}
+	effect := "deploys bundle " + d.Bundle + " again on all of its clusters; preflight predicts where Helm refuses it"
+	switch {
+	case d.HelmOp != "":
+		_, name, _ = strings.Cut(d.HelmOp, "/")
+		ref = facts.Ref(state.HelmOp, workspace, name) // its controller overwrites the Bundle
+	case d.GitRepo != "":
+		effect += ". The next commit of its GitRepo deploys it once more"
+	}
+	return Run(m.forceSync(ref, m.nextGeneration(d)), "%s", effect)
+}
+
+// redeployHere makes one agent deploy a bundle again. Fleet's controller writes the spec of a BundleDeployment, but not
+// this field (docs/fleet-behavior.md, 4.10).
+func (m *Maker) redeployHere(d *evaluate.BundleDeployment) Remedy {
+	effect := "deploys the bundle again only on one cluster"
+	if d.Cluster != "" {
+		effect = "deploys the bundle again only on cluster " + d.Cluster
+	}
+	if m.Silent(m.ClusterIn(d.Namespace)) {
+		effect += "; the agent is silent now and deploys the bundle when it reports again"
+	}
+	return Run(m.Commands.For(d.Ref())+" patch "+KubectlName(d.Ref())+" --subresource=status --type=merge -p "+
+		"'{\"status\":{\"appliedDeploymentID\":\"\"}}'",
+		"%s; preflight predicts whether Helm refuses it", effect)
+}
+
+// mayBeRefused reports whether Helm may refuse a deploy: it refuses to change a field that another field manager owns,
+// an object of a kind that is not served, and any deploy after a pending one.
+func (m *Maker) mayBeRefused(d *evaluate.BundleDeployment) bool {
+	blocks := func(p directory.RecordProblem) bool { return m.BlocksHelm(&d.Deployment, p) }
+	return d.Counts.Modified > 0 || d.Counts.Unknown > 0 || slices.ContainsFunc(d.RecordProblems, blocks)
+}
+
+// nextGeneration is a forceSyncGeneration that neither the deployment's GitRepo nor the deployment itself has had.
+func (m *Maker) nextGeneration(d *evaluate.BundleDeployment) int64 {
+	var last int64
+	if d.BD != nil {
+		last = d.BD.Spec.Options.ForceSyncGeneration
+	}
+	if g := m.GitRepo(d.GitRepo); g != nil {
+		last = max(last, g.Spec.ForceSyncGeneration)
+	}
+	return last + 1
+}
+
+// forceSync returns the command that sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
+func (m *Maker) forceSync(r object.Ref, generation int64) string {
+	return fmt.Sprintf("%s patch %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'", m.Commands.For(r),
+		KubectlName(r), generation)
+}
+
+// StartJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
+func (m *Maker) StartJob(repo string, generation int64) Remedy {
+	namespace, name, _ := strings.Cut(repo, "/")
+	return Run(m.forceSync(facts.Ref(state.GitRepo, namespace, name), generation),
+		"writes the bundles of GitRepo %s again, and deploys all of them again, on all of their clusters; preflight "+
+			"predicts where Helm refuses it", repo)
+}
+
+// Process makes the controller process a Bundle, without a deploy.
+func (m *Maker) Process(bundle, effect string) Remedy {
+	namespace, name, _ := strings.Cut(bundle, "/")
+	return Run(m.ProcessCommand(namespace, name), "%s", effect)
+}
+
+func (m *Maker) ProcessCommand(namespace, name string) string {
+	var now int64
+	if at := m.Now(); !at.IsZero() {
+		now = at.Unix()
+	}
+	return fmt.Sprintf("%s%s annotate %s --overwrite fleetdoctor.io/reconcile=%d",
+		m.Commands.Kubectl, InNamespace(namespace), Named("bundles.fleet.cattle.io", name), now)
+}
+
+// Resume continues a GitRepo, Bundle or Cluster that is paused.
+func (m *Maker) Resume(r object.Ref) Remedy {
+	return Run(m.Commands.For(r)+" patch "+KubectlName(r)+" --type=merge -p '{\"spec\":{\"paused\":false}}'",
+		"resumes %s %s: the agents deploy all changes that have waited", r.Kind, r.Namespace+"/"+r.Name)
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remedy
+
+import (
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// Maker makes the commands that findings suggest.
+type Maker struct {
+	*facts.Facts
+	// Commands are those of the management cluster, ClusterCommands those of each other cluster that is read.
+	Commands        Commands
+	ClusterCommands map[object.ClusterID]Commands
+}
+
+// On returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not
+// read.
+func (m *Maker) On(c *directory.Cluster) Commands {
+	if c == nil {
+		return m.Commands
+	}
+	if commands, ok := m.ClusterCommands[c.ID]; ok {
+		return commands
+	}
+	return m.Commands
+}
+
+// ShowRole prints the role that the audit needs. For a snapshot that may lack objects, no role helps: it must be
+// captured again.
+func (m *Maker) ShowRole() Remedy {
+	if m.Source.Partial() {
+		return Advise("capture the cluster again: kubectl fleetdoctor snapshot writes what an audit reads")
+	}
+	return m.Commands.ShowRole()
+}
+
+// LogsOfAgent shows why an agent does not report. The agent runs on another cluster than this one, unless it was found
+// here.
+func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
+	namespace := a.Cluster.Status.Agent.Namespace
+	if namespace == "" {
+		namespace = a.Cluster.Spec.AgentNamespace
+	}
+	if namespace == "" {
+		namespace = "cattle-fleet-system"
+	}
+	if a.On == nil {
+		return Advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
+	}
+	return Run(m.On(a.On).Kubectl+InNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName,
+		"shows the log of the agent")
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remedy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+)
+
+// Restore writes exactly one object again, as it is in its release record. It returns nothing if the bundle is being
+// removed, or if the manifest does not have the object in a document of its own, with its name.
+func (m *Maker) Restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
+	if !inDocument(d, o) || m.removing(d) {
+		return nil
+	}
+	on, r := m.On(d.On), d.Release
+	// The manifest does not have Helm's label and annotations: without them, the same field manager would remove them.
+	// With another field manager, Helm would refuse a later deploy that changes the same fields.
+	marks, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"labels": map[string]string{fleet.ManagedByLabel: fleet.ManagedByHelm},
+		"annotations": map[string]string{fleet.ReleaseNameAnnotation: r.Name,
+			fleet.ReleaseNamespaceAnnotation: r.Namespace},
+	}})
+	if err != nil {
+		return nil
+	}
+	helm := on.Helm + InNamespace(r.Namespace)
+	command := fmt.Sprintf("%s get manifest --revision=%d %s", helm, r.Revision, LastArgument(r.Name)) +
+		fmt.Sprintf(" | awk '/^---/{n++} n==%d'", o.Document) +
+		" | kubectl patch --local --type=merge -o=yaml -f=- -p=" + escape.Shell(string(marks)) +
+		" | " + on.For(o.Ref) + " apply --server-side --force-conflicts --field-manager=" + fleet.AgentManager + " -f -"
+	return []Remedy{Run(command, "restores only %s, from the release record", o.Key())}
+}
+
+// inDocument reports whether the manifest of a release record has an object, with its name, in a document of its own.
+func inDocument(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
+	if d.From != resolve.FromRelease || o.Document == 0 {
+		return false
+	}
+	generated := strings.HasSuffix(o.Name, "-")
+	return o.Alone && !generated
+}
+
+// removing reports whether a bundle deployment is being removed from its cluster, or should be.
+func (m *Maker) removing(d *evaluate.BundleDeployment) bool {
+	if left, _ := m.LeftOver(d); left {
+		return true
+	}
+	uninstalls := func(p directory.RecordProblem) bool { return p.Status == release.StatusUninstalling }
+	deleted := d.BD != nil && facts.Deleting(d.BD)
+	return deleted || slices.ContainsFunc(d.RecordProblems, uninstalls)
+}
+
+// RestoreOrAccept returns the ways to proceed with a modified object of a bundle.
+func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
+	show := m.Commands.ShowDifferences(&d.Deployment)
+	if d.FromFiles() {
+		return []Remedy{show, m.Commands.Predict(&d.Deployment)}
+	}
+	options := "fleet.yaml"
+	if d.HelmOp != "" {
+		options = "the HelmOp"
+	}
+	revert := Advise("set correctDrift.enabled in %s: Fleet then reverts every change of the bundle's objects "+
+		"on all of its clusters", options)
+	if facts.Corrects(d) != nil {
+		revert = Advise("undo the change where it was made: correctDrift is enabled, and has not reverted it")
+	}
+	accept := Run(m.Commands.Audit+" "+m.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
+		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields",
+		options)
+	return slices.Concat([]Remedy{show}, m.Restore(d, o), []Remedy{revert, accept})
+}

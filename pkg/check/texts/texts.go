@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package texts has what users read about the code of a finding: one YAML file for each code.
+package texts
+
+import (
+	"embed"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Text is what users read about a code, in addition to its title. Its facts are those of docs/fleet-behavior.md.
+type Text struct {
+	// Explanation describes in a few sentences the meaning, the causes and the remedy.
+	Explanation string `json:"explanation"`
+	// Evidence says which data the finding is based on.
+	Evidence string `json:"evidence"`
+	// Remedy says how to proceed, with the effect of each step.
+	Remedy string `json:"remedy"`
+	// Versions says which versions of Fleet behave so.
+	Versions string `json:"versions"`
+	// Issues are issues of Fleet, such as "rancher/fleet#5550".
+	Issues []string `json:"issues,omitempty"`
+	// Sections are sections of docs/fleet-behavior.md.
+	Sections []string `json:"sections"`
+}
+
+//go:embed *.yaml
+var files embed.FS
+
+// Of returns the text of a code, such as "FD101". It returns an error for a code without a text.
+func Of(code string) (Text, error) {
+	var out Text
+	content, err := files.ReadFile(code + ".yaml")
+	if err != nil {
+		return out, err
+	}
+	return out, yaml.UnmarshalStrict(content, &out)
+}
