@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests embeds the objects of the admission webhook as kustomizations: a base, components that change it, and overlays that combine
-// both. `webhook install` renders the same files as `kubectl apply -k` and Fleet.
+// Package manifests embeds the objects of the admission webhook: as a Helm chart, and as kustomizations.
 package manifests
 
 import "embed"
@@ -10,3 +9,8 @@ import "embed"
 //
 //go:embed base components overlays
 var Files embed.FS
+
+// Chart has the files of the chart.
+//
+//go:embed Chart.yaml values.yaml values.schema.json all:templates
+var Chart embed.FS
