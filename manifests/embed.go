@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests embeds the objects of the admission webhook: as a Helm chart, and as kustomizations.
+// Package manifests embeds the Helm chart of the admission webhook. `webhook install` installs the same files as helm,
+// Rancher, Argo CD and Fleet.
 package manifests
 
 import "embed"
-
-// Files are the kustomizations, by their paths in this directory: "overlays/default".
-//
-//go:embed base components overlays
-var Files embed.FS
 
 // Chart has the files of the chart.
 //

@@ -32,6 +32,10 @@ objectSelector:
   - key: fleetdoctor.io/ignore
     operator: NotIn
     values: ["true"]
+  # The webhook's own objects, so that an upgrade never depends on the webhook.
+  - key: app.kubernetes.io/name
+    operator: NotIn
+    values: [fleetdoctor-webhook]
 {{- end }}
 
 {{/* The namespaces for which no webhook is called, as expressions of a namespaceSelector. */}}

@@ -6,19 +6,23 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// Limits of a test without a named object: objects read, and requests sent.
+// Limits of a test without a named object: objects read, and objects tested with.
 const (
-	maxReads    = 1000
-	maxRequests = 20
+	maxReads = 1000
+	maxTests = 20
 )
 
 // Tester tests whether an installed webhook answers. It tests once.
@@ -28,41 +32,46 @@ type Tester struct {
 	Warnings *Warnings
 	Now      func() time.Time
 
-	doc   *Test
-	scope scope
-	live  *unstructured.Unstructured // the object of doc
+	doc *Test
 }
 
-// Test sends a server-side dry run that removes Fleet's set hash from an object, and one that deletes the object, and
-// evaluates the responses. Nothing is changed. Without a named object it uses the first suitable one that a release of
-// Fleet desires. The error is one of the context, or of reading the named object.
+// Test sends server-side dry runs about one object, and shows what the responses show: one removes Fleet's set hash, and
+// one deletes the object. Without a named object it uses one that a release of Fleet desires, and also creates one that
+// does not exist. Nothing is changed. The error is one of the context, or of reading the named object.
 func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Test, error) {
-	t.scope = t.scopeOf(ctx, mutatingKind, StampWebhook)
 	t.doc = &Test{APIVersion: APIVersion, Kind: TestKind, TakenAt: t.Now().UTC().Format(time.RFC3339)}
-	var err error
+	configurations, err := t.Configurations(ctx)
 	switch {
-	case !t.scope.configured:
-		t.set(NotCalled, NotConfigured, "no webhook configuration with the label "+Selector+" has the webhook "+StampWebhook+": the webhook is not installed, or disabled")
+	case err == nil && !slices.ContainsFunc(configurations, stamps):
+		t.set(NotCalled, NotConfigured, "no webhook configuration with the label "+Selector+" has the webhook "+
+			StampWebhook+": the webhook is not installed, or disabled")
+		return t.doc, ctx.Err()
 	case named != nil:
 		err = t.testNamed(ctx, *named)
 	default:
+		err = nil // without the configurations, the responses still show whether the webhook answers
 		t.testAny(ctx)
-	}
-	if err == nil && t.doc.Reasons == nil {
-		t.doc.Validating = t.testValidating(ctx)
-		t.doc.Result = combine(t.doc.Result, t.doc.Validating.Answer)
-		err = t.explain(ctx)
 	}
 	return t.doc, cmp.Or(ctx.Err(), err)
 }
 
-// set sets the result, with one reason for each message.
-func (t *Tester) set(result Result, code ReasonCode, messages ...string) {
-	t.doc.Result, t.doc.Reasons = result, nil
-	for _, m := range messages {
-		t.doc.Reasons = append(t.doc.Reasons, Reason{code, m})
+func stamps(configuration *unstructured.Unstructured) bool {
+	for _, w := range webhooksOf(configuration) {
+		if w.Name == StampWebhook {
+			return true
+		}
 	}
+	return false
 }
+
+// set sets the result and its reason.
+func (t *Tester) set(result Result, code ReasonCode, message string) {
+	t.doc.Result, t.doc.Reasons = result, []Reason{{code, message}}
+}
+
+// resultOf maps the answer to the removal of the label, for an object that a release desires, to a result.
+var resultOf = map[MutatingAnswer]Result{Restored: Works, Denied: Works, Warned: Works, ValidatingAnswer: ValidatingOnly,
+	Passed: NotCalled, NoAnswer: NotCalled, RefusedByOthers: ResultUnknown}
 
 // combine returns the result of both requests. Works requires that the mutating handler answers, and that the
 // validating handler is not known to be silent.
@@ -76,35 +85,50 @@ func combine(r Result, v ValidatingResult) Result {
 	return r
 }
 
-// setMutating sets the response about an object, and its result.
-func (t *Tester) setMutating(ref object.Ref, live *unstructured.Unstructured, m *Mutating) {
-	t.doc.Object, t.live, t.doc.Mutating = &ref, live, m
-	t.set(resultOf[m.Answer], "")
-	if m.Answer == RefusedByOthers {
+// testWith sends both requests about an object, and sets the result.
+func (t *Tester) testWith(ctx context.Context, ref object.Ref, live *unstructured.Unstructured) {
+	t.doc.Object, t.doc.Mutating, t.doc.Validating = &ref, nil, nil
+	if !t.supportsDryRun(ctx, ref) {
+		t.set(ResultUnknown, Unsuitable, "it is unknown whether the API server of "+ref.Kind+
+			" supports dry runs, so no request was sent")
+		return
+	}
+	m := t.strip(ctx, live)
+	v := &Validating{Answer: t.guardOff(ctx, live)}
+	if v.Answer == "" {
+		v = t.remove(ctx, live)
+	}
+	if m.Answer == Warned && v.Answer == ValidatingNotCalled {
+		v.Answer, v.Message = ValidatingUnknown, "it does not warn about an object that another owner may own"
+	}
+	t.doc.Mutating, t.doc.Validating = m, v
+	t.doc.Result, t.doc.Reasons = combine(resultOf[m.Answer], v.Answer), nil
+	switch t.doc.Result {
+	case MutatingOnly:
+		t.set(MutatingOnly, ValidatingSilent, cmp.Or(v.Message, "the response to the deletion shows no answer of "+GuardWebhook+
+			". It lets accounts of Fleet pass. `webhook status` shows whether it is called"))
+	case NotCalled, ValidatingOnly:
+		t.set(t.doc.Result, NotAnswered, cmp.Or(m.Message, "the response shows no answer of "+StampWebhook+
+			". It is not called for objects and namespaces with the label "+admission.IgnoreLabel+
+			", and lets all requests pass until it has read all release records. `webhook status` shows whether it is called"))
+	case ResultUnknown:
 		t.set(ResultUnknown, Refused, "the request was refused, and not by this webhook: "+m.Message)
 	}
 }
 
-// resultOf maps the answer to the first request, for an object that a release desires, to a result.
-var resultOf = map[MutatingAnswer]Result{Restored: Works, Denied: Works, Warned: Works, ValidatingAnswer: ValidatingOnly, LabelRemoved: NotCalled,
-	NoAnswer: NotCalled, RefusedByOthers: ResultUnknown}
-
 func (t *Tester) testNamed(ctx context.Context, ref object.Ref) error {
-	m, live, err := t.sendPatch(ctx, ref)
+	live, err := t.readForTest(ctx, ref)
 	switch {
 	case errors.Is(err, errUnlabelled) || errors.Is(err, errDeleting):
+		t.doc.Object = &ref
 		t.set(NoObject, Unsuitable, err.Error())
 		return nil
 	case err != nil:
 		return err
 	}
-	t.setMutating(ref, live, m)
-	if m.Answer == LabelRemoved || m.Answer == ValidatingAnswer {
-		if exclusions := t.exclusions(ctx, t.scope, live); exclusions != nil {
-			t.set(NotCalled, Excluded, exclusions...)
-		} else {
-			t.findRelease(ctx)
-		}
+	t.testWith(ctx, ref, live)
+	if t.doc.Result == NotCalled || t.doc.Result == ValidatingOnly {
+		t.findRelease(ctx)
 	}
 	return nil
 }
@@ -126,128 +150,91 @@ func (t *Tester) findRelease(ctx context.Context) {
 	}
 	switch {
 	case records.reason() != "":
-		t.set(ResultUnknown, RecordsUnread, "the label was not restored, but whether a bundle desires the object is unknown: "+records.reason())
+		t.set(ResultUnknown, RecordsUnread, "the label was not restored, but whether a bundle desires the object is unknown: "+
+			records.reason())
 	case agent != "":
-		t.set(NoObject, NotDesired, "only the bundle "+agent+" of Fleet's agent itself desires the object, and the webhook ignores its objects")
+		t.set(NoObject, NotDesired, "only the bundle "+agent+" of Fleet's agent itself desires the object, and the webhook "+
+			"ignores its objects")
 	default:
 		t.set(NoObject, NotDesired, "no release desires the object, and the webhook ignores such objects")
 	}
 }
 
-// testAny tests with the first object for which the API server should call the webhook.
+// testAny tests with desired objects until the mutating handler answers.
 func (t *Tester) testAny(ctx context.Context) {
-	reads, requests := 0, 0
-	excluded := map[string]bool{}
 	var records records
+	reads, tests := 0, 0
 	for d := range t.desired(ctx, &records) {
-		if _, known := excluded[d.Namespace]; !known {
-			excluded[d.Namespace] = t.excludedNamespace(ctx, t.scope, d.Namespace) != ""
-		}
-		if fleet.IsAgentBundle(d.bundle) || excluded[d.Namespace] {
+		if fleet.IsAgentBundle(d.bundle) {
 			continue
 		}
-		if reads++; reads > maxReads || requests == maxRequests {
+		if reads++; reads > maxReads || tests == maxTests || resultOf[t.answer()] == Works {
 			break
 		}
-		m, live, err := t.sendPatch(ctx, d.Ref)
-		if err != nil || resultOf[m.Answer] != Works && t.scope.excludes(live) {
+		live, err := t.readForTest(ctx, d.Ref)
+		if apierrors.IsNotFound(err) && t.doc.Create == nil && t.supportsDryRun(ctx, d.Ref) {
+			t.doc.Create = t.create(ctx, d)
+			t.doc.Create.Object = &d.Ref
+		}
+		if err != nil {
 			continue // another object may be suitable
 		}
-		requests++
-		t.setMutating(d.Ref, live, m)
+		tests++
+		t.testWith(ctx, d.Ref, live)
 		t.doc.Release, t.doc.BundleDeployment = d.release, d.bundle
-		if m.Answer != RefusedByOthers {
-			break
-		}
 	}
 	switch {
 	case t.doc.Mutating != nil:
 	case records.reason() != "":
-		t.set(ResultUnknown, RecordsUnread, records.reason(), "name an object that a bundle desires: KIND/NAME")
+		t.set(ResultUnknown, RecordsUnread, records.reason()+"; name an object that a bundle desires: KIND/NAME")
 	default:
-		t.set(NoObject, NotDesired, "no release of Fleet desires an object that exists, has the label "+TestedLabel+", and is in the scope of the webhook")
+		t.set(NoObject, NotDesired, "no release of Fleet desires an object that exists and has the label "+TestedLabel)
 	}
 }
 
-// explain collects the reasons of a result other than Works.
-func (t *Tester) explain(ctx context.Context) error {
-	if t.doc.Result == Works {
-		return nil
+// answer is the answer to the last removal of the label, "" without one.
+func (t *Tester) answer() MutatingAnswer {
+	if t.doc.Mutating == nil {
+		return ""
 	}
-	namespace, _ := t.Namespace(ctx) // without it, most checks are Unknown
-	facts, err := t.Read(ctx, cmp.Or(namespace, Namespace), t.Now())
-	if err != nil {
-		return err
-	}
-	wrong, unknown := problems(Evaluate(facts))
-	if t.doc.Result == MutatingOnly {
-		t.doc.Reasons = append([]Reason{{ValidatingSilent, t.doc.Validating.Message}}, wrong...)
-		return nil
-	}
-	m := t.doc.Mutating
-	var out []Reason
-	if m.Message != "" && m.Answer != ValidatingAnswer { // this message is not about the mutating handler
-		out = append(out, Reason{Refused, m.Message})
-	}
-	if duration := time.Duration(m.Seconds * float64(time.Second)); t.scope.timeout > 0 && duration >= t.scope.timeout {
-		out = append(out, Reason{TimedOut, fmt.Sprintf("the request took %s, and the webhook's timeout is %s: it hangs, or cannot be reached",
-			duration.Round(time.Millisecond), t.scope.timeout)})
-	}
-	out = append(out, wrong...)
-	out = append(out, t.countCall(ctx, facts)...)
-	if len(out) == 0 {
-		out = append(out, Reason{NothingWrong, "no problem was found in the installation; until a webhook has read all release records, it lets requests pass unchanged"})
-	}
-	if unknown {
-		out = append(out, Reason{PartlyUnread, "a part of the installation could not be read: see `webhook status`"})
-	}
-	t.doc.Reasons = out
-	return nil
+	return t.doc.Mutating.Answer
 }
 
-// countCall sends the request again, and compares the calls that the API server has counted. It returns nothing if they
-// are unknown. With several API servers, one may answer the request and another one the question for its counters.
-func (t *Tester) countCall(ctx context.Context, before *Facts) []Reason {
-	if before.CallsReason != "" {
-		return nil
+// guardOff returns OffForNamespace or OffByDefault if the validating handler is known to be switched off, and "" if not.
+func (t *Tester) guardOff(ctx context.Context, live *unstructured.Unstructured) ValidatingResult {
+	labels := live.GetLabels() // of the object itself if it is cluster-scoped
+	if namespace := live.GetNamespace(); namespace != "" {
+		o, err := t.Get(ctx, refTo(namespaceKind, "", namespace))
+		if err != nil || o == nil {
+			return ""
+		}
+		labels = o.GetLabels()
 	}
-	if _, _, err := t.sendPatch(ctx, *t.doc.Object); err != nil {
-		return nil
+	if mode, _ := admission.GuardModeOf(labels, admission.GuardWarn); mode == admission.GuardOff {
+		return OffForNamespace
 	}
-	calls, err := t.Calls(ctx)
-	if err != nil {
-		return nil
+	in, err := t.Find(ctx)
+	if err != nil || in.Namespace == "" {
+		return ""
 	}
-	old, now := before.Calls[StampWebhook], calls[StampWebhook]
-	switch {
-	case now.FailedOpen+now.Failed > old.FailedOpen+old.Failed:
-		return []Reason{{CallFailed, "the API server called the webhook, and got no usable answer"}}
-	case now.Total > old.Total:
-		return []Reason{{CallPassed, "the API server called the webhook, which let the request pass unchanged: every " +
-			"request passes until " +
-			"the webhook has read all release records"}}
+	deployment, err := t.Get(ctx, refTo(deploymentKind, in.Namespace, Name))
+	if err != nil || deployment == nil {
+		return ""
 	}
-	return []Reason{{NotCounted, "the API server did not count a call for this request; if there are several API " +
-		"servers, another one may have counted it"}}
+	if mode, _ := admission.GuardModeOf(labels, guardDefault(deployment)); mode == admission.GuardOff {
+		return OffByDefault
+	}
+	return ""
 }
 
-// problems returns the problems of an installation, and whether a part of it is unknown. Counters of calls and labels
-// of Namespaces do not show whether a webhook answers now.
-func problems(s *Status) (wrong []Reason, unknown bool) {
-	for _, c := range s.Checks {
-		switch {
-		case c.Name == "calls" || c.Name == "namespaces":
-		case c.State == Unknown:
-			unknown = true
-		case c.State == Wrong:
-			texts := c.Details
-			if texts == nil {
-				texts = []string{c.Message}
-			}
-			for _, text := range texts {
-				wrong = append(wrong, Reason{InstallationWrong, c.Name + ": " + text})
+// guardDefault is the default mode of the validating handler that the arguments of a Deployment state.
+func guardDefault(deployment *unstructured.Unstructured) admission.GuardMode {
+	for _, c := range decode[appsv1.Deployment](deployment).Spec.Template.Spec.Containers {
+		for _, a := range c.Args {
+			if mode, ok := strings.CutPrefix(a, "--guard-default="); ok {
+				return admission.GuardMode(mode)
 			}
 		}
 	}
-	return wrong, unknown
+	return admission.GuardWarn
 }

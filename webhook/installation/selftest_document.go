@@ -17,16 +17,16 @@ const (
 	ResultUnknown  Result = "Unknown"        // the responses do not show it
 )
 
-// MutatingAnswer is the response to a request that removes TestedLabel.
+// MutatingAnswer is the response to a request for an object without TestedLabel: a creation, or the removal of the label.
 type MutatingAnswer string
 
 // The answers.
 const (
-	Restored         MutatingAnswer = "Restored"         // the handler has restored the label
+	Restored         MutatingAnswer = "Restored"         // the handler has added the label
 	Denied           MutatingAnswer = "Denied"           // the mutating handler denied the request, or warned before another webhook denied it
-	Warned           MutatingAnswer = "Warned"           // the label was removed, and the mutating handler warned
+	Warned           MutatingAnswer = "Warned"           // the mutating handler warned, and did not add the label
 	ValidatingAnswer MutatingAnswer = "ValidatingAnswer" // only the validating handler, which is called later, denied or warned
-	LabelRemoved     MutatingAnswer = "LabelRemoved"     // the label was removed, and no handler of this webhook answered
+	Passed           MutatingAnswer = "Passed"           // no handler of this webhook answered
 	NoAnswer         MutatingAnswer = "NoAnswer"         // the API server refused the request because the webhook did not answer
 	RefusedByOthers  MutatingAnswer = "RefusedByOthers"  // the request was refused, and not by this webhook
 )
@@ -57,20 +57,13 @@ type ReasonCode string
 
 // The codes.
 const (
-	NotConfigured     ReasonCode = "NotConfigured"     // no webhook configuration has the webhook
-	Excluded          ReasonCode = "Excluded"          // because of labels, the API server does not call the webhook for the object
-	Unsuitable        ReasonCode = "Unsuitable"        // the object has no label to remove, or is being deleted
-	NotDesired        ReasonCode = "NotDesired"        // no release desires the object, or only the release of Fleet's agent
-	RecordsUnread     ReasonCode = "RecordsUnread"     // release records could not be read or decoded
-	Refused           ReasonCode = "Refused"           // the request was refused
-	ValidatingSilent  ReasonCode = "ValidatingSilent"  // the validating handler did not answer
-	InstallationWrong ReasonCode = "InstallationWrong" // a check of `webhook status` is Wrong
-	TimedOut          ReasonCode = "TimedOut"          // the request took as long as the timeout of the webhook
-	CallFailed        ReasonCode = "CallFailed"        // the API server counted a failed call for the request
-	CallPassed        ReasonCode = "CallPassed"        // the API server counted a call for the request
-	NotCounted        ReasonCode = "NotCounted"        // the API server did not count a call for the request
-	NothingWrong      ReasonCode = "NothingWrong"      // no problem was found in the installation
-	PartlyUnread      ReasonCode = "PartlyUnread"      // a part of the installation could not be read
+	NotConfigured    ReasonCode = "NotConfigured"    // no webhook configuration has the webhook
+	Unsuitable       ReasonCode = "Unsuitable"       // the object has no label to remove, is being deleted, or supports no dry run
+	NotDesired       ReasonCode = "NotDesired"       // no release desires the object, or only the release of Fleet's agent
+	RecordsUnread    ReasonCode = "RecordsUnread"    // release records could not be read or decoded
+	Refused          ReasonCode = "Refused"          // another program refused the request
+	NotAnswered      ReasonCode = "NotAnswered"      // the mutating handler did not answer
+	ValidatingSilent ReasonCode = "ValidatingSilent" // the validating handler did not answer
 )
 
 // Test is the document that `webhook test` prints.
@@ -89,6 +82,9 @@ type Test struct {
 	Release string `json:"release,omitempty"`
 	// BundleDeployment is the name of the BundleDeployment of that release.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
+	// Create is the response to a dry run that creates an object that a release desires and that does not exist, absent if
+	// none was sent.
+	Create *Mutating `json:"create,omitempty"`
 	// Mutating is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was
 	// sent.
 	Mutating *Mutating `json:"mutating,omitempty"`
@@ -99,15 +95,15 @@ type Test struct {
 
 // Mutating is the response to a request that removes a label.
 type Mutating struct {
-	// Answer is Restored, Denied, Warned, ValidatingAnswer, LabelRemoved, NoAnswer or RefusedByOthers.
+	// Answer is Restored, Denied, Warned, ValidatingAnswer, Passed, NoAnswer or RefusedByOthers.
 	Answer MutatingAnswer `json:"answer"`
 	// Message is the message of a refusal.
 	Message  string    `json:"message,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
 	// Seconds is the duration of the request.
 	Seconds float64 `json:"seconds"`
-
-	unchanged bool // the restored label has its previous value
+	// Object is the object of a creation, absent for other requests.
+	Object *object.Ref `json:"object,omitempty"`
 }
 
 // Validating is the response to a request that deletes an object.

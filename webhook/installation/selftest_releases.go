@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -21,8 +22,7 @@ import (
 type desiredObject struct {
 	object.Ref
 	release, bundle string
-	// agentNamespace and serviceAccount are those with which Fleet deploys the release.
-	agentNamespace, serviceAccount string
+	content         *unstructured.Unstructured
 }
 
 // records are the problems of reading release records.
@@ -73,8 +73,11 @@ func (t *Tester) objectsOf(secret *unstructured.Unstructured) ([]desiredObject, 
 		return nil, errors.New("decoding release record: it is not base64")
 	}
 	r, err := release.Decode(value)
-	if err != nil || r.BundleID == "" || r.Status != release.StatusDeployed && !r.Pending() {
+	if err != nil || r.BundleID == "" {
 		return nil, err
+	}
+	if r.Status != release.StatusDeployed && !r.Pending() {
+		return nil, nil
 	}
 	objects, err := r.Objects()
 	if err != nil {
@@ -90,7 +93,11 @@ func (t *Tester) objectsOf(secret *unstructured.Unstructured) ([]desiredObject, 
 		case ref.Namespace == "":
 			ref.Namespace = r.Namespace
 		}
-		out = append(out, desiredObject{ref, r.Release(), r.BundleID, r.AgentNamespace, r.ServiceAccount})
+		content := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(o.Raw, content); err != nil {
+			return nil, errors.New("decoding release record: an object is not valid")
+		}
+		out = append(out, desiredObject{ref, r.Release(), r.BundleID, content})
 	}
 	return out, nil
 }

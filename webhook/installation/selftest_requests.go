@@ -3,14 +3,11 @@
 package installation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +15,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // testManager is the field manager of the test. The webhook ignores requests of adopt's field manager.
@@ -35,28 +31,64 @@ var (
 	errDeleting   = errors.New("it is being deleted, and the webhook is not called for such objects")
 )
 
-// sendPatch sends a server-side dry run that removes TestedLabel from an object. It returns the response and the live
-// object. The error is one of reading the object, errUnlabelled or errDeleting.
-func (t *Tester) sendPatch(ctx context.Context, ref object.Ref) (*Mutating, *unstructured.Unstructured, error) {
+// readForTest reads an object to test with. The error is one of reading the object, errUnlabelled or errDeleting.
+func (t *Tester) readForTest(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
 	r, err := t.Resource(ref.GroupVersionKind(), ref.Namespace)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	live, err := r.Get(ctx, ref.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", ref.Key(), err)
-	}
-	hash := live.GetLabels()[TestedLabel]
 	switch {
-	case hash == "":
-		return nil, live, fmt.Errorf("testing with %s: %w", ref.Key(), errUnlabelled)
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", ref.Key(), err)
+	case live.GetLabels()[TestedLabel] == "":
+		return nil, fmt.Errorf("testing with %s: %w", ref.Key(), errUnlabelled)
 	case live.GetDeletionTimestamp() != nil:
-		return nil, live, fmt.Errorf("testing with %s: %w", ref.Key(), errDeleting)
+		return nil, fmt.Errorf("testing with %s: %w", ref.Key(), errDeleting)
 	}
+	return live, nil
+}
+
+// create sends a dry run that creates an object without TestedLabel, with the annotations of its release.
+func (t *Tester) create(ctx context.Context, d desiredObject) *Mutating {
+	r, err := t.Resource(d.GroupVersionKind(), d.Namespace)
+	if err != nil {
+		return &Mutating{Answer: RefusedByOthers, Message: err.Error()}
+	}
+	o := d.content.DeepCopy()
+	o.SetNamespace(d.Namespace)
+	labels, annotations := o.GetLabels(), o.GetAnnotations()
+	delete(labels, TestedLabel)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	namespace, name, _ := strings.Cut(d.release, "/")
+	annotations[fleet.ReleaseNamespaceAnnotation], annotations[fleet.ReleaseNameAnnotation] = namespace, name
+	o.SetLabels(labels)
+	o.SetAnnotations(annotations)
+	return t.mutating(func() (*unstructured.Unstructured, error) {
+		return r.Create(ctx, o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: testManager})
+	})
+}
+
+// strip sends a dry run that removes TestedLabel from an object.
+func (t *Tester) strip(ctx context.Context, live *unstructured.Unstructured) *Mutating {
+	r, err := t.Resource(live.GroupVersionKind(), live.GetNamespace())
+	if err != nil {
+		return &Mutating{Answer: RefusedByOthers, Message: err.Error()}
+	}
+	return t.mutating(func() (*unstructured.Unstructured, error) {
+		o := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: testManager}
+		return r.Patch(ctx, live.GetName(), types.MergePatchType, []byte(removeLabel), o)
+	})
+}
+
+// mutating sends a request without TestedLabel and evaluates the response.
+func (t *Tester) mutating(send func() (*unstructured.Unstructured, error)) *Mutating {
 	t.Warnings.Take()
 	begin := t.Now()
-	got, err := r.Patch(ctx, ref.Name, types.MergePatchType, []byte(removeLabel), metav1.PatchOptions{DryRun: DryRunServer.option(), FieldManager: testManager})
-	m := &Mutating{Answer: LabelRemoved, Seconds: t.Now().Sub(begin).Seconds(), Warnings: t.Warnings.Take()}
+	got, err := send()
+	m := &Mutating{Answer: Passed, Seconds: t.Now().Sub(begin).Seconds(), Warnings: t.Warnings.Take()}
 	mutating, validating := warned(m.Warnings)
 	switch {
 	case err != nil:
@@ -65,20 +97,21 @@ func (t *Tester) sendPatch(ctx context.Context, ref object.Ref) (*Mutating, *uns
 			m.Answer = Denied
 		}
 	case got.GetLabels()[TestedLabel] != "":
-		m.Answer, m.unchanged = Restored, got.GetLabels()[TestedLabel] == hash
+		m.Answer = Restored
 	case mutating:
 		m.Answer = Warned
 	case validating:
 		m.Answer = ValidatingAnswer
 	}
-	return m, live, nil
+	return m
 }
 
 // refusal returns the handler that refused a request. The API server names the webhook only in its message. A refusal
 // of the exact webhook counts as one of the validating handler: the mutating handler is called before both, and let the
 // request pass.
 func refusal(err error) MutatingAnswer {
-	for name, answer := range map[string]MutatingAnswer{StampWebhook: Denied, ExactWebhook: ValidatingAnswer, GuardWebhook: ValidatingAnswer} {
+	for name, answer := range map[string]MutatingAnswer{
+		StampWebhook: Denied, ExactWebhook: ValidatingAnswer, GuardWebhook: ValidatingAnswer} {
 		switch {
 		case strings.Contains(err.Error(), `admission webhook "`+name+`" denied the request`):
 			return answer
@@ -89,47 +122,15 @@ func refusal(err error) MutatingAnswer {
 	return RefusedByOthers
 }
 
-// testValidating sends a server-side dry run that deletes the object.
-func (t *Tester) testValidating(ctx context.Context) *Validating {
-	off := t.guardOff(ctx)
-	if off == OffForNamespace || off == OffByDefault {
-		return &Validating{Answer: off}
-	}
-	s := t.scopeOf(ctx, validatingKind, GuardWebhook)
-	if !s.configured {
-		return &Validating{Answer: ValidatingNotCalled, Message: "no webhook configuration with the label " + Selector + " has the webhook " + GuardWebhook}
-	}
-	if !t.supportsDryRun(ctx, *t.doc.Object) {
-		return unknownValidating("it is unknown whether the API server of " + t.doc.Object.Kind + " supports dry runs, so no deletion was sent")
-	}
-	v := t.sendDelete(ctx)
-	if v.Answer != ValidatingNotCalled || v.Message != "" {
-		return v
-	}
-	if reason := t.silenceReason(ctx); reason != "" {
-		return unknownValidating(reason)
-	}
-	if off == ValidatingUnknown {
-		return unknownValidating("it did not answer, and whether it is switched off could not be read")
-	}
-	v.Message = cmp.Or(strings.Join(t.exclusions(ctx, s, t.live), "; "),
-		"no warning about the deletion of "+t.doc.Object.Key().String()+": "+GuardWebhook+" was not called, or did not answer")
-	return v
-}
-
-func unknownValidating(message string) *Validating {
-	return &Validating{Answer: ValidatingUnknown, Message: message}
-}
-
-// sendDelete sends the deletion. The answer is ValidatingNotCalled without a message if no handler of this webhook
-// answered.
-func (t *Tester) sendDelete(ctx context.Context) *Validating {
-	r, err := t.Resource(t.live.GroupVersionKind(), t.live.GetNamespace())
+// remove sends a dry run that deletes an object.
+func (t *Tester) remove(ctx context.Context, live *unstructured.Unstructured) *Validating {
+	r, err := t.Resource(live.GroupVersionKind(), live.GetNamespace())
 	if err != nil {
-		return unknownValidating(err.Error())
+		return &Validating{Answer: ValidatingUnknown, Message: err.Error()}
 	}
 	t.Warnings.Take()
-	err = r.Delete(ctx, t.live.GetName(), metav1.DeleteOptions{DryRun: DryRunServer.option(), Preconditions: metav1.NewUIDPreconditions(string(t.live.GetUID()))})
+	err = r.Delete(ctx, live.GetName(), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll},
+		Preconditions: metav1.NewUIDPreconditions(string(live.GetUID()))})
 	return validatingOf(err, t.Warnings.Take())
 }
 
@@ -152,36 +153,8 @@ func validatingOf(err error, warnings []Warning) *Validating {
 	return v
 }
 
-// guardOff returns OffForNamespace or OffByDefault if the validating handler is switched off, ValidatingUnknown if that
-// could not be read, and "" if the handler is on.
-func (t *Tester) guardOff(ctx context.Context) ValidatingResult {
-	labels := t.live.GetLabels() // of the object itself if it is cluster-scoped
-	if namespace := t.live.GetNamespace(); namespace != "" {
-		o, err := t.Get(ctx, refTo(namespaceKind, "", namespace))
-		if err != nil || o == nil {
-			return ValidatingUnknown
-		}
-		labels = o.GetLabels()
-	}
-	if mode, _ := admission.GuardModeOf(labels, admission.GuardWarn); mode == admission.GuardOff {
-		return OffForNamespace
-	}
-	namespace, err := t.Namespace(ctx)
-	if err != nil || namespace == "" {
-		return ValidatingUnknown
-	}
-	deployment, err := t.Deployment(ctx, namespace)
-	if err != nil || deployment == nil {
-		return ValidatingUnknown
-	}
-	if mode, _ := admission.GuardModeOf(labels, OptionsOf(namespace, deployment).GuardDefault); mode == admission.GuardOff {
-		return OffByDefault
-	}
-	return ""
-}
-
-// supportsDryRun reports whether a dry run of a deletion certainly deletes nothing: for kinds that Kubernetes itself
-// serves, and for custom resources. An aggregated API server may ignore the option.
+// supportsDryRun reports whether a dry run certainly changes nothing: for kinds that Kubernetes itself serves, and for
+// custom resources. An aggregated API server may ignore the option.
 func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
 	gv := ref.GroupVersionKind().GroupVersion()
 	if scheme.Scheme.IsGroupRegistered(gv.Group) {
@@ -193,49 +166,4 @@ func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
 	}
 	service, _, err := unstructured.NestedMap(o.Object, "spec", "service")
 	return err == nil && service == nil
-}
-
-// silenceReason is the reason why the validating handler may correctly not answer, "" if it should have answered. It
-// warns users other than Fleet, and only about an object with the set hash of a release that desires it.
-func (t *Tester) silenceReason(ctx context.Context) string {
-	if m := t.doc.Mutating; m.Answer == Warned || m.Answer == Restored && !m.unchanged {
-		return "it does not warn about an object whose " + TestedLabel + " is not that of the release that desires it"
-	}
-	user, err := t.user(ctx)
-	if err != nil {
-		return "it did not answer, and whether it lets this user pass could not be read: " + err.Error()
-	}
-	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
-	namespace, account, ok := strings.Cut(account, ":")
-	if !isAccount || !ok {
-		return ""
-	}
-	var records records
-	for d := range t.desired(ctx, &records) {
-		if d.Key() == t.doc.Object.Key() && d.agentNamespace == namespace && slices.Contains([]string{d.serviceAccount, fleet.AgentName, fleet.DefaultAccount}, account) {
-			return "it lets " + user + " pass, because Fleet deploys the object with this account"
-		}
-	}
-	if records.err != nil {
-		return "it did not answer, and whether Fleet deploys the object as " + user + " could not be read: " + records.err.Error()
-	}
-	return ""
-}
-
-// user returns the name under which the API server knows the user of this program.
-func (t *Tester) user(ctx context.Context) (string, error) {
-	r, err := t.Resource(userKind, "")
-	if err != nil {
-		return "", err
-	}
-	review := &unstructured.Unstructured{}
-	review.SetGroupVersionKind(userKind)
-	got, err := r.Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return "", err
-	}
-	if name := decode[authenticationv1.SelfSubjectReview](got).Status.UserInfo.Username; name != "" {
-		return name, nil
-	}
-	return "", errors.New("the API server does not return a user name")
 }

@@ -67,7 +67,7 @@ func TestRefusal(t *testing.T) {
 func TestCombine(t *testing.T) {
 	t.Parallel()
 	got := map[MutatingAnswer]map[ValidatingResult]Result{}
-	for _, m := range []MutatingAnswer{Restored, Denied, Warned, ValidatingAnswer, LabelRemoved, NoAnswer, RefusedByOthers} {
+	for _, m := range []MutatingAnswer{Restored, Denied, Warned, ValidatingAnswer, Passed, NoAnswer, RefusedByOthers} {
 		got[m] = map[ValidatingResult]Result{"": resultOf[m]}
 		for _, v := range []ValidatingResult{ValidatingWarned, ValidatingDenied, ValidatingNotCalled, OffForNamespace, OffByDefault, ValidatingUnknown} {
 			if result := combine(resultOf[m], v); result != resultOf[m] {
@@ -77,7 +77,7 @@ func TestCombine(t *testing.T) {
 	}
 	works := map[ValidatingResult]Result{"": Works, ValidatingNotCalled: MutatingOnly}
 	notCalled := map[ValidatingResult]Result{"": NotCalled, ValidatingWarned: ValidatingOnly, ValidatingDenied: ValidatingOnly}
-	want := map[MutatingAnswer]map[ValidatingResult]Result{Restored: works, Denied: works, Warned: works, LabelRemoved: notCalled, NoAnswer: notCalled,
+	want := map[MutatingAnswer]map[ValidatingResult]Result{Restored: works, Denied: works, Warned: works, Passed: notCalled, NoAnswer: notCalled,
 		ValidatingAnswer: {"": ValidatingOnly}, RefusedByOthers: {"": ResultUnknown}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("results, and those that the second answer changes (-want +got):\n%s", diff)

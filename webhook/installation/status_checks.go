@@ -10,11 +10,12 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
@@ -97,14 +98,61 @@ func (e *evaluation) configuration(check string, kind schema.GroupVersionKind) {
 	}
 }
 
+// external reports whether all webhooks have a URL: then they do not run in this cluster.
+func (e *evaluation) external() bool {
+	return len(e.status.Webhooks) > 0 && !slices.ContainsFunc(e.status.Webhooks, func(w WebhookStatus) bool { return w.url == "" })
+}
+
+// trust evaluates whether the API server accepts the webhook's certificate, and returns the reason if it may not.
+func (e *evaluation) trust(c admissionregistrationv1.WebhookClientConfig) (state, reason string) {
+	switch {
+	case len(c.CABundle) == 0 && c.URL != nil:
+		return caUnknown, "no caBundle: it is unknown whether the API server trusts the certificate at the URL"
+	case len(c.CABundle) == 0:
+		return caMissing, "no caBundle: the API server trusts no certificate of the webhook, and every call fails"
+	}
+	secret := e.secret().Object
+	if secret == nil {
+		return caUnknown, "whether the caBundle matches the certificate is unknown: the Secret was not read"
+	}
+	chain, err := certificates(secret)
+	if err != nil {
+		return caUnknown, "whether the caBundle matches the certificate is unknown: the Secret does not have a certificate"
+	}
+	name := Name + "." + e.Namespace + ".svc"
+	if c.URL != nil {
+		name = "" // the host of a URL is not checked
+	}
+	if err := verify(c.CABundle, chain, name, e.TakenAt); err != nil {
+		return caUntrusted, "the caBundle does not match the certificate: every call fails (" + err.Error() + ")"
+	}
+	return caTrusted, ""
+}
+
 func (e *evaluation) replicas() {
 	r := e.deployment()
 	if r.Reason == "" && e.external() {
 		e.add("deployment", Note, "the webhook is called at a URL, not through the Service: its replicas are unknown")
 	} else if e.exists("deployment", "Deployment "+Name, r, "") {
-		available, message := Available(r.Object)
-		e.add("deployment", map[bool]State{true: OK, false: Wrong}[available], message)
+		state, message := available(r.Object)
+		e.add("deployment", state, message)
 	}
+}
+
+// available returns the state of a Deployment, with a message of kstatus: OK if it runs its newest revision with all its
+// replicas.
+func available(deployment *unstructured.Unstructured) (state State, message string) {
+	if replicas, stated, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas"); stated && replicas == 0 {
+		return Wrong, "it is scaled to 0"
+	}
+	r, err := status.Compute(deployment)
+	switch {
+	case err != nil:
+		return Wrong, err.Error()
+	case r.Status != status.CurrentStatus:
+		return Wrong, r.Message
+	}
+	return OK, r.Message
 }
 
 func (e *evaluation) endpoints() {
@@ -119,51 +167,47 @@ func (e *evaluation) endpoints() {
 	}
 }
 
-// manifests compares the installation with the manifests of the program.
+// manifests compares the installation with the manifest of its Helm release.
 func (e *evaluation) manifests() {
+	if e.Manifest.Reason != "" {
+		e.add("manifests", Unknown, "the Helm release could not be read: "+e.Manifest.Reason)
+		return
+	}
+	if len(e.Manifest.Objects) == 0 {
+		e.add("manifests", Note, "there is no Helm release, so the objects were not compared with a manifest")
+		return
+	}
 	var details []string
-	var unread, unsure int
-	local := e.local()
-	for _, d := range e.Desired {
+	unread := 0
+	for _, d := range e.Manifest.Objects {
 		key := RefOf(d).Key()
 		r := e.Objects[key]
-		switch {
-		case r.Reason != "":
+		if r.Reason != "" {
 			unread++
-		case e.isUnsure(d):
-			unsure++
-		case r.Object == nil && !local:
+			continue
+		}
+		if r.Object == nil {
 			details = append(details, key.String()+" does not exist")
-		case r.Object != nil:
-			for _, each := range drift(d, r.Object) {
-				if !local || !isAddress(each) {
-					details = append(details, key.String()+": "+driftText(each))
-				}
-			}
+			continue
+		}
+		for _, each := range drift(d, r.Object) {
+			details = append(details, key.String()+": "+driftText(each))
 		}
 	}
-	state, message := OK, "no drift"
+	notRead := ""
+	if unread > 0 {
+		notRead = "; not read: " + count(unread, "object")
+	}
 	switch {
 	case len(details) > 0:
-		state, message = Wrong, "the installation differs from the manifests of this program; `webhook install` corrects it"
-	case unread+unsure == len(e.Desired):
-		state, message = Unknown, "no object could be compared"
-	case unread+unsure > 0:
-		state, message = Unknown, "no drift in the objects that could be compared"
+		e.add("manifests", Wrong, "the objects differ from the Helm release; `webhook install` corrects them"+notRead, details...)
+	case unread == len(e.Manifest.Objects):
+		e.add("manifests", Unknown, "no object could be compared"+notRead)
+	case unread > 0:
+		e.add("manifests", Unknown, "no drift in the objects that could be compared"+notRead)
+	default:
+		e.add("manifests", OK, "no drift")
 	}
-	if unread > 0 {
-		message += fmt.Sprintf("; not read: %s", count(unread, "object"))
-	}
-	if unsure > 0 {
-		message += fmt.Sprintf("; not compared: %s that depend on options that could not be read", count(unsure, "object"))
-	}
-	e.add("manifests", state, message, details...)
-}
-
-// isAddress reports whether a difference is about the address of a webhook only.
-func isAddress(d compare.Difference) bool {
-	path := d.Path.String()
-	return strings.Contains(path, ".clientConfig.service") || strings.HasSuffix(path, ".clientConfig.url")
 }
 
 // namespaces checks the labels by which users configure the webhook.

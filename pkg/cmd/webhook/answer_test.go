@@ -18,7 +18,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -285,8 +284,8 @@ func TestTest(t *testing.T) {
 	works := func(answer installation.MutatingAnswer) outcome {
 		return outcome{0, installation.Works, answer, installation.ValidatingWarned, nil}
 	}
-	passed := outcome{1, installation.NotCalled, installation.LabelRemoved, installation.ValidatingNotCalled,
-		[]installation.ReasonCode{installation.InstallationWrong, installation.CallPassed, installation.PartlyUnread}}
+	passed := outcome{1, installation.NotCalled, installation.Passed, installation.ValidatingNotCalled,
+		[]installation.ReasonCode{installation.NotAnswered}}
 	for _, tc := range []struct {
 		name   string
 		answer answer
@@ -299,7 +298,8 @@ func TestTest(t *testing.T) {
 		{"warned", warn, nil, works(installation.Warned)},
 		{"not answered", pass, nil, passed},
 		{"not answered, named", pass, []string{"cm/settings", "-n", "shop"}, passed},
-		{"no release", pass, []string{"cm/orphan", "-n", "shop"}, outcome{3, installation.NoObject, installation.LabelRemoved, "", []installation.ReasonCode{installation.NotDesired}}},
+		{"no release", pass, []string{"cm/orphan", "-n", "shop"}, outcome{3, installation.NoObject, installation.Passed,
+			installation.ValidatingNotCalled, []installation.ReasonCode{installation.NotDesired}}},
 		{"no hash", pass, []string{"cm/bare", "-n", "shop"}, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.Unsuitable}}},
 		{"no such object", pass, []string{"cm/unknown", "-n", "shop"}, outcome{status: 3}},
 		{"no such kind", pass, []string{"unknown/unknown"}, outcome{status: 3}},
@@ -318,7 +318,8 @@ func TestTest(t *testing.T) {
 	a.answer(restore)
 	a.guard.answer(warnOfDeletion)
 	want := `Object: configmap shop/settings, of bundle guestbook (release shop/guestbook) Request: a dry run that removes objectset.rio.cattle.io/hash ` +
-		`Response: Restored (in … Warning: Restored: any text Validating: Warned: any text Result: Works`
+		`Response: Restored (in … Warning: Restored: any text Request: a dry run that deletes the object Response: Warned ` +
+		`Warning: Deleted: any text Result: Works`
 	took := regexp.MustCompile(`\(in [^)]*\)`)
 	if diff := cmp.Diff(want, took.ReplaceAllString(f.must(t, "test").text(), "(in …")); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
@@ -358,7 +359,7 @@ func (f *fixture) raiseTimeouts(t *testing.T) {
 	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, patch)
 }
 
-// TestTestExcluded checks that a label that excludes an object is reported as the reason.
+// TestTestExcluded checks that a label that excludes an object is recognized, and named as a possible reason.
 func TestTestExcluded(t *testing.T) {
 	f := onCluster(t)
 	f.answering(t, "excluded")
@@ -366,20 +367,24 @@ func TestTestExcluded(t *testing.T) {
 	t.Cleanup(func() {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/ignore":null}}}`)
 	})
-	excluded := outcome{1, installation.NotCalled, installation.LabelRemoved, "", []installation.ReasonCode{installation.Excluded}}
-	f.until(t, "the namespace is excluded", func(o outcome) bool { return o.status == 1 }, "cm/settings", "-n", "shop")
-	f.expect(t, "in an excluded namespace", f.kubeconfig, excluded, "cm/settings", "-n", "shop")
-	f.expect(t, "without another object", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.NotDesired}})
+	excluded := outcome{1, installation.NotCalled, installation.Passed, installation.ValidatingNotCalled,
+		[]installation.ReasonCode{installation.NotAnswered}}
+	f.until(t, "the namespace is excluded", func(o outcome) bool {
+		return o.mutating == installation.Passed && o.validating == installation.ValidatingNotCalled
+	}, "cm/settings", "-n", "shop")
+	d := f.expect(t, "in an excluded namespace", f.kubeconfig, excluded, "cm/settings", "-n", "shop")
+	if !strings.Contains(d.Reasons[0].Message, "fleetdoctor.io/ignore") {
+		t.Errorf("reason: %s", d.Reasons[0].Message)
+	}
+	f.expect(t, "without another object", f.kubeconfig, excluded)
 }
 
-// TestTestHung checks that a webhook that hangs is recognized by the duration of the request.
+// TestTestHung checks that a webhook that hangs does not count as working.
 func TestTestHung(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "hung")
 	f.setURL(t, silentServer(t), nil)
-	f.until(t, "test reports the timeout", func(o outcome) bool {
-		return o.status == 1 && slices.Contains(o.reasons, installation.TimedOut) && slices.Contains(o.reasons, installation.CallFailed)
-	})
+	f.until(t, "test waits for the webhook", func(o outcome) bool { return o.status == 1 && o.mutating == installation.Passed })
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
 	f.until(t, "a write is refused", func(o outcome) bool { return o.status == 1 && o.mutating == installation.NoAnswer })
 }
@@ -399,7 +404,7 @@ func TestTestWithoutRights(t *testing.T) {
 		d, _ := f.test(t, user, "cm/settings", "-n", "shop")
 		return d != nil && d.Mutating != nil
 	})
-	unread.mutating = installation.LabelRemoved
+	unread.mutating, unread.validating = installation.Passed, installation.ValidatingUnknown
 	f.expect(t, "without the right to read records", user, unread, "cm/settings", "-n", "shop")
 	a.answer(restore)
 	if r := f.as(t, user, "test", "cm/settings", "-n", "shop"); r.status != 0 {

@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -75,22 +76,57 @@ type change struct {
 	dryRun *flags.Enum
 }
 
+// The values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client" // no request that writes
+	dryRunServer = "server" // Helm and the server check the change, and nothing is stored
+)
+
 func newChange(env verb.Environment, rights string) change {
-	none, client, server := string(installation.DryRunNone), string(installation.DryRunClient), string(installation.DryRunServer)
-	return change{newConnection(env, rights), flags.NewEnum(none, none, client, server)}
+	return change{newConnection(env, rights), flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer)}
 }
 
 const (
-	dryRunApplyUsage  = "Only print what would be applied (client), or let the server check it and store nothing (server)"
+	dryRunApplyUsage  = "Only print what would be applied (client), or also let Helm check it with the server (server)"
 	dryRunDeleteUsage = "Only print what would be deleted (client), or let the server check it and delete nothing (server)"
 )
 
-func (o *change) mode() installation.DryRun { return installation.DryRun(o.dryRun.String()) }
+// isDryRun reports whether nothing may be written.
+func (o *change) isDryRun() bool { return o.dryRun.String() != dryRunNone }
 
-// report prints the outcome for an object, as kubectl does.
-func (o *change) report(r object.Ref, outcome installation.Outcome) {
-	suffix := map[installation.DryRun]string{installation.DryRunClient: " (dry run)", installation.DryRunServer: " (server dry run)"}[o.mode()]
-	fmt.Fprintf(o.Streams.Out, "%s %s%s\n", nameOf(r), outcome, suffix)
+// report prints what was done with an object, as kubectl does.
+func (o *change) report(r object.Ref, done string) {
+	switch o.dryRun.String() {
+	case dryRunClient:
+		done += " (dry run)"
+	case dryRunServer:
+		done += " (server dry run)"
+	}
+	fmt.Fprintf(o.Streams.Out, "%s %s\n", nameOf(r), done)
+}
+
+// remove deletes objects and reports them.
+func (o *change) remove(ctx context.Context, cluster *installation.Cluster, targets []*unstructured.Unstructured) error {
+	if o.dryRun.String() == dryRunClient {
+		for _, t := range targets {
+			o.reportDeleted(installation.RefOf(t))
+		}
+		return nil
+	}
+	return cluster.Delete(ctx, targets, o.isDryRun(), o.reportDeleted)
+}
+
+// reportDeleted is report for a deleted object.
+func (o *change) reportDeleted(r object.Ref) { o.report(r, "deleted") }
+
+// refuseFleet returns an error for an installation by Fleet.
+func (o *change) refuseFleet(in *installation.Installation) error {
+	if in.Fleet == "" {
+		return nil
+	}
+	return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("Fleet deploys the webhook (release %s), and would undo the change", in.Fleet),
+		Hint: "Change the values in its fleet.yaml, or remove it from the GitRepo. In an emergency: " + o.Command("webhook disable")}
 }
 
 func newGuardDefault() *flags.Enum {

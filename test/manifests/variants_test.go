@@ -20,7 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 )
 
-// base are the objects of the base, in alphabetical order.
+// base are the objects without values, in alphabetical order.
 var base = []string{
 	"ClusterRole fleetdoctor-webhook",
 	"ClusterRole fleetdoctor-webhook-certificates",
@@ -59,38 +59,42 @@ var (
 	inNamespace = []string{"RoleBinding guestbook/fleetdoctor-webhook-records", "RoleBinding shop/fleetdoctor-webhook-records"}
 )
 
-func TestOverlays(t *testing.T) {
+// serve are the arguments of the webhook.
+func serve(more ...string) []string {
+	return append([]string{"webhook", "serve", "--cert-dir=/certs"}, more...)
+}
+
+func TestVariants(t *testing.T) {
 	tests := map[string]struct {
 		without, with []string
 		args          []string
 		certs         corev1.VolumeSource
 		caFrom        string
 	}{
-		"addresses": {args: []string{"webhook", "serve", "--cert-dir=/certs"}},
-		"default":   {args: []string{"webhook", "serve", "--cert-dir=/certs"}},
-		"exact":     {args: []string{"webhook", "serve", "--cert-dir=/certs"}},
-		"fleet":     {without: []string{"Namespace fleetdoctor-system"}, args: []string{"webhook", "serve", "--cert-dir=/certs"}},
+		"addresses": {args: serve("--guard-default=warn")},
+		"default":   {args: serve("--guard-default=warn")},
+		"exact":     {args: serve("--guard-default=warn")},
 		"cert-manager": {without: byCertController, with: byCertManager,
-			args:   []string{"webhook", "serve", "--cert-dir=/certs", "--certificates=files"},
+			args:   serve("--guard-default=warn", "--certificates=files"),
 			certs:  corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleetdoctor-webhook-cert"}},
 			caFrom: "fleetdoctor-system/fleetdoctor-webhook"},
 		"scoped": {without: everywhere, with: inNamespace,
-			args: []string{"webhook", "serve", "--cert-dir=/certs", "--release-namespaces=guestbook,shop"}},
+			args: serve("--guard-default=warn", "--release-namespaces=guestbook,shop")},
 		"all": {without: slices.Concat(byCertController, everywhere), with: slices.Concat(byCertManager, inNamespace),
-			args:   []string{"webhook", "serve", "--cert-dir=/certs", "--release-namespaces=guestbook,shop", "--certificates=files", "--guard-default=deny"},
+			args:   serve("--guard-default=deny", "--release-namespaces=guestbook,shop", "--certificates=files"),
 			certs:  corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleetdoctor-webhook-cert"}},
 			caFrom: "fleetdoctor-system/fleetdoctor-webhook"},
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(tests)), overlays(t)); diff != "" {
-		t.Errorf("overlays (-want +got):\n%s", diff)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(tests)), variantNames()); diff != "" {
+		t.Errorf("variants (-want +got):\n%s", diff)
 	}
-	for _, overlay := range overlays(t) {
-		t.Run(overlay, func(t *testing.T) {
-			want, ok := tests[overlay]
+	for _, variant := range variantNames() {
+		t.Run(variant, func(t *testing.T) {
+			want, ok := tests[variant]
 			if !ok {
-				t.Fatal("no expectation for this overlay")
+				t.Fatal("no expectation for this variant")
 			}
-			objs := rendered(t, overlay)
+			objs := rendered(t, variant)
 			if diff := cmp.Diff(expect(want.without, want.with), names(objs)); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
@@ -114,7 +118,7 @@ func TestOverlays(t *testing.T) {
 	}
 }
 
-// expect returns the objects of the base without some and with others, in alphabetical order.
+// expect returns the objects of the chart without some and with others, in alphabetical order.
 func expect(without, with []string) []string {
 	want := slices.Concat(base, with)
 	want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(without, name) })
@@ -138,10 +142,10 @@ func TestLabel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, overlay := range overlays(t) {
-		for _, obj := range rendered(t, overlay) {
+	for _, variant := range variantNames() {
+		for _, obj := range rendered(t, variant) {
 			if !selector.Matches(labels.Set(obj.GetLabels())) {
-				t.Errorf("overlay %s: %s %s is not labelled %s", overlay, obj.GetKind(), obj.GetName(), selector)
+				t.Errorf("variant %s: %s %s is not labelled %s", variant, obj.GetKind(), obj.GetName(), selector)
 			}
 		}
 	}
@@ -177,14 +181,15 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicy checks which clients reach the webhook, and what it reaches. In the base, every client reaches the port
-// for admission requests.
+// TestNetworkPolicy checks which clients reach the webhook, and what it reaches. Without addresses, every client reaches
+// the port for admission requests.
 func TestNetworkPolicy(t *testing.T) {
-	for overlay, want := range map[string][]string{
-		"default":   {"from [] to [TCP webhook]", "to [] [TCP ]"},
-		"addresses": {"from [192.0.2.10/32 192.0.2.11/32] to [TCP webhook]", "to [192.0.2.10/32 192.0.2.11/32] [TCP 6443]", "to [10.96.0.1/32] [TCP 443]"},
+	for variant, want := range map[string][]string{
+		"default": {"from [] to [TCP webhook]", "to [] [TCP ]"},
+		"addresses": {"from [192.0.2.10/32 192.0.2.11/32 10.96.0.1/32 2001:db8::1/128] to [TCP webhook]",
+			"to [192.0.2.10/32 192.0.2.11/32 10.96.0.1/32 2001:db8::1/128] [TCP ]"},
 	} {
-		spec := pick[networkingv1.NetworkPolicy](t, rendered(t, overlay), "NetworkPolicy", "fleetdoctor-webhook").Spec
+		spec := pick[networkingv1.NetworkPolicy](t, rendered(t, variant), "NetworkPolicy", "fleetdoctor-webhook").Spec
 		var got []string
 		for _, rule := range spec.Ingress {
 			got = append(got, fmt.Sprintf("from %v to %v", blocks(rule.From), portsOf(rule.Ports)))
@@ -193,11 +198,11 @@ func TestNetworkPolicy(t *testing.T) {
 			got = append(got, fmt.Sprintf("to %v %v", blocks(rule.To), portsOf(rule.Ports)))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("overlay %s: rules (-want +got):\n%s", overlay, diff)
+			t.Errorf("variant %s: rules (-want +got):\n%s", variant, diff)
 		}
 		types := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
 		if diff := cmp.Diff(types, spec.PolicyTypes); diff != "" {
-			t.Errorf("overlay %s: types (-want +got):\n%s", overlay, diff)
+			t.Errorf("variant %s: types (-want +got):\n%s", variant, diff)
 		}
 	}
 }
@@ -222,7 +227,7 @@ func portsOf(ports []networkingv1.NetworkPolicyPort) []string {
 	return out
 }
 
-// TestScoped checks that the example binds exactly the namespaces that it names to the webhook.
+// TestScoped checks that exactly the release namespaces are bound to the webhook.
 func TestScoped(t *testing.T) {
 	objs := rendered(t, "scoped")
 	args := pick[appsv1.Deployment](t, objs, "Deployment", "fleetdoctor-webhook").Spec.Template.Spec.Containers[0].Args
@@ -246,8 +251,8 @@ func TestScoped(t *testing.T) {
 
 // TestBindings checks that each binding binds an existing role to the webhook's own service account.
 func TestBindings(t *testing.T) {
-	for _, overlay := range overlays(t) {
-		objs := rendered(t, overlay)
+	for _, variant := range variantNames() {
+		objs := rendered(t, variant)
 		for _, obj := range objs {
 			if !strings.HasSuffix(obj.GetKind(), "RoleBinding") {
 				continue
@@ -255,12 +260,12 @@ func TestBindings(t *testing.T) {
 			binding := pick[rbacv1.RoleBinding](t, []*unstructured.Unstructured{obj}, obj.GetKind(), obj.GetName())
 			want := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "fleetdoctor-webhook", Namespace: systemNamespace}}
 			if diff := cmp.Diff(want, binding.Subjects); diff != "" {
-				t.Errorf("overlay %s: subjects of %s %s (-want +got):\n%s", overlay, obj.GetKind(), obj.GetName(), diff)
+				t.Errorf("variant %s: subjects of %s %s (-want +got):\n%s", variant, obj.GetKind(), obj.GetName(), diff)
 			}
 			if !slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == binding.RoleRef.Kind && o.GetName() == binding.RoleRef.Name
 			}) {
-				t.Errorf("overlay %s: %s %s binds no role", overlay, obj.GetKind(), obj.GetName())
+				t.Errorf("variant %s: %s %s binds no role", variant, obj.GetKind(), obj.GetName())
 			}
 		}
 	}

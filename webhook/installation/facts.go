@@ -25,9 +25,8 @@ import (
 type Facts struct {
 	Namespace string
 	TakenAt   time.Time
-	// Desired are the objects of the program's manifests, with the options of the installation.
-	Desired []*unstructured.Unstructured
-	Objects map[object.Key]Reading
+	Manifest  Manifest
+	Objects   map[object.Key]Reading
 	// Ready and NotReady count the addresses of the Service.
 	Ready, NotReady int
 	EndpointsReason string
@@ -36,6 +35,13 @@ type Facts struct {
 	LabelsReason string
 	Calls        map[string]Calls
 	CallsReason  string
+}
+
+// Manifest has the objects that the Helm release of an installation desires: none without a release, or if it could not
+// be read for the Reason.
+type Manifest struct {
+	Objects []*unstructured.Unstructured
+	Reason  string
 }
 
 // Reading is the result of reading an object: nil if it does not exist, or if it could not be read for the Reason.
@@ -54,29 +60,35 @@ var namespaceLabels = map[string][]string{
 	exactLabel:            {"exact"},
 }
 
-// Read reads the facts of an installation. The error is one of the manifests or of the context.
-func (c *Cluster) Read(ctx context.Context, namespace string, now time.Time) (*Facts, error) {
-	f := &Facts{Namespace: namespace, TakenAt: now, Objects: map[object.Key]Reading{}, Labels: map[string]map[string]string{}}
-	read := func(ref object.Ref) {
+// Read reads the facts of an installation. The error is one of the context.
+func (c *Cluster) Read(ctx context.Context, namespace string, m Manifest, now time.Time) (*Facts, error) {
+	f := &Facts{Namespace: namespace, TakenAt: now, Manifest: m, Objects: map[object.Key]Reading{},
+		Labels: map[string]map[string]string{}}
+	refs := []object.Ref{refTo(mutatingKind, "", Name), refTo(validatingKind, "", Name),
+		refTo(deploymentKind, namespace, Name), refTo(secretKind, namespace, SecretName)} // cert-manager may have made the Secret
+	for _, d := range m.Objects {
+		refs = append(refs, RefOf(d))
+	}
+	for _, ref := range refs {
 		if _, ok := f.Objects[ref.Key()]; !ok {
 			o, err := c.Get(ctx, ref)
-			f.Objects[ref.Key()] = Reading{o, reason(err)}
+			f.Objects[ref.Key()] = Reading{o, ReasonOf(err)}
 		}
 	}
-	read(refTo(mutatingKind, "", Name))
-	read(refTo(validatingKind, "", Name))
-	read(refTo(deploymentKind, namespace, Name))
-	read(refTo(secretKind, namespace, SecretName)) // which cert-manager may have made
+	c.readEndpoints(ctx, f)
+	c.readLabels(ctx, f)
 	var err error
-	if f.Desired, err = Render(f.options()); err != nil {
-		return nil, err
-	}
-	for _, d := range f.Desired {
-		read(RefOf(d))
-	}
+	f.Calls, err = c.calls(ctx)
+	f.CallsReason = ReasonOf(err)
+	return f, ctx.Err()
+}
+
+// readEndpoints counts the addresses of the Service.
+func (c *Cluster) readEndpoints(ctx context.Context, f *Facts) {
+	kind := discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice")
 	ofService := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + Name}
-	for slice, err := range c.List(ctx, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), namespace, ofService) {
-		f.EndpointsReason = reason(err)
+	for slice, err := range c.List(ctx, kind, f.Namespace, ofService) {
+		f.EndpointsReason = ReasonOf(err)
 		for _, e := range decode[discoveryv1.EndpointSlice](slice).Endpoints {
 			if ptr.Deref(e.Conditions.Ready, true) { // as the API defines an unset condition
 				f.Ready += len(e.Addresses)
@@ -85,21 +97,22 @@ func (c *Cluster) Read(ctx context.Context, namespace string, now time.Time) (*F
 			}
 		}
 	}
+}
+
+// readLabels reads the labels of this project on Namespaces.
+func (c *Cluster) readLabels(ctx context.Context, f *Facts) {
 	for o, err := range c.List(ctx, namespaceKind, metav1.NamespaceAll, metav1.ListOptions{}) {
-		if f.LabelsReason = reason(err); err != nil {
-			break
+		if f.LabelsReason = ReasonOf(err); err != nil {
+			return
 		}
 		labels := maps.Clone(o.GetLabels())
 		maps.DeleteFunc(labels, func(k, _ string) bool { return namespaceLabels[k] == nil })
 		f.Labels[o.GetName()] = labels
 	}
-	f.Calls, err = c.Calls(ctx)
-	f.CallsReason = reason(err)
-	return f, ctx.Err()
 }
 
-// Calls reads how often an API server has called each webhook, by the name of the webhook.
-func (c *Cluster) Calls(ctx context.Context) (map[string]Calls, error) {
+// calls reads how often an API server has called each webhook, by the name of the webhook.
+func (c *Cluster) calls(ctx context.Context) (map[string]Calls, error) {
 	body, err := c.Metrics(ctx)
 	if err != nil {
 		return nil, err
@@ -108,9 +121,9 @@ func (c *Cluster) Calls(ctx context.Context) (map[string]Calls, error) {
 	return parseMetrics(body, StampWebhook, ExactWebhook, GuardWebhook)
 }
 
-// reason is the short reason why an object could not be read, "" without an error. A kind that the server does not have
+// ReasonOf is the short reason why an object could not be read, "" without an error. A kind that the server does not have
 // has no objects.
-func reason(err error) string {
+func ReasonOf(err error) string {
 	switch {
 	case err == nil, meta.IsNoMatchError(err):
 		return ""
@@ -132,22 +145,4 @@ func (f *Facts) secret() Reading { return f.Objects[refTo(secretKind, f.Namespac
 
 func (f *Facts) deployment() Reading {
 	return f.Objects[refTo(deploymentKind, f.Namespace, Name).Key()]
-}
-
-// options are the options of the installation, as far as they could be read.
-func (f *Facts) options() Options {
-	return OptionsOf(f.Namespace, f.deployment().Object, f.configuration(mutatingKind).Object, f.configuration(validatingKind).Object)
-}
-
-// isUnsure reports whether a desired object depends on options that could not be read: the release namespaces are read
-// from the Deployment; the source of certificates from the Deployment and each configuration.
-func (f *Facts) isUnsure(desired *unstructured.Unstructured) bool {
-	m, v, d := f.configuration(mutatingKind), f.configuration(validatingKind), f.deployment()
-	switch {
-	case desired.GetName() == recordsRole && desired.GetKind() != "ClusterRole":
-		return d.Reason != ""
-	case desired.GetName() == certificatesRole || desired.GetKind() == secretKind.Kind:
-		return d.Object == nil && m.Object == nil && v.Object == nil && m.Reason+v.Reason != ""
-	}
-	return false
 }
