@@ -17,53 +17,17 @@ const (
 	ResultUnknown  Result = "Unknown"        // the responses do not show it
 )
 
-// MutatingAnswer is the response to a request for an object without TestedLabel: a creation, or the removal of the label.
-type MutatingAnswer string
+// Answer is what the response to a request shows of the handler that the request tests.
+type Answer string
 
 // The answers.
 const (
-	Restored         MutatingAnswer = "Restored"         // the handler has added the label
-	Denied           MutatingAnswer = "Denied"           // the mutating handler denied the request, or warned before another webhook denied it
-	Warned           MutatingAnswer = "Warned"           // the mutating handler warned, and did not add the label
-	ValidatingAnswer MutatingAnswer = "ValidatingAnswer" // only the validating handler, which is called later, denied or warned
-	Passed           MutatingAnswer = "Passed"           // no handler of this webhook answered
-	NoAnswer         MutatingAnswer = "NoAnswer"         // the API server refused the request because the webhook did not answer
-	RefusedByOthers  MutatingAnswer = "RefusedByOthers"  // the request was refused, and not by this webhook
-)
-
-// ValidatingResult is the response of the validating handler to a deletion.
-type ValidatingResult string
-
-// The answers of the validating handler.
-const (
-	ValidatingWarned    ValidatingResult = "Warned"
-	ValidatingDenied    ValidatingResult = "Denied"
-	ValidatingNotCalled ValidatingResult = "NotCalled"
-	OffForNamespace     ValidatingResult = "OffForNamespace" // a label switches the handler off
-	OffByDefault        ValidatingResult = "OffByDefault"    // no label switches the handler on, and --guard-default is off
-	ValidatingUnknown   ValidatingResult = "Unknown"         // the response does not show it; the message has the reason
-)
-
-// Reason explains a result.
-type Reason struct {
-	// Code is stable.
-	Code ReasonCode `json:"code"`
-	// Message is text for people.
-	Message string `json:"message"`
-}
-
-// ReasonCode is the stable part of a Reason.
-type ReasonCode string
-
-// The codes.
-const (
-	NotConfigured    ReasonCode = "NotConfigured"    // no webhook configuration has the webhook
-	Unsuitable       ReasonCode = "Unsuitable"       // the object has no label to remove, is being deleted, or supports no dry run
-	NotDesired       ReasonCode = "NotDesired"       // no release desires the object, or only the release of Fleet's agent
-	RecordsUnread    ReasonCode = "RecordsUnread"    // release records could not be read or decoded
-	Refused          ReasonCode = "Refused"          // another program refused the request
-	NotAnswered      ReasonCode = "NotAnswered"      // the mutating handler did not answer
-	ValidatingSilent ReasonCode = "ValidatingSilent" // the validating handler did not answer
+	Restored    Answer = "Restored"    // the handler added the set hash
+	Denied      Answer = "Denied"      // the handler denied the request
+	Warned      Answer = "Warned"      // the handler warned, and changed nothing
+	NotAnswered Answer = "NotAnswered" // the response shows nothing of the handler
+	Refused     Answer = "Refused"     // the request was refused, and not by this webhook
+	Off         Answer = "Off"         // not sent: a label or the installation switches the handler off
 )
 
 // Test is the document that `webhook test` prints.
@@ -74,43 +38,34 @@ type Test struct {
 	TakenAt string `json:"takenAt"`
 	// Result is Works, NotCalled, ValidatingOnly, MutatingOnly, NoObject or Unknown.
 	Result Result `json:"result"`
-	// Reasons explain a result other than Works.
-	Reasons []Reason `json:"reasons,omitempty"`
-	// Object is the object of the requests, absent if none was sent.
-	Object *object.Ref `json:"object,omitempty"`
+	// Message explains a result other than Works.
+	Message string `json:"message,omitempty"`
 	// Release is the Helm release ("namespace/name") that desires the object, absent if unknown.
 	Release string `json:"release,omitempty"`
 	// BundleDeployment is the name of the BundleDeployment of that release.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
 	// Create is the response to a dry run that creates an object that a release desires and that does not exist, absent if
 	// none was sent.
-	Create *Mutating `json:"create,omitempty"`
-	// Mutating is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was
-	// sent.
-	Mutating *Mutating `json:"mutating,omitempty"`
-	// Validating is the response to a dry run that deletes the object, absent if the first response already gives the
-	// result.
-	Validating *Validating `json:"validating,omitempty"`
+	Create *Response `json:"create,omitempty"`
+	// Strip is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was sent.
+	Strip *Response `json:"strip,omitempty"`
+	// Delete is the response to a dry run that deletes the object of Strip.
+	Delete *Response `json:"delete,omitempty"`
 }
 
-// Mutating is the response to a request that removes a label.
-type Mutating struct {
-	// Answer is Restored, Denied, Warned, ValidatingAnswer, Passed, NoAnswer or RefusedByOthers.
-	Answer MutatingAnswer `json:"answer"`
+// Response is the response to one request.
+type Response struct {
+	Object object.Ref `json:"object"`
+	// Answer is Restored, Denied, Warned, NotAnswered, Refused or Off.
+	Answer Answer `json:"answer"`
 	// Message is the message of a refusal.
 	Message  string    `json:"message,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
 	// Seconds is the duration of the request.
 	Seconds float64 `json:"seconds"`
-	// Object is the object of a creation, absent for other requests.
-	Object *object.Ref `json:"object,omitempty"`
 }
 
-// Validating is the response to a request that deletes an object.
-type Validating struct {
-	// Answer is Warned, Denied, NotCalled, OffForNamespace, OffByDefault or Unknown.
-	Answer ValidatingResult `json:"answer"`
-	// Message is the message of a refusal, or explains the answers NotCalled and Unknown.
-	Message  string    `json:"message,omitempty"`
-	Warnings []Warning `json:"warnings,omitempty"`
+// answered reports whether the handler answered.
+func (r *Response) answered() bool {
+	return r.Answer == Restored || r.Answer == Denied || r.Answer == Warned
 }

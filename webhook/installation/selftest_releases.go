@@ -25,38 +25,24 @@ type desiredObject struct {
 	content         *unstructured.Unstructured
 }
 
-// records are the problems of reading release records.
-type records struct {
-	err       error
-	undecoded int
-}
+// errUndecoded is the error of a release record that could not be decoded. It does not quote the record.
+var errUndecoded = errors.New("a release record could not be decoded")
 
-// reason is the reason why the desired objects are not known completely, "" if they are.
-func (r *records) reason() string {
-	switch {
-	case r.err != nil:
-		return r.err.Error()
-	case r.undecoded > 0:
-		return count(r.undecoded, "release record") + " could not be decoded"
-	}
-	return ""
-}
-
-// desired returns the objects of all Helm releases of Fleet. It sets the problems in r.
-func (t *Tester) desired(ctx context.Context, r *records) iter.Seq[desiredObject] {
+// desired returns the objects of all Helm releases of Fleet, and the errors of records that could not be read.
+func (t *Tester) desired(ctx context.Context) iter.Seq2[desiredObject, error] {
 	o := metav1.ListOptions{FieldSelector: "type=" + release.SecretType, LabelSelector: "status!=" + release.StatusSuperseded}
-	return func(yield func(desiredObject) bool) {
+	return func(yield func(desiredObject, error) bool) {
 		for secret, err := range t.List(ctx, secretKind, metav1.NamespaceAll, o) {
 			if err != nil {
-				r.err = fmt.Errorf("reading release records: %w", err)
+				yield(desiredObject{}, fmt.Errorf("reading release records: %w", err))
 				return
 			}
 			all, err := t.objectsOf(secret)
-			if err != nil {
-				r.undecoded++
+			if err != nil && !yield(desiredObject{}, errUndecoded) {
+				return
 			}
 			for _, d := range all {
-				if !yield(d) {
+				if !yield(d, nil) {
 					return
 				}
 			}
@@ -64,13 +50,12 @@ func (t *Tester) desired(ctx context.Context, r *records) iter.Seq[desiredObject
 	}
 }
 
-// objectsOf returns the objects of a release record of Fleet that is deployed or pending. Errors do not quote the
-// record.
+// objectsOf returns the objects of a release record of Fleet that is deployed or pending.
 func (t *Tester) objectsOf(secret *unstructured.Unstructured) ([]desiredObject, error) {
 	encoded, _, _ := unstructured.NestedString(secret.Object, "data", release.DataKey)
 	value, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, errors.New("decoding release record: it is not base64")
+		return nil, errUndecoded
 	}
 	r, err := release.Decode(value)
 	if err != nil || r.BundleID == "" {
@@ -85,19 +70,18 @@ func (t *Tester) objectsOf(secret *unstructured.Unstructured) ([]desiredObject, 
 	}
 	var out []desiredObject
 	for _, o := range objects {
-		ref := o.Ref
-		m, err := t.Mapper.RESTMapping(ref.GroupVersionKind().GroupKind(), ref.GroupVersionKind().Version)
+		d := desiredObject{o.Ref, r.Release(), r.BundleID, &unstructured.Unstructured{}}
+		if err := yaml.Unmarshal(o.Raw, d.content); err != nil {
+			return nil, err
+		}
+		m, err := t.Mapper.RESTMapping(d.GroupVersionKind().GroupKind(), d.GroupVersionKind().Version)
 		switch {
 		case err == nil && m.Scope.Name() == meta.RESTScopeNameRoot:
-			ref.Namespace = ""
-		case ref.Namespace == "":
-			ref.Namespace = r.Namespace
+			d.Namespace = ""
+		case d.Namespace == "":
+			d.Namespace = r.Namespace
 		}
-		content := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(o.Raw, content); err != nil {
-			return nil, errors.New("decoding release record: an object is not valid")
-		}
-		out = append(out, desiredObject{ref, r.Release(), r.BundleID, content})
+		out = append(out, d)
 	}
 	return out, nil
 }

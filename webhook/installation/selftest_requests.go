@@ -4,10 +4,9 @@ package installation
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,46 +14,21 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // testManager is the field manager of the test. The webhook ignores requests of adopt's field manager.
 const testManager = "fleetdoctor-webhook-test"
 
-// TestedLabel is the label that the test removes: Fleet's set hash.
+// TestedLabel is the label without which the objects of requests are sent: Fleet's set hash.
 const TestedLabel = fleet.HashLabel
 
 const removeLabel = `{"metadata":{"labels":{"` + TestedLabel + `":null}}}`
 
-// Objects that cannot be tested with.
-var (
-	errUnlabelled = errors.New("it does not have the label " + TestedLabel)
-	errDeleting   = errors.New("it is being deleted, and the webhook is not called for such objects")
-)
+var dryRun = []string{metav1.DryRunAll}
 
-// readForTest reads an object to test with. The error is one of reading the object, errUnlabelled or errDeleting.
-func (t *Tester) readForTest(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
-	r, err := t.Resource(ref.GroupVersionKind(), ref.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	live, err := r.Get(ctx, ref.Name, metav1.GetOptions{})
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("reading %s: %w", ref.Key(), err)
-	case live.GetLabels()[TestedLabel] == "":
-		return nil, fmt.Errorf("testing with %s: %w", ref.Key(), errUnlabelled)
-	case live.GetDeletionTimestamp() != nil:
-		return nil, fmt.Errorf("testing with %s: %w", ref.Key(), errDeleting)
-	}
-	return live, nil
-}
-
-// create sends a dry run that creates an object without TestedLabel, with the annotations of its release.
-func (t *Tester) create(ctx context.Context, d desiredObject) *Mutating {
-	r, err := t.Resource(d.GroupVersionKind(), d.Namespace)
-	if err != nil {
-		return &Mutating{Answer: RefusedByOthers, Message: err.Error()}
-	}
+// create sends a dry run that creates a desired object without TestedLabel, with the annotations of its release.
+func (t *Tester) create(ctx context.Context, d desiredObject) *Response {
 	o := d.content.DeepCopy()
 	o.SetNamespace(d.Namespace)
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
@@ -66,91 +40,97 @@ func (t *Tester) create(ctx context.Context, d desiredObject) *Mutating {
 	annotations[fleet.ReleaseNamespaceAnnotation], annotations[fleet.ReleaseNameAnnotation] = namespace, name
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)
-	return t.mutating(func() (*unstructured.Unstructured, error) {
-		return r.Create(ctx, o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: testManager})
+	return t.send(d.Ref, StampWebhook, func() (*unstructured.Unstructured, error) {
+		r, err := t.Resource(d.GroupVersionKind(), d.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		return r.Create(ctx, o, metav1.CreateOptions{DryRun: dryRun, FieldManager: testManager})
 	})
 }
 
 // strip sends a dry run that removes TestedLabel from an object.
-func (t *Tester) strip(ctx context.Context, live *unstructured.Unstructured) *Mutating {
-	r, err := t.Resource(live.GroupVersionKind(), live.GetNamespace())
-	if err != nil {
-		return &Mutating{Answer: RefusedByOthers, Message: err.Error()}
-	}
-	return t.mutating(func() (*unstructured.Unstructured, error) {
-		o := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: testManager}
+func (t *Tester) strip(ctx context.Context, live *unstructured.Unstructured) *Response {
+	return t.send(RefOf(live), StampWebhook, func() (*unstructured.Unstructured, error) {
+		r, err := t.Resource(live.GroupVersionKind(), live.GetNamespace())
+		if err != nil {
+			return nil, err
+		}
+		o := metav1.PatchOptions{DryRun: dryRun, FieldManager: testManager}
 		return r.Patch(ctx, live.GetName(), types.MergePatchType, []byte(removeLabel), o)
 	})
 }
 
-// mutating sends a request without TestedLabel and evaluates the response.
-func (t *Tester) mutating(send func() (*unstructured.Unstructured, error)) *Mutating {
+// remove sends a dry run that deletes an object, unless the validating handler is known to be off.
+func (t *Tester) remove(ctx context.Context, live *unstructured.Unstructured) *Response {
+	if t.guardOff(ctx, live) {
+		return &Response{Object: RefOf(live), Answer: Off}
+	}
+	return t.send(RefOf(live), GuardWebhook, func() (*unstructured.Unstructured, error) {
+		r, err := t.Resource(live.GroupVersionKind(), live.GetNamespace())
+		if err != nil {
+			return nil, err
+		}
+		uid := metav1.NewUIDPreconditions(string(live.GetUID()))
+		return nil, r.Delete(ctx, live.GetName(), metav1.DeleteOptions{DryRun: dryRun, Preconditions: uid})
+	})
+}
+
+// send sends a request, and evaluates what the response shows of a webhook.
+func (t *Tester) send(ref object.Ref, webhook string, request func() (*unstructured.Unstructured, error)) *Response {
 	t.Warnings.Take()
 	begin := t.Now()
-	got, err := send()
-	m := &Mutating{Answer: Passed, Seconds: t.Now().Sub(begin).Seconds(), Warnings: t.Warnings.Take()}
-	mutating, validating := warned(m.Warnings)
-	switch {
-	case err != nil:
-		m.Answer, m.Message = refusal(err), err.Error()
-		if m.Answer == ValidatingAnswer && mutating {
-			m.Answer = Denied
-		}
-	case got.GetLabels()[TestedLabel] != "":
-		m.Answer = Restored
-	case mutating:
-		m.Answer = Warned
-	case validating:
-		m.Answer = ValidatingAnswer
+	got, err := request()
+	r := &Response{Object: ref, Seconds: t.Now().Sub(begin).Seconds(), Warnings: t.Warnings.Take()}
+	if err != nil {
+		r.Message = err.Error()
 	}
-	return m
+	r.Answer = answerOf(got, r.Message, warned(r.Warnings, webhook), webhook)
+	return r
 }
 
-// refusal returns the handler that refused a request. The API server names the webhook only in its message. A refusal
-// of the exact webhook counts as one of the validating handler: the mutating handler is called before both, and let the
-// request pass.
-func refusal(err error) MutatingAnswer {
-	for name, answer := range map[string]MutatingAnswer{
-		StampWebhook: Denied, ExactWebhook: ValidatingAnswer, GuardWebhook: ValidatingAnswer} {
-		switch {
-		case strings.Contains(err.Error(), `admission webhook "`+name+`" denied the request`):
-			return answer
-		case strings.Contains(err.Error(), `failed calling webhook "`+name+`"`):
-			return NoAnswer
+// answerOf returns the answer of a webhook. The API server names webhooks only in its message.
+func answerOf(got *unstructured.Unstructured, message string, warned bool, webhook string) Answer {
+	switch {
+	case strings.Contains(message, `admission webhook "`+webhook+`" denied the request`):
+		return Denied
+	case got != nil && got.GetLabels()[TestedLabel] != "":
+		return Restored
+	case warned:
+		return Warned
+	case message == "":
+		return NotAnswered
+	}
+	for _, other := range []string{StampWebhook, ExactWebhook, GuardWebhook} { // called later, or not answered
+		if strings.Contains(message, `webhook "`+other+`"`) {
+			return NotAnswered
 		}
 	}
-	return RefusedByOthers
+	return Refused
 }
 
-// remove sends a dry run that deletes an object.
-func (t *Tester) remove(ctx context.Context, live *unstructured.Unstructured) *Validating {
-	r, err := t.Resource(live.GroupVersionKind(), live.GetNamespace())
-	if err != nil {
-		return &Validating{Answer: ValidatingUnknown, Message: err.Error()}
+// guardOff reports whether the validating handler is known to be switched off.
+func (t *Tester) guardOff(ctx context.Context, live *unstructured.Unstructured) bool {
+	labels, mode := live.GetLabels(), admission.GuardWarn // the labels of the object itself if it is cluster-scoped
+	if namespace := live.GetNamespace(); namespace != "" {
+		o, err := t.Get(ctx, refTo(namespaceKind, "", namespace))
+		if err != nil || o == nil {
+			return false
+		}
+		labels = o.GetLabels()
 	}
-	t.Warnings.Take()
-	err = r.Delete(ctx, live.GetName(), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll},
-		Preconditions: metav1.NewUIDPreconditions(string(live.GetUID()))})
-	return validatingOf(err, t.Warnings.Take())
-}
-
-// validatingOf evaluates the response to a deletion.
-func validatingOf(err error, warnings []Warning) *Validating {
-	v := &Validating{Answer: ValidatingNotCalled, Warnings: warnings}
-	if err != nil {
-		v.Message = err.Error()
+	if in, err := t.Find(ctx); err == nil && in.Namespace != "" {
+		deployment, _ := t.Get(ctx, refTo(deploymentKind, in.Namespace, Name)) // nil after an error
+		for _, c := range decode[appsv1.Deployment](deployment).Spec.Template.Spec.Containers {
+			for _, a := range c.Args {
+				if value, ok := strings.CutPrefix(a, "--guard-default="); ok {
+					mode = admission.GuardMode(value)
+				}
+			}
+		}
 	}
-	_, validating := warned(warnings)
-	switch {
-	case strings.Contains(v.Message, `admission webhook "`+GuardWebhook+`" denied the request`):
-		v.Answer = ValidatingDenied
-	case validating:
-		v.Answer = ValidatingWarned
-	case strings.Contains(v.Message, `failed calling webhook "`+GuardWebhook+`"`):
-	case err != nil:
-		v.Answer, v.Message = ValidatingUnknown, "the deletion was refused, and not by this webhook: "+v.Message
-	}
-	return v
+	mode, _ = admission.GuardModeOf(labels, mode)
+	return mode == admission.GuardOff
 }
 
 // supportsDryRun reports whether a dry run certainly changes nothing: for kinds that Kubernetes itself serves, and for

@@ -22,33 +22,31 @@ func TestTestGuardOnly(t *testing.T) {
 	guard := stamp.guard
 	stamp.answer(pass)
 	guard.answer(deny)
-	f.until(t, "the validating handler denies", func(o outcome) bool { return o.mutating == installation.ValidatingAnswer })
+	f.until(t, "the validating handler denies", func(o outcome) bool { return o.remove == installation.Denied })
 	guarding := func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Stripped: any text"}}
 	}
-	wrong := []installation.ReasonCode{installation.NotAnswered}
-	silent := []installation.ReasonCode{installation.ValidatingSilent}
 	for _, tc := range []struct {
 		name         string
 		stamp, guard answer
 		want         outcome
 	}{
-		{"the validating handler denies", pass, deny, outcome{1, installation.ValidatingOnly, installation.ValidatingAnswer, installation.ValidatingDenied, wrong}},
-		{"the validating handler warns", pass, guarding, outcome{1, installation.ValidatingOnly, installation.ValidatingAnswer, installation.ValidatingWarned, wrong}},
-		{"both handlers warn", warn, guarding, outcome{0, installation.Works, installation.Warned, installation.ValidatingWarned, nil}},
-		{"the mutating handler warns, and the validating handler denies", warn, deny, outcome{0, installation.Works, installation.Denied, installation.ValidatingDenied, nil}},
-		{"the mutating handler denies", deny, guarding, outcome{0, installation.Works, installation.Denied, installation.ValidatingWarned, nil}},
+		{"the validating handler denies", pass, deny, outcome{1, installation.ValidatingOnly, installation.NotAnswered, installation.Denied}},
+		{"the validating handler warns", pass, guarding, outcome{1, installation.ValidatingOnly, installation.NotAnswered, installation.Warned}},
+		{"both handlers warn", warn, guarding, outcome{0, installation.Works, installation.Warned, installation.Warned}},
+		{"the mutating handler warns, and the validating handler denies", warn, deny, outcome{0, installation.Works, installation.Warned, installation.Denied}},
+		{"the mutating handler denies", deny, guarding, outcome{0, installation.Works, installation.Denied, installation.Warned}},
 		{"another webhook warns", pass, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"policy: configmap shop/settings lacks a label"}}
-		}, outcome{1, installation.NotCalled, installation.Passed, installation.ValidatingNotCalled, wrong}},
+		}, outcome{1, installation.NotCalled, installation.NotAnswered, installation.NotAnswered}},
 		{"the validating handler denies a deletion", restore, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			if r.Operation != admissionv1.Delete {
 				return pass(r)
 			}
 			return deny(r)
-		}, outcome{0, installation.Works, installation.Restored, installation.ValidatingDenied, nil}},
-		{"the validating handler does not answer", restore, pass, outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled, silent}},
-		{"the validating handler does not answer, and the mutating handler warns", warn, pass, outcome{0, installation.Works, installation.Warned, installation.ValidatingUnknown, nil}},
+		}, outcome{0, installation.Works, installation.Restored, installation.Denied}},
+		{"the validating handler does not answer", restore, pass, outcome{1, installation.MutatingOnly, installation.Restored, installation.NotAnswered}},
+		{"the validating handler does not answer, and the mutating handler warns", warn, pass, outcome{0, installation.Works, installation.Warned, installation.NotAnswered}},
 	} {
 		stamp.answer(tc.stamp)
 		guard.answer(tc.guard)
@@ -87,14 +85,13 @@ func TestTestIgnored(t *testing.T) {
 			}
 		}
 	})
-	d := f.expect(t, "without a named object", f.kubeconfig, outcome{0, installation.Works, installation.Restored, installation.ValidatingWarned, nil})
-	if d.Object.Key().String() != "configmap shop/settings" {
-		t.Errorf("without a named object, it tested with %s", d.Object.Key())
+	d := f.expect(t, "without a named object", f.kubeconfig, outcome{0, installation.Works, installation.Restored, installation.Warned})
+	if d.Strip.Object.Key().String() != "configmap shop/settings" {
+		t.Errorf("without a named object, it tested with %s", d.Strip.Object.Key())
 	}
 	a.answer(pass)
-	f.expect(t, "an object of the agent", f.kubeconfig, outcome{3, installation.NoObject, installation.Passed, installation.ValidatingWarned,
-		[]installation.ReasonCode{installation.NotDesired}}, "cm/agents/agent")
-	f.expect(t, "an object that is being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.Unsuitable}}, "cm/deleted/deleted")
+	f.expect(t, "an object of the agent", f.kubeconfig, outcome{3, installation.NoObject, installation.NotAnswered, installation.Warned}, "cm/agents/agent")
+	f.expect(t, "an object that is being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", ""}, "cm/deleted/deleted")
 }
 
 // TestTestGuardSilent checks that a silent validating handler is a problem unless it is switched off.
@@ -103,10 +100,9 @@ func TestTestGuardSilent(t *testing.T) {
 	a := f.answering(t, "silent")
 	a.guard.answer(pass)
 	named := []string{"cm/settings", "-n", "shop"}
-	silent := outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled,
-		[]installation.ReasonCode{installation.ValidatingSilent}}
-	works := func(v installation.ValidatingResult) outcome {
-		return outcome{0, installation.Works, installation.Restored, v, nil}
+	silent := outcome{1, installation.MutatingOnly, installation.Restored, installation.NotAnswered}
+	works := func(v installation.Answer) outcome {
+		return outcome{0, installation.Works, installation.Restored, v}
 	}
 	f.expect(t, "it passes everything", f.kubeconfig, silent, named...)
 
@@ -114,7 +110,7 @@ func TestTestGuardSilent(t *testing.T) {
 	t.Cleanup(func() {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
 	})
-	f.expect(t, "switched off by a label", f.kubeconfig, works(installation.OffForNamespace), named...)
+	f.expect(t, "switched off by a label", f.kubeconfig, works(installation.Off), named...)
 	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
 
 	gone := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -144,15 +140,15 @@ func TestTestCreate(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		answer answer
-		want   installation.MutatingAnswer
-	}{"stamped": {restore, installation.Restored}, "denied": {deny, installation.Denied}, "passed": {pass, installation.Passed}} {
+		want   installation.Answer
+	}{"stamped": {restore, installation.Restored}, "denied": {deny, installation.Denied}, "passed": {pass, installation.NotAnswered}} {
 		a.answer(tc.answer)
 		d, _ := f.test(t, f.kubeconfig)
 		if d.Create == nil || d.Create.Answer != tc.want || d.Create.Object.Key().String() != "configmap absent/lost" {
 			t.Errorf("%s: %+v", name, d.Create)
 		}
-		if d.Object.Key().String() != "configmap shop/settings" {
-			t.Errorf("%s: the other requests were about %s", name, d.Object.Key())
+		if d.Strip.Object.Key().String() != "configmap shop/settings" {
+			t.Errorf("%s: the other requests were about %s", name, d.Strip.Object.Key())
 		}
 	}
 	f.absent(t, lost, "absent", "lost")
@@ -166,6 +162,6 @@ func TestTestGuardOffByDefault(t *testing.T) {
 	a.answer(restore)
 	f.setURL(t, a.URL, a.ca())
 	f.until(t, "test succeeds without the validating handler", func(o outcome) bool {
-		return o.status == 0 && o.result == installation.Works && o.validating == installation.OffByDefault
+		return o.status == 0 && o.result == installation.Works && o.remove == installation.Off
 	})
 }

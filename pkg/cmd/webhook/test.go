@@ -94,8 +94,8 @@ func (o *testOptions) Run(ctx context.Context) error {
 		return err
 	}
 	d := document{content: t, rows: []any{t}, table: func(w io.Writer) { printTest(o.paragraphs(w), t) }}
-	if t.Object != nil {
-		d.names = []string{nameOf(*t.Object)}
+	if t.Strip != nil {
+		d.names = []string{nameOf(t.Strip.Object)}
 	}
 	status := exit.Failed
 	switch t.Result {
@@ -133,40 +133,30 @@ func (o *testOptions) resolve(mapper meta.RESTMapper) (*object.Ref, error) {
 }
 
 func printTest(w paragraphs, t *installation.Test) {
-	if c := t.Create; c != nil {
-		printMutating(w, c, "a dry run that creates "+c.Object.Key().String())
-	}
-	if m := t.Mutating; m != nil {
-		object := t.Object.Key().String()
-		if t.Release != "" {
-			object += fmt.Sprintf(", of bundle %s (release %s)", t.BundleDeployment, t.Release)
-		}
-		w.wrap("Object:     ", object)
-		printMutating(w, m, "a dry run that removes "+installation.TestedLabel)
-	}
-	if v := t.Validating; v != nil {
-		w.wrap("Request:    ", "a dry run that deletes the object")
-		w.wrap("Response:   ", strings.TrimSuffix(string(v.Answer)+": "+v.Message, ": "))
-		printWarnings(w, v.Warnings)
+	printResponse(w, t.Create, "a dry run that creates %s without "+installation.TestedLabel)
+	printResponse(w, t.Strip, "a dry run that removes "+installation.TestedLabel+" from %s")
+	printResponse(w, t.Delete, "a dry run that deletes %s")
+	if t.Release != "" {
+		w.wrap("Desired by: ", fmt.Sprintf("bundle %s (release %s)", t.BundleDeployment, t.Release))
 	}
 	w.wrap("Result:     ", string(t.Result))
-	for _, reason := range t.Reasons {
-		w.wrap("            - ", reason.Message)
+	if t.Message != "" {
+		w.wrap("            ", t.Message)
 	}
 }
 
-func printMutating(w paragraphs, m *installation.Mutating, request string) {
-	w.wrap("Request:    ", request)
-	took := time.Duration(m.Seconds * float64(time.Second)).Round(time.Millisecond)
-	w.wrap("Response:   ", fmt.Sprintf("%s (in %s)", m.Answer, took))
-	if m.Message != "" {
-		w.wrap("            ", m.Message)
+// printResponse prints the response to a request, if it was sent.
+func printResponse(w paragraphs, r *installation.Response, request string) {
+	if r == nil {
+		return
 	}
-	printWarnings(w, m.Warnings)
-}
-
-func printWarnings(w paragraphs, warnings []installation.Warning) {
-	for _, warning := range warnings {
+	w.wrap("Request:    ", fmt.Sprintf(request, r.Object.Key()))
+	took := time.Duration(r.Seconds * float64(time.Second)).Round(time.Millisecond)
+	w.wrap("Response:   ", fmt.Sprintf("%s (in %s)", r.Answer, took))
+	if r.Message != "" {
+		w.wrap("            ", r.Message)
+	}
+	for _, warning := range r.Warnings {
 		w.wrap("Warning:    ", strings.TrimPrefix(string(warning.Code)+": "+warning.Message, ": "))
 	}
 }
