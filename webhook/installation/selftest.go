@@ -17,16 +17,6 @@ import (
 // maxReads and maxTests limit a test without a named object: objects read, and objects tested with.
 const maxReads, maxTests = 1000, 20
 
-// Tester tests whether an installed webhook answers. It tests once.
-type Tester struct {
-	*Cluster
-	// Warnings are those of the Cluster's client.
-	Warnings *Warnings
-	Now      func() time.Time
-
-	doc *Test
-}
-
 // Test sends server-side dry runs, and shows what the responses show: one removes Fleet's set hash from an object, and
 // one deletes the object. Without a named object it uses one that a release of Fleet desires, and also creates one that
 // does not exist. Nothing is changed. The error is one of the context, or of reading the named object.
@@ -130,7 +120,7 @@ func (t *Tester) testAny(ctx context.Context) {
 		}
 		err := t.testWith(ctx, d.Ref)
 		if apierrors.IsNotFound(err) && t.doc.Create == nil && t.supportsDryRun(ctx, d.Ref) {
-			t.doc.Create = t.create(ctx, d)
+			t.doc.Create = t.create(ctx, d.content, d.release)
 		}
 		if err != nil || t.doc.Strip == nil {
 			continue

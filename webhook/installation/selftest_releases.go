@@ -81,6 +81,7 @@ func (t *Tester) objectsOf(secret *unstructured.Unstructured) ([]desiredObject, 
 		case d.Namespace == "":
 			d.Namespace = r.Namespace
 		}
+		d.content.SetNamespace(d.Namespace)
 		out = append(out, d)
 	}
 	return out, nil

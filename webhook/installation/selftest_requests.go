@@ -5,6 +5,7 @@ package installation
 import (
 	"context"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,27 +26,37 @@ const TestedLabel = fleet.HashLabel
 
 const removeLabel = `{"metadata":{"labels":{"` + TestedLabel + `":null}}}`
 
-var dryRun = []string{metav1.DryRunAll}
+// noWrites makes a request a dry run of the server.
+var noWrites = []string{metav1.DryRunAll}
 
-// create sends a dry run that creates a desired object without TestedLabel, with the annotations of its release.
-func (t *Tester) create(ctx context.Context, d desiredObject) *Response {
-	o := d.content.DeepCopy()
-	o.SetNamespace(d.Namespace)
+// Tester tests whether an installed webhook answers. It tests once.
+type Tester struct {
+	*Cluster
+	// Warnings are those of the Cluster's client.
+	Warnings *Warnings
+	Now      func() time.Time
+
+	doc *Test
+}
+
+// create sends a dry run that creates an object without TestedLabel, with the annotations of its release
+// ("namespace/name").
+func (t *Tester) create(ctx context.Context, o *unstructured.Unstructured, release string) *Response {
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	delete(labels, TestedLabel)
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	namespace, name, _ := strings.Cut(d.release, "/")
+	namespace, name, _ := strings.Cut(release, "/")
 	annotations[fleet.ReleaseNamespaceAnnotation], annotations[fleet.ReleaseNameAnnotation] = namespace, name
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)
-	return t.send(d.Ref, StampWebhook, func() (*unstructured.Unstructured, error) {
-		r, err := t.Resource(d.GroupVersionKind(), d.Namespace)
+	return t.send(RefOf(o), StampWebhook, func() (*unstructured.Unstructured, error) {
+		r, err := t.Resource(o.GroupVersionKind(), o.GetNamespace())
 		if err != nil {
 			return nil, err
 		}
-		return r.Create(ctx, o, metav1.CreateOptions{DryRun: dryRun, FieldManager: testManager})
+		return r.Create(ctx, o, metav1.CreateOptions{DryRun: noWrites, FieldManager: testManager})
 	})
 }
 
@@ -56,7 +67,7 @@ func (t *Tester) strip(ctx context.Context, live *unstructured.Unstructured) *Re
 		if err != nil {
 			return nil, err
 		}
-		o := metav1.PatchOptions{DryRun: dryRun, FieldManager: testManager}
+		o := metav1.PatchOptions{DryRun: noWrites, FieldManager: testManager}
 		return r.Patch(ctx, live.GetName(), types.MergePatchType, []byte(removeLabel), o)
 	})
 }
@@ -72,7 +83,7 @@ func (t *Tester) remove(ctx context.Context, live *unstructured.Unstructured) *R
 			return nil, err
 		}
 		uid := metav1.NewUIDPreconditions(string(live.GetUID()))
-		return nil, r.Delete(ctx, live.GetName(), metav1.DeleteOptions{DryRun: dryRun, Preconditions: uid})
+		return nil, r.Delete(ctx, live.GetName(), metav1.DeleteOptions{DryRun: noWrites, Preconditions: uid})
 	})
 }
 
