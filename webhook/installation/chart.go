@@ -56,7 +56,8 @@ func (v Values) document() (map[string]any, error) {
 		return nil, fmt.Errorf("encoding the values: %w", err)
 	}
 	out := map[string]any{}
-	return out, json.Unmarshal(text, &out)
+	err = json.Unmarshal(text, &out)
+	return out, err
 }
 
 // Replicas is the number of replicas in the chart.

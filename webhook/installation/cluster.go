@@ -125,7 +125,8 @@ var errEndless = errors.New("the server does not end the list: it repeats a cont
 // List returns the objects of a kind, page by page, and an error as the last element if the list fails. The namespace
 // "" means all namespaces. A list that expires between two pages (410) is read again, once; each object is returned
 // once.
-func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions) iter.Seq2[*unstructured.Unstructured, error] {
+func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions,
+) iter.Seq2[*unstructured.Unstructured, error] {
 	return func(yield func(*unstructured.Unstructured, error) bool) {
 		r, err := c.Resource(kind, namespace)
 		if err != nil {

@@ -36,8 +36,8 @@ func isExtra(d compare.Difference) bool {
 		return false
 	}
 	scope := []string{"namespaceSelector", "objectSelector", "matchConditions", "url"}
-	return d.Path[len(d.Path)-1].Key != nil ||
-		slices.ContainsFunc(d.Path, func(e fieldpath.PathElement) bool { return slices.Contains(scope, ptr.Deref(e.FieldName, "")) })
+	isScope := func(e fieldpath.PathElement) bool { return slices.Contains(scope, ptr.Deref(e.FieldName, "")) }
+	return d.Path[len(d.Path)-1].Key != nil || slices.ContainsFunc(d.Path, isScope)
 }
 
 // driftText describes a difference in one line. It shows a value only if it is a short scalar.

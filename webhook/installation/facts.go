@@ -65,7 +65,8 @@ func (c *Cluster) Read(ctx context.Context, namespace string, m Manifest, now ti
 	f := &Facts{Namespace: namespace, TakenAt: now, Manifest: m, Objects: map[object.Key]Reading{},
 		Labels: map[string]map[string]string{}}
 	refs := []object.Ref{refTo(mutatingKind, "", Name), refTo(validatingKind, "", Name),
-		refTo(deploymentKind, namespace, Name), refTo(secretKind, namespace, SecretName)} // cert-manager may have made the Secret
+		refTo(deploymentKind, namespace, Name),
+		refTo(secretKind, namespace, SecretName)} // which cert-manager may have made
 	for _, d := range m.Objects {
 		refs = append(refs, RefOf(d))
 	}
@@ -121,8 +122,8 @@ func (c *Cluster) calls(ctx context.Context) (map[string]Calls, error) {
 	return parseMetrics(body, StampWebhook, ExactWebhook, GuardWebhook)
 }
 
-// ReasonOf is the short reason why an object could not be read, "" without an error. A kind that the server does not have
-// has no objects.
+// ReasonOf is the short reason why an object could not be read, "" without an error. A kind that the server does not
+// have has no objects.
 func ReasonOf(err error) string {
 	switch {
 	case err == nil, meta.IsNoMatchError(err):

@@ -213,9 +213,9 @@ func (c *Cluster) CreateNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// Outdated returns the configurations that an upgrade cannot change, so that they have to be deleted first: another field
-// manager owns the caBundle, so a webhook that the chart does not have would stay as an incomplete entry, and one with a
-// URL would have a Service too.
+// Outdated returns the configurations that an upgrade cannot change, so that they have to be deleted first: another
+// field manager owns the caBundle, so a webhook that the chart does not have would stay as an incomplete entry, and one
+// with a URL would have a Service too.
 func Outdated(live, desired []*unstructured.Unstructured) []*unstructured.Unstructured {
 	wanted := map[string]bool{}
 	for _, d := range desired {

@@ -40,8 +40,8 @@ var removed = []schema.GroupVersionKind{
 // names are the names of all objects of an installation.
 var names = []string{Name, Name + "-records", Name + "-certificates", SecretName, Name + "-ca", Name + "-selfsigned"}
 
-// Objects returns the objects of the installation that exist, in all namespaces, in the order in which they are removed.
-// The Namespace is not one of them: others may have objects in it.
+// Objects returns the objects of the installation that exist, in all namespaces, in the order in which they are
+// removed. The Namespace is not one of them: others may have objects in it.
 func (c *Cluster) Objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, kind := range removed {

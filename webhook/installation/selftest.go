@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -24,7 +25,7 @@ func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Test, error) {
 	t.doc = &Test{APIVersion: APIVersion, Kind: TestKind, TakenAt: t.Now().UTC().Format(time.RFC3339)}
 	configurations, err := t.Configurations(ctx)
 	if err == nil && len(configurations) == 0 {
-		t.set(NotCalled, "no webhook configuration has the label "+Selector+": the webhook is not installed, or disabled")
+		t.set(NotCalled, "no webhook configuration has the label "+Selector+": it is not installed, or disabled")
 		return t.doc, ctx.Err()
 	}
 	// Without the right to list the configurations, the responses still show whether the webhook answers.
@@ -54,10 +55,10 @@ func (t *Tester) findRelease(ctx context.Context) {
 		}
 	}
 	if unread != nil {
-		t.set(ResultUnknown, "the webhook did not answer, and whether a bundle desires the object is unknown: "+unread.Error())
+		t.set(ResultUnknown, "it did not answer, and whether a bundle desires the object is unknown: "+unread.Error())
 		return
 	}
-	t.set(NoObject, "no release desires the object, or only that of Fleet's agent, and the webhook ignores such objects")
+	t.set(NoObject, "no release desires the object, or only that of Fleet's agent: the webhook ignores such objects")
 }
 
 func (t *Tester) set(result Result, message string) { t.doc.Result, t.doc.Message = result, message }
@@ -69,13 +70,14 @@ func (t *Tester) testWith(ctx context.Context, ref object.Ref) error {
 	case err != nil:
 		return err
 	case live == nil:
-		return apierrors.NewNotFound(ref.GroupVersionKind().GroupVersion().WithResource(ref.Kind).GroupResource(), ref.Name)
+		kind := ref.GroupVersionKind()
+		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, ref.Name)
 	case live.GetLabels()[TestedLabel] == "":
 		t.set(NoObject, fmt.Sprintf("%s does not have the label %s", ref.Key(), TestedLabel))
 	case live.GetDeletionTimestamp() != nil:
 		t.set(NoObject, fmt.Sprintf("%s is being deleted, and the webhook is not called for such objects", ref.Key()))
 	case !t.supportsDryRun(ctx, ref):
-		t.set(ResultUnknown, "it is unknown whether the API server of "+ref.Kind+" supports dry runs, so no request was sent")
+		t.set(ResultUnknown, "whether the API server of "+ref.Kind+" supports dry runs is unknown: no request was sent")
 	default:
 		t.doc.Strip, t.doc.Delete = t.strip(ctx, live), t.remove(ctx, live)
 		t.set(resultOf(t.doc.Strip, t.doc.Delete))
@@ -87,9 +89,9 @@ func (t *Tester) testWith(ctx context.Context, ref object.Ref) error {
 // and that the validating handler is not known to be silent.
 func resultOf(strip, remove *Response) (Result, string) {
 	const status = "`webhook status` shows whether the API server calls it."
-	const silent = "The response to the removal of the label shows no answer of " + StampWebhook + ". It is not called for " +
-		"objects and namespaces with the label fleetdoctor.io/ignore, and lets all requests pass until it has read all " +
-		"release records. " + status
+	const silent = "The response to the removal of the label shows no answer of " + StampWebhook +
+		". It is not called for objects and namespaces with the label fleetdoctor.io/ignore, and lets all requests " +
+		"pass until it has read all release records. " + status
 	switch {
 	case strip.Answer == Refused:
 		return ResultUnknown, "the removal of the label was refused, and not by this webhook"
@@ -98,7 +100,8 @@ func resultOf(strip, remove *Response) (Result, string) {
 	case !strip.answered():
 		return NotCalled, silent
 	case remove.Answer == NotAnswered && strip.Answer != Warned: // it does not warn about an object in doubt
-		return MutatingOnly, "The response to the deletion shows no answer of " + GuardWebhook + ". It lets accounts of Fleet pass. " + status
+		return MutatingOnly, "The response to the deletion shows no answer of " + GuardWebhook +
+			". It lets accounts of Fleet pass. " + status
 	}
 	return Works, ""
 }

@@ -44,8 +44,8 @@ type Test struct {
 	Release string `json:"release,omitempty"`
 	// BundleDeployment is the name of the BundleDeployment of that release.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
-	// Create is the response to a dry run that creates an object that a release desires and that does not exist, absent if
-	// none was sent.
+	// Create is the response to a dry run that creates an object that a release desires and that does not exist, absent
+	// if none was sent.
 	Create *Response `json:"create,omitempty"`
 	// Strip is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was sent.
 	Strip *Response `json:"strip,omitempty"`

@@ -30,7 +30,8 @@ var errUndecoded = errors.New("a release record could not be decoded")
 
 // desired returns the objects of all Helm releases of Fleet, and the errors of records that could not be read.
 func (t *Tester) desired(ctx context.Context) iter.Seq2[desiredObject, error] {
-	o := metav1.ListOptions{FieldSelector: "type=" + release.SecretType, LabelSelector: "status!=" + release.StatusSuperseded}
+	o := metav1.ListOptions{FieldSelector: "type=" + release.SecretType,
+		LabelSelector: "status!=" + release.StatusSuperseded}
 	return func(yield func(desiredObject, error) bool) {
 		for secret, err := range t.List(ctx, secretKind, metav1.NamespaceAll, o) {
 			if err != nil {

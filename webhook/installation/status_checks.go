@@ -54,7 +54,8 @@ func (e *evaluation) certificate() {
 	case left < 0:
 		e.add("certificate", Wrong, fmt.Sprintf("it expired %s ago, on %s", duration.HumanDuration(-left), end))
 	case left < renewBefore:
-		e.add("certificate", Wrong, fmt.Sprintf("it expires in %s, on %s, and should have been renewed", duration.HumanDuration(left), end))
+		text := "it expires in %s, on %s, and should have been renewed"
+		e.add("certificate", Wrong, fmt.Sprintf(text, duration.HumanDuration(left), end))
 	default:
 		e.add("certificate", OK, fmt.Sprintf("it expires in %s, on %s", duration.HumanDuration(left), end))
 	}
@@ -80,7 +81,8 @@ func (e *evaluation) configuration(check string, kind schema.GroupVersionKind) {
 		message := fmt.Sprintf("%s: failurePolicy %s, timeout %ds", out.Name, out.FailurePolicy, out.TimeoutSeconds)
 		var wrong []string
 		if out.FailurePolicy != string(admissionregistrationv1.Ignore) {
-			wrong = append(wrong, "failurePolicy is "+out.FailurePolicy+": while the webhook does not answer, the API server refuses the writes that it is called for")
+			wrong = append(wrong, "failurePolicy is "+out.FailurePolicy+
+				": while the webhook does not answer, the API server refuses the writes that it is called for")
 		}
 		var reason string
 		if out.CABundle, reason = e.trust(w.ClientConfig); out.CABundle == caMissing || out.CABundle == caUntrusted {
@@ -100,7 +102,8 @@ func (e *evaluation) configuration(check string, kind schema.GroupVersionKind) {
 
 // external reports whether all webhooks have a URL: then they do not run in this cluster.
 func (e *evaluation) external() bool {
-	return len(e.status.Webhooks) > 0 && !slices.ContainsFunc(e.status.Webhooks, func(w WebhookStatus) bool { return w.url == "" })
+	inCluster := func(w WebhookStatus) bool { return w.url == "" }
+	return len(e.status.Webhooks) > 0 && !slices.ContainsFunc(e.status.Webhooks, inCluster)
 }
 
 // trust evaluates whether the API server accepts the webhook's certificate, and returns the reason if it may not.
@@ -117,7 +120,7 @@ func (e *evaluation) trust(c admissionregistrationv1.WebhookClientConfig) (state
 	}
 	chain, err := certificates(secret)
 	if err != nil {
-		return caUnknown, "whether the caBundle matches the certificate is unknown: the Secret does not have a certificate"
+		return caUnknown, "whether the caBundle matches the certificate is unknown: the Secret has no certificate"
 	}
 	name := Name + "." + e.Namespace + ".svc"
 	if c.URL != nil {
@@ -139,8 +142,8 @@ func (e *evaluation) replicas() {
 	}
 }
 
-// available returns the state of a Deployment, with a message of kstatus: OK if it runs its newest revision with all its
-// replicas.
+// available returns the state of a Deployment, with a message of kstatus: OK if it runs its newest revision with all
+// its replicas.
 func available(deployment *unstructured.Unstructured) (state State, message string) {
 	if replicas, stated, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas"); stated && replicas == 0 {
 		return Wrong, "it is scaled to 0"
@@ -200,7 +203,8 @@ func (e *evaluation) manifests() {
 	}
 	switch {
 	case len(details) > 0:
-		e.add("manifests", Wrong, "the objects differ from the Helm release; `webhook install` corrects them"+notRead, details...)
+		text := "the objects differ from the Helm release; `webhook install` corrects them"
+		e.add("manifests", Wrong, text+notRead, details...)
 	case unread == len(e.Manifest.Objects):
 		e.add("manifests", Unknown, "no object could be compared"+notRead)
 	case unread > 0:
@@ -266,8 +270,9 @@ func (e *evaluation) calls() {
 		var details []string
 		if failed := c.FailedOpen + c.Failed; failed > 0 {
 			state = Note
-			details = append(details, fmt.Sprintf("not answered since that API server started: %d (%d requests were refused because of this, the others continued); "+
-				"`webhook test` checks whether it answers now", failed, c.Failed))
+			text := "not answered since that API server started: %d (%d requests were refused because of this, " +
+				"the others continued); `webhook test` checks whether it answers now"
+			details = append(details, fmt.Sprintf(text, failed, c.Failed))
 			if failed >= c.Total {
 				state = Wrong
 			}
@@ -275,6 +280,7 @@ func (e *evaluation) calls() {
 		if c.Refused > 0 {
 			details = append(details, fmt.Sprintf("denied: %d", c.Refused))
 		}
-		e.add("calls", state, fmt.Sprintf("%s: %s, %.1f ms each", w.Name, count(int(c.Total), "call"), c.MeanSeconds*1000), details...)
+		message := fmt.Sprintf("%s: %s, %.1f ms each", w.Name, count(int(c.Total), "call"), c.MeanSeconds*1000)
+		e.add("calls", state, message, details...)
 	}
 }

@@ -36,7 +36,7 @@ func newChange(env verb.Environment, rights string) change {
 
 const (
 	dryRunApplyUsage  = "Only print what would be applied (client), or also let Helm check it with the server (server)"
-	dryRunDeleteUsage = "Only print what would be deleted (client), or let the server check it and delete nothing (server)"
+	dryRunDeleteUsage = "Only print what would be deleted (client), or also let the server check it (server)"
 )
 
 // isDryRun reports whether nothing may be written.
@@ -54,7 +54,8 @@ func (o *change) report(r object.Ref, done string) {
 }
 
 // remove deletes objects and reports them.
-func (o *change) remove(ctx context.Context, cluster *installation.Cluster, targets []*unstructured.Unstructured) error {
+func (o *change) remove(ctx context.Context, cluster *installation.Cluster, targets []*unstructured.Unstructured,
+) error {
 	if o.dryRun.String() == dryRunClient {
 		for _, t := range targets {
 			o.reportDeleted(installation.RefOf(t))
@@ -72,8 +73,10 @@ func (o *change) refuseFleet(in *installation.Installation) error {
 	if in.Fleet == "" {
 		return nil
 	}
-	return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("Fleet deploys the webhook (release %s), and would undo the change", in.Fleet),
-		Hint: "Change the values in its fleet.yaml, or remove it from the GitRepo. In an emergency: " + o.Command("webhook disable")}
+	return &exit.Error{Status: exit.Failed,
+		Err: fmt.Errorf("the webhook is deployed by Fleet (release %s), which would undo the change", in.Fleet),
+		Hint: "Change the values in its fleet.yaml, or remove it from the GitRepo. In an emergency: " +
+			o.Command("webhook disable")}
 }
 
 // printFleetNote says that Fleet deployed one of the objects and may create it again, if it did.
@@ -84,8 +87,8 @@ func (o *change) printFleetNote(objects []*unstructured.Unstructured) {
 	}
 	release := installation.ReleaseOf(objects[i])
 	_, name, _ := strings.Cut(release, "/")
-	fmt.Fprintf(o.Streams.ErrOut, "Fleet deployed %s (release %s), and may create it again with its next deploy, or at once if\n"+
-		"correctDrift is on. To prevent this, pause the bundle on the management cluster:\n"+
+	fmt.Fprintf(o.Streams.ErrOut, "Fleet deployed %s (release %s), and may create it again with its next deploy, "+
+		"or at once if\ncorrectDrift is on. To prevent this, pause the bundle on the management cluster:\n"+
 		"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":true}}'\n"+
 		"or remove it from the GitRepo.\n", nameOf(installation.RefOf(objects[i])), release, name)
 }

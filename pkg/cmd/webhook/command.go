@@ -43,7 +43,8 @@ func newCommand(o subcommand, c *cobra.Command) *cobra.Command {
 }
 
 func newGuardDefault() *flags.Enum {
-	return flags.NewEnum(string(admission.GuardWarn), string(admission.GuardOff), string(admission.GuardWarn), string(admission.GuardDeny))
+	off, warn, deny := string(admission.GuardOff), string(admission.GuardWarn), string(admission.GuardDeny)
+	return flags.NewEnum(warn, off, warn, deny)
 }
 
 const guardDefaultUsage = "Mode of the validating handler in namespaces without the label " + admission.GuardLabel

@@ -35,18 +35,21 @@ import (
 
 // The rights that the subcommands require, in terms of RBAC.
 const (
-	configurationsAPI = "mutatingwebhookconfigurations and validatingwebhookconfigurations (admissionregistration.k8s.io)"
+	configurationsAPI = "mutatingwebhookconfigurations and validatingwebhookconfigurations " +
+		"(admissionregistration.k8s.io)"
 
-	installRights = "It requires the rights of helm install: get, create, patch and delete on every kind of the chart\n" +
-		"(--dry-run=client lists them) and on secrets, and the rights that its roles grant, or bind and escalate.\n" +
+	installRights = "It requires the rights of helm install: get, create, patch and delete on every kind of the " +
+		"chart\n(--dry-run=client lists them) and on secrets, and the rights that its roles grant, or bind and " +
+		"escalate.\n" +
 		"cluster-admin has all of them."
-	uninstallRights = "It requires get, list and delete on every kind of an installation (webhook install --dry-run=client lists\n" +
-		"them), and update on secrets. cluster-admin has all of them."
+	uninstallRights = "It requires get, list and delete on every kind of an installation (webhook install " +
+		"--dry-run=client lists\nthem), and update on secrets. cluster-admin has all of them."
 	disableRights = "It requires list and delete on " + configurationsAPI + "."
 	enableRights  = installRights
-	statusRights  = "It requires get on every kind of an installation (webhook install --dry-run=client lists them), list on secrets,\n" +
-		"namespaces and endpointslices, and get on the nonResourceURL /metrics."
-	testRights = "It requires get, patch and delete on the object to test with, list on secrets to find one, and list on\n" + configurationsAPI + "."
+	statusRights  = "It requires get on every kind of an installation (webhook install --dry-run=client lists them), " +
+		"list on secrets,\nnamespaces and endpointslices, and get on the nonResourceURL /metrics."
+	testRights = "It requires get, patch and delete on the object to test with, list on secrets to find one, " +
+		"and list on\n" + configurationsAPI + "."
 )
 
 // connection has the flags that select a cluster, a namespace and a format. Subcommands embed it.
@@ -67,7 +70,8 @@ func newConnection(env verb.Environment, rights string) connection {
 	return connection{Flags: input.New(env), rights: rights, columns: columns}
 }
 
-const namespaceUsage = "Namespace of the installation (default the one that the configurations name, else " + installation.Namespace + ")"
+const namespaceUsage = "Namespace of the installation (default the one that the configurations name, else " +
+	installation.Namespace + ")"
 
 // addFlags adds kubectl's own flags, with another usage of --namespace.
 func (o *connection) addFlags(c *cobra.Command, namespace string) {
@@ -104,7 +108,8 @@ func (o *connection) Validate() (err error) {
 		}
 	}
 	if _, err := clientcmd.ParseTimeout(*o.Config.Timeout); err != nil {
-		return fmt.Errorf("parsing --request-timeout %q: must be a number of seconds, or a duration like 30s or 2m", *o.Config.Timeout)
+		return fmt.Errorf("parsing --request-timeout %q: must be a number of seconds, or a duration like 30s or 2m",
+			*o.Config.Timeout)
 	}
 	return nil
 }
@@ -192,10 +197,11 @@ func (o *connection) explain(err error) error {
 	e := &exit.Error{Status: exit.Failed, Err: err}
 	switch {
 	case strings.Contains(err.Error(), "cannot be imported into the current release"): // Helm has no type for it
-		e.Hint = "Nothing was written. Another program installed this object: remove it, or change its installation there.\n" +
-			"If cert-manager made the Secret: " + o.Command("webhook uninstall") + ", then install again."
+		e.Hint = "Nothing was written. Another program installed this object: remove it, or change its installation " +
+			"there.\nIf cert-manager made the Secret: " + o.Command("webhook uninstall") + ", then install again."
 	case strings.Contains(err.Error(), "another operation (install/upgrade/rollback) is in progress"):
-		e.Hint = "An earlier command did not finish. Wait for it, or remove what it wrote: " + o.Command("webhook uninstall")
+		e.Hint = "An earlier command did not finish. Wait for it, or remove what it wrote: " +
+			o.Command("webhook uninstall")
 	case meta.IsNoMatchError(err):
 		e.Hint = "Install cert-manager first, or leave out --certificates=cert-manager."
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "denied the request"): // by an admission webhook

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const disableLong = `Stop all calls of the webhook in an emergency: delete both webhook configurations, and nothing else. The
-command does not ask for confirmation. It depends on nothing that runs in the cluster, and works while the
+const disableLong = `Stop all calls of the webhook in an emergency: delete both webhook configurations, and nothing
+else. The command does not ask for confirmation. It depends on nothing that runs in the cluster, and works while the
 webhook hangs: the API server calls no webhook for requests about webhook configurations.
 
 The Deployment, the certificate and the roles are kept. webhook enable creates the configurations again. So
@@ -28,8 +28,8 @@ type disableOptions struct{ change }
 
 func newDisable(env verb.Environment) *cobra.Command {
 	o := &disableOptions{newChange(env, disableRights)}
-	c := newCommand(o, &cobra.Command{Use: "disable", Short: "Stop all calls of the admission webhook at once", Long: disableLong,
-		Example: fmt.Sprintf("  %[1]s webhook disable", env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "disable", Short: "Stop all calls of the admission webhook at once",
+		Long: disableLong, Example: fmt.Sprintf("  %[1]s webhook disable", env.Name)})
 	o.addFlags(c, "Ignored: webhook configurations are cluster-scoped")
 	o.dryRun.AddTo(c, "dry-run", dryRunDeleteUsage)
 	return c
@@ -51,7 +51,8 @@ func (o *disableOptions) Run(ctx context.Context) error {
 	o.printFleetNote(configurations)
 	switch {
 	case len(configurations) == 0:
-		fmt.Fprintf(o.Streams.ErrOut, "No webhook configuration has the label %s: the API server does not call the webhook.\n", installation.Selector)
+		fmt.Fprintln(o.Streams.ErrOut, "No webhook configuration has the label "+installation.Selector+
+			": the API server does not call the webhook.")
 	case o.isDryRun():
 		return nil
 	default:
@@ -65,7 +66,9 @@ func (o *disableOptions) Run(ctx context.Context) error {
 const hintTimeout = 3 * time.Second
 
 // printEnable prints how to enable an installation again, if there is one.
-func (o *disableOptions) printEnable(ctx context.Context, cluster *installation.Cluster, configurations []*unstructured.Unstructured) {
+func (o *disableOptions) printEnable(ctx context.Context, cluster *installation.Cluster,
+	configurations []*unstructured.Unstructured,
+) {
 	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
 	in, err := cluster.FindBy(ctx, configurations)
@@ -73,8 +76,9 @@ func (o *disableOptions) printEnable(ctx context.Context, cluster *installation.
 	case err != nil || in.Namespace == "":
 	case in.Fleet != "": // it would overwrite what enable writes
 		_, name, _ := strings.Cut(in.Fleet, "/")
-		fmt.Fprintf(o.Streams.ErrOut, "To enable it again, resume the bundle. Fleet deploys it with its next deploy, or at once if correctDrift is on:\n"+
-			"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":false}}'\n", name)
+		fmt.Fprintf(o.Streams.ErrOut, "To enable it again, resume the bundle. Fleet deploys it with its next deploy, "+
+			"or at once if correctDrift is on:\n  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge "+
+			"-p '{\"spec\":{\"paused\":false}}'\n", name)
 	default:
 		fmt.Fprintf(o.Streams.ErrOut, "To enable it again:\n  %s\n", o.Command("webhook enable"))
 	}

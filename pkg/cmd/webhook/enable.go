@@ -13,8 +13,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const enableLong = `Enable a disabled webhook again: deploy the last revision of its Helm release again, which creates both webhook
-configurations with the options of the installation.
+const enableLong = `Enable a disabled webhook again: deploy the last revision of its Helm release again, which
+creates both webhook configurations with the options of the installation.
 
 Exit status: 0 enabled, 2 wrong usage, 3 not finished.`
 
@@ -22,8 +22,8 @@ type enableOptions struct{ change }
 
 func newEnable(env verb.Environment) *cobra.Command {
 	o := &enableOptions{newChange(env, enableRights)}
-	c := newCommand(o, &cobra.Command{Use: "enable", Short: "Enable the admission webhook again after disable", Long: enableLong,
-		Example: fmt.Sprintf("  %[1]s webhook enable", env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "enable", Short: "Enable the admission webhook again after disable",
+		Long: enableLong, Example: fmt.Sprintf("  %[1]s webhook enable", env.Name)})
 	o.addFlags(c, "Namespace of the installation (default the one where it is found)")
 	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
 	return c
@@ -43,7 +43,8 @@ func (o *enableOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if helm.Last == nil {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("there is no Helm release of the webhook in namespace %s", in.Namespace),
+		return &exit.Error{Status: exit.Failed,
+			Err:  fmt.Errorf("there is no Helm release of the webhook in namespace %s", in.Namespace),
 			Hint: "To install it: " + o.Command("webhook install")}
 	}
 	objects, err := helm.Manifest()

@@ -24,8 +24,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const installLong = `Install the admission webhook as a Helm release, or upgrade the release to the chart of this program and to
-other options.
+const installLong = `Install the admission webhook as a Helm release, or upgrade the release to the chart of this
+program and to other options.
 
 The release is fleetdoctor-webhook, and helm history, helm rollback and helm uninstall work with it. The
 directory manifests of the project has the same chart, for Rancher, Argo CD, Fleet and helm. Options that
@@ -42,7 +42,7 @@ const installExamples = `  # print what would be applied and deleted
   # install, and wait until it is ready
   %[1]s webhook install --wait
 
-  # certificates of cert-manager; also objects without ownership metadata, in namespaces labeled fleetdoctor.io/adopt=exact
+  # certificates of cert-manager; also objects without ownership metadata, in namespaces labeled for it
   %[1]s webhook install --certificates=cert-manager --exact
 
   # the right to read release records, which are Secrets, in two namespaces only
@@ -66,25 +66,29 @@ type installOptions struct {
 }
 
 func newInstall(env verb.Environment) *cobra.Command {
+	const selfSigned = string(installation.SelfSigned)
 	o := &installOptions{
 		change:       newChange(env, installRights),
-		certificates: flags.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), string(installation.CertManager)),
+		certificates: flags.NewEnum(selfSigned, selfSigned, string(installation.CertManager)),
 		guardDefault: newGuardDefault(),
 	}
-	c := newCommand(o, &cobra.Command{Use: "install", Short: "Install the admission webhook, or upgrade it", Long: installLong,
-		Example: fmt.Sprintf(installExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "install", Short: "Install the admission webhook, or upgrade it",
+		Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
 	f, v := c.Flags(), &o.values
 	o.changed = f.Changed
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+installation.Namespace+")")
 	o.addPrintFlags(c)
-	o.certificates.AddTo(c, "certificates", "Source of the webhook's certificate: the webhook itself, or cert-manager, which must be installed")
+	o.certificates.AddTo(c, "certificates",
+		"Source of the webhook's certificate: the webhook itself, or cert-manager, which must be installed")
 	o.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
 	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
-	f.BoolVar(&v.Exact, "exact", false, "Also add ownership metadata to objects that have none, in namespaces labeled fleetdoctor.io/adopt=exact")
+	f.BoolVar(&v.Exact, "exact", false,
+		"Also add ownership metadata to objects that have none, in namespaces labeled fleetdoctor.io/adopt=exact")
 	f.StringSliceVar(&v.ReleaseNamespaces, "release-namespaces", nil,
 		"The only namespaces whose release records, and other Secrets, the webhook may read (default all)")
-	f.StringSliceVar(&v.APIServers, "api-servers", nil, "The only addresses (IP or CIDR) that reach the webhook and that it reaches: "+
-		"those of the control plane nodes and of the Service kubernetes (default all)")
+	f.StringSliceVar(&v.APIServers, "api-servers", nil,
+		"The only addresses (IP or CIDR) that reach the webhook and that it reaches: those of the control plane nodes, "+
+			"and of the Service kubernetes (default all)")
 	f.StringVar(&v.Image, "image", "", "Image to run (default that of this release of the program)")
 	f.IntVar(&v.Replicas, "replicas", installation.Replicas, "Number of replicas")
 	f.BoolVar(&o.wait, "wait", false, "Wait until all objects of the release are ready")
@@ -95,7 +99,8 @@ func newInstall(env verb.Environment) *cobra.Command {
 // Complete implements verb.Options.
 func (o *installOptions) Complete([]string) error {
 	v := &o.values
-	v.Certificates, v.GuardDefault = installation.Certificates(o.certificates.String()), admission.GuardMode(o.guardDefault.String())
+	v.Certificates = installation.Certificates(o.certificates.String())
+	v.GuardDefault = admission.GuardMode(o.guardDefault.String())
 	slices.Sort(v.ReleaseNamespaces)
 	v.ReleaseNamespaces = slices.Compact(v.ReleaseNamespaces)
 	if !o.changed("image") {
@@ -118,7 +123,8 @@ func (o *installOptions) Validate() error {
 	case o.changed("image") && o.values.Image == "":
 		return errors.New("--image is empty")
 	case o.values.Replicas < 1:
-		return fmt.Errorf("--replicas=%d: must be 1 or more; to stop the webhook, use `webhook disable`", o.values.Replicas)
+		return fmt.Errorf("--replicas=%d: must be 1 or more; to stop the webhook, use `webhook disable`",
+			o.values.Replicas)
 	case o.timeout <= 0:
 		return fmt.Errorf("--timeout=%s: must be more than 0", o.timeout)
 	case o.wait && o.isDryRun():
@@ -139,7 +145,8 @@ func (o *installOptions) checkLists() error {
 	for _, address := range o.values.APIServers {
 		_, err := netip.ParseAddr(address)
 		if _, errPrefix := netip.ParsePrefix(address); err != nil && errPrefix != nil {
-			return fmt.Errorf("--api-servers has the invalid address %q: must be an IP address, or a CIDR block like 192.0.2.0/24", address)
+			return fmt.Errorf("--api-servers has the invalid address %q: must be an IP address, or a CIDR block "+
+				"like 192.0.2.0/24", address)
 		}
 	}
 	if o.changed("release-namespaces") && len(o.values.ReleaseNamespaces) == 0 {
@@ -152,7 +159,8 @@ func (o *installOptions) checkLists() error {
 }
 
 func reservedError(namespace string) error {
-	return fmt.Errorf("refusing to install into namespace %s: it belongs to the cluster or to Fleet; use a namespace that only the webhook uses", namespace)
+	return fmt.Errorf("refusing to install into namespace %s: it belongs to the cluster or to Fleet; use a namespace "+
+		"that only the webhook uses", namespace)
 }
 
 // Run implements verb.Options.
@@ -179,7 +187,8 @@ func (o *installOptions) Run(ctx context.Context) error {
 }
 
 // install installs or upgrades the release.
-func (o *installOptions) install(ctx context.Context, cluster *installation.Cluster, in *installation.Installation) error {
+func (o *installOptions) install(ctx context.Context, cluster *installation.Cluster, in *installation.Installation,
+) error {
 	helm, err := cluster.Helm(in.Namespace, in.Release)
 	if err != nil {
 		return err
@@ -212,8 +221,10 @@ func (o *installOptions) install(ctx context.Context, cluster *installation.Clus
 	}
 	err = helm.Install(ctx, o.values, mode)
 	if o.wait && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed, but not ready after %s: %w", o.timeout, err),
-			Hint: "To see what is wrong: " + o.Command("webhook status") + ". Meanwhile requests continue without the webhook."}
+		return &exit.Error{Status: exit.Failed,
+			Err: fmt.Errorf("the webhook is installed, but not ready after %s: %w", o.timeout, err),
+			Hint: "To see what is wrong: " + o.Command("webhook status") +
+				". Meanwhile requests continue without the webhook."}
 	}
 	if err != nil {
 		return err

@@ -33,8 +33,8 @@ type statusOptions struct{ connection }
 
 func newStatus(env verb.Environment) *cobra.Command {
 	o := &statusOptions{newConnection(env, statusRights)}
-	c := newCommand(o, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook", Long: statusLong,
-		Example: fmt.Sprintf(statusExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook",
+		Long: statusLong, Example: fmt.Sprintf(statusExamples, env.Name)})
 	o.addFlags(c, namespaceUsage)
 	o.addPrintFlags(c)
 	return c

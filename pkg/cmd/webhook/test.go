@@ -21,10 +21,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const testLong = `Test whether the webhook answers, with server-side dry runs, which change nothing. One removes Fleet's set hash
-from an object, and one deletes the object. The webhook works if both handlers answer: the mutating handler
-restores the hash, denies the first request or warns about it, and the validating handler denies the second
-request or warns about it.
+const testLong = `Test whether the webhook answers, with server-side dry runs, which change nothing. One removes
+Fleet's set hash from an object, and one deletes the object. The webhook works if both handlers answer: the
+mutating handler restores the hash, denies the first request or warns about it, and the validating handler
+denies the second request or warns about it.
 
 The validating handler does not answer if a label or the installation switches it off. If the deletion
 cannot be tested, for example without the right to delete, its answer is unknown, and the webhook still
@@ -50,7 +50,8 @@ type testOptions struct {
 func newTest(env verb.Environment) *cobra.Command {
 	o := &testOptions{connection: newConnection(env, testRights)}
 	c := newCommand(o, &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Args: cobra.ArbitraryArgs,
-		Short: "Test with dry runs whether the admission webhook answers", Long: testLong, Example: fmt.Sprintf(testExamples, env.Name)})
+		Short: "Test with dry runs whether the admission webhook answers", Long: testLong,
+		Example: fmt.Sprintf(testExamples, env.Name)})
 	o.addFlags(c, "Namespace of the object")
 	o.addPrintFlags(c)
 	return c

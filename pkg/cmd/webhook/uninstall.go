@@ -16,8 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const uninstallLong = `Remove the admission webhook from the cluster: its Helm release, in which Helm deletes both webhook
-configurations first, so that the API server no longer calls it. Then remove all other objects of the webhook
+const uninstallLong = `Remove the admission webhook from the cluster: its Helm release, in which Helm deletes both
+webhook configurations first, so that the API server no longer calls it. Then remove all other objects of the webhook
 with the label ` + installation.Selector + `, as those of an installation from before the chart, and
 the Secrets that cert-manager made for it.
 
@@ -41,8 +41,8 @@ type uninstallOptions struct {
 
 func newUninstall(env verb.Environment) *cobra.Command {
 	o := &uninstallOptions{change: newChange(env, uninstallRights)}
-	c := newCommand(o, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster", Long: uninstallLong,
-		Example: fmt.Sprintf(uninstallExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster",
+		Long: uninstallLong, Example: fmt.Sprintf(uninstallExamples, env.Name)})
 	o.addFlags(c, namespaceUsage)
 	o.dryRun.AddTo(c, "dry-run", dryRunDeleteUsage)
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "Delete without asking")
@@ -104,7 +104,8 @@ func (o *uninstallOptions) confirm(ctx context.Context, targets []*unstructured.
 		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", nameOf(installation.RefOf(t)))
 	}
 	if !output.IsTerminal(o.Streams.In) {
-		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: standard input is not a terminal"), Hint: "--yes deletes without asking."}
+		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: standard input is not a terminal"),
+			Hint: "--yes deletes without asking."}
 	}
 	yes, err := output.Ask(ctx, o.Streams, fmt.Sprintf("Delete these objects (%d)?", len(targets)))
 	switch {

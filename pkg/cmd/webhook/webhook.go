@@ -10,8 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
-const groupLong = `When a client writes an object that a Helm release of Fleet desires, the admission webhook adds Fleet's
-ownership metadata, as adopt does for existing objects. It warns, or denies the request, if another user
+const groupLong = `When a client writes an object that a Helm release of Fleet desires, the admission webhook adds
+Fleet's ownership metadata, as adopt does for existing objects. It warns, or denies the request, if another user
 removes this metadata.
 
 No cluster depends on the webhook: while it does not answer, requests continue without it. If it causes
@@ -28,6 +28,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 	}
-	c.AddCommand(newInstall(env), newUninstall(env), newStatus(env), newTest(env), newDisable(env), newEnable(env), newServe(env))
+	c.AddCommand(newInstall(env), newUninstall(env), newStatus(env), newTest(env), newDisable(env), newEnable(env),
+		newServe(env))
 	return c
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/mitchellh/go-wordwrap"
 )
 
-// width is the number of columns of the text if the output is no terminal. On a terminal, the text has its width, within
-// limits that can be read well.
+// width is the number of columns of the text if the output is no terminal. On a terminal, the text has its width,
+// within limits that can be read well.
 const width, minWidth, maxWidth = 80, 60, 120
 
 // paragraphs writes wrapped text.
