@@ -270,6 +270,25 @@ func TestInstallOverOld(t *testing.T) {
 	f.absent(t, &rbacv1.ClusterRole{}, "", installation.Name)
 }
 
+// TestDeployedByFleet checks that no verb but disable changes an installation by Fleet, which would undo it.
+func TestDeployedByFleet(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "fleeted")
+	hash := func(value string) {
+		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
+			`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":`+value+`}}}`)
+	}
+	hash(`"0a"`)
+	for _, args := range [][]string{{"install"}, {"install", "--dry-run=server"}, {"uninstall", "--yes"}, {"enable"}} {
+		r := f.call(t, args...)
+		want := "error: the webhook is deployed by Fleet (release fleeted/fleetdoctor-webhook), which would undo the change\n"
+		if r.status != 3 || r.out != "" || !strings.HasPrefix(r.errOut, want) {
+			t.Errorf("%v: status %d: %s%s", args, r.status, r.out, r.errOut)
+		}
+	}
+	hash("null")
+}
+
 // asBeforeChart changes an installation to one from before the chart.
 func (f *fixture) asBeforeChart(t *testing.T, namespace string) {
 	t.Helper()
