@@ -29,7 +29,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -378,27 +377,4 @@ func TestTestHung(t *testing.T) {
 		d, _ := f.test(t, f.kubeconfig)
 		return d.Result == installation.NotCalled && strings.Contains(d.Strip.Message, "failed calling webhook")
 	})
-}
-
-// TestTestWithoutRights checks that the result is unknown without the required rights.
-func TestTestWithoutRights(t *testing.T) {
-	f := onCluster(t)
-	f.installed(t, "restricted")
-	a := newAdmission(t)
-	a.answer(pass)
-	f.setURL(t, a.URL, a.ca())
-	user := f.UserKubeconfig(t, "tester")
-	unread := outcome{3, installation.ResultUnknown, "", ""}
-	f.expect(t, "without any right", user, unread)
-	f.Grant(t, "tester", "shop", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "patch"}})
-	poll.True(t, "the webhook is called", func() bool {
-		d, _ := f.test(t, user, "cm/settings", "-n", "shop")
-		return d != nil && d.Strip != nil
-	})
-	unread.strip, unread.remove = installation.NotAnswered, installation.Refused
-	f.expect(t, "without the right to read records", user, unread, "cm/settings", "-n", "shop")
-	a.answer(restore)
-	if r := f.as(t, user, "test", "cm/settings", "-n", "shop"); r.status != 0 {
-		t.Errorf("when the label is restored: status %d: %s%s", r.status, r.out, r.errOut)
-	}
 }
