@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests embeds the objects of the admission webhook as kustomizations: a base, components that change it, and overlays that combine
-// both. `webhook install` renders the same files as `kubectl apply -k` and Fleet.
+// Package manifests embeds the Helm chart of the admission webhook. `webhook install` installs the same files as helm,
+// Rancher, Argo CD and Fleet.
 package manifests
 
 import "embed"
 
-// Files are the kustomizations, by their paths in this directory: "overlays/default".
+// Chart has the files of the chart.
 //
-//go:embed base components overlays
-var Files embed.FS
+//go:embed Chart.yaml values.yaml values.schema.json all:templates
+var Chart embed.FS

@@ -236,7 +236,8 @@ var layers = []layer{
 		may: []string{"pkg/cmd/exit"}},
 	{packages: []string{"pkg/cmd/clusters"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/input", "pkg/audit", "pkg/check", "pkg/check/remedy", "pkg/fleet", "pkg/object", "pkg/source", "pkg/source/cluster", "pkg/state", "pkg/escape"}},
-	{packages: []string{"pkg/cmd/webhook"}, never: printing,
+	// Helm's actions import libraries that print; they print nothing here.
+	{packages: []string{"pkg/cmd/webhook"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/cmd/watch", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
@@ -257,7 +258,8 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/server"}, never: printing,
 		may: []string{"pkg/transport", "webhook/admission", "webhook/index"}},
-	{packages: []string{"webhook/installation"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
+	// Helm's actions import libraries of commands.
+	{packages: []string{"webhook/installation"},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/compare", "webhook/admission", "manifests"}},
 	// Tests import what they test. No row above names this one, so the product cannot import it.
 	{packages: []string{"test/..."},

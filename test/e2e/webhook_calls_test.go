@@ -47,13 +47,13 @@ func (h *webhookProcess) expectCalls(what string, want map[string]int, do func()
 
 // TestWebhookUnrelated sends requests that cannot concern a bundle. None of them reaches the webhook.
 func TestWebhookUnrelated(t *testing.T) {
-	for _, overlay := range []string{"default", "exact"} {
-		t.Run(overlay, func(t *testing.T) {
+	for _, variant := range []string{"default", "exact"} {
+		t.Run(variant, func(t *testing.T) {
 			f := newFleet(t, shared)
 			b, objs := f.deployMixed()
 			f.labelNamespace("managed", map[string]string{"fleet.cattle.io/managed": "true"})
 			f.labelNamespace("ignored", map[string]string{"fleetdoctor.io/ignore": "true"})
-			h := f.serveWebhook(overlay)
+			h := f.serveWebhook(variant)
 			h.awaitNotCalled(b, "managed", "ignored")
 			for name, do := range unrelated(b, objs) {
 				h.expectCalls(name, nil, func() { do(t) })

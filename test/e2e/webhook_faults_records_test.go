@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -99,11 +97,11 @@ func (h *webhookProcess) awaitReconnected(w *tcpProxy, b *bundle) {
 func (f *fleetServer) serveSelfSigned() (*webhookProcess, *tcpProxy) {
 	f.t.Helper()
 	f.namespace("fleetdoctor-system")
-	secret, err := os.ReadFile(filepath.Join("..", "..", "manifests", "base", "secret.yaml"))
-	if err != nil {
-		f.t.Fatal(err)
+	for _, o := range rendered(f.t, "default") {
+		if o.GetKind() == "Secret" {
+			f.Apply(f.t, "admin", o)
+		}
 	}
-	f.ApplyYAML(f.t, "admin", string(secret))
 	h := f.newWebhook("--certificates=self-signed", "--cert-dir", f.t.TempDir(), "--extra-names=localhost")
 	h.start()
 	h.awaitReady()

@@ -162,8 +162,8 @@ func TestWebhookHelmTakesOwnership(t *testing.T) {
 
 // TestWebhookWithoutMetadata creates a desired object without any ownership metadata.
 func TestWebhookWithoutMetadata(t *testing.T) {
-	for overlay, stamped := range map[string]bool{"default": false, "exact": true} {
-		t.Run(overlay, func(t *testing.T) {
+	for variant, stamped := range map[string]bool{"default": false, "exact": true} {
+		t.Run(variant, func(t *testing.T) {
 			f := newFleet(t, shared)
 			inside, outside := f.bundle("inside", theme), f.bundle("outside", theme)
 			inside.options.Namespace, outside.options.Namespace = "exact", "inexact"
@@ -172,7 +172,7 @@ func TestWebhookWithoutMetadata(t *testing.T) {
 			for _, b := range []*bundle{inside, outside} {
 				b.deploy()
 			}
-			h := f.serveWebhook(overlay)
+			h := f.serveWebhook(variant)
 			if stamped {
 				h.awaitExact("exact")
 			}

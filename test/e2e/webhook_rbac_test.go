@@ -15,15 +15,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// webhookAccount returns a kubeconfig of the webhook's service account with only the permissions of an overlay.
-func (f *fleetServer) webhookAccount(overlay string) (kubeconfig string) {
+// webhookAccount returns a kubeconfig of the webhook's service account with only the permissions of an variant.
+func (f *fleetServer) webhookAccount(variant string) (kubeconfig string) {
 	f.t.Helper()
 	f.namespace("fleetdoctor-system")
 	who := authorizationv1.SubjectAccessReviewSpec{User: account("fleetdoctor-system", "fleetdoctor-webhook"),
 		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:fleetdoctor-system"}}
 	rules := map[string][]rbacv1.PolicyRule{} // by kind and name of the role
 	var bindings []rbacv1.RoleBinding         // also of ClusterRoleBindings, which have the same fields
-	for _, obj := range rendered(f.t, overlay) {
+	for _, obj := range rendered(f.t, variant) {
 		switch obj.GetKind() {
 		case "Role", "ClusterRole":
 			rules[obj.GetKind()+obj.GetName()] = typed[rbacv1.Role](f.t, obj).Rules
@@ -52,7 +52,7 @@ func typed[T any](t *testing.T, obj *unstructured.Unstructured) (out T) {
 	return out
 }
 
-// TestWebhookScoped runs the webhook with the permissions of overlay `scoped`: releases that it may not read are
+// TestWebhookScoped runs the webhook with the permissions of variant `scoped`: releases that it may not read are
 // not known, and their possible objects are not overwritten.
 func TestWebhookScoped(t *testing.T) {
 	f := newFleet(t, shared)

@@ -21,11 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 // webhookProcess is `webhook serve` as a process. The server calls it on loopback: the configurations of
@@ -54,14 +53,14 @@ func (l *lockedBuffer) Write(p []byte) (int, error) {
 }
 func (l *lockedBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
-// serveWebhook starts the webhook with more arguments, registers it with an overlay of manifests/, and returns
+// serveWebhook starts the webhook with more arguments, registers it with a variant of the chart, and returns
 // when requests reach it. It is removed when the test ends.
-func (f *fleetServer) serveWebhook(overlay string, args ...string) *webhookProcess {
+func (f *fleetServer) serveWebhook(variant string, args ...string) *webhookProcess {
 	f.t.Helper()
 	h := f.newWebhook(args...)
 	h.start()
 	h.awaitReady()
-	h.register(overlay)
+	h.register(variant)
 	h.awaitCalls()
 	return h
 }
@@ -149,33 +148,33 @@ func (h *webhookProcess) probe(name string) int {
 	return r.StatusCode
 }
 
-// rendered are the objects of an overlay of manifests/.
-func rendered(t *testing.T, overlay string) []*unstructured.Unstructured {
+// variants are the values of the chart that the tests use.
+var variants = map[string]installation.Values{
+	"default":      {},
+	"exact":        {Exact: true},
+	"cert-manager": {Certificates: installation.CertManager},
+	"scoped":       {ReleaseNamespaces: []string{"guestbook", "shop"}},
+}
+
+// rendered are the objects of the chart in a variant.
+func rendered(t *testing.T, variant string) []*unstructured.Unstructured {
 	t.Helper()
-	all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "..", "manifests", "overlays", overlay))
+	values, ok := variants[variant]
+	if !ok {
+		t.Fatalf("no variant %q", variant)
+	}
+	out, err := installation.Render(installation.Namespace, values)
 	if err != nil {
 		t.Fatal(err)
-	}
-	var out []*unstructured.Unstructured
-	for _, r := range all.Resources() {
-		raw, err := r.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		obj := &unstructured.Unstructured{}
-		if err := obj.UnmarshalJSON(raw); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, obj)
 	}
 	return out
 }
 
-// configurations are the webhook configurations of an overlay, with a URL on loopback.
-func (h *webhookProcess) configurations(overlay string) []*unstructured.Unstructured {
+// configurations are the webhook configurations of a variant, with a URL on loopback.
+func (h *webhookProcess) configurations(variant string) []*unstructured.Unstructured {
 	h.t.Helper()
 	var out []*unstructured.Unstructured
-	for _, obj := range rendered(h.t, overlay) {
+	for _, obj := range rendered(h.t, variant) {
 		if !strings.HasSuffix(obj.GetKind(), "WebhookConfiguration") {
 			continue
 		}
@@ -211,10 +210,10 @@ func (h *webhookProcess) eachWebhook(configuration *unstructured.Unstructured, c
 	}
 }
 
-// register creates the configurations of an overlay until the test ends.
-func (h *webhookProcess) register(overlay string) {
+// register creates the configurations of a variant until the test ends.
+func (h *webhookProcess) register(variant string) {
 	h.t.Helper()
-	for _, obj := range h.configurations(overlay) {
+	for _, obj := range h.configurations(variant) {
 		h.Apply(h.t, "admin", obj)
 		h.removeAtEnd(obj)
 	}

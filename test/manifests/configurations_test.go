@@ -11,13 +11,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// webhooks are the webhooks of both configurations of an overlay; validating ones are converted, because they have
+// webhooks are the webhooks of both configurations of a variant; validating ones are converted, because they have
 // nearly the same fields.
-func webhooks(t *testing.T, overlay string) []admissionv1.MutatingWebhook {
+func webhooks(t *testing.T, variant string) []admissionv1.MutatingWebhook {
 	t.Helper()
-	objs := rendered(t, overlay)
+	objs := rendered(t, variant)
 	mutating := pick[admissionv1.MutatingWebhookConfiguration](t, objs, "MutatingWebhookConfiguration", "fleetdoctor-webhook")
 	validating := pick[admissionv1.ValidatingWebhookConfiguration](t, objs, "ValidatingWebhookConfiguration", "fleetdoctor-webhook")
 	all := mutating.Webhooks
@@ -52,10 +54,11 @@ func expectedWebhook(name, path string, operations []admissionv1.OperationType, 
 			Namespace: systemNamespace, Name: "fleetdoctor-webhook", Path: &path}},
 		Rules: []admissionv1.RuleWithOperations{{Operations: operations, Rule: admissionv1.Rule{
 			APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: &scope}}},
-		FailurePolicy:           ptr.To(admissionv1.Ignore),
-		MatchPolicy:             ptr.To(admissionv1.Equivalent),
-		NamespaceSelector:       &metav1.LabelSelector{MatchExpressions: append(append([]metav1.LabelSelectorRequirement{}, excludedNamespaces...), more...)},
-		ObjectSelector:          &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{notIn("fleetdoctor.io/ignore", "true")}},
+		FailurePolicy:     ptr.To(admissionv1.Ignore),
+		MatchPolicy:       ptr.To(admissionv1.Equivalent),
+		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: append(append([]metav1.LabelSelectorRequirement{}, excludedNamespaces...), more...)},
+		ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			notIn("fleetdoctor.io/ignore", "true"), notIn(installation.NameLabel, installation.Name)}},
 		SideEffects:             &effects,
 		TimeoutSeconds:          ptr.To[int32](2),
 		AdmissionReviewVersions: []string{"v1"},
@@ -75,7 +78,7 @@ func TestConfigurations(t *testing.T) {
 	withoutExact := []admissionv1.MutatingWebhook{stamp, guard}
 	withExact := []admissionv1.MutatingWebhook{stamp, exact, guard}
 	want := map[string][]admissionv1.MutatingWebhook{
-		"addresses": withoutExact, "default": withoutExact, "fleet": withoutExact, "cert-manager": withoutExact, "scoped": withoutExact,
+		"addresses": withoutExact, "default": withoutExact, "cert-manager": withoutExact, "scoped": withoutExact,
 		"exact": withExact, "all": withExact,
 	}
 	options := cmp.Options{
@@ -83,14 +86,14 @@ func TestConfigurations(t *testing.T) {
 		cmpopts.IgnoreFields(admissionv1.MutatingWebhook{}, "MatchConditions"),
 		cmpopts.SortSlices(func(a, b metav1.LabelSelectorRequirement) bool { return a.Key < b.Key }),
 	}
-	for _, overlay := range overlays(t) {
-		if diff := cmp.Diff(want[overlay], webhooks(t, overlay), options); diff != "" {
-			t.Errorf("overlay %s (-want +got):\n%s", overlay, diff)
+	for _, variant := range variantNames() {
+		if diff := cmp.Diff(want[variant], webhooks(t, variant), options); diff != "" {
+			t.Errorf("variant %s (-want +got):\n%s", variant, diff)
 		}
 	}
 }
 
-// TestConditionsAgree checks that conditions with the same name are equal: kustomize cannot share them.
+// TestConditionsAgree checks that conditions with the same name are equal.
 func TestConditionsAgree(t *testing.T) {
 	seen := make(map[string]string)
 	for _, w := range webhooks(t, "all") {

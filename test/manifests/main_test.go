@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests tests the kustomizations in manifests/: as text, as rendered objects, and against a real API server, which evaluates
-// their rules, selectors and conditions.
+// Package manifests tests the chart in manifests/: as text, as rendered objects, and against a real API server, which
+// evaluates its rules, selectors and conditions.
 package manifests
 
 import (
-	"io/fs"
+	"maps"
 	"os"
-	"path"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 // systemNamespace is the namespace of the webhook.
@@ -31,54 +29,30 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Run(m, &shared, cluster.WithCRDs("testdata/cert-manager.yaml")))
 }
 
-// overlays returns the names of all overlays.
-func overlays(t *testing.T) []string {
-	t.Helper()
-	entries, err := fs.ReadDir(manifests.Files, "overlays")
-	if err != nil || len(entries) == 0 {
-		t.Fatalf("%d overlays, error %v", len(entries), err)
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return names
+// variants are values of the chart, by a name for the tests. Each changes something that a test looks at.
+var variants = map[string]installation.Values{
+	"default":      {},
+	"exact":        {Exact: true},
+	"cert-manager": {Certificates: installation.CertManager},
+	"scoped":       {ReleaseNamespaces: []string{"guestbook", "shop"}},
+	"addresses":    {APIServers: []string{"192.0.2.10", "192.0.2.11/32", "10.96.0.1", "2001:db8::1"}},
+	"all": {Exact: true, Certificates: installation.CertManager, GuardDefault: admission.GuardDeny,
+		ReleaseNamespaces: []string{"guestbook", "shop"}, APIServers: []string{"192.0.2.10"}},
 }
 
-// rendered renders an overlay from the embedded files, as the program does.
-func rendered(t *testing.T, overlay string) []*unstructured.Unstructured {
+// variantNames are the names of the variants, in alphabetical order.
+func variantNames() []string { return slices.Sorted(maps.Keys(variants)) }
+
+// rendered renders the Namespace and the chart with the values of a variant, as the program does.
+func rendered(t *testing.T, variant string) []*unstructured.Unstructured {
 	t.Helper()
-	memory := filesys.MakeFsInMemory()
-	err := fs.WalkDir(manifests.Files, ".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		content, err := manifests.Files.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		return memory.WriteFile(path.Join("/", file), content)
-	})
+	values, ok := variants[variant]
+	if !ok {
+		t.Fatalf("no variant %s", variant)
+	}
+	objs, err := installation.Render(systemNamespace, values)
 	if err != nil {
 		t.Fatal(err)
-	}
-	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()})
-	resources, err := k.Run(memory, path.Join("/overlays", overlay))
-	if err != nil {
-		t.Fatalf("rendering overlay %s: %v", overlay, err)
-	}
-	var objs []*unstructured.Unstructured
-	for _, r := range resources.Resources() {
-		obj := &unstructured.Unstructured{}
-		// Converted through JSON: kustomize's maps have a type of number that DeepCopy does not support.
-		content, err := r.MarshalJSON()
-		if err == nil {
-			err = obj.UnmarshalJSON(content)
-		}
-		if err != nil {
-			t.Fatalf("rendering overlay %s: %v", overlay, err)
-		}
-		objs = append(objs, obj)
 	}
 	return objs
 }

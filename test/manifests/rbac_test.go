@@ -39,7 +39,7 @@ var (
 		{"create", "events", "guestbook", ""}, {"patch", "events", "guestbook", ""},
 		{"create", "events.events.k8s.io", "default", ""}, {"patch", "events.events.k8s.io", "default", ""},
 	}
-	// never is granted by no overlay.
+	// never is granted by no variant.
 	never = []permission{
 		{"create", "secrets", systemNamespace, ""}, {"delete", "secrets", systemNamespace, cert}, {"patch", "secrets", systemNamespace, cert},
 		{"update", "secrets", systemNamespace, "another"}, {"update", "secrets", "guestbook", cert}, {"get", "secrets", "guestbook", "any"},
@@ -64,32 +64,31 @@ var (
 	beyond = []permission{{"list", "secrets", "default", ""}, {"list", "secrets", "kube-system", ""}}
 )
 
-// TestPermissions asks the server what the webhook's service account may do, for each overlay.
+// TestPermissions asks the server what the webhook's service account may do, for each variant.
 func TestPermissions(t *testing.T) {
 	tests := []struct {
-		overlay  string
+		variant  string
 		may, not []permission
 	}{
 		{"default", slices.Concat(always, certificates, everySecret, releases, beyond), never},
 		{"addresses", slices.Concat(always, certificates, everySecret), never},
 		{"exact", slices.Concat(always, certificates, everySecret), never},
-		{"fleet", slices.Concat(always, certificates, everySecret), never},
 		{"cert-manager", slices.Concat(always, everySecret), slices.Concat(never, ownSecret, writes)},
 		{"scoped", slices.Concat(always, certificates, releases), slices.Concat(never, everySecret, beyond)},
 		{"all", slices.Concat(always, releases), slices.Concat(never, everySecret, beyond, ownSecret, writes, []permission{{"list", "secrets", systemNamespace, ""}})},
 	}
-	if len(tests) != len(overlays(t)) {
-		t.Errorf("%d overlays, but %d expectations", len(overlays(t)), len(tests))
+	if len(tests) != len(variantNames()) {
+		t.Errorf("%d variants, but %d expectations", len(variantNames()), len(tests))
 	}
 	for _, tt := range tests {
-		t.Run(tt.overlay, func(t *testing.T) {
+		t.Run(tt.variant, func(t *testing.T) {
 			createNamespaces(t)
-			granted := slices.DeleteFunc(rendered(t, tt.overlay), isNot("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
+			granted := slices.DeleteFunc(rendered(t, tt.variant), isNot("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
 			for _, obj := range granted {
 				shared.Apply(t, "test", obj)
 				removeAfter(t, obj)
 			}
-			// The server enforces new roles, and the deletion of the previous overlay's roles, after a moment.
+			// The server enforces new roles, and the deletion of the previous variant's roles, after a moment.
 			poll.Until(t, func() error {
 				var wrong []string
 				for _, r := range tt.may {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 // Webhooks by their paths.
@@ -21,6 +22,9 @@ var (
 	guardAndStamp = []string{"guard", "stamp"}
 	allWebhooks   = []string{"guard", "stamp", "stamp-exact"}
 )
+
+// ownObject has the label of the webhook's own objects.
+func ownObject(obj *unstructured.Unstructured) { label(installation.NameLabel, installation.Name)(obj) }
 
 func dryRun(ctx context.Context, c client.Client, obj *unstructured.Unstructured) error {
 	return c.Create(ctx, obj, client.DryRunAll)
@@ -86,6 +90,7 @@ var creations = []request{
 	{name: "create, Helm's metadata, a namespace", kind: "Namespace", new: helm, want: stamp},
 	{name: "create, Helm's metadata, an ignored namespace", kind: "Namespace", new: with(helm, ignore), want: noWebhook},
 	{name: "create, Helm's metadata, an ignored cluster role", kind: "ClusterRole", new: with(helm, ignore), want: noWebhook},
+	{name: "create, Helm's metadata, a cluster role of the webhook", kind: "ClusterRole", new: with(helm, ownObject), want: noWebhook},
 	{name: "create, Helm's metadata and the id", new: with(helm, id), want: stamp},
 	{name: "create, the hash only", new: hash, want: stamp},
 	{name: "create, the id only", new: id, want: stamp},
@@ -153,6 +158,8 @@ var updates = []request{
 	{name: "update, the hash only", old: hash, new: with(hash, other), want: stamp},
 	{name: "update, the id is added to the hash", old: hash, new: with(hash, id), want: guardAndStamp},
 	{name: "update, the id only", old: id, new: with(id, other), want: stamp},
+	{name: "update, all metadata is removed, a cluster role of the webhook", kind: "ClusterRole", old: with(full, ownObject), new: ownObject,
+		want: noWebhook},
 	{name: "update, all metadata is removed, ignored", old: with(full, ignore), new: ignore, want: noWebhook},
 	{name: "update, all metadata is removed, ignored from now on", old: full, new: ignore, want: guardAndStamp},
 	{name: "update, all metadata is removed, ignored until now", old: with(full, ignore), new: bare, want: guardAndStamp},

@@ -39,8 +39,8 @@ func (w *warnings) take() []string {
 	return texts
 }
 
-// createNamespaces creates the webhook's namespace as the overlays define it, and the namespaces of the example in
-// component scoped.
+// createNamespaces creates the webhook's namespace as the program defines it, and the release namespaces
+// of the variants.
 func createNamespaces(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"guestbook", "shop"} {
@@ -53,7 +53,7 @@ func createNamespaces(t *testing.T) {
 	}
 }
 
-// TestServerAccepts checks that a server accepts every object of every overlay without unknown fields and without
+// TestServerAccepts checks that a server accepts every object of every variant without unknown fields and without
 // warnings, for example about pod security.
 func TestServerAccepts(t *testing.T) {
 	createNamespaces(t)
@@ -64,13 +64,13 @@ func TestServerAccepts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, overlay := range overlays(t) {
-		for _, obj := range rendered(t, overlay) {
+	for _, variant := range variantNames() {
+		for _, obj := range rendered(t, variant) {
 			if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("test"), client.DryRunAll); err != nil {
-				t.Errorf("overlay %s: %s %s: %v", overlay, obj.GetKind(), obj.GetName(), err)
+				t.Errorf("variant %s: %s %s: %v", variant, obj.GetKind(), obj.GetName(), err)
 			}
 			if warned := collected.take(); len(warned) > 0 {
-				t.Errorf("overlay %s: %s %s: warnings: %q", overlay, obj.GetKind(), obj.GetName(), warned)
+				t.Errorf("variant %s: %s %s: warnings: %q", variant, obj.GetKind(), obj.GetName(), warned)
 			}
 		}
 	}
@@ -90,17 +90,17 @@ func TestPodsAreRestricted(t *testing.T) {
 		{name: "without a profile", change: func(s *corev1.PodSpec) { s.SecurityContext.SeccompProfile = nil }, refused: true},
 		{name: "with capabilities", change: func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.Capabilities = nil }, refused: true},
 	}
-	for _, overlay := range overlays(t) {
-		template := pick[appsv1.Deployment](t, rendered(t, overlay), "Deployment", "fleetdoctor-webhook").Spec.Template
+	for _, variant := range variantNames() {
+		template := pick[appsv1.Deployment](t, rendered(t, variant), "Deployment", "fleetdoctor-webhook").Spec.Template
 		if root := template.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem; root == nil || !*root {
-			t.Errorf("overlay %s: the root file system is writable", overlay) // the standard permits this
+			t.Errorf("variant %s: the root file system is writable", variant) // the standard permits this
 		}
 		for _, tt := range tests {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "webhook", Labels: template.Labels}, Spec: *template.Spec.DeepCopy()}
 			tt.change(&pod.Spec)
 			err := shared.Client().Create(t.Context(), pod, client.DryRunAll)
 			if refused := apierrors.IsForbidden(err); refused != tt.refused || err != nil && !refused {
-				t.Errorf("overlay %s, %s: %v, want refused %t", overlay, tt.name, err, tt.refused)
+				t.Errorf("variant %s, %s: %v, want refused %t", variant, tt.name, err, tt.refused)
 			}
 		}
 	}

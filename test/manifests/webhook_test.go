@@ -65,15 +65,15 @@ func (w *recordingWebhook) take() []string {
 	return asked
 }
 
-// register applies both configurations of an overlay with its own address, and with a timeout that a slow machine
+// register applies both configurations of a variant with its own address, and with a timeout that a slow machine
 // meets: a late call would be counted with the next request.
-func (w *recordingWebhook) register(overlay string) {
+func (w *recordingWebhook) register(variant string) {
 	w.t.Helper()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw})
 	redirect := func(to *admissionv1.WebhookClientConfig) {
 		*to = admissionv1.WebhookClientConfig{URL: ptr.To(w.server.URL + *to.Service.Path), CABundle: authority}
 	}
-	objs := rendered(w.t, overlay)
+	objs := rendered(w.t, variant)
 	mutating := pick[admissionv1.MutatingWebhookConfiguration](w.t, objs, "MutatingWebhookConfiguration", "fleetdoctor-webhook")
 	for i := range mutating.Webhooks {
 		redirect(&mutating.Webhooks[i].ClientConfig)

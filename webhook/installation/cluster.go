@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation installs the admission webhook from the manifests of this program, changes its options, disables
-// and uninstalls it, reports its status, and tests whether it answers. It prints nothing.
+// Package installation installs the chart of the admission webhook as a Helm release, disables and uninstalls it,
+// reports its status, and tests whether it answers. It prints nothing.
 package installation
 
 import (
@@ -16,7 +16,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,14 +23,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
-
-// fieldManager is the field manager of every object of an installation.
-const fieldManager = "fleetdoctor-webhook-install"
 
 // The names that all objects of an installation share.
 const (
@@ -41,6 +38,10 @@ const (
 	NameLabel  = "app.kubernetes.io/name"
 	Selector   = NameLabel + "=" + Name
 	SecretName = Name + "-cert"
+
+	// managedBy has the value helmManager on all objects of the chart, also if Argo CD installs it.
+	managedBy   = "app.kubernetes.io/managed-by"
+	helmManager = "Helm"
 )
 
 // The webhooks of the configurations.
@@ -54,7 +55,6 @@ var (
 	namespaceKind  = corev1.SchemeGroupVersion.WithKind("Namespace")
 	secretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
 	deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
-	bindingKind    = rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding")
 	mutatingKind   = admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration")
 	validatingKind = admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration")
 	apiServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
@@ -65,7 +65,7 @@ var (
 var builtIn = sync.OnceValue(func() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(deploymentKind, meta.RESTScopeNamespace)
-	for _, kind := range []schema.GroupVersionKind{mutatingKind, validatingKind, bindingKind, apiServiceKind, userKind} {
+	for _, kind := range []schema.GroupVersionKind{mutatingKind, validatingKind, apiServiceKind, userKind} {
 		m.Add(kind, meta.RESTScopeRoot)
 	}
 	return m
@@ -75,6 +75,7 @@ var builtIn = sync.OnceValue(func() meta.RESTMapper {
 type Cluster struct {
 	Dynamic dynamic.Interface
 	Mapper  meta.RESTMapper
+	Getter  genericclioptions.RESTClientGetter // the same connection, for Helm
 	// Metrics opens /metrics of the API server.
 	Metrics func(context.Context) (io.ReadCloser, error)
 }
@@ -111,11 +112,6 @@ func (c *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstru
 	return o, nil
 }
 
-// Deployment returns the Deployment of the installation in a namespace, nil if it does not exist.
-func (c *Cluster) Deployment(ctx context.Context, namespace string) (*unstructured.Unstructured, error) {
-	return c.Get(ctx, refTo(deploymentKind, namespace, Name))
-}
-
 const (
 	// pageSize is the limit of a LIST, below kubectl's 500 because release records are large.
 	pageSize = 50
@@ -129,7 +125,8 @@ var errEndless = errors.New("the server does not end the list: it repeats a cont
 // List returns the objects of a kind, page by page, and an error as the last element if the list fails. The namespace
 // "" means all namespaces. A list that expires between two pages (410) is read again, once; each object is returned
 // once.
-func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions) iter.Seq2[*unstructured.Unstructured, error] {
+func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions,
+) iter.Seq2[*unstructured.Unstructured, error] {
 	return func(yield func(*unstructured.Unstructured, error) bool) {
 		r, err := c.Resource(kind, namespace)
 		if err != nil {

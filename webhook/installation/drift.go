@@ -18,9 +18,7 @@ import (
 // of a webhook).
 func drift(desired, live *unstructured.Unstructured) []compare.Difference {
 	kind := desired.GroupVersionKind()
-	ignored := func(d compare.Difference) bool {
-		return d.Order || kind.Kind == "NetworkPolicy" && isRule(d) // the order has no effect in these manifests
-	}
+	ignored := func(d compare.Difference) bool { return d.Order } // it has no effect in these manifests
 	out := slices.DeleteFunc(compare.Objects(desired.Object, live.Object, kind), ignored)
 	rest := live.DeepCopy()
 	unstructured.RemoveNestedField(rest.Object, "status")
@@ -32,20 +30,14 @@ func drift(desired, live *unstructured.Unstructured) []compare.Difference {
 	return out
 }
 
-// isRule reports whether a difference is in the rules of a NetworkPolicy. An administrator may narrow them to the addresses of
-// the API servers, which differ between clusters.
-func isRule(d compare.Difference) bool {
-	return len(d.Path) > 1 && slices.Contains([]string{"ingress", "egress"}, ptr.Deref(d.Path[1].FieldName, ""))
-}
-
 // isExtra reports whether a value that only the live object has is more than a default of the server.
 func isExtra(d compare.Difference) bool {
 	if m, ok := d.Desired.(map[string]any); ok && len(m) == 0 {
 		return false
 	}
 	scope := []string{"namespaceSelector", "objectSelector", "matchConditions", "url"}
-	return d.Path[len(d.Path)-1].Key != nil ||
-		slices.ContainsFunc(d.Path, func(e fieldpath.PathElement) bool { return slices.Contains(scope, ptr.Deref(e.FieldName, "")) })
+	isScope := func(e fieldpath.PathElement) bool { return slices.Contains(scope, ptr.Deref(e.FieldName, "")) }
+	return d.Path[len(d.Path)-1].Key != nil || slices.ContainsFunc(d.Path, isScope)
 }
 
 // driftText describes a difference in one line. It shows a value only if it is a short scalar.
@@ -56,7 +48,7 @@ func driftText(d compare.Difference) string {
 	case !d.LiveSet:
 		return path + " is missing" + desired
 	case !d.DesiredSet:
-		return path + live + " is not in the manifests"
+		return path + live + " is not in the manifest"
 	case live == "" || desired == "":
 		return path + " differs"
 	}

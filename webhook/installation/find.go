@@ -3,27 +3,41 @@
 package installation
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
 // reservedNamespaces belong to the cluster or to Fleet. The API server does not call the webhook for objects in them,
 // except in default.
-var reservedNamespaces = []string{"default", "kube-system", "kube-public", "kube-node-lease", "cattle-system", "fleet-system", "fleet-clusters-system", "fleet-default", "fleet-local"}
+var reservedNamespaces = []string{"default", "kube-system", "kube-public", "kube-node-lease", "cattle-system",
+	"fleet-system", "fleet-clusters-system", "fleet-default", "fleet-local"}
 
 // AllowedNamespace reports whether a webhook may be installed into a namespace: not into one of the cluster or of
 // Fleet, which also has one for each cluster.
 func AllowedNamespace(namespace string) bool {
-	return !slices.Contains(reservedNamespaces, namespace) && !strings.HasPrefix(namespace, "cattle-fleet-") && !strings.HasPrefix(namespace, "cluster-fleet-")
+	ofFleet := strings.HasPrefix(namespace, "cattle-fleet-") || strings.HasPrefix(namespace, "cluster-fleet-")
+	return !ofFleet && !slices.Contains(reservedNamespaces, namespace)
+}
+
+// Installation is the webhook that a cluster has.
+type Installation struct {
+	// Namespace is "" if there is no installation.
+	Namespace string
+	// Release is the name of the Helm release, "" without one.
+	Release string
+	// Fleet is the Helm release ("namespace/name") with which Fleet deployed it, "" if Fleet did not.
+	Fleet string
+	// Old reports that a version of this program before its chart, or kubectl with its kustomizations, installed it.
+	Old            bool
+	Configurations []*unstructured.Unstructured
 }
 
 // Configurations returns the webhook configurations with the inventory label, whatever their name. No webhook is called
@@ -41,43 +55,55 @@ func (c *Cluster) Configurations(ctx context.Context) ([]*unstructured.Unstructu
 	return out, nil
 }
 
-// Namespace returns the namespace of the cluster's installation, "" if there is no installation. After an error it is
-// unknown.
-func (c *Cluster) Namespace(ctx context.Context) (string, error) {
+// Find finds the installation of the cluster by its configurations, or without them by its Deployment.
+func (c *Cluster) Find(ctx context.Context) (*Installation, error) {
 	configurations, err := c.Configurations(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return c.NamespaceOf(ctx, configurations)
+	return c.FindBy(ctx, configurations)
 }
 
-// NamespaceOf returns the namespace of the installation that has the configurations. Their webhooks name it, unless
-// they have a URL. Without configurations, the ClusterRoleBinding names it, or the Deployment.
-func (c *Cluster) NamespaceOf(ctx context.Context, configurations []*unstructured.Unstructured) (string, error) {
+// FindBy is Find with configurations that were read.
+func (c *Cluster) FindBy(ctx context.Context, configurations []*unstructured.Unstructured) (*Installation, error) {
+	in := &Installation{Configurations: configurations}
 	for _, o := range configurations {
-		for _, w := range webhooksOf(o) {
-			if s := w.ClientConfig.Service; s != nil {
-				return s.Namespace, nil
-			}
-		}
+		in.add(o)
 	}
-	binding, unread := c.Get(ctx, refTo(bindingKind, "", Name))
-	if binding != nil && isInstalled(binding) && binding.GetDeletionTimestamp() == nil {
-		for _, s := range decode[rbacv1.ClusterRoleBinding](binding).Subjects {
-			if s.Kind == rbacv1.ServiceAccountKind && s.Name == Name && s.Namespace != "" {
-				return s.Namespace, nil
-			}
-		}
+	if in.Namespace != "" {
+		return in, nil
 	}
 	for d, err := range c.List(ctx, deploymentKind, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: Selector}) {
-		switch {
-		case apierrors.IsForbidden(err) && unread == nil && ctx.Err() == nil: // every installation has a binding, and this cluster has none
-			return "", nil
-		case err != nil:
-			return "", fmt.Errorf("looking for an installation: %w", errors.Join(unread, err))
-		case d.GetName() == Name && isInstalled(d) && d.GetDeletionTimestamp() == nil:
-			return d.GetNamespace(), nil
+		if err != nil {
+			return nil, err
+		}
+		if d.GetName() == Name && d.GetDeletionTimestamp() == nil {
+			in.add(d)
 		}
 	}
-	return "", nil
+	return in, nil
+}
+
+// add adds what an object says about its installation.
+func (in *Installation) add(o *unstructured.Unstructured) {
+	a := o.GetAnnotations()
+	in.Namespace = cmp.Or(in.Namespace, o.GetNamespace(), a[fleet.ReleaseNamespaceAnnotation])
+	for _, w := range webhooksOf(o) {
+		if s := w.ClientConfig.Service; s != nil {
+			in.Namespace = cmp.Or(in.Namespace, s.Namespace)
+		}
+	}
+	in.Release = cmp.Or(in.Release, a[fleet.ReleaseNameAnnotation])
+	in.Fleet = cmp.Or(in.Fleet, ReleaseOf(o))
+	in.Old = in.Old || o.GetLabels()[managedBy] != helmManager
+}
+
+// ReleaseOf returns the Helm release ("namespace/name") with which Fleet deployed an object, "" if Fleet did not or if
+// the object is nil.
+func ReleaseOf(o *unstructured.Unstructured) string {
+	if o == nil || o.GetLabels()[fleet.HashLabel] == "" {
+		return ""
+	}
+	a := o.GetAnnotations()
+	return a[fleet.ReleaseNamespaceAnnotation] + "/" + a[fleet.ReleaseNameAnnotation]
 }

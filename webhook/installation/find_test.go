@@ -6,54 +6,113 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-// TestNamespaceOf checks how an installation without configurations is found, and that objects that could not be read
-// never count as absent.
-func TestNamespaceOf(t *testing.T) {
+// TestFindBy checks how an installation is found, who installed it, and that objects that could not be read never count
+// as absent.
+func TestFindBy(t *testing.T) {
 	t.Parallel()
-	of := func(kind string) *unstructured.Unstructured {
-		for _, o := range render(t, Options{Namespace: "other"}) {
+	all, err := Render("other", Values{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(kind string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		for _, o := range all {
 			if o.GetKind() == kind && o.GetName() == Name {
+				o = o.DeepCopy()
+				change(o)
 				return o
 			}
 		}
 		t.Fatalf("no %s", kind)
 		return nil
 	}
-	binding, deployment := of("ClusterRoleBinding"), of("Deployment")
+	plain := func(*unstructured.Unstructured) {}
+	byHelm := func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{fleet.ReleaseNameAnnotation: "doctor", fleet.ReleaseNamespaceAnnotation: "other"})
+	}
+	byFleet := func(o *unstructured.Unstructured) {
+		byHelm(o)
+		o.SetLabels(map[string]string{fleet.HashLabel: "0a", NameLabel: Name, managedBy: helmManager})
+	}
+	url := func(o *unstructured.Unstructured) {
+		byHelm(o)
+		rawWebhooks(o)[0]["clientConfig"] = map[string]any{"url": "https://192.0.2.1"}
+	}
+	old := func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{NameLabel: Name}) }
 	for _, tc := range []struct {
-		name      string
-		exist     []runtime.Object
-		forbidden []string
-		want      string
-		unknown   bool
+		name           string
+		configurations []*unstructured.Unstructured
+		deployment     *unstructured.Unstructured
+		forbidden      bool
+		want           Installation
+		unknown        bool
 	}{
 		{name: "no installation"},
-		{name: "with its binding", exist: []runtime.Object{binding}, want: "other"},
-		{name: "with its Deployment", exist: []runtime.Object{deployment}, want: "other"},
-		{name: "objects without the label", exist: []runtime.Object{unlabelled(binding), unlabelled(deployment)}},
-		{name: "without the right to get the binding", exist: []runtime.Object{deployment}, forbidden: []string{"clusterrolebindings"}, want: "other"},
-		{name: "without the right to list Deployments, and without the binding", forbidden: []string{"deployments"}},
-		{name: "without any right", exist: []runtime.Object{binding, deployment}, forbidden: []string{"clusterrolebindings", "deployments"}, unknown: true},
+		{name: "by its configuration", forbidden: true,
+			configurations: []*unstructured.Unstructured{of(mutatingKind.Kind, byHelm)}, want: Installation{Namespace: "other", Release: "doctor"}},
+		{name: "with a URL", configurations: []*unstructured.Unstructured{of(mutatingKind.Kind, url)},
+			want: Installation{Namespace: "other", Release: "doctor"}},
+		{name: "by its Deployment", deployment: of("Deployment", byHelm), want: Installation{Namespace: "other", Release: "doctor"}},
+		{name: "by Argo CD", deployment: of("Deployment", plain), want: Installation{Namespace: "other"}},
+		{name: "by Fleet", deployment: of("Deployment", byFleet), want: Installation{Namespace: "other", Release: "doctor", Fleet: "other/doctor"}},
+		{name: "from before the chart", deployment: of("Deployment", old), want: Installation{Namespace: "other", Old: true}},
+		{name: "without rights", deployment: of("Deployment", plain), forbidden: true, unknown: true},
 	} {
+		var exist []runtime.Object
+		if tc.deployment != nil {
+			exist = append(exist, tc.deployment)
+		}
 		client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-			{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}: "ClusterRoleBindingList",
-			{Group: "apps", Version: "v1", Resource: "deployments"}:                              "DeploymentList"}, tc.exist...)
-		for _, resource := range tc.forbidden {
-			client.PrependReactor("*", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("forbidden"))
+			{Group: "apps", Version: "v1", Resource: "deployments"}: "DeploymentList"}, exist...)
+		if tc.forbidden {
+			client.PrependReactor("*", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "", errors.New("forbidden"))
 			})
 		}
-		got, err := (&Cluster{Dynamic: client}).NamespaceOf(t.Context(), nil)
-		if got != tc.want || (err != nil) != tc.unknown {
-			t.Errorf("%s: %q, want %q (%v)", tc.name, got, tc.want, err)
+		got, err := (&Cluster{Dynamic: client}).FindBy(t.Context(), tc.configurations)
+		if (err != nil) != tc.unknown {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		if err != nil {
+			continue
+		}
+		if diff := cmp.Diff(tc.want, *got, cmpopts.IgnoreFields(Installation{}, "Configurations")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// TestAllowedNamespace checks that the webhook cannot be installed into the namespaces that its configurations exclude,
+// except its own.
+func TestAllowedNamespace(t *testing.T) {
+	t.Parallel()
+	for _, o := range render(t, Values{}) {
+		for _, w := range rawWebhooks(o) {
+			selectors, _, _ := unstructured.NestedSlice(w, "namespaceSelector", "matchExpressions")
+			first, _ := selectors[0].(map[string]any)
+			excluded, _, _ := unstructured.NestedStringSlice(first, "values")
+			for _, n := range excluded {
+				if AllowedNamespace(n) != (n == Namespace) {
+					t.Errorf("%s: %t", n, AllowedNamespace(n))
+				}
+			}
+		}
+	}
+	for n, want := range map[string]bool{"default": false, "fleet-local": false, "cluster-fleet-local-local-1a3d67d0a899": false,
+		"cattle-fleet-other": false, "shop": true, "fleet-doctor": true} {
+		if AllowedNamespace(n) != want {
+			t.Errorf("%s: %t, want %t", n, AllowedNamespace(n), want)
 		}
 	}
 }

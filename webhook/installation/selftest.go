@@ -5,249 +5,140 @@ package installation
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Limits of a test without a named object: objects read, and requests sent.
-const (
-	maxReads    = 1000
-	maxRequests = 20
-)
+// maxReads and maxTests limit a test without a named object: objects read, and objects tested with.
+const maxReads, maxTests = 1000, 20
 
-// Tester tests whether an installed webhook answers. It tests once.
-type Tester struct {
-	*Cluster
-	// Warnings are those of the Cluster's client.
-	Warnings *Warnings
-	Now      func() time.Time
-
-	doc   *Test
-	scope scope
-	live  *unstructured.Unstructured // the object of doc
-}
-
-// Test sends a server-side dry run that removes Fleet's set hash from an object, and one that deletes the object, and
-// evaluates the responses. Nothing is changed. Without a named object it uses the first suitable one that a release of
-// Fleet desires. The error is one of the context, or of reading the named object.
+// Test sends server-side dry runs, and shows what the responses show: one removes Fleet's set hash from an object, and
+// one deletes the object. Without a named object it uses one that a release of Fleet desires, and also creates one that
+// does not exist. Nothing is changed. The error is one of the context, or of reading the named object.
 func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Test, error) {
-	t.scope = t.scopeOf(ctx, mutatingKind, StampWebhook)
 	t.doc = &Test{APIVersion: APIVersion, Kind: TestKind, TakenAt: t.Now().UTC().Format(time.RFC3339)}
-	var err error
-	switch {
-	case !t.scope.configured:
-		t.set(NotCalled, NotConfigured, "no webhook configuration with the label "+Selector+" has the webhook "+StampWebhook+": the webhook is not installed, or disabled")
-	case named != nil:
-		err = t.testNamed(ctx, *named)
-	default:
-		t.testAny(ctx)
+	configurations, err := t.Configurations(ctx)
+	if err == nil && len(configurations) == 0 {
+		t.set(NotCalled, "no webhook configuration has the label "+Selector+": it is not installed, or disabled")
+		return t.doc, ctx.Err()
 	}
-	if err == nil && t.doc.Reasons == nil {
-		t.doc.Validating = t.testValidating(ctx)
-		t.doc.Result = combine(t.doc.Result, t.doc.Validating.Answer)
-		err = t.explain(ctx)
+	// Without the right to list the configurations, the responses still show whether the webhook answers.
+	if named == nil {
+		t.testAny(ctx)
+		return t.doc, ctx.Err()
+	}
+	err = t.testWith(ctx, *named)
+	if r := t.doc.Strip; err == nil && r != nil && r.Answer == NotAnswered {
+		t.findRelease(ctx)
 	}
 	return t.doc, cmp.Or(ctx.Err(), err)
 }
 
-// set sets the result, with one reason for each message.
-func (t *Tester) set(result Result, code ReasonCode, messages ...string) {
-	t.doc.Result, t.doc.Reasons = result, nil
-	for _, m := range messages {
-		t.doc.Reasons = append(t.doc.Reasons, Reason{code, m})
-	}
-}
-
-// combine returns the result of both requests. Works requires that the mutating handler answers, and that the
-// validating handler is not known to be silent.
-func combine(r Result, v ValidatingResult) Result {
-	switch {
-	case r == Works && v == ValidatingNotCalled:
-		return MutatingOnly
-	case r == NotCalled && (v == ValidatingWarned || v == ValidatingDenied):
-		return ValidatingOnly
-	}
-	return r
-}
-
-// setMutating sets the response about an object, and its result.
-func (t *Tester) setMutating(ref object.Ref, live *unstructured.Unstructured, m *Mutating) {
-	t.doc.Object, t.live, t.doc.Mutating = &ref, live, m
-	t.set(resultOf[m.Answer], "")
-	if m.Answer == RefusedByOthers {
-		t.set(ResultUnknown, Refused, "the request was refused, and not by this webhook: "+m.Message)
-	}
-}
-
-// resultOf maps the answer to the first request, for an object that a release desires, to a result.
-var resultOf = map[MutatingAnswer]Result{Restored: Works, Denied: Works, Warned: Works, ValidatingAnswer: ValidatingOnly, LabelRemoved: NotCalled,
-	NoAnswer: NotCalled, RefusedByOthers: ResultUnknown}
-
-func (t *Tester) testNamed(ctx context.Context, ref object.Ref) error {
-	m, live, err := t.sendPatch(ctx, ref)
-	switch {
-	case errors.Is(err, errUnlabelled) || errors.Is(err, errDeleting):
-		t.set(NoObject, Unsuitable, err.Error())
-		return nil
-	case err != nil:
-		return err
-	}
-	t.setMutating(ref, live, m)
-	if m.Answer == LabelRemoved || m.Answer == ValidatingAnswer {
-		if exclusions := t.exclusions(ctx, t.scope, live); exclusions != nil {
-			t.set(NotCalled, Excluded, exclusions...)
-		} else {
-			t.findRelease(ctx)
-		}
-	}
-	return nil
-}
-
-// findRelease looks for the release that desires the object. The mutating handler ignores an object that no release
-// desires, or only the agent's own release.
+// findRelease looks for the release that desires the tested object. The mutating handler ignores an object that no
+// release desires, or only that of Fleet's agent.
 func (t *Tester) findRelease(ctx context.Context) {
-	agent := ""
-	var records records
-	for d := range t.desired(ctx, &records) {
-		switch {
-		case d.Key() != t.doc.Object.Key():
-		case fleet.IsAgentBundle(d.bundle):
-			agent = d.bundle // another release may desire it too
-		default:
+	var unread error
+	for d, err := range t.desired(ctx) {
+		if err != nil {
+			unread = err
+			continue
+		}
+		if d.Key() == t.doc.Strip.Object.Key() && !fleet.IsAgentBundle(d.bundle) {
 			t.doc.Release, t.doc.BundleDeployment = d.release, d.bundle
 			return
 		}
 	}
-	switch {
-	case records.reason() != "":
-		t.set(ResultUnknown, RecordsUnread, "the label was not restored, but whether a bundle desires the object is unknown: "+records.reason())
-	case agent != "":
-		t.set(NoObject, NotDesired, "only the bundle "+agent+" of Fleet's agent itself desires the object, and the webhook ignores its objects")
-	default:
-		t.set(NoObject, NotDesired, "no release desires the object, and the webhook ignores such objects")
+	if unread != nil {
+		t.set(ResultUnknown, "it did not answer, and whether a bundle desires the object is unknown: "+unread.Error())
+		return
 	}
+	t.set(NoObject, "no release desires the object, or only that of Fleet's agent: the webhook ignores such objects")
 }
 
-// testAny tests with the first object for which the API server should call the webhook.
-func (t *Tester) testAny(ctx context.Context) {
-	reads, requests := 0, 0
-	excluded := map[string]bool{}
-	var records records
-	for d := range t.desired(ctx, &records) {
-		if _, known := excluded[d.Namespace]; !known {
-			excluded[d.Namespace] = t.excludedNamespace(ctx, t.scope, d.Namespace) != ""
-		}
-		if fleet.IsAgentBundle(d.bundle) || excluded[d.Namespace] {
-			continue
-		}
-		if reads++; reads > maxReads || requests == maxRequests {
-			break
-		}
-		m, live, err := t.sendPatch(ctx, d.Ref)
-		if err != nil || resultOf[m.Answer] != Works && t.scope.excludes(live) {
-			continue // another object may be suitable
-		}
-		requests++
-		t.setMutating(d.Ref, live, m)
-		t.doc.Release, t.doc.BundleDeployment = d.release, d.bundle
-		if m.Answer != RefusedByOthers {
-			break
-		}
-	}
-	switch {
-	case t.doc.Mutating != nil:
-	case records.reason() != "":
-		t.set(ResultUnknown, RecordsUnread, records.reason(), "name an object that a bundle desires: KIND/NAME")
-	default:
-		t.set(NoObject, NotDesired, "no release of Fleet desires an object that exists, has the label "+TestedLabel+", and is in the scope of the webhook")
-	}
-}
+func (t *Tester) set(result Result, message string) { t.doc.Result, t.doc.Message = result, message }
 
-// explain collects the reasons of a result other than Works.
-func (t *Tester) explain(ctx context.Context) error {
-	if t.doc.Result == Works {
-		return nil
-	}
-	namespace, _ := t.Namespace(ctx) // without it, most checks are Unknown
-	facts, err := t.Read(ctx, cmp.Or(namespace, Namespace), t.Now())
-	if err != nil {
+// testWith sends both requests about an object, and sets the result. The error is one of reading the object.
+func (t *Tester) testWith(ctx context.Context, ref object.Ref) error {
+	live, err := t.Get(ctx, ref)
+	switch {
+	case err != nil:
 		return err
+	case live == nil:
+		kind := ref.GroupVersionKind()
+		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, ref.Name)
+	case live.GetLabels()[TestedLabel] == "":
+		t.set(NoObject, fmt.Sprintf("%s does not have the label %s", ref.Key(), TestedLabel))
+	case live.GetDeletionTimestamp() != nil:
+		t.set(NoObject, fmt.Sprintf("%s is being deleted, and the webhook is not called for such objects", ref.Key()))
+	case !t.supportsDryRun(ctx, ref):
+		t.set(ResultUnknown, "whether the API server of "+ref.Kind+" supports dry runs is unknown: no request was sent")
+	default:
+		t.doc.Strip, t.doc.Delete = t.strip(ctx, live), t.remove(ctx, live)
+		t.set(resultOf(t.doc.Strip, t.doc.Delete))
 	}
-	wrong, unknown := problems(Evaluate(facts))
-	if t.doc.Result == MutatingOnly {
-		t.doc.Reasons = append([]Reason{{ValidatingSilent, t.doc.Validating.Message}}, wrong...)
-		return nil
-	}
-	m := t.doc.Mutating
-	var out []Reason
-	if m.Message != "" && m.Answer != ValidatingAnswer { // this message is not about the mutating handler
-		out = append(out, Reason{Refused, m.Message})
-	}
-	if duration := time.Duration(m.Seconds * float64(time.Second)); t.scope.timeout > 0 && duration >= t.scope.timeout {
-		out = append(out, Reason{TimedOut, fmt.Sprintf("the request took %s, and the webhook's timeout is %s: it hangs, or cannot be reached",
-			duration.Round(time.Millisecond), t.scope.timeout)})
-	}
-	out = append(out, wrong...)
-	out = append(out, t.countCall(ctx, facts)...)
-	if len(out) == 0 {
-		out = append(out, Reason{NothingWrong, "no problem was found in the installation; until a webhook has read all release records, it lets requests pass unchanged"})
-	}
-	if unknown {
-		out = append(out, Reason{PartlyUnread, "a part of the installation could not be read: see `webhook status`"})
-	}
-	t.doc.Reasons = out
 	return nil
 }
 
-// countCall sends the request again, and compares the calls that the API server has counted. It returns nothing if they
-// are unknown. With several API servers, one may answer the request and another one the question for its counters.
-func (t *Tester) countCall(ctx context.Context, before *Facts) []Reason {
-	if before.CallsReason != "" {
-		return nil
-	}
-	if _, _, err := t.sendPatch(ctx, *t.doc.Object); err != nil {
-		return nil
-	}
-	calls, err := t.Calls(ctx)
-	if err != nil {
-		return nil
-	}
-	old, now := before.Calls[StampWebhook], calls[StampWebhook]
+// resultOf returns the result of both responses, and its explanation. Works requires that the mutating handler answers,
+// and that the validating handler is not known to be silent.
+func resultOf(strip, remove *Response) (Result, string) {
+	const status = "`webhook status` shows whether the API server calls it."
+	const silent = "The response to the removal of the label shows no answer of " + StampWebhook +
+		". It is not called for objects and namespaces with the label fleetdoctor.io/ignore, and lets all requests " +
+		"pass until it has read all release records. " + status
 	switch {
-	case now.FailedOpen+now.Failed > old.FailedOpen+old.Failed:
-		return []Reason{{CallFailed, "the API server called the webhook, and got no usable answer"}}
-	case now.Total > old.Total:
-		return []Reason{{CallPassed, "the API server called the webhook, which let the request pass unchanged: every " +
-			"request passes until " +
-			"the webhook has read all release records"}}
+	case strip.Answer == Refused:
+		return ResultUnknown, "the removal of the label was refused, and not by this webhook"
+	case !strip.answered() && remove.answered():
+		return ValidatingOnly, silent
+	case !strip.answered():
+		return NotCalled, silent
+	case remove.Answer == NotAnswered && strip.Answer != Warned: // it does not warn about an object in doubt
+		return MutatingOnly, "The response to the deletion shows no answer of " + GuardWebhook +
+			". It lets accounts of Fleet pass. " + status
 	}
-	return []Reason{{NotCounted, "the API server did not count a call for this request; if there are several API " +
-		"servers, another one may have counted it"}}
+	return Works, ""
 }
 
-// problems returns the problems of an installation, and whether a part of it is unknown. Counters of calls and labels
-// of Namespaces do not show whether a webhook answers now.
-func problems(s *Status) (wrong []Reason, unknown bool) {
-	for _, c := range s.Checks {
-		switch {
-		case c.Name == "calls" || c.Name == "namespaces":
-		case c.State == Unknown:
-			unknown = true
-		case c.State == Wrong:
-			texts := c.Details
-			if texts == nil {
-				texts = []string{c.Message}
-			}
-			for _, text := range texts {
-				wrong = append(wrong, Reason{InstallationWrong, c.Name + ": " + text})
-			}
+// testAny tests with desired objects until the mutating handler answers. The first one that does not exist is created.
+func (t *Tester) testAny(ctx context.Context) {
+	var unread error
+	reads, tests := 0, 0
+	for d, err := range t.desired(ctx) {
+		if err != nil {
+			unread = err
+			continue
+		}
+		if fleet.IsAgentBundle(d.bundle) {
+			continue // the webhook ignores objects of the agent
+		}
+		if reads++; reads > maxReads || tests == maxTests {
+			break
+		}
+		err := t.testWith(ctx, d.Ref)
+		if apierrors.IsNotFound(err) && t.doc.Create == nil && t.supportsDryRun(ctx, d.Ref) {
+			t.doc.Create = t.create(ctx, d.content, d.release)
+		}
+		if err != nil || t.doc.Strip == nil {
+			continue
+		}
+		tests++
+		t.doc.Release, t.doc.BundleDeployment = d.release, d.bundle
+		if t.doc.Strip.answered() {
+			break
 		}
 	}
-	return wrong, unknown
+	switch {
+	case t.doc.Strip != nil:
+	case unread != nil:
+		t.set(ResultUnknown, unread.Error()+"; name an object that a bundle desires: KIND/NAME")
+	default:
+		t.set(NoObject, "no release of Fleet desires an object that exists and has the label "+TestedLabel)
+	}
 }

@@ -17,60 +17,17 @@ const (
 	ResultUnknown  Result = "Unknown"        // the responses do not show it
 )
 
-// MutatingAnswer is the response to a request that removes TestedLabel.
-type MutatingAnswer string
+// Answer is what the response to a request shows of the handler that the request tests.
+type Answer string
 
 // The answers.
 const (
-	Restored         MutatingAnswer = "Restored"         // the handler has restored the label
-	Denied           MutatingAnswer = "Denied"           // the mutating handler denied the request, or warned before another webhook denied it
-	Warned           MutatingAnswer = "Warned"           // the label was removed, and the mutating handler warned
-	ValidatingAnswer MutatingAnswer = "ValidatingAnswer" // only the validating handler, which is called later, denied or warned
-	LabelRemoved     MutatingAnswer = "LabelRemoved"     // the label was removed, and no handler of this webhook answered
-	NoAnswer         MutatingAnswer = "NoAnswer"         // the API server refused the request because the webhook did not answer
-	RefusedByOthers  MutatingAnswer = "RefusedByOthers"  // the request was refused, and not by this webhook
-)
-
-// ValidatingResult is the response of the validating handler to a deletion.
-type ValidatingResult string
-
-// The answers of the validating handler.
-const (
-	ValidatingWarned    ValidatingResult = "Warned"
-	ValidatingDenied    ValidatingResult = "Denied"
-	ValidatingNotCalled ValidatingResult = "NotCalled"
-	OffForNamespace     ValidatingResult = "OffForNamespace" // a label switches the handler off
-	OffByDefault        ValidatingResult = "OffByDefault"    // no label switches the handler on, and --guard-default is off
-	ValidatingUnknown   ValidatingResult = "Unknown"         // the response does not show it; the message has the reason
-)
-
-// Reason explains a result.
-type Reason struct {
-	// Code is stable.
-	Code ReasonCode `json:"code"`
-	// Message is text for people.
-	Message string `json:"message"`
-}
-
-// ReasonCode is the stable part of a Reason.
-type ReasonCode string
-
-// The codes.
-const (
-	NotConfigured     ReasonCode = "NotConfigured"     // no webhook configuration has the webhook
-	Excluded          ReasonCode = "Excluded"          // because of labels, the API server does not call the webhook for the object
-	Unsuitable        ReasonCode = "Unsuitable"        // the object has no label to remove, or is being deleted
-	NotDesired        ReasonCode = "NotDesired"        // no release desires the object, or only the release of Fleet's agent
-	RecordsUnread     ReasonCode = "RecordsUnread"     // release records could not be read or decoded
-	Refused           ReasonCode = "Refused"           // the request was refused
-	ValidatingSilent  ReasonCode = "ValidatingSilent"  // the validating handler did not answer
-	InstallationWrong ReasonCode = "InstallationWrong" // a check of `webhook status` is Wrong
-	TimedOut          ReasonCode = "TimedOut"          // the request took as long as the timeout of the webhook
-	CallFailed        ReasonCode = "CallFailed"        // the API server counted a failed call for the request
-	CallPassed        ReasonCode = "CallPassed"        // the API server counted a call for the request
-	NotCounted        ReasonCode = "NotCounted"        // the API server did not count a call for the request
-	NothingWrong      ReasonCode = "NothingWrong"      // no problem was found in the installation
-	PartlyUnread      ReasonCode = "PartlyUnread"      // a part of the installation could not be read
+	Restored    Answer = "Restored"    // the handler added the set hash
+	Denied      Answer = "Denied"      // the handler denied the request
+	Warned      Answer = "Warned"      // the handler warned, and changed nothing
+	NotAnswered Answer = "NotAnswered" // the response shows nothing of the handler
+	Refused     Answer = "Refused"     // the request was refused, and not by this webhook
+	Off         Answer = "Off"         // not sent: a label or the installation switches the handler off
 )
 
 // Test is the document that `webhook test` prints.
@@ -81,40 +38,34 @@ type Test struct {
 	TakenAt string `json:"takenAt"`
 	// Result is Works, NotCalled, ValidatingOnly, MutatingOnly, NoObject or Unknown.
 	Result Result `json:"result"`
-	// Reasons explain a result other than Works.
-	Reasons []Reason `json:"reasons,omitempty"`
-	// Object is the object of the requests, absent if none was sent.
-	Object *object.Ref `json:"object,omitempty"`
+	// Message explains a result other than Works.
+	Message string `json:"message,omitempty"`
 	// Release is the Helm release ("namespace/name") that desires the object, absent if unknown.
 	Release string `json:"release,omitempty"`
 	// BundleDeployment is the name of the BundleDeployment of that release.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
-	// Mutating is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was
-	// sent.
-	Mutating *Mutating `json:"mutating,omitempty"`
-	// Validating is the response to a dry run that deletes the object, absent if the first response already gives the
-	// result.
-	Validating *Validating `json:"validating,omitempty"`
+	// Create is the response to a dry run that creates an object that a release desires and that does not exist, absent
+	// if none was sent.
+	Create *Response `json:"create,omitempty"`
+	// Strip is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was sent.
+	Strip *Response `json:"strip,omitempty"`
+	// Delete is the response to a dry run that deletes the object of Strip.
+	Delete *Response `json:"delete,omitempty"`
 }
 
-// Mutating is the response to a request that removes a label.
-type Mutating struct {
-	// Answer is Restored, Denied, Warned, ValidatingAnswer, LabelRemoved, NoAnswer or RefusedByOthers.
-	Answer MutatingAnswer `json:"answer"`
+// Response is the response to one request.
+type Response struct {
+	Object object.Ref `json:"object"`
+	// Answer is Restored, Denied, Warned, NotAnswered, Refused or Off.
+	Answer Answer `json:"answer"`
 	// Message is the message of a refusal.
 	Message  string    `json:"message,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
 	// Seconds is the duration of the request.
 	Seconds float64 `json:"seconds"`
-
-	unchanged bool // the restored label has its previous value
 }
 
-// Validating is the response to a request that deletes an object.
-type Validating struct {
-	// Answer is Warned, Denied, NotCalled, OffForNamespace, OffByDefault or Unknown.
-	Answer ValidatingResult `json:"answer"`
-	// Message is the message of a refusal, or explains the answers NotCalled and Unknown.
-	Message  string    `json:"message,omitempty"`
-	Warnings []Warning `json:"warnings,omitempty"`
+// answered reports whether the handler answered.
+func (r *Response) answered() bool {
+	return r.Answer == Restored || r.Answer == Denied || r.Answer == Warned
 }

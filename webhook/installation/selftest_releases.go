@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -21,42 +22,28 @@ import (
 type desiredObject struct {
 	object.Ref
 	release, bundle string
-	// agentNamespace and serviceAccount are those with which Fleet deploys the release.
-	agentNamespace, serviceAccount string
+	content         *unstructured.Unstructured
 }
 
-// records are the problems of reading release records.
-type records struct {
-	err       error
-	undecoded int
-}
+// errUndecoded is the error of a release record that could not be decoded. It does not quote the record.
+var errUndecoded = errors.New("a release record could not be decoded")
 
-// reason is the reason why the desired objects are not known completely, "" if they are.
-func (r *records) reason() string {
-	switch {
-	case r.err != nil:
-		return r.err.Error()
-	case r.undecoded > 0:
-		return count(r.undecoded, "release record") + " could not be decoded"
-	}
-	return ""
-}
-
-// desired returns the objects of all Helm releases of Fleet. It sets the problems in r.
-func (t *Tester) desired(ctx context.Context, r *records) iter.Seq[desiredObject] {
-	o := metav1.ListOptions{FieldSelector: "type=" + release.SecretType, LabelSelector: "status!=" + release.StatusSuperseded}
-	return func(yield func(desiredObject) bool) {
+// desired returns the objects of all Helm releases of Fleet, and the errors of records that could not be read.
+func (t *Tester) desired(ctx context.Context) iter.Seq2[desiredObject, error] {
+	o := metav1.ListOptions{FieldSelector: "type=" + release.SecretType,
+		LabelSelector: "status!=" + release.StatusSuperseded}
+	return func(yield func(desiredObject, error) bool) {
 		for secret, err := range t.List(ctx, secretKind, metav1.NamespaceAll, o) {
 			if err != nil {
-				r.err = fmt.Errorf("reading release records: %w", err)
+				yield(desiredObject{}, fmt.Errorf("reading release records: %w", err))
 				return
 			}
 			all, err := t.objectsOf(secret)
-			if err != nil {
-				r.undecoded++
+			if err != nil && !yield(desiredObject{}, errUndecoded) {
+				return
 			}
 			for _, d := range all {
-				if !yield(d) {
+				if !yield(d, nil) {
 					return
 				}
 			}
@@ -64,17 +51,19 @@ func (t *Tester) desired(ctx context.Context, r *records) iter.Seq[desiredObject
 	}
 }
 
-// objectsOf returns the objects of a release record of Fleet that is deployed or pending. Errors do not quote the
-// record.
+// objectsOf returns the objects of a release record of Fleet that is deployed or pending.
 func (t *Tester) objectsOf(secret *unstructured.Unstructured) ([]desiredObject, error) {
 	encoded, _, _ := unstructured.NestedString(secret.Object, "data", release.DataKey)
 	value, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, errors.New("decoding release record: it is not base64")
+		return nil, errUndecoded
 	}
 	r, err := release.Decode(value)
-	if err != nil || r.BundleID == "" || r.Status != release.StatusDeployed && !r.Pending() {
+	if err != nil || r.BundleID == "" {
 		return nil, err
+	}
+	if r.Status != release.StatusDeployed && !r.Pending() {
+		return nil, nil
 	}
 	objects, err := r.Objects()
 	if err != nil {
@@ -82,15 +71,19 @@ func (t *Tester) objectsOf(secret *unstructured.Unstructured) ([]desiredObject, 
 	}
 	var out []desiredObject
 	for _, o := range objects {
-		ref := o.Ref
-		m, err := t.Mapper.RESTMapping(ref.GroupVersionKind().GroupKind(), ref.GroupVersionKind().Version)
+		d := desiredObject{o.Ref, r.Release(), r.BundleID, &unstructured.Unstructured{}}
+		if err := yaml.Unmarshal(o.Raw, d.content); err != nil {
+			return nil, err
+		}
+		m, err := t.Mapper.RESTMapping(d.GroupVersionKind().GroupKind(), d.GroupVersionKind().Version)
 		switch {
 		case err == nil && m.Scope.Name() == meta.RESTScopeNameRoot:
-			ref.Namespace = ""
-		case ref.Namespace == "":
-			ref.Namespace = r.Namespace
+			d.Namespace = ""
+		case d.Namespace == "":
+			d.Namespace = r.Namespace
 		}
-		out = append(out, desiredObject{ref, r.Release(), r.BundleID, r.AgentNamespace, r.ServiceAccount})
+		d.content.SetNamespace(d.Namespace)
+		out = append(out, d)
 	}
 	return out, nil
 }

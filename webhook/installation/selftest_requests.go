@@ -3,14 +3,11 @@
 package installation
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
+	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,164 +21,131 @@ import (
 // testManager is the field manager of the test. The webhook ignores requests of adopt's field manager.
 const testManager = "fleetdoctor-webhook-test"
 
-// TestedLabel is the label that the test removes: Fleet's set hash.
+// TestedLabel is the label without which the objects of requests are sent: Fleet's set hash.
 const TestedLabel = fleet.HashLabel
 
 const removeLabel = `{"metadata":{"labels":{"` + TestedLabel + `":null}}}`
 
-// Objects that cannot be tested with.
-var (
-	errUnlabelled = errors.New("it does not have the label " + TestedLabel)
-	errDeleting   = errors.New("it is being deleted, and the webhook is not called for such objects")
-)
+// noWrites makes a request a dry run of the server.
+var noWrites = []string{metav1.DryRunAll}
 
-// sendPatch sends a server-side dry run that removes TestedLabel from an object. It returns the response and the live
-// object. The error is one of reading the object, errUnlabelled or errDeleting.
-func (t *Tester) sendPatch(ctx context.Context, ref object.Ref) (*Mutating, *unstructured.Unstructured, error) {
-	r, err := t.Resource(ref.GroupVersionKind(), ref.Namespace)
-	if err != nil {
-		return nil, nil, err
+// Tester tests whether an installed webhook answers. It tests once.
+type Tester struct {
+	*Cluster
+	// Warnings are those of the Cluster's client.
+	Warnings *Warnings
+	Now      func() time.Time
+
+	doc *Test
+}
+
+// create sends a dry run that creates an object without TestedLabel, with the annotations of its release
+// ("namespace/name").
+func (t *Tester) create(ctx context.Context, o *unstructured.Unstructured, release string) *Response {
+	labels, annotations := o.GetLabels(), o.GetAnnotations()
+	delete(labels, TestedLabel)
+	if annotations == nil {
+		annotations = map[string]string{}
 	}
-	live, err := r.Get(ctx, ref.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", ref.Key(), err)
+	namespace, name, _ := strings.Cut(release, "/")
+	annotations[fleet.ReleaseNamespaceAnnotation], annotations[fleet.ReleaseNameAnnotation] = namespace, name
+	o.SetLabels(labels)
+	o.SetAnnotations(annotations)
+	return t.send(RefOf(o), StampWebhook, func() (*unstructured.Unstructured, error) {
+		r, err := t.Resource(o.GroupVersionKind(), o.GetNamespace())
+		if err != nil {
+			return nil, err
+		}
+		return r.Create(ctx, o, metav1.CreateOptions{DryRun: noWrites, FieldManager: testManager})
+	})
+}
+
+// strip sends a dry run that removes TestedLabel from an object.
+func (t *Tester) strip(ctx context.Context, live *unstructured.Unstructured) *Response {
+	return t.send(RefOf(live), StampWebhook, func() (*unstructured.Unstructured, error) {
+		r, err := t.Resource(live.GroupVersionKind(), live.GetNamespace())
+		if err != nil {
+			return nil, err
+		}
+		o := metav1.PatchOptions{DryRun: noWrites, FieldManager: testManager}
+		return r.Patch(ctx, live.GetName(), types.MergePatchType, []byte(removeLabel), o)
+	})
+}
+
+// remove sends a dry run that deletes an object, unless the validating handler is known to be off.
+func (t *Tester) remove(ctx context.Context, live *unstructured.Unstructured) *Response {
+	if t.guardOff(ctx, live) {
+		return &Response{Object: RefOf(live), Answer: Off}
 	}
-	hash := live.GetLabels()[TestedLabel]
-	switch {
-	case hash == "":
-		return nil, live, fmt.Errorf("testing with %s: %w", ref.Key(), errUnlabelled)
-	case live.GetDeletionTimestamp() != nil:
-		return nil, live, fmt.Errorf("testing with %s: %w", ref.Key(), errDeleting)
-	}
+	return t.send(RefOf(live), GuardWebhook, func() (*unstructured.Unstructured, error) {
+		r, err := t.Resource(live.GroupVersionKind(), live.GetNamespace())
+		if err != nil {
+			return nil, err
+		}
+		uid := metav1.NewUIDPreconditions(string(live.GetUID()))
+		return nil, r.Delete(ctx, live.GetName(), metav1.DeleteOptions{DryRun: noWrites, Preconditions: uid})
+	})
+}
+
+// send sends a request, and evaluates what the response shows of a webhook.
+func (t *Tester) send(ref object.Ref, webhook string, request func() (*unstructured.Unstructured, error)) *Response {
 	t.Warnings.Take()
 	begin := t.Now()
-	got, err := r.Patch(ctx, ref.Name, types.MergePatchType, []byte(removeLabel), metav1.PatchOptions{DryRun: DryRunServer.option(), FieldManager: testManager})
-	m := &Mutating{Answer: LabelRemoved, Seconds: t.Now().Sub(begin).Seconds(), Warnings: t.Warnings.Take()}
-	mutating, validating := warned(m.Warnings)
-	switch {
-	case err != nil:
-		m.Answer, m.Message = refusal(err), err.Error()
-		if m.Answer == ValidatingAnswer && mutating {
-			m.Answer = Denied
-		}
-	case got.GetLabels()[TestedLabel] != "":
-		m.Answer, m.unchanged = Restored, got.GetLabels()[TestedLabel] == hash
-	case mutating:
-		m.Answer = Warned
-	case validating:
-		m.Answer = ValidatingAnswer
+	got, err := request()
+	r := &Response{Object: ref, Seconds: t.Now().Sub(begin).Seconds(), Warnings: t.Warnings.Take()}
+	if err != nil {
+		r.Message = err.Error()
 	}
-	return m, live, nil
+	r.Answer = answerOf(got, r.Message, warned(r.Warnings, webhook), webhook)
+	return r
 }
 
-// refusal returns the handler that refused a request. The API server names the webhook only in its message. A refusal
-// of the exact webhook counts as one of the validating handler: the mutating handler is called before both, and let the
-// request pass.
-func refusal(err error) MutatingAnswer {
-	for name, answer := range map[string]MutatingAnswer{StampWebhook: Denied, ExactWebhook: ValidatingAnswer, GuardWebhook: ValidatingAnswer} {
-		switch {
-		case strings.Contains(err.Error(), `admission webhook "`+name+`" denied the request`):
-			return answer
-		case strings.Contains(err.Error(), `failed calling webhook "`+name+`"`):
-			return NoAnswer
+// answerOf returns the answer of a webhook. The API server names webhooks only in its message.
+func answerOf(got *unstructured.Unstructured, message string, warned bool, webhook string) Answer {
+	switch {
+	case strings.Contains(message, `admission webhook "`+webhook+`" denied the request`):
+		return Denied
+	case got != nil && got.GetLabels()[TestedLabel] != "":
+		return Restored
+	case warned:
+		return Warned
+	case message == "":
+		return NotAnswered
+	}
+	for _, other := range []string{StampWebhook, ExactWebhook, GuardWebhook} { // called later, or not answered
+		if strings.Contains(message, `webhook "`+other+`"`) {
+			return NotAnswered
 		}
 	}
-	return RefusedByOthers
+	return Refused
 }
 
-// testValidating sends a server-side dry run that deletes the object.
-func (t *Tester) testValidating(ctx context.Context) *Validating {
-	off := t.guardOff(ctx)
-	if off == OffForNamespace || off == OffByDefault {
-		return &Validating{Answer: off}
-	}
-	s := t.scopeOf(ctx, validatingKind, GuardWebhook)
-	if !s.configured {
-		return &Validating{Answer: ValidatingNotCalled, Message: "no webhook configuration with the label " + Selector + " has the webhook " + GuardWebhook}
-	}
-	if !t.supportsDryRun(ctx, *t.doc.Object) {
-		return unknownValidating("it is unknown whether the API server of " + t.doc.Object.Kind + " supports dry runs, so no deletion was sent")
-	}
-	v := t.sendDelete(ctx)
-	if v.Answer != ValidatingNotCalled || v.Message != "" {
-		return v
-	}
-	if reason := t.silenceReason(ctx); reason != "" {
-		return unknownValidating(reason)
-	}
-	if off == ValidatingUnknown {
-		return unknownValidating("it did not answer, and whether it is switched off could not be read")
-	}
-	v.Message = cmp.Or(strings.Join(t.exclusions(ctx, s, t.live), "; "),
-		"no warning about the deletion of "+t.doc.Object.Key().String()+": "+GuardWebhook+" was not called, or did not answer")
-	return v
-}
-
-func unknownValidating(message string) *Validating {
-	return &Validating{Answer: ValidatingUnknown, Message: message}
-}
-
-// sendDelete sends the deletion. The answer is ValidatingNotCalled without a message if no handler of this webhook
-// answered.
-func (t *Tester) sendDelete(ctx context.Context) *Validating {
-	r, err := t.Resource(t.live.GroupVersionKind(), t.live.GetNamespace())
-	if err != nil {
-		return unknownValidating(err.Error())
-	}
-	t.Warnings.Take()
-	err = r.Delete(ctx, t.live.GetName(), metav1.DeleteOptions{DryRun: DryRunServer.option(), Preconditions: metav1.NewUIDPreconditions(string(t.live.GetUID()))})
-	return validatingOf(err, t.Warnings.Take())
-}
-
-// validatingOf evaluates the response to a deletion.
-func validatingOf(err error, warnings []Warning) *Validating {
-	v := &Validating{Answer: ValidatingNotCalled, Warnings: warnings}
-	if err != nil {
-		v.Message = err.Error()
-	}
-	_, validating := warned(warnings)
-	switch {
-	case strings.Contains(v.Message, `admission webhook "`+GuardWebhook+`" denied the request`):
-		v.Answer = ValidatingDenied
-	case validating:
-		v.Answer = ValidatingWarned
-	case strings.Contains(v.Message, `failed calling webhook "`+GuardWebhook+`"`):
-	case err != nil:
-		v.Answer, v.Message = ValidatingUnknown, "the deletion was refused, and not by this webhook: "+v.Message
-	}
-	return v
-}
-
-// guardOff returns OffForNamespace or OffByDefault if the validating handler is switched off, ValidatingUnknown if that
-// could not be read, and "" if the handler is on.
-func (t *Tester) guardOff(ctx context.Context) ValidatingResult {
-	labels := t.live.GetLabels() // of the object itself if it is cluster-scoped
-	if namespace := t.live.GetNamespace(); namespace != "" {
+// guardOff reports whether the validating handler is known to be switched off.
+func (t *Tester) guardOff(ctx context.Context, live *unstructured.Unstructured) bool {
+	labels, mode := live.GetLabels(), admission.GuardWarn // the labels of the object itself if it is cluster-scoped
+	if namespace := live.GetNamespace(); namespace != "" {
 		o, err := t.Get(ctx, refTo(namespaceKind, "", namespace))
 		if err != nil || o == nil {
-			return ValidatingUnknown
+			return false
 		}
 		labels = o.GetLabels()
 	}
-	if mode, _ := admission.GuardModeOf(labels, admission.GuardWarn); mode == admission.GuardOff {
-		return OffForNamespace
+	if in, err := t.Find(ctx); err == nil && in.Namespace != "" {
+		deployment, _ := t.Get(ctx, refTo(deploymentKind, in.Namespace, Name)) // nil after an error
+		for _, c := range decode[appsv1.Deployment](deployment).Spec.Template.Spec.Containers {
+			for _, a := range c.Args {
+				if value, ok := strings.CutPrefix(a, "--guard-default="); ok {
+					mode = admission.GuardMode(value)
+				}
+			}
+		}
 	}
-	namespace, err := t.Namespace(ctx)
-	if err != nil || namespace == "" {
-		return ValidatingUnknown
-	}
-	deployment, err := t.Deployment(ctx, namespace)
-	if err != nil || deployment == nil {
-		return ValidatingUnknown
-	}
-	if mode, _ := admission.GuardModeOf(labels, OptionsOf(namespace, deployment).GuardDefault); mode == admission.GuardOff {
-		return OffByDefault
-	}
-	return ""
+	mode, _ = admission.GuardModeOf(labels, mode)
+	return mode == admission.GuardOff
 }
 
-// supportsDryRun reports whether a dry run of a deletion certainly deletes nothing: for kinds that Kubernetes itself
-// serves, and for custom resources. An aggregated API server may ignore the option.
+// supportsDryRun reports whether a dry run certainly changes nothing: for kinds that Kubernetes itself serves, and for
+// custom resources. An aggregated API server may ignore the option.
 func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
 	gv := ref.GroupVersionKind().GroupVersion()
 	if scheme.Scheme.IsGroupRegistered(gv.Group) {
@@ -193,49 +157,4 @@ func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
 	}
 	service, _, err := unstructured.NestedMap(o.Object, "spec", "service")
 	return err == nil && service == nil
-}
-
-// silenceReason is the reason why the validating handler may correctly not answer, "" if it should have answered. It
-// warns users other than Fleet, and only about an object with the set hash of a release that desires it.
-func (t *Tester) silenceReason(ctx context.Context) string {
-	if m := t.doc.Mutating; m.Answer == Warned || m.Answer == Restored && !m.unchanged {
-		return "it does not warn about an object whose " + TestedLabel + " is not that of the release that desires it"
-	}
-	user, err := t.user(ctx)
-	if err != nil {
-		return "it did not answer, and whether it lets this user pass could not be read: " + err.Error()
-	}
-	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
-	namespace, account, ok := strings.Cut(account, ":")
-	if !isAccount || !ok {
-		return ""
-	}
-	var records records
-	for d := range t.desired(ctx, &records) {
-		if d.Key() == t.doc.Object.Key() && d.agentNamespace == namespace && slices.Contains([]string{d.serviceAccount, fleet.AgentName, fleet.DefaultAccount}, account) {
-			return "it lets " + user + " pass, because Fleet deploys the object with this account"
-		}
-	}
-	if records.err != nil {
-		return "it did not answer, and whether Fleet deploys the object as " + user + " could not be read: " + records.err.Error()
-	}
-	return ""
-}
-
-// user returns the name under which the API server knows the user of this program.
-func (t *Tester) user(ctx context.Context) (string, error) {
-	r, err := t.Resource(userKind, "")
-	if err != nil {
-		return "", err
-	}
-	review := &unstructured.Unstructured{}
-	review.SetGroupVersionKind(userKind)
-	got, err := r.Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return "", err
-	}
-	if name := decode[authenticationv1.SelfSubjectReview](got).Status.UserInfo.Username; name != "" {
-		return name, nil
-	}
-	return "", errors.New("the API server does not return a user name")
 }

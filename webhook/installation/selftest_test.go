@@ -17,70 +17,68 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// TestValidatingOf checks the answer of the validating handler for each response to a deletion.
-func TestValidatingOf(t *testing.T) {
+// TestAnswerOf checks what the response to a request shows of a handler, with messages of an API server.
+func TestAnswerOf(t *testing.T) {
 	t.Parallel()
-	ours, others := Warning{"Deleted", "any text"}, Warning{Message: "policy: configmap shop/settings is old"}
-	for name, tc := range map[string]struct {
-		err      string
-		warnings []Warning
-		want     ValidatingResult
+	stamped := &unstructured.Unstructured{}
+	stamped.SetLabels(map[string]string{TestedLabel: "0a"})
+	denies := func(webhook string) string {
+		return `admission webhook "` + webhook + `" denied the request: configmap shop/settings is owned by bundle guestbook`
+	}
+	fails := func(webhook string) string {
+		return `Internal error occurred: failed calling webhook "` + webhook + `": failed to call webhook: context deadline exceeded`
+	}
+	const forbidden = `configmaps "settings" is forbidden: User "somebody" cannot patch resource "configmaps"`
+	for _, tc := range []struct {
+		name    string
+		webhook string
+		got     *unstructured.Unstructured
+		message string
+		warned  bool
+		want    Answer
 	}{
-		"warned":                      {"", []Warning{others, ours}, ValidatingWarned},
-		"denied":                      {`admission webhook "guard.fleetdoctor.io" denied the request: any text`, nil, ValidatingDenied},
-		"no response":                 {"", nil, ValidatingNotCalled},
-		"another webhook warned":      {"", []Warning{others}, ValidatingNotCalled},
-		"it failed":                   {`Internal error occurred: failed calling webhook "guard.fleetdoctor.io": connection refused`, nil, ValidatingNotCalled},
-		"forbidden":                   {`configmaps "settings" is forbidden: User "somebody" cannot delete resource "configmaps"`, nil, ValidatingUnknown},
-		"another webhook denied":      {`admission webhook "policy.example.com" denied the request: no`, nil, ValidatingUnknown},
-		"another denied, ours warned": {`admission webhook "policy.example.com" denied the request: no`, []Warning{ours}, ValidatingWarned},
+		{"restored", StampWebhook, stamped, "", true, Restored},
+		{"warned", StampWebhook, &unstructured.Unstructured{}, "", true, Warned},
+		{"passed", StampWebhook, &unstructured.Unstructured{}, "", false, NotAnswered},
+		{"denied", StampWebhook, nil, denies(StampWebhook), false, Denied},
+		{"denied later, by the guard", StampWebhook, nil, denies(GuardWebhook), false, NotAnswered},
+		{"warned, then denied by the guard", StampWebhook, nil, denies(GuardWebhook), true, Warned},
+		{"denied later, by the exact webhook", StampWebhook, nil, denies(ExactWebhook), false, NotAnswered},
+		{"did not answer", StampWebhook, nil, fails(StampWebhook), false, NotAnswered},
+		{"another webhook denied", StampWebhook, nil, denies("policy.example.com"), false, Refused},
+		{"another webhook did not answer", StampWebhook, nil, fails("policy.example.com"), false, Refused},
+		{"forbidden", StampWebhook, nil, forbidden, false, Refused},
+		{"deletion denied", GuardWebhook, nil, denies(GuardWebhook), false, Denied},
+		{"deletion warned", GuardWebhook, nil, "", true, Warned},
+		{"deletion warned, and denied by others", GuardWebhook, nil, denies("policy.example.com"), true, Warned},
+		{"deletion passed", GuardWebhook, nil, "", false, NotAnswered},
+		{"deletion forbidden", GuardWebhook, nil, forbidden, false, Refused},
+		{"deletion not answered", GuardWebhook, nil, fails(GuardWebhook), false, NotAnswered},
 	} {
-		var err error
-		if tc.err != "" {
-			err = errors.New(tc.err)
-		}
-		if got := validatingOf(err, tc.warnings); got.Answer != tc.want {
-			t.Errorf("%s: %s, want %s", name, got.Answer, tc.want)
+		if got := answerOf(tc.got, tc.message, tc.warned, tc.webhook); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
 	}
 }
 
-// TestRefusal checks which handler refused a request, with messages of an API server.
-func TestRefusal(t *testing.T) {
+// TestResultOf checks the result of each pair of answers.
+func TestResultOf(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]MutatingAnswer{
-		`admission webhook "stamp.fleetdoctor.io" denied the request: configmap shop/settings is owned by bundle guestbook`:               Denied,
-		`admission webhook "guard.fleetdoctor.io" denied the request without explanation`:                                                 ValidatingAnswer,
-		`admission webhook "stamp-exact.fleetdoctor.io" denied the request: configmap shop/settings is owned by bundle guestbook`:         ValidatingAnswer,
-		`Internal error occurred: failed calling webhook "stamp-exact.fleetdoctor.io": failed to call webhook: context deadline exceeded`: NoAnswer,
-		`admission webhook "policy.example.com" denied the request: label missing`:                                                        RefusedByOthers,
-		`Internal error occurred: failed calling webhook "policy.example.com": failed to call webhook: connection refused`:                RefusedByOthers,
-		`configmaps "settings" is forbidden: User "somebody" cannot patch resource "configmaps" in API group "" in the namespace "shop"`:  RefusedByOthers,
-	} {
-		if got := refusal(errors.New(text)); got != want {
-			t.Errorf("%s:\n%s, want %s", text, got, want)
-		}
+	answers := []Answer{Restored, Denied, Warned, NotAnswered, Refused, Off}
+	want := map[Answer][]Result{
+		Restored:    {Works, Works, Works, MutatingOnly, Works, Works},
+		Denied:      {Works, Works, Works, MutatingOnly, Works, Works},
+		Warned:      {Works, Works, Works, Works, Works, Works},
+		NotAnswered: {ValidatingOnly, ValidatingOnly, ValidatingOnly, NotCalled, NotCalled, NotCalled},
+		Refused:     {ResultUnknown, ResultUnknown, ResultUnknown, ResultUnknown, ResultUnknown, ResultUnknown},
 	}
-}
-
-// TestCombine checks the result of each pair of answers.
-func TestCombine(t *testing.T) {
-	t.Parallel()
-	got := map[MutatingAnswer]map[ValidatingResult]Result{}
-	for _, m := range []MutatingAnswer{Restored, Denied, Warned, ValidatingAnswer, LabelRemoved, NoAnswer, RefusedByOthers} {
-		got[m] = map[ValidatingResult]Result{"": resultOf[m]}
-		for _, v := range []ValidatingResult{ValidatingWarned, ValidatingDenied, ValidatingNotCalled, OffForNamespace, OffByDefault, ValidatingUnknown} {
-			if result := combine(resultOf[m], v); result != resultOf[m] {
-				got[m][v] = result
+	for strip, results := range want {
+		for i, remove := range answers {
+			got, message := resultOf(&Response{Answer: strip}, &Response{Answer: remove})
+			if got != results[i] || (message == "") != (got == Works) {
+				t.Errorf("%s, %s: %s %q, want %s", strip, remove, got, message, results[i])
 			}
 		}
-	}
-	works := map[ValidatingResult]Result{"": Works, ValidatingNotCalled: MutatingOnly}
-	notCalled := map[ValidatingResult]Result{"": NotCalled, ValidatingWarned: ValidatingOnly, ValidatingDenied: ValidatingOnly}
-	want := map[MutatingAnswer]map[ValidatingResult]Result{Restored: works, Denied: works, Warned: works, LabelRemoved: notCalled, NoAnswer: notCalled,
-		ValidatingAnswer: {"": ValidatingOnly}, RefusedByOthers: {"": ResultUnknown}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("results, and those that the second answer changes (-want +got):\n%s", diff)
 	}
 }
 
@@ -114,8 +112,8 @@ func TestWarned(t *testing.T) {
 		"of the validating handler": {warnings: []Warning{{Code: "Deleted"}}, validating: true},
 		"of both handlers":          {warnings: []Warning{{Code: "Stripped"}, {Code: "Restored"}}, mutating: true, validating: true},
 	} {
-		if mutating, validating := warned(tc.warnings); mutating != tc.mutating || validating != tc.validating {
-			t.Errorf("%s: mutating %t, validating %t", name, mutating, validating)
+		if warned(tc.warnings, StampWebhook) != tc.mutating || warned(tc.warnings, GuardWebhook) != tc.validating {
+			t.Errorf("%s: %v", name, tc.warnings)
 		}
 	}
 }

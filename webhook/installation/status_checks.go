@@ -10,11 +10,12 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
@@ -53,7 +54,8 @@ func (e *evaluation) certificate() {
 	case left < 0:
 		e.add("certificate", Wrong, fmt.Sprintf("it expired %s ago, on %s", duration.HumanDuration(-left), end))
 	case left < renewBefore:
-		e.add("certificate", Wrong, fmt.Sprintf("it expires in %s, on %s, and should have been renewed", duration.HumanDuration(left), end))
+		text := "it expires in %s, on %s, and should have been renewed"
+		e.add("certificate", Wrong, fmt.Sprintf(text, duration.HumanDuration(left), end))
 	default:
 		e.add("certificate", OK, fmt.Sprintf("it expires in %s, on %s", duration.HumanDuration(left), end))
 	}
@@ -79,7 +81,8 @@ func (e *evaluation) configuration(check string, kind schema.GroupVersionKind) {
 		message := fmt.Sprintf("%s: failurePolicy %s, timeout %ds", out.Name, out.FailurePolicy, out.TimeoutSeconds)
 		var wrong []string
 		if out.FailurePolicy != string(admissionregistrationv1.Ignore) {
-			wrong = append(wrong, "failurePolicy is "+out.FailurePolicy+": while the webhook does not answer, the API server refuses the writes that it is called for")
+			wrong = append(wrong, "failurePolicy is "+out.FailurePolicy+
+				": while the webhook does not answer, the API server refuses the writes that it is called for")
 		}
 		var reason string
 		if out.CABundle, reason = e.trust(w.ClientConfig); out.CABundle == caMissing || out.CABundle == caUntrusted {
@@ -97,14 +100,62 @@ func (e *evaluation) configuration(check string, kind schema.GroupVersionKind) {
 	}
 }
 
+// external reports whether all webhooks have a URL: then they do not run in this cluster.
+func (e *evaluation) external() bool {
+	inCluster := func(w WebhookStatus) bool { return w.url == "" }
+	return len(e.status.Webhooks) > 0 && !slices.ContainsFunc(e.status.Webhooks, inCluster)
+}
+
+// trust evaluates whether the API server accepts the webhook's certificate, and returns the reason if it may not.
+func (e *evaluation) trust(c admissionregistrationv1.WebhookClientConfig) (state, reason string) {
+	switch {
+	case len(c.CABundle) == 0 && c.URL != nil:
+		return caUnknown, "no caBundle: it is unknown whether the API server trusts the certificate at the URL"
+	case len(c.CABundle) == 0:
+		return caMissing, "no caBundle: the API server trusts no certificate of the webhook, and every call fails"
+	}
+	secret := e.secret().Object
+	if secret == nil {
+		return caUnknown, "whether the caBundle matches the certificate is unknown: the Secret was not read"
+	}
+	chain, err := certificates(secret)
+	if err != nil {
+		return caUnknown, "whether the caBundle matches the certificate is unknown: the Secret has no certificate"
+	}
+	name := Name + "." + e.Namespace + ".svc"
+	if c.URL != nil {
+		name = "" // the host of a URL is not checked
+	}
+	if err := verify(c.CABundle, chain, name, e.TakenAt); err != nil {
+		return caUntrusted, "the caBundle does not match the certificate: every call fails (" + err.Error() + ")"
+	}
+	return caTrusted, ""
+}
+
 func (e *evaluation) replicas() {
 	r := e.deployment()
 	if r.Reason == "" && e.external() {
 		e.add("deployment", Note, "the webhook is called at a URL, not through the Service: its replicas are unknown")
 	} else if e.exists("deployment", "Deployment "+Name, r, "") {
-		available, message := Available(r.Object)
-		e.add("deployment", map[bool]State{true: OK, false: Wrong}[available], message)
+		state, message := available(r.Object)
+		e.add("deployment", state, message)
 	}
+}
+
+// available returns the state of a Deployment, with a message of kstatus: OK if it runs its newest revision with all
+// its replicas.
+func available(deployment *unstructured.Unstructured) (state State, message string) {
+	if replicas, stated, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas"); stated && replicas == 0 {
+		return Wrong, "it is scaled to 0"
+	}
+	r, err := status.Compute(deployment)
+	switch {
+	case err != nil:
+		return Wrong, err.Error()
+	case r.Status != status.CurrentStatus:
+		return Wrong, r.Message
+	}
+	return OK, r.Message
 }
 
 func (e *evaluation) endpoints() {
@@ -119,51 +170,48 @@ func (e *evaluation) endpoints() {
 	}
 }
 
-// manifests compares the installation with the manifests of the program.
+// manifests compares the installation with the manifest of its Helm release.
 func (e *evaluation) manifests() {
+	if e.Manifest.Reason != "" {
+		e.add("manifests", Unknown, "the Helm release could not be read: "+e.Manifest.Reason)
+		return
+	}
+	if len(e.Manifest.Objects) == 0 {
+		e.add("manifests", Note, "there is no Helm release, so the objects were not compared with a manifest")
+		return
+	}
 	var details []string
-	var unread, unsure int
-	local := e.local()
-	for _, d := range e.Desired {
+	unread := 0
+	for _, d := range e.Manifest.Objects {
 		key := RefOf(d).Key()
 		r := e.Objects[key]
-		switch {
-		case r.Reason != "":
+		if r.Reason != "" {
 			unread++
-		case e.isUnsure(d):
-			unsure++
-		case r.Object == nil && !local:
+			continue
+		}
+		if r.Object == nil {
 			details = append(details, key.String()+" does not exist")
-		case r.Object != nil:
-			for _, each := range drift(d, r.Object) {
-				if !local || !isAddress(each) {
-					details = append(details, key.String()+": "+driftText(each))
-				}
-			}
+			continue
+		}
+		for _, each := range drift(d, r.Object) {
+			details = append(details, key.String()+": "+driftText(each))
 		}
 	}
-	state, message := OK, "no drift"
+	notRead := ""
+	if unread > 0 {
+		notRead = "; not read: " + count(unread, "object")
+	}
 	switch {
 	case len(details) > 0:
-		state, message = Wrong, "the installation differs from the manifests of this program; `webhook install` corrects it"
-	case unread+unsure == len(e.Desired):
-		state, message = Unknown, "no object could be compared"
-	case unread+unsure > 0:
-		state, message = Unknown, "no drift in the objects that could be compared"
+		text := "the objects differ from the Helm release; `webhook install` corrects them"
+		e.add("manifests", Wrong, text+notRead, details...)
+	case unread == len(e.Manifest.Objects):
+		e.add("manifests", Unknown, "no object could be compared"+notRead)
+	case unread > 0:
+		e.add("manifests", Unknown, "no drift in the objects that could be compared"+notRead)
+	default:
+		e.add("manifests", OK, "no drift")
 	}
-	if unread > 0 {
-		message += fmt.Sprintf("; not read: %s", count(unread, "object"))
-	}
-	if unsure > 0 {
-		message += fmt.Sprintf("; not compared: %s that depend on options that could not be read", count(unsure, "object"))
-	}
-	e.add("manifests", state, message, details...)
-}
-
-// isAddress reports whether a difference is about the address of a webhook only.
-func isAddress(d compare.Difference) bool {
-	path := d.Path.String()
-	return strings.Contains(path, ".clientConfig.service") || strings.HasSuffix(path, ".clientConfig.url")
 }
 
 // namespaces checks the labels by which users configure the webhook.
@@ -222,8 +270,9 @@ func (e *evaluation) calls() {
 		var details []string
 		if failed := c.FailedOpen + c.Failed; failed > 0 {
 			state = Note
-			details = append(details, fmt.Sprintf("not answered since that API server started: %d (%d requests were refused because of this, the others continued); "+
-				"`webhook test` checks whether it answers now", failed, c.Failed))
+			text := "not answered since that API server started: %d (%d requests were refused because of this, " +
+				"the others continued); `webhook test` checks whether it answers now"
+			details = append(details, fmt.Sprintf(text, failed, c.Failed))
 			if failed >= c.Total {
 				state = Wrong
 			}
@@ -231,6 +280,7 @@ func (e *evaluation) calls() {
 		if c.Refused > 0 {
 			details = append(details, fmt.Sprintf("denied: %d", c.Refused))
 		}
-		e.add("calls", state, fmt.Sprintf("%s: %s, %.1f ms each", w.Name, count(int(c.Total), "call"), c.MeanSeconds*1000), details...)
+		message := fmt.Sprintf("%s: %s, %.1f ms each", w.Name, count(int(c.Total), "call"), c.MeanSeconds*1000)
+		e.add("calls", state, message, details...)
 	}
 }

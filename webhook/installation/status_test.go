@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
@@ -69,22 +68,18 @@ func (a *authority) issue(t *testing.T, name string, from, to time.Time) string 
 const serviceName = "fleetdoctor-webhook.fleetdoctor-system.svc"
 
 // healthy returns the facts of an installation without problems. With cert-manager it has no certificate.
-func healthy(t *testing.T, a *authority, o Options) *Facts {
+func healthy(t *testing.T, a *authority, v Values) *Facts {
 	t.Helper()
-	desired, err := Render(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &Facts{Namespace: Namespace, TakenAt: now, Desired: desired, Objects: map[object.Key]Reading{}, Ready: 2,
+	f := &Facts{Namespace: Namespace, TakenAt: now, Manifest: Manifest{Objects: render(t, v)}, Objects: map[object.Key]Reading{}, Ready: 2,
 		Labels: map[string]map[string]string{}, Calls: map[string]Calls{StampWebhook: {Total: 10, MeanSeconds: 0.002}, GuardWebhook: {Total: 1}}}
-	for _, d := range f.Desired {
+	for _, d := range f.Manifest.Objects {
 		o := d.DeepCopy()
 		for _, w := range rawWebhooks(o) {
 			set(w, a.pem, "clientConfig", "caBundle")
 		}
 		switch o.GetKind() {
 		case "Deployment":
-			o.Object["status"] = available(2)
+			o.Object["status"] = availableStatus(2)
 		case "Secret":
 			set(o.Object, a.issue(t, serviceName, now.AddDate(0, 0, -3), now.AddDate(1, 0, 0)), "data", certificateKey)
 		}
@@ -220,7 +215,7 @@ func TestEvaluate(t *testing.T) {
 			change: func(f *Facts) {
 				f.Ready = 0
 				f.change("Deployment", Name, func(o *Reading) {
-					o.Object.Object["status"] = available(1)
+					o.Object.Object["status"] = availableStatus(1)
 				})
 			},
 		},
@@ -243,7 +238,7 @@ func TestEvaluate(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			f := healthy(t, a, Options{})
+			f := healthy(t, a, Values{})
 			tc.change(f)
 			s := Evaluate(f)
 			var checks []result
@@ -262,46 +257,27 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// TestStatusUnsure checks that no object is reported as drift that depends on options that could not be read.
-func TestStatusUnsure(t *testing.T) {
+// availableStatus is the status of a Deployment whose replicas are all available.
+func availableStatus(n int64) map[string]any {
+	condition := func(kind, reason string) any {
+		return map[string]any{"type": kind, "status": "True", "reason": reason}
+	}
+	return map[string]any{"observedGeneration": int64(1), "replicas": n, "readyReplicas": n, "availableReplicas": n, "updatedReplicas": n,
+		"conditions": []any{condition("Available", ""), condition("Progressing", "NewReplicaSetAvailable")}}
+}
+
+// TestStatusManifest checks that an installation without a Helm release, or with one that could not be read, is not
+// compared, and never counts as equal.
+func TestStatusManifest(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	for _, tc := range []struct {
-		name    string
-		options Options
-		unread  []string
-		unsure  int
-		state   State
-	}{
-		{"all objects read", Options{ReleaseNamespaces: []string{"shop"}}, nil, 0, OK},
-		{"scoped, without the Deployment", Options{ReleaseNamespaces: []string{"shop"}}, []string{"Deployment"}, 1, Unknown},
-		{"not scoped, without the Deployment", Options{}, []string{"Deployment"}, 1, Unknown},
-		{"cert-manager, without the configurations", Options{Certificates: CertManager}, []string{mutatingKind.Kind, validatingKind.Kind}, 0, Unknown},
-		{"cert-manager, with one configuration", Options{Certificates: CertManager}, []string{mutatingKind.Kind}, 0, Unknown},
-		{"cert-manager and scoped, without all three", Options{Certificates: CertManager, ReleaseNamespaces: []string{"shop"}}, []string{"Deployment", mutatingKind.Kind, validatingKind.Kind}, 6, Unknown},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			f := healthy(t, a, tc.options)
-			for _, kind := range tc.unread {
-				f.change(kind, Name, unread)
-			}
-			var err error
-			if f.Desired, err = Render(f.options()); err != nil {
-				t.Fatal(err)
-			}
-			s := Evaluate(f)
-			i := slices.IndexFunc(s.Checks, func(c Check) bool { return c.Name == "manifests" })
-			c := s.Checks[i]
-			if c.State != tc.state || c.Details != nil {
-				t.Errorf("%s: %s %q, want %s", c.State, c.Message, c.Details, tc.state)
-			}
-			unsure := slices.DeleteFunc(f.Desired, func(d *unstructured.Unstructured) bool {
-				return !f.isUnsure(d) || f.Objects[RefOf(d).Key()].Reason != ""
-			})
-			if len(unsure) != tc.unsure {
-				t.Errorf("%d objects depend on unknown options, want %d: %v", len(unsure), tc.unsure, unsure)
-			}
-		})
+	for want, manifest := range map[State]Manifest{Note: {}, Unknown: {Reason: "forbidden"}} {
+		f := healthy(t, a, Values{})
+		f.Manifest = manifest
+		s := Evaluate(f)
+		i := slices.IndexFunc(s.Checks, func(c Check) bool { return c.Name == "manifests" })
+		if s.Checks[i].State != want || s.State != want {
+			t.Errorf("%s: %+v", want, s.Checks[i])
+		}
 	}
 }

@@ -25,13 +25,12 @@ func parseWarning(text string) Warning {
 	return Warning{Message: text}
 }
 
-// warned reports which handlers of the webhook sent the warnings. The API server does not name the webhook.
-func warned(warnings []Warning) (mutating, validating bool) {
-	for _, w := range warnings {
-		known := slices.Contains(admission.MutatingCodes(), w.Code)
-		mutating, validating = mutating || known, validating || w.Code != "" && !known
-	}
-	return mutating, validating
+// warned reports whether a handler sent one of the warnings. The API server does not name the webhook.
+func warned(warnings []Warning, webhook string) bool {
+	return slices.ContainsFunc(warnings, func(w Warning) bool {
+		isMutating := slices.Contains(admission.MutatingCodes(), w.Code)
+		return w.Code != "" && isMutating == (webhook == StampWebhook)
+	})
 }
 
 // Warnings collects the warnings of an API server. It is a rest.WarningHandlerWithContext.

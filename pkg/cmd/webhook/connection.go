@@ -10,12 +10,13 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -28,24 +29,27 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 // The rights that the subcommands require, in terms of RBAC.
 const (
-	configurationsAPI = "mutatingwebhookconfigurations and validatingwebhookconfigurations (admissionregistration.k8s.io)"
+	configurationsAPI = "mutatingwebhookconfigurations and validatingwebhookconfigurations " +
+		"(admissionregistration.k8s.io)"
 
-	installRights = "It requires get, create, patch and delete on every kind that it applies (--dry-run=client lists them), list on roles and rolebindings,\n" +
-		"and the rights that its roles grant, or bind and escalate. cluster-admin has all of them."
-	uninstallRights = "It requires get and delete on every kind of an installation (webhook install --dry-run=client lists them), list on roles and rolebindings,\n" +
-		"and list on " + configurationsAPI + ". cluster-admin has all of them."
+	installRights = "It requires the rights of helm install: get, create, patch and delete on every kind of the " +
+		"chart\n(--dry-run=client lists them) and on secrets, and the rights that its roles grant, or bind and " +
+		"escalate.\n" +
+		"cluster-admin has all of them."
+	uninstallRights = "It requires get, list and delete on every kind of an installation (webhook install " +
+		"--dry-run=client lists\nthem), and update on secrets. cluster-admin has all of them."
 	disableRights = "It requires list and delete on " + configurationsAPI + "."
-	enableRights  = "It requires get on deployments, and get, list, create and patch on " + configurationsAPI + "."
-	statusRights  = "It requires get on every kind of an installation (webhook install --dry-run=client lists them), list on namespaces and endpointslices,\n" +
-		"and get on the nonResourceURL /metrics."
-	testRights = "It requires get, patch and delete on the object to test with, list on secrets to find one, and list on\n" + configurationsAPI + "."
+	enableRights  = installRights
+	statusRights  = "It requires get on every kind of an installation (webhook install --dry-run=client lists them), " +
+		"list on secrets,\nnamespaces and endpointslices, and get on the nonResourceURL /metrics."
+	testRights = "It requires get, patch and delete on the object to test with, list on secrets to find one, " +
+		"and list on\n" + configurationsAPI + "."
 )
 
 // connection has the flags that select a cluster, a namespace and a format. Subcommands embed it.
@@ -66,7 +70,8 @@ func newConnection(env verb.Environment, rights string) connection {
 	return connection{Flags: input.New(env), rights: rights, columns: columns}
 }
 
-const namespaceUsage = "Namespace of the installation (default the one that the configurations name, else " + installation.Namespace + ")"
+const namespaceUsage = "Namespace of the installation (default the one that the configurations name, else " +
+	installation.Namespace + ")"
 
 // addFlags adds kubectl's own flags, with another usage of --namespace.
 func (o *connection) addFlags(c *cobra.Command, namespace string) {
@@ -103,7 +108,8 @@ func (o *connection) Validate() (err error) {
 		}
 	}
 	if _, err := clientcmd.ParseTimeout(*o.Config.Timeout); err != nil {
-		return fmt.Errorf("parsing --request-timeout %q: must be a number of seconds, or a duration like 30s or 2m", *o.Config.Timeout)
+		return fmt.Errorf("parsing --request-timeout %q: must be a number of seconds, or a duration like 30s or 2m",
+			*o.Config.Timeout)
 	}
 	return nil
 }
@@ -114,23 +120,26 @@ func (o *connection) namespaceOr(found string) string {
 	return cmp.Or(*o.Config.Namespace, found, installation.Namespace)
 }
 
-// open connects with a cluster, and finds the namespace of its installation. It refuses another one: a cluster has one
-// installation.
-func (o *connection) open(ctx context.Context) (*installation.Cluster, string, error) {
+// open connects with a cluster, and finds its installation. It refuses another namespace: a cluster has one
+// installation. Without an installation, the result has the namespace for it.
+func (o *connection) open(ctx context.Context) (*installation.Cluster, *installation.Installation, error) {
 	cluster, err := o.connect(nil)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	found, err := cluster.Namespace(ctx)
+	in, err := cluster.Find(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	namespace := o.namespaceOr(found)
-	if found != "" && found != namespace {
-		return nil, "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed in namespace %s, not in %s", found, namespace),
-			Hint: "A cluster has one installation. Leave out -n, or remove that installation first: " + o.Command("webhook uninstall") + " -n " + found}
+	namespace := o.namespaceOr(in.Namespace)
+	if in.Namespace != "" && in.Namespace != namespace {
+		err := fmt.Errorf("the webhook is installed in namespace %s, not in %s", in.Namespace, namespace)
+		return nil, nil, &exit.Error{Status: exit.Failed, Err: err,
+			Hint: "A cluster has one installation. Leave out -n, or remove that installation first: " +
+				o.Command("webhook uninstall") + " -n " + in.Namespace}
 	}
-	return cluster, namespace, nil
+	in.Namespace = namespace
+	return cluster, in, nil
 }
 
 // maxAnswer is the limit of one response, in bytes: a page of release records, or the metrics of a large API server.
@@ -157,25 +166,45 @@ func (o *connection) connect(warnings rest.WarningHandlerWithContext) (*installa
 		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
 	cached := memory.NewMemCacheClient(disco)
-	return &installation.Cluster{Dynamic: objects,
-		Mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
+	return &installation.Cluster{Dynamic: objects, Mapper: mapper, Getter: getter{o.Config, config, cached, mapper},
 		Metrics: func(ctx context.Context) (io.ReadCloser, error) {
 			return disco.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 		}}, nil
 }
 
+// getter gives Helm the connection of the command. It keeps no cache on the disk.
+type getter struct {
+	*genericclioptions.ConfigFlags
+	config    *rest.Config
+	discovery discovery.CachedDiscoveryInterface
+	mapper    meta.RESTMapper
+}
+
+// ToRESTConfig implements genericclioptions.RESTClientGetter.
+func (g getter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g.config), nil }
+
+// ToDiscoveryClient implements genericclioptions.RESTClientGetter.
+func (g getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	return g.discovery, nil
+}
+
+// ToRESTMapper implements genericclioptions.RESTClientGetter.
+func (g getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
+
 // explain adds a hint to an error.
 func (o *connection) explain(err error) error {
 	e := &exit.Error{Status: exit.Failed, Err: err}
-	var foreign *installation.ForeignError
 	switch {
-	case errors.As(err, &foreign):
-		e.Hint = "Nothing was written. Install into another namespace with -n, or, if the objects are the webhook's own, label them:\n" +
-			"  kubectl label KIND NAME " + installation.Selector
-		if slices.ContainsFunc(foreign.Objects, func(r object.Ref) bool { return r.Kind == "Secret" }) {
-			e.Hint += "\nIf cert-manager made the Secret: " + o.Command("webhook uninstall") + ", then install again."
-		}
-	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "denied the request"): // the text of a refusal by an admission webhook
+	case strings.Contains(err.Error(), "cannot be imported into the current release"): // Helm has no type for it
+		e.Hint = "Nothing was written. Another program installed this object: remove it, or change its installation " +
+			"there.\nIf cert-manager made the Secret: " + o.Command("webhook uninstall") + ", then install again."
+	case strings.Contains(err.Error(), "another operation (install/upgrade/rollback) is in progress"):
+		e.Hint = "An earlier command did not finish. Wait for it, or remove what it wrote: " +
+			o.Command("webhook uninstall")
+	case meta.IsNoMatchError(err):
+		e.Hint = "Install cert-manager first, or leave out --certificates=cert-manager."
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "denied the request"): // by an admission webhook
 		e.Hint = o.rights
 	case unreachable(err):
 		return o.Explain(err)
@@ -190,5 +219,6 @@ func unreachable(err error) bool {
 	var request *url.Error
 	var network *net.OpError
 	var size *transport.SizeError
-	return errors.As(err, &request) || errors.As(err, &network) || errors.As(err, &size) || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err)
+	isAnswer := !errors.As(err, &request) && !errors.As(err, &network) && !errors.As(err, &size)
+	return !isAnswer || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err)
 }

@@ -3,7 +3,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -16,11 +15,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const disableLong = `Stop all calls of the webhook in an emergency: delete both webhook configurations, and nothing else. The
-command does not ask for confirmation. It depends on nothing that runs in the cluster, and works while the
+const disableLong = `Stop all calls of the webhook in an emergency: delete both webhook configurations, and nothing
+else. The command does not ask for confirmation. It depends on nothing that runs in the cluster, and works while the
 webhook hangs: the API server calls no webhook for requests about webhook configurations.
 
-The Deployment, the certificate and the roles are kept. webhook enable creates the configurations again.
+The Deployment, the certificate and the roles are kept. webhook enable creates the configurations again. So
+does any upgrade of the Helm release, also webhook install, which prints a note about it.
 
 Exit status: 0 the API server does not call the webhook, 2 wrong usage, 3 not finished.`
 
@@ -28,7 +28,8 @@ type disableOptions struct{ change }
 
 func newDisable(env verb.Environment) *cobra.Command {
 	o := &disableOptions{newChange(env, disableRights)}
-	c := newCommand(o, &cobra.Command{Use: "disable", Short: "Stop all calls of the admission webhook at once", Long: disableLong, Example: fmt.Sprintf("  %[1]s webhook disable", env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "disable", Short: "Stop all calls of the admission webhook at once",
+		Long: disableLong, Example: fmt.Sprintf("  %[1]s webhook disable", env.Name)})
 	o.addFlags(c, "Ignored: webhook configurations are cluster-scoped")
 	o.dryRun.AddTo(c, "dry-run", dryRunDeleteUsage)
 	return c
@@ -44,14 +45,15 @@ func (o *disableOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := cluster.Disable(ctx, configurations, o.mode(), o.report); err != nil {
+	if err := o.remove(ctx, cluster, configurations); err != nil {
 		return err
 	}
 	o.printFleetNote(configurations)
 	switch {
 	case len(configurations) == 0:
-		fmt.Fprintf(o.Streams.ErrOut, "No webhook configuration has the label %s: the API server does not call the webhook.\n", installation.Selector)
-	case o.mode() != installation.DryRunNone:
+		fmt.Fprintln(o.Streams.ErrOut, "No webhook configuration has the label "+installation.Selector+
+			": the API server does not call the webhook.")
+	case o.isDryRun():
 		return nil
 	default:
 		fmt.Fprintln(o.Streams.ErrOut, "The API server no longer calls the webhook.")
@@ -64,29 +66,20 @@ func (o *disableOptions) Run(ctx context.Context) error {
 const hintTimeout = 3 * time.Second
 
 // printEnable prints how to enable an installation again, if there is one.
-func (o *disableOptions) printEnable(ctx context.Context, cluster *installation.Cluster, configurations []*unstructured.Unstructured) {
+func (o *disableOptions) printEnable(ctx context.Context, cluster *installation.Cluster,
+	configurations []*unstructured.Unstructured,
+) {
 	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
-	namespace, err := cluster.NamespaceOf(ctx, configurations)
-	if (err != nil || namespace == "") && len(configurations) == 0 {
-		return
+	in, err := cluster.FindBy(ctx, configurations)
+	switch {
+	case err != nil || in.Namespace == "":
+	case in.Fleet != "": // it would overwrite what enable writes
+		_, name, _ := strings.Cut(in.Fleet, "/")
+		fmt.Fprintf(o.Streams.ErrOut, "To enable it again, resume the bundle. Fleet deploys it with its next deploy, "+
+			"or at once if correctDrift is on:\n  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge "+
+			"-p '{\"spec\":{\"paused\":false}}'\n", name)
+	default:
+		fmt.Fprintf(o.Streams.ErrOut, "To enable it again:\n  %s\n", o.Command("webhook enable"))
 	}
-	deployment, _ := cluster.Deployment(ctx, namespace) // nil after an error
-	release := ""
-	for _, u := range append(configurations, deployment) {
-		release = cmp.Or(release, installation.ReleaseOf(u))
-	}
-	if release != "" { // Fleet would overwrite what enable writes
-		_, name, _ := strings.Cut(release, "/")
-		fmt.Fprintf(o.Streams.ErrOut, "To enable it again, resume the bundle. Fleet deploys it with its next deploy, or at once if correctDrift is on:\n"+
-			"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":false}}'\n", name)
-		return
-	}
-	condition, command := "", o.Command("webhook enable")
-	if len(configurations) == 0 {
-		condition = ", with --exact if it was installed with it"
-	} else if installation.OptionsOf(namespace, nil, configurations...).Exact {
-		command += " --exact"
-	}
-	fmt.Fprintf(o.Streams.ErrOut, "To enable it again%s:\n  %s\n", condition, command)
 }

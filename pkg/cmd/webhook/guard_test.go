@@ -9,11 +9,9 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
@@ -24,33 +22,31 @@ func TestTestGuardOnly(t *testing.T) {
 	guard := stamp.guard
 	stamp.answer(pass)
 	guard.answer(deny)
-	f.until(t, "the validating handler denies", func(o outcome) bool { return o.mutating == installation.ValidatingAnswer })
+	f.until(t, "the validating handler denies", func(o outcome) bool { return o.remove == installation.Denied })
 	guarding := func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Stripped: any text"}}
 	}
-	wrong := []installation.ReasonCode{installation.InstallationWrong, installation.CallPassed, installation.PartlyUnread}
-	silent := []installation.ReasonCode{installation.ValidatingSilent, installation.InstallationWrong}
 	for _, tc := range []struct {
 		name         string
 		stamp, guard answer
 		want         outcome
 	}{
-		{"the validating handler denies", pass, deny, outcome{1, installation.ValidatingOnly, installation.ValidatingAnswer, installation.ValidatingDenied, wrong}},
-		{"the validating handler warns", pass, guarding, outcome{1, installation.ValidatingOnly, installation.ValidatingAnswer, installation.ValidatingWarned, wrong}},
-		{"both handlers warn", warn, guarding, outcome{0, installation.Works, installation.Warned, installation.ValidatingWarned, nil}},
-		{"the mutating handler warns, and the validating handler denies", warn, deny, outcome{0, installation.Works, installation.Denied, installation.ValidatingDenied, nil}},
-		{"the mutating handler denies", deny, guarding, outcome{0, installation.Works, installation.Denied, installation.ValidatingWarned, nil}},
+		{"the validating handler denies", pass, deny, outcome{1, installation.ValidatingOnly, installation.NotAnswered, installation.Denied}},
+		{"the validating handler warns", pass, guarding, outcome{1, installation.ValidatingOnly, installation.NotAnswered, installation.Warned}},
+		{"both handlers warn", warn, guarding, outcome{0, installation.Works, installation.Warned, installation.Warned}},
+		{"the mutating handler warns, and the validating handler denies", warn, deny, outcome{0, installation.Works, installation.Warned, installation.Denied}},
+		{"the mutating handler denies", deny, guarding, outcome{0, installation.Works, installation.Denied, installation.Warned}},
 		{"another webhook warns", pass, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"policy: configmap shop/settings lacks a label"}}
-		}, outcome{1, installation.NotCalled, installation.LabelRemoved, installation.ValidatingNotCalled, wrong}},
+		}, outcome{1, installation.NotCalled, installation.NotAnswered, installation.NotAnswered}},
 		{"the validating handler denies a deletion", restore, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			if r.Operation != admissionv1.Delete {
 				return pass(r)
 			}
 			return deny(r)
-		}, outcome{0, installation.Works, installation.Restored, installation.ValidatingDenied, nil}},
-		{"the validating handler does not answer", restore, pass, outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled, silent}},
-		{"the validating handler does not answer, and the mutating handler warns", warn, pass, outcome{0, installation.Works, installation.Warned, installation.ValidatingUnknown, nil}},
+		}, outcome{0, installation.Works, installation.Restored, installation.Denied}},
+		{"the validating handler does not answer", restore, pass, outcome{1, installation.MutatingOnly, installation.Restored, installation.NotAnswered}},
+		{"the validating handler does not answer, and the mutating handler warns", warn, pass, outcome{0, installation.Works, installation.Warned, installation.NotAnswered}},
 	} {
 		stamp.answer(tc.stamp)
 		guard.answer(tc.guard)
@@ -89,37 +85,32 @@ func TestTestIgnored(t *testing.T) {
 			}
 		}
 	})
-	d := f.expect(t, "without a named object", f.kubeconfig, outcome{0, installation.Works, installation.Restored, installation.ValidatingWarned, nil})
-	if d.Object.Key().String() != "configmap shop/settings" {
-		t.Errorf("without a named object, it tested with %s", d.Object.Key())
+	d := f.expect(t, "without a named object", f.kubeconfig, outcome{0, installation.Works, installation.Restored, installation.Warned})
+	if d.Strip.Object.Key().String() != "configmap shop/settings" {
+		t.Errorf("without a named object, it tested with %s", d.Strip.Object.Key())
 	}
 	a.answer(pass)
-	f.expect(t, "an object of the agent", f.kubeconfig, outcome{3, installation.NoObject, installation.LabelRemoved, "", []installation.ReasonCode{installation.NotDesired}}, "cm/agents/agent")
-	f.expect(t, "an object that is being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.Unsuitable}}, "cm/deleted/deleted")
+	f.expect(t, "an object of the agent", f.kubeconfig, outcome{3, installation.NoObject, installation.NotAnswered, installation.Warned}, "cm/agents/agent")
+	f.expect(t, "an object that is being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", ""}, "cm/deleted/deleted")
 }
 
-// TestTestGuardSilent checks when a validating handler may be silent, and that a missing one is a problem.
+// TestTestGuardSilent checks that a silent validating handler is a problem unless it is switched off.
 func TestTestGuardSilent(t *testing.T) {
 	f := onCluster(t)
 	a := f.answering(t, "silent")
 	a.guard.answer(pass)
 	named := []string{"cm/settings", "-n", "shop"}
-	silent := outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled,
-		[]installation.ReasonCode{installation.ValidatingSilent, installation.InstallationWrong}}
-	works := func(v installation.ValidatingResult) outcome {
-		return outcome{0, installation.Works, installation.Restored, v, nil}
+	silent := outcome{1, installation.MutatingOnly, installation.Restored, installation.NotAnswered}
+	works := func(v installation.Answer) outcome {
+		return outcome{0, installation.Works, installation.Restored, v}
 	}
-	agent := f.granted(t, "system:serviceaccount:cattle-fleet-system:fleet-agent", "",
-		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
-	poll.True(t, "test succeeds for the agent", func() bool { return f.as(t, agent, "test", "cm/settings", "-n", "shop").status == 0 })
-	f.expect(t, "as the agent", agent, works(installation.ValidatingUnknown), named...)
-	f.expect(t, "as another user", f.kubeconfig, silent, named...)
+	f.expect(t, "it passes everything", f.kubeconfig, silent, named...)
 
 	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":"off"}}}`)
 	t.Cleanup(func() {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
 	})
-	f.expect(t, "switched off by a label", f.kubeconfig, works(installation.OffForNamespace), named...)
+	f.expect(t, "switched off by a label", f.kubeconfig, works(installation.Off), named...)
 	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
 
 	gone := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -130,6 +121,39 @@ func TestTestGuardSilent(t *testing.T) {
 	f.expect(t, "without its configuration", f.kubeconfig, silent, named...)
 }
 
+// TestTestCreate checks that a desired object that does not exist is created in a dry run.
+func TestTestCreate(t *testing.T) {
+	f := onCluster(t)
+	a := f.answering(t, "creating")
+	o := cluster.ReleaseOptions{BundleID: "absent", Namespace: "absent", SetID: "default-absent", Hash: setHash,
+		AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: lost\n  labels: {a: b}\n"}
+	f.InstallRelease(t, o)
+	t.Cleanup(func() {
+		if err := f.Uninstall(o); err != nil {
+			t.Error(err)
+		}
+	})
+	lost := &corev1.ConfigMap{}
+	lost.Namespace, lost.Name = "absent", "lost"
+	if err := f.Client().Delete(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		answer answer
+		want   installation.Answer
+	}{"stamped": {restore, installation.Restored}, "denied": {deny, installation.Denied}, "passed": {pass, installation.NotAnswered}} {
+		a.answer(tc.answer)
+		d, _ := f.test(t, f.kubeconfig)
+		if d.Create == nil || d.Create.Answer != tc.want || d.Create.Object.Key().String() != "configmap absent/lost" {
+			t.Errorf("%s: %+v", name, d.Create)
+		}
+		if d.Strip.Object.Key().String() != "configmap shop/settings" {
+			t.Errorf("%s: the other requests were about %s", name, d.Strip.Object.Key())
+		}
+	}
+	f.absent(t, lost, "absent", "lost")
+}
+
 // TestTestGuardOffByDefault checks that an installation with --guard-default=off works.
 func TestTestGuardOffByDefault(t *testing.T) {
 	f := onCluster(t)
@@ -138,6 +162,6 @@ func TestTestGuardOffByDefault(t *testing.T) {
 	a.answer(restore)
 	f.setURL(t, a.URL, a.ca())
 	f.until(t, "test succeeds without the validating handler", func(o outcome) bool {
-		return o.status == 0 && o.result == installation.Works && o.validating == installation.OffByDefault
+		return o.status == 0 && o.result == installation.Works && o.remove == installation.Off
 	})
 }

@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -23,14 +24,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const installLong = `Install the admission webhook, or update an installation to the manifests of this program and to other options.
+const installLong = `Install the admission webhook as a Helm release, or upgrade the release to the chart of this
+program and to other options.
 
-Every object is applied server-side, with the field manager fleetdoctor-webhook-install. Objects with the
-label app.kubernetes.io/name=fleetdoctor-webhook are part of the installation: changes to them are reverted,
-except to certificate and caBundle. If an object exists that has one of the names but not the label,
-nothing is written. Objects that only the previous options need are deleted.
+The release is fleetdoctor-webhook, and helm history, helm rollback and helm uninstall work with it. The
+directory manifests of the project has the same chart, for Rancher, Argo CD, Fleet and helm. Options that
+are left out have their defaults, also in an upgrade; the command prints which of them changed.
 
-The directory manifests of the project has the same manifests, for kubectl apply -k and for Fleet.
+If another program owns an object of the chart, nothing is written. An installation by kubectl apply -k, from
+before the chart, is replaced.
 
 Exit status: 0 installed, 2 wrong usage, 3 not finished, or not ready within --timeout.`
 
@@ -40,18 +42,21 @@ const installExamples = `  # print what would be applied and deleted
   # install, and wait until it is ready
   %[1]s webhook install --wait
 
-  # certificates of cert-manager; also objects without ownership metadata, in namespaces labeled fleetdoctor.io/adopt=exact
+  # certificates of cert-manager; also objects without ownership metadata, in namespaces labeled for it
   %[1]s webhook install --certificates=cert-manager --exact
 
   # the right to read release records, which are Secrets, in two namespaces only
   %[1]s webhook install --release-namespaces=shop,guestbook
+
+  # only the API servers reach the webhook, and it reaches only them
+  %[1]s webhook install --api-servers=192.0.2.10,192.0.2.11,10.96.0.1
 
   # write the manifests to a file, without a cluster
   %[1]s webhook install --dry-run=client -o yaml > webhook.yaml`
 
 type installOptions struct {
 	change
-	installation.Options
+	values installation.Values
 
 	certificates *flags.Enum
 	guardDefault *flags.Enum
@@ -60,36 +65,46 @@ type installOptions struct {
 	changed      func(flag string) bool
 }
 
-const exactUsage = "Also add ownership metadata to objects that have none, in namespaces labeled fleetdoctor.io/adopt=exact"
-
 func newInstall(env verb.Environment) *cobra.Command {
+	const selfSigned = string(installation.SelfSigned)
 	o := &installOptions{
 		change:       newChange(env, installRights),
-		certificates: flags.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), string(installation.CertManager)),
+		certificates: flags.NewEnum(selfSigned, selfSigned, string(installation.CertManager)),
 		guardDefault: newGuardDefault(),
 	}
-	c := newCommand(o, &cobra.Command{Use: "install", Short: "Install the admission webhook, or update it", Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
-	f := c.Flags()
+	c := newCommand(o, &cobra.Command{Use: "install", Short: "Install the admission webhook, or upgrade it",
+		Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
+	f, v := c.Flags(), &o.values
 	o.changed = f.Changed
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+installation.Namespace+")")
 	o.addPrintFlags(c)
-	o.certificates.AddTo(c, "certificates", "Source of the webhook's certificate: the webhook itself, or cert-manager, which must be installed")
+	o.certificates.AddTo(c, "certificates",
+		"Source of the webhook's certificate: the webhook itself, or cert-manager, which must be installed")
 	o.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
 	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
-	f.BoolVar(&o.Exact, "exact", false, exactUsage)
-	f.StringSliceVar(&o.ReleaseNamespaces, "release-namespaces", nil, "The only namespaces whose release records, and other Secrets, the webhook may read (default all)")
-	f.StringVar(&o.Image, "image", "", "Image to run (default that of this release of the program)")
-	f.IntVar(&o.Replicas, "replicas", installation.Replicas, "Number of replicas")
-	f.BoolVar(&o.wait, "wait", false, "Wait until the Deployment is available and both configurations have a caBundle")
+	f.BoolVar(&v.Exact, "exact", false,
+		"Also add ownership metadata to objects that have none, in namespaces labeled fleetdoctor.io/adopt=exact")
+	f.StringSliceVar(&v.ReleaseNamespaces, "release-namespaces", nil,
+		"The only namespaces whose release records, and other Secrets, the webhook may read (default all)")
+	f.StringSliceVar(&v.APIServers, "api-servers", nil,
+		"The only addresses (IP or CIDR) that reach the webhook and that it reaches: those of the control plane nodes, "+
+			"and of the Service kubernetes (default all)")
+	f.StringVar(&v.Image, "image", "", "Image to run (default that of this release of the program)")
+	f.IntVar(&v.Replicas, "replicas", installation.Replicas, "Number of replicas")
+	f.BoolVar(&o.wait, "wait", false, "Wait until all objects of the release are ready")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "Time limit of --wait")
 	return c
 }
 
 // Complete implements verb.Options.
 func (o *installOptions) Complete([]string) error {
-	o.Certificates, o.GuardDefault = installation.Certificates(o.certificates.String()), admission.GuardMode(o.guardDefault.String())
+	v := &o.values
+	v.Certificates = installation.Certificates(o.certificates.String())
+	v.GuardDefault = admission.GuardMode(o.guardDefault.String())
+	slices.Sort(v.ReleaseNamespaces)
+	v.ReleaseNamespaces = slices.Compact(v.ReleaseNamespaces)
 	if !o.changed("image") {
-		o.Image, _ = installation.ImageOf(o.Version)
+		v.Image, _ = installation.ImageOf(o.Version)
 	}
 	return nil
 }
@@ -99,100 +114,177 @@ func (o *installOptions) Validate() error {
 	if err := o.connection.Validate(); err != nil {
 		return err
 	}
-	for _, n := range o.ReleaseNamespaces {
-		if wrong := validation.IsDNS1123Label(n); wrong != nil {
-			return fmt.Errorf("--release-namespaces has the invalid name %q: %s", n, wrong[0])
-		}
+	if err := o.checkLists(); err != nil {
+		return err
 	}
 	switch {
 	case !installation.AllowedNamespace(*o.Config.Namespace):
 		return reservedError(*o.Config.Namespace)
-	case o.changed("release-namespaces") && len(o.ReleaseNamespaces) == 0: // an unset variable in a script would grant access to all of them
-		return errors.New("--release-namespaces is empty")
-	case o.changed("image") && o.Image == "":
+	case o.changed("image") && o.values.Image == "":
 		return errors.New("--image is empty")
-	case o.Replicas < 1:
-		return fmt.Errorf("--replicas=%d: must be 1 or more; to stop the webhook, use `webhook disable`", o.Replicas)
+	case o.values.Replicas < 1:
+		return fmt.Errorf("--replicas=%d: must be 1 or more; to stop the webhook, use `webhook disable`",
+			o.values.Replicas)
 	case o.timeout <= 0:
 		return fmt.Errorf("--timeout=%s: must be more than 0", o.timeout)
-	case o.wait && o.mode() != installation.DryRunNone:
+	case o.wait && o.isDryRun():
 		return errors.New("--wait and --dry-run are mutually exclusive")
-	case o.Image == "":
+	case o.values.Image == "":
 		return fmt.Errorf("this is a development build (%s), and no image of it is published: set --image", o.Version)
 	}
 	return nil
 }
 
+// checkLists refuses an empty list: an unset variable in a script would grant access to all namespaces and addresses.
+func (o *installOptions) checkLists() error {
+	for _, name := range o.values.ReleaseNamespaces {
+		if wrong := validation.IsDNS1123Label(name); wrong != nil {
+			return fmt.Errorf("--release-namespaces has the invalid name %q: %s", name, wrong[0])
+		}
+	}
+	for _, address := range o.values.APIServers {
+		_, err := netip.ParseAddr(address)
+		if _, errPrefix := netip.ParsePrefix(address); err != nil && errPrefix != nil {
+			return fmt.Errorf("--api-servers has the invalid address %q: must be an IP address, or a CIDR block "+
+				"like 192.0.2.0/24", address)
+		}
+	}
+	if o.changed("release-namespaces") && len(o.values.ReleaseNamespaces) == 0 {
+		return errors.New("--release-namespaces is empty")
+	}
+	if o.changed("api-servers") && len(o.values.APIServers) == 0 {
+		return errors.New("--api-servers is empty")
+	}
+	return nil
+}
+
 func reservedError(namespace string) error {
-	return fmt.Errorf("refusing to install into namespace %s: it belongs to the cluster or to Fleet; use a namespace that only the webhook uses", namespace)
+	return fmt.Errorf("refusing to install into namespace %s: it belongs to the cluster or to Fleet; use a namespace "+
+		"that only the webhook uses", namespace)
 }
 
 // Run implements verb.Options.
 func (o *installOptions) Run(ctx context.Context) error {
-	var cluster *installation.Cluster
-	var err error
-	if o.mode() == installation.DryRunClient {
-		o.Namespace = o.namespaceOr("")
-	} else if cluster, o.Namespace, err = o.open(ctx); err != nil {
-		return err
+	if o.dryRun.String() == dryRunClient {
+		desired, err := installation.Render(o.namespaceOr(""), o.values)
+		if err != nil {
+			return err
+		}
+		return o.printDone(ctx, desired, nil)
 	}
-	if !installation.AllowedNamespace(o.Namespace) { // where an installation was found
-		return &exit.Error{Status: exit.Failed, Err: reservedError(o.Namespace), Hint: "Remove that installation first: " + o.Command("webhook uninstall") + " -n " + o.Namespace}
-	}
-	desired, err := installation.Render(o.Options)
+	cluster, in, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	if err := o.apply(ctx, cluster, desired); err != nil {
+	if err := o.refuseFleet(in); err != nil {
 		return err
 	}
-	if err := o.printManifests(ctx, desired); err != nil || !o.wait {
-		return err
+	if !installation.AllowedNamespace(in.Namespace) { // where an installation was found
+		return &exit.Error{Status: exit.Failed, Err: reservedError(in.Namespace),
+			Hint: "Remove that installation first: " + o.Command("webhook uninstall") + " -n " + in.Namespace}
 	}
-	return o.awaitReady(ctx, cluster, desired)
+	return o.install(ctx, cluster, in)
 }
 
-// apply applies the manifests and deletes the objects that only other options need.
-func (o *installOptions) apply(ctx context.Context, cluster *installation.Cluster, desired []*unstructured.Unstructured) error {
-	if o.mode() == installation.DryRunClient { // without a cluster
-		for _, d := range desired {
-			o.report(installation.RefOf(d), installation.NotSent)
-		}
-		return nil
-	}
-	steps, err := cluster.Plan(ctx, desired)
-	if err != nil {
-		if noMatch := new(meta.NoKindMatchError); errors.As(err, &noMatch) && noMatch.GroupKind.Group == "cert-manager.io" {
-			return &exit.Error{Status: exit.Failed, Err: err, Hint: "Install cert-manager first, or leave out --certificates=cert-manager."}
-		}
-		return err
-	}
-	stale, err := cluster.Stale(ctx, o.Namespace, desired)
+// install installs or upgrades the release.
+func (o *installOptions) install(ctx context.Context, cluster *installation.Cluster, in *installation.Installation,
+) error {
+	helm, err := cluster.Helm(in.Namespace, in.Release)
 	if err != nil {
 		return err
 	}
-	o.printFleetNote(installation.Deployed(steps))
-	for _, change := range installation.Changes(steps, stale) {
+	before, err := helm.Manifest()
+	if err != nil {
+		return err
+	}
+	desired, err := installation.Render(in.Namespace, o.values)
+	if err != nil {
+		return err
+	}
+	if err := o.printNotes(helm, in); err != nil {
+		return err
+	}
+	// Before anything is written: Helm finds objects of others, and kinds that do not exist.
+	mode := installation.Mode{DryRun: true, TakeOwnership: in.Old}
+	if err := helm.Install(ctx, o.values, mode); err != nil {
+		return err
+	}
+	deleted := installation.Without(before, desired)
+	if o.isDryRun() {
+		return o.printDone(ctx, desired, deleted)
+	}
+	if err := o.prepare(ctx, cluster, in, desired); err != nil {
+		return err
+	}
+	if mode.DryRun = false; o.wait {
+		mode.Wait = o.timeout
+	}
+	err = helm.Install(ctx, o.values, mode)
+	if o.wait && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return &exit.Error{Status: exit.Failed,
+			Err: fmt.Errorf("the webhook is installed, but not ready after %s: %w", o.timeout, err),
+			Hint: "To see what is wrong: " + o.Command("webhook status") +
+				". Meanwhile requests continue without the webhook."}
+	}
+	if err != nil {
+		return err
+	}
+	if err := o.printDone(ctx, desired, deleted); err != nil || !o.wait {
+		return err
+	}
+	fmt.Fprintln(o.Streams.ErrOut, "The webhook is ready.")
+	return nil
+}
+
+// printNotes prints what the user may not expect of an upgrade.
+func (o *installOptions) printNotes(helm *installation.Helm, in *installation.Installation) error {
+	changes, err := helm.Changes(o.values)
+	if err != nil {
+		return err
+	}
+	for _, change := range changes {
 		fmt.Fprintf(o.Streams.ErrOut, "Note: %s\n", change)
 	}
-	if err := cluster.Apply(ctx, steps, o.mode(), o.report); err != nil {
+	if helm.Last != nil && len(in.Configurations) == 0 {
+		fmt.Fprintln(o.Streams.ErrOut, "Note: the webhook was disabled. The upgrade enables it again.")
+	}
+	if in.Old {
+		fmt.Fprintln(o.Streams.ErrOut, "Note: an installation from before the chart is replaced.")
+	}
+	return nil
+}
+
+// prepare removes what Helm cannot change, and creates the namespace.
+func (o *installOptions) prepare(ctx context.Context, cluster *installation.Cluster, in *installation.Installation,
+	desired []*unstructured.Unstructured,
+) error {
+	replaced := installation.Outdated(in.Configurations, desired)
+	if in.Old {
+		var err error
+		if replaced, err = cluster.Objects(ctx); err != nil {
+			return err
+		}
+	}
+	if err := cluster.Delete(ctx, replaced, false, func(object.Ref) {}); err != nil {
 		return err
 	}
-	return cluster.Delete(ctx, stale, o.mode(), func(r object.Ref, _ installation.Outcome) { o.report(r, installation.Pruned) })
+	return cluster.CreateNamespace(ctx, in.Namespace)
 }
 
-// report prints the outcome for an object, unless the manifests are printed.
-func (o *installOptions) report(r object.Ref, outcome installation.Outcome) {
+// printDone prints what was done with each object, or on request the manifests. It never prints live objects: a live
+// Secret has values.
+func (o *installOptions) printDone(ctx context.Context, desired, deleted []*unstructured.Unstructured) error {
 	if o.print.ForPeople() {
-		o.change.report(r, outcome)
+		for _, d := range desired {
+			o.report(installation.RefOf(d), "applied")
+		}
+		for _, d := range deleted {
+			o.reportDeleted(installation.RefOf(d))
+		}
 	}
-}
-
-// printManifests prints the manifests on request. It never prints live objects: a live Secret has values.
-func (o *installOptions) printManifests(ctx context.Context, desired []*unstructured.Unstructured) error {
 	return output.Write(ctx, o.Streams.Out, func(w io.Writer) error {
 		if o.print.Format != "yaml" {
-			d := document{rows: desired, table: func(io.Writer) {}} // the outcomes are printed already
+			d := document{rows: desired, table: func(io.Writer) {}} // the objects are printed already
 			d.content = map[string]any{"apiVersion": "v1", "kind": "List", "items": desired}
 			for _, u := range desired {
 				d.names = append(d.names, nameOf(installation.RefOf(u)))
@@ -211,20 +303,4 @@ func (o *installOptions) printManifests(ctx context.Context, desired []*unstruct
 		}
 		return nil
 	})
-}
-
-// awaitReady waits until the installation is ready, and prints what is missing.
-func (o *installOptions) awaitReady(ctx context.Context, cluster *installation.Cluster, desired []*unstructured.Unstructured) error {
-	limited, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	err := cluster.Wait(limited, desired, func(missing string) { fmt.Fprintf(o.Streams.ErrOut, "Waiting for %s\n", missing) })
-	switch {
-	case err == nil:
-		fmt.Fprintln(o.Streams.ErrOut, "The webhook is ready.")
-		return nil
-	case ctx.Err() == nil && limited.Err() != nil:
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed, but not ready after %s: %w", o.timeout, err),
-			Hint: "To see what is wrong: " + o.Command("webhook status") + ". Meanwhile requests continue without the webhook."}
-	}
-	return err
 }

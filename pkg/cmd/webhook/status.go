@@ -17,7 +17,7 @@ import (
 )
 
 const statusLong = `Report the state of the installed webhook: its certificate, the webhook configurations, replicas and
-addresses, drift from the manifests of this program, the labels of namespaces that configure it, and the
+addresses, drift from the manifest of its Helm release, the labels of namespaces that configure it, and the
 calls that one API server has counted since its start.
 
 A check is Unknown, never OK, if its data could not be read. A Note is for your information.
@@ -33,8 +33,8 @@ type statusOptions struct{ connection }
 
 func newStatus(env verb.Environment) *cobra.Command {
 	o := &statusOptions{newConnection(env, statusRights)}
-	c := newCommand(o, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook", Long: statusLong,
-		Example: fmt.Sprintf(statusExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook",
+		Long: statusLong, Example: fmt.Sprintf(statusExamples, env.Name)})
 	o.addFlags(c, namespaceUsage)
 	o.addPrintFlags(c)
 	return c
@@ -46,12 +46,15 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	configurations, err := cluster.Configurations(ctx)
+	in, err := cluster.Find(ctx)
 	if unreachable(err) {
 		return err // once, not for each object that could not be read
 	}
-	found, _ := cluster.NamespaceOf(ctx, configurations) // the status shows which objects could not be read
-	facts, err := cluster.Read(ctx, o.namespaceOr(found), o.Now())
+	if err != nil {
+		in = &installation.Installation{} // the status shows which objects could not be read
+	}
+	namespace := o.namespaceOr(in.Namespace)
+	facts, err := cluster.Read(ctx, namespace, manifestOf(cluster, namespace, in.Release), o.Now())
 	if err != nil {
 		return err
 	}
@@ -60,7 +63,23 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	for _, webhook := range s.Webhooks {
 		d.names = append(d.names, escape.Line(webhook.Name))
 	}
-	return o.printResult(ctx, d, map[installation.State]int{installation.Wrong: exit.Found, installation.Unknown: exit.Failed}[s.State])
+	switch s.State {
+	case installation.Wrong:
+		return o.printResult(ctx, d, exit.Found)
+	case installation.Unknown:
+		return o.printResult(ctx, d, exit.Failed)
+	}
+	return o.printResult(ctx, d, exit.OK)
+}
+
+// manifestOf reads the manifest of a Helm release.
+func manifestOf(cluster *installation.Cluster, namespace, release string) installation.Manifest {
+	helm, err := cluster.Helm(namespace, release)
+	if err != nil {
+		return installation.Manifest{Reason: installation.ReasonOf(err)}
+	}
+	objects, err := helm.Manifest()
+	return installation.Manifest{Objects: objects, Reason: installation.ReasonOf(err)}
 }
 
 func (o *statusOptions) printTable(w paragraphs, s *installation.Status) {

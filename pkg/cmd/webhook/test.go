@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,17 +21,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const testLong = `Test whether the webhook answers. The test sends two server-side dry runs, which change nothing: one removes
-Fleet's set hash from an object, the other deletes the object. The webhook works if both handlers answer:
-the mutating handler restores the hash, denies the first request or warns about it, and the validating
-handler denies the second request or warns about it.
+const testLong = `Test whether the webhook answers, with server-side dry runs, which change nothing. One removes
+Fleet's set hash from an object, and one deletes the object. The webhook works if both handlers answer: the
+mutating handler restores the hash, denies the first request or warns about it, and the validating handler
+denies the second request or warns about it.
 
-The validating handler does not answer if a label or the installation switches it off, and does not answer
-Fleet itself. If the deletion cannot be tested, for example without the right to delete, the state of the
-validating handler is unknown, and the webhook still counts as working.
+The validating handler does not answer if a label or the installation switches it off. If the deletion
+cannot be tested, for example without the right to delete, its answer is unknown, and the webhook still
+counts as working.
 
-If you name no object, the test uses the first one that a Helm release of Fleet desires, that has the hash,
-and that is in the scope of the webhook. To find it, the test reads release records, which are Secrets.
+If you name no object, the test uses one that a Helm release of Fleet desires. If one that a release desires
+does not exist, the test also creates it, in a dry run. To find them, the test reads release records, which
+are Secrets.
 
 Exit status: 0 it works, 1 it was not called, or only one of its handlers answered, 2 wrong usage,
 3 unknown, for example without an object to test with.`
@@ -49,7 +49,8 @@ type testOptions struct {
 
 func newTest(env verb.Environment) *cobra.Command {
 	o := &testOptions{connection: newConnection(env, testRights)}
-	c := newCommand(o, &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Args: cobra.ArbitraryArgs, Short: "Test with dry runs whether the admission webhook answers", Long: testLong,
+	c := newCommand(o, &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Args: cobra.ArbitraryArgs,
+		Short: "Test with dry runs whether the admission webhook answers", Long: testLong,
 		Example: fmt.Sprintf(testExamples, env.Name)})
 	o.addFlags(c, "Namespace of the object")
 	o.addPrintFlags(c)
@@ -94,8 +95,8 @@ func (o *testOptions) Run(ctx context.Context) error {
 		return err
 	}
 	d := document{content: t, rows: []any{t}, table: func(w io.Writer) { printTest(o.paragraphs(w), t) }}
-	if t.Object != nil {
-		d.names = []string{nameOf(*t.Object)}
+	if t.Strip != nil {
+		d.names = []string{nameOf(t.Strip.Object)}
 	}
 	status := exit.Failed
 	switch t.Result {
@@ -133,34 +134,30 @@ func (o *testOptions) resolve(mapper meta.RESTMapper) (*object.Ref, error) {
 }
 
 func printTest(w paragraphs, t *installation.Test) {
-	if m := t.Mutating; m != nil {
-		object := t.Object.Key().String()
-		if t.Release != "" {
-			object += fmt.Sprintf(", of bundle %s (release %s)", t.BundleDeployment, t.Release)
-		}
-		w.wrap("Object:     ", object)
-		w.wrap("Request:    ", "a dry run that removes "+installation.TestedLabel)
-		w.wrap("Response:   ", fmt.Sprintf("%s (in %s)", m.Answer, time.Duration(m.Seconds*float64(time.Second)).Round(time.Millisecond)))
-		if m.Message != "" && (m.Answer == installation.Denied || m.Answer == installation.ValidatingAnswer) { // other refusals are among the reasons
-			w.wrap("            ", m.Message)
-		}
-		for _, warning := range m.Warnings {
-			w.wrap("Warning:    ", strings.TrimPrefix(string(warning.Code)+": "+warning.Message, ": "))
-		}
-	}
-	if v := t.Validating; v != nil {
-		text := string(v.Answer)
-		i := slices.IndexFunc(v.Warnings, func(w installation.Warning) bool { return w.Code != "" })
-		switch {
-		case v.Answer == installation.ValidatingWarned && i >= 0:
-			text += ": " + v.Warnings[i].Message
-		case v.Message != "" && t.Result != installation.MutatingOnly: // then it is the first of the reasons
-			text += ": " + v.Message
-		}
-		w.wrap("Validating: ", text)
+	printResponse(w, t.Create, "a dry run that creates %s without "+installation.TestedLabel)
+	printResponse(w, t.Strip, "a dry run that removes "+installation.TestedLabel+" from %s")
+	printResponse(w, t.Delete, "a dry run that deletes %s")
+	if t.Release != "" {
+		w.wrap("Desired by: ", fmt.Sprintf("bundle %s (release %s)", t.BundleDeployment, t.Release))
 	}
 	w.wrap("Result:     ", string(t.Result))
-	for _, reason := range t.Reasons {
-		w.wrap("            - ", reason.Message)
+	if t.Message != "" {
+		w.wrap("            ", t.Message)
+	}
+}
+
+// printResponse prints the response to a request, if it was sent.
+func printResponse(w paragraphs, r *installation.Response, request string) {
+	if r == nil {
+		return
+	}
+	w.wrap("Request:    ", fmt.Sprintf(request, r.Object.Key()))
+	took := time.Duration(r.Seconds * float64(time.Second)).Round(time.Millisecond)
+	w.wrap("Response:   ", fmt.Sprintf("%s (in %s)", r.Answer, took))
+	if r.Message != "" {
+		w.wrap("            ", r.Message)
+	}
+	for _, warning := range r.Warnings {
+		w.wrap("Warning:    ", strings.TrimPrefix(string(warning.Code)+": "+warning.Message, ": "))
 	}
 }

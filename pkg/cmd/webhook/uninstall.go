@@ -16,9 +16,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const uninstallLong = `Remove the admission webhook from the cluster: first both webhook configurations, so that the API server no
-longer calls it, then all other objects with the label ` + installation.Selector + `,
-and the Secrets that cert-manager made for it.
+const uninstallLong = `Remove the admission webhook from the cluster: its Helm release, in which Helm deletes both
+webhook configurations first, so that the API server no longer calls it. Then remove all other objects of the webhook
+with the label ` + installation.Selector + `, as those of an installation from before the chart, and
+the Secrets that cert-manager made for it.
 
 The Namespace is kept, because others may have objects in it. The command prints how to delete it.
 
@@ -40,7 +41,8 @@ type uninstallOptions struct {
 
 func newUninstall(env verb.Environment) *cobra.Command {
 	o := &uninstallOptions{change: newChange(env, uninstallRights)}
-	c := newCommand(o, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster", Long: uninstallLong, Example: fmt.Sprintf(uninstallExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster",
+		Long: uninstallLong, Example: fmt.Sprintf(uninstallExamples, env.Name)})
 	o.addFlags(c, namespaceUsage)
 	o.dryRun.AddTo(c, "dry-run", dryRunDeleteUsage)
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "Delete without asking")
@@ -49,34 +51,52 @@ func newUninstall(env verb.Environment) *cobra.Command {
 
 // Run implements verb.Options.
 func (o *uninstallOptions) Run(ctx context.Context) error {
-	cluster, namespace, err := o.open(ctx)
+	cluster, in, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	removal, err := cluster.Removal(ctx, namespace)
+	if err := o.refuseFleet(in); err != nil {
+		return err
+	}
+	helm, err := cluster.Helm(in.Namespace, in.Release)
 	if err != nil {
 		return err
 	}
-	if len(removal.Targets) == 0 {
-		fmt.Fprintf(o.Streams.ErrOut, "Nothing to remove: there is no installation in namespace %s.\n", namespace)
-	} else {
-		o.printFleetNote(removal.Targets)
-		if err := o.confirm(ctx, removal.Targets); err != nil {
-			return err
-		}
-		if err := cluster.Delete(ctx, removal.Targets, o.mode(), o.report); err != nil {
-			return err
-		}
+	targets, err := cluster.Objects(ctx)
+	if err != nil {
+		return err
 	}
-	for _, k := range removal.Kept {
-		fmt.Fprintf(o.Streams.ErrOut, "%s is kept: %s\n", nameOf(k.Ref), k.Reason)
+	if len(targets) == 0 && helm.Last == nil {
+		fmt.Fprintf(o.Streams.ErrOut, "Nothing to remove: there is no installation in namespace %s.\n", in.Namespace)
+		return nil
 	}
+	if err := o.confirm(ctx, targets); err != nil {
+		return err
+	}
+	if helm.Last == nil || o.isDryRun() {
+		return o.remove(ctx, cluster, targets)
+	}
+	if err := helm.Uninstall(); err != nil {
+		return err
+	}
+	rest, err := cluster.Objects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range installation.Without(targets, rest) {
+		o.reportDeleted(installation.RefOf(t))
+	}
+	if err := o.remove(ctx, cluster, rest); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Streams.ErrOut, "Namespace %[1]s is kept: others may have objects in it. If nobody needs them:\n"+
+		"  kubectl delete namespace %[1]s\n", in.Namespace)
 	return nil
 }
 
 // confirm prints what will be deleted, and asks. It returns nil if the user agrees.
 func (o *uninstallOptions) confirm(ctx context.Context, targets []*unstructured.Unstructured) error {
-	if o.yes || o.mode() != installation.DryRunNone {
+	if o.yes || o.isDryRun() {
 		return nil
 	}
 	fmt.Fprintln(o.Streams.ErrOut, "To be deleted:")
@@ -84,7 +104,8 @@ func (o *uninstallOptions) confirm(ctx context.Context, targets []*unstructured.
 		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", nameOf(installation.RefOf(t)))
 	}
 	if !output.IsTerminal(o.Streams.In) {
-		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: standard input is not a terminal"), Hint: "--yes deletes without asking."}
+		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: standard input is not a terminal"),
+			Hint: "--yes deletes without asking."}
 	}
 	yes, err := output.Ask(ctx, o.Streams, fmt.Sprintf("Delete these objects (%d)?", len(targets)))
 	switch {

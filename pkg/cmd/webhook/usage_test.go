@@ -41,6 +41,8 @@ func TestUsage(t *testing.T) {
 		"install -n kube-system":                          "refusing to install into namespace kube-system",
 		"install -n default --dry-run=client":             "refusing to install into namespace default",
 		"install -n cattle-fleet-system --dry-run=client": "refusing to install into namespace cattle-fleet-system",
+		"install --api-servers=":                          "--api-servers is empty",
+		"install --api-servers=here":                      `--api-servers has the invalid address "here"`,
 		"install --image=":                                "--image is empty",
 		"install --replicas=0":                            "--replicas=0: must be 1 or more",
 		"install --wait --dry-run=server":                 "--wait and --dry-run are mutually exclusive",
@@ -74,8 +76,8 @@ func TestUnknownVerb(t *testing.T) {
 // TestInstallOffline checks that only the manifests can be printed without a cluster.
 func TestInstallOffline(t *testing.T) {
 	for output, want := range map[string]string{
-		"table": "deployment.apps/fleetdoctor-webhook serverside-applied (dry run)\n",
-		"text":  "deployment.apps/fleetdoctor-webhook serverside-applied (dry run)\n",
+		"table": "deployment.apps/fleetdoctor-webhook applied (dry run)\n",
+		"text":  "deployment.apps/fleetdoctor-webhook applied (dry run)\n",
 		"yaml":  "---\napiVersion: apps/v1\nkind: Deployment\n",
 		"json":  `"kind": "Deployment"`,
 		"name":  "deployment.apps/fleetdoctor-webhook\n",

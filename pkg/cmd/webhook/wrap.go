@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/mitchellh/go-wordwrap"
 )
 
-// width is the number of columns of the text if the output is no terminal. On a terminal, the text has its width, within limits that can be read well.
+// width is the number of columns of the text if the output is no terminal. On a terminal, the text has its width,
+// within limits that can be read well.
 const width, minWidth, maxWidth = 80, 60, 120
 
 // paragraphs writes wrapped text.
@@ -28,16 +30,6 @@ func (o *connection) paragraphs(w io.Writer) paragraphs {
 
 // wrap writes text after a head, and indents further lines by the width of the head.
 func (w paragraphs) wrap(head, text string) {
-	line, empty := head, true
-	for _, word := range strings.Fields(text) {
-		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > w.columns {
-			fmt.Fprintln(w, strings.TrimRight(line, " "))
-			line, empty = strings.Repeat(" ", len(head)), true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
-	}
-	fmt.Fprintln(w, strings.TrimRight(line, " "))
+	lines := wordwrap.WrapString(strings.Join(strings.Fields(text), " "), uint(max(1, w.columns-len(head))))
+	fmt.Fprintln(w, strings.TrimRight(head+strings.ReplaceAll(lines, "\n", "\n"+strings.Repeat(" ", len(head))), " "))
 }

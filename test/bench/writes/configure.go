@@ -22,7 +22,7 @@ import (
 // configurations are the webhook configurations of the manifests, limited to the namespace of the variant, with a
 // URL on loopback in place of the Service.
 func (h *webhookServer) configurations() ([]client.Object, error) {
-	rendered, err := installation.Render(installation.Options{})
+	rendered, err := installation.Render(installation.Namespace, installation.Values{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
+)
+
+// TestInstallForeign checks that nothing is written if one of the objects belongs to another program, or to nobody.
+func TestInstallForeign(t *testing.T) {
+	f := onCluster(t)
+	binding := &rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"}}
+	binding.Name = installation.Name
+	f.Create(t, binding)
+	for _, dryRun := range []string{"server", "none"} {
+		r := f.call(t, "install", "-n", "foreign", "--dry-run="+dryRun)
+		if r.status != 3 || r.out != "" || !strings.Contains(r.errOut, `ClusterRoleBinding "fleetdoctor-webhook"`) ||
+			!strings.Contains(r.errOut, "Nothing was written.") {
+			t.Errorf("status %d, printed %s%s", r.status, r.out, r.errOut)
+		}
+	}
+	f.absent(t, &rbacv1.ClusterRole{}, "", installation.Name)
+	f.absent(t, &corev1.Namespace{}, "", "foreign")
+	if r := f.must(t, "uninstall", "-n", "foreign", "--yes"); r.out != "" || !strings.Contains(r.errOut, "Nothing to remove") {
+		t.Errorf("an uninstallation of an object of others printed:\n%s%s", r.out, r.errOut)
+	}
+	f.get(t, &rbacv1.ClusterRoleBinding{}, "", installation.Name)
+}
+
+// TestInstallOverOld checks that an installation from before the chart is replaced, and can be removed.
+func TestInstallOverOld(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "old", "--exact")
+	// Before the chart, the objects had no metadata of Helm, and a binding of these names could exist in any namespace.
+	f.asBeforeChart(t, "old")
+	r := f.must(t, "install", "-n", "old")
+	if r.errOut != "Note: an installation from before the chart is replaced.\n" {
+		t.Errorf("it printed: %s", r.errOut)
+	}
+	if m := f.mutating(t); len(m.Webhooks) != 1 || m.Annotations["meta.helm.sh/release-name"] != installation.Name {
+		t.Errorf("%d webhooks, annotations %v", len(m.Webhooks), m.Annotations)
+	}
+	f.absent(t, &rbacv1.RoleBinding{}, "shop", "fleetdoctor-webhook-records")
+	f.asBeforeChart(t, "old")
+	if r := f.must(t, "uninstall", "--yes"); !strings.Contains(r.out, "rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records -n shop deleted\n") {
+		t.Errorf("it deleted:\n%s", r.out)
+	}
+	f.absent(t, &rbacv1.ClusterRole{}, "", installation.Name)
+}
+
+// TestDeployedByFleet checks that no verb but disable changes an installation by Fleet, which would undo it.
+func TestDeployedByFleet(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "fleeted")
+	hash := func(value string) {
+		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
+			`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":`+value+`}}}`)
+	}
+	hash(`"0a"`)
+	for _, args := range [][]string{{"install"}, {"install", "--dry-run=server"}, {"uninstall", "--yes"}, {"enable"}} {
+		r := f.call(t, args...)
+		want := "error: the webhook is deployed by Fleet (release fleeted/fleetdoctor-webhook), which would undo the change\n"
+		if r.status != 3 || r.out != "" || !strings.HasPrefix(r.errOut, want) {
+			t.Errorf("%v: status %d: %s%s", args, r.status, r.out, r.errOut)
+		}
+	}
+	hash("null")
+}
+
+// asBeforeChart changes an installation to one from before the chart.
+func (f *fixture) asBeforeChart(t *testing.T, namespace string) {
+	t.Helper()
+	records := &corev1.SecretList{}
+	err := f.Client().List(t.Context(), records, client.InNamespace(namespace), client.MatchingLabels{"owner": "helm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range records.Items {
+		if err := f.Client().Delete(t.Context(), &records.Items[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const patch = `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},` +
+		`"annotations":{"meta.helm.sh/release-name":null,"meta.helm.sh/release-namespace":null}}}`
+	for _, o := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
+		f.patch(t, o, namespace, installation.Name, patch)
+	}
+	for _, o := range []client.Object{&admissionregistrationv1.MutatingWebhookConfiguration{},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
+		f.patch(t, o, "", installation.Name, patch)
+	}
+	binding := &rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"}}
+	binding.Namespace, binding.Name = "shop", "fleetdoctor-webhook-records"
+	binding.Labels = map[string]string{installation.NameLabel: installation.Name}
+	if err := f.Client().Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOneInstallation checks that the installation of a cluster is found without its namespace, and that a second one
+// is refused.
+func TestOneInstallation(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "first")
+	for _, args := range [][]string{{"install", "-n", "second"}, {"uninstall", "--yes", "-n", "second"}} {
+		r := f.call(t, args...)
+		if r.status != 3 || r.out != "" || !strings.Contains(r.errOut, "error: the webhook is installed in namespace first, not in second\n") {
+			t.Errorf("%v: status %d: %s%s", args, r.status, r.out, r.errOut)
+		}
+	}
+	if r := f.must(t, "install"); !strings.HasPrefix(r.out, "namespace/first applied\n") {
+		t.Errorf("install, without -n: %s", r.out)
+	}
+	if r := f.call(t, "status"); !strings.HasPrefix(r.out, "Namespace:  first\n") {
+		t.Errorf("status, without -n: %s", r.out)
+	}
+	if r := f.must(t, "uninstall", "--yes"); !strings.Contains(r.out, "secret/fleetdoctor-webhook-cert deleted\n") {
+		t.Errorf("uninstall, without -n: %s", r.out)
+	}
+}

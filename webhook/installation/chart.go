@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
+)
+
+// Certificates is the component that makes the webhook's certificate.
+type Certificates string
+
+// The values of Certificates.
+const (
+	SelfSigned  Certificates = "self-signed"
+	CertManager Certificates = "cert-manager"
+)
+
+// Values are the values of the chart. A zero value keeps the value of the chart.
+type Values struct {
+	Image        string       `json:"image,omitempty"`
+	Replicas     int          `json:"replicas,omitempty"`
+	Certificates Certificates `json:"certificates,omitempty"`
+	// Exact adds the webhook that also stamps objects without ownership metadata, in namespaces with a label for it.
+	Exact        bool                `json:"exact,omitempty"`
+	GuardDefault admission.GuardMode `json:"guardDefault,omitempty"`
+	// ReleaseNamespaces are the only namespaces whose Secrets the webhook may read; none means all.
+	ReleaseNamespaces []string `json:"releaseNamespaces,omitempty"`
+	// APIServers are the addresses of the API servers, for the NetworkPolicy; none means all.
+	APIServers []string `json:"apiServers,omitempty"`
+}
+
+// document returns the values in the form that Helm reads from a file.
+func (v Values) document() (map[string]any, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the values: %w", err)
+	}
+	out := map[string]any{}
+	err = json.Unmarshal(text, &out)
+	return out, err
+}
+
+// Replicas is the number of replicas in the chart.
+const Replicas = 2
+
+// described is the end of a version that git describe or the go command makes of a commit without a tag, or of a
+// changed tree.
+var described = regexp.MustCompile(`(-[0-9]+-g[0-9a-f]+|[-.][0-9]{14}-[0-9a-f]{12})?(-dirty|\+dirty)?$`)
+
+// ImageOf returns the image of a version of the program; ok is false if no release has that version, and so no image
+// exists.
+func ImageOf(version string) (image string, ok bool) {
+	number, tagged := strings.CutPrefix(version, "v")
+	if _, err := semver.StrictNewVersion(number); !tagged || err != nil || described.FindString(version) != "" {
+		return "", false
+	}
+	// A tag cannot contain a plus sign.
+	return "fleetdoctor/kubectl-fleetdoctor:" + strings.ReplaceAll(version, "+", "_"), true
+}
+
+// loadChart reads the embedded chart.
+func loadChart() (*chart.Chart, error) {
+	var files []*archive.BufferedFile
+	err := fs.WalkDir(manifests.Chart, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := manifests.Chart.ReadFile(name)
+		files = append(files, &archive.BufferedFile{Name: name, Data: data})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the chart: %w", err)
+	}
+	return loader.LoadFiles(files)
+}
+
+// Render returns the objects of an installation in the order in which they are applied: the Namespace, and those of the
+// chart. It needs no cluster.
+func Render(namespace string, v Values) ([]*unstructured.Unstructured, error) {
+	c, err := loadChart()
+	if err != nil {
+		return nil, err
+	}
+	values, err := v.document()
+	if err != nil {
+		return nil, err
+	}
+	install := action.NewInstall(action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler)))
+	install.ReleaseName, install.Namespace, install.DryRunStrategy = Name, namespace, action.DryRunClient
+	install.KubeVersion = &common.KubeVersion{Version: "v1.28.0", Major: "1", Minor: "28"} // the minimum of the chart
+	r, err := install.Run(c, values)
+	if err != nil {
+		return nil, fmt.Errorf("rendering the chart: %w", err)
+	}
+	objects, err := manifestOf(r)
+	return append([]*unstructured.Unstructured{namespaceObject(namespace)}, objects...), err
+}
+
+// namespaceObject is the Namespace of an installation. It is not in the chart, because Helm needs it for the release.
+func namespaceObject(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(namespaceKind)
+	u.SetName(name)
+	u.SetLabels(map[string]string{
+		NameLabel:                            Name,
+		"pod-security.kubernetes.io/audit":   "restricted",
+		"pod-security.kubernetes.io/enforce": "restricted",
+		"pod-security.kubernetes.io/warn":    "restricted",
+	})
+	return u
+}
+
+// manifestOf returns the objects in the manifest of a release.
+func manifestOf(r release.Releaser) ([]*unstructured.Unstructured, error) {
+	a, err := release.NewAccessor(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading a release: %w", err)
+	}
+	var out []*unstructured.Unstructured
+	for d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(a.Manifest()), len(a.Manifest())); ; {
+		u := &unstructured.Unstructured{}
+		switch err := d.Decode(u); {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading the manifest of release %s: %w", a.Name(), err)
+		case u.Object != nil:
+			out = append(out, u)
+		}
+	}
+}
