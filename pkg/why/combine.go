@@ -15,6 +15,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
+func byCluster(a, b member) int {
+	return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle),
+		cmp.Compare(a.BundleDeployment, b.BundleDeployment))
+}
+
 // combine returns the explanation of an object from its deployments and from what concerns the object itself.
 // Deployments with the same chain have one cause.
 func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.WhyObject {
@@ -35,10 +40,7 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 		add(v)
 	}
 	whole := len(out.Causes)
-	slices.SortStableFunc(list, func(a, b member) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle),
-			cmp.Compare(a.BundleDeployment, b.BundleDeployment))
-	})
+	slices.SortStableFunc(list, byCluster)
 	for _, m := range list {
 		out.Summary.Deployments++
 		if m.note != "" {

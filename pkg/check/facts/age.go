@@ -29,6 +29,7 @@ func (f *Facts) Young(o v1alpha1.Object) bool {
 	return f.NewerThan(o, Settling)
 }
 
+// NewerThan reports whether an object was created more recently than an age.
 func (f *Facts) NewerThan(o v1alpha1.Object, age time.Duration) bool {
 	created := o.GetCreationTimestamp()
 	return !created.IsZero() && f.Now().Sub(created.Time) < age

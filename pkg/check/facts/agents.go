@@ -8,8 +8,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
+// Reimported reports whether a restart of the controller imports an agent again.
 func Reimported(a evaluate.Agent) bool { return a.Now.Result == agentconfig.ReImport }
 
+// Stopped reports whether an agent that has reported does not report any more.
 func Stopped(a evaluate.Agent) bool {
 	return a.Heartbeat.State == agentconfig.Stale && a.Cluster.DeletionTimestamp.IsZero()
 }

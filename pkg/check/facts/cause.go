@@ -42,6 +42,7 @@ func OfBug(b *fleet.Bug, who, tag string) Explanation {
 	return Explanation{KnownBug, "known bug " + b.Issue + " of " + who + " " + tag + ": " + b.What}
 }
 
+// SilentWords returns the explanation by the agent of a Cluster, which does not report.
 func SilentWords(c *v1alpha1.Cluster) Explanation {
 	if c.Status.Agent.LastSeen == "" {
 		return Explanation{StaleAgent, "the agent has never reported"}

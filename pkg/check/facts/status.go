@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
+// Deleting reports whether an object is being deleted.
 func Deleting(o v1alpha1.Object) bool { return o.GetDeletionTimestamp() != nil }
 
 // Parsed returns a time of a status; zero without one.

@@ -38,4 +38,5 @@ func RefOf(a *evaluate.Aggregate) object.Ref {
 	return Ref(a.Kind, a.Object.GetNamespace(), a.Object.GetName())
 }
 
+// Key returns "namespace/name" of an object.
 func Key(o v1alpha1.Object) string { return o.GetNamespace() + "/" + o.GetName() }

@@ -87,6 +87,7 @@ func LastArgument(name string) string {
 	return escape.Shell(name)
 }
 
+// InNamespace returns the argument that names a namespace; empty without one.
 func InNamespace(namespace string) string {
 	if namespace == "" {
 		return ""

@@ -128,6 +128,7 @@ func (m *Maker) Process(bundle, effect string) Remedy {
 	return Run(m.ProcessCommand(namespace, name), "%s", effect)
 }
 
+// ProcessCommand returns the command of Process.
 func (m *Maker) ProcessCommand(namespace, name string) string {
 	var now int64
 	if at := m.Now(); !at.IsZero() {

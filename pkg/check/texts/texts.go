@@ -35,5 +35,6 @@ func Of(code string) (Text, error) {
 	if err != nil {
 		return out, err
 	}
-	return out, yaml.UnmarshalStrict(content, &out)
+	err = yaml.UnmarshalStrict(content, &out)
+	return out, err
 }
