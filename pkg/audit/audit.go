@@ -132,9 +132,6 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.copies(ctx, result); err != nil {
-		return nil, err
-	}
 	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, clusters: r.Clusters}
 	out.Findings = check.Run(out.Input())
 	if err := out.settleLag(ctx, r.Reader); err != nil {
@@ -144,6 +141,6 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 		return nil, err
 	}
 	unread, err := out.quotedSecrets(ctx)
-	result.Gaps = append(result.Gaps, unread...)
+	out.Result = result.WithGaps(unread)
 	return out, err
 }

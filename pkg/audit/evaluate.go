@@ -125,20 +125,30 @@ func (r *Reading) evaluate(ctx context.Context, b *background, scope []*resolve.
 	if err := r.controllers(ctx); err != nil {
 		return nil, err
 	}
-	out := &evaluate.Result{Desired: r.Desired, Scope: o.Scope, Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
-		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(), Gaps: r.Gaps, Notes: slices.Concat(r.Description.Notes, r.notes)}
-	out.Notes = append(out.Notes, r.Desired.Notes...)
+	deployments := evaluate.InOrder(scope, clusters)
+	copies, unread, err := r.copies(ctx, deployments)
+	if err != nil {
+		return nil, err
+	}
+	out := evaluate.Result{Desired: r.Desired, Deployments: deployments, Copies: copies, Scope: o.Scope,
+		Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
+		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(),
+		Gaps: r.Gaps, Notes: slices.Concat(r.Description.Notes, r.notes, r.Desired.Notes)}
 	for i, c := range r.Desired.Clusters {
 		out.Notes = append(out.Notes, c.Notes...)
 		if i > 0 {
-			out.Clusters = append(out.Clusters, evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description, On: c})
+			source := evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description, On: c}
+			out.Clusters = append(out.Clusters, source)
 		}
 	}
 	if o.StatusOnly {
 		out.Notes = append(out.Notes, "only the status that Fleet reports was checked (--status-only): no object was evaluated")
 	}
-	out.Complete(scope, clusters)
-	return out, nil
+	for _, c := range clusters {
+		out.Undesired, out.Gaps = append(out.Undesired, c.Undesired...), append(out.Gaps, c.Gaps...)
+	}
+	out.Gaps = append(out.Gaps, unread...)
+	return evaluate.NewResult(out), nil
 }
 
 // placed returns the bundle deployments without their desired objects.

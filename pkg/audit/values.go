@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -21,15 +22,14 @@ func (r *Reading) values(ctx context.Context, f *state.Fleet) (add func(), err e
 	return func() { f.Values, r.Gaps = values, append(r.Gaps, gaps...) }, err
 }
 
-// copies reads the copies of downstreamResources.
-func (r *Reading) copies(ctx context.Context, result *evaluate.Result) error {
+// copies reads the copies of downstreamResources that bundle deployments should have.
+func (r *Reading) copies(ctx context.Context, deployments []*evaluate.BundleDeployment) ([]evaluate.Copy, []source.Gap, error) {
 	if o := r.options; o.StatusOnly || o.Predict || o.Files != nil {
-		return nil
+		return nil, nil, nil
 	}
-	result.Copies = evaluate.Copies(result.Deployments)
-	unread, err := r.Copies(ctx, result.Copies, func(c *evaluate.Copy) *collect.Reader {
+	out := evaluate.Copies(deployments)
+	unread, err := r.Copies(ctx, out, func(c *evaluate.Copy) *collect.Reader {
 		return r.Clusters[slices.Index(r.Directory.Clusters, c.Deployment.On)].Reader
 	})
-	result.Gaps = append(result.Gaps, unread...)
-	return err
+	return out, unread, err
 }

@@ -96,9 +96,8 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 		d.Objects = append(d.Objects, evaluate.Object{Ref: ref, Cell: o.Cell(), State: in})
 		d.Desired = append(d.Desired, o)
 	}
-	result := &evaluate.Result{Whole: true, Desired: desiredStateOf(d.BundleDeployment)}
-	result.Complete([]*resolve.BundleDeployment{d.BundleDeployment},
-		[]evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{d}}})
+	result := evaluate.NewResult(evaluate.Result{Whole: true, Desired: desiredStateOf(d.BundleDeployment),
+		Deployments: []*evaluate.BundleDeployment{d}})
 	return New(facts.New(result, &redact.Quotations{}), remedy.Commands{Audit: "kubectl fleetdoctor audit",
 		Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl", Helm: "helm"}, nil)
 }

@@ -93,8 +93,8 @@ func (w *world) input() *Input {
 	}
 	f.Coverage[state.BundleNamespaceMapping] = source.Covered()
 	in.Source.TakenAt = now
-	in.Deployments = nil
-	in.Complete(in.Desired.Deployments, []evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{w.d}}})
+	in.Deployments = []*evaluate.BundleDeployment{w.d}
+	*in.Result = *evaluate.NewResult(*in.Result)
 	return in
 }
 

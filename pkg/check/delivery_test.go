@@ -21,9 +21,9 @@ func TestLargeBundle(t *testing.T) {
 		whole      bool
 	}{{1 << 20, 0, true}, {1<<20 + 1, 1, true}, {1<<20 + 1, 0, false}} {
 		in := inputOf(deployment(), evaluate.Ready)
-		in.Whole, in.Deployments = tc.whole, nil
+		in.Whole, in.Deployments = tc.whole, evaluate.InOrder(in.Desired.Deployments, nil)
 		in.Desired.Bundles = []*v1alpha1.Bundle{{Size: tc.size}}
-		in.Complete(in.Desired.Deployments, nil)
+		*in.Result = *evaluate.NewResult(*in.Result)
 		if got := findings(largeBundle, in); len(got) != tc.want {
 			t.Errorf("%d bytes, whole %v: %d findings, want %d", tc.size, tc.whole, len(got), tc.want)
 		}

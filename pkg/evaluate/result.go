@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Result is the result of an evaluation. It is not changed once it is complete.
+// Result is the result of an evaluation. It is immutable.
 type Result struct {
 	// Desired is the whole desired state, also out of scope.
 	Desired *resolve.DesiredState
@@ -56,27 +56,42 @@ type ClusterSource struct {
 // Now is the time when the data was read; zero if it is not known.
 func (r *Result) Now() time.Time { return r.Source.TakenAt }
 
-// Complete adds the evaluations of clusters and the bundle deployments without a cluster to the Result, and builds the tree.
-func (r *Result) Complete(scope []*resolve.BundleDeployment, clusters []Evaluated) {
+// InOrder returns the evaluations of the bundle deployments in scope, in their order. One whose objects are not read has no
+// evaluation.
+func InOrder(scope []*resolve.BundleDeployment, clusters []Evaluated) []*BundleDeployment {
 	evaluated := map[object.DeploymentID]*BundleDeployment{}
 	for _, c := range clusters {
 		for _, d := range c.Deployments {
 			evaluated[d.ID()] = d
 		}
-		r.Undesired = append(r.Undesired, c.Undesired...)
-		r.Gaps = append(r.Gaps, c.Gaps...)
 	}
-	r.inScope = map[object.DeploymentID]bool{}
+	var out []*BundleDeployment
 	for _, d := range scope {
 		x := evaluated[d.ID()]
-		if x == nil { // its objects are not read
+		if x == nil {
 			x = &BundleDeployment{BundleDeployment: d}
 			x.State = stateOf(x)
 		}
-		r.Deployments = append(r.Deployments, x)
+		out = append(out, x)
+	}
+	return out
+}
+
+// NewResult returns a result with its scope and its tree.
+func NewResult(r Result) *Result {
+	r.inScope = map[object.DeploymentID]bool{}
+	for _, d := range r.Deployments {
 		r.inScope[d.ID()] = true
 	}
 	r.Tree = newTree(r.Desired, r.Deployments, r.Includes)
+	return &r
+}
+
+// WithGaps returns the result with more gaps.
+func (r *Result) WithGaps(gaps []source.Gap) *Result {
+	out := *r
+	out.Gaps = slices.Concat(r.Gaps, gaps)
+	return &out
 }
 
 // InScope reports whether a bundle deployment is in scope.
