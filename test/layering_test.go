@@ -221,7 +221,8 @@ var layers = []layer{
 	{packages: []string{"manifests"}},
 	// The handlers have no client: only the watches of the index connect to the API server.
 	{packages: []string{"webhook/admission"}, never: slices.Concat(requesting, printing),
-		pureFiles: []string{"decision.go", "facts.go", "guard_mode.go", "mutating.go", "request.go", "validating.go", "warning.go"},
+		pureFiles: []string{"decision.go", "facts.go", "guard_mode.go", "harm.go", "mutating.go", "request.go", "response.go",
+			"user.go", "validating.go", "warning.go"},
 		may:       []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/index"}, never: printing,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired"}},

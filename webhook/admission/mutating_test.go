@@ -63,11 +63,11 @@ type write struct {
 }
 
 // mutateIn decides about a write with the facts of an index.
-func mutateIn(x *index.Index, w write) result {
+func mutateIn(x *index.Index, w write) Decision {
 	labels := map[string]string{IgnoreLabel: fmt.Sprint(w.Ignored)}
 	o := Options{Index: x, Namespaces: namespaces{w.Key.Namespace: labels}, Live: func(string) bool { return !w.Stale }}
 	req := Request{Key: w.Key, Manager: w.Manager, Old: w.Old, New: w.New}
-	return mutate(req, o.facts(req, x.Lookup(w.Key)), w.Exact)
+	return mutate(req, o.facts(req, x.Lookup(w.Key), false), w.Exact)
 }
 
 // text returns warnings with their codes.
@@ -226,7 +226,7 @@ func TestDecide(t *testing.T) {
 }
 
 // again checks that the object has all five keys after a stamp, and that a second decision changes nothing.
-func again(tb testing.TB, r *index.Index, req write, d result) {
+func again(tb testing.TB, r *index.Index, req write, d Decision) {
 	tb.Helper()
 	if len(d.set) == 0 {
 		return

@@ -71,7 +71,7 @@ func validateIn(x *index.Index, c change) validation {
 	labels := map[string]string{IgnoreLabel: fmt.Sprint(c.Ignored)}
 	o := Options{Index: x, Namespaces: namespaces{c.Key.Namespace: labels}, Live: func(string) bool { return true }}
 	req := Request{Key: c.Key, User: c.User, Manager: c.Manager, Old: c.Old, New: c.New}
-	f := o.facts(req, x.Lookup(c.Key))
+	f := o.facts(req, x.Lookup(c.Key), false)
 	f.Complete = f.Complete && !c.Partial
 	return validate(req, f)
 }
