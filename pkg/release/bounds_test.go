@@ -151,7 +151,7 @@ func TestManifestLost(t *testing.T) {
 }
 
 func TestUnpackedSize(t *testing.T) {
-	large := bomb(t, "{", " ", "}", maxRecord+1<<20)
+	large := bomb(t, "{", " ", "}", MaxSize+1<<20)
 	for name, tc := range map[string]struct {
 		value []byte
 		want  int

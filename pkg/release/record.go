@@ -40,10 +40,11 @@ const (
 	StatusUninstalled = "uninstalled"
 )
 
+// MaxSize limits the decompressed size of a record, in bytes. A compressed record has at most about 1 MiB, the limit of a
+// Secret. Text is usually compressed to a tenth.
+const MaxSize = 64 << 20
+
 const (
-	// maxRecord limits the decompressed size of a record, in bytes. A compressed record has at most about 1 MiB, the limit of a Secret. Text is
-	// usually compressed to a tenth.
-	maxRecord = 64 << 20
 	// maxHooks limits the hooks of a record. A hook may have three bytes in the record and needs more memory.
 	maxHooks = 20_000
 	// maxField limits the length, in bytes, of each name that is kept. No name in Kubernetes and no annotation of Fleet is longer.
@@ -246,7 +247,7 @@ func decompress(value []byte) (io.Reader, error) {
 // A usual record has ten times its compressed size, and a record with many similar objects sixty times.
 func MostUnpacked(packed int) int {
 	const density, always = 100, 4 << 20
-	return min(maxRecord, max(always, density*packed))
+	return min(MaxSize, max(always, density*packed))
 }
 
 // StatedSize returns the size in bytes that the end of the gzip of a record states for its JSON. It returns 0 if nothing is stated, or more than
@@ -267,7 +268,7 @@ func StatedSize(value []byte) int {
 }
 
 // ErrUnpacked is the reason why a record that unpacks to more than MostUnpacked is not read.
-var ErrUnpacked = errors.New("it unpacks to more than 4 MiB and to more than 100 times its size")
+var ErrUnpacked error = &BoundError{"it unpacks to more than 4 MiB and to more than 100 times its size"}
 
 // UnpackedSize decompresses a record to find out its size in bytes, but at most one more than MostUnpacked. It needs little memory; Decode needs several
 // times the decompressed size. Of a damaged record it returns the size of the part before the damage.
@@ -281,7 +282,7 @@ var errDamaged = errors.New("decoding release record: it is damaged (not base64 
 
 // Decode decodes a record. value is the value of DataKey in the Secret, without the base64 of the API: base64 of gzip of JSON, or of JSON. Errors never
 // quote the record.
-func Decode(value []byte) (*Record, error) { return DecodeSized(value, maxRecord) }
+func Decode(value []byte) (*Record, error) { return DecodeSized(value, MaxSize) }
 
 // DecodeSized is Decode for a record that decompresses to at most `size` bytes. If it decompresses to more, the error is ErrTooLarge.
 func DecodeSized(value []byte, size int) (*Record, error) {
@@ -289,7 +290,7 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 		return nil, errors.New("decoding release record: it is damaged: it has no data")
 	}
 	var d document
-	err := unmarshal(value, min(size, maxRecord), &d)
+	err := unmarshal(value, min(size, MaxSize), &d)
 	a := d.Chart.Metadata.Annotations
 	fields := []string{d.Name, d.Namespace, d.Info.Status, d.ApplyMethod, a.BundleID, a.AgentNamespace, a.ServiceAccount, a.Commit}
 	if err == nil && slices.ContainsFunc(fields, func(s string) bool { return len(s) > maxField }) {
@@ -334,7 +335,7 @@ func Values(value []byte) ([]byte, error) {
 	var d struct {
 		Config map[string]jsontext.Value `json:"config"`
 	}
-	if unmarshal(value, maxRecord, &d) != nil {
+	if unmarshal(value, MaxSize, &d) != nil {
 		return nil, errDamaged
 	}
 	return json.Marshal(d.Config, json.Deterministic(true))

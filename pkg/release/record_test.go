@@ -219,7 +219,7 @@ func TestDecodeTooLarge(t *testing.T) {
 		"blanks":      {`{`, " "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := decodeBomb(t, bomb(t, parts[0], parts[1], "", maxRecord+1<<20))
+			_, err := decodeBomb(t, bomb(t, parts[0], parts[1], "", MaxSize+1<<20))
 			if !errors.Is(err, ErrTooLarge) {
 				t.Errorf("error %v, want %v", err, ErrTooLarge)
 			}
@@ -250,7 +250,7 @@ func TestDecodeLarge(t *testing.T) {
 		"many annotations":  {ok + `"chart":{"metadata":{"annotations":{` + annotations.String(), ` `, `"a":""}}}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := decodeBomb(t, bomb(t, tc.head, tc.unit, tc.tail, maxRecord-8<<20)); !errors.Is(err, tc.want) {
+			if _, err := decodeBomb(t, bomb(t, tc.head, tc.unit, tc.tail, MaxSize-8<<20)); !errors.Is(err, tc.want) {
 				t.Errorf("error %v, want %v", err, tc.want)
 			}
 		})
@@ -268,7 +268,7 @@ func decodeBomb(t *testing.T, value []byte) (*Record, error) {
 	r, err := Decode(value)
 	runtime.ReadMemStats(&after)
 	// The decoder has one value at a time in its buffer, which grows by doubling. A copy of the value may be kept.
-	if n := after.TotalAlloc - before.TotalAlloc; n > 8*maxRecord {
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8*MaxSize {
 		t.Errorf("%d MiB were allocated, more than eight times the limit", n>>20)
 	}
 	return r, err

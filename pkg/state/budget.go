@@ -7,8 +7,6 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
 // Parsing has a limit of its own: a manifest that repeats one key a hundred thousand times becomes a small object.
@@ -19,10 +17,8 @@ const (
 	maxDense = 32 << 20
 )
 
-var (
-	errUnpacked = release.ErrUnpacked
-	errDense    = errors.New("the release records that unpack to more than 20 times their size exceed 32 MiB in total, and this is one of them")
-)
+var errDense = errors.New("the release records that unpack to more than 20 times their size exceed 32 MiB in total, " +
+	"and this is one of them")
 
 // Work counts the size of the dense records of a cluster. The zero value is ready to use and safe for concurrent use.
 type Work struct {
@@ -30,9 +26,9 @@ type Work struct {
 	dense atomic.Int64
 }
 
-// charge counts a record, and reports whether its manifest may be parsed.
+// charge counts a record of Fleet, and reports whether its manifest may be parsed.
 func (w *Work) charge(r *Record, unpacked int) bool {
-	if r.BundleID == "" || unpacked <= dense*r.packed {
+	if unpacked <= dense*r.packed {
 		return true
 	}
 	r.charged = unpacked

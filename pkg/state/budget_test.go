@@ -118,7 +118,7 @@ func TestWork(t *testing.T) {
 	}
 	value := []byte(encode(fmt.Sprintf(identity, "a")))
 	d := new(Work).ReadRecord(release.Name{Namespace: "web", Name: "a", Revision: 1}, value, release.MostUnpacked(len(value))+1, true)
-	if d.OverBound != errUnpacked.Error() || d.Damaged == "" || len(d.Objects) > 0 {
+	if d.OverBound != release.ErrUnpacked.Error() || d.Damaged == "" || len(d.Objects) > 0 {
 		t.Errorf("a record over the maximum size: over bound %q, damaged %q", d.OverBound, d.Damaged)
 	}
 }
