@@ -5,6 +5,7 @@ package desired_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -141,37 +142,64 @@ func TestBySet(t *testing.T) {
 	}
 }
 
-// TestAnyOrder compares an index after random changes with one that is filled once with what is left.
-func TestAnyOrder(t *testing.T) {
-	const seed = 1
+// TestRebuilt makes random changes. After each one, the index is like one that is filled once with what is left. Objects
+// that are not returned as changed are desired as before, and those that are returned are the release's.
+func TestRebuilt(t *testing.T) {
+	const seed, objects = 1, 6
 	random := rand.New(rand.NewPCG(seed, seed))
 	statuses := []desired.Status{desired.Inactive, desired.Unreadable, desired.Deployed, desired.Pending, desired.Uninstalling}
-	changed, left := desired.New(), map[release.Name]*desired.Revision{}
+	hash := ownership.Desired("default-guestbook", "guestbook", "").Hash
+	x, left, reported := desired.New(), map[release.Name]*desired.Revision{}, 0
+	before := make([][]desired.Release, objects)
 	for range 2000 {
-		r := revision(fmt.Sprint("n", random.IntN(4)), 1+random.IntN(4), statuses[random.IntN(len(statuses))], random.IntN(5))
-		if random.IntN(3) == 0 {
-			changed.Delete(r.Name)
+		r := revision(fmt.Sprint("n", random.IntN(4)), 1+random.IntN(4), statuses[random.IntN(len(statuses))], random.IntN(objects))
+		var changed []object.Key
+		switch random.IntN(4) {
+		case 0:
+			changed = slices.Collect(x.Delete(r.Name))
 			delete(left, r.Name)
-			continue
+		case 1: // nothing else is known of the release
+			maps.DeleteFunc(left, func(n release.Name, _ *desired.Revision) bool { return n.Release() == r.Name.Release() })
+			left[r.Name] = r
+			changed = slices.Collect(x.SetRelease(r.Name.Release(), []*desired.Revision{r}))
+		default:
+			left[r.Name] = r
+			changed = slices.Collect(x.Set(r))
 		}
-		changed.Set(r)
-		left[r.Name] = r
-	}
-	fresh := desired.New()
-	for _, r := range left {
-		fresh.Set(r)
-	}
-	for i := range 5 {
-		if diff := gocmp.Diff(lookup(fresh, configMap(i)), lookup(changed, configMap(i))); diff != "" {
-			t.Errorf("object %d (-fresh +changed):\n%s", i, diff)
+		reported += len(changed)
+		fresh := desired.New()
+		for _, r := range left {
+			fresh.Set(r)
+		}
+		ofRelease := func(d desired.Release) bool { return d.Release() == r.Name.Release() }
+		for i, was := range before {
+			is := fresh.Lookup(configMap(i))
+			if diff := gocmp.Diff(is, x.Lookup(configMap(i))); diff != "" {
+				t.Fatalf("object %d (-rebuilt +changed):\n%s", i, diff)
+			}
+			returned := slices.Contains(changed, configMap(i))
+			if !returned && !gocmp.Equal(was, is) {
+				t.Fatalf("object %d changed, and is not returned after the change of %s", i, r.Name)
+			}
+			if returned && !slices.ContainsFunc(was, ofRelease) && !slices.ContainsFunc(is, ofRelease) {
+				t.Fatalf("object %d is returned, and release %s has never desired it", i, r.Name)
+			}
+			before[i] = is
+		}
+		if slices.SortFunc(changed, object.Key.Compare); len(slices.Compact(slices.Clone(changed))) != len(changed) {
+			t.Fatalf("returned twice: %v", changed)
+		}
+		if diff := gocmp.Diff(fresh.BySet(hash), x.BySet(hash)); diff != "" {
+			t.Fatalf("releases of the set (-rebuilt +changed):\n%s", diff)
+		}
+		if want, got := fmt.Sprint(fresh.Size()), fmt.Sprint(x.Size()); want != got {
+			t.Fatalf("size %s, want %s", got, want)
+		}
+		if again := slices.Collect(x.SetRelease("none/none", nil)); len(again) > 0 {
+			t.Fatalf("an unknown release changed %v", again)
 		}
 	}
-	hash := ownership.Desired("default-guestbook", "", "").Hash
-	if diff := gocmp.Diff(fresh.BySet(hash), changed.BySet(hash)); diff != "" {
-		t.Errorf("releases of the set (-fresh +changed):\n%s", diff)
-	}
-	size := func(x *desired.Index) string { return fmt.Sprint(x.Size()) }
-	if size(fresh) != size(changed) {
-		t.Errorf("size %s, want %s", size(changed), size(fresh))
+	if reported < 1000 {
+		t.Errorf("only %d objects were returned as changed", reported)
 	}
 }

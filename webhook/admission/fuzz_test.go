@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 // call sends a body to a handler, like the API server.
@@ -122,7 +122,7 @@ func BenchmarkHandler(b *testing.B) {
 	known := setUp(b)
 	known.Observe = func(Outcome) {}
 	for i := range 200 {
-		e, err := index.Read(record.Record{Bundle: "other", Namespace: fmt.Sprintf("web-%d", i), Objects: record.ConfigMaps("", 500)}.Value())
+		e, err := desired.ReadRevision(record.Record{Bundle: "other", Namespace: fmt.Sprintf("web-%d", i), Objects: record.ConfigMaps("", 500)}.Value())
 		if err != nil {
 			b.Fatal(err)
 		}

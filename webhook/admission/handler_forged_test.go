@@ -14,7 +14,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 // TestForgedRecordGuard has a record of a tenant that states the set of bundle eleven for an agent of the tenant, in the mode deny. No request of Fleet's
@@ -22,7 +21,7 @@ import (
 // tenant's record shows the owner.
 func TestForgedRecordGuard(t *testing.T) {
 	const fleet, tenant = "system:serviceaccount:cattle-fleet-system:fleet-agent", "system:serviceaccount:a-tenant:fleet-agent"
-	e, err := index.Read(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
+	e, err := desired.ReadRevision(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +104,7 @@ func TestForgedBacklog(t *testing.T) {
 			b := setUp(t)
 			b.GuardDefault = GuardDeny
 			b.Live = func(namespace string) bool { return namespace != "" && !slices.Contains(tc.behind, namespace) }
-			e, err := index.Read(record.Record{Bundle: tc.bundle, SetID: eleven.SetID, Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)}.Value())
+			e, err := desired.ReadRevision(record.Record{Bundle: tc.bundle, SetID: eleven.SetID, Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)}.Value())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
@@ -49,7 +50,7 @@ func (b *bench) RateLimited(o corev1.ObjectReference, message string) {
 func setUp(tb testing.TB) *bench {
 	tb.Helper()
 	r := index.New()
-	e, err := index.Read(record.Record{Bundle: "eleven", Objects: record.ConfigMaps("web", 11)}.Value())
+	e, err := desired.ReadRevision(record.Record{Bundle: "eleven", Objects: record.ConfigMaps("web", 11)}.Value())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -297,7 +298,7 @@ func TestValidating(t *testing.T) {
 			all := record.ConfigMaps("web", 10)
 			viewer := all[0]
 			viewer.APIVersion, viewer.Kind, viewer.Namespace, viewer.Name = "rbac.authorization.k8s.io/v1", "ClusterRole", "", "viewer"
-			e, err := index.Read(record.Record{Bundle: "eleven", Objects: append(all, viewer)}.Value())
+			e, err := desired.ReadRevision(record.Record{Bundle: "eleven", Objects: append(all, viewer)}.Value())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,7 +378,7 @@ func TestNamespace(t *testing.T) {
 	b := setUp(t)
 	ref := record.ConfigMaps("", 1)[0]
 	ref.Kind, ref.Name = "Namespace", "shop"
-	e, err := index.Read(record.Record{Bundle: "eleven", Objects: append(record.ConfigMaps("web", 10), ref)}.Value())
+	e, err := desired.ReadRevision(record.Record{Bundle: "eleven", Objects: append(record.ConfigMaps("web", 10), ref)}.Value())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 func with(tb testing.TB, r *index.Index, records ...record.Record) *index.Index {
 	tb.Helper()
 	for _, rec := range records {
-		e, err := index.Read(rec.Value())
+		e, err := desired.ReadRevision(rec.Value())
 		if err != nil {
 			tb.Fatal(err)
 		}

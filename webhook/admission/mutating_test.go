@@ -45,7 +45,7 @@ func mutatingIndex(tb testing.TB) *index.Index {
 		{Bundle: "beta", Objects: named("object-5")},
 		{Bundle: "fleet-agent-local", Objects: named("object-9")},
 	} {
-		e, err := index.Read(rec.Value())
+		e, err := desired.ReadRevision(rec.Value())
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -353,7 +353,7 @@ func BenchmarkDecide(b *testing.B) {
 	r := index.New()
 	const bundles, objects = 200, 500
 	for i := range bundles {
-		e, err := index.Read(record.Record{Bundle: "bundle", Namespace: "web" + string(rune('a'+i/26)) + string(rune('a'+i%26)), Objects: record.ConfigMaps("", objects)}.Value())
+		e, err := desired.ReadRevision(record.Record{Bundle: "bundle", Namespace: "web" + string(rune('a'+i/26)) + string(rune('a'+i%26)), Objects: record.ConfigMaps("", objects)}.Value())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -10,9 +10,9 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 // TestRecheck has a new service account delete an object that the next revision of a release does not desire. The record of this revision, which names
@@ -32,7 +32,7 @@ func TestRecheck(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := setUp(t)
 				b.GuardDefault, b.RecheckDelay = GuardDeny, delay
-				next, err := index.Read(record.Record{Bundle: "eleven", Revision: 2, Status: "pending-upgrade", AgentNamespace: "agents", ServiceAccount: "deployer",
+				next, err := desired.ReadRevision(record.Record{Bundle: "eleven", Revision: 2, Status: "pending-upgrade", AgentNamespace: "agents", ServiceAccount: "deployer",
 					Objects: nil}.Value())
 				if err != nil {
 					t.Fatal(err)
@@ -88,7 +88,7 @@ func TestHandover(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := setUp(t)
 				b.RecheckDelay = delay
-				next, err := index.Read(record.Record{Bundle: "renamed", Status: "pending-install", Objects: record.ConfigMaps("web", 11)}.Value())
+				next, err := desired.ReadRevision(record.Record{Bundle: "renamed", Status: "pending-install", Objects: record.ConfigMaps("web", 11)}.Value())
 				if err != nil {
 					t.Fatal(err)
 				}

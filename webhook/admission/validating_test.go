@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
@@ -32,7 +33,7 @@ func validatingIndex(tb testing.TB) *index.Index {
 		{Bundle: "fleet-agent-local", SetID: "fleet-agent-bootstrap", Objects: []object.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "of-agent"}}},
 		{Bundle: "other", Namespace: "web", Objects: record.ConfigMaps("web", 1)},
 	} {
-		e, err := index.Read(rec.Value())
+		e, err := desired.ReadRevision(rec.Value())
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -179,7 +180,7 @@ func TestHarm(t *testing.T) {
 func TestForgedOwner(t *testing.T) {
 	r := validatingIndex(t)
 	forged := record.Record{Bundle: "eleven", Namespace: "evil", AgentNamespace: "evil", Objects: record.ConfigMaps("web", 11)}
-	e, err := index.Read(forged.Value())
+	e, err := desired.ReadRevision(forged.Value())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestDoubt(t *testing.T) {
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	other.ReleaseName = "other" // no record of this release desires the object
 	forged := record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}
-	e, err := index.Read(forged.Value())
+	e, err := desired.ReadRevision(forged.Value())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func TestPartial(t *testing.T) {
 	for user, doubt := range map[string]bool{alice: false, deployer: true, "system:serviceaccount:elsewhere:deployer": true} {
 		req := change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-10"}, User: user, Old: labelled(bare), Partial: true}
 		r := index.New()
-		e, err := index.Read(record.Record{Bundle: "eleven", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
+		e, err := desired.ReadRevision(record.Record{Bundle: "eleven", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +271,7 @@ func TestSeveralOwners(t *testing.T) {
 		if i == 0 {
 			bundle = "eleven"
 		}
-		e, err := index.Read(record.Record{Bundle: bundle, SetID: eleven.SetID, Namespace: fmt.Sprint("a-tenant-", i), Objects: record.ConfigMaps("web", 11)}.Value())
+		e, err := desired.ReadRevision(record.Record{Bundle: bundle, SetID: eleven.SetID, Namespace: fmt.Sprint("a-tenant-", i), Objects: record.ConfigMaps("web", 11)}.Value())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	rec "github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 )
@@ -27,7 +28,7 @@ func secretOf(namespace, name string, revision int, version, status string, obje
 func TestBudget(t *testing.T) {
 	logged := 0
 	r := newRecordReader(New(), funcr.New(func(_, _ string) { logged++ }, funcr.Options{}), nil)
-	one, err := Read(secretOf("web", "guestbook", 1, "1", "deployed", 30).Data[release.DataKey])
+	one, err := desired.ReadRevision(secretOf("web", "guestbook", 1, "1", "deployed", 30).Data[release.DataKey])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 
 func read(tb testing.TB, r record.Record) *index.Revision {
 	tb.Helper()
-	e, err := index.Read(r.Value())
+	e, err := desired.ReadRevision(r.Value())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestReadErrors(t *testing.T) {
 		"an invalid service account":       string(record.Record{Bundle: "a", ServiceAccount: "a:b"}.Value()),
 		"too many objects":                 string(record.Record{Bundle: "a", Objects: record.ConfigMaps("web", 20_001)}.Value()),
 	} {
-		if e, err := index.Read([]byte(value)); err == nil {
+		if e, err := desired.ReadRevision([]byte(value)); err == nil {
 			t.Errorf("%s: no error; got %+v", name, e)
 		}
 	}

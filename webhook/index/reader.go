@@ -77,7 +77,7 @@ func (r *recordReader) listed(s *corev1.Secret) *Revision {
 	case <-r.ended:
 	}
 	if q.revision == nil {
-		return withoutObjects(nameOf(q.name), desired.Unreadable) // the reader has stopped
+		return desired.WithoutObjects(nameOf(q.name), desired.Unreadable) // the reader has stopped
 	}
 	return q.revision
 }
@@ -164,7 +164,7 @@ func (r *recordReader) current(s *corev1.Secret) (recordState, bool) {
 	known, ok := r.known[name]
 	ok = ok && !known.overBudget && known.uid == s.UID && known.version == s.ResourceVersion
 	if !ok && s.Labels[statusLabel] == release.StatusSuperseded {
-		known, ok = r.keep(s, withoutObjects(nameOf(name), desired.Inactive)), true
+		known, ok = r.keep(s, desired.WithoutObjects(nameOf(name), desired.Inactive)), true
 	}
 	if ok {
 		r.settle(name)
@@ -267,10 +267,10 @@ func (r *recordReader) again(q *queued) {
 // read returns an unreadable revision instead of an error: after an error the reflector would list the same record again.
 func (r *recordReader) read(s *corev1.Secret) *Revision {
 	name := nameOf(cache.MetaObjectToName(s))
-	revision, err := Read(s.Data[release.DataKey])
+	revision, err := desired.ReadRevision(s.Data[release.DataKey])
 	if err == nil && revision.Name != name {
 		if revision.Bundle == "" {
-			return withoutObjects(name, desired.Inactive) // not Fleet's, for example from a backup of another namespace
+			return desired.WithoutObjects(name, desired.Inactive) // not Fleet's, for example from a backup of another namespace
 		}
 		err = errOtherRelease
 	}
@@ -283,7 +283,7 @@ func (r *recordReader) read(s *corev1.Secret) *Revision {
 func (r *recordReader) unreadable(s *corev1.Secret, err error) *Revision {
 	name := cache.MetaObjectToName(s)
 	r.log.Error(err, "A release record could not be read", "secret", name.String())
-	return withoutObjects(nameOf(name), desired.Unreadable)
+	return desired.WithoutObjects(nameOf(name), desired.Unreadable)
 }
 
 // keep makes a revision the known state of a Secret. A revision over the budget is unreadable. It is read again when the
