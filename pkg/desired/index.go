@@ -37,7 +37,9 @@ func (x *Index) Set(r *Revision) iter.Seq[object.Key] {
 }
 
 // Delete removes a revision. It returns what SetRelease returns.
-func (x *Index) Delete(n release.Name) iter.Seq[object.Key] { return x.SetRelease(n.Release(), x.without(n)) }
+func (x *Index) Delete(n release.Name) iter.Seq[object.Key] {
+	return x.SetRelease(n.Release(), x.without(n))
+}
 
 // without returns the revisions of a release except one.
 func (x *Index) without(n release.Name) []*Revision {
@@ -47,8 +49,8 @@ func (x *Index) without(n release.Name) []*Revision {
 }
 
 // SetRelease makes the revisions all that is known about a release ("namespace/name"); without revisions it is removed.
-// The Index keeps and sorts the slice. SetRelease returns the objects for which Lookup may have changed, each once, in no
-// order: if other revisions count than before, those that the release desired or desires.
+// The Index keeps and sorts the slice. SetRelease returns the objects for which Lookup may have changed, each once, in
+// no order: if other revisions count than before, those that the release desired or desires.
 func (x *Index) SetRelease(name string, revisions []*Revision) (changed iter.Seq[object.Key]) {
 	slices.SortFunc(revisions, func(a, b *Revision) int { return cmp.Compare(a.Revision, b.Revision) })
 	before := x.revisions[name]
@@ -135,9 +137,9 @@ func byRelease(a, b *Revision) int {
 		cmp.Compare(b.Revision, a.Revision))
 }
 
-// Lookup returns the releases that desire an object: of a release the one or two revisions that count, the newest first;
-// releases are ordered by namespace and name. The key of a cluster-scoped object has no namespace. Agents are those of
-// both revisions, also if only one desires the object: the other may remove it.
+// Lookup returns the releases that desire an object: of a release the one or two revisions that count, the newest
+// first; releases are ordered by namespace and name. The key of a cluster-scoped object has no namespace. Agents are
+// those of both revisions, also if only one desires the object: the other may remove it.
 func (x *Index) Lookup(k object.Key) []Release {
 	var out []Release
 	for _, claim := range x.claims.Of(object.ID{Key: k}) {

@@ -25,8 +25,10 @@ func configMap(i int) object.Key {
 
 // revision is one of release "namespace/guestbook" that desires n ConfigMaps.
 func revision(namespace string, number int, status desired.Status, n int) *desired.Revision {
-	r := desired.Release{Name: release.Name{Namespace: namespace, Name: "guestbook", Revision: number}, Status: status, Bundle: "guestbook",
-		Agents: []desired.Agent{{Namespace: fmt.Sprint("agents-", number)}}, Metadata: ownership.Desired("default-guestbook", "guestbook", namespace), Objects: n}
+	r := desired.Release{Name: release.Name{Namespace: namespace, Name: "guestbook", Revision: number}, Status: status,
+		Bundle:   "guestbook",
+		Agents:   []desired.Agent{{Namespace: fmt.Sprint("agents-", number)}},
+		Metadata: ownership.Desired("default-guestbook", "guestbook", namespace), Objects: n}
 	var keys []object.Key
 	for i := range n {
 		keys = append(keys, configMap(i))
@@ -56,12 +58,18 @@ func TestLookup(t *testing.T) {
 		first, second []string
 	}{
 		{"empty", func() {}, nil, nil},
-		{"deployed", func() { x.Set(revision("web", 1, desired.Deployed, 2)) }, []string{"web:1 agents-1"}, []string{"web:1 agents-1"}},
+		{"deployed", func() { x.Set(revision("web", 1, desired.Deployed, 2)) }, []string{"web:1 agents-1"},
+			[]string{"web:1 agents-1"}},
 		{"upgrading", func() { x.Set(revision("web", 2, desired.Pending, 1)) },
 			[]string{"web:2 agents-2 agents-1", "web:1 agents-1 agents-2"}, []string{"web:1 agents-1 agents-2"}},
 		{"of two releases", func() { x.Set(revision("db", 1, desired.Uninstalling, 1)) },
-			[]string{"db:1 agents-1", "web:2 agents-2 agents-1", "web:1 agents-1 agents-2"}, []string{"web:1 agents-1 agents-2"}},
-		{"upgraded", func() { x.Set(revision("web", 2, desired.Deployed, 1)); x.Set(revision("web", 1, desired.Inactive, 2)) },
+			[]string{"db:1 agents-1", "web:2 agents-2 agents-1", "web:1 agents-1 agents-2"},
+			[]string{"web:1 agents-1 agents-2"}},
+		{"upgraded", func() {
+			x.Set(revision("web", 2, desired.Deployed, 1))
+			x.Set(revision("web", 1, desired.Inactive,
+				2))
+		},
 			[]string{"db:1 agents-1", "web:2 agents-2"}, nil},
 		{"unreadable", func() { x.Set(revision("web", 2, desired.Unreadable, 1)) }, []string{"db:1 agents-1"}, nil},
 		{"deleted", func() {
@@ -77,7 +85,8 @@ func TestLookup(t *testing.T) {
 			t.Errorf("%s: the second object (-want +got):\n%s", step.name, diff)
 		}
 	}
-	if objects, releases, unreadable := x.Size(); objects != 0 || releases != 1 || unreadable != 0 || !x.HasRelease("web/guestbook") || x.HasRelease("db/guestbook") {
+	if objects, releases, unreadable := x.Size(); objects != 0 || releases != 1 || unreadable != 0 ||
+		!x.HasRelease("web/guestbook") || x.HasRelease("db/guestbook") {
 		t.Errorf("%d objects of %d releases, %d unreadable, are left", objects, releases, unreadable)
 	}
 }
@@ -85,7 +94,8 @@ func TestLookup(t *testing.T) {
 // TestDuplicates has a revision state an object twice: it is one claim.
 func TestDuplicates(t *testing.T) {
 	x := desired.New()
-	x.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "a", Revision: 1}, Status: desired.Deployed},
+	x.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "a", Revision: 1},
+		Status: desired.Deployed},
 		[]object.Key{configMap(0), configMap(1), configMap(0)}))
 	if got := lookup(x, configMap(0)); !slices.Equal(got, []string{"web:1"}) {
 		t.Errorf("desired by %v", got)
@@ -117,7 +127,8 @@ func TestClaims(t *testing.T) {
 		if got := x.Of(object.ID{Key: configMap(1)}); got != nil {
 			t.Errorf("added as %v: %v desire another object", order, got)
 		}
-		if diff := gocmp.Diff(map[schema.GroupKind]bool{{Kind: "ConfigMap"}: true, {Group: "apps", Kind: "Deployment"}: true}, x.Kinds("")); diff != "" {
+		if diff := gocmp.Diff(map[schema.GroupKind]bool{{Kind: "ConfigMap"}: true,
+			{Group: "apps", Kind: "Deployment"}: true}, x.Kinds("")); diff != "" {
 			t.Errorf("kinds (-want +got):\n%s", diff)
 		}
 	}
@@ -126,7 +137,8 @@ func TestClaims(t *testing.T) {
 // TestBySet returns one revision of each release that states a set, in an order that does not depend on the changes.
 func TestBySet(t *testing.T) {
 	x := desired.New()
-	for _, r := range []*desired.Revision{revision("web", 1, desired.Deployed, 1), revision("db", 1, desired.Deployed, 0),
+	for _, r := range []*desired.Revision{revision("web", 1, desired.Deployed, 1),
+		revision("db", 1, desired.Deployed, 0),
 		revision("web", 2, desired.Pending, 1), revision("cache", 1, desired.Inactive, 1)} {
 		x.Set(r)
 	}
@@ -142,17 +154,19 @@ func TestBySet(t *testing.T) {
 	}
 }
 
-// TestRebuilt makes random changes. After each one, the index is like one that is filled once with what is left. Objects
-// that are not returned as changed are desired as before, and those that are returned are the release's.
+// TestRebuilt makes random changes. After each one, the index is like one that is filled once with what is left.
+// Objects that are not returned as changed are desired as before, and those that are returned are the release's.
 func TestRebuilt(t *testing.T) {
 	const seed, objects = 1, 6
 	random := rand.New(rand.NewPCG(seed, seed))
-	statuses := []desired.Status{desired.Inactive, desired.Unreadable, desired.Deployed, desired.Pending, desired.Uninstalling}
+	statuses := []desired.Status{desired.Inactive, desired.Unreadable, desired.Deployed, desired.Pending,
+		desired.Uninstalling}
 	hash := ownership.Desired("default-guestbook", "guestbook", "").Hash
 	x, left, reported := desired.New(), map[release.Name]*desired.Revision{}, 0
 	before := make([][]desired.Release, objects)
 	for range 2000 {
-		r := revision(fmt.Sprint("n", random.IntN(4)), 1+random.IntN(4), statuses[random.IntN(len(statuses))], random.IntN(objects))
+		r := revision(fmt.Sprint("n", random.IntN(4)), 1+random.IntN(4), statuses[random.IntN(len(statuses))],
+			random.IntN(objects))
 		var changed []object.Key
 		switch random.IntN(4) {
 		case 0:

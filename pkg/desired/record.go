@@ -21,8 +21,8 @@ func WithoutObjects(n release.Name, s Status) *Revision {
 	return NewRevision(Release{Name: n, Status: s}, nil)
 }
 
-// ReadRevision reads a release record, which is the value of a Secret under release.DataKey, and keeps only a Revision of
-// it. Errors do not quote the record.
+// ReadRevision reads a release record, which is the value of a Secret under release.DataKey, and keeps only a Revision
+// of it. Errors do not quote the record.
 func ReadRevision(value []byte) (*Revision, error) {
 	r, err := release.Read(value, release.MaxSize, func(r *release.Record) release.Part {
 		if statusOf(r) == Inactive {
@@ -44,8 +44,9 @@ func ReadRevision(value []byte) (*Revision, error) {
 	all := make([]object.Key, 0, 2*len(keys))
 	for k := range keys {
 		all = append(all, k)
-		// A record does not state which kinds are cluster-scoped, and a chart may state a namespace for their objects too.
-		// A request about a namespaced object always has a namespace, so this key matches only a cluster-scoped object.
+		// A record does not state which kinds are cluster-scoped, and a chart may state a namespace for their objects
+		// too. A request about a namespaced object always has a namespace, so this key matches only a cluster-scoped
+		// object.
 		k.Namespace = ""
 		all = append(all, k)
 	}
@@ -53,7 +54,8 @@ func ReadRevision(value []byte) (*Revision, error) {
 		Agents: []Agent{{Namespace: r.AgentNamespace, ServiceAccount: r.ServiceAccount}}, Objects: len(keys)}, all), nil
 }
 
-// statusOf reduces Helm's status. While Helm uninstalls a release, its last deployed record has the status uninstalling.
+// statusOf reduces Helm's status. While Helm uninstalls a release, its last deployed record has the status
+// uninstalling.
 func statusOf(r *release.Record) Status {
 	switch {
 	case r.BundleID == "":

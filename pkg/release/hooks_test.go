@@ -23,7 +23,8 @@ func TestHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Hook{
-		{Kind: "Job", Name: "backup", Events: HookEvents{PreDelete: true}, DeletePolicies: HookDeletion{Succeeded: true}},
+		{Kind: "Job", Name: "backup", Events: HookEvents{PreDelete: true},
+			DeletePolicies: HookDeletion{Succeeded: true}},
 		{Kind: "Job", Name: "notify", Events: HookEvents{PostDelete: true}, DeletePolicies: HookDeletion{Failed: true}},
 		{Kind: "Job", Name: "migrate"}, {Kind: "Job", Name: "empty"}, {Kind: "Job", Name: "odd"},
 	}

@@ -107,13 +107,15 @@ func TestParseSecretName(t *testing.T) {
 
 // TestHasValues checks the forms of a record without values. A damaged record has an error that does not quote it.
 func TestHasValues(t *testing.T) {
-	for config, want := range map[string]bool{`{}`: false, `null`: false, `"text"`: false, `[1]`: false, `{"a":{"b":[1,{}]},"c":null}`: true} {
+	for config, want := range map[string]bool{`{}`: false, `null`: false, `"text"`: false, `[1]`: false,
+		`{"a":{"b":[1,{}]},"c":null}`: true} {
 		got, err := Decode(base64Of([]byte(`{"name":"a","namespace":"b","version":1,"config":` + config + `,"manifest":"x"}`)))
 		if err != nil || got.HasValues != want || got.Manifest != "x" {
 			t.Errorf("%s: %+v, error %v", config, got, err)
 		}
 	}
-	if _, err := Values(base64Of([]byte(`{"config":{"a":"` + secretValue))); err == nil || strings.Contains(err.Error(), secretValue) {
+	if _, err := Values(base64Of([]byte(`{"config":{"a":"` + secretValue))); err == nil ||
+		strings.Contains(err.Error(), secretValue) {
 		t.Errorf("a damaged record: %v", err)
 	}
 }
@@ -128,8 +130,10 @@ func TestDecode(t *testing.T) {
 		"manifest":"---\napiVersion: v1\n",
 		"hooks":[{"name":"migrate","kind":"Job","path":"x","manifest":"y","events":["pre-install"],"last_run":{"phase":"Succeeded"}}]}`
 	want := &Record{
-		Name: Name{"web", "guestbook", 3}, Status: "pending-upgrade", BundleID: "apps-guestbook", AgentNamespace: "cattle-fleet-system",
-		ServiceAccount: "helm", KeepResources: true, Commit: "0123abcd", ApplyMethod: "ssa", HasValues: true, Manifest: "---\napiVersion: v1\n", Hooks: []Hook{{Kind: "Job", Name: "migrate"}},
+		Name: Name{"web", "guestbook", 3}, Status: "pending-upgrade", BundleID: "apps-guestbook",
+		AgentNamespace: "cattle-fleet-system",
+		ServiceAccount: "helm", KeepResources: true, Commit: "0123abcd", ApplyMethod: "ssa", HasValues: true,
+		Manifest: "---\napiVersion: v1\n", Hooks: []Hook{{Kind: "Job", Name: "migrate"}},
 	}
 	for name, value := range map[string][]byte{
 		"gzip":                 base64Of(packed(t, full)),
@@ -185,9 +189,11 @@ func TestDecodeRefuses(t *testing.T) {
 		"no version":                 base64Of(packed(t, strings.Replace(minimal, "3", "0", 1))),
 		"negative version":           base64Of(packed(t, strings.Replace(minimal, "3", "-3", 1))),
 		"version that overflows":     base64Of(packed(t, strings.Replace(minimal, "3", "1e400", 1))),
-		"text as hooks":              base64Of(packed(t, strings.Replace(minimal, `"version"`, `"hooks":"`+secretValue+`","version"`, 1))),
-		"text as hook":               base64Of(packed(t, strings.Replace(minimal, `"version"`, `"hooks":[{},"`+secretValue+`"],"version"`, 1))),
-		"nested without end":         base64Of(packed(t, strings.Repeat(`{"info":`, 200_000))),
+		"text as hooks": base64Of(packed(t,
+			strings.Replace(minimal, `"version"`, `"hooks":"`+secretValue+`","version"`, 1))),
+		"text as hook": base64Of(packed(t,
+			strings.Replace(minimal, `"version"`, `"hooks":[{},"`+secretValue+`"],"version"`, 1))),
+		"nested without end": base64Of(packed(t, strings.Repeat(`{"info":`, 200_000))),
 	} {
 		got, err := Decode(value)
 		if err == nil {
@@ -211,7 +217,8 @@ func quiet(t *testing.T, name string, err error) {
 	}
 }
 
-// TestDecodeTooLarge checks that a record that is too large when decompressed is refused, and how much memory this needs.
+// TestDecodeTooLarge checks that a record that is too large when decompressed is refused, and how much memory this
+// needs.
 func TestDecodeTooLarge(t *testing.T) {
 	for name, parts := range map[string][2]string{
 		"many values": {`{"ignored":[`, `"x",`},
@@ -227,7 +234,8 @@ func TestDecodeTooLarge(t *testing.T) {
 	}
 }
 
-// TestDecodeLarge checks how much memory is needed for records just below the limit, with each of the fields that are kept.
+// TestDecodeLarge checks how much memory is needed for records just below the limit, with each of the fields that are
+// kept.
 func TestDecodeLarge(t *testing.T) {
 	const ok = `{"name":"guestbook","namespace":"web","version":3,`
 	var annotations strings.Builder // no more fit into a Secret

@@ -22,10 +22,11 @@ type Record struct {
 	ManifestError error
 	// Damaged is the reason why the record could not be decoded; then only its name is known.
 	Damaged string
-	// OverBound is the limit that the record or its manifest exceeds, as a sentence. The release itself is valid, but it is not read.
+	// OverBound is the limit that the record or its manifest exceeds, as a sentence. The release itself is valid, but
+	// it is not read.
 	OverBound string
-	// packed is the size of the record in the cluster, kept about its size in memory, in bytes. charged is what it unpacks to, 0 for a record
-	// that is not dense.
+	// packed is the size of the record in the cluster, kept about its size in memory, in bytes. charged is what it
+	// unpacks to, 0 for a record that is not dense.
 	packed, kept, charged int
 }
 
@@ -36,8 +37,8 @@ func (r *Record) Identity() *Record {
 	return out
 }
 
-// Unreadable makes the record one that could not be read, for the reasons that were found before its values were masked. A manifest that is not needed
-// need not be readable.
+// Unreadable makes the record one that could not be read, for the reasons that were found before its values were
+// masked. A manifest that is not needed need not be readable.
 func (r *Record) Unreadable(damaged, manifest, limit string) {
 	switch {
 	case damaged != "":
@@ -47,10 +48,10 @@ func (r *Record) Unreadable(damaged, manifest, limit string) {
 	}
 }
 
-// ReadRecord decodes the release record in a Secret, and its manifest if `manifest` is true or the revision is deployed: a
-// deployed revision may seem too new because a BundleDeployment of another cluster has a release of the same name. It is
-// safe for concurrent use. unpacked is the number of bytes that the record unpacks to. If it unpacks to more, ReadRecord
-// returns nil.
+// ReadRecord decodes the release record in a Secret, and its manifest if `manifest` is true or the revision is
+// deployed: a deployed revision may seem too new because a BundleDeployment of another cluster has a release of the
+// same name. It is safe for concurrent use. unpacked is the number of bytes that the record unpacks to. If it unpacks
+// to more, ReadRecord returns nil.
 func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int, manifest bool) *Record {
 	out := &Record{packed: len(value)}
 	if unpacked > release.MostUnpacked(len(value)) {

@@ -58,7 +58,8 @@ func (o Options) facts(req Request, releases []desired.Release, rechecked bool) 
 	return out
 }
 
-// RecordsLabel with the value RecordsTrusted on a namespace trusts its release records for the objects of all namespaces.
+// RecordsLabel with the value RecordsTrusted on a namespace trusts its release records for the objects of all
+// namespaces.
 const (
 	RecordsLabel   = "fleetdoctor.io/records"
 	RecordsTrusted = "trusted"
@@ -68,12 +69,12 @@ func (o Options) trusts(namespace string) bool {
 	return fleet.IsSystemNamespace(namespace) || o.Namespaces.Labels(namespace)[RecordsLabel] == RecordsTrusted
 }
 
-// confirmed reports whether a release may get an object, or be the reason for a denial. A record alone is no evidence: a
-// user who may only create Secrets in one namespace can write a record that claims any object of the cluster, and any
+// confirmed reports whether a release may get an object, or be the reason for a denial. A record alone is no evidence:
+// a user who may only create Secrets in one namespace can write a record that claims any object of the cluster, and any
 // set. One of these confirms it:
 //   - The record is in the namespace of the object.
-//   - The object names the release in its Helm annotations, which only a user who may write the object can set. have are
-//     the metadata that count. Helm writes the annotations to all objects, wherever the record is.
+//   - The object names the release in its Helm annotations, which only a user who may write the object can set. have
+//     are the metadata that count. Helm writes the annotations to all objects, wherever the record is.
 //   - The record is in a namespace that an administrator trusts, or in one of Fleet's: who may write Secrets there
 //     controls the agent.
 //

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission answers admission requests. A request flows once through four steps: receive decodes as little of it
-// as a decision needs, Options.facts looks up facts in memory, decideMutation or decideValidation decides as a pure
-// function of both, and respond answers. The package makes no request to the API server while an admission request waits.
+// Package admission answers admission requests. A request flows once through four steps: receive decodes as little of
+// it as a decision needs, Options.facts looks up facts in memory, decideMutation or decideValidation decides as a pure
+// function of both, and respond answers. The package makes no request to the API server while an admission request
+// waits.
 //
 // After a failure the request passes, because a denial would apply independent of the failurePolicy.
 package admission
@@ -18,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Mutating is the handler that gives ownership metadata to objects that name a release in a part of it, or would lose it.
+// Mutating is the handler that gives ownership metadata to objects that name a release in a part of it, or would lose
+// it.
 func Mutating(o Options) admission.Handler {
 	decide := func(req Request, f Facts) Decision { return decideMutation(req, f, false) }
 	return handler{o, "stamp", admissionv1.Create, NotDesired, decide}

@@ -45,7 +45,8 @@ func (e *HarmError) Error() string {
 	return fmt.Sprintf("%s, and this request %s: %s", owned, strings.Join(acts, " and "), e.consequence())
 }
 
-// consequence depends on the lost metadata, which is in the order of ownership.Keys: the hash, the id, then Helm's keys.
+// consequence depends on the lost metadata, which is in the order of ownership.Keys: the hash, the id, then Helm's
+// keys.
 func (e *HarmError) consequence() string {
 	switch {
 	case e.Lost[0].Name == fleet.HashLabel:
@@ -56,9 +57,15 @@ func (e *HarmError) consequence() string {
 	return "Fleet still counts the object, but identifies it by less metadata"
 }
 
-// removes reports whether the request removes ownership metadata.
-func (e *HarmError) removes() bool {
-	return slices.ContainsFunc(e.Lost, func(c ownership.Change) bool { return c.New == nil })
+// reason is that of an update.
+func (e *HarmError) reason() Reason {
+	switch {
+	case len(e.Lost) == 0:
+		return Harmless
+	case slices.ContainsFunc(e.Lost, func(c ownership.Change) bool { return c.New == nil }):
+		return Stripped
+	}
+	return Changed
 }
 
 // DenialError is the error of a request that is denied. It contains the harm and the owner.

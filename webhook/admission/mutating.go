@@ -15,7 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// decideMutation is the decision of a mutating handler. exact is true if an object without ownership metadata gets it too.
+// decideMutation is the decision of a mutating handler. exact is true if an object without ownership metadata gets it
+// too.
 func decideMutation(req Request, f Facts, exact bool) Decision {
 	d := mutate(req, f, exact)
 	if len(d.set) == 0 {
@@ -75,8 +76,8 @@ func mutate(req Request, f Facts, exact bool) Decision {
 		// Only its set connects the object with the release. A record that is not known may state the same set.
 		BySet: !named && (reason == Adopted || reason == Restored)}
 	if reason == Restored {
-		// Only the hash shows that the release owns the object, and any record can state a hash. The request removes Helm
-		// annotations, which may name another release.
+		// Only the hash shows that the release owns the object, and any record can state a hash. The request removes
+		// Helm annotations, which may name another release.
 		claim.Before = had
 	}
 	owners := ownership.Evaluate(f, claim)
@@ -152,9 +153,9 @@ func sameRelease(a, b desired.Release) bool { return a.Release() == b.Release() 
 
 // unconfirmed is the warning that only a release record of another namespace desires an object.
 func unconfirmed(k object.Key, r desired.Release) Warning {
-	return Warning{WarnUnconfirmed, fmt.Sprintf("%s is desired by bundle %s according to a release record in namespace "+
-		"%s, which nothing else confirms: its ownership metadata is not changed. If you trust the records of that "+
-		"namespace, label it %s=%s", k, r.Bundle, r.Namespace, RecordsLabel, RecordsTrusted)}
+	return Warning{WarnUnconfirmed, fmt.Sprintf("%s is desired by bundle %s according to a release record in "+
+		"namespace %s, which nothing else confirms: its ownership metadata is not changed. If you trust the records "+
+		"of that namespace, label it %s=%s", k, r.Bundle, r.Namespace, RecordsLabel, RecordsTrusted)}
 }
 
 // tooLarge reports whether the keys would make annotations exceed the limit of the API server.

@@ -40,7 +40,8 @@ func receive(review *admission.Request, key object.Key) (r Request, ok bool) {
 	if !stored && review.Operation != admissionv1.Delete {
 		return Request{}, false
 	}
-	return Request{Key: key, User: review.UserInfo.Username, Manager: fieldManager(review), Old: before, New: after}, true
+	r = Request{Key: key, User: review.UserInfo.Username, Manager: fieldManager(review), Old: before, New: after}
+	return r, true
 }
 
 // keyOf returns the key of a request's object. The request about a Namespace has the name as its namespace too. A

@@ -50,11 +50,11 @@ func decideValidation(req Request, f Facts) Decision {
 // validation is the effect of a request on an object that a release owns.
 type validation struct {
 	reason Reason
-	// releases own the object, the newest revision of each; more than one if the object's metadata does not identify the
-	// owner.
+	// releases own the object, the newest revision of each; more than one if the object's metadata does not identify
+	// the owner.
 	releases []desired.Release
-	// mayBeFleet is true if a record that is not read yet may show that Fleet makes the request: Fleet uses only service
-	// accounts.
+	// mayBeFleet is true if a record that is not read yet may show that Fleet makes the request: Fleet uses only
+	// service accounts.
 	mayBeFleet bool
 	// harm is nil if the request does no harm.
 	harm *HarmError
@@ -88,20 +88,11 @@ func validate(req Request, f Facts) validation {
 		v.reason, v.harm = Deleted, harm
 	default:
 		harm.Lost = refusal.Owners[0].Lost(refusal.Have, metadataOf(req.New))
-		v.reason, v.harm = changeOf(harm)
+		if v.reason = harm.reason(); v.reason != Harmless {
+			v.harm = harm
+		}
 	}
 	return v
-}
-
-// changeOf is the reason for an update, and its harm if it removes or changes ownership metadata.
-func changeOf(harm *HarmError) (Reason, *HarmError) {
-	switch {
-	case len(harm.Lost) == 0:
-		return Harmless, nil
-	case harm.removes():
-		return Stripped, harm
-	}
-	return Changed, harm
 }
 
 // any reports whether one of the owners fulfils a condition.
@@ -134,9 +125,9 @@ func ownerOf(req Request, f Facts) (*ownership.RefusalError, []desired.Release) 
 	return refusal, slices.CompactFunc(releases, sameRelease)
 }
 
-// live reports whether enough is known about the releases that may own an object. A record that is not read yet can only
-// show that a service account is Fleet's. For all other users it is enough that the records of one release are all read:
-// so a user cannot avoid a denial with records that claim the object and wait to be read.
+// live reports whether enough is known about the releases that may own an object. A record that is not read yet can
+// only show that a service account is Fleet's. For all other users it is enough that the records of one release are all
+// read: so a user cannot avoid a denial with records that claim the object and wait to be read.
 func (v validation) live(f Facts) bool {
 	if v.mayBeFleet {
 		return !v.any(func(r desired.Release) bool { return !f.LiveIn[r.Namespace] })
@@ -144,8 +135,8 @@ func (v validation) live(f Facts) bool {
 	return v.any(func(r desired.Release) bool { return f.LiveIn[r.Namespace] })
 }
 
-// findDoubt compares the owner with the release that the Helm annotations name. If only the hash connects the owner with
-// the object, the record of the real owner may be missing, or be one of several.
+// findDoubt compares the owner with the release that the Helm annotations name. If only the hash connects the owner
+// with the object, the record of the real owner may be missing, or be one of several.
 func (v validation) findDoubt(have ownership.Metadata, req Request, f Facts) string {
 	named := have.Release()
 	switch {

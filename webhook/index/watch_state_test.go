@@ -12,7 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestBackoff checks the waits of a reflector: first half a second with a jitter of up to a half, then longer, and at most five seconds with the jitter.
+// TestBackoff checks the waits of a reflector: first half a second with a jitter of up to a half, then longer, and at
+// most five seconds with the jitter.
 func TestBackoff(t *testing.T) {
 	b := newBackoff()
 	var last time.Duration

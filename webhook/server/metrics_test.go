@@ -36,8 +36,10 @@ func sources(lastMessage, expiry time.Time, now time.Time) MetricSources {
 func TestMetrics(t *testing.T) {
 	now := time.Unix(2000, 0)
 	m := NewCollector(sources(now.Add(-90*time.Second), now.Add(time.Hour), now))
-	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Stamped, Reason: "Adopted", Took: 60 * time.Microsecond})
-	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Passed, Reason: "NotWanted", Took: 3 * time.Second})
+	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Stamped, Reason: "Adopted",
+		Took: 60 * time.Microsecond})
+	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Passed, Reason: "NotWanted",
+		Took: 3 * time.Second})
 	m.limited.Inc()
 	want := `
 # HELP fleetdoctor_webhook_brakes_total Objects that exceeded the rate limit of stamps, because another program removes their ownership metadata each time.
@@ -136,7 +138,9 @@ func TestUnknown(t *testing.T) {
 		for _, f := range families {
 			got = append(got, strings.TrimPrefix(f.GetName(), "fleetdoctor_webhook_"))
 		}
-		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases", "cache_waiting_records", "certificate_reload_failures_total", "connections_closed_total", "events_dropped_total"}
+		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases",
+			"cache_waiting_records", "certificate_reload_failures_total", "connections_closed_total",
+			"events_dropped_total"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}
