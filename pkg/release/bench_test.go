@@ -169,8 +169,9 @@ func recordOf(tb testing.TB, manifest string) []byte {
 		"name": "shop", "namespace": "shop", "version": 1, "apply_method": "ssa",
 		"info": map[string]any{"status": "deployed"},
 		"chart": map[string]any{
-			"metadata": map[string]any{"name": "shop", "annotations": map[string]string{"fleet.cattle.io/bundle-id": "shop"}},
-			"files":    []any{map[string]any{"name": "raw-yaml/all.yaml", "data": []byte(manifest)}},
+			"metadata": map[string]any{"name": "shop",
+				"annotations": map[string]string{"fleet.cattle.io/bundle-id": "shop"}},
+			"files": []any{map[string]any{"name": "raw-yaml/all.yaml", "data": []byte(manifest)}},
 		},
 		"manifest": manifest,
 	})

@@ -121,10 +121,12 @@ func TestReaderReadsWriters(t *testing.T) {
 		"true", "12", "1e5", "0x1F", "10.0.0.1", "100m", "2026-01-02",
 		"52c94e17de42f0d0c4b9e3c2ac4de69be94614d6", ".spec", "*", "&a", "!a", "%a", "@a", "`a`", "{a}", "[a]", "a,b",
 		"?", ":", "a:", "<a>&b", "é€", "a\tb", "a\n", "a\n\n", "\na",
-		" a\nb", "a\n  b\n c", "a\r\nb", "\a", long, long + ": " + long, "'" + long + "'", `"` + long + "\t" + long, long + "\n" + long + "\n", "---"} {
+		" a\nb", "a\n  b\n c", "a\r\nb", "\a", long, long + ": " + long, "'" + long + "'", `"` + long + "\t" + long,
+		long + "\n" + long + "\n", "---"} {
 		data[fmt.Sprint("text", i)] = text
 	}
-	fleet, err := sigsyaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": data})
+	fleet, err := sigsyaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "a"}, "data": data})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ import (
 const secretValue = "invented-secret-value"
 
 // minimal is the smallest valid record, decompressed.
-const minimal = `{"name":"guestbook","namespace":"web","version":3,"info":{"status":"deployed"},"manifest":"a: ` + secretValue + `"}`
+const minimal = `{"name":"guestbook","namespace":"web","version":3,"info":{"status":"deployed"},` +
+	`"manifest":"a: ` + secretValue + `"}`
 
 func packed(t *testing.T, doc string) []byte {
 	t.Helper()
@@ -109,7 +110,8 @@ func TestParseSecretName(t *testing.T) {
 func TestHasValues(t *testing.T) {
 	for config, want := range map[string]bool{`{}`: false, `null`: false, `"text"`: false, `[1]`: false,
 		`{"a":{"b":[1,{}]},"c":null}`: true} {
-		got, err := Decode(base64Of([]byte(`{"name":"a","namespace":"b","version":1,"config":` + config + `,"manifest":"x"}`)))
+		doc := `{"name":"a","namespace":"b","version":1,"config":` + config + `,"manifest":"x"}`
+		got, err := Decode(base64Of([]byte(doc)))
 		if err != nil || got.HasValues != want || got.Manifest != "x" {
 			t.Errorf("%s: %+v, error %v", config, got, err)
 		}
@@ -123,12 +125,15 @@ func TestHasValues(t *testing.T) {
 func TestDecode(t *testing.T) {
 	const full = `{"name":"guestbook","namespace":"web","version":3,"apply_method":"ssa",
 		"info":{"status":"pending-upgrade","description":"Preparing upgrade","first_deployed":"2026-01-02T03:04:05Z"},
-		"chart":{"metadata":{"name":"guestbook","annotations":{"` + fleet.BundleIDAnnotation + `":"apps-guestbook","` + fleet.AgentNamespaceAnnotation + `":"cattle-fleet-system",
-			"` + fleet.KeepResourcesAnnotation + `":"true","` + fleet.CommitLabel + `":"0123abcd","` + fleet.ServiceAccountAnnotation + `":"helm"}},
+		"chart":{"metadata":{"name":"guestbook","annotations":{"` + fleet.BundleIDAnnotation + `":"apps-guestbook",
+			"` + fleet.AgentNamespaceAnnotation + `":"cattle-fleet-system",
+			"` + fleet.KeepResourcesAnnotation + `":"true","` + fleet.CommitLabel + `":"0123abcd",
+			"` + fleet.ServiceAccountAnnotation + `":"helm"}},
 			"templates":[{"name":"a","data":"eA=="}],"values":{"a":{"b":[1,2]}},"files":null},
 		"config":{"password":"` + secretValue + `"},
 		"manifest":"---\napiVersion: v1\n",
-		"hooks":[{"name":"migrate","kind":"Job","path":"x","manifest":"y","events":["pre-install"],"last_run":{"phase":"Succeeded"}}]}`
+		"hooks":[{"name":"migrate","kind":"Job","path":"x","manifest":"y","events":["pre-install"],
+			"last_run":{"phase":"Succeeded"}}]}`
 	want := &Record{
 		Name: Name{"web", "guestbook", 3}, Status: "pending-upgrade", BundleID: "apps-guestbook",
 		AgentNamespace: "cattle-fleet-system",
@@ -157,8 +162,11 @@ func TestDecode(t *testing.T) {
 		}
 	}
 	got, err := Decode(base64Of(packed(t, minimal)))
-	if err != nil || got.BundleID != "" || got.KeepResources || got.Pending() {
-		t.Errorf("release without Fleet: %+v, error %v", got, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.BundleID != "" || got.KeepResources || got.Pending() {
+		t.Errorf("release without Fleet: %+v", got)
 	}
 }
 
@@ -255,7 +263,8 @@ func TestDecodeLarge(t *testing.T) {
 		"long apply method": {ok + `"apply_method":"`, `a`, `"}`, errLongFields},
 		"long manifest":     {ok + `"manifest":"`, `\n`, `"}`, nil},
 		"long annotation":   {ok + `"chart":{"metadata":{"annotations":{"a":"`, `a`, `"}}}}`, nil},
-		"many annotations":  {ok + `"chart":{"metadata":{"annotations":{` + annotations.String(), ` `, `"a":""}}}}`, nil},
+		"many annotations": {ok + `"chart":{"metadata":{"annotations":{` + annotations.String(), ` `, `"a":""}}}}`,
+			nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := decodeBomb(t, bomb(t, tc.head, tc.unit, tc.tail, MaxSize-8<<20)); !errors.Is(err, tc.want) {
@@ -330,7 +339,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if r.Name.Name == "" || r.Revision < 1 || r.Revision > math.MaxInt32 && !json.Valid(doc) {
+		overflow := r.Revision > math.MaxInt32 && !json.Valid(doc)
+		if r.Name.Name == "" || r.Revision < 1 || overflow {
 			t.Errorf("record without name or revision: %+v", r.Name)
 		}
 		if _, err := r.Objects(); err != nil {

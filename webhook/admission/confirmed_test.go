@@ -105,7 +105,8 @@ func TestConfirmed(t *testing.T) {
 					t.Errorf("answer: %s, want %s", summary(got), want)
 				}
 				text := messages(got)
-				if remedy := strings.Contains(text, "label it fleetdoctor.io/records=trusted"); remedy != strings.HasPrefix(want, "warned") && tc.before != &gone {
+				remedy := strings.Contains(text, "label it fleetdoctor.io/records=trusted")
+				if remedy != strings.HasPrefix(want, "warned") && tc.before != &gone {
 					t.Errorf("messages: %s", text)
 				}
 				if !strings.HasPrefix(want, "denied") && strings.Contains(text, "at most") {

@@ -66,7 +66,8 @@ func setUp(tb testing.TB) *bench {
 
 // configMap returns the JSON of ConfigMap web/object-0. metadata is additional JSON of its metadata.
 func configMap(metadata string) []byte {
-	return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"object-0","namespace":"web","uid":"u-0"` + metadata + `},"data":{"a":"1"}}`)
+	return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"object-0","namespace":"web","uid":"u-0"` +
+		metadata + `},"data":{"a":"1"}}`)
 }
 
 // metadataJSON returns ownership metadata as JSON for configMap.
@@ -284,7 +285,8 @@ func withoutKeys(tb testing.TB, object []byte) map[string]any {
 
 func TestValidating(t *testing.T) {
 	clusterRole := func(labels string) []byte {
-		return []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"viewer","labels":{"objectset.rio.cattle.io/hash":"` + eleven.Hash + `"` + labels + `},
+		return []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",
+			"metadata":{"name":"viewer","labels":{"objectset.rio.cattle.io/hash":"` + eleven.Hash + `"` + labels + `},
 			"annotations":{"meta.helm.sh/release-name":"eleven","meta.helm.sh/release-namespace":"web"}}}`)
 	}
 	for _, tc := range []struct {

@@ -175,7 +175,10 @@ func TestDeployedSet(t *testing.T) {
 			if got.reason != tc.want {
 				t.Errorf("%s, %q; want %s", got.reason, text(got.warnings), tc.want)
 			}
-			if tc.writes == "" && len(got.set) > 0 || tc.writes != "" && got.release.Metadata.SetID != tc.writes {
+			if tc.writes == "" && len(got.set) > 0 {
+				t.Errorf("writes %v", got.set)
+			}
+			if tc.writes != "" && got.release.Metadata.SetID != tc.writes {
 				t.Errorf("writes %v, want the set %q", got.set, tc.writes)
 			}
 			again(t, r, tc.req, got)

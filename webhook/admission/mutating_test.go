@@ -145,7 +145,9 @@ func TestDecide(t *testing.T) {
 			false, nil},
 		{"the hash without the id", write{New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})}, Adopted, "",
 			false, nil},
-		{"the id with a wrong hash", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = gone.Hash }))}, Adopted, "", false, nil},
+		{"the id with a wrong hash",
+			write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = gone.Hash }))},
+			Adopted, "", false, nil},
 		{"Helm annotations with an unknown set", write{New: withMetadata(mixed(func(m *ownership.Metadata) {
 			m.Hash, m.SetID = gone.Hash, gone.SetID
 		}))}, Adopted, "", false, nil},

@@ -256,9 +256,11 @@ func keyOf(namespace, name string) object.Key {
 // valueOf returns a record in the encoding of its Secret.
 func valueOf(t *testing.T, namespace, name string, revision int, manifest string) []byte {
 	t.Helper()
+	annotations := map[string]string{"fleet.cattle.io/bundle-id": name}
 	document, err := json.Marshal(map[string]any{"name": name, "namespace": namespace, "version": revision,
-		"info":  map[string]any{"status": "deployed"},
-		"chart": map[string]any{"metadata": map[string]any{"annotations": map[string]string{"fleet.cattle.io/bundle-id": name}}}, "manifest": manifest})
+		"info":     map[string]any{"status": "deployed"},
+		"chart":    map[string]any{"metadata": map[string]any{"annotations": annotations}},
+		"manifest": manifest})
 	if err != nil {
 		t.Fatal(err)
 	}

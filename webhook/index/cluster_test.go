@@ -61,7 +61,8 @@ func TestLife(t *testing.T) {
 	// The upgrade stays pending, because Helm waits for a Pod that does not run. The pending record counts already.
 	// Then the upgrade fails.
 	options.Manifest = clusterRole + configMap("c")
-	options.Templates = map[string]string{"hook.yaml": `{apiVersion: v1, kind: Pod, metadata: {name: hook, annotations: {helm.sh/hook: pre-upgrade}},
+	options.Templates = map[string]string{"hook.yaml": `{apiVersion: v1, kind: Pod,
+		metadata: {name: hook, annotations: {helm.sh/hook: pre-upgrade}},
 		spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a}]}}`}
 	ended := make(chan error, 1)
 	go func() {

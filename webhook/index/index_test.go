@@ -187,7 +187,10 @@ func TestManyPending(t *testing.T) {
 	}
 	var claims []desired.Release
 	allocs := testing.AllocsPerRun(1, func() { claims = r.Lookup(k) })
-	if len(claims) != 2 || claims[0].Revision != 1+pending || len(claims[0].Agents) != 2 || allocs > 20 {
+	if len(claims) != 2 || allocs > 20 {
+		t.Fatalf("%d claims in %.0f allocations: %+v", len(claims), allocs, claims)
+	}
+	if claims[0].Revision != 1+pending || len(claims[0].Agents) != 2 {
 		t.Errorf("%d claims in %.0f allocations: %+v", len(claims), allocs, claims)
 	}
 	if known, _, _ := r.Size(); known != 2 {

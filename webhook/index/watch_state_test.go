@@ -18,8 +18,11 @@ func TestBackoff(t *testing.T) {
 	b := newBackoff()
 	var last time.Duration
 	for i := range 20 {
-		wait := b.Step()
-		if wait < 500*time.Millisecond || wait > 7500*time.Millisecond || i == 0 && wait > 750*time.Millisecond {
+		wait, most := b.Step(), 7500*time.Millisecond
+		if i == 0 {
+			most = 750 * time.Millisecond
+		}
+		if wait < 500*time.Millisecond || wait > most {
 			t.Errorf("wait %d is %s", i+1, wait)
 		}
 		last = wait

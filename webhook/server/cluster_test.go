@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -304,8 +305,8 @@ func recordEvent(t *testing.T, admin client.Client, o Options) {
 			t.Fatal(err)
 		}
 		for _, e := range all.Items {
-			if e.Regarding.Name == "settings" && e.Note == "it is ignored" && e.ReportingController == Name &&
-				e.Type == corev1.EventTypeWarning {
+			got := []string{e.Regarding.Name, e.Note, e.ReportingController, e.Type}
+			if slices.Equal(got, []string{"settings", "it is ignored", Name, corev1.EventTypeWarning}) {
 				return true
 			}
 		}

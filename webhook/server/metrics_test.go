@@ -42,7 +42,8 @@ func TestMetrics(t *testing.T) {
 		Took: 3 * time.Second})
 	m.limited.Inc()
 	want := `
-# HELP fleetdoctor_webhook_brakes_total Objects that exceeded the rate limit of stamps, because another program removes their ownership metadata each time.
+# HELP fleetdoctor_webhook_brakes_total Objects that exceeded the rate limit of stamps, ` +
+		"because another program removes their ownership metadata each time." + `
 # TYPE fleetdoctor_webhook_brakes_total counter
 fleetdoctor_webhook_brakes_total 1
 # HELP fleetdoctor_webhook_cache_age_seconds Time since the last message of the API server about release records.
@@ -60,7 +61,8 @@ fleetdoctor_webhook_cache_releases 2
 # HELP fleetdoctor_webhook_cache_waiting_records Release records that changed and are not read yet.
 # TYPE fleetdoctor_webhook_cache_waiting_records gauge
 fleetdoctor_webhook_cache_waiting_records 5
-# HELP fleetdoctor_webhook_certificate_expiration_timestamp_seconds Time when the certificate in use expires, in seconds since 1970.
+# HELP fleetdoctor_webhook_certificate_expiration_timestamp_seconds ` +
+		"Time when the certificate in use expires, in seconds since 1970." + `
 # TYPE fleetdoctor_webhook_certificate_expiration_timestamp_seconds gauge
 fleetdoctor_webhook_certificate_expiration_timestamp_seconds 5600
 # HELP fleetdoctor_webhook_certificate_reload_failures_total Certificates that were found and could not be used.

@@ -207,7 +207,8 @@ func TestProtocol(t *testing.T) {
 		t.Errorf("a large body: got %+v", got)
 	}
 	// A body without a stated length is read up to the limit.
-	if got := post(t, f.base+StampPath, io.MultiReader(bytes.NewReader(large))); got.code != http.StatusRequestEntityTooLarge {
+	unstated := io.MultiReader(bytes.NewReader(large))
+	if got := post(t, f.base+StampPath, unstated); got.code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large body without a stated length: got %+v", got)
 	}
 	r, err := insecure().Get(f.base + StampPath)
@@ -347,8 +348,10 @@ func TestPortInUse(t *testing.T) {
 			err = s.Run(t.Context())
 		}
 		var listen *ListenError
-		if !errors.As(err, &listen) || listen.Endpoint != endpoint || !errors.Is(err, syscall.EADDRINUSE) ||
-			!strings.Contains(err.Error(), l.Addr().String()) {
+		if !errors.As(err, &listen) || !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatalf("%s: got error %v", endpoint, err)
+		}
+		if listen.Endpoint != endpoint || !strings.Contains(err.Error(), l.Addr().String()) {
 			t.Errorf("%s: got error %v", endpoint, err)
 		}
 	}
