@@ -113,7 +113,7 @@ var layers = []layer{
 	{packages: []string{"pkg/resolve"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired", "pkg/source", "pkg/state", "pkg/directory"}},
 	{packages: []string{"pkg/desired"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/release", "pkg/ownership"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership"}},
 	{packages: []string{"pkg/compare"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet"}},
 	{packages: []string{"pkg/health"}, pure: true, never: evaluating},
@@ -252,10 +252,11 @@ var layers = []layer{
 	{packages: []string{"manifests"}},
 	// The handlers have no client: only the watches of the index connect to the API server.
 	{packages: []string{"webhook/admission"}, never: slices.Concat(requesting, printing),
-		pureFiles: []string{"decision.go", "facts.go", "guard_mode.go", "mutating.go", "request.go", "validating.go", "warning.go"},
+		pureFiles: []string{"decision.go", "facts.go", "guard_mode.go", "harm.go", "mutating.go", "request.go", "response.go",
+			"user.go", "validating.go", "warning.go"},
 		may:       []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/index"}, never: printing,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired"}},
+		may: []string{"pkg/object", "pkg/release", "pkg/desired"}},
 	{packages: []string{"webhook/server"}, never: printing,
 		may: []string{"pkg/transport", "webhook/admission", "webhook/index"}},
 	// Helm's actions import libraries of commands.

@@ -95,3 +95,9 @@ type collection struct {
 func keyOf(id object.ID) key {
 	return key{unique.Make(collection{id.Cluster, id.Group, id.Kind, id.Namespace}), id.Name}
 }
+
+// object returns the identity of the object on its cluster.
+func (k key) object() object.Key {
+	c := k.collection.Value()
+	return object.Key{Group: c.group, Kind: c.kind, Namespace: c.namespace, Name: k.name}
+}

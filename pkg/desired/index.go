@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package desired indexes desired objects. Claims map an object to those that desire it, and the hash of a set to those that have it: an audit fills
-// them with bundle deployments. An Index fills Claims with the Helm releases of a cluster, one by one: from a list of release records, or from a
-// watch of them.
+// Package desired indexes desired objects. Claims map an object to those that desire it, and the hash of a set to those
+// that have it: an audit fills them with bundle deployments. An Index fills Claims with the Helm releases of a cluster,
+// one by one: from a list of release records, or from a watch of them.
 //
 // The package is pure. Its types have no lock: callers that fill and ask them at the same time have one.
 package desired
@@ -31,22 +31,27 @@ func New() *Index {
 	return &Index{claims: NewClaims(byRelease, byRelease), revisions: map[string][]*Revision{}}
 }
 
-// Set adds a revision, or replaces what is known about it.
-func (x *Index) Set(r *Revision) {
-	x.SetRelease(r.Name.Release(), append(x.without(r.Name), r))
+// Set adds a revision, or replaces what is known about it. It returns what SetRelease returns.
+func (x *Index) Set(r *Revision) iter.Seq[object.Key] {
+	return x.SetRelease(r.Name.Release(), append(x.without(r.Name), r))
 }
 
-// Delete removes a revision.
-func (x *Index) Delete(n release.Name) { x.SetRelease(n.Release(), x.without(n)) }
+// Delete removes a revision. It returns what SetRelease returns.
+func (x *Index) Delete(n release.Name) iter.Seq[object.Key] {
+	return x.SetRelease(n.Release(), x.without(n))
+}
 
 // without returns the revisions of a release except one.
 func (x *Index) without(n release.Name) []*Revision {
-	return slices.DeleteFunc(slices.Clone(x.revisions[n.Release()]), func(r *Revision) bool { return r.Revision == n.Revision })
+	return slices.DeleteFunc(slices.Clone(x.revisions[n.Release()]), func(r *Revision) bool {
+		return r.Revision == n.Revision
+	})
 }
 
 // SetRelease makes the revisions all that is known about a release ("namespace/name"); without revisions it is removed.
-// The Index keeps and sorts the slice.
-func (x *Index) SetRelease(name string, revisions []*Revision) {
+// The Index keeps and sorts the slice. SetRelease returns the objects for which Lookup may have changed, each once, in
+// no order: if other revisions count than before, those that the release desired or desires.
+func (x *Index) SetRelease(name string, revisions []*Revision) (changed iter.Seq[object.Key]) {
 	slices.SortFunc(revisions, func(a, b *Revision) int { return cmp.Compare(a.Revision, b.Revision) })
 	before := x.revisions[name]
 	x.unreadable += countUnreadable(revisions) - countUnreadable(before)
@@ -56,6 +61,9 @@ func (x *Index) SetRelease(name string, revisions []*Revision) {
 		x.revisions[name] = revisions
 	}
 	was, is := active(before), active(revisions)
+	if slices.Equal(was, is) {
+		return objectsOf(nil)
+	}
 	// New claims come first: so the map keeps the entry of an object that both revisions desire.
 	for _, r := range is {
 		if !slices.Contains(was, r) {
@@ -73,6 +81,25 @@ func (x *Index) SetRelease(name string, revisions []*Revision) {
 			}
 			x.claims.sets.remove(Set{Hash: r.Metadata.Hash}, r)
 			x.objects -= r.Objects
+		}
+	}
+	return objectsOf(append(was, is...))
+}
+
+// objectsOf yields the objects that revisions desire, each once. Most callers do not need them, so nothing is copied
+// before.
+func objectsOf(revisions []*Revision) iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
+		yielded := map[key]bool{}
+		for _, r := range revisions {
+			for _, k := range r.keys {
+				if yielded[k] {
+					continue
+				}
+				if yielded[k] = true; !yield(k.object()) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -106,12 +133,13 @@ func active(revisions []*Revision) []*Revision {
 
 // byRelease orders revisions by namespace and name of their release; of one release the newest is first.
 func byRelease(a, b *Revision) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name.Name, b.Name.Name), cmp.Compare(b.Revision, a.Revision))
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name.Name, b.Name.Name),
+		cmp.Compare(b.Revision, a.Revision))
 }
 
-// Lookup returns the releases that desire an object: of a release the one or two revisions that count, the newest first; releases are ordered by
-// namespace and name. The key of a cluster-scoped object has no namespace. Agents are those of both revisions, also if only one desires the object:
-// the other may remove it.
+// Lookup returns the releases that desire an object: of a release the one or two revisions that count, the newest
+// first; releases are ordered by namespace and name. The key of a cluster-scoped object has no namespace. Agents are
+// those of both revisions, also if only one desires the object: the other may remove it.
 func (x *Index) Lookup(k object.Key) []Release {
 	var out []Release
 	for _, claim := range x.claims.Of(object.ID{Key: k}) {
@@ -127,8 +155,8 @@ func (x *Index) Lookup(k object.Key) []Release {
 	return out
 }
 
-// BySet returns the releases with the set of a hash, ordered by namespace and name, each with its newest revision. If there are several, at most
-// one owns an object with that hash, and only the object shows which.
+// BySet returns the releases with the set of a hash, ordered by namespace and name, each with its newest revision. If
+// there are several, at most one owns an object with that hash, and only the object shows which.
 func (x *Index) BySet(hash string) []Release {
 	var out []Release
 	for _, r := range x.claims.BySet(Set{Hash: hash}) {

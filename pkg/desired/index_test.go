@@ -5,6 +5,7 @@ package desired_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -24,8 +25,10 @@ func configMap(i int) object.Key {
 
 // revision is one of release "namespace/guestbook" that desires n ConfigMaps.
 func revision(namespace string, number int, status desired.Status, n int) *desired.Revision {
-	r := desired.Release{Name: release.Name{Namespace: namespace, Name: "guestbook", Revision: number}, Status: status, Bundle: "guestbook",
-		Agents: []desired.Agent{{Namespace: fmt.Sprint("agents-", number)}}, Metadata: ownership.Desired("default-guestbook", "guestbook", namespace), Objects: n}
+	r := desired.Release{Name: release.Name{Namespace: namespace, Name: "guestbook", Revision: number}, Status: status,
+		Bundle:   "guestbook",
+		Agents:   []desired.Agent{{Namespace: fmt.Sprint("agents-", number)}},
+		Metadata: ownership.Desired("default-guestbook", "guestbook", namespace), Objects: n}
 	var keys []object.Key
 	for i := range n {
 		keys = append(keys, configMap(i))
@@ -55,12 +58,18 @@ func TestLookup(t *testing.T) {
 		first, second []string
 	}{
 		{"empty", func() {}, nil, nil},
-		{"deployed", func() { x.Set(revision("web", 1, desired.Deployed, 2)) }, []string{"web:1 agents-1"}, []string{"web:1 agents-1"}},
+		{"deployed", func() { x.Set(revision("web", 1, desired.Deployed, 2)) }, []string{"web:1 agents-1"},
+			[]string{"web:1 agents-1"}},
 		{"upgrading", func() { x.Set(revision("web", 2, desired.Pending, 1)) },
 			[]string{"web:2 agents-2 agents-1", "web:1 agents-1 agents-2"}, []string{"web:1 agents-1 agents-2"}},
 		{"of two releases", func() { x.Set(revision("db", 1, desired.Uninstalling, 1)) },
-			[]string{"db:1 agents-1", "web:2 agents-2 agents-1", "web:1 agents-1 agents-2"}, []string{"web:1 agents-1 agents-2"}},
-		{"upgraded", func() { x.Set(revision("web", 2, desired.Deployed, 1)); x.Set(revision("web", 1, desired.Inactive, 2)) },
+			[]string{"db:1 agents-1", "web:2 agents-2 agents-1", "web:1 agents-1 agents-2"},
+			[]string{"web:1 agents-1 agents-2"}},
+		{"upgraded", func() {
+			x.Set(revision("web", 2, desired.Deployed, 1))
+			x.Set(revision("web", 1, desired.Inactive,
+				2))
+		},
 			[]string{"db:1 agents-1", "web:2 agents-2"}, nil},
 		{"unreadable", func() { x.Set(revision("web", 2, desired.Unreadable, 1)) }, []string{"db:1 agents-1"}, nil},
 		{"deleted", func() {
@@ -76,15 +85,19 @@ func TestLookup(t *testing.T) {
 			t.Errorf("%s: the second object (-want +got):\n%s", step.name, diff)
 		}
 	}
-	if objects, releases, unreadable := x.Size(); objects != 0 || releases != 1 || unreadable != 0 || !x.HasRelease("web/guestbook") || x.HasRelease("db/guestbook") {
-		t.Errorf("%d objects of %d releases, %d unreadable, are left", objects, releases, unreadable)
+	if left := fmt.Sprint(x.Size()); left != "0 1 0" {
+		t.Errorf("objects, releases and unreadable records that are left: %s", left)
+	}
+	if !x.HasRelease("web/guestbook") || x.HasRelease("db/guestbook") {
+		t.Error("release web/guestbook is not the one that is left")
 	}
 }
 
 // TestDuplicates has a revision state an object twice: it is one claim.
 func TestDuplicates(t *testing.T) {
 	x := desired.New()
-	x.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "a", Revision: 1}, Status: desired.Deployed},
+	x.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "a", Revision: 1},
+		Status: desired.Deployed},
 		[]object.Key{configMap(0), configMap(1), configMap(0)}))
 	if got := lookup(x, configMap(0)); !slices.Equal(got, []string{"web:1"}) {
 		t.Errorf("desired by %v", got)
@@ -116,7 +129,8 @@ func TestClaims(t *testing.T) {
 		if got := x.Of(object.ID{Key: configMap(1)}); got != nil {
 			t.Errorf("added as %v: %v desire another object", order, got)
 		}
-		if diff := gocmp.Diff(map[schema.GroupKind]bool{{Kind: "ConfigMap"}: true, {Group: "apps", Kind: "Deployment"}: true}, x.Kinds("")); diff != "" {
+		if diff := gocmp.Diff(map[schema.GroupKind]bool{{Kind: "ConfigMap"}: true,
+			{Group: "apps", Kind: "Deployment"}: true}, x.Kinds("")); diff != "" {
 			t.Errorf("kinds (-want +got):\n%s", diff)
 		}
 	}
@@ -125,7 +139,8 @@ func TestClaims(t *testing.T) {
 // TestBySet returns one revision of each release that states a set, in an order that does not depend on the changes.
 func TestBySet(t *testing.T) {
 	x := desired.New()
-	for _, r := range []*desired.Revision{revision("web", 1, desired.Deployed, 1), revision("db", 1, desired.Deployed, 0),
+	for _, r := range []*desired.Revision{revision("web", 1, desired.Deployed, 1),
+		revision("db", 1, desired.Deployed, 0),
 		revision("web", 2, desired.Pending, 1), revision("cache", 1, desired.Inactive, 1)} {
 		x.Set(r)
 	}
@@ -141,37 +156,68 @@ func TestBySet(t *testing.T) {
 	}
 }
 
-// TestAnyOrder compares an index after random changes with one that is filled once with what is left.
-func TestAnyOrder(t *testing.T) {
-	const seed = 1
+// TestRebuilt makes random changes. After each one, the index is like one that is filled once with what is left.
+// Objects that are not returned as changed are desired as before, and those that are returned are the release's.
+func TestRebuilt(t *testing.T) {
+	const seed, objects = 1, 6
 	random := rand.New(rand.NewPCG(seed, seed))
-	statuses := []desired.Status{desired.Inactive, desired.Unreadable, desired.Deployed, desired.Pending, desired.Uninstalling}
-	changed, left := desired.New(), map[release.Name]*desired.Revision{}
+	statuses := []desired.Status{desired.Inactive, desired.Unreadable, desired.Deployed, desired.Pending,
+		desired.Uninstalling}
+	hash := ownership.Desired("default-guestbook", "guestbook", "").Hash
+	x, left, reported := desired.New(), map[release.Name]*desired.Revision{}, 0
+	before := make([][]desired.Release, objects)
 	for range 2000 {
-		r := revision(fmt.Sprint("n", random.IntN(4)), 1+random.IntN(4), statuses[random.IntN(len(statuses))], random.IntN(5))
-		if random.IntN(3) == 0 {
-			changed.Delete(r.Name)
+		r := revision(fmt.Sprint("n", random.IntN(4)), 1+random.IntN(4), statuses[random.IntN(len(statuses))],
+			random.IntN(objects))
+		var changed []object.Key
+		switch random.IntN(4) {
+		case 0:
+			changed = slices.Collect(x.Delete(r.Name))
 			delete(left, r.Name)
-			continue
+		case 1: // nothing else is known of the release
+			maps.DeleteFunc(left, func(n release.Name, _ *desired.Revision) bool {
+				return n.Release() == r.Name.Release()
+			})
+			left[r.Name] = r
+			changed = slices.Collect(x.SetRelease(r.Name.Release(), []*desired.Revision{r}))
+		default:
+			left[r.Name] = r
+			changed = slices.Collect(x.Set(r))
 		}
-		changed.Set(r)
-		left[r.Name] = r
-	}
-	fresh := desired.New()
-	for _, r := range left {
-		fresh.Set(r)
-	}
-	for i := range 5 {
-		if diff := gocmp.Diff(lookup(fresh, configMap(i)), lookup(changed, configMap(i))); diff != "" {
-			t.Errorf("object %d (-fresh +changed):\n%s", i, diff)
+		reported += len(changed)
+		fresh := desired.New()
+		for _, r := range left {
+			fresh.Set(r)
+		}
+		ofRelease := func(d desired.Release) bool { return d.Release() == r.Name.Release() }
+		for i, was := range before {
+			is := fresh.Lookup(configMap(i))
+			if diff := gocmp.Diff(is, x.Lookup(configMap(i))); diff != "" {
+				t.Fatalf("object %d (-rebuilt +changed):\n%s", i, diff)
+			}
+			returned := slices.Contains(changed, configMap(i))
+			if !returned && !gocmp.Equal(was, is) {
+				t.Fatalf("object %d changed, and is not returned after the change of %s", i, r.Name)
+			}
+			if returned && !slices.ContainsFunc(was, ofRelease) && !slices.ContainsFunc(is, ofRelease) {
+				t.Fatalf("object %d is returned, and release %s has never desired it", i, r.Name)
+			}
+			before[i] = is
+		}
+		if slices.SortFunc(changed, object.Key.Compare); len(slices.Compact(slices.Clone(changed))) != len(changed) {
+			t.Fatalf("returned twice: %v", changed)
+		}
+		if diff := gocmp.Diff(fresh.BySet(hash), x.BySet(hash)); diff != "" {
+			t.Fatalf("releases of the set (-rebuilt +changed):\n%s", diff)
+		}
+		if want, got := fmt.Sprint(fresh.Size()), fmt.Sprint(x.Size()); want != got {
+			t.Fatalf("size %s, want %s", got, want)
+		}
+		if again := slices.Collect(x.SetRelease("none/none", nil)); len(again) > 0 {
+			t.Fatalf("an unknown release changed %v", again)
 		}
 	}
-	hash := ownership.Desired("default-guestbook", "", "").Hash
-	if diff := gocmp.Diff(fresh.BySet(hash), changed.BySet(hash)); diff != "" {
-		t.Errorf("releases of the set (-fresh +changed):\n%s", diff)
-	}
-	size := func(x *desired.Index) string { return fmt.Sprint(x.Size()) }
-	if size(fresh) != size(changed) {
-		t.Errorf("size %s, want %s", size(changed), size(fresh))
+	if reported < 1000 {
+		t.Errorf("only %d objects were returned as changed", reported)
 	}
 }

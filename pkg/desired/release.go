@@ -24,8 +24,8 @@ const (
 	Deployed
 	// Pending is a revision that Helm installs, upgrades or rolls back to. Helm stores the record before it applies.
 	Pending
-	// Uninstalling is the deployed revision of a release that Helm uninstalls. Its objects still have their owner, and no
-	// further object gets it.
+	// Uninstalling is the deployed revision of a release that Helm uninstalls. Its objects still have their owner, and
+	// no further object gets it.
 	Uninstalling
 )
 
@@ -35,8 +35,8 @@ type Release struct {
 	Status Status
 	// Bundle is the name of the BundleDeployment; empty for a release that is not Fleet's.
 	Bundle string
-	// Agents deploy the release: the agent of this revision first, then that of the other revision that counts, if there
-	// is one.
+	// Agents deploy the release: the agent of this revision first, then that of the other revision that counts, if
+	// there is one.
 	Agents []Agent
 	// Metadata is the ownership metadata of the objects in the manifest.
 	Metadata ownership.Metadata
@@ -47,7 +47,8 @@ type Release struct {
 // Agent is the namespace of a Fleet agent, and the service account in it that Helm ran as; empty for the agent's own.
 type Agent struct{ Namespace, ServiceAccount string }
 
-// Revision is a Release with the objects that it desires. It does not change after NewRevision, so goroutines may share it.
+// Revision is a Release with the objects that it desires. It does not change after NewRevision, so goroutines may share
+// it.
 type Revision struct {
 	Release
 	keys []key

@@ -14,7 +14,8 @@ import (
 func TestManyAnnotations(t *testing.T) {
 	const many, most = 300_000, 8 << 20
 	var text strings.Builder
-	text.WriteString(`{"name":"a","namespace":"web","version":1,"chart":{"metadata":{"annotations":{"fleet.cattle.io/bundle-id":"guestbook"`)
+	text.WriteString(`{"name":"a","namespace":"web","version":1,` +
+		`"chart":{"metadata":{"annotations":{"fleet.cattle.io/bundle-id":"guestbook"`)
 	for i := range many {
 		fmt.Fprintf(&text, `,"%d":"x"`, i)
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// BenchmarkDecodeRecord reads a record with 500 objects: the record alone, with the objects of its manifest, and with their metadata.
+// BenchmarkDecodeRecord reads a record with 500 objects: the record alone, with the objects of its manifest, and with
+// their metadata.
 func BenchmarkDecodeRecord(b *testing.B) {
 	const objects = 500
 	value := recordOf(b, manifestOf(objects))
@@ -48,8 +49,8 @@ func BenchmarkDecodeRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkManifest reads a manifest with 500 objects: the objects, their metadata, and the objects with the library. The floor is decoding the same
-// objects from JSON.
+// BenchmarkManifest reads a manifest with 500 objects: the objects, their metadata, and the objects with the library.
+// The floor is decoding the same objects from JSON.
 func BenchmarkManifest(b *testing.B) {
 	r := Record{Manifest: manifestOf(500)}
 	objects, err := r.Objects()
@@ -160,14 +161,17 @@ metadata:
 	return out.String()
 }
 
-// recordOf returns a record as the value in a Secret. As in a record of Fleet's agent, the chart contains the manifest too, as a file.
+// recordOf returns a record as the value in a Secret. As in a record of Fleet's agent, the chart contains the manifest
+// too, as a file.
 func recordOf(tb testing.TB, manifest string) []byte {
 	tb.Helper()
 	document, err := json.Marshal(map[string]any{
-		"name": "shop", "namespace": "shop", "version": 1, "apply_method": "ssa", "info": map[string]any{"status": "deployed"},
+		"name": "shop", "namespace": "shop", "version": 1, "apply_method": "ssa",
+		"info": map[string]any{"status": "deployed"},
 		"chart": map[string]any{
-			"metadata": map[string]any{"name": "shop", "annotations": map[string]string{"fleet.cattle.io/bundle-id": "shop"}},
-			"files":    []any{map[string]any{"name": "raw-yaml/all.yaml", "data": []byte(manifest)}},
+			"metadata": map[string]any{"name": "shop",
+				"annotations": map[string]string{"fleet.cattle.io/bundle-id": "shop"}},
+			"files": []any{map[string]any{"name": "raw-yaml/all.yaml", "data": []byte(manifest)}},
 		},
 		"manifest": manifest,
 	})

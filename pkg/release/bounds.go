@@ -11,17 +11,21 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// These are the limits of Objects and ObjectMetadata. Everybody who may create Secrets in a namespace can write a record. It has at most 1 MiB compressed.
+// These are the limits of Objects and ObjectMetadata. Everybody who may create Secrets in a namespace can write a
+// record. It has at most 1 MiB compressed.
 const (
-	// maxDocument limits the size, in bytes, of a document that the library parses. The library may need two hundred times that size.
+	// maxDocument limits the size, in bytes, of a document that the library parses. The library may need two hundred
+	// times that size.
 	maxDocument = 1 << 20
 	// maxMetadata limits the size, in bytes, of the metadata of an object as JSON.
 	maxMetadata = 2 << 20
-	// maxParsed limits the parsed part of a manifest, in bytes. A manifest that fits into a Secret together with its chart usually has at most 4 MiB.
+	// maxParsed limits the parsed part of a manifest, in bytes. A manifest that fits into a Secret together with its
+	// chart usually has at most 4 MiB.
 	maxParsed = 8 << 20
 	// maxNodes limits the parsed YAML nodes of a manifest. The library needs about 250 bytes for each.
 	maxNodes = 500_000
-	// maxMetadataNodes is maxNodes for ObjectMetadata. The metadata of an object from Fleet's agent has about twenty nodes.
+	// maxMetadataNodes is maxNodes for ObjectMetadata. The metadata of an object from Fleet's agent has about twenty
+	// nodes.
 	maxMetadataNodes = 400_000
 	// maxDocuments limits the documents of a manifest. Some documents are not objects.
 	maxDocuments = 40_000
@@ -29,7 +33,8 @@ const (
 	maxObjects = 20_000
 )
 
-// BoundError is returned for a record that exceeds a limit of this package. Its text contains the limit and does not quote the record.
+// BoundError is returned for a record that exceeds a limit of this package. Its text contains the limit and does not
+// quote the record.
 type BoundError struct{ bound string }
 
 // Error implements error.
@@ -62,7 +67,8 @@ var (
 	metadataLimits = limits{true, maxMetadata, maxMetadataNodes, errManyMetadataNodes}
 )
 
-// json converts a document to JSON. Errors are of type *BoundError, or errors of the library, which may quote the document.
+// json converts a document to JSON. Errors are of type *BoundError, or errors of the library, which may quote the
+// document.
 func (r *reader) json(doc string) ([]byte, error) {
 	bytes, nodes := r.bytes, r.nodes
 	raw, err := r.usual(doc)
@@ -93,11 +99,13 @@ func (r *reader) json(doc string) ([]byte, error) {
 const (
 	// perLine is the number of nodes of a line: a key and its value. All lines of a scalar count as one line.
 	perLine = 2
-	// nestedNode is the number of nodes of a bracket or of the dash of a sequence. The library needs several times as long for deeply nested nodes.
+	// nestedNode is the number of nodes of a bracket or of the dash of a sequence. The library needs several times as
+	// long for deeply nested nodes.
 	nestedNode = 4
 )
 
-// mostNodes returns an upper bound of the nodes in a document: one of these characters begins, ends or separates each node.
+// mostNodes returns an upper bound of the nodes in a document: one of these characters begins, ends or separates each
+// node.
 func mostNodes(doc string) int {
 	n := 2
 	for i := range len(doc) {
@@ -115,8 +123,8 @@ func mostNodes(doc string) int {
 	return n
 }
 
-// expansion returns an error for a document with aliases that expand to more than the limits of a manifest. The library limits how often it follows
-// an alias, but not the length of the repeated text.
+// expansion returns an error for a document with aliases that expand to more than the limits of a manifest. The library
+// limits how often it follows an alias, but not the length of the repeated text.
 func expansion(doc string) error {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(doc), &root); err != nil {

@@ -21,15 +21,20 @@ func TestObjectsBounds(t *testing.T) {
 		want           error
 	}{
 		{"entries", head + "data:\n" + strings.Repeat("- a\n", 1<<20), errManyNodes},
-		{"entries of many documents", strings.Repeat("---\n"+head+"data:\n"+strings.Repeat("- a\n", 1<<10), 200), errManyNodes},
+		{"entries of many documents", strings.Repeat("---\n"+head+"data:\n"+strings.Repeat("- a\n", 1<<10), 200),
+			errManyNodes},
 		{"flow style", head + "data: [" + strings.Repeat("a,", 520_000) + "]\n", errManyNodes},
-		{"large document in flow style", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}", errLargeDocument},
+		{"large document in flow style", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}",
+			errLargeDocument},
 		{"text", head + "data:\n  a: |\n" + strings.Repeat("    text\n", 1<<20), errLargeManifest},
-		{"aliases of a text", "a: &a \"" + strings.Repeat("x", 1<<16) + "\"\nb: [" + strings.Repeat("*a,", 1<<10) + "]\n", errExpands},
-		{"aliases of aliases", "a: &a [" + strings.Repeat("1,", 100) + "]\nb: &b [" + strings.Repeat("*a,", 100) + "]\nc: [" + strings.Repeat("*b,", 100) + "]\n", errExpands},
+		{"aliases of a text", "a: &a \"" + strings.Repeat("x", 1<<16) + "\"\nb: [" + strings.Repeat("*a,",
+			1<<10) + "]\n", errExpands},
+		{"aliases of aliases", "a: &a [" + strings.Repeat("1,", 100) + "]\nb: &b [" + strings.Repeat("*a,",
+			100) + "]\nc: [" + strings.Repeat("*b,", 100) + "]\n", errExpands},
 		{"anchor that contains itself", "a: &a [*a]\n", errExpands},
 		{"objects", strings.Repeat("---\nkind: a\napiVersion: b\n", maxObjects+1), errManyObjects},
-		{"nested brackets", strings.Repeat("---\na: ["+strings.Repeat(strings.Repeat("[", 500)+strings.Repeat("]", 500)+",", 500)+"]\n", 4), errManyNodes},
+		{"nested brackets", strings.Repeat("---\na: ["+strings.Repeat(strings.Repeat("[", 500)+strings.Repeat("]",
+			500)+",", 500)+"]\n", 4), errManyNodes},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := Record{Name: Name{"web", "guestbook", 1}, Manifest: tc.manifest}
@@ -49,19 +54,21 @@ func TestObjectsBounds(t *testing.T) {
 	}
 }
 
-// TestObjectsWithinBounds checks that large manifests of real clusters are read: an object of the maximum size of the API server, and definitions like
-// those of the Prometheus operator.
+// TestObjectsWithinBounds checks that large manifests of real clusters are read: an object of the maximum size of the
+// API server, and definitions like those of the Prometheus operator.
 func TestObjectsWithinBounds(t *testing.T) {
 	const head = "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 	var definitions strings.Builder
 	for range 10 {
 		definitions.WriteString(head + "spec:\n")
 		for i := range 3_000 {
-			fmt.Fprintf(&definitions, "  field%d:\n    description: |-\n      A description of the field.\n    type: string\n", i)
+			fmt.Fprintf(&definitions, "  field%d:\n    description: |-\n      A description of the field.\n    type: "+
+				"string\n", i)
 		}
 	}
 	for name, manifest := range map[string]string{
-		"dashboard":              head + "data:\n  a.json: |\n" + strings.Repeat("    {\"a\": [1, 2, 3], \"b\": {\"c\": \"d\"}},\n", 50_000),
+		"dashboard": head + "data:\n  a.json: |\n" + strings.Repeat("    {\"a\": [1, 2, 3], \"b\": "+
+			"{\"c\": \"d\"}},\n", 50_000),
 		"definitions":            definitions.String(),
 		"few aliases":            head + "data: &d {a: b}\nother: [*d, *d]\n",
 		"text with an ampersand": head + "data: {a: \"R&D *important*\"}\n",
@@ -81,7 +88,8 @@ func TestReaderSorts(t *testing.T) {
 		doc.WriteString(strings.Repeat(" ", i) + "z:\n")
 		end.WriteString(strings.Repeat(" ", maxDepth-1-i) + "a: 1\n")
 	}
-	doc.WriteString(strings.Repeat(" ", maxDepth-1) + "z: " + strings.Repeat("x", 4<<20) + "\n" + end.String() + "a: 1\n")
+	doc.WriteString(strings.Repeat(" ", maxDepth-1) + "z: " + strings.Repeat("x",
+		4<<20) + "\n" + end.String() + "a: 1\n")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	raw, err := direct(doc.String())
@@ -109,12 +117,16 @@ func TestManifestLost(t *testing.T) {
 		{name: "templates", templates: []string{templates + "a.yaml"}, want: true},
 		{name: "blank manifest", manifest: "\n ", templates: []string{templates + "a.yaml"}, want: true},
 		{name: "only comments", manifest: "---\n# Source: a.yaml\n", templates: []string{templates + "a.yaml"}},
-		{name: "only partials and notes", templates: []string{templates + "_helpers.tpl", templates + "sub/_x.yaml", templates + "NOTES.txt"}},
+		{name: "only partials and notes", templates: []string{templates + "_helpers.tpl", templates + "sub/_x.yaml",
+			templates + "NOTES.txt"}},
 		{name: "plain manifests", files: []string{"raw-yaml/a.yaml"}, want: true},
 		{name: "other files", files: []string{"README.md", "dashboards/a.json"}},
-		{name: "every template rendered a hook", templates: []string{templates + "a.yaml", templates + "b.yaml"}, hooks: []string{"chart/templates/a.yaml", "chart/templates/b.yaml"}},
-		{name: "one of two templates rendered a hook", templates: []string{templates + "a.yaml", templates + "b.yaml"}, hooks: []string{"chart/templates/a.yaml"}, want: true},
-		{name: "hooks and plain manifests", files: []string{"raw-yaml/a.yaml"}, hooks: []string{"chart/templates/a.yaml"}, want: true},
+		{name: "every template rendered a hook", templates: []string{templates + "a.yaml", templates + "b.yaml"},
+			hooks: []string{"chart/templates/a.yaml", "chart/templates/b.yaml"}},
+		{name: "one of two templates rendered a hook", templates: []string{templates + "a.yaml", templates + "b.yaml"},
+			hooks: []string{"chart/templates/a.yaml"}, want: true},
+		{name: "hooks and plain manifests", files: []string{"raw-yaml/a.yaml"},
+			hooks: []string{"chart/templates/a.yaml"}, want: true},
 	} {
 		named := func(names []string) []map[string]any {
 			var out []map[string]any
@@ -151,13 +163,14 @@ func TestManifestLost(t *testing.T) {
 }
 
 func TestUnpackedSize(t *testing.T) {
-	large := bomb(t, "{", " ", "}", maxRecord+1<<20)
+	large := bomb(t, "{", " ", "}", MaxSize+1<<20)
 	for name, tc := range map[string]struct {
 		value []byte
 		want  int
 	}{
 		"record": {base64Of(packed(t, minimal)), len(minimal)}, "plain": {base64Of([]byte(minimal)), len(minimal)},
-		"empty": {nil, 0}, "too large": {large, MostUnpacked(len(large)) + 1}, "damaged header": {base64Of([]byte{0x1f, 0x8b, 0x08}), 0},
+		"empty": {nil, 0}, "too large": {large, MostUnpacked(len(large)) + 1},
+		"damaged header": {base64Of([]byte{0x1f, 0x8b, 0x08}), 0},
 	} {
 		if got := UnpackedSize(tc.value); got != tc.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, tc.want)
@@ -165,7 +178,8 @@ func TestUnpackedSize(t *testing.T) {
 	}
 }
 
-// TestStatedSize states too little where a record has two gzip members, or where the stated size is changed: DecodeSized notices that.
+// TestStatedSize states too little where a record has two gzip members, or where the stated size is changed:
+// DecodeSized notices that.
 func TestStatedSize(t *testing.T) {
 	single := packed(t, minimal)
 	two := append(packed(t, minimal[:20]), packed(t, minimal[20:])...)
@@ -189,7 +203,8 @@ func TestStatedSize(t *testing.T) {
 	} {
 		got := StatedSize(tc.value)
 		if _, err := DecodeSized(tc.value, got); got != tc.stated || !errors.Is(err, tc.err) {
-			t.Errorf("%s: %d bytes stated, want %d; decoding with that: error %v, want %v", name, got, tc.stated, err, tc.err)
+			t.Errorf("%s: %d bytes stated, want %d; decoding with that: error %v, want %v", name, got, tc.stated, err,
+				tc.err)
 		}
 	}
 	for _, value := range [][]byte{nil, []byte("H4sI"), base64Of(single)[:12]} {

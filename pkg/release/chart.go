@@ -42,11 +42,16 @@ func (t *templateNames) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 func (m *manifestFiles) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	m.crds = 0
 	return fileNames(d, &m.raw, func(name string) bool {
-		if ext := path.Ext(name); strings.HasPrefix(name, crdsDir) && slices.Contains([]string{".yaml", ".yml", ".json"}, ext) && m.crds < maxTemplates {
-			m.crds++
+		if isCRDs(name) {
+			m.crds = min(m.crds+1, maxTemplates)
 		}
 		return strings.HasPrefix(name, rawDir)
 	})
+}
+
+// isCRDs reports whether Helm reads CustomResourceDefinitions from a file.
+func isCRDs(name string) bool {
+	return strings.HasPrefix(name, crdsDir) && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
 }
 
 // fileNames reads the names of the files in a list for which counts returns true, without their contents.

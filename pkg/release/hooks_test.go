@@ -11,9 +11,11 @@ import (
 // TestHooks reads when hooks run and are deleted, and the number of files with CustomResourceDefinitions.
 func TestHooks(t *testing.T) {
 	document := `{"name":"db","namespace":"apps","version":1,
-		"chart":{"files":[{"name":"crds/a.yaml"},{"name":"crds/b.json"},{"name":"crds/README.md"},{"name":"docs/crds/c.yaml"},{"name":"raw-yaml/d.yaml"}]},
+		"chart":{"files":[{"name":"crds/a.yaml"},{"name":"crds/b.json"},{"name":"crds/README.md"},
+			{"name":"docs/crds/c.yaml"},{"name":"raw-yaml/d.yaml"}]},
 		"hooks":[
-			{"kind":"Job","name":"backup","events":["pre-delete","pre-upgrade"],"delete_policies":["before-hook-creation","hook-succeeded"]},
+			{"kind":"Job","name":"backup","events":["pre-delete","pre-upgrade"],
+				"delete_policies":["before-hook-creation","hook-succeeded"]},
 			{"kind":"Job","name":"notify","events":["post-delete"],"delete_policies":["hook-failed"]},
 			{"kind":"Job","name":"migrate","events":["pre-install"]},
 			{"kind":"Job","name":"empty","events":null,"delete_policies":null},
@@ -23,7 +25,8 @@ func TestHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Hook{
-		{Kind: "Job", Name: "backup", Events: HookEvents{PreDelete: true}, DeletePolicies: HookDeletion{Succeeded: true}},
+		{Kind: "Job", Name: "backup", Events: HookEvents{PreDelete: true},
+			DeletePolicies: HookDeletion{Succeeded: true}},
 		{Kind: "Job", Name: "notify", Events: HookEvents{PostDelete: true}, DeletePolicies: HookDeletion{Failed: true}},
 		{Kind: "Job", Name: "migrate"}, {Kind: "Job", Name: "empty"}, {Kind: "Job", Name: "odd"},
 	}

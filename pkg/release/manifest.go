@@ -25,8 +25,8 @@ type Object struct {
 // separator begins each document except the first. The rest of its line is part of the document.
 const separator = "\n---"
 
-// documents splits a manifest at the same positions as Helm. A document keeps its last line feed, which is part of the object if the document ends with a
-// block scalar.
+// documents splits a manifest at the same positions as Helm. A document keeps its last line feed, which is part of the
+// object if the document ends with a block scalar.
 func documents(manifest string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		rest, separated := strings.CutPrefix(manifest, separator[1:])
@@ -47,9 +47,10 @@ func documents(manifest string) iter.Seq[string] {
 	}
 }
 
-// Objects reads the objects of the manifest in their order. It flattens Lists and, as Fleet does, ignores documents without apiVersion or
-// kind. An object without a name has its generateName as name. Namespaces are those in the manifest. Errors contain the number of the document, from 1,
-// and never quote it. They wrap a *BoundError for a manifest that exceeds a limit, and ErrNoManifest for a record that lost its manifest.
+// Objects reads the objects of the manifest in their order. It flattens Lists and, as Fleet does, ignores documents
+// without apiVersion or kind. An object without a name has its generateName as name. Namespaces are those in the
+// manifest. Errors contain the number of the document, from 1, and never quote it. They wrap a *BoundError for a
+// manifest that exceeds a limit, and ErrNoManifest for a record that lost its manifest.
 func (r *Record) Objects() (out []Object, err error) {
 	if err = ErrNoManifest; !r.ManifestLost {
 		out, err = r.read(objectLimits)
@@ -60,8 +61,9 @@ func (r *Record) Objects() (out []Object, err error) {
 	return out, nil
 }
 
-// ObjectMetadata is Objects for callers that need only the metadata. Raw of an object in the usual form has only apiVersion, kind and metadata. A record
-// without a manifest has no objects. Errors contain neither the name of the release nor its contents.
+// ObjectMetadata is Objects for callers that need only the metadata. Raw of an object in the usual form has only
+// apiVersion, kind and metadata. A record without a manifest has no objects. Errors contain neither the name of the
+// release nor its contents.
 func (r *Record) ObjectMetadata() ([]Object, error) {
 	out, err := r.read(metadataLimits)
 	if err != nil {
@@ -130,6 +132,7 @@ func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
 		}
 		return out, nil
 	}
-	ref := object.Ref{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: cmp.Or(o.Metadata.Name, o.Metadata.GenerateName)}
+	name := cmp.Or(o.Metadata.Name, o.Metadata.GenerateName)
+	ref := object.Ref{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: name}
 	return append(out, Object{Ref: ref, Raw: raw}), nil
 }

@@ -21,7 +21,8 @@ func refs(objects []Object) []string {
 }
 
 func TestObjects(t *testing.T) {
-	const a, b = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: web}\n"
+	const a, b = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: web}\n"
 	both := []string{"v1 configmap a", "apps/v1 deployment.apps web/b"}
 	for _, tc := range []struct {
 		name, manifest string
@@ -31,12 +32,14 @@ func TestObjects(t *testing.T) {
 		{"blanks", "\n \n\t\n", nil},
 		{"only separators", "---\n---\n---", nil},
 		{"two documents", a + "---\n" + b, both},
-		{"format of Helm", "---\n# Source: guestbook/templates/a.yaml\n" + a + "---\n# Source: guestbook/templates/b.yaml\n" + b, both},
+		{"format of Helm", "---\n# Source: guestbook/templates/a.yaml\n" + a + "---\n# Source: " +
+			"guestbook/templates/b.yaml\n" + b, both},
 		{"blanks after the separator", a + "--- \t \n" + b, both},
 		{"comment after the separator", a + "--- # Source: b.yaml\n" + b, both},
 		{"empty documents", "---\n" + a + "---\n\n---\n# comment\n---\n   \n---\n" + b + "---\n", both},
 		{"lines that end in CR LF", strings.ReplaceAll("---\n"+a+"---\n"+b, "\n", "\r\n"), both},
-		{"content after the separator", "--- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n--- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: web}}\n", both},
+		{"content after the separator", "--- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n--- " +
+			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: web}}\n", both},
 		{"end of a document", a + "...\n---\n" + b, both},
 		{"block scalar with separators", a + "data:\n  text: |\n    ---\n    b: c\n    ---\n---\n" + b, both},
 		{"folded scalar that begins like a separator", a + "data:\n  text: >-\n    --- # not here\n---\n" + b, both},
@@ -47,12 +50,16 @@ func TestObjects(t *testing.T) {
 		{"null", "null\n---\n~\n---\n" + a, both[:1]},
 		{"List", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n" +
 			"- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: web}}\n", both},
-		{"typed List", "apiVersion: v1\nkind: ConfigMapList\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]", both[:1]},
-		{"List in a List", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}]}", both[:1]},
+		{"typed List", "apiVersion: v1\nkind: ConfigMapList\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: " +
+			"{name: a}}]", both[:1]},
+		{"List in a List", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List, items: [{apiVersion: " +
+			"v1, kind: ConfigMap, metadata: {name: a}}]}]}", both[:1]},
 		{"empty List", "{apiVersion: v1, kind: List, items: []}\n---\n" + a, both[:1]},
-		{"kind that ends in List", "{apiVersion: example.com/v1, kind: WishList, metadata: {name: a, namespace: web}, spec: {items: [1]}}",
+		{"kind that ends in List", "{apiVersion: example.com/v1, kind: WishList, metadata: {name: a, namespace: web}," +
+			" spec: {items: [1]}}",
 			[]string{"example.com/v1 wishlist.example.com web/a"}},
-		{"only a generateName", "{apiVersion: batch/v1, kind: Job, metadata: {generateName: run-}}", []string{"batch/v1 job.batch run-"}},
+		{"only a generateName", "{apiVersion: batch/v1, kind: Job, metadata: {generateName: run-}}",
+			[]string{"batch/v1 job.batch run-"}},
 		{"no name", "{apiVersion: batch/v1, kind: Job}", []string{"batch/v1 job.batch"}},
 		{"duplicate", a + "---\n" + a, []string{both[0], both[0]}},
 	} {
@@ -69,9 +76,11 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestObjectsContent checks that a separator in a block scalar does not split the document, and that values keep their types.
+// TestObjectsContent checks that a separator in a block scalar does not split the document, and that values keep their
+// types.
 func TestObjectsContent(t *testing.T) {
-	r := Record{Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  text: |\n    a\n    ---\n    b\n  number: 1\n  octal: 0755\n  big: 9007199254740993\n"}
+	r := Record{Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  text: |\n    a\n    ---\n " +
+		"   b\n  number: 1\n  octal: 0755\n  big: 9007199254740993\n"}
 	got, err := r.Objects()
 	if err != nil || len(got) != 1 {
 		t.Fatalf("%d objects, error %v", len(got), err)
@@ -80,7 +89,8 @@ func TestObjectsContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := object.Content{"text": "a\n---\nb\n", "number": int64(1), "octal": int64(493), "big": int64(9007199254740993)}
+	want := object.Content{"text": "a\n---\nb\n", "number": int64(1), "octal": int64(493),
+		"big": int64(9007199254740993)}
 	if diff := cmp.Diff(want, content["data"]); diff != "" {
 		t.Errorf("data (-want +got):\n%s", diff)
 	}
@@ -115,9 +125,11 @@ func TestObjectsRefuse(t *testing.T) {
 	}
 }
 
-// FuzzObjects checks that the objects of any manifest have a kind and are JSON, and that an error does not quote the manifest.
+// FuzzObjects checks that the objects of any manifest have a kind and are JSON, and that an error does not quote the
+// manifest.
 func FuzzObjects(f *testing.F) {
-	f.Add("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n# comment\n--- # more\napiVersion: v1\nkind: List\nitems: []\n")
+	f.Add("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n# comment\n--- # more\napiVersion: v1\nkind: " +
+		"List\nitems: []\n")
 	f.Add("apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items: [null, {}]\n")
 	f.Add("a: &a [1]\nb: *a\nkind: X\napiVersion: v1\n")
 	f.Add("---\r\napiVersion: v1\r\nkind: Secret\r\n---\r\n")

@@ -39,7 +39,8 @@ func metadataOf(t *testing.T, objects []Object) []identity {
 
 func TestObjectMetadata(t *testing.T) {
 	r := Record{Name: Name{"web", "guestbook", 1}, Manifest: "---\n" + usual + "---\n" +
-		"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: web, labels: {a: b}}}]}\n---\n# comment\n"}
+		"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: web, " +
+		"labels: {a: b}}}]}\n---\n# comment\n"}
 	want, err := r.Objects()
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,8 @@ func TestObjectMetadata(t *testing.T) {
 	if diff := cmp.Diff(metadataOf(t, want), metadataOf(t, got)); diff != "" || len(got) != 2 {
 		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
-	const metadata = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{},"creationTimestamp":null,"name":"a"}}`
+	const metadata = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{},"creationTimestamp":null,` +
+		`"name":"a"}}`
 	if string(got[0].Raw) != metadata {
 		t.Errorf("first object: got %s, want %s", got[0].Raw, metadata)
 	}
@@ -63,7 +65,8 @@ func TestObjectMetadataRefuses(t *testing.T) {
 		{"invalid YAML", "---\n" + ok + "---\na: [" + secretValue, "document 2"},
 		{"invalid YAML in the metadata", ok + "  " + secretValue + ": [", "document 1"},
 		{"text", secretValue + " and nothing else", "document 1"},
-		{"large document in flow style", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}", errLargeDocument.Error()},
+		{"large document in flow style", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}",
+			errLargeDocument.Error()},
 		{"large metadata", ok + "  labels:\n" + strings.Repeat("    a: b\n", maxDocument/9), errLargeDocument.Error()},
 		{"large name", ok[:len(ok)-2] + strings.Repeat("a<", maxMetadata/5) + "\n", errLargeMetadata.Error()},
 		{"many objects", strings.Repeat("---\nkind: a\napiVersion: b\n", maxObjects+1), errManyObjects.Error()},
@@ -98,15 +101,18 @@ func TestObjectMetadataWork(t *testing.T) {
 		manifest string
 		want     error
 	}{
-		"brackets":               {of("a: " + strings.Repeat("[", 9990) + strings.Repeat("]", 9990) + "\n"), errManyMetadataNodes},
-		"braces":                 {of("a: " + strings.Repeat("{a: ", 9990) + strings.Repeat("}", 9990) + "\n"), errManyMetadataNodes},
-		"flat sequence":          {of("a: [" + strings.Repeat("1,", 400_000) + "]\n"), errManyMetadataNodes},
-		"dashes in metadata":     {of(ok + "  x:\n  " + strings.Repeat("- ", 5000) + "a\n"), errManyMetadataNodes},
-		"dashes in lines":        {of(ok + "  x:\n" + strings.Repeat("  -\n", 200_000)), errManyMetadataNodes},
-		"keys in metadata":       {of(ok + strings.Repeat("  a:\n", 180_000)), errManyMetadataNodes},
-		"documents":              {strings.Repeat("---\na: \n", maxDocuments+1), errManyDocuments},
-		"aliases of a long text": {"a: &a " + strings.Repeat("x", 50_000) + "\nb: [" + strings.Repeat("*a,", 990) + "]\n", errExpands},
-		"aliases of aliases":     {of("a: &a [x,x,x,x]\nb: &b [*a,*a,*a]\nc: [*b,*b,*b]\n"), errManyMetadataNodes},
+		"brackets": {of("a: " + strings.Repeat("[", 9990) + strings.Repeat("]", 9990) + "\n"),
+			errManyMetadataNodes},
+		"braces": {of("a: " + strings.Repeat("{a: ", 9990) + strings.Repeat("}", 9990) + "\n"),
+			errManyMetadataNodes},
+		"flat sequence":      {of("a: [" + strings.Repeat("1,", 400_000) + "]\n"), errManyMetadataNodes},
+		"dashes in metadata": {of(ok + "  x:\n  " + strings.Repeat("- ", 5000) + "a\n"), errManyMetadataNodes},
+		"dashes in lines":    {of(ok + "  x:\n" + strings.Repeat("  -\n", 200_000)), errManyMetadataNodes},
+		"keys in metadata":   {of(ok + strings.Repeat("  a:\n", 180_000)), errManyMetadataNodes},
+		"documents":          {strings.Repeat("---\na: \n", maxDocuments+1), errManyDocuments},
+		"aliases of a long text": {"a: &a " + strings.Repeat("x", 50_000) + "\nb: [" + strings.Repeat("*a,",
+			990) + "]\n", errExpands},
+		"aliases of aliases": {of("a: &a [x,x,x,x]\nb: &b [*a,*a,*a]\nc: [*b,*b,*b]\n"), errManyMetadataNodes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats

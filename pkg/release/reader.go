@@ -15,7 +15,8 @@ var errUnusual = errors.New("the document is not in the usual form")
 const (
 	// endOfDocument is the indentation after the last line.
 	endOfDocument = -1
-	// maxDepth limits the nesting of collections in the usual form. Schemas of CustomResourceDefinitions have about 50 levels.
+	// maxDepth limits the nesting of collections in the usual form. Schemas of CustomResourceDefinitions have about 50
+	// levels.
 	maxDepth = 100
 	// maxKey limits the length of a key in the usual form, in bytes. The library accepts 1024 characters.
 	maxKey = 1000
@@ -23,8 +24,9 @@ const (
 
 // reader converts the documents of a manifest to JSON, within limits.
 //
-// It converts the usual form itself, which is the form that Fleet's agent and Helm write: block mappings, block sequences, plain, quoted and literal
-// scalars, and comments on separate lines. The result is byte for byte that of sigs.k8s.io/yaml, which converts all other documents.
+// It converts the usual form itself, which is the form that Fleet's agent and Helm write: block mappings, block
+// sequences, plain, quoted and literal scalars, and comments on separate lines. The result is byte for byte that of
+// sigs.k8s.io/yaml, which converts all other documents.
 type reader struct {
 	limits
 	// bytes and nodes are the size of the part of the manifest that was read.
@@ -74,7 +76,8 @@ func (r *reader) usual(doc string) ([]byte, error) {
 	return bytes.Clone(r.out), nil
 }
 
-// usualText reports whether a document ends with a line feed, and has no tabs, no other line breaks, and no characters that YAML does not allow.
+// usualText reports whether a document ends with a line feed, and has no tabs, no other line breaks, and no characters
+// that YAML does not allow.
 func usualText(doc string) bool {
 	for _, c := range doc {
 		switch {
@@ -94,7 +97,8 @@ func (r *reader) fail(err error) {
 	r.next, r.indent, r.text, r.skip = len(r.doc), endOfDocument, "", true
 }
 
-// peek returns the next line, without its line feed, and its indentation. At the end of the document it returns an empty line.
+// peek returns the next line, without its line feed, and its indentation. At the end of the document it returns an
+// empty line.
 func (r *reader) peek() (line string, indent int) {
 	line, _, _ = strings.Cut(r.doc[r.next:], "\n")
 	for indent < len(line) && line[indent] == ' ' {
@@ -151,6 +155,9 @@ func (r *reader) collection() {
 	}
 }
 
+// metadataKeys are the keys of a document that are kept if only the metadata is read.
+var metadataKeys = []string{"apiVersion", "kind", "metadata", "items"}
+
 // mapping reads the mapping in a column.
 func (r *reader) mapping(column int) {
 	first, sorted := len(r.members), true
@@ -162,7 +169,7 @@ func (r *reader) mapping(column int) {
 			return
 		}
 		if column == 0 && r.metadata {
-			r.skip = key != "apiVersion" && key != "kind" && key != "metadata" && key != "items"
+			r.skip = !slices.Contains(metadataKeys, key)
 		}
 		if r.count(perLine); !r.skip {
 			if n := len(r.members); n > first {
@@ -240,22 +247,33 @@ func (r *reader) sequence(column int) {
 	r.put("]")
 }
 
+// isPlainKey reports whether a text is a key without quotes, and not the one that merges mappings.
+func isPlainKey(key string) bool {
+	if key == "" || key == "<<" {
+		return false
+	}
+	return isPlain(key) && isText(key)
+}
+
 // isEntry reports whether a line begins with the dash of a sequence.
 func isEntry(text string) bool { return text == "-" || strings.HasPrefix(text, "- ") }
 
-// splitKey splits a line into its key and the text after the colon. ok is false if the line does not begin with a key in the usual form.
+// splitKey splits a line into its key and the text after the colon. ok is false if the line does not begin with a key
+// in the usual form.
 func splitKey(text string) (key, rest string, ok bool) {
 	if quote := text[0]; quote == '"' || quote == '\'' {
 		end := closingQuote(text[1:], quote) + 1
 		key, rest = text[1:max(end, 1)], text[end+1:]
-		ok = end > 0 && !strings.Contains(key, "''") && !strings.Contains(key, `\`) && (rest == ":" || strings.HasPrefix(rest, ": "))
+		escaped := strings.Contains(key, "''") || strings.Contains(key, `\`)
+		separated := rest == ":" || strings.HasPrefix(rest, ": ")
+		ok = end > 0 && !escaped && separated
 	} else {
 		colon := strings.Index(text, ": ")
 		if colon < 0 {
 			colon = len(text) - 1
 		}
 		key, rest = text[:colon], text[colon:]
-		ok = rest[0] == ':' && key != "" && key != "<<" && isPlain(key) && isText(key)
+		ok = rest[0] == ':' && isPlainKey(key)
 	}
 	if !ok || len(key) > maxKey {
 		return "", "", false

@@ -18,8 +18,8 @@ func direct(doc string) ([]byte, error) {
 	return (&reader{limits: objectLimits}).usual(doc)
 }
 
-// compareWithLibrary fails the test if the reader accepts a document and returns another result than the library. It reports whether the reader accepts
-// the document.
+// compareWithLibrary fails the test if the reader accepts a document and returns another result than the library. It
+// reports whether the reader accepts the document.
 func compareWithLibrary(t *testing.T, doc string) (accepted bool) {
 	t.Helper()
 	got, err := direct(doc)
@@ -109,17 +109,24 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderReadsWriters checks that the reader accepts objects from the real writers: the library of Fleet's agent, and then the library of Helm 4.
+// TestReaderReadsWriters checks that the reader accepts objects from the real writers: the library of Fleet's agent,
+// and then the library of Helm 4.
 func TestReaderReadsWriters(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("some words ", 40))
-	data := map[string]any{"": "empty key", "8080": "number", "true": "word", "a b": "blank", "key10": 10, "key9": 9, "Upper": nil, "nested": map[string]any{
-		"list": []any{map[string]any{"b": []any{}, "a": map[string]any{}}, []any{"x", []any{true}}, 1 << 40, -1, "", nil, map[string]any{"list": []any{"a\n"}}}}}
-	for i, text := range []string{"", " ", "a ", " a", "a: b", "a #b", "- a", "-a", "#a", "it's", `say "so"`, `C:\dir`, "true", "12", "1e5", "0x1F", "10.0.0.1", "100m", "2026-01-02",
-		"52c94e17de42f0d0c4b9e3c2ac4de69be94614d6", ".spec", "*", "&a", "!a", "%a", "@a", "`a`", "{a}", "[a]", "a,b", "?", ":", "a:", "<a>&b", "é€", "a\tb", "a\n", "a\n\n", "\na",
-		" a\nb", "a\n  b\n c", "a\r\nb", "\a", long, long + ": " + long, "'" + long + "'", `"` + long + "\t" + long, long + "\n" + long + "\n", "---"} {
+	data := map[string]any{"": "empty key", "8080": "number", "true": "word", "a b": "blank", "key10": 10, "key9": 9,
+		"Upper": nil, "nested": map[string]any{
+			"list": []any{map[string]any{"b": []any{}, "a": map[string]any{}}, []any{"x", []any{true}}, 1 << 40, -1, "",
+				nil, map[string]any{"list": []any{"a\n"}}}}}
+	for i, text := range []string{"", " ", "a ", " a", "a: b", "a #b", "- a", "-a", "#a", "it's", `say "so"`, `C:\dir`,
+		"true", "12", "1e5", "0x1F", "10.0.0.1", "100m", "2026-01-02",
+		"52c94e17de42f0d0c4b9e3c2ac4de69be94614d6", ".spec", "*", "&a", "!a", "%a", "@a", "`a`", "{a}", "[a]", "a,b",
+		"?", ":", "a:", "<a>&b", "é€", "a\tb", "a\n", "a\n\n", "\na",
+		" a\nb", "a\n  b\n c", "a\r\nb", "\a", long, long + ": " + long, "'" + long + "'", `"` + long + "\t" + long,
+		long + "\n" + long + "\n", "---"} {
 		data[fmt.Sprint("text", i)] = text
 	}
-	fleet, err := sigsyaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": data})
+	fleet, err := sigsyaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "a"}, "data": data})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,8 +145,8 @@ func TestReaderReadsWriters(t *testing.T) {
 	}
 }
 
-// TestReaderLeavesToLibrary checks which documents are not in the usual form: the library interprets them in another way than their lines suggest, or no
-// writer of manifests writes them.
+// TestReaderLeavesToLibrary checks which documents are not in the usual form: the library interprets them in another
+// way than their lines suggest, or no writer of manifests writes them.
 func TestReaderLeavesToLibrary(t *testing.T) {
 	for name, doc := range map[string]string{
 		"empty":                            "",
@@ -237,7 +244,8 @@ func TestReaderEnumerated(t *testing.T) {
 		{"a: \"", "\"\n", append(blanksAnd(`a \ n x 1 u " ' #`), "\n  "), 4},
 		{"a: '", "'\n", append(blanksAnd("a \\ ' :"), "\n  "), 5},
 		{"a:\n- |", "\n", append(blanksAnd("- + 2 a # b:"), "\n", "\n  "), 4},
-		{"a:\n", "", []string{"a:\n", "b: x\n", "- c\n", "- d: |\n", "  ", " ", "\n", "# h\n", "- ", "t\n", "'l\n", "...\n"}, 4},
+		{"a:\n", "", []string{"a:\n", "b: x\n", "- c\n", "- d: |\n", "  ", " ", "\n", "# h\n", "- ", "t\n", "'l\n",
+			"...\n"}, 4},
 	} {
 		accepted := 0
 		var enumerate func(doc string, most int)
@@ -257,7 +265,8 @@ func TestReaderEnumerated(t *testing.T) {
 	}
 }
 
-// FuzzReader checks that the reader returns the same as the library, and that ObjectMetadata returns the metadata of Objects.
+// FuzzReader checks that the reader returns the same as the library, and that ObjectMetadata returns the metadata of
+// Objects.
 func FuzzReader(f *testing.F) {
 	for doc := range strings.SplitSeq(usual, "~") {
 		f.Add(doc)
@@ -265,7 +274,8 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Add("a: |1\n b\n  \"\nkind: b\napiVersion: c\nmetadata:\n name: d\n")
 	f.Add("a: b\n  'c\nkind: b\napiVersion: c\n")
-	f.Add("a:\n- b: |\n    \"\n  c: '\n   kind: x'\nkind: b\napiVersion: c\nmetadata:\n  name: e\n  labels:\n    x: \"y\\\n      z\"\n")
+	f.Add("a:\n- b: |\n    \"\n  c: '\n   kind: x'\nkind: b\napiVersion: c\nmetadata:\n  name: e\n  labels:\n    x: " +
+		"\"y\\\n      z\"\n")
 	f.Add("a: {\nkind: b\n }\napiVersion: c\n")
 	f.Add("a: \"\nkind: b\n \"\napiVersion: c\n")
 	f.Add("a: &a {kind: b}\n<<: *a\napiVersion: c\n")
@@ -301,9 +311,12 @@ func compareManifest(t *testing.T, manifest string) {
 
 // fragments are difficult parts of documents.
 var fragments = []string{
-	"\n", "\n", "\n ", "\n  ", "\n    ", " ", "- ", "-", "a: ", "a:", "b: x", "x", "\"", "'", "''", "\\", "|", ">-", "|2", "{", "}", "{}", "[", "]", ",", "# c", " # c",
-	"&a", "*a", "!!str ", "? ", ": ", ":", "\nkind: k\n", "\napiVersion: v\n", "\nmetadata:\n  name: n\n", "\nmetadata:", "\n---\n", "\nitems:\n", "kind: l", "\t", "%", "~",
-	"\n- ", "\n  - ", "|-", "|+", "|1", "-2\n", "\n\n", "\\n", "\\u2028", "\\x0", "0", "1", "12", ".", "e", "_", "+", "true", "no", "null", "<<", "Z", "\u0085", "é", "b:", "c: ", "\"c\": ", "  ",
+	"\n", "\n", "\n ", "\n  ", "\n    ", " ", "- ", "-", "a: ", "a:", "b: x", "x", "\"", "'", "''", "\\", "|", ">-",
+	"|2", "{", "}", "{}", "[", "]", ",", "# c", " # c",
+	"&a", "*a", "!!str ", "? ", ": ", ":", "\nkind: k\n", "\napiVersion: v\n", "\nmetadata:\n  name: n\n",
+	"\nmetadata:", "\n---\n", "\nitems:\n", "kind: l", "\t", "%", "~",
+	"\n- ", "\n  - ", "|-", "|+", "|1", "-2\n", "\n\n", "\\n", "\\u2028", "\\x0", "0", "1", "12", ".", "e", "_", "+",
+	"true", "no", "null", "<<", "Z", "\u0085", "é", "b:", "c: ", "\"c\": ", "  ",
 }
 
 // FuzzReaderFragments is FuzzReader with documents that are more often valid YAML: each byte stands for a fragment.
@@ -389,12 +402,14 @@ func (b *bytesOf) object(depth int) map[string]any {
 	return out
 }
 
-// FuzzWritten is FuzzReader with documents from the real writers, the library of Fleet's agent and then the library of Helm 4, and with changes in one
-// place of them.
+// FuzzWritten is FuzzReader with documents from the real writers, the library of Fleet's agent and then the library of
+// Helm 4, and with changes in one place of them.
 func FuzzWritten(f *testing.F) {
 	f.Add([]byte("spec"), uint(0), "")
-	f.Add([]byte{5, 3, 9, 9, 9, 13, 4, 2, 1, 1, 11, 3, 5, 2, 10, 10, 13, 2, 2, 8, 9, 2, 99, 2, 7, 8, 3, 99, 99, 7}, uint(40), "x")
-	f.Add([]byte("\x03\x01\x0b\x04\x08ab\ncd ef\x13\x0a\x02\x05\x03\x0c\x0d\x0e\x05\x04\x10\x11\x12\x13"), uint(90), " #")
+	f.Add([]byte{5, 3, 9, 9, 9, 13, 4, 2, 1, 1, 11, 3, 5, 2, 10, 10, 13, 2, 2, 8, 9, 2, 99, 2, 7, 8, 3, 99, 99, 7},
+		uint(40), "x")
+	f.Add([]byte("\x03\x01\x0b\x04\x08ab\ncd ef\x13\x0a\x02\x05\x03\x0c\x0d\x0e\x05\x04\x10\x11\x12\x13"), uint(90),
+		" #")
 	f.Fuzz(func(t *testing.T, from []byte, at uint, change string) {
 		b := bytesOf(from)
 		o := b.object(5)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release reads Helm's release records: the name of the release, Fleet's annotations of its chart, and the manifest. The objects of the
-// manifest are the desired objects of Fleet's agent. The package is pure, and limits the size of decompressed and parsed data.
+// Package release reads Helm's release records: the name of the release, Fleet's annotations of its chart, and the
+// manifest. The objects of the manifest are the desired objects of Fleet's agent. The package is pure, and limits the
+// size of decompressed and parsed data.
 package release
 
 import (
@@ -23,7 +24,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// SecretType is the type of the Secrets in which Helm stores its records, one for each revision. DataKey is the key with the record.
+// SecretType is the type of the Secrets in which Helm stores its records, one for each revision. DataKey is the key
+// with the record.
 const (
 	SecretType = "helm.sh/release.v1"
 	DataKey    = "release"
@@ -40,13 +42,15 @@ const (
 	StatusUninstalled = "uninstalled"
 )
 
+// MaxSize limits the decompressed size of a record, in bytes. A compressed record has at most about 1 MiB, the limit of
+// a Secret. Text is usually compressed to a tenth.
+const MaxSize = 64 << 20
+
 const (
-	// maxRecord limits the decompressed size of a record, in bytes. A compressed record has at most about 1 MiB, the limit of a Secret. Text is
-	// usually compressed to a tenth.
-	maxRecord = 64 << 20
 	// maxHooks limits the hooks of a record. A hook may have three bytes in the record and needs more memory.
 	maxHooks = 20_000
-	// maxField limits the length, in bytes, of each name that is kept. No name in Kubernetes and no annotation of Fleet is longer.
+	// maxField limits the length, in bytes, of each name that is kept. No name in Kubernetes and no annotation of Fleet
+	// is longer.
 	maxField = 1 << 10
 	// maxDescription limits the length, in bytes, of the error that is kept.
 	maxDescription = 16 << 10
@@ -59,7 +63,8 @@ const maxKept = 4 << 20
 var buffers sync.Pool // of *bytes.Buffer
 
 // ErrNoManifest is returned for a record that lost its manifest. See Record.ManifestLost.
-var ErrNoManifest = errors.New("the record has no manifest, and its chart has templates: the record is incomplete, or every template renders to nothing")
+var ErrNoManifest = errors.New("the record has no manifest, and its chart has templates: " +
+	"the record is incomplete, or every template renders to nothing")
 
 // ErrTooLarge is returned for a record that is larger than the limit. It is a *BoundError.
 var ErrTooLarge error = &BoundError{"it unpacks to more than 64 MiB"}
@@ -83,10 +88,10 @@ func (n Name) Release() string { return n.Namespace + "/" + n.Name }
 
 // ParseName parses a name in the format of String.
 func ParseName(s string) (Name, error) {
-	ns, rest, ok := strings.Cut(s, "/")
-	name, rev, ok2 := strings.Cut(rest, ":")
-	n, err := strconv.Atoi(rev)
-	if !ok || !ok2 || err != nil || ns == "" || name == "" {
+	ns, rest, _ := strings.Cut(s, "/")
+	name, rev, _ := strings.Cut(rest, ":")
+	n, err := strconv.Atoi(rev) // fails without a separator
+	if err != nil || ns == "" || name == "" {
 		return Name{}, fmt.Errorf("parsing release %q: it is not in the format namespace/name:revision", s)
 	}
 	return Name{ns, name, n}, nil
@@ -102,7 +107,8 @@ func ParseSecretName(namespace, secret string) (Name, error) {
 			return n, nil
 		}
 	}
-	return Name{}, fmt.Errorf("parsing secret name %q: it is not in the format sh.helm.release.v1.NAME.vREVISION", secret)
+	const format = "sh.helm.release.v1.NAME.vREVISION"
+	return Name{}, fmt.Errorf("parsing secret name %q: it is not in the format %s", secret, format)
 }
 
 // Record is the part of a release record that is read.
@@ -119,18 +125,21 @@ type Record struct {
 	ApplyMethod    string    // "ssa" or "csa"; empty before Helm 4
 	HasValues      bool      // values were given to Helm for the revision
 	Manifest       string
-	// ManifestLost means that the record has no manifest although its chart has manifests: a capture may have left the manifest out.
+	// ManifestLost means that the record has no manifest although its chart has manifests: a capture may have left the
+	// manifest out.
 	//
-	// Helm writes no key for an empty manifest, so an empty manifest and a lost manifest look the same. The manifest is empty if the chart has neither
-	// templates nor manifests below raw-yaml/, or if each template rendered a hook. Partials (a name that begins with "_") and NOTES.txt do not count,
-	// because they render no object. If all templates render to nothing, the record looks damaged, and its objects are unknown.
+	// Helm writes no key for an empty manifest, so an empty manifest and a lost manifest look the same. The manifest is
+	// empty if the chart has neither templates nor manifests below raw-yaml/, or if each template rendered a hook.
+	// Partials (a name that begins with "_") and NOTES.txt do not count, because they render no object. If all
+	// templates render to nothing, the record looks damaged, and its objects are unknown.
 	ManifestLost bool
 	Hooks        []Hook
 	// CRDFiles is the number of files in the directory crds/ of the chart, without its dependencies.
 	CRDFiles int
 }
 
-// Hook is an object that Helm applies in addition to the manifest. It is never a desired object, but since Helm 4 it has Fleet's hash label.
+// Hook is an object that Helm applies in addition to the manifest. It is never a desired object, but since Helm 4 it
+// has Fleet's hash label.
 type Hook struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -188,7 +197,8 @@ func (n *notEmpty) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// annotations are the annotations of a chart that are read. Others are ignored, because a record may have millions. The keys are those of package fleet.
+// annotations are the annotations of a chart that are read. Others are ignored, because a record may have millions. The
+// keys are those of package fleet.
 type annotations struct {
 	BundleID       string `json:"fleet.cattle.io/bundle-id"`
 	AgentNamespace string `json:"fleet.cattle.io/agent-namespace"`
@@ -228,8 +238,8 @@ func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// decompress returns the JSON of a record. value is the value of DataKey in the Secret: base64 of gzip of JSON, or of JSON. If the base64 is damaged, it
-// returns the part before the damage and the error.
+// decompress returns the JSON of a record. value is the value of DataKey in the Secret: base64 of gzip of JSON, or of
+// JSON. If the base64 is damaged, it returns the part before the damage and the error.
 func decompress(value []byte) (io.Reader, error) {
 	packed, err := base64.StdEncoding.AppendDecode(make([]byte, 0, base64.StdEncoding.DecodedLen(len(value))), value)
 	if !bytes.HasPrefix(packed, []byte{0x1f, 0x8b, 0x08}) {
@@ -242,18 +252,21 @@ func decompress(value []byte) (io.Reader, error) {
 	return unpacked, err
 }
 
-// MostUnpacked returns the maximum decompressed size, in bytes, of a record with the given compressed size: a hundred times that size, but at least 4 MiB.
-// A usual record has ten times its compressed size, and a record with many similar objects sixty times.
+// MostUnpacked returns the maximum decompressed size, in bytes, of a record with the given compressed size: a hundred
+// times that size, but at least 4 MiB. A usual record has ten times its compressed size, and a record with many similar
+// objects sixty times.
 func MostUnpacked(packed int) int {
 	const density, always = 100, 4 << 20
-	return min(maxRecord, max(always, density*packed))
+	return min(MaxSize, max(always, density*packed))
 }
 
-// StatedSize returns the size in bytes that the end of the gzip of a record states for its JSON. It returns 0 if nothing is stated, or more than
-// MostUnpacked. The stated size may be wrong: DecodeSized does not decompress more.
+// StatedSize returns the size in bytes that the end of the gzip of a record states for its JSON. It returns 0 if
+// nothing is stated, or more than MostUnpacked. The stated size may be wrong: DecodeSized does not decompress more.
 func StatedSize(value []byte) int {
-	const magic, end = "H4sI", 8 // the base64 of the first three bytes of gzip, and the length of that of the last four or more
-	if !bytes.HasPrefix(value, []byte(magic)) || len(value)%4 != 0 || bytes.IndexByte(value, '\r') >= 0 || bytes.IndexByte(value, '\n') >= 0 {
+	// The base64 of the first three bytes of gzip, and the length of that of the last four or more.
+	const magic, end = "H4sI", 8
+	broken := len(value)%4 != 0 || bytes.IndexByte(value, '\r') >= 0 || bytes.IndexByte(value, '\n') >= 0
+	if broken || !bytes.HasPrefix(value, []byte(magic)) {
 		return 0
 	}
 	last, err := base64.StdEncoding.AppendDecode(nil, value[max(0, len(value)-end):])
@@ -267,10 +280,11 @@ func StatedSize(value []byte) int {
 }
 
 // ErrUnpacked is the reason why a record that unpacks to more than MostUnpacked is not read.
-var ErrUnpacked = errors.New("it unpacks to more than 4 MiB and to more than 100 times its size")
+var ErrUnpacked error = &BoundError{"it unpacks to more than 4 MiB and to more than 100 times its size"}
 
-// UnpackedSize decompresses a record to find out its size in bytes, but at most one more than MostUnpacked. It needs little memory; Decode needs several
-// times the decompressed size. Of a damaged record it returns the size of the part before the damage.
+// UnpackedSize decompresses a record to find out its size in bytes, but at most one more than MostUnpacked. It needs
+// little memory; Decode needs several times the decompressed size. Of a damaged record it returns the size of the part
+// before the damage.
 func UnpackedSize(value []byte) int {
 	r, _ := decompress(value) // the part before the damage
 	n, _ := io.Copy(io.Discard, io.LimitReader(r, int64(MostUnpacked(len(value)))+1))
@@ -279,19 +293,21 @@ func UnpackedSize(value []byte) int {
 
 var errDamaged = errors.New("decoding release record: it is damaged (not base64 of gzip of JSON, or truncated)")
 
-// Decode decodes a record. value is the value of DataKey in the Secret, without the base64 of the API: base64 of gzip of JSON, or of JSON. Errors never
-// quote the record.
-func Decode(value []byte) (*Record, error) { return DecodeSized(value, maxRecord) }
+// Decode decodes a record. value is the value of DataKey in the Secret, without the base64 of the API: base64 of gzip
+// of JSON, or of JSON. Errors never quote the record.
+func Decode(value []byte) (*Record, error) { return DecodeSized(value, MaxSize) }
 
-// DecodeSized is Decode for a record that decompresses to at most `size` bytes. If it decompresses to more, the error is ErrTooLarge.
+// DecodeSized is Decode for a record that decompresses to at most `size` bytes. If it decompresses to more, the error
+// is ErrTooLarge.
 func DecodeSized(value []byte, size int) (*Record, error) {
 	if len(value) == 0 {
 		return nil, errors.New("decoding release record: it is damaged: it has no data")
 	}
 	var d document
-	err := unmarshal(value, min(size, maxRecord), &d)
+	err := unmarshal(value, min(size, MaxSize), &d)
 	a := d.Chart.Metadata.Annotations
-	fields := []string{d.Name, d.Namespace, d.Info.Status, d.ApplyMethod, a.BundleID, a.AgentNamespace, a.ServiceAccount, a.Commit}
+	fields := []string{d.Name, d.Namespace, d.Info.Status, d.ApplyMethod,
+		a.BundleID, a.AgentNamespace, a.ServiceAccount, a.Commit}
 	if err == nil && slices.ContainsFunc(fields, func(s string) bool { return len(s) > maxField }) {
 		err = errLongFields
 	}
@@ -304,7 +320,8 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 	case d.Name == "" || d.Version < 1:
 		return nil, errors.New("decoding release record: it has no name or no version")
 	}
-	deployed, _ := time.Parse(time.RFC3339, d.Info.LastDeployed) // zero for the empty string, which Helm writes for an unknown time
+	// Helm writes the empty string for an unknown time; then it is zero.
+	deployed, _ := time.Parse(time.RFC3339, d.Info.LastDeployed)
 	out := &Record{
 		Name:           Name{d.Namespace, d.Name, d.Version},
 		Status:         d.Info.Status,
@@ -329,12 +346,13 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 	return out, nil
 }
 
-// Values returns the values that were given to Helm for the revision, as JSON: those of the chart are not among them. value is that of Decode.
+// Values returns the values that were given to Helm for the revision, as JSON: those of the chart are not among them.
+// value is that of Decode.
 func Values(value []byte) ([]byte, error) {
 	var d struct {
 		Config map[string]jsontext.Value `json:"config"`
 	}
-	if unmarshal(value, maxRecord, &d) != nil {
+	if unmarshal(value, MaxSize, &d) != nil {
 		return nil, errDamaged
 	}
 	return json.Marshal(d.Config, json.Deterministic(true))
@@ -345,10 +363,11 @@ func (n Name) SecretName() string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", n.Name, n.Revision)
 }
 
-// unmarshal reads the JSON of a record into the struct that d points to. It returns ErrTooLarge for more than `size` bytes.
+// unmarshal reads the JSON of a record into the struct that d points to. It returns ErrTooLarge for more than `size`
+// bytes.
 //
-// If the size is stated, it decompresses the whole JSON first. Half of a usual record is one string, the file in the chart. The decoder of a stream
-// needs a buffer for that string too, and enlarges it step by step.
+// If the size is stated, it decompresses the whole JSON first. Half of a usual record is one string, the file in the
+// chart. The decoder of a stream needs a buffer for that string too, and enlarges it step by step.
 func unmarshal(value []byte, size int, d any) error {
 	options := json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	r, damage := decompress(value)

@@ -24,7 +24,8 @@ import (
 const secretValue = "invented-secret-value"
 
 // minimal is the smallest valid record, decompressed.
-const minimal = `{"name":"guestbook","namespace":"web","version":3,"info":{"status":"deployed"},"manifest":"a: ` + secretValue + `"}`
+const minimal = `{"name":"guestbook","namespace":"web","version":3,"info":{"status":"deployed"},` +
+	`"manifest":"a: ` + secretValue + `"}`
 
 func packed(t *testing.T, doc string) []byte {
 	t.Helper()
@@ -107,13 +108,16 @@ func TestParseSecretName(t *testing.T) {
 
 // TestHasValues checks the forms of a record without values. A damaged record has an error that does not quote it.
 func TestHasValues(t *testing.T) {
-	for config, want := range map[string]bool{`{}`: false, `null`: false, `"text"`: false, `[1]`: false, `{"a":{"b":[1,{}]},"c":null}`: true} {
-		got, err := Decode(base64Of([]byte(`{"name":"a","namespace":"b","version":1,"config":` + config + `,"manifest":"x"}`)))
+	for config, want := range map[string]bool{`{}`: false, `null`: false, `"text"`: false, `[1]`: false,
+		`{"a":{"b":[1,{}]},"c":null}`: true} {
+		doc := `{"name":"a","namespace":"b","version":1,"config":` + config + `,"manifest":"x"}`
+		got, err := Decode(base64Of([]byte(doc)))
 		if err != nil || got.HasValues != want || got.Manifest != "x" {
 			t.Errorf("%s: %+v, error %v", config, got, err)
 		}
 	}
-	if _, err := Values(base64Of([]byte(`{"config":{"a":"` + secretValue))); err == nil || strings.Contains(err.Error(), secretValue) {
+	if _, err := Values(base64Of([]byte(`{"config":{"a":"` + secretValue))); err == nil ||
+		strings.Contains(err.Error(), secretValue) {
 		t.Errorf("a damaged record: %v", err)
 	}
 }
@@ -121,15 +125,20 @@ func TestHasValues(t *testing.T) {
 func TestDecode(t *testing.T) {
 	const full = `{"name":"guestbook","namespace":"web","version":3,"apply_method":"ssa",
 		"info":{"status":"pending-upgrade","description":"Preparing upgrade","first_deployed":"2026-01-02T03:04:05Z"},
-		"chart":{"metadata":{"name":"guestbook","annotations":{"` + fleet.BundleIDAnnotation + `":"apps-guestbook","` + fleet.AgentNamespaceAnnotation + `":"cattle-fleet-system",
-			"` + fleet.KeepResourcesAnnotation + `":"true","` + fleet.CommitLabel + `":"0123abcd","` + fleet.ServiceAccountAnnotation + `":"helm"}},
+		"chart":{"metadata":{"name":"guestbook","annotations":{"` + fleet.BundleIDAnnotation + `":"apps-guestbook",
+			"` + fleet.AgentNamespaceAnnotation + `":"cattle-fleet-system",
+			"` + fleet.KeepResourcesAnnotation + `":"true","` + fleet.CommitLabel + `":"0123abcd",
+			"` + fleet.ServiceAccountAnnotation + `":"helm"}},
 			"templates":[{"name":"a","data":"eA=="}],"values":{"a":{"b":[1,2]}},"files":null},
 		"config":{"password":"` + secretValue + `"},
 		"manifest":"---\napiVersion: v1\n",
-		"hooks":[{"name":"migrate","kind":"Job","path":"x","manifest":"y","events":["pre-install"],"last_run":{"phase":"Succeeded"}}]}`
+		"hooks":[{"name":"migrate","kind":"Job","path":"x","manifest":"y","events":["pre-install"],
+			"last_run":{"phase":"Succeeded"}}]}`
 	want := &Record{
-		Name: Name{"web", "guestbook", 3}, Status: "pending-upgrade", BundleID: "apps-guestbook", AgentNamespace: "cattle-fleet-system",
-		ServiceAccount: "helm", KeepResources: true, Commit: "0123abcd", ApplyMethod: "ssa", HasValues: true, Manifest: "---\napiVersion: v1\n", Hooks: []Hook{{Kind: "Job", Name: "migrate"}},
+		Name: Name{"web", "guestbook", 3}, Status: "pending-upgrade", BundleID: "apps-guestbook",
+		AgentNamespace: "cattle-fleet-system",
+		ServiceAccount: "helm", KeepResources: true, Commit: "0123abcd", ApplyMethod: "ssa", HasValues: true,
+		Manifest: "---\napiVersion: v1\n", Hooks: []Hook{{Kind: "Job", Name: "migrate"}},
 	}
 	for name, value := range map[string][]byte{
 		"gzip":                 base64Of(packed(t, full)),
@@ -153,8 +162,11 @@ func TestDecode(t *testing.T) {
 		}
 	}
 	got, err := Decode(base64Of(packed(t, minimal)))
-	if err != nil || got.BundleID != "" || got.KeepResources || got.Pending() {
-		t.Errorf("release without Fleet: %+v, error %v", got, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.BundleID != "" || got.KeepResources || got.Pending() {
+		t.Errorf("release without Fleet: %+v", got)
 	}
 }
 
@@ -185,9 +197,11 @@ func TestDecodeRefuses(t *testing.T) {
 		"no version":                 base64Of(packed(t, strings.Replace(minimal, "3", "0", 1))),
 		"negative version":           base64Of(packed(t, strings.Replace(minimal, "3", "-3", 1))),
 		"version that overflows":     base64Of(packed(t, strings.Replace(minimal, "3", "1e400", 1))),
-		"text as hooks":              base64Of(packed(t, strings.Replace(minimal, `"version"`, `"hooks":"`+secretValue+`","version"`, 1))),
-		"text as hook":               base64Of(packed(t, strings.Replace(minimal, `"version"`, `"hooks":[{},"`+secretValue+`"],"version"`, 1))),
-		"nested without end":         base64Of(packed(t, strings.Repeat(`{"info":`, 200_000))),
+		"text as hooks": base64Of(packed(t,
+			strings.Replace(minimal, `"version"`, `"hooks":"`+secretValue+`","version"`, 1))),
+		"text as hook": base64Of(packed(t,
+			strings.Replace(minimal, `"version"`, `"hooks":[{},"`+secretValue+`"],"version"`, 1))),
+		"nested without end": base64Of(packed(t, strings.Repeat(`{"info":`, 200_000))),
 	} {
 		got, err := Decode(value)
 		if err == nil {
@@ -211,7 +225,8 @@ func quiet(t *testing.T, name string, err error) {
 	}
 }
 
-// TestDecodeTooLarge checks that a record that is too large when decompressed is refused, and how much memory this needs.
+// TestDecodeTooLarge checks that a record that is too large when decompressed is refused, and how much memory this
+// needs.
 func TestDecodeTooLarge(t *testing.T) {
 	for name, parts := range map[string][2]string{
 		"many values": {`{"ignored":[`, `"x",`},
@@ -219,7 +234,7 @@ func TestDecodeTooLarge(t *testing.T) {
 		"blanks":      {`{`, " "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := decodeBomb(t, bomb(t, parts[0], parts[1], "", maxRecord+1<<20))
+			_, err := decodeBomb(t, bomb(t, parts[0], parts[1], "", MaxSize+1<<20))
 			if !errors.Is(err, ErrTooLarge) {
 				t.Errorf("error %v, want %v", err, ErrTooLarge)
 			}
@@ -227,7 +242,8 @@ func TestDecodeTooLarge(t *testing.T) {
 	}
 }
 
-// TestDecodeLarge checks how much memory is needed for records just below the limit, with each of the fields that are kept.
+// TestDecodeLarge checks how much memory is needed for records just below the limit, with each of the fields that are
+// kept.
 func TestDecodeLarge(t *testing.T) {
 	const ok = `{"name":"guestbook","namespace":"web","version":3,`
 	var annotations strings.Builder // no more fit into a Secret
@@ -247,10 +263,11 @@ func TestDecodeLarge(t *testing.T) {
 		"long apply method": {ok + `"apply_method":"`, `a`, `"}`, errLongFields},
 		"long manifest":     {ok + `"manifest":"`, `\n`, `"}`, nil},
 		"long annotation":   {ok + `"chart":{"metadata":{"annotations":{"a":"`, `a`, `"}}}}`, nil},
-		"many annotations":  {ok + `"chart":{"metadata":{"annotations":{` + annotations.String(), ` `, `"a":""}}}}`, nil},
+		"many annotations": {ok + `"chart":{"metadata":{"annotations":{` + annotations.String(), ` `, `"a":""}}}}`,
+			nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := decodeBomb(t, bomb(t, tc.head, tc.unit, tc.tail, maxRecord-8<<20)); !errors.Is(err, tc.want) {
+			if _, err := decodeBomb(t, bomb(t, tc.head, tc.unit, tc.tail, MaxSize-8<<20)); !errors.Is(err, tc.want) {
 				t.Errorf("error %v, want %v", err, tc.want)
 			}
 		})
@@ -268,7 +285,7 @@ func decodeBomb(t *testing.T, value []byte) (*Record, error) {
 	r, err := Decode(value)
 	runtime.ReadMemStats(&after)
 	// The decoder has one value at a time in its buffer, which grows by doubling. A copy of the value may be kept.
-	if n := after.TotalAlloc - before.TotalAlloc; n > 8*maxRecord {
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8*MaxSize {
 		t.Errorf("%d MiB were allocated, more than eight times the limit", n>>20)
 	}
 	return r, err
@@ -322,7 +339,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if r.Name.Name == "" || r.Revision < 1 || r.Revision > math.MaxInt32 && !json.Valid(doc) {
+		overflow := r.Revision > math.MaxInt32 && !json.Valid(doc)
+		if r.Name.Name == "" || r.Revision < 1 || overflow {
 			t.Errorf("record without name or revision: %+v", r.Name)
 		}
 		if _, err := r.Objects(); err != nil {

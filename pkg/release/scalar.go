@@ -26,7 +26,8 @@ func (r *reader) scalar(text string, column int) {
 	r.nextLine()
 }
 
-// continued returns the next line of a plain or quoted scalar, without its indentation. ok is false if the scalar does not continue.
+// continued returns the next line of a plain or quoted scalar, without its indentation. ok is false if the scalar does
+// not continue.
 func (r *reader) continued(column int) (text string, ok bool) {
 	line, indent := r.peek()
 	if indent <= column || indent == len(line) {
@@ -64,14 +65,18 @@ func (r *reader) plain(text string, column int) {
 
 // isPlain reports whether a text can be a plain scalar, or its first line.
 func isPlain(text string) bool {
-	marker := strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") // may begin or end a document
-	return !marker && strings.IndexByte("?:,[]{}#&*!|>'\"%@` ", text[0]) < 0 && !isEntry(text) && isPlainLine(text)
+	if strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") { // may begin or end a document
+		return false
+	}
+	return strings.IndexByte("?:,[]{}#&*!|>'\"%@` ", text[0]) < 0 && !isEntry(text) && isPlainLine(text)
 }
 
 // isPlainLine reports whether a text can be a line of a plain scalar.
 func isPlainLine(text string) bool {
-	last := text[len(text)-1]
-	return last != ':' && last != ' ' && !strings.Contains(text, ": ") && !strings.Contains(text, " #")
+	if last := text[len(text)-1]; last == ':' || last == ' ' {
+		return false
+	}
+	return !strings.Contains(text, ": ") && !strings.Contains(text, " #")
 }
 
 // quoted reads a quoted scalar. text begins after the first quote.
@@ -120,7 +125,8 @@ func (r *reader) unquote(text string, quote byte) {
 			return
 		}
 		c, _, rest, err := strconv.UnquoteChar(text[len(before):], quote)
-		if err != nil || strings.IndexByte(goEscapes, after[0]) < 0 || c == '\u2028' || c == '\u2029' {
+		separator := c == '\u2028' || c == '\u2029'
+		if err != nil || separator || strings.IndexByte(goEscapes, after[0]) < 0 {
 			r.fail(errUnusual)
 			return
 		}
@@ -169,6 +175,9 @@ func (r *reader) literal(header string, column int) {
 	r.put(strings.Repeat(`\n`, feeds) + `"`)
 }
 
+// escaped are the characters from the space on that encoding/json escapes.
+var escaped = [256]bool{'"': true, '\\': true, '<': true, '>': true, '&': true}
+
 // escape appends text as part of a JSON string, with the escapes of encoding/json.
 func (r *reader) escape(text string) {
 	if r.skip {
@@ -177,7 +186,7 @@ func (r *reader) escape(text string) {
 	done := 0
 	for i := range len(text) {
 		c := text[i]
-		if c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
+		if c >= ' ' && !escaped[c] {
 			continue
 		}
 		r.put(text[done:i])
@@ -207,7 +216,9 @@ func isText(text string) bool {
 	switch {
 	case digits == "" || strings.IndexByte("0123456789_", digits[0]) < 0:
 		return true
-	case digits != unsigned, strings.Contains(digits, "_"), digits[0] == '0' && len(digits) > 1 && strings.IndexByte("xXoObB", digits[1]) >= 0:
+	case digits != unsigned, strings.Contains(digits, "_"):
+		return false
+	case digits[0] == '0' && len(digits) > 1 && strings.IndexByte("xXoObB", digits[1]) >= 0:
 		return false
 	}
 	// A quantity, a hash, an address or a range.
@@ -217,6 +228,10 @@ func isText(text string) bool {
 
 // isJSON reports whether a plain scalar is a boolean, null or an integer in the format of JSON.
 func isJSON(text string) bool {
+	switch text {
+	case "true", "false", "null":
+		return true
+	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	return text == "true" || text == "false" || text == "null" || err == nil && strconv.FormatInt(n, 10) == text
+	return err == nil && strconv.FormatInt(n, 10) == text
 }

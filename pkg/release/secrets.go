@@ -9,11 +9,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// maxSecret limits the size, in bytes, of a document that Secrets reads. A Secret has at most 1 MiB, and base64 adds a third.
+// maxSecret limits the size, in bytes, of a document that Secrets reads. A Secret has at most 1 MiB, and base64 adds a
+// third.
 const maxSecret = 3 << 19
 
-// Secrets reads the Secrets among the hooks of the record and, if all is set, in its manifest. Their values must not be shown, even if the objects of the
-// revision are not needed or could not be read. It ignores documents that cannot be read or exceed the limits of Objects.
+// Secrets reads the Secrets among the hooks of the record and, if all is set, in its manifest. Their values must not be
+// shown, even if the objects of the revision are not needed or could not be read. It ignores documents that cannot be
+// read or exceed the limits of Objects.
 func (r *Record) Secrets(all bool) []Object {
 	var out []Object
 	d := reader{limits: objectLimits}
@@ -37,7 +39,9 @@ func (r *Record) Secrets(all bool) []Object {
 	if all {
 		read(r.Manifest)
 	}
-	return slices.DeleteFunc(out, func(o Object) bool { return o.Kind != secretKind || object.Group(o.APIVersion) != "" })
+	return slices.DeleteFunc(out, func(o Object) bool {
+		return o.Kind != secretKind || object.Group(o.APIVersion) != ""
+	})
 }
 
 const secretKind = "Secret"

@@ -9,9 +9,12 @@ import (
 
 func TestSecrets(t *testing.T) {
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: "
-	r := Record{Manifest: "---\n" + secret + "one\n---\nkind: Secret\n  broken: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Secret\n" +
-		"---\n" + secret + "large\ndata:\n  a: " + strings.Repeat("a", maxSecret) + "\n---\napiVersion: example.com/v1\nkind: Secret\nmetadata:\n  name: other\n" +
-		"---\n" + secret + "two\n", Hooks: []Hook{{Kind: "Secret", Name: "hook", Manifest: secret + "hook\n"}, {Kind: "Job", Name: "job"}}}
+	r := Record{Manifest: "---\n" + secret + "one\n---\nkind: Secret\n  broken: [\n---\napiVersion: v1\nkind: " +
+		"ConfigMap\nmetadata:\n  name: Secret\n" +
+		"---\n" + secret + "large\ndata:\n  a: " + strings.Repeat("a",
+		maxSecret) + "\n---\napiVersion: example.com/v1\nkind: Secret\nmetadata:\n  name: other\n" +
+		"---\n" + secret + "two\n", Hooks: []Hook{{Kind: "Secret", Name: "hook", Manifest: secret + "hook\n"},
+		{Kind: "Job", Name: "job"}}}
 	for all, want := range map[bool]string{false: "hook", true: "hook one two"} {
 		var names []string
 		for _, o := range r.Secrets(all) {

@@ -14,14 +14,16 @@ import (
 
 // Affected are the live objects of one cluster that a deletion affects.
 type Affected struct {
-	// CustomResources are the numbers of objects of kinds that deleted CustomResourceDefinitions define. A kind that could not be counted is absent.
+	// CustomResources are the numbers of objects of kinds that deleted CustomResourceDefinitions define. A kind that
+	// could not be counted is absent.
 	CustomResources map[schema.GroupKind]int
 	// Claims are the PersistentVolumeClaims of the namespaces that may lose some.
 	Claims         []VolumeClaim
 	ClaimsCoverage source.Coverage
 	// ReclaimPolicies are those of PersistentVolumes, by name. A volume that could not be read is absent.
 	ReclaimPolicies map[string]string
-	// Live are the releases ("namespace/name") of the live objects among those that are deleted, according to their annotations; empty without one.
+	// Live are the releases ("namespace/name") of the live objects among those that are deleted, according to their
+	// annotations; empty without one.
 	Live map[object.Key]string
 	// LiveCoverage reports, by kind, which of them were read.
 	LiveCoverage map[schema.GroupKind]source.Coverage
@@ -30,7 +32,8 @@ type Affected struct {
 // VolumeClaim is a PersistentVolumeClaim with the name of its PersistentVolume, which is empty if it is not bound.
 type VolumeClaim struct{ Namespace, Name, Volume string }
 
-// OfTemplate reports whether the claim is made from a template of a StatefulSet: its name is TEMPLATE-STATEFULSET-NUMBER.
+// OfTemplate reports whether the claim is made from a template of a StatefulSet: its name is
+// TEMPLATE-STATEFULSET-NUMBER.
 func (c *VolumeClaim) OfTemplate(template, set string) bool {
 	number, ok := strings.CutPrefix(c.Name, template+"-"+set+"-")
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""

@@ -15,7 +15,8 @@ import (
 type Agents struct {
 	// ControllerNamespace is the namespace of fleet-controller; empty if it was not read.
 	ControllerNamespace string
-	// Configs are the ConfigMaps fleet-controller by namespace. ConfigFailure is the reason if not all of them were read.
+	// Configs are the ConfigMaps fleet-controller by namespace. ConfigFailure is the reason if not all of them were
+	// read.
 	Configs       map[string]ControllerConfig
 	ConfigFailure *source.Failure
 	// KubeConfigs are the kubeconfig Secrets that Clusters name, by "namespace/name".
@@ -39,25 +40,28 @@ func (a *Agents) AddControllerConfig(raw []byte) error {
 		return err
 	}
 	c, err := agentconfig.ReadConfig(m.Data[agentconfig.ConfigKey])
-	put(&a.Configs, m.Metadata.Namespace, ControllerConfig{Config: c, Version: m.Metadata.Annotations[agentconfig.VersionAnnotation]})
+	version := m.Metadata.Annotations[agentconfig.VersionAnnotation]
+	put(&a.Configs, m.Metadata.Namespace, ControllerConfig{Config: c, Version: version})
 	return err
 }
 
 // AddKubeConfig adds what is kept of a kubeconfig Secret, by "namespace/name".
 func (a *Agents) AddKubeConfig(key string, k agentconfig.KubeConfig) { put(&a.KubeConfigs, key, k) }
 
+// onlyOneConfig reports whether the cluster has one ConfigMap fleet-controller.
+func (a *Agents) onlyOneConfig() bool { return len(a.Configs) == 1 && a.ConfigFailure == nil }
+
 // Config returns the configuration of the controller. If it is not known, the reason is not empty.
 func (a *Agents) Config() (c ControllerConfig, unread string) {
 	c, ok := a.Configs[a.ControllerNamespace]
-	switch {
-	case !ok && a.ControllerNamespace == "" && len(a.Configs) == 1 && a.ConfigFailure == nil:
+	if !ok && a.ControllerNamespace == "" && a.onlyOneConfig() {
 		for _, c = range a.Configs {
 			ok = true
 		}
-	case !ok && len(a.Configs) > 1:
-		return c, "there are several ConfigMaps fleet-controller"
 	}
 	switch {
+	case !ok && len(a.Configs) > 1:
+		return c, "there are several ConfigMaps fleet-controller"
 	case ok && c.Config == nil:
 		return c, "it could not be decoded"
 	case ok:
@@ -76,8 +80,8 @@ func KubeConfigKey(c *v1alpha1.Cluster) string {
 	return agentconfig.SecretNamespace(c) + "/" + c.Spec.KubeConfigSecret
 }
 
-// Addresses returns the addresses of API servers that the configuration and the statuses of Clusters have. They are not secret, although Secrets
-// have them too. An address with credentials is.
+// Addresses returns the addresses of API servers that the configuration and the statuses of Clusters have. They are not
+// secret, although Secrets have them too. An address with credentials is.
 func (f *Fleet) Addresses() []string {
 	var out []string
 	add := func(address string) {

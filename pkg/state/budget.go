@@ -7,22 +7,19 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
 // Parsing has a limit of its own: a manifest that repeats one key a hundred thousand times becomes a small object.
 const (
-	// dense is the ratio of unpacked to stored size above which a record is dense. The records of Helm unpack to about ten times their size.
+	// dense is the ratio of unpacked to stored size above which a record is dense. The records of Helm unpack to about
+	// ten times their size.
 	dense = 20
 	// maxDense limits the total unpacked size, in bytes, of all dense records.
 	maxDense = 32 << 20
 )
 
-var (
-	errUnpacked = release.ErrUnpacked
-	errDense    = errors.New("the release records that unpack to more than 20 times their size exceed 32 MiB in total, and this is one of them")
-)
+var errDense = errors.New("the release records that unpack to more than 20 times their size exceed 32 MiB in total, " +
+	"and this is one of them")
 
 // Work counts the size of the dense records of a cluster. The zero value is ready to use and safe for concurrent use.
 type Work struct {
@@ -30,9 +27,9 @@ type Work struct {
 	dense atomic.Int64
 }
 
-// charge counts a record, and reports whether its manifest may be parsed.
+// charge counts a record of Fleet, and reports whether its manifest may be parsed.
 func (w *Work) charge(r *Record, unpacked int) bool {
-	if r.BundleID == "" || unpacked <= dense*r.packed {
+	if unpacked <= dense*r.packed {
 		return true
 	}
 	r.charged = unpacked
@@ -42,18 +39,20 @@ func (w *Work) charge(r *Record, unpacked int) bool {
 // maxKept limits the total size, in bytes, of the release records in memory.
 const maxKept = 512 << 20
 
-var errKept = errors.New("the release records exceed 512 MiB in total, and this is one of those with the highest ratio of unpacked to stored size")
+var errKept = errors.New("the release records exceed 512 MiB in total, " +
+	"and this is one of those with the highest ratio of unpacked to stored size")
 
-// budget limits the memory of the release records. Beyond the limit, it drops the objects of the records with the highest ratio of unpacked to
-// stored size: a record that was made to fill memory has a ratio of a thousand, one of Helm has ten. The choice does not depend on the order of
-// the records.
+// budget limits the memory of the release records. Beyond the limit, it drops the objects of the records with the
+// highest ratio of unpacked to stored size: a record that was made to fill memory has a ratio of a thousand, one of
+// Helm has ten. The choice does not depend on the order of the records.
 type budget struct {
 	limit, maxDense int // 0 stands for maxKept and maxDense
 	kept            int
 	// order has the records that keep their objects, the densest last. worst is the least dense record that lost them.
 	order []*Record
 	worst *Record
-	// charged is the total unpacked size of the dense records. Beyond the limit, none of them is kept, so that their order does not matter.
+	// charged is the total unpacked size of the dense records. Beyond the limit, none of them is kept, so that their
+	// order does not matter.
 	charged int
 	dense   []*Record
 }

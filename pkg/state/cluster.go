@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Cluster has the agents and the Helm release records of one cluster. It does not have the objects that bundles deploy. Its Add methods must not be
-// called concurrently.
+// Cluster has the agents and the Helm release records of one cluster. It does not have the objects that bundles deploy.
+// Its Add methods must not be called concurrently.
 type Cluster struct {
 	// Name is the name that the user gives the cluster; empty if it is the only one.
 	Name string
@@ -25,7 +25,8 @@ type Cluster struct {
 	// Captured is true if it was read from a snapshot, which may omit all release records.
 	Captured bool
 
-	// AgentSecrets maps the namespace of an agent to the namespace of its BundleDeployments, according to the Secret of the agent.
+	// AgentSecrets maps the namespace of an agent to the namespace of its BundleDeployments, according to the Secret of
+	// the agent.
 	AgentSecrets map[string]string
 	// HiddenAgentSecrets are the namespaces of the agents whose Secret does not show that namespace.
 	HiddenAgentSecrets map[string]bool
@@ -38,7 +39,8 @@ type Cluster struct {
 	// Latest has the highest recorded revision of each release by the same names, without its objects.
 	Latest map[string]*Record
 
-	// Namespaces are the labels and annotations of the namespaces for which a deployment states some; nil if they were not read completely.
+	// Namespaces are the labels and annotations of the namespaces for which a deployment states some; nil if they were
+	// not read completely.
 	Namespaces map[string]NamespaceMeta
 
 	// Coverage reports which of these objects were read. Only an adoption plan needs ConfigMaps.
@@ -50,7 +52,8 @@ type Cluster struct {
 // NamespaceMeta has the labels and annotations of a live Namespace.
 type NamespaceMeta struct{ Labels, Annotations map[string]string }
 
-// Namespaced reports whether a kind has namespaces, according to the source or, if the source does not have it, the table of built-in kinds.
+// Namespaced reports whether a kind has namespaces, according to the source or, if the source does not have it, the
+// table of built-in kinds.
 func (c *Cluster) Namespaced(gvk schema.GroupVersionKind) bool {
 	if k, ok := c.Kinds.Preferred(gvk.GroupKind()); ok {
 		return k.Namespaced
@@ -58,7 +61,8 @@ func (c *Cluster) Namespaced(gvk schema.GroupVersionKind) bool {
 	return !object.ClusterScoped(gvk.GroupKind())
 }
 
-// AddAgentSecret adds the Secret with the namespace of an agent's BundleDeployments, given as JSON. Only the name of that namespace is read.
+// AddAgentSecret adds the Secret with the namespace of an agent's BundleDeployments, given as JSON. Only the name of
+// that namespace is read.
 func (c *Cluster) AddAgentSecret(raw []byte) error {
 	var s struct {
 		object.Meta
@@ -76,8 +80,8 @@ func (c *Cluster) AddAgentSecret(raw []byte) error {
 	return nil
 }
 
-// AddAgent adds the Deployment or StatefulSet of an agent, given as JSON; others are ignored. If an agent has a Deployment and a StatefulSet (before
-// Fleet 0.12), the StatefulSet is a leftover (docs/fleet-behavior.md, 8.2).
+// AddAgent adds the Deployment or StatefulSet of an agent, given as JSON; others are ignored. If an agent has a
+// Deployment and a StatefulSet (before Fleet 0.12), the StatefulSet is a leftover (docs/fleet-behavior.md, 8.2).
 func (c *Cluster) AddAgent(kind string, raw []byte) error {
 	namespace, name, w, err := readWorkload(kind, raw)
 	if err != nil || name != fleet.AgentName {
@@ -114,8 +118,8 @@ func (c *Cluster) WithoutRecords() *Cluster {
 	return &out
 }
 
-// AgentNamespaces returns the namespaces with the Secret or the workload of an agent. Only if there are none, it returns those in release records,
-// because any user who may create a Secret can write such a record.
+// AgentNamespaces returns the namespaces with the Secret or the workload of an agent. Only if there are none, it
+// returns those in release records, because any user who may create a Secret can write such a record.
 func (c *Cluster) AgentNamespaces() map[string]bool {
 	out := map[string]bool{}
 	maps.Copy(out, c.HiddenAgentSecrets)

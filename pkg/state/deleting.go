@@ -31,14 +31,16 @@ func (f *Fleet) Deleting() []Deleting {
 	return append(out, f.Contents.Deleting...)
 }
 
-// RemoverOf returns the Deployment in Fleet's system namespace that removes a finalizer of an object; empty if it is not one of Fleet.
+// RemoverOf returns the Deployment in Fleet's system namespace that removes a finalizer of an object; empty if it is
+// not one of Fleet.
 func (d *Deleting) RemoverOf(finalizer string) string {
 	switch finalizer {
 	case "fleet.cattle.io/gitrepo-finalizer":
 		return fleet.GitJobName
 	case "fleet.cattle.io/helmop-finalizer":
 		return fleet.HelmOpsName
-	case "fleet.cattle.io/bundle-finalizer", "fleet.cattle.io/bundle-deployment-finalizer", "fleet.cattle.io/cluster-finalizer":
+	case "fleet.cattle.io/bundle-finalizer", "fleet.cattle.io/bundle-deployment-finalizer",
+		"fleet.cattle.io/cluster-finalizer":
 		return fleet.ControllerName
 	}
 	if d.Kind == Content { // up to 0.14.0, it has one for each BundleDeployment

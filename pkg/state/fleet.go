@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state has the data that was read, before it is evaluated: Fleet is the data of a management cluster, Cluster that of one cluster to which
-// bundles are deployed. It decodes objects and does no I/O. A value is not changed once everything was added.
+// Package state has the data that was read, before it is evaluated: Fleet is the data of a management cluster, Cluster
+// that of one cluster to which bundles are deployed. It decodes objects and does no I/O. A value is not changed once
+// everything was added.
 package state
 
 import (
@@ -23,16 +24,18 @@ type Fleet struct {
 	Clusters          []*v1alpha1.Cluster
 	ClusterGroups     []*v1alpha1.ClusterGroup
 	Mappings          []*v1alpha1.BundleNamespaceMapping
-	// NamespaceLabels are the labels of the Namespaces with Clusters, by name. They are read only if a mapping needs them.
+	// NamespaceLabels are the labels of the Namespaces with Clusters, by name. They are read only if a mapping needs
+	// them.
 	NamespaceLabels map[string]map[string]string
 
-	// ClusterNamespacesFound are the namespaces that Fleet made for the BundleDeployments of Clusters, by name. They are only read to find those of
-	// Clusters that are gone.
+	// ClusterNamespacesFound are the namespaces that Fleet made for the BundleDeployments of Clusters, by name. They
+	// are only read to find those of Clusters that are gone.
 	ClusterNamespacesFound map[string]ClusterNamespace
 
 	// Contents are only read if a BundleDeployment needs one.
 	Contents Contents
-	// Controllers are the Deployments of Fleet's controllers by name, nil for one that does not exist. Only those that matter are read.
+	// Controllers are the Deployments of Fleet's controllers by name, nil for one that does not exist. Only those that
+	// matter are read.
 	Controllers map[string]*Workload
 
 	// ControllerVersion is the image tag of fleet-controller, empty if it was not read.
@@ -98,8 +101,8 @@ func (f *Fleet) SecretNamespaces() (agents, releases []string) {
 	return agents, slices.Compact(releases)
 }
 
-// NeedsManifest returns a function that reports whether the manifest of a revision that is not deployed may be needed. A revision that is newer than
-// the one that a BundleDeployment names is not needed.
+// NeedsManifest returns a function that reports whether the manifest of a revision that is not deployed may be needed.
+// A revision that is newer than the one that a BundleDeployment names is not needed.
 func (f *Fleet) NeedsManifest() func(release.Name) bool {
 	named := map[string]int{}
 	for _, bd := range f.BundleDeployments {
@@ -138,7 +141,8 @@ const (
 
 // Kinds are Fleet's kinds that are read. It is the only table of them.
 var Kinds = []Kind{
-	kind(BundleDeployment, "bundledeployments", func(f *Fleet) *[]*v1alpha1.BundleDeployment { return &f.BundleDeployments }, "bd"),
+	kind(BundleDeployment, "bundledeployments",
+		func(f *Fleet) *[]*v1alpha1.BundleDeployment { return &f.BundleDeployments }, "bd"),
 	kind(Bundle, "bundles", func(f *Fleet) *[]*v1alpha1.Bundle { return &f.Bundles }),
 	kind(GitRepo, "gitrepos", func(f *Fleet) *[]*v1alpha1.GitRepo { return &f.GitRepos }),
 	kind(HelmOp, "helmops", func(f *Fleet) *[]*v1alpha1.HelmOp { return &f.HelmOps }),

@@ -20,7 +20,8 @@ func TestImageScan(t *testing.T) {
 		`"envFrom":[{}]`: nil,
 	} {
 		f := &Fleet{}
-		if err := f.AddController(fmt.Appendf(nil, `{"metadata":{"name":"fleet-controller"},"spec":{"template":{"spec":{"containers":[{%s}]}}}}`, env)); err != nil {
+		if err := f.AddController(fmt.Appendf(nil, `{"metadata":{"name":"fleet-controller"},`+
+			`"spec":{"template":{"spec":{"containers":[{%s}]}}}}`, env)); err != nil {
 			t.Fatal(err)
 		}
 		if !ptr.Equal(f.ImageScan, want) {

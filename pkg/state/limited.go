@@ -8,8 +8,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// LimitCoverage limits the coverage of each kind that was captured in one namespace alone, although other objects of Fleet count objects of the kind in
-// other namespaces. A List in one namespace can be that of kubectl get -n, and does not show whether it is.
+// LimitCoverage limits the coverage of each kind that was captured in one namespace alone, although other objects of
+// Fleet count objects of the kind in other namespaces. A List in one namespace can be that of kubectl get -n, and does
+// not show whether it is.
 func (f *Fleet) LimitCoverage() {
 	counted := f.countedIn()
 	for _, k := range Kinds {
@@ -36,7 +37,8 @@ func onlyNamespace[T interface{ GetNamespace() string }](objects []T) (namespace
 	return namespace, namespace != ""
 }
 
-// countedIn returns, by kind, the namespaces in which the statuses of other objects count at least one object of the kind.
+// countedIn returns, by kind, the namespaces in which the statuses of other objects count at least one object of the
+// kind.
 func (f *Fleet) countedIn() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	add := func(kind, namespace string, n int) {

@@ -9,7 +9,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// TestLimitCoverage checks that a kind in one namespace is only covered there if other objects count more of it, and otherwise everywhere.
+// TestLimitCoverage checks that a kind in one namespace is only covered there if other objects count more of it, and
+// otherwise everywhere.
 func TestLimitCoverage(t *testing.T) {
 	one := 1
 	for _, tc := range []struct {
@@ -19,7 +20,8 @@ func TestLimitCoverage(t *testing.T) {
 		want   bool // covered everywhere
 	}{
 		{"all of them", func(*Fleet) {}, BundleDeployment, true},
-		{"deployments of one Cluster", func(f *Fleet) { f.BundleDeployments = f.BundleDeployments[:1] }, BundleDeployment, false},
+		{"deployments of one Cluster", func(f *Fleet) { f.BundleDeployments = f.BundleDeployments[:1] },
+			BundleDeployment, false},
 		{"deployments of one Cluster, and the other one counts none", func(f *Fleet) {
 			f.BundleDeployments, f.Clusters[1].Status.Summary.DesiredReady = f.BundleDeployments[:1], 0
 		}, BundleDeployment, true},
@@ -45,7 +47,8 @@ func TestLimitCoverage(t *testing.T) {
 			bd.Namespace, c.Namespace, b.Namespace, g.Namespace = "cluster-"+ns, ns, ns, ns
 			c.Status.Namespace, c.Status.Summary.DesiredReady, c.Status.DesiredReadyGitRepos = bd.Namespace, 1, &one
 			b.Status.Summary.DesiredReady, g.Status.Summary.DesiredReady = 1, 1
-			f.BundleDeployments, f.Clusters, f.Bundles, f.GitRepos = append(f.BundleDeployments, bd), append(f.Clusters, c), append(f.Bundles, b), append(f.GitRepos, g)
+			f.BundleDeployments, f.Clusters, f.Bundles, f.GitRepos = append(f.BundleDeployments, bd),
+				append(f.Clusters, c), append(f.Bundles, b), append(f.GitRepos, g)
 		}
 		tc.change(f)
 		f.LimitCoverage()

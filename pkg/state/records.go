@@ -4,6 +4,7 @@ package state
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
@@ -21,10 +22,11 @@ type Record struct {
 	ManifestError error
 	// Damaged is the reason why the record could not be decoded; then only its name is known.
 	Damaged string
-	// OverBound is the limit that the record or its manifest exceeds, as a sentence. The release itself is valid, but it is not read.
+	// OverBound is the limit that the record or its manifest exceeds, as a sentence. The release itself is valid, but
+	// it is not read.
 	OverBound string
-	// packed is the size of the record in the cluster, kept about its size in memory, in bytes. charged is what it unpacks to, 0 for a record
-	// that is not dense.
+	// packed is the size of the record in the cluster, kept about its size in memory, in bytes. charged is what it
+	// unpacks to, 0 for a record that is not dense.
 	packed, kept, charged int
 }
 
@@ -35,8 +37,8 @@ func (r *Record) Identity() *Record {
 	return out
 }
 
-// Unreadable makes the record one that could not be read, for the reasons that were found before its values were masked. A manifest that is not needed
-// need not be readable.
+// Unreadable makes the record one that could not be read, for the reasons that were found before its values were
+// masked. A manifest that is not needed need not be readable.
 func (r *Record) Unreadable(damaged, manifest, limit string) {
 	switch {
 	case damaged != "":
@@ -46,46 +48,50 @@ func (r *Record) Unreadable(damaged, manifest, limit string) {
 	}
 }
 
-// ReadRecord decodes the release record in a Secret, and its manifest if `manifest` is true or the revision is deployed: a deployed revision may
-// seem too new because a BundleDeployment of another cluster has a release of the same name. It is safe for concurrent use. unpacked is the
-// number of bytes that the record unpacks to. If it unpacks to more, ReadRecord returns nil.
+// ReadRecord decodes the release record in a Secret, and its manifest if `manifest` is true or the revision is
+// deployed: a deployed revision may seem too new because a BundleDeployment of another cluster has a release of the
+// same name. It is safe for concurrent use. unpacked is the number of bytes that the record unpacks to. If it unpacks
+// to more, ReadRecord returns nil.
 func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int, manifest bool) *Record {
 	out := &Record{packed: len(value)}
-	out.Name = secret
 	if unpacked > release.MostUnpacked(len(value)) {
-		out.Damaged, out.OverBound = errUnpacked.Error(), errUnpacked.Error()
-		return out
+		return out.damaged(secret, release.ErrUnpacked)
 	}
-	var bound *release.BoundError
-	r, err := release.DecodeSized(value, unpacked)
+	read, err := release.Read(value, unpacked, func(r *release.Record) release.Part {
+		switch {
+		case r.Name != secret, r.BundleID == "", !w.charge(out, unpacked):
+			return release.Nothing
+		case manifest, r.Status == release.StatusDeployed:
+			return release.Whole
+		}
+		return release.SecretsOnly
+	})
 	switch {
 	case errors.Is(err, release.ErrTooLarge):
 		return nil
 	case err != nil:
-		out.Damaged = err.Error()
-	case r.Name != secret:
-		out.Damaged = "decoding release record: it is the record of release " + r.String()
-	default:
-		out.Record = *r
-		parsed := w.charge(out, unpacked)
-		if parsed && (manifest || r.Status == release.StatusDeployed) && r.BundleID != "" {
-			out.Objects, out.ManifestError = r.Objects()
-		} else {
-			out.Skipped = true
-		}
-		if parsed && r.BundleID != "" {
-			out.Secrets = r.Secrets(out.Objects == nil)
-		}
-		if !parsed {
-			out.drop(errDense)
-		}
-		out.Manifest = ""
-		for i := range out.Hooks {
-			out.Hooks[i].Manifest = ""
-		}
+		return out.damaged(secret, err)
+	case read.Name != secret:
+		return out.damaged(secret, fmt.Errorf("decoding release record: it is the record of release %s", read.Name))
 	}
-	if errors.As(err, &bound) || errors.As(out.ManifestError, &bound) {
-		out.OverBound = bound.Error()
+	out.Record, out.Objects, out.Secrets, out.ManifestError = read.Record, read.Objects, read.Secrets, read.Problem
+	out.Skipped, out.OverBound = read.Part != release.Whole, boundOf(read.Problem)
+	if out.charged > 0 && read.Part == release.Nothing {
+		out.drop(errDense)
 	}
 	return out
+}
+
+// damaged makes the record in a Secret one that could not be decoded.
+func (r *Record) damaged(secret release.Name, why error) *Record {
+	r.Name, r.Damaged, r.OverBound = secret, why.Error(), boundOf(why)
+	return r
+}
+
+// boundOf returns the limit that an error states; empty if it states none.
+func boundOf(err error) string {
+	if bound, ok := errors.AsType[*release.BoundError](err); ok {
+		return bound.Error()
+	}
+	return ""
 }

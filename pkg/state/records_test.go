@@ -15,21 +15,24 @@ import (
 
 func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// TestNeedsManifest checks which records have their manifest parsed. Without its manifest, a release would have no desired objects.
+// TestNeedsManifest checks which records have their manifest parsed. Without its manifest, a release would have no
+// desired objects.
 func TestNeedsManifest(t *testing.T) {
 	var f Fleet
-	for name, named := range map[string]string{"one/a": "web/a:3", "two/a": "web/a:5", "one/b": "", "one/c": "damaged"} {
+	for name, named := range map[string]string{"one/a": "web/a:3", "two/a": "web/a:5", "one/b": "",
+		"one/c": "damaged"} {
 		bd := &v1alpha1.BundleDeployment{}
 		bd.Name, bd.Status.Release = name, named
 		f.BundleDeployments = append(f.BundleDeployments, bd)
 	}
 	needed := f.NeedsManifest()
 	for name, want := range map[string]bool{
-		"web/a:1":  true, // an earlier revision: its objects can be orphans
-		"web/a:3":  true,
-		"web/a:5":  true,
-		"web/a:6":  false, // newer than the release in any status
-		"shop/a:1": true,  // in no status: it can be a release of an agent with another manager, which is evaluated separately
+		"web/a:1": true, // an earlier revision: its objects can be orphans
+		"web/a:3": true,
+		"web/a:5": true,
+		"web/a:6": false, // newer than the release in any status
+		// in no status: it can be a release of an agent with another manager, which is evaluated separately
+		"shop/a:1": true,
 		"web/b:1":  true,
 	} {
 		n, err := release.ParseName(name)
@@ -61,19 +64,24 @@ func TestReadRecord(t *testing.T) {
 		kept     bool
 	}{
 		{"of Fleet", name, head + fleets + manifest + "}", true, 1, "", true},
-		{"of Fleet, without a request for the manifest", name, strings.Replace(head, "deployed", "failed", 1) + fleets + manifest + "}", false, 0, "", true},
-		{"of Fleet, newer than the release in any status, and deployed", name, head + fleets + manifest + "}", false, 1, "", true},
+		{"of Fleet, without a request for the manifest", name,
+			strings.Replace(head, "deployed", "failed", 1) + fleets + manifest + "}", false, 0, "", true},
+		{"of Fleet, newer than the release in any status, and deployed", name, head + fleets + manifest + "}", false, 1,
+			"", true},
 		{"not of Fleet", name, head + manifest + "}", true, 0, "", false},
 		{"damaged", name, head, true, 0, "it is damaged", true},
-		{"in the Secret of another revision", release.Name{Namespace: "web", Name: "a", Revision: 2}, head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
-		{"in a Secret of another namespace", release.Name{Namespace: "shop", Name: "a", Revision: 1}, head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
+		{"in the Secret of another revision", release.Name{Namespace: "web", Name: "a", Revision: 2},
+			head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
+		{"in a Secret of another namespace", release.Name{Namespace: "shop", Name: "a", Revision: 1},
+			head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), len(tc.doc), tc.manifest)
 			if less := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), 0, tc.manifest); less != nil {
 				t.Error("the unpacked size is larger than the declared size")
 			}
-			if len(r.Objects) != tc.objects || !strings.Contains(r.Damaged, tc.damaged) || (tc.damaged == "") != (r.Damaged == "") {
+			if len(r.Objects) != tc.objects || !strings.Contains(r.Damaged, tc.damaged) ||
+				(tc.damaged == "") != (r.Damaged == "") {
 				t.Errorf("%d objects, damaged %q", len(r.Objects), r.Damaged)
 			}
 			if r.Manifest != "" {
@@ -91,10 +99,13 @@ func TestReadRecord(t *testing.T) {
 func TestAddAgent(t *testing.T) {
 	const image = `"spec":{"template":{"spec":{"containers":[%s]}}}}`
 	for containers, want := range map[string]Workload{
-		`{"image":"rancher/fleet-agent:v0.16.1","env":[{"name":"NAMESPACE","valueFrom":{}},{"name":"AGENT_SCOPE","value":"x"}]}`: {Kind: "Deployment", Version: "v0.16.1", Scope: "x"},
-		`{"image":"registry.example.com:5000/rancher/fleet-agent:v105.0.0-up0.12.0@sha256:0123"}`:                                {Kind: "Deployment", Version: "v105.0.0-up0.12.0"},
-		`{"image":"registry.example.com:5000/fleet-agent"}`:                                                                      {Kind: "Deployment"},
-		`{"image":""},{"image":"x:dev"}`: {Kind: "Deployment", Version: "dev"},
+		`{"image":"rancher/fleet-agent:v0.16.1","env":[{"name":"NAMESPACE","valueFrom":{}},{"name":"AGENT_SCOPE",` +
+			`"value":"x"}]}`: {Kind: "Deployment", Version: "v0.16.1", Scope: "x"},
+		`{"image":"registry.example.com:5000/rancher/fleet-agent:v105.0.0-up0.12.0@sha256:0123"}`: {Kind: "Deployment",
+			Version: "v105.0.0-up0.12.0"},
+		`{"image":"registry.example.com:5000/fleet-agent"}`: {Kind: "Deployment"},
+		`{"image":""},{"image":"x:dev"}`: {Kind: "Deployment",
+			Version: "dev"},
 	} {
 		var c Cluster
 		raw := `{"metadata":{"namespace":"system","name":"fleet-agent"},` + strings.Replace(image, "%s", containers, 1)
@@ -106,11 +117,13 @@ func TestAddAgent(t *testing.T) {
 		}
 	}
 	var c Cluster
-	if err := c.AddAgent("Deployment", []byte(`{"metadata":{"name":"frontend"}}`)); err != nil || len(c.Workloads) != 0 {
+	if err := c.AddAgent("Deployment", []byte(`{"metadata":{"name":"frontend"}}`)); err != nil ||
+		len(c.Workloads) != 0 {
 		t.Errorf("workloads %v, error %v", c.Workloads, err)
 	}
 	var f Fleet
-	raw := `{"metadata":{"namespace":"system","name":"fleet-controller"},` + strings.Replace(image, "%s", `{"image":"rancher/fleet:v0.16.1"}`, 1)
+	raw := `{"metadata":{"namespace":"system","name":"fleet-controller"},` + strings.Replace(image, "%s",
+		`{"image":"rancher/fleet:v0.16.1"}`, 1)
 	if err := f.AddController([]byte(raw)); err != nil || f.ControllerVersion != "v0.16.1" {
 		t.Errorf("version %q, error %v", f.ControllerVersion, err)
 	}
@@ -119,7 +132,8 @@ func TestAddAgent(t *testing.T) {
 // TestAddAgentTwice checks that the agent's Deployment has precedence over a leftover StatefulSet, in any order.
 func TestAddAgentTwice(t *testing.T) {
 	raw := func(image string) []byte {
-		return []byte(`{"metadata":{"namespace":"system","name":"fleet-agent"},"spec":{"template":{"spec":{"containers":[{"image":"x:` + image + `"}]}}}}`)
+		return []byte(`{"metadata":{"namespace":"system","name":"fleet-agent"},` +
+			`"spec":{"template":{"spec":{"containers":[{"image":"x:` + image + `"}]}}}}`)
 	}
 	for _, kinds := range [][]string{{"Deployment", "StatefulSet"}, {"StatefulSet", "Deployment"}} {
 		var c Cluster
@@ -170,14 +184,16 @@ func TestSecretNamespaces(t *testing.T) {
 	}
 }
 
-// TestHighest checks that the highest revision of each release is known, even if Fleet did not make the release or its record is damaged.
+// TestHighest checks that the highest revision of each release is known, even if Fleet did not make the release or its
+// record is damaged.
 func TestHighest(t *testing.T) {
 	var c Cluster
 	for revision, status := range map[int]string{1: "superseded", 3: "failed", 2: "deployed"} {
 		name := release.Name{Namespace: "tools", Name: "chart", Revision: revision}
 		c.AddRecord(&Record{Record: release.Record{Name: name, Status: status}})
 	}
-	c.AddRecord(&Record{Record: release.Record{Name: release.Name{Namespace: "tools", Name: "odd", Revision: 1}}, Damaged: "cut"})
+	c.AddRecord(&Record{Record: release.Record{Name: release.Name{Namespace: "tools", Name: "odd", Revision: 1}},
+		Damaged: "cut"})
 	if last := c.Latest["tools/chart"]; last == nil || last.Revision != 3 || last.Status != "failed" {
 		t.Errorf("latest %+v", last)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// The names of two kinds on which only the targets of bundles depend. They are not in Kinds: the report has no row for them.
+// The names of two kinds on which only the targets of bundles depend. They are not in Kinds: the report has no row for
+// them.
 const (
 	BundleNamespaceMapping = targeting.KindMapping
 	Namespace              = targeting.KindNamespace
@@ -40,6 +41,6 @@ func (f *Fleet) Workspaces() map[string]bool {
 
 // Targeting prepares the computation of the clusters that bundles target.
 func (f *Fleet) Targeting() *targeting.Fleet {
-	return targeting.New(targeting.Input{Clusters: f.Clusters, Groups: f.ClusterGroups, Mappings: f.Mappings, Namespaces: f.NamespaceLabels,
-		Version: f.ControllerVersion, Read: f.Read})
+	return targeting.New(targeting.Input{Clusters: f.Clusters, Groups: f.ClusterGroups, Mappings: f.Mappings,
+		Namespaces: f.NamespaceLabels, Version: f.ControllerVersion, Read: f.Read})
 }

@@ -58,8 +58,8 @@ func DeploymentOwner(bd *v1alpha1.BundleDeployment, bundle *v1alpha1.Bundle) val
 	out := ownerOf(BundleDeployment, bd, bd.ManagedFields)
 	out.Hash, out.Waiting = bd.Spec.ValuesHash, bd.Spec.WaitingForValues
 	out.Current = bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID
-	out.Behind = bundle != nil && bundle.Status.ObservedGeneration > 0 && bundle.Status.ObservedGeneration < bundle.Generation && !refused(bundle)
-	if s := bd.Spec; s.DeploymentID != "" && s.DeploymentID == s.StagedDeploymentID && s.DeploymentID == bd.Status.AppliedDeploymentID {
+	out.Behind = bundle != nil && behind(bundle) && !refused(bundle)
+	if out.Current && bd.Spec.DeploymentID == bd.Status.AppliedDeploymentID {
 		for _, c := range bd.Status.Conditions {
 			if c.Type == "Deployed" && c.Status == "True" {
 				out.Used = parseTime(c.LastUpdateTime)
@@ -69,8 +69,13 @@ func DeploymentOwner(bd *v1alpha1.BundleDeployment, bundle *v1alpha1.Bundle) val
 	return out
 }
 
-// refused reports whether the controller has processed a Bundle with an error. The observed generation then stays, for example because a values
-// Secret has another hash (docs/fleet-behavior.md, 6.3).
+// behind reports whether the controller has processed an earlier generation of a Bundle.
+func behind(b *v1alpha1.Bundle) bool {
+	return b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration < b.Generation
+}
+
+// refused reports whether the controller has processed a Bundle with an error. The observed generation then stays, for
+// example because a values Secret has another hash (docs/fleet-behavior.md, 6.3).
 func refused(b *v1alpha1.Bundle) bool {
 	return slices.ContainsFunc(b.Status.Conditions, func(c v1alpha1.Condition) bool {
 		return c.Type == "Ready" && c.Status == "False" && c.Reason == "Error"
@@ -92,7 +97,8 @@ func BundleOwner(b *v1alpha1.Bundle) values.Owner {
 }
 
 func ownerOf(kind string, o metav1.Object, managed []metav1.ManagedFieldsEntry) values.Owner {
-	out := values.Owner{Kind: kind, UID: string(o.GetUID()), Deleting: o.GetDeletionTimestamp() != nil, Changed: LastChange(managed)}
+	out := values.Owner{Kind: kind, UID: string(o.GetUID()), Deleting: o.GetDeletionTimestamp() != nil,
+		Changed: LastChange(managed)}
 	if out.Changed.IsZero() && o.GetGeneration() == 1 {
 		out.Changed = o.GetCreationTimestamp().Time // its spec has never changed
 	}
@@ -113,14 +119,16 @@ func LastChange(managed []metav1.ManagedFieldsEntry) time.Time {
 // fleetManager is the beginning of the names of Fleet's field managers: fleetcontroller, fleetcli, fleetagent.
 const fleetManager = "fleet"
 
-// LastEditor returns the field manager that changed the data of a Secret last, and when. It is empty if that was Fleet, or is not recorded.
+// LastEditor returns the field manager that changed the data of a Secret last, and when. It is empty if that was Fleet,
+// or is not recorded.
 func LastEditor(managed []metav1.ManagedFieldsEntry) (string, time.Time) {
 	var last metav1.ManagedFieldsEntry
 	for _, m := range managed {
 		if m.Time == nil || m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), `"f:data"`) {
 			continue
 		}
-		if last.Time == nil || m.Time.After(last.Time.Time) || m.Time.Equal(last.Time) && strings.HasPrefix(m.Manager, fleetManager) {
+		fleets := m.Time.Equal(last.Time) && strings.HasPrefix(m.Manager, fleetManager)
+		if last.Time == nil || m.Time.After(last.Time.Time) || fleets {
 			last = m
 		}
 	}

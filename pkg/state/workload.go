@@ -24,7 +24,8 @@ type Workload struct {
 	Scope string
 	// Idle is the reason why none of its pods runs; empty if one runs, or if its status is not known.
 	Idle string
-	// Doubt is the reason why the workload does not prove the scope: it does not run, or does not show its value. It is empty if it proves the scope.
+	// Doubt is the reason why the workload does not prove the scope: it does not run, or does not show its value. It is
+	// empty if it proves the scope.
 	Doubt string
 	// ImageScan is, for fleet-controller, whether Fleet scans images, by its environment; nil if that is not shown.
 	ImageScan *bool
@@ -94,8 +95,8 @@ type workloadEnv struct {
 	ValueFrom jsontext.Value `json:"valueFrom"`
 }
 
-// idle returns the reason why no pod of the present template runs; empty if a pod runs. A workload without a status, as in a capture that omits
-// it, counts as running.
+// idle returns the reason why no pod of the present template runs; empty if a pod runs. A workload without a status, as
+// in a capture that omits it, counts as running.
 func (w *workloadObject) idle() string {
 	s := w.Status
 	switch {
@@ -133,8 +134,8 @@ func (w *workloadObject) imageScan() *bool {
 	return &enabled
 }
 
-// scope returns the value of AGENT_SCOPE, which is empty if the variable is not set. ok is false if the value comes from elsewhere or
-// the capture replaced it.
+// scope returns the value of AGENT_SCOPE, which is empty if the variable is not set. ok is false if the value comes
+// from elsewhere or the capture replaced it.
 func (w *workloadObject) scope() (scope string, ok bool) {
 	values := map[string]bool{}
 	elsewhere := false
@@ -147,7 +148,8 @@ func (w *workloadObject) scope() (scope string, ok bool) {
 			}
 		}
 	}
-	return scope, !elsewhere && len(values) < 2 && (scope == "" || len(validation.IsDNS1123Label(scope)) == 0)
+	valid := scope == "" || len(validation.IsDNS1123Label(scope)) == 0
+	return scope, valid && !elsewhere && len(values) < 2
 }
 
 // tag returns the tag of an image, empty without one.

@@ -2,27 +2,17 @@
 
 package admission
 
-import (
-	"fmt"
-	"slices"
-	"strings"
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 
-	jsonpatch "gomodules.xyz/jsonpatch/v2"
+// Action is what the webhook does with a request. The values are labels of metrics and audit annotations.
+type Action string
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-)
-
-// Decision is the outcome of a request. The values are labels of metrics and audit annotations.
-type Decision string
-
-// The decisions.
+// The actions.
 const (
-	Stamped Decision = "stamped"
-	Passed  Decision = "passed"
-	Warned  Decision = "warned"
-	Denied  Decision = "denied"
+	Stamped Action = "stamped"
+	Passed  Action = "passed"
+	Warned  Action = "warned"
+	Denied  Action = "denied"
 )
 
 // Reason is the reason of a decision. The values are labels of metrics and audit annotations, and stable.
@@ -67,131 +57,30 @@ const (
 	NotHandled  Reason = "Unasked"     // the handler is not for this operation
 )
 
-// result is the answer of a handler. It is a pure function of a request and facts.
-type result struct {
-	decision Decision
-	reason   Reason
-	release  desired.Release // desires or owns the object; the zero value if it is not known which one does
+// stamps reports whether an object gets ownership metadata for this reason.
+func (r Reason) stamps() bool { return r == Adopted || r == Restored || r == Exact }
+
+// Decision is what the webhook decided about a request: a pure function of the request and of facts.
+type Decision struct {
+	action  Action
+	reason  Reason
+	release desired.Release // desires or owns the object; the zero value if it is not known which one does
 	// set are the keys to write into the object with their values.
 	set map[string]string
 	// overUnknown is true if set replaces the metadata of an owner that is not known.
 	overUnknown bool
-	// lost is true if the stored object already lacks a value of set, so that the rate limit counts the stamp. Two programs can undo each other's
-	// writes forever only in this case.
+	// lost is true if the stored object already lacks a value of set, so that the rate limit counts the stamp. Only
+	// then can two programs undo each other's writes forever.
 	lost     bool
 	denial   *DenialError
 	warnings []Warning
-	// recheck is true if a record that is not known yet may change the result.
+	// recheck is true if a record that is not known yet may change the decision.
 	recheck bool
 }
 
-func pass(reason Reason) result { return result{decision: Passed, reason: reason} }
+func pass(reason Reason) Decision { return Decision{action: Passed, reason: reason} }
 
-// warn is the result for a request that passes with a warning.
-func warn(reason Reason, release desired.Release, warnings ...Warning) result {
-	return result{decision: Warned, reason: reason, release: release, warnings: warnings}
-}
-
-// DenialError is the error of a request that is denied. It contains the harm and the owner.
-type DenialError struct{ *HarmError }
-
-// Error implements error. It adds how the request is allowed.
-func (e *DenialError) Error() string {
-	on := "its namespace"
-	if e.Object.Namespace == "" {
-		on = "it"
-	}
-	return fmt.Sprintf("%v. To do it anyway, label it %s=true first, or label %s %s=%s", e.HarmError, IgnoreLabel, on, GuardLabel, GuardWarn)
-}
-
-// decideMutation is the result of a mutating handler. rechecked is true if the request has waited for records already.
-func decideMutation(req Request, f Facts, exact bool, guardDefault GuardMode, rechecked bool) result {
-	r := mutate(req, f, exact)
-	switch {
-	case len(r.set) == 0:
-		return r
-	case r.overUnknown && !rechecked: // a record may show the owner
-		return result{decision: Passed, reason: r.reason, release: r.release, recheck: true}
-	}
-	if r.reason == Restored {
-		// The API server calls the validating handler with the restored metadata, so that handler finds no harm.
-		guard := decideValidation(req, f, guardDefault)
-		switch {
-		case guard.decision == Denied, guard.recheck && !rechecked:
-			return guard
-		case guard.reason == Fleet && r.overUnknown: // Fleet gives the object to another of its sets
-			return result{decision: Passed, reason: Foreign, release: r.release}
-		case guard.decision == Warned:
-			r.warnings = slices.Concat(guard.warnings, []Warning{{WarnRestored, "the ownership metadata of " + req.Key.String() + " was restored"}})
-		}
-	}
-	return r
-}
-
-// staleMessage is the warning for a request that would be denied. The webhook may not know yet that Fleet makes the request.
-const staleMessage = "the request would be denied, but the webhook does not receive changes from the API server at present, or has not read all of them"
-
-// decideValidation is the result of the validating handler, in the guard mode of the object.
-func decideValidation(req Request, f Facts, guardDefault GuardMode) result {
-	v := validate(req, f)
-	r := result{decision: Passed, reason: v.reason, release: v.owner()}
-	if v.harm == nil {
-		return r
-	}
-	labels := f.NamespaceLabels
-	if req.Key.Namespace == "" {
-		labels = req.Old.Metadata.Labels // as stored: a request cannot switch off the guard for itself
-	}
-	mode, notes := GuardModeOf(labels, guardDefault)
-	r.recheck = mode == GuardDeny // also while the facts are stale: the watch may be open again after the wait
-	switch {
-	case mode == GuardOff:
-		return r
-	case mode == GuardDeny && !f.liveFor(v):
-		notes = append(notes, Warning{WarnStale, staleMessage})
-	case mode == GuardDeny && v.doubt != "":
-		notes = append(notes, Warning{WarnOwnerInDoubt, "the request would be denied, but " + v.doubt})
-	case mode == GuardDeny:
-		r.decision, r.denial, r.warnings = Denied, &DenialError{v.harm}, notes
-		return r
-	}
-	r.decision, r.warnings = Warned, append([]Warning{{WarningCode(v.reason), v.harm.Error()}}, notes...)
-	return r
-}
-
-// liveFor reports whether enough is known about the releases that may own an object. A record that is not read yet can only
-// show that a service account is Fleet's. For all other users it is enough that the records of one release are all
-// read: so a user cannot avoid a denial with records that claim the object and wait to be read.
-func (f Facts) liveFor(v validation) bool {
-	live := func(r desired.Release) bool { return f.LiveIn[r.Namespace] }
-	if v.mayBeFleet {
-		return !slices.ContainsFunc(v.releases, func(r desired.Release) bool { return !live(r) })
-	}
-	return slices.ContainsFunc(v.releases, live)
-}
-
-// patch writes the keys into an object. It creates a map that does not exist, because RFC 6902 cannot add to it.
-func patch(m *object.Meta, set map[string]string) []jsonpatch.JsonPatchOperation {
-	var out []jsonpatch.JsonPatchOperation
-	for _, field := range []struct {
-		label bool
-		path  string
-		have  map[string]string
-	}{{true, "/metadata/labels", m.Metadata.Labels}, {false, "/metadata/annotations", m.Metadata.Annotations}} {
-		values := map[string]string{}
-		for _, k := range ownership.Keys() {
-			v, ok := set[k.Name]
-			if !ok || k.Label != field.label {
-				continue
-			}
-			values[k.Name] = v
-			if field.have != nil { // "add" replaces a value
-				out = append(out, jsonpatch.NewOperation("add", field.path+"/"+strings.ReplaceAll(k.Name, "/", "~1"), v))
-			}
-		}
-		if field.have == nil && len(values) > 0 {
-			out = append(out, jsonpatch.NewOperation("add", field.path, values))
-		}
-	}
-	return out
+// warn is the decision about a request that passes with a warning.
+func warn(reason Reason, release desired.Release, warnings ...Warning) Decision {
+	return Decision{action: Warned, reason: reason, release: release, warnings: warnings}
 }

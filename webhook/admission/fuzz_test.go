@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 // call sends a body to a handler, like the API server.
@@ -34,7 +34,11 @@ func call(handler http.Handler, body []byte) *httptest.ResponseRecorder {
 
 func serving(tb testing.TB, h admission.Handler) http.Handler {
 	tb.Helper()
-	w := &admission.Webhook{Handler: h, LogConstructor: func(logr.Logger, *admission.Request) logr.Logger { return logr.Discard() }} // as in package server
+	// as in package server
+	w := &admission.Webhook{Handler: h, LogConstructor: func(logr.Logger,
+		*admission.Request) logr.Logger {
+		return logr.Discard()
+	}}
 	handler, err := admission.StandaloneWebhook(w, admission.StandaloneOptions{Logger: logr.Discard()})
 	if err != nil {
 		tb.Fatal(err)
@@ -44,7 +48,8 @@ func serving(tb testing.TB, h admission.Handler) http.Handler {
 
 func review(tb testing.TB, req admission.Request) []byte {
 	tb.Helper()
-	body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+	body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1",
+		Kind: "AdmissionReview"},
 		Request: &req.AdmissionRequest})
 	if err != nil {
 		tb.Fatal(err)
@@ -52,18 +57,20 @@ func review(tb testing.TB, req admission.Request) []byte {
 	return body
 }
 
-// FuzzReview checks that no body leads to an answer that the API server reads as a denial: the guard only warns here. The API server ignores an answer
-// without the uid of the request.
+// FuzzReview checks that no body leads to an answer that the API server reads as a denial: the guard only warns here.
+// The API server ignores an answer without the uid of the request.
 func FuzzReview(f *testing.F) {
 	f.Add(review(f, request(admissionv1.Create, nil, configMap(helmOnlyJSON()))))
 	f.Add(review(f, request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap(""))))
 	f.Add(review(f, request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil)))
 	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`))
-	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"r","operation":"CREATE","object":[]}}`))
+	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"r",` +
+		`"operation":"CREATE","object":[]}}`))
 	f.Add([]byte(`{`))
 	b := setUp(f)
 	b.Observe = func(Outcome) {}
-	handlers := []http.Handler{serving(f, Mutating(b.Options)), serving(f, MutatingExact(b.Options)), serving(f, Validating(b.Options))}
+	handlers := []http.Handler{serving(f, Mutating(b.Options)), serving(f, MutatingExact(b.Options)),
+		serving(f, Validating(b.Options))}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for i, h := range handlers {
 			var got admissionv1.AdmissionReview
@@ -77,8 +84,8 @@ func FuzzReview(f *testing.F) {
 	})
 }
 
-// FuzzObject checks for any object that the API server may send that the patch can be applied, that it writes only the five keys, and that a second
-// call writes nothing.
+// FuzzObject checks for any object that the API server may send that the patch can be applied, that it writes only the
+// five keys, and that a second call writes nothing.
 func FuzzObject(f *testing.F) {
 	f.Add(configMap(helmOnlyJSON()), configMap(metadataJSON(eleven)))
 	f.Add(configMap(`,"labels":null,"annotations":{"a":null}`), configMap(""))
@@ -113,7 +120,8 @@ func duplicates(raw []byte) bool {
 		return true
 	}
 	once, err := json.Marshal(v)
-	return err != nil || !jsonpatch.Equal(once, raw) || strings.Count(string(once), `":`) != strings.Count(string(raw), `":`)
+	return err != nil || !jsonpatch.Equal(once, raw) ||
+		strings.Count(string(once), `":`) != strings.Count(string(raw), `":`)
 }
 
 // BenchmarkHandler answers HTTP requests about objects of 8 and 100 KiB, with 100,000 objects in the index.
@@ -122,7 +130,8 @@ func BenchmarkHandler(b *testing.B) {
 	known := setUp(b)
 	known.Observe = func(Outcome) {}
 	for i := range 200 {
-		e, err := index.Read(record.Record{Bundle: "other", Namespace: fmt.Sprintf("web-%d", i), Objects: record.ConfigMaps("", 500)}.Value())
+		e, err := desired.ReadRevision(record.Record{Bundle: "other", Namespace: fmt.Sprintf("web-%d", i),
+			Objects: record.ConfigMaps("", 500)}.Value())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -134,7 +143,8 @@ func BenchmarkHandler(b *testing.B) {
 	}{{"8KiB", 8 << 10}, {"100KiB", 100 << 10}} {
 		object := func(metadata string) []byte {
 			raw := configMap(metadata)
-			return bytes.Replace(raw, []byte(`"a":"1"`), []byte(`"a":"`+strings.Repeat("x", size.bytes-len(raw))+`"`), 1)
+			return bytes.Replace(raw, []byte(`"a":"1"`), []byte(`"a":"`+strings.Repeat("x", size.bytes-len(raw))+`"`),
+				1)
 		}
 		for _, tc := range []struct {
 			name    string

@@ -26,8 +26,8 @@ const IgnoreLabel = "fleetdoctor.io/ignore"
 // GuardModes lists the modes.
 func GuardModes() []GuardMode { return []GuardMode{GuardOff, GuardWarn, GuardDeny} }
 
-// GuardModeOf reads the mode from labels. It returns fallback if they have no mode, and fallback with a warning if the mode is
-// invalid.
+// GuardModeOf reads the mode from labels. It returns fallback if they have no mode, and fallback with a warning if the
+// mode is invalid.
 func GuardModeOf(labels map[string]string, fallback GuardMode) (GuardMode, []Warning) {
 	stated, ok := labels[GuardLabel]
 	switch {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
@@ -49,14 +50,15 @@ func (b *bench) RateLimited(o corev1.ObjectReference, message string) {
 func setUp(tb testing.TB) *bench {
 	tb.Helper()
 	r := index.New()
-	e, err := index.Read(record.Record{Bundle: "eleven", Objects: record.ConfigMaps("web", 11)}.Value())
+	e, err := desired.ReadRevision(record.Record{Bundle: "eleven", Objects: record.ConfigMaps("web", 11)}.Value())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	r.Set(e)
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	b := &bench{index: r, namespaces: namespaces{"web": {}}, ready: true}
-	b.Options = Options{Index: r, Namespaces: b.namespaces, Ready: func() bool { return b.ready }, Live: func(string) bool { return !b.stale }, GuardDefault: GuardWarn,
+	b.Options = Options{Index: r, Namespaces: b.namespaces, Ready: func() bool { return b.ready },
+		Live: func(string) bool { return !b.stale }, GuardDefault: GuardWarn,
 		RateLimiter: NewRateLimiter(func() time.Time { return now }), Events: b, Log: logr.Discard(),
 		Observe: func(o Outcome) { b.outcomes = append(b.outcomes, o) }}
 	return b
@@ -64,7 +66,8 @@ func setUp(tb testing.TB) *bench {
 
 // configMap returns the JSON of ConfigMap web/object-0. metadata is additional JSON of its metadata.
 func configMap(metadata string) []byte {
-	return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"object-0","namespace":"web","uid":"u-0"` + metadata + `},"data":{"a":"1"}}`)
+	return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"object-0","namespace":"web","uid":"u-0"` +
+		metadata + `},"data":{"a":"1"}}`)
 }
 
 // metadataJSON returns ownership metadata as JSON for configMap.
@@ -96,12 +99,15 @@ func helmOnlyJSON() string {
 
 // request returns a request about ConfigMap web/object-0. before and after may be nil.
 func request(op admissionv1.Operation, before, after []byte) admission.Request {
-	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{UID: "r", Operation: op, Namespace: "web", Name: "object-0",
-		Kind: metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, UserInfo: authenticationv1.UserInfo{Username: "alice"},
-		Object: runtime.RawExtension{Raw: after}, OldObject: runtime.RawExtension{Raw: before}}}
+	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{UID: "r", Operation: op, Namespace: "web",
+		Name:     "object-0",
+		Kind:     metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		UserInfo: authenticationv1.UserInfo{Username: "alice"},
+		Object:   runtime.RawExtension{Raw: after}, OldObject: runtime.RawExtension{Raw: before}}}
 }
 
-// summary returns an answer in one line: its annotations, "forbidden" if it denies the request, and the number of keys that it writes.
+// summary returns an answer in one line: its annotations, "forbidden" if it denies the request, and the number of keys
+// that it writes.
 func summary(r admission.Response) string {
 	a := r.AuditAnnotations
 	out := a["decision"] + " " + a["reason"] + " " + a["bundle"]
@@ -121,23 +127,33 @@ func TestMutating(t *testing.T) {
 		warnings      []string
 	}{
 		{name: "Helm annotations, created", after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2"},
-		{name: "Helm annotations, updated", before: configMap(""), after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2"},
-		{name: "removed", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+		{name: "Helm annotations, updated", before: configMap(""), after: configMap(helmOnlyJSON()),
+			want: "stamped Adopted eleven 2"},
+		{name: "removed", before: configMap(metadataJSON(eleven)), after: configMap(""),
+			want:     "stamped Restored eleven 2",
 			warnings: []string{"Stripped eleven will be at most 10/11", "Restored"}},
 		{name: "owned", after: configMap(metadataJSON(eleven)), want: "passed Owned eleven 0"},
 		{name: "no metadata", after: configMap(""), want: "passed Unmarked eleven 0"},
 		{name: "no metadata, exact", after: configMap(""), exact: true, want: "stamped Exact eleven 2"},
-		{name: "null maps, exact", after: configMap(`,"labels":null,"annotations":null`), exact: true, want: "stamped Exact eleven 2"},
-		{name: "empty maps, exact", after: configMap(`,"labels":{},"annotations":{}`), exact: true, want: "stamped Exact eleven 5"},
-		{name: "not desired", after: configMap(helmOnlyJSON()), change: func(_ *bench, r *admission.Request) { r.Name = "x" }, want: "passed NotWanted 0"},
-		{name: "a foreign owner", after: configMap(`,"annotations":{"meta.helm.sh/release-name":"eleven","meta.helm.sh/release-namespace":"web","objectset.rio.cattle.io/id":"cattle"}`),
+		{name: "null maps, exact", after: configMap(`,"labels":null,"annotations":null`), exact: true,
+			want: "stamped Exact eleven 2"},
+		{name: "empty maps, exact", after: configMap(`,"labels":{},"annotations":{}`), exact: true,
+			want: "stamped Exact eleven 5"},
+		{name: "not desired", after: configMap(helmOnlyJSON()),
+			change: func(_ *bench, r *admission.Request) { r.Name = "x" }, want: "passed NotWanted 0"},
+		{name: "a foreign owner", after: configMap(`,"annotations":{"meta.helm.sh/release-name":"eleven",` +
+			`"meta.helm.sh/release-namespace":"web","objectset.rio.cattle.io/id":"cattle"}`),
 			want: "warned Foreign eleven 0", warnings: []string{"Foreign bundle eleven"}},
-		{name: "not ready", after: configMap(helmOnlyJSON()), change: func(b *bench, _ *admission.Request) { b.ready = false }, want: "passed NotReady 0"},
+		{name: "not ready", after: configMap(helmOnlyJSON()),
+			change: func(b *bench, _ *admission.Request) { b.ready = false }, want: "passed NotReady 0"},
 		{name: "invalid JSON", after: []byte(`{"metadata": invalid`), want: "passed Undecodable 0"},
 		{name: "labels are not a map", after: configMap(`,"labels":7`), want: "passed Undecodable 0"},
 		{name: "no object", want: "passed Undecodable 0"},
-		{name: "a subresource", after: configMap(helmOnlyJSON()), change: func(_ *bench, r *admission.Request) { r.SubResource = "status" }, want: "passed Unasked 0"},
-		{name: "a deletion", before: configMap(metadataJSON(eleven)), change: func(_ *bench, r *admission.Request) { r.Operation = admissionv1.Delete }, want: "passed Unasked 0"},
+		{name: "a subresource", after: configMap(helmOnlyJSON()),
+			change: func(_ *bench, r *admission.Request) { r.SubResource = "status" }, want: "passed Unasked 0"},
+		{name: "a deletion", before: configMap(metadataJSON(eleven)),
+			change: func(_ *bench, r *admission.Request) { r.Operation = admissionv1.Delete },
+			want:   "passed Unasked 0"},
 		{name: "an undo", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "passed Ignored 0",
 			change: func(_ *bench, r *admission.Request) {
 				r.Options.Raw = []byte(`{"kind":"PatchOptions","fieldManager":"fleetdoctor-adopt"}`)
@@ -146,16 +162,20 @@ func TestMutating(t *testing.T) {
 			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/ignore"] = "true" }},
 		{name: "an unknown namespace", after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2",
 			change: func(b *bench, _ *admission.Request) { delete(b.namespaces, "web") }},
-		{name: "removed in the mode deny", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "denied Stripped eleven forbidden 0",
+		{name: "removed in the mode deny", before: configMap(metadataJSON(eleven)), after: configMap(""),
+			want:   "denied Stripped eleven forbidden 0",
 			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/guard"] = "deny" }},
-		{name: "removed by Fleet", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+		{name: "removed by Fleet", before: configMap(metadataJSON(eleven)), after: configMap(""),
+			want: "stamped Restored eleven 2",
 			change: func(b *bench, r *admission.Request) {
 				b.namespaces["web"]["fleetdoctor.io/guard"] = "deny"
 				r.UserInfo.Username = "system:serviceaccount:cattle-fleet-system:fleet-agent"
 			}},
-		{name: "removed in the mode off", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+		{name: "removed in the mode off", before: configMap(metadataJSON(eleven)), after: configMap(""),
+			want:   "stamped Restored eleven 2",
 			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/guard"] = "off" }},
-		{name: "a panic", after: configMap(helmOnlyJSON()), change: func(b *bench, _ *admission.Request) { b.Namespaces = nil }, want: "passed Failed 0"},
+		{name: "a panic", after: configMap(helmOnlyJSON()),
+			change: func(b *bench, _ *admission.Request) { b.Namespaces = nil }, want: "passed Failed 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := setUp(t)
@@ -176,7 +196,8 @@ func TestMutating(t *testing.T) {
 				t.Errorf("answer (-want +got):\n%s%v", diff, got.Result)
 			}
 			checkWarnings(t, tc.warnings, got.Warnings)
-			if len(b.outcomes) != 1 || !strings.HasPrefix(tc.want, string(b.outcomes[0].Decision)+" "+string(b.outcomes[0].Reason)) {
+			if len(b.outcomes) != 1 || !strings.HasPrefix(tc.want,
+				string(b.outcomes[0].Decision)+" "+string(b.outcomes[0].Reason)) {
 				t.Errorf("observed %+v", b.outcomes)
 			}
 			if len(got.Patches) > 0 {
@@ -264,7 +285,8 @@ func withoutKeys(tb testing.TB, object []byte) map[string]any {
 
 func TestValidating(t *testing.T) {
 	clusterRole := func(labels string) []byte {
-		return []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"viewer","labels":{"objectset.rio.cattle.io/hash":"` + eleven.Hash + `"` + labels + `},
+		return []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",
+			"metadata":{"name":"viewer","labels":{"objectset.rio.cattle.io/hash":"` + eleven.Hash + `"` + labels + `},
 			"annotations":{"meta.helm.sh/release-name":"eleven","meta.helm.sh/release-namespace":"web"}}}`)
 	}
 	for _, tc := range []struct {
@@ -275,29 +297,41 @@ func TestValidating(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		{name: "deleted", before: configMap(metadataJSON(eleven)), want: "warned Deleted eleven 0", warnings: []string{"Deleted eleven will be at most 10/11"}},
-		{name: "deleted with a collection", before: configMap(metadataJSON(eleven)), want: "warned Deleted eleven 0", warnings: []string{"Deleted eleven will be at most 10/11"}},
-		{name: "deleted in the mode deny", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "deny"}, want: "denied Deleted eleven forbidden 0"},
-		{name: "deleted in the mode off", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "off"}, want: "passed Deleted eleven 0"},
-		{name: "denied by default", before: configMap(metadataJSON(eleven)), fallback: GuardDeny, want: "denied Deleted eleven forbidden 0"},
-		{name: "an invalid mode", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "denny"}, want: "warned Deleted eleven 0",
+		{name: "deleted", before: configMap(metadataJSON(eleven)), want: "warned Deleted eleven 0",
+			warnings: []string{"Deleted eleven will be at most 10/11"}},
+		{name: "deleted with a collection", before: configMap(metadataJSON(eleven)), want: "warned Deleted eleven 0",
+			warnings: []string{"Deleted eleven will be at most 10/11"}},
+		{name: "deleted in the mode deny", before: configMap(metadataJSON(eleven)),
+			namespace: map[string]string{GuardLabel: "deny"}, want: "denied Deleted eleven forbidden 0"},
+		{name: "deleted in the mode off", before: configMap(metadataJSON(eleven)),
+			namespace: map[string]string{GuardLabel: "off"}, want: "passed Deleted eleven 0"},
+		{name: "denied by default", before: configMap(metadataJSON(eleven)), fallback: GuardDeny,
+			want: "denied Deleted eleven forbidden 0"},
+		{name: "an invalid mode", before: configMap(metadataJSON(eleven)),
+			namespace: map[string]string{GuardLabel: "denny"}, want: "warned Deleted eleven 0",
 			warnings: []string{"Deleted 10/11", `InvalidGuardMode "denny" is none of [off warn deny]`}},
-		{name: "changed", before: configMap(metadataJSON(eleven)), after: configMap(`,"labels":{"objectset.rio.cattle.io/hash":"x"}`), want: "warned Stripped eleven 0",
+		{name: "changed", before: configMap(metadataJSON(eleven)),
+			after: configMap(`,"labels":{"objectset.rio.cattle.io/hash":"x"}`), want: "warned Stripped eleven 0",
 			warnings: []string{"Stripped changes label objectset.rio.cattle.io/hash"}},
-		{name: "an ignored namespace", before: configMap(metadataJSON(eleven)), namespace: map[string]string{"fleetdoctor.io/ignore": "true"}, want: "passed Ignored eleven 0"},
+		{name: "an ignored namespace", before: configMap(metadataJSON(eleven)),
+			namespace: map[string]string{"fleetdoctor.io/ignore": "true"}, want: "passed Ignored eleven 0"},
 		{name: "not owned", before: configMap(""), want: "passed NotOwned 0"},
 		{name: "invalid JSON", before: []byte("invalid"), want: "passed Undecodable 0"},
-		{name: "cluster-scoped", before: clusterRole(""), want: "warned Deleted eleven 0", warnings: []string{"Deleted clusterrole.rbac.authorization.k8s.io viewer"}},
-		{name: "cluster-scoped, denied by its own label", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`), want: "denied Deleted eleven forbidden 0"},
-		{name: "cluster-scoped, denied by a label that the request removes", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`),
-			after: []byte(`{"metadata":{"name":"viewer"}}`), want: "denied Stripped eleven forbidden 0"},
+		{name: "cluster-scoped", before: clusterRole(""), want: "warned Deleted eleven 0",
+			warnings: []string{"Deleted clusterrole.rbac.authorization.k8s.io viewer"}},
+		{name: "cluster-scoped, denied by its own label", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`),
+			want: "denied Deleted eleven forbidden 0"},
+		{name: "cluster-scoped, denied by a label that the request removes",
+			before: clusterRole(`,"fleetdoctor.io/guard":"deny"`),
+			after:  []byte(`{"metadata":{"name":"viewer"}}`), want: "denied Stripped eleven forbidden 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := setUp(t)
 			all := record.ConfigMaps("web", 10)
 			viewer := all[0]
-			viewer.APIVersion, viewer.Kind, viewer.Namespace, viewer.Name = "rbac.authorization.k8s.io/v1", "ClusterRole", "", "viewer"
-			e, err := index.Read(record.Record{Bundle: "eleven", Objects: append(all, viewer)}.Value())
+			viewer.APIVersion, viewer.Kind, viewer.Namespace, viewer.Name = "rbac.authorization.k8s.io/v1",
+				"ClusterRole", "", "viewer"
+			e, err := desired.ReadRevision(record.Record{Bundle: "eleven", Objects: append(all, viewer)}.Value())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -319,13 +353,15 @@ func TestValidating(t *testing.T) {
 				req.Name = ""
 			}
 			if strings.Contains(string(tc.before), "ClusterRole") {
-				req.Kind, req.Namespace, req.Name = metav1.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, "", "viewer"
+				req.Kind, req.Namespace, req.Name = metav1.GroupVersionKind{Group: "rbac.authorization.k8s.io",
+					Version: "v1", Kind: "ClusterRole"}, "", "viewer"
 			}
 			got := Validating(b.Options).Handle(t.Context(), req)
 			if diff := cmp.Diff(tc.want, summary(got)); diff != "" {
 				t.Errorf("answer (-want +got):\n%s%v", diff, got.Result)
 			}
-			if !got.Allowed && (!strings.Contains(got.Result.Message, "eleven will be at most 10/11") || !strings.Contains(got.Result.Message, "fleetdoctor.io/ignore=true first")) {
+			if !got.Allowed && (!strings.Contains(got.Result.Message, "eleven will be at most 10/11") ||
+				!strings.Contains(got.Result.Message, "fleetdoctor.io/ignore=true first")) {
 				t.Errorf("denied without a consequence or a remedy: %s", got.Result.Message)
 			}
 			checkWarnings(t, tc.warnings, got.Warnings)
@@ -377,7 +413,8 @@ func TestNamespace(t *testing.T) {
 	b := setUp(t)
 	ref := record.ConfigMaps("", 1)[0]
 	ref.Kind, ref.Name = "Namespace", "shop"
-	e, err := index.Read(record.Record{Bundle: "eleven", Objects: append(record.ConfigMaps("web", 10), ref)}.Value())
+	e, err := desired.ReadRevision(record.Record{Bundle: "eleven",
+		Objects: append(record.ConfigMaps("web", 10), ref)}.Value())
 	if err != nil {
 		t.Fatal(err)
 	}

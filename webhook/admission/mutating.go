@@ -15,10 +15,44 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// mutate decides which ownership metadata an object gets, and why. Only an object that a release record names gets any. The metadata of the object
-// decides whether, and for which of several releases. exact is true if an object without ownership metadata gets it too.
-func mutate(req Request, f Facts, exact bool) result {
-	candidates := slices.DeleteFunc(slices.Clone(f.Releases), func(r desired.Release) bool { return r.Status == desired.Uninstalling })
+// decideMutation is the decision of a mutating handler. exact is true if an object without ownership metadata gets it
+// too.
+func decideMutation(req Request, f Facts, exact bool) Decision {
+	d := mutate(req, f, exact)
+	if len(d.set) == 0 {
+		return d
+	}
+	if d.overUnknown && !f.Rechecked { // a record may show the owner
+		return Decision{action: Passed, reason: d.reason, release: d.release, recheck: true}
+	}
+	if d.reason == Restored {
+		return guarded(req, f, d)
+	}
+	return d
+}
+
+// guarded is the decision to restore metadata, if the guard allows the request. The API server calls the validating
+// handler with the restored metadata, so that handler finds no harm.
+func guarded(req Request, f Facts, d Decision) Decision {
+	guard := decideValidation(req, f)
+	switch {
+	case guard.action == Denied, guard.recheck && !f.Rechecked:
+		return guard
+	case guard.reason == Fleet && d.overUnknown: // Fleet gives the object to another of its sets
+		return Decision{action: Passed, reason: Foreign, release: d.release}
+	case guard.action == Warned:
+		restored := Warning{WarnRestored, "the ownership metadata of " + req.Key.String() + " was restored"}
+		d.warnings = append(guard.warnings, restored)
+	}
+	return d
+}
+
+// mutate decides which ownership metadata an object gets, and why. Only an object that a release record names gets any.
+// The metadata of the object decides whether, and for which of several releases.
+func mutate(req Request, f Facts, exact bool) Decision {
+	candidates := slices.DeleteFunc(slices.Clone(f.Releases), func(r desired.Release) bool {
+		return r.Status == desired.Uninstalling
+	})
 	switch {
 	case len(candidates) == 0:
 		return pass(NotDesired)
@@ -33,48 +67,56 @@ func mutate(req Request, f Facts, exact bool) result {
 		return warn(Contested, desired.Release{}, contested(req.Key, candidates))
 	}
 	release := candidates[chosen]
-	r := result{decision: Passed, reason: mutationReason(release, req, have, had, exact), release: release}
-	if r.reason == Owned {
-		return r
+	reason := mutationReason(release, req, exact)
+	if reason == Owned {
+		return Decision{action: Passed, reason: Owned, release: release}
 	}
-	claim := ownership.Claim{Object: req.Key, Have: have, Bundle: asOwner(release), BySet: r.reason.bySetOnly(release, have, had)}
-	if r.reason == Restored {
-		// Only the hash shows that the release owns the object, and any record can state a hash. The request removes Helm
-		// annotations, which may name another release.
+	named := have.Release() == release.Release() || had.Release() == release.Release()
+	claim := ownership.Claim{Object: req.Key, Have: have, Bundle: asOwner(release),
+		// Only its set connects the object with the release. A record that is not known may state the same set.
+		BySet: !named && (reason == Adopted || reason == Restored)}
+	if reason == Restored {
+		// Only the hash shows that the release owns the object, and any record can state a hash. The request removes
+		// Helm annotations, which may name another release.
 		claim.Before = had
 	}
 	owners := ownership.Evaluate(f, claim)
 	if _, err := owners.Decide(ownership.IfUnowned, nil); err != nil {
-		return warn(Foreign, release, Warning{WarnForeign, fmt.Sprintf("%v, and bundle %s desires it: its ownership metadata is not changed", err, release.Bundle)})
+		return warn(Foreign, release, Warning{WarnForeign,
+			fmt.Sprintf("%v, and bundle %s desires it: its ownership metadata is not changed", err, release.Bundle)})
 	}
-	if !r.reason.stamps() {
-		return r
+	if !reason.stamps() {
+		return Decision{action: Passed, reason: reason, release: release}
 	}
 	if !f.confirmed(release, req.Key, have, had) {
-		return warn(Unconfirmed, release, Warning{WarnUnconfirmed, fmt.Sprintf(
-			"%s is desired by bundle %s according to a release record in namespace %s, which nothing else confirms: its ownership metadata is not changed. "+
-				"If you trust the records of that namespace, label it %s=%s", req.Key, release.Bundle, release.Namespace, RecordsLabel, RecordsTrusted)})
+		return warn(Unconfirmed, release, unconfirmed(req.Key, release))
 	}
+	return stamp(req, reason, release, owners)
+}
+
+// stamp is the decision to write the metadata of a release into an object, unless it has no space for them.
+func stamp(req Request, reason Reason, release desired.Release, owners ownership.Result) Decision {
 	set := map[string]string{}
 	for _, c := range owners.Patch() {
 		if c.New != nil {
 			set[c.Name] = *c.New
 		}
 	}
-	if tooLarge(req.New, set) {
-		return warn(TooLarge, release, Warning{WarnTooLarge,
-			fmt.Sprintf("%s is desired by bundle %s, and its annotations leave no space for the ownership metadata", req.Key, release.Bundle)})
+	if tooLarge(req.New.Metadata.Annotations, set) {
+		return warn(TooLarge, release, Warning{WarnTooLarge, fmt.Sprintf("%s is desired by bundle %s, "+
+			"and its annotations leave no space for the ownership metadata", req.Key, release.Bundle)})
 	}
-	r.decision, r.set, r.overUnknown = Stamped, set, len(owners.Owners) > 0
-	class, idMismatch := ownership.Classify(had, release.Metadata)
-	r.lost = req.Old != nil && (class != ownership.Owned || idMismatch)
-	return r
+	before, idMismatch := ownership.Classify(metadataOf(req.Old), release.Metadata)
+	lost := req.Old != nil && (before != ownership.Owned || idMismatch)
+	return Decision{action: Stamped, reason: reason, release: release, set: set,
+		overUnknown: len(owners.Owners) > 0, lost: lost}
 }
 
 // mutationReason is the reason to give an object the metadata of a release, or not to, if no other owner exists.
-func mutationReason(release desired.Release, req Request, have, had ownership.Metadata, exact bool) Reason {
+func mutationReason(release desired.Release, req Request, exact bool) Reason {
+	have := metadataOf(req.New)
 	class, idMismatch := ownership.Classify(have, release.Metadata)
-	before, _ := ownership.Classify(had, release.Metadata)
+	before, _ := ownership.Classify(metadataOf(req.Old), release.Metadata)
 	switch {
 	case class == ownership.Owned && !idMismatch:
 		return Owned
@@ -90,39 +132,41 @@ func mutationReason(release desired.Release, req Request, have, had ownership.Me
 	return NoMetadata
 }
 
-// stamps reports whether an object gets ownership metadata for this reason.
-func (r Reason) stamps() bool { return r == Adopted || r == Restored || r == Exact }
-
-// bySetOnly reports whether only its set connects an object with the release. A record that is not known may state the same set.
-func (r Reason) bySetOnly(release desired.Release, have, had ownership.Metadata) bool {
-	name := release.Release()
-	return (r == Adopted || r == Restored) && have.Release() != name && had.Release() != name
-}
-
 // contested is the warning that names the bundles, with the releases of bundles that have the same name.
 func contested(k object.Key, candidates []desired.Release) Warning {
-	candidates = slices.CompactFunc(candidates, func(a, b desired.Release) bool { return a.Release() == b.Release() })
+	candidates = slices.CompactFunc(candidates, sameRelease)
 	names := make([]string, len(candidates))
 	for i, r := range candidates {
 		names[i] = "bundle " + r.Bundle
-		if slices.ContainsFunc(candidates, func(other desired.Release) bool { return other.Bundle == r.Bundle && other.Release() != r.Release() }) {
+		if slices.ContainsFunc(candidates, func(other desired.Release) bool {
+			return other.Bundle == r.Bundle && !sameRelease(other, r)
+		}) {
 			names[i] += " (release " + r.Release() + ")"
 		}
 	}
-	return Warning{WarnContested, fmt.Sprintf("%s is desired by %s, and its metadata does not identify one of them as the owner: its ownership metadata is not changed",
-		k, strings.Join(names, " and by "))}
+	return Warning{WarnContested, fmt.Sprintf("%s is desired by %s, and its metadata does not identify one of them as "+
+		"the owner: its ownership metadata is not changed", k, strings.Join(names, " and by "))}
 }
 
-// tooLarge reports whether the keys would make an object's annotations exceed the limit of the API server.
-func tooLarge(m *object.Meta, set map[string]string) bool {
-	after := maps.Clone(m.Metadata.Annotations)
-	if after == nil {
-		after = map[string]string{}
-	}
+// sameRelease reports whether two revisions are of one release.
+func sameRelease(a, b desired.Release) bool { return a.Release() == b.Release() }
+
+// unconfirmed is the warning that only a release record of another namespace desires an object.
+func unconfirmed(k object.Key, r desired.Release) Warning {
+	return Warning{WarnUnconfirmed, fmt.Sprintf("%s is desired by bundle %s according to a release record in "+
+		"namespace %s, which nothing else confirms: its ownership metadata is not changed. If you trust the records "+
+		"of that namespace, label it %s=%s", k, r.Bundle, r.Namespace, RecordsLabel, RecordsTrusted)}
+}
+
+// tooLarge reports whether the keys would make annotations exceed the limit of the API server.
+func tooLarge(annotations, set map[string]string) bool {
+	after := map[string]string{}
+	maps.Copy(after, annotations)
 	for _, k := range ownership.Keys() {
 		if v, ok := set[k.Name]; ok && !k.Label {
 			after[k.Name] = v
 		}
 	}
-	return apivalidation.ValidateAnnotationsSize(m.Metadata.Annotations) == nil && apivalidation.ValidateAnnotationsSize(after) != nil
+	fits := apivalidation.ValidateAnnotationsSize
+	return fits(annotations) == nil && fits(after) != nil
 }

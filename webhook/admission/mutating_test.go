@@ -21,8 +21,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// The cluster of these tests: bundle guestbook desires ConfigMap object-0; shop is another bundle; plain is a Helm release without a bundle; alpha and beta
-// both desire object-5; the bundle of the agent desires object-9. gone is the metadata of a bundle that does not exist.
+// The cluster of these tests: bundle guestbook desires ConfigMap object-0; shop is another bundle; plain is a Helm
+// release without a bundle; alpha and beta both desire object-5; the bundle of the agent desires object-9. gone is the
+// metadata of a bundle that does not exist.
 var (
 	guestbook = ownership.Desired("default-guestbook", "guestbook", "web")
 	shop      = ownership.Desired("default-shop", "shop", "web")
@@ -45,7 +46,7 @@ func mutatingIndex(tb testing.TB) *index.Index {
 		{Bundle: "beta", Objects: named("object-5")},
 		{Bundle: "fleet-agent-local", Objects: named("object-9")},
 	} {
-		e, err := index.Read(rec.Value())
+		e, err := desired.ReadRevision(rec.Value())
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -63,11 +64,11 @@ type write struct {
 }
 
 // mutateIn decides about a write with the facts of an index.
-func mutateIn(x *index.Index, w write) result {
+func mutateIn(x *index.Index, w write) Decision {
 	labels := map[string]string{IgnoreLabel: fmt.Sprint(w.Ignored)}
 	o := Options{Index: x, Namespaces: namespaces{w.Key.Namespace: labels}, Live: func(string) bool { return !w.Stale }}
 	req := Request{Key: w.Key, Manager: w.Manager, Old: w.Old, New: w.New}
-	return mutate(req, o.facts(req, x.Lookup(w.Key)), w.Exact)
+	return mutate(req, o.facts(req, x.Lookup(w.Key), false), w.Exact)
 }
 
 // text returns warnings with their codes.
@@ -117,7 +118,8 @@ func annotation(k, v string) func(*object.Meta) {
 }
 
 func controller(m *object.Meta) {
-	m.Metadata.OwnerReferences = append(m.Metadata.OwnerReferences, object.Owner{Kind: "Shop", Name: "shop", Controller: true})
+	m.Metadata.OwnerReferences = append(m.Metadata.OwnerReferences,
+		object.Owner{Kind: "Shop", Name: "shop", Controller: true})
 }
 
 func deleting(m *object.Meta) { m.Metadata.DeletionTimestamp = "2026-11-20T08:00:00Z" }
@@ -135,68 +137,113 @@ func TestDecide(t *testing.T) {
 	}{
 		// A part of the metadata.
 		{"Helm annotations, created", write{New: withMetadata(helmOnly(guestbook))}, Adopted, "guestbook", false, nil},
-		{"Helm annotations, updated", write{Old: withMetadata(helmOnly(guestbook)), New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
-		{"Helm annotations added", write{Old: withMetadata(none), New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
-		{"the id without the hash", write{New: withMetadata(ownership.Metadata{SetID: guestbook.SetID})}, Adopted, "", false, nil},
-		{"the hash without the id", write{New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})}, Adopted, "", false, nil},
-		{"the id with a wrong hash", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = gone.Hash }))}, Adopted, "", false, nil},
-		{"Helm annotations with an unknown set", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash, m.SetID = gone.Hash, gone.SetID }))}, Adopted, "", false, nil},
+		{"Helm annotations, updated", write{Old: withMetadata(helmOnly(guestbook)),
+			New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
+		{"Helm annotations added", write{Old: withMetadata(none), New: withMetadata(helmOnly(guestbook))}, Adopted, "",
+			true, nil},
+		{"the id without the hash", write{New: withMetadata(ownership.Metadata{SetID: guestbook.SetID})}, Adopted, "",
+			false, nil},
+		{"the hash without the id", write{New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})}, Adopted, "",
+			false, nil},
+		{"the id with a wrong hash",
+			write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = gone.Hash }))},
+			Adopted, "", false, nil},
+		{"Helm annotations with an unknown set", write{New: withMetadata(mixed(func(m *ownership.Metadata) {
+			m.Hash, m.SetID = gone.Hash, gone.SetID
+		}))}, Adopted, "", false, nil},
 
 		// Metadata removed or changed.
-		{"all removed", write{Old: withMetadata(guestbook), New: withMetadata(none)}, Restored, "guestbook", false, nil},
-		{"the hash removed", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = "" }))}, Restored, "", false, nil},
-		{"the id removed", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.SetID = "" }))}, Restored, "", false, nil},
-		{"an unknown hash", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = "x" }))}, Restored, "", false, nil},
-		{"all removed, with a controller", write{Old: withMetadata(guestbook), New: withMetadata(none, controller)}, Restored, "", false, nil},
-		{"Helm annotations removed", write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{Hash: guestbook.Hash, SetID: guestbook.SetID})}, Owned, "", false, nil},
+		{"all removed", write{Old: withMetadata(guestbook), New: withMetadata(none)}, Restored, "guestbook", false,
+			nil},
+		{"the hash removed", write{Old: withMetadata(guestbook),
+			New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = "" }))}, Restored, "", false, nil},
+		{"the id removed", write{Old: withMetadata(guestbook),
+			New: withMetadata(mixed(func(m *ownership.Metadata) { m.SetID = "" }))}, Restored, "", false, nil},
+		{"an unknown hash", write{Old: withMetadata(guestbook),
+			New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = "x" }))}, Restored, "", false, nil},
+		{"all removed, with a controller", write{Old: withMetadata(guestbook), New: withMetadata(none, controller)},
+			Restored, "", false, nil},
+		{"Helm annotations removed", write{Old: withMetadata(guestbook),
+			New: withMetadata(ownership.Metadata{Hash: guestbook.Hash, SetID: guestbook.SetID})}, Owned, "", false,
+			nil},
 
 		// Nothing to do.
 		{"owned", write{New: withMetadata(guestbook)}, Owned, "guestbook", false, nil},
-		{"not desired", write{Key: configMapKey("object-2"), New: withMetadata(helmOnly(guestbook))}, NotDesired, "", false, nil},
-		{"a copied label", write{Key: configMapKey("object-2"), New: withMetadata(guestbook)}, NotDesired, "", false, nil},
-		{"another kind", write{Key: object.Key{Kind: "Secret", Namespace: "web", Name: "object-0"}, New: withMetadata(helmOnly(guestbook))}, NotDesired, "", false, nil},
-		{"an object of the agent", write{Key: configMapKey("object-9"), New: withMetadata(ownership.Metadata{ReleaseName: "fleet-agent-local", ReleaseNamespace: "web"})}, NotDesired, "", false, nil},
+		{"not desired", write{Key: configMapKey("object-2"), New: withMetadata(helmOnly(guestbook))}, NotDesired, "",
+			false, nil},
+		{"a copied label", write{Key: configMapKey("object-2"), New: withMetadata(guestbook)}, NotDesired, "", false,
+			nil},
+		{"another kind", write{Key: object.Key{Kind: "Secret", Namespace: "web", Name: "object-0"},
+			New: withMetadata(helmOnly(guestbook))}, NotDesired, "", false, nil},
+		{"an object of the agent", write{Key: configMapKey("object-9"),
+			New: withMetadata(ownership.Metadata{ReleaseName: "fleet-agent-local", ReleaseNamespace: "web"})},
+			NotDesired, "", false, nil},
 		{"no metadata", write{New: withMetadata(none)}, NoMetadata, "", false, nil},
-		{"managed-by alone", write{New: withMetadata(ownership.Metadata{ManagedBy: "Helm"})}, NoMetadata, "", false, nil},
+		{"managed-by alone", write{New: withMetadata(ownership.Metadata{ManagedBy: "Helm"})}, NoMetadata, "", false,
+			nil},
 		{"ignored", write{New: withMetadata(helmOnly(guestbook), label(IgnoreLabel, "true"))}, Ignored, "", false, nil},
-		{"ignored by its namespace", write{Ignored: true, New: withMetadata(helmOnly(guestbook))}, Ignored, "", false, nil},
-		{"ignore is false", write{New: withMetadata(helmOnly(guestbook), label(IgnoreLabel, "false"))}, Adopted, "", false, nil},
-		{"an undo", write{Manager: "fleetdoctor-adopt", Old: withMetadata(guestbook), New: withMetadata(none)}, Ignored, "", false, nil},
-		{"being deleted", write{Old: withMetadata(guestbook), New: withMetadata(none, deleting)}, Deleting, "", false, nil},
-		{"Helm annotations, with a controller", write{New: withMetadata(helmOnly(guestbook), controller)}, Controlled, "", false, nil},
+		{"ignored by its namespace", write{Ignored: true, New: withMetadata(helmOnly(guestbook))}, Ignored, "", false,
+			nil},
+		{"ignore is false", write{New: withMetadata(helmOnly(guestbook), label(IgnoreLabel, "false"))}, Adopted, "",
+			false, nil},
+		{"an undo", write{Manager: "fleetdoctor-adopt", Old: withMetadata(guestbook), New: withMetadata(none)}, Ignored,
+			"", false, nil},
+		{"being deleted", write{Old: withMetadata(guestbook), New: withMetadata(none, deleting)}, Deleting, "", false,
+			nil},
+		{"Helm annotations, with a controller", write{New: withMetadata(helmOnly(guestbook), controller)}, Controlled,
+			"", false, nil},
 
-		{"no space for the id", write{New: withMetadata(helmOnly(guestbook), annotation("big", strings.Repeat("x", 256<<10-100)))}, TooLarge, "", false, []string{"bundle guestbook"}},
-		{"just enough space", write{New: withMetadata(helmOnly(guestbook), annotation("big", strings.Repeat("x", 256<<10-200)))}, Adopted, "", false, nil},
+		{"no space for the id", write{New: withMetadata(helmOnly(guestbook),
+			annotation("big", strings.Repeat("x", 256<<10-100)))}, TooLarge, "", false, []string{"bundle guestbook"}},
+		{"just enough space", write{New: withMetadata(helmOnly(guestbook),
+			annotation("big", strings.Repeat("x", 256<<10-200)))}, Adopted, "", false, nil},
 
 		// Exact adoption.
 		{"no metadata, exact", write{Exact: true, New: withMetadata(none)}, Exact, "guestbook", false, nil},
-		{"no metadata, exact, stored", write{Exact: true, Old: withMetadata(none), New: withMetadata(none)}, Exact, "", true, nil},
-		{"with a controller, exact", write{Exact: true, New: withMetadata(none, controller)}, Controlled, "", false, nil},
+		{"no metadata, exact, stored", write{Exact: true, Old: withMetadata(none), New: withMetadata(none)}, Exact, "",
+			true, nil},
+		{"with a controller, exact", write{Exact: true, New: withMetadata(none, controller)}, Controlled, "", false,
+			nil},
 		{"an unknown set, exact", write{Exact: true, New: withMetadata(gone)}, Exact, "", false, nil},
 		{"an unknown release, exact", write{Exact: true, New: withMetadata(helmOnly(gone))}, Exact, "", false, nil},
 
 		// Other owners.
 		{"an unknown set", write{New: withMetadata(gone)}, NoMetadata, "", false, nil},
-		{"another bundle", write{Exact: true, New: withMetadata(shop)}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
-		{"the id of another bundle", write{Exact: true, New: withMetadata(ownership.Metadata{SetID: shop.SetID})}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
-		{"the set of another bundle with Helm annotations of this", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash, m.SetID = shop.Hash, shop.SetID }))},
+		{"another bundle", write{Exact: true, New: withMetadata(shop)}, Foreign, "", false,
+			[]string{"bundle guestbook", "bundle shop"}},
+		{"the id of another bundle", write{Exact: true, New: withMetadata(ownership.Metadata{SetID: shop.SetID})},
 			Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
-		{"taken by another bundle", write{Old: withMetadata(guestbook), New: withMetadata(shop)}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
-		{"another release", write{Exact: true, New: withMetadata(ownership.Metadata{ReleaseName: "plain", ReleaseNamespace: "web"})},
+		{"the set of another bundle with Helm annotations of this",
+			write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash, m.SetID = shop.Hash, shop.SetID }))},
+			Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
+		{"taken by another bundle", write{Old: withMetadata(guestbook), New: withMetadata(shop)}, Foreign, "", false,
+			[]string{"bundle guestbook", "bundle shop"}},
+		{"another release", write{Exact: true, New: withMetadata(ownership.Metadata{ReleaseName: "plain",
+			ReleaseNamespace: "web"})},
 			Foreign, "", false, []string{"bundle guestbook", "Helm release web/plain"}},
-		{"another program", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x", SetID: "cattle-cluster"})}, Foreign, "", false, []string{"bundle guestbook", `"cattle-cluster"`}},
-		{"a set with an owner", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x"}, annotation("objectset.rio.cattle.io/owner-name", "a"))},
+		{"another program", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x",
+			SetID: "cattle-cluster"})}, Foreign, "", false, []string{"bundle guestbook", `"cattle-cluster"`}},
+		{"a set with an owner", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x"},
+			annotation("objectset.rio.cattle.io/owner-name", "a"))},
 			Foreign, "", false, []string{"bundle guestbook", "is not the set of a bundle"}},
 
 		// Two bundles desire the object.
-		{"two bundles, none named", write{Key: configMapKey("object-5"), Exact: true, New: withMetadata(none)}, Contested, "", false, []string{"bundle alpha", "bundle beta"}},
-		{"two bundles, Helm annotations of one", write{Key: configMapKey("object-5"), New: withMetadata(helmOnly(beta))}, Adopted, "beta", false, nil},
-		{"two bundles, metadata of one removed", write{Key: configMapKey("object-5"), Old: withMetadata(beta), New: withMetadata(none)}, Restored, "beta", false, nil},
-		{"two bundles, metadata of one", write{Key: configMapKey("object-5"), New: withMetadata(alpha)}, Owned, "alpha", false, nil},
-		{"two bundles, the id of one", write{Key: configMapKey("object-5"), New: withMetadata(ownership.Metadata{SetID: beta.SetID})}, Adopted, "beta", false, nil},
-		{"two bundles, metadata of one removed, release of the other named", write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(helmOnly(beta))},
+		{"two bundles, none named", write{Key: configMapKey("object-5"), Exact: true, New: withMetadata(none)},
+			Contested, "", false, []string{"bundle alpha", "bundle beta"}},
+		{"two bundles, Helm annotations of one", write{Key: configMapKey("object-5"),
+			New: withMetadata(helmOnly(beta))}, Adopted, "beta", false, nil},
+		{"two bundles, metadata of one removed", write{Key: configMapKey("object-5"), Old: withMetadata(beta),
+			New: withMetadata(none)}, Restored, "beta", false, nil},
+		{"two bundles, metadata of one", write{Key: configMapKey("object-5"), New: withMetadata(alpha)}, Owned, "alpha",
+			false, nil},
+		{"two bundles, the id of one", write{Key: configMapKey("object-5"),
+			New: withMetadata(ownership.Metadata{SetID: beta.SetID})}, Adopted, "beta", false, nil},
+		{"two bundles, metadata of one removed, release of the other named",
+			write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(helmOnly(beta))},
 			Foreign, "alpha", false, []string{"bundle alpha", "Helm release web/beta"}},
-		{"two bundles, the other takes the object over", write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(beta)}, Owned, "beta", false, nil},
+		{"two bundles, the other takes the object over",
+			write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(beta)}, Owned, "beta",
+			false, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.req.Key == (object.Key{}) {
@@ -212,7 +259,8 @@ func TestDecide(t *testing.T) {
 			if tc.bundle != "" && got.release.Bundle != tc.bundle {
 				t.Errorf("for bundle %q, want %q", got.release.Bundle, tc.bundle)
 			}
-			if (len(got.warnings) == 0) != (tc.warning == nil) || tc.warning != nil && got.warnings[0].Code != WarningCode(tc.want) {
+			if (len(got.warnings) == 0) != (tc.warning == nil) || tc.warning != nil &&
+				got.warnings[0].Code != WarningCode(tc.want) {
 				t.Errorf("warning %q", text(got.warnings))
 			}
 			for _, s := range tc.warning {
@@ -226,7 +274,7 @@ func TestDecide(t *testing.T) {
 }
 
 // again checks that the object has all five keys after a stamp, and that a second decision changes nothing.
-func again(tb testing.TB, r *index.Index, req write, d result) {
+func again(tb testing.TB, r *index.Index, req write, d Decision) {
 	tb.Helper()
 	if len(d.set) == 0 {
 		return
@@ -241,8 +289,8 @@ func again(tb testing.TB, r *index.Index, req write, d result) {
 	}
 }
 
-// TestScopeChanged upgrades a release of an agent that got a scope, so that the set has another hash. An object with the old hash has no other owner. The
-// old hash stays while the upgrade is pending, because the upgrade may fail.
+// TestScopeChanged upgrades a release of an agent that got a scope, so that the set has another hash. An object with
+// the old hash has no other owner. The old hash stays while the upgrade is pending, because the upgrade may fail.
 func TestScopeChanged(t *testing.T) {
 	const scoped = "default-guestbook-scope"
 	r := mutatingIndex(t)
@@ -251,8 +299,10 @@ func TestScopeChanged(t *testing.T) {
 		want   Reason
 		writes string
 	}{{"pending-upgrade", Owned, ""}, {"deployed", Adopted, scoped}} {
-		with(t, r, record.Record{Bundle: "guestbook", SetID: scoped, Revision: 2, Status: tc.status, Objects: record.ConfigMaps("web", 1)})
-		d := mutateIn(r, write{Key: configMapKey("object-0"), Old: withMetadata(guestbook), New: withMetadata(guestbook)})
+		with(t, r, record.Record{Bundle: "guestbook", SetID: scoped, Revision: 2, Status: tc.status,
+			Objects: record.ConfigMaps("web", 1)})
+		d := mutateIn(r, write{Key: configMapKey("object-0"), Old: withMetadata(guestbook),
+			New: withMetadata(guestbook)})
 		if d.reason != tc.want || d.set["objectset.rio.cattle.io/id"] != tc.writes {
 			t.Errorf("%s: %s, %v, %q", tc.status, d.reason, d.set, text(d.warnings))
 		}
@@ -262,21 +312,24 @@ func TestScopeChanged(t *testing.T) {
 // TestUndecided checks that an unknown owner may exist if a record could not be read.
 func TestUndecided(t *testing.T) {
 	r := mutatingIndex(t)
-	r.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "broken", Revision: 1}, Status: desired.Unreadable}, nil))
+	r.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "broken", Revision: 1},
+		Status: desired.Unreadable}, nil))
 	stale := guestbook
 	stale.Hash, stale.SetID = gone.Hash, gone.SetID
 	for name, m := range map[string]ownership.Metadata{"a set": stale, "a release": helmOnly(gone)} {
-		if d := mutateIn(r, write{Key: configMapKey("object-0"), Exact: true, New: withMetadata(m)}); d.reason != Foreign || len(d.warnings) == 0 {
+		if d := mutateIn(r, write{Key: configMapKey("object-0"), Exact: true,
+			New: withMetadata(m)}); d.reason != Foreign || len(d.warnings) == 0 {
 			t.Errorf("%s: %s, %q", name, d.reason, text(d.warnings))
 		}
 	}
-	if d := mutateIn(r, write{Key: configMapKey("object-0"), New: withMetadata(helmOnly(guestbook))}); d.reason != Adopted {
+	if d := mutateIn(r, write{Key: configMapKey("object-0"),
+		New: withMetadata(helmOnly(guestbook))}); d.reason != Adopted {
 		t.Errorf("Helm annotations of this release: %s", d.reason)
 	}
 }
 
-// TestStale checks that an unknown owner may exist if the index may be out of date. If the index is current, the metadata of an unknown owner is replaced,
-// and overUnknown is set.
+// TestStale checks that an unknown owner may exist if the index may be out of date. If the index is current, the
+// metadata of an unknown owner is replaced, and overUnknown is set.
 func TestStale(t *testing.T) {
 	r := mutatingIndex(t)
 	left := guestbook
@@ -294,27 +347,31 @@ func TestStale(t *testing.T) {
 	} {
 		d := mutateIn(r, write{Key: configMapKey("object-0"), New: withMetadata(tc.have), Stale: tc.stale})
 		if d.reason != tc.want || d.overUnknown != tc.over {
-			t.Errorf("%+v, stale %t: %s, over %t; want %s, %t", tc.have, tc.stale, d.reason, d.overUnknown, tc.want, tc.over)
+			t.Errorf("%+v, stale %t: %s, over %t; want %s, %t", tc.have, tc.stale, d.reason, d.overUnknown, tc.want,
+				tc.over)
 		}
 	}
 }
 
-// TestProperties checks for random metadata before and after a request: the metadata of an existing owner is never replaced, only the five keys are
-// written, and a second decision writes nothing.
+// TestProperties checks for random metadata before and after a request: the metadata of an existing owner is never
+// replaced, only the five keys are written, and a second decision writes nothing.
 func TestProperties(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
 	r := mutatingIndex(t)
-	sets := []ownership.Metadata{{}, guestbook, shop, gone, alpha, beta, {Hash: "x", SetID: "cattle", ReleaseName: "plain", ReleaseNamespace: "web"}}
+	sets := []ownership.Metadata{{}, guestbook, shop, gone, alpha, beta,
+		{Hash: "x", SetID: "cattle", ReleaseName: "plain", ReleaseNamespace: "web"}}
 	pick := func() ownership.Metadata { return sets[random.IntN(len(sets))] }
 	mixed := func() *object.Meta {
 		helm := pick()
-		return withMetadata(ownership.Metadata{Hash: pick().Hash, SetID: pick().SetID, ManagedBy: pick().ManagedBy, ReleaseName: helm.ReleaseName, ReleaseNamespace: helm.ReleaseNamespace})
+		return withMetadata(ownership.Metadata{Hash: pick().Hash, SetID: pick().SetID, ManagedBy: pick().ManagedBy,
+			ReleaseName: helm.ReleaseName, ReleaseNamespace: helm.ReleaseNamespace})
 	}
 	existing := []string{guestbook.Hash, shop.Hash, alpha.Hash, beta.Hash}
 	stamped := 0
 	for range 20000 {
-		req := write{Key: configMapKey([]string{"object-0", "object-1", "object-5"}[random.IntN(3)]), New: mixed(), Exact: random.IntN(2) == 0}
+		req := write{Key: configMapKey([]string{"object-0", "object-1", "object-5"}[random.IntN(3)]), New: mixed(),
+			Exact: random.IntN(2) == 0}
 		if random.IntN(2) == 0 {
 			req.Old = mixed()
 		}
@@ -328,9 +385,11 @@ func TestProperties(t *testing.T) {
 		if req.Old != nil {
 			had = req.Old.Metadata.Labels[fleet.HashLabel]
 		}
-		// The stored hash identifies the owner if the request names no other owner: its removal makes no other bundle the owner.
+		// The stored hash identifies the owner if the request names no other owner: its removal makes no other bundle
+		// the owner.
 		desiring := r.Lookup(req.Key)
-		if have.Hash == "" && have.SetID == "" && slices.ContainsFunc(desiring, func(o desired.Release) bool { return o.Metadata.Hash == had }) && d.release.Metadata.Hash != had {
+		if have.Hash == "" && have.SetID == "" && slices.ContainsFunc(desiring,
+			func(o desired.Release) bool { return o.Metadata.Hash == had }) && d.release.Metadata.Hash != had {
 			t.Fatalf("taken from an existing owner that desires the object: %+v, before %+v", have, req.Old)
 		}
 		if have.Hash != d.release.Metadata.Hash && slices.Contains(existing, have.Hash) {
@@ -353,7 +412,9 @@ func BenchmarkDecide(b *testing.B) {
 	r := index.New()
 	const bundles, objects = 200, 500
 	for i := range bundles {
-		e, err := index.Read(record.Record{Bundle: "bundle", Namespace: "web" + string(rune('a'+i/26)) + string(rune('a'+i%26)), Objects: record.ConfigMaps("", objects)}.Value())
+		e, err := desired.ReadRevision(record.Record{Bundle: "bundle",
+			Namespace: "web" + string(rune('a'+i/26)) + string(rune('a'+i%26)),
+			Objects:   record.ConfigMaps("", objects)}.Value())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -24,11 +24,11 @@ const (
 // RateLimitPause is the time for which the webhook does not stamp an object that exceeded the limit.
 const RateLimitPause = time.Hour
 
-// RateLimiter ends loops of two programs that undo each other's writes. It counts, for each object, the stamps that restore
-// ownership metadata which the stored object had lost. It is safe for concurrent use.
+// RateLimiter ends loops of two programs that undo each other's writes. It counts, for each object, the stamps that
+// restore ownership metadata which the stored object had lost. It is safe for concurrent use.
 //
-// It counts each metadata that an object can get separately. So a forged release record that causes a pause does not cause
-// it for the real release: the pause has no effect when the forged record is gone.
+// It counts each metadata that an object can get separately. So a forged release record that causes a pause does not
+// cause it for the real release: the pause has no effect when the forged record is gone.
 type RateLimiter struct {
 	mu      sync.Mutex
 	objects *lru.Cache // limitKey -> *objectLimit

@@ -11,41 +11,48 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
 // Request is the part of an admission request that a decision needs.
 type Request struct {
 	Key object.Key
-	// User makes the request. Manager is the field manager that the request states. Most requests state none: the API server
-	// then derives it from the user agent, which is not in an admission request.
+	// User makes the request. Manager is the field manager that the request states. Most requests state none: the API
+	// server then derives it from the user agent, which is not in an admission request.
 	User, Manager string
-	// Old is the stored object; nil if the request creates it. New is the object to be stored; nil if the request deletes it.
+	// Old is the stored object; nil if the request creates it. New is the object to be stored; nil if the request
+	// deletes it.
 	Old, New *object.Meta
 }
 
-// decode reads a request about the object of a key. ok is false for an object that the API server does not write: a patch that cannot be applied
-// would fail the request, independent of the failurePolicy.
-func decode(req *admission.Request, key object.Key) (r Request, ok bool) {
-	before, err := readMeta(req.OldObject)
-	if err != nil || before == nil && req.Operation != admissionv1.Create {
+// receive reads a request about the object of a key. ok is false for an object that the API server does not write: a
+// patch that cannot be applied would fail the request, independent of the failurePolicy.
+func receive(review *admission.Request, key object.Key) (r Request, ok bool) {
+	before, err := readMeta(review.OldObject)
+	if err != nil || before == nil && review.Operation != admissionv1.Create {
 		return Request{}, false
 	}
-	after, err := readMeta(req.Object)
-	if err != nil || req.Operation != admissionv1.Delete && (after == nil || after.Metadata.Name != key.Name) {
+	after, err := readMeta(review.Object)
+	if err != nil {
 		return Request{}, false
 	}
-	return Request{Key: key, User: req.UserInfo.Username, Manager: fieldManager(req), Old: before, New: after}, true
+	stored := after != nil && after.Metadata.Name == key.Name
+	if !stored && review.Operation != admissionv1.Delete {
+		return Request{}, false
+	}
+	r = Request{Key: key, User: review.UserInfo.Username, Manager: fieldManager(review), Old: before, New: after}
+	return r, true
 }
 
-// keyOf returns the key of a request's object. The request about a Namespace has the name as its namespace too. A request of
-// a deletecollection has no name.
-func keyOf(req *admission.Request) object.Key {
-	k := object.Key{Group: req.Kind.Group, Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name}
+// keyOf returns the key of a request's object. The request about a Namespace has the name as its namespace too. A
+// request of a deletecollection has no name.
+func keyOf(review *admission.Request) object.Key {
+	k := object.Key{Group: review.Kind.Group, Kind: review.Kind.Kind, Namespace: review.Namespace, Name: review.Name}
 	if k.Group == "" && k.Kind == "Namespace" {
 		k.Namespace = ""
 	}
-	if k.Name == "" && req.Operation == admissionv1.Delete {
-		if m, err := readMeta(req.OldObject); err == nil && m != nil {
+	if k.Name == "" && review.Operation == admissionv1.Delete {
+		if m, err := readMeta(review.OldObject); err == nil && m != nil {
 			k.Name = m.Metadata.Name
 		}
 	}
@@ -60,18 +67,27 @@ func readMeta(raw runtime.RawExtension) (*object.Meta, error) {
 	return object.ReadMeta(raw.Raw)
 }
 
-func fieldManager(req *admission.Request) string {
+func fieldManager(review *admission.Request) string {
 	var options struct {
 		FieldManager string `json:"fieldManager"`
 	}
-	if len(req.Options.Raw) == 0 || object.Into(req.Options.Raw, &options) != nil {
+	if len(review.Options.Raw) == 0 || object.Into(review.Options.Raw, &options) != nil {
 		return ""
 	}
 	return options.FieldManager
 }
 
-// reference returns the object of a request for an Event, with the uid of the stored object.
-func reference(req *admission.Request, r Request) corev1.ObjectReference {
-	gv := schema.GroupVersion{Group: r.Key.Group, Version: req.Kind.Version}
-	return corev1.ObjectReference{APIVersion: gv.String(), Kind: r.Key.Kind, Namespace: r.Key.Namespace, Name: r.Key.Name, UID: types.UID(r.Old.Metadata.UID)}
+// reference returns the object for an Event, with the uid of the stored object.
+func (r Request) reference(version string) corev1.ObjectReference {
+	gv := schema.GroupVersion{Group: r.Key.Group, Version: version}
+	return corev1.ObjectReference{APIVersion: gv.String(), Kind: r.Key.Kind, Namespace: r.Key.Namespace,
+		Name: r.Key.Name, UID: types.UID(r.Old.Metadata.UID)}
+}
+
+// metadataOf reads the ownership metadata of an object, which may be nil.
+func metadataOf(m *object.Meta) ownership.Metadata {
+	if m == nil {
+		return ownership.Metadata{}
+	}
+	return ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WarningCode is the kind of a warning. The text of a warning is "fleetdoctor/<Code>: <sentence>". Codes are stable, so that
-// programs can compare them.
+// WarningCode is the kind of a warning. The text of a warning is "fleetdoctor/<Code>: <sentence>". Codes are stable, so
+// that programs can compare them.
 type WarningCode string
 
 // The codes of the mutating handlers.
@@ -17,7 +17,8 @@ const (
 	WarnRestored WarningCode = "Restored"
 	// WarnForeign: another owner exists, or may exist; the ownership metadata is not changed.
 	WarnForeign WarningCode = "Foreign"
-	// WarnContested: several releases desire the object, and its metadata names none of them; the metadata is not changed.
+	// WarnContested: several releases desire the object, and its metadata names none of them; the metadata is not
+	// changed.
 	WarnContested WarningCode = "Contested"
 	// WarnUnconfirmed: a release record of another namespace desires the object, and nothing else confirms that record.
 	WarnUnconfirmed WarningCode = "Unconfirmed"
@@ -37,7 +38,8 @@ const (
 	WarnDeleted WarningCode = "Deleted"
 	// WarnStale: the guard would deny the request, but its index may be out of date.
 	WarnStale WarningCode = "Stale"
-	// WarnOwnerInDoubt: the guard would deny the request, but the owner is in doubt: the request may be of the owner itself.
+	// WarnOwnerInDoubt: the guard would deny the request, but the owner is in doubt: the request may be of the owner
+	// itself.
 	WarnOwnerInDoubt WarningCode = "OwnerInDoubt"
 	// WarnInvalidGuardMode: the value of the label fleetdoctor.io/guard is not a mode; the default mode is used.
 	WarnInvalidGuardMode WarningCode = "InvalidGuardMode"
@@ -50,7 +52,8 @@ func MutatingCodes() []WarningCode {
 
 // WarningCodes lists all codes.
 func WarningCodes() []WarningCode {
-	return append(MutatingCodes(), WarnStripped, WarnChanged, WarnDeleted, WarnStale, WarnOwnerInDoubt, WarnInvalidGuardMode)
+	return append(MutatingCodes(),
+		WarnStripped, WarnChanged, WarnDeleted, WarnStale, WarnOwnerInDoubt, WarnInvalidGuardMode)
 }
 
 // warningPrefix is the prefix of each warning. It distinguishes the warnings of this webhook from those of others.

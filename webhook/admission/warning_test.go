@@ -16,14 +16,16 @@ func TestWarningCodes(t *testing.T) {
 	}
 	for _, code := range WarningCodes() {
 		want := Warning{code, "configmap web/a: a sentence"}
-		if got, ok := ParseWarning(want.String()); !ok || got != want || want.String() != "fleetdoctor/"+string(code)+": configmap web/a: a sentence" {
+		if got, ok := ParseWarning(want.String()); !ok || got != want ||
+			want.String() != "fleetdoctor/"+string(code)+": configmap web/a: a sentence" {
 			t.Errorf("%s is read as %+v", want, got)
 		}
 		if !strings.Contains(string(docs), "| `fleetdoctor/"+string(code)+"` |") {
 			t.Errorf("docs/webhook.md does not describe %s", code)
 		}
 	}
-	for _, text := range []string{"", "Restored: a sentence", "fleetdoctor/Restored", "fleetdoctor/Other: a sentence", "policy: fleetdoctor/Restored: a sentence"} {
+	for _, text := range []string{"", "Restored: a sentence", "fleetdoctor/Restored", "fleetdoctor/Other: a sentence",
+		"policy: fleetdoctor/Restored: a sentence"} {
 		if got, ok := ParseWarning(text); ok {
 			t.Errorf("%q is read as %+v", text, got)
 		}

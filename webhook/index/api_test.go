@@ -218,24 +218,30 @@ func (e *exchange) listed(version string) {
 	e.send("BOOKMARK", secretOf("", "", version, nil, map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
 }
 
-// expire reports that the resource version is too old, and ends the watch. The client may disconnect before all is written.
+// expire reports that the resource version is too old, and ends the watch. The client may disconnect before all is
+// written.
 func (e *exchange) expire() {
 	e.mu.Lock()
-	_ = json.NewEncoder(e.w).Encode(map[string]any{"type": "ERROR", "object": &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: http.StatusGone, Message: "too old"}})
+	_ = json.NewEncoder(e.w).Encode(map[string]any{"type": "ERROR",
+		"object": &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+			Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: http.StatusGone,
+			Message: "too old"}})
 	e.mu.Unlock()
 	e.end()
 }
 
 func secretOf(namespace, name, version string, value []byte, annotations map[string]string) *corev1.Secret {
-	return &corev1.Secret{TypeMeta: metav1.TypeMeta{Kind: "Secret", APIVersion: "v1"}, Type: "helm.sh/release.v1", Data: map[string][]byte{"release": value},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "1", ResourceVersion: version, Annotations: annotations}}
+	return &corev1.Secret{TypeMeta: metav1.TypeMeta{Kind: "Secret", APIVersion: "v1"}, Type: "helm.sh/release.v1",
+		Data: map[string][]byte{"release": value},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "1", ResourceVersion: version,
+			Annotations: annotations}}
 }
 
 // deployed returns the record of a release of Fleet. Its manifest has one ConfigMap with the name of the release.
 func deployed(t *testing.T, namespace, name string, revision int, version string) *corev1.Secret {
 	t.Helper()
-	return secretOf(namespace, fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, revision), version, valueOf(t, namespace, name, revision, configMap(name)), nil)
+	return secretOf(namespace, fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, revision), version,
+		valueOf(t, namespace, name, revision, configMap(name)), nil)
 }
 
 func configMap(name string) string {
@@ -250,8 +256,11 @@ func keyOf(namespace, name string) object.Key {
 // valueOf returns a record in the encoding of its Secret.
 func valueOf(t *testing.T, namespace, name string, revision int, manifest string) []byte {
 	t.Helper()
-	document, err := json.Marshal(map[string]any{"name": name, "namespace": namespace, "version": revision, "info": map[string]any{"status": "deployed"},
-		"chart": map[string]any{"metadata": map[string]any{"annotations": map[string]string{"fleet.cattle.io/bundle-id": name}}}, "manifest": manifest})
+	annotations := map[string]string{"fleet.cattle.io/bundle-id": name}
+	document, err := json.Marshal(map[string]any{"name": name, "namespace": namespace, "version": revision,
+		"info":     map[string]any{"status": "deployed"},
+		"chart":    map[string]any{"metadata": map[string]any{"annotations": annotations}},
+		"manifest": manifest})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,13 +25,15 @@ import (
 )
 
 const (
-	// syncOf is an environment variable with a server. If it is set, this program measures a cold sync from the server, and prints a measure.
+	// syncOf is an environment variable with a server. If it is set, this program measures a cold sync from the server,
+	// and prints a measure.
 	syncOf = "FLEETDOCTOR_TEST_COLD_SYNC_OF"
 	// The number of releases, the objects of each, and the bytes of a record in the encoding of its Secret.
 	benchRecords, benchObjects, benchRecordSize = 1000, 100, 500 << 10
 )
 
-// measure is the cost of one cold sync. Sizes are in bytes. Those of resident memory are zero on systems other than Linux.
+// measure is the cost of one cold sync. Sizes are in bytes. Those of resident memory are zero on systems other than
+// Linux.
 type measure struct {
 	Took, CPU              time.Duration
 	Objects                int
@@ -39,7 +41,8 @@ type measure struct {
 	Heap, HeapPeak, Allocd uint64 // of the heap: live at the end, the maximum, and the sum of all allocations
 }
 
-// BenchmarkColdSync fills an empty index with 100,000 objects from 1,000 records of 500 KiB, each time in a new process. The server is in this process.
+// BenchmarkColdSync fills an empty index with 100,000 objects from 1,000 records of 500 KiB, each time in a new
+// process. The server is in this process.
 func BenchmarkColdSync(b *testing.B) {
 	for _, mode := range []struct {
 		name  string

@@ -17,12 +17,12 @@ type limits struct {
 // namespaces.
 var defaultLimits = limits{total: 100 << 20, perNamespace: 16 << 20, reserved: 32 << 20, first: 128 << 10}
 
-// budget divides the memory between namespaces. The first bytes of a namespace come from the reserved part until that is
-// used, all others from the shared rest. So memory is left for a namespace without records, although other namespaces have
-// used their whole share.
+// budget divides the memory between namespaces. The first bytes of a namespace come from the reserved part until that
+// is used, all others from the shared rest. So memory is left for a namespace without records, although other
+// namespaces have used their whole share.
 //
-// An upgrade needs memory for two revisions of a release. The smaller of the two largest is not charged, so that an upgrade
-// of a known release is always within the budget.
+// An upgrade needs memory for two revisions of a release. The smaller of the two largest is not charged, so that an
+// upgrade of a known release is always within the budget.
 type budget struct {
 	limits
 	used       usage                  // of all namespaces

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// TestBytes compares the memory of revisions with the result of Bytes, for different names of objects. The maps of the index grow in steps, so the bounds for
-// a single kind of names are wider than those for all together.
+// TestBytes compares the memory of revisions with the result of Bytes, for different names of objects. The maps of the
+// index grow in steps, so the bounds for a single kind of names are wider than those for all together.
 func TestBytes(t *testing.T) {
 	const records, objects = 4, 1000
 	r := index.New() // one for all, so that no memory is freed during the measurement
@@ -24,8 +24,14 @@ func TestBytes(t *testing.T) {
 		"usual names": func(_, i int) object.Ref {
 			return object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: fmt.Sprintf("some-name-%d", i)}
 		},
-		"short names": func(_, i int) object.Ref { return object.Ref{APIVersion: "v1", Kind: "A", Name: fmt.Sprint(i)} },
-		"long names":  func(_, i int) object.Ref { return object.Ref{APIVersion: "v1", Kind: "A", Name: long + fmt.Sprint(i)} },
+		"short names": func(_, i int) object.Ref {
+			return object.Ref{APIVersion: "v1", Kind: "A",
+				Name: fmt.Sprint(i)}
+		},
+		"long names": func(_, i int) object.Ref {
+			return object.Ref{APIVersion: "v1", Kind: "A",
+				Name: long + fmt.Sprint(i)}
+		},
 		"many namespaces": func(r, i int) object.Ref {
 			return object.Ref{APIVersion: "v1", Kind: "A", Namespace: fmt.Sprintf("n%d-%d", r, i), Name: "n"}
 		},

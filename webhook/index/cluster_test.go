@@ -30,7 +30,8 @@ func optionsOf(namespace, bundle, manifest string) cluster.ReleaseOptions {
 }
 
 // clusterRole is a cluster-scoped object.
-const clusterRole = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: records-life}}\n---\n"
+const clusterRole = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: records-life}}\n" +
+	"---\n"
 
 // TestLife installs, upgrades, rolls back and uninstalls a release of Fleet.
 func TestLife(t *testing.T) {
@@ -46,7 +47,8 @@ func TestLife(t *testing.T) {
 	w.awaitOwners(t, a, ns+"/life:1")
 	w.awaitOwners(t, role, ns+"/life:1")
 	got := owners(w.Index, a)[0]
-	if diff := cmp.Diff(ownership.Desired("default-life", "life", ns), got.Metadata); diff != "" || got.Objects != 2 || got.Agents[0].ServiceAccount != "deployer" || got.Bundle != "life" {
+	if diff := cmp.Diff(ownership.Desired("default-life", "life", ns), got.Metadata); diff != "" || got.Objects != 2 ||
+		got.Agents[0].ServiceAccount != "deployer" || got.Bundle != "life" {
 		t.Errorf("the release is %+v, its metadata (-want +got):\n%s", got, diff)
 	}
 
@@ -56,9 +58,11 @@ func TestLife(t *testing.T) {
 	w.awaitOwners(t, a)
 	w.awaitOwners(t, role, ns+"/life:2")
 
-	// The upgrade stays pending, because Helm waits for a Pod that does not run. The pending record counts already. Then the upgrade fails.
+	// The upgrade stays pending, because Helm waits for a Pod that does not run. The pending record counts already.
+	// Then the upgrade fails.
 	options.Manifest = clusterRole + configMap("c")
-	options.Templates = map[string]string{"hook.yaml": `{apiVersion: v1, kind: Pod, metadata: {name: hook, annotations: {helm.sh/hook: pre-upgrade}},
+	options.Templates = map[string]string{"hook.yaml": `{apiVersion: v1, kind: Pod,
+		metadata: {name: hook, annotations: {helm.sh/hook: pre-upgrade}},
 		spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a}]}}`}
 	ended := make(chan error, 1)
 	go func() {
@@ -102,7 +106,8 @@ func failPod(t *testing.T, namespace, name string) {
 	t.Helper()
 	poll.Until(t, func() error {
 		pod := &corev1.Pod{}
-		if err := shared.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
+		if err := shared.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name},
+			pod); err != nil {
 			return err
 		}
 		pod.Status.Phase = corev1.PodFailed
@@ -122,7 +127,8 @@ func helm(t *testing.T, namespace string) *action.Configuration {
 	return config
 }
 
-// TestRecordsOnly deletes records but not their objects, like Fleet's agent with keepResources, and installs releases without a bundle.
+// TestRecordsOnly deletes records but not their objects, like Fleet's agent with keepResources, and installs releases
+// without a bundle.
 func TestRecordsOnly(t *testing.T) {
 	const ns, other = "records-kept", "records-elsewhere"
 	shared.RemoveNamespacesAfter(t, ns, other)
@@ -216,7 +222,8 @@ func TestDisconnected(t *testing.T) {
 	}
 	poll.True(t, "the watch is not live", func() bool { return !w.Live("") })
 	if owners := owners(w.Index, keyOf(ns, "a")); len(owners) != 1 || !w.Synced() || !w.LastMessage().Equal(received) {
-		t.Errorf("while the API server is away: owners %v, synced %t, received %s, want %s", owners, w.Synced(), w.LastMessage(), received)
+		t.Errorf("while the API server is away: owners %v, synced %t, received %s, want %s", owners, w.Synced(),
+			w.LastMessage(), received)
 	}
 	p.start()
 	w.awaitOwners(t, keyOf(ns, "b"), ns+"/b:1")
@@ -237,11 +244,12 @@ func TestStreamed(t *testing.T) {
 	}
 }
 
-// TestCompacted has an API server that cannot stream lists and keeps no history: the list is read in pages, and read again after the version of a watch was
-// compacted.
+// TestCompacted has an API server that cannot stream lists and keeps no history: the list is read in pages, and read
+// again after the version of a watch was compacted.
 func TestCompacted(t *testing.T) {
 	const ns, count = "records-compacted", 25
-	c := cluster.Start(t, cluster.WithAPIServerFlag("watch-cache", "false"), cluster.WithAPIServerFlag("feature-gates", "WatchList=false"))
+	c := cluster.Start(t, cluster.WithAPIServerFlag("watch-cache", "false"),
+		cluster.WithAPIServerFlag("feature-gates", "WatchList=false"))
 	c.Namespace(t, ns)
 	create := func(name string) *corev1.Secret {
 		s := deployed(t, ns, name, 1, "")
@@ -273,7 +281,10 @@ func TestCompacted(t *testing.T) {
 		t.Errorf("read in %d pages, want 3", n)
 	}
 	poll.Until(t, func() error {
-		if !slices.ContainsFunc(p.queries(), func(q url.Values) bool { return q.Get("watch") == "true" && q.Get("sendInitialEvents") == "" }) {
+		if !slices.ContainsFunc(p.queries(), func(q url.Values) bool {
+			return q.Get("watch") == "true" &&
+				q.Get("sendInitialEvents") == ""
+		}) {
 			return errors.New("no watch")
 		}
 		return nil

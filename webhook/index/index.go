@@ -46,8 +46,8 @@ func (x *Index) Delete(n release.Name) {
 	x.releases.Delete(n)
 }
 
-// Replace replaces all revisions of a namespace; the namespace "" means all. It locks for one release at a time, so that
-// admission requests do not wait for all releases.
+// Replace replaces all revisions of a namespace; the namespace "" means all. It locks for one release at a time, so
+// that admission requests do not wait for all releases.
 func (x *Index) Replace(namespace string, revisions []*Revision) {
 	byRelease := map[string][]*Revision{}
 	x.mu.RLock()
@@ -89,8 +89,8 @@ func (x *Index) HasRelease(name string) bool {
 	return x.releases.HasRelease(name)
 }
 
-// Complete reports whether all release records of the cluster were read. Then a release that is not in the index does not
-// exist.
+// Complete reports whether all release records of the cluster were read. Then a release that is not in the index does
+// not exist.
 func (x *Index) Complete() bool {
 	_, _, unreadable := x.Size()
 	return !x.partial && unreadable == 0

@@ -30,7 +30,8 @@ type Namespaces struct {
 
 // NewNamespaces makes a Namespaces. It makes no request.
 func NewNamespaces(client metadata.Interface, log logr.Logger) *Namespaces {
-	n := &Namespaces{log: log, store: &namespaceStore{Store: cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(reduceNamespace))}}
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(reduceNamespace))
+	n := &Namespaces{log: log, store: &namespaceStore{Store: store}}
 	namespaces := client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -44,8 +45,8 @@ func NewNamespaces(client metadata.Interface, log logr.Logger) *Namespaces {
 			return n.store.state.wrap(w, o, func(e watch.Event) watch.Event { return e }), nil
 		},
 	}, client)
-	n.reflector = cache.NewReflectorWithOptions(source, &metav1.PartialObjectMetadata{}, n.store, cache.ReflectorOptions{
-		Logger: &log, Name: "namespaces", TypeDescription: "namespaces", Backoff: newBackoff()})
+	n.reflector = cache.NewReflectorWithOptions(source, &metav1.PartialObjectMetadata{}, n.store,
+		cache.ReflectorOptions{Logger: &log, Name: "namespaces", TypeDescription: "namespaces", Backoff: newBackoff()})
 	return n
 }
 

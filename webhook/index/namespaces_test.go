@@ -64,7 +64,8 @@ func TestLabels(t *testing.T) {
 	}
 	apply := func(name, labels string) {
 		t.Helper()
-		shared.ApplyYAML(t, "user", fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}}}", name, labels))
+		shared.ApplyYAML(t, "user", fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}}}",
+			name, labels))
 	}
 	shared.RemoveNamespacesAfter(t, "guarded", "absent")
 	apply("guarded", "fleetdoctor.io/guard: deny, fleetdoctor.iox: none, team: a")
@@ -92,7 +93,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestDeletedNamespace deletes a namespace. It uses a fake API server: a real one without controllers never removes a namespace.
+// TestDeletedNamespace deletes a namespace. It uses a fake API server: a real one without controllers never removes a
+// namespace.
 func TestDeletedNamespace(t *testing.T) {
 	scheme := fake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {

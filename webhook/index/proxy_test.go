@@ -20,7 +20,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
 
-// proxy forwards requests to an API server, as an administrator. It can stop and start again, like an API server that restarts.
+// proxy forwards requests to an API server, as an administrator. It can stop and start again, like an API server that
+// restarts.
 type proxy struct {
 	t       *testing.T
 	address string
@@ -46,7 +47,8 @@ func proxyOf(t *testing.T, c *cluster.Cluster) *proxy {
 		Transport:     transport,
 		FlushInterval: -1, // forward events immediately
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // the client closed the connection
+		// the client closed the connection
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	free, err := ports.Free(1)
 	if err != nil {

@@ -36,7 +36,8 @@ type fairQueue struct {
 	order      []string // names of the namespaces, the next first
 }
 
-// namespaceQueue contains the Secrets of one namespace, also those that do not wait any more. bytes is the size of those that wait.
+// namespaceQueue contains the Secrets of one namespace, also those that do not wait any more. bytes is the size of
+// those that wait.
 type namespaceQueue struct {
 	secrets []*queued
 	bytes   int
@@ -68,7 +69,8 @@ func (q *fairQueue) renew(s *queued, secret *corev1.Secret) {
 	q.account(n, s)
 }
 
-// account adds the bytes of a Secret. It drops the Secret, unless a list waits for it, if its namespace would use more bytes than it leaves free.
+// account adds the bytes of a Secret. It drops the Secret, unless a list waits for it, if its namespace would use more
+// bytes than it leaves free.
 func (q *fairQueue) account(n *namespaceQueue, s *queued) {
 	if s.secret == nil {
 		return

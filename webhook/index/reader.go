@@ -10,6 +10,9 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -17,12 +20,47 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// errOtherRelease is the error of a record that states another release than the name of its Secret. It does not quote the
-// record.
+// statusLabel is the label of a record's Secret to which Helm copies the status.
+const statusLabel = "status"
+
+// record is the metadata of a release record's Secret that a reflector needs, and the revision of a listed Secret.
+type record struct {
+	metav1.ObjectMeta
+	revision *Revision
+}
+
+// GetObjectKind implements runtime.Object.
+func (r *record) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements runtime.Object. A revision does not change.
+func (r *record) DeepCopyObject() runtime.Object {
+	out := &record{revision: r.revision}
+	r.DeepCopyInto(&out.ObjectMeta)
+	return out
+}
+
+func recordOf(s *corev1.Secret) *record {
+	return &record{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}}
+}
+
+// nameOf returns the name of the revision that a Secret records. If the Secret does not have the name of a record, it
+// returns the name of the Secret: Helm finds it for no release, and its content is unknown.
+func nameOf(secret cache.ObjectName) release.Name {
+	n, err := release.ParseSecretName(secret.Namespace, secret.Name)
+	if err != nil {
+		return release.Name{Namespace: secret.Namespace, Name: secret.Name}
+	}
+	return n
+}
+
+// errOtherRelease is the error of a record that states another release than the name of its Secret. It does not quote
+// the record.
 var errOtherRelease = errors.New("it names another release than its secret does")
 
 // errBudget is the error of a readable record that exceeds the memory budget.
-var errBudget = errors.New("its namespace uses its share of the memory for records (16 MiB), or all namespaces together use the rest")
+var errBudget = errors.New("its namespace uses its share of the memory for records (16 MiB), " +
+	"or all namespaces together use the rest")
 
 // retryAfter is the time between two attempts to fetch a Secret.
 const retryAfter = time.Second
@@ -31,14 +69,14 @@ const retryAfter = time.Second
 // mostly known states. All watches share a reader and its budget. The old revisions that a list replaces are not in the
 // budget.
 //
-// The reader decompresses one record at a time, because a record of 1 MiB may be much larger when decompressed. A watch puts
-// changed Secrets into the queue, and does not wait. A list waits for each of its records.
+// The reader decompresses one record at a time, because a record of 1 MiB may be much larger when decompressed. A watch
+// puts changed Secrets into the queue, and does not wait. A list waits for each of its records.
 type recordReader struct {
 	log   logr.Logger
 	into  *Index
-	fetch func(context.Context, cache.ObjectName) (*corev1.Secret, error) // nil if it does not exist
-	work  chan struct{}                                                   // contains a token if the queue may not be empty
-	ended chan struct{}                                                   // closed when the reader has stopped
+	fetch fetcher
+	work  chan struct{} // contains a token if the queue may not be empty
+	ended chan struct{} // closed when the reader has stopped
 
 	mu     sync.Mutex // guards the following fields; it is unlocked while a record is read
 	known  map[cache.ObjectName]recordState
@@ -57,7 +95,15 @@ type recordState struct {
 	overBudget bool
 }
 
-func newRecordReader(into *Index, log logr.Logger, fetch func(context.Context, cache.ObjectName) (*corev1.Secret, error)) *recordReader {
+// is reports whether the state is that of a Secret or record.
+func (r recordState) is(o metav1.Object) bool {
+	return r.uid == o.GetUID() && r.version == o.GetResourceVersion()
+}
+
+// fetcher fetches one Secret; nil if the Secret does not exist.
+type fetcher func(context.Context, cache.ObjectName) (*corev1.Secret, error)
+
+func newRecordReader(into *Index, log logr.Logger, fetch fetcher) *recordReader {
 	return &recordReader{log: log, into: into, fetch: fetch, work: make(chan struct{}, 1), ended: make(chan struct{}),
 		known: map[cache.ObjectName]recordState{}, budget: newBudget(), queue: newFairQueue(),
 		pending: map[cache.ObjectName]*queued{}, behind: map[string]int{}}
@@ -77,13 +123,13 @@ func (r *recordReader) listed(s *corev1.Secret) *Revision {
 	case <-r.ended:
 	}
 	if q.revision == nil {
-		return withoutObjects(nameOf(q.name), desired.Unreadable) // the reader has stopped
+		return desired.WithoutObjects(nameOf(q.name), desired.Unreadable) // the reader has stopped
 	}
 	return q.revision
 }
 
-// changed puts a Secret's new state into the queue, unless the state is known. The state is set in the index when it is read
-// and stored was called.
+// changed puts a Secret's new state into the queue, unless the state is known. The state is set in the index when it is
+// read and stored was called.
 func (r *recordReader) changed(s *corev1.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +149,7 @@ func (r *recordReader) stored(rec *record) {
 	}
 	known, ok := r.known[name]
 	switch {
-	case ok && known.uid == rec.UID && known.version == rec.ResourceVersion:
+	case ok && known.is(rec):
 		r.into.Set(known.revision)
 	case !ok && rec.revision != nil:
 		r.into.Set(rec.revision)
@@ -162,9 +208,9 @@ func (r *recordReader) waiting() int {
 func (r *recordReader) current(s *corev1.Secret) (recordState, bool) {
 	name := cache.MetaObjectToName(s)
 	known, ok := r.known[name]
-	ok = ok && !known.overBudget && known.uid == s.UID && known.version == s.ResourceVersion
+	ok = ok && !known.overBudget && known.is(s)
 	if !ok && s.Labels[statusLabel] == release.StatusSuperseded {
-		known, ok = r.keep(s, withoutObjects(nameOf(name), desired.Inactive)), true
+		known, ok = r.keep(s, desired.WithoutObjects(nameOf(name), desired.Inactive)), true
 	}
 	if ok {
 		r.settle(name)
@@ -174,7 +220,8 @@ func (r *recordReader) current(s *corev1.Secret) (recordState, bool) {
 
 // enqueue puts a Secret into the queue. A Secret that waits already keeps its place. The caller locks mu.
 func (r *recordReader) enqueue(s *corev1.Secret, listed bool) *queued {
-	q := &queued{name: cache.MetaObjectToName(s), secret: s, version: s.ResourceVersion, listed: listed, done: make(chan struct{})}
+	q := &queued{name: cache.MetaObjectToName(s), secret: s, version: s.ResourceVersion, listed: listed,
+		done: make(chan struct{})}
 	if before := r.pending[q.name]; before != nil && before.waiting && before.listed == listed {
 		r.queue.renew(before, s)
 		return before
@@ -232,7 +279,8 @@ func (r *recordReader) handle(ctx context.Context, q *queued) {
 	if s == nil {
 		var err error
 		if s, err = r.fetch(ctx, q.name); err != nil {
-			r.log.Error(err, "A release record could not be fetched; trying again", "secret", q.name.String(), "after", retryAfter.String())
+			r.log.Error(err, "A release record could not be fetched; trying again",
+				"secret", q.name.String(), "after", retryAfter.String())
 			time.AfterFunc(retryAfter, func() { r.again(q) })
 			return
 		}
@@ -264,30 +312,30 @@ func (r *recordReader) again(q *queued) {
 	}
 }
 
-// read returns an unreadable revision instead of an error: after an error the reflector would list the same record again.
+// read returns an unreadable revision instead of an error: after an error the reflector would list the same record
+// again.
 func (r *recordReader) read(s *corev1.Secret) *Revision {
 	name := nameOf(cache.MetaObjectToName(s))
-	revision, err := Read(s.Data[release.DataKey])
-	if err == nil && revision.Name != name {
-		if revision.Bundle == "" {
-			return withoutObjects(name, desired.Inactive) // not Fleet's, for example from a backup of another namespace
-		}
-		err = errOtherRelease
-	}
-	if err != nil {
+	revision, err := desired.ReadRevision(s.Data[release.DataKey])
+	switch {
+	case err != nil:
 		return r.unreadable(s, err)
+	case revision.Name == name:
+		return revision
+	case revision.Bundle == "": // not Fleet's, for example from a backup of another namespace
+		return desired.WithoutObjects(name, desired.Inactive)
 	}
-	return revision
+	return r.unreadable(s, errOtherRelease)
 }
 
 func (r *recordReader) unreadable(s *corev1.Secret, err error) *Revision {
 	name := cache.MetaObjectToName(s)
 	r.log.Error(err, "A release record could not be read", "secret", name.String())
-	return withoutObjects(nameOf(name), desired.Unreadable)
+	return desired.WithoutObjects(nameOf(name), desired.Unreadable)
 }
 
-// keep makes a revision the known state of a Secret. A revision over the budget is unreadable. It is read again when the
-// Secret changes and with the next list, not when other Secrets free memory. The caller locks mu.
+// keep makes a revision the known state of a Secret. A revision over the budget is unreadable. It is read again when
+// the Secret changes and with the next list, not when other Secrets free memory. The caller locks mu.
 func (r *recordReader) keep(s *corev1.Secret, revision *Revision) recordState {
 	name := cache.MetaObjectToName(s)
 	known := recordState{uid: s.UID, version: s.ResourceVersion, revision: revision}

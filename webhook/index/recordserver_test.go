@@ -33,8 +33,8 @@ const (
 	packedHead = 280
 )
 
-// recordServer serves records in protobuf, like an API server. It makes a record when it sends it. Most parts of all records are equal, and a gzip stream may
-// consist of parts.
+// recordServer serves records in protobuf, like an API server. It makes a record when it sends it. Most parts of all
+// records are equal, and a gzip stream may consist of parts.
 type recordServer struct {
 	tb      testing.TB
 	records int
@@ -77,7 +77,8 @@ func (s *recordServer) prepare(objects, size int) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s.last = s.squeeze(`","chart":{"metadata":{"name":"a","annotations":{"fleet.cattle.io/bundle-id":"a","fleet.cattle.io/agent-namespace":"cattle-fleet-system"}},` +
+	s.last = s.squeeze(`","chart":{"metadata":{"name":"a","annotations":{"fleet.cattle.io/bundle-id":"a",` +
+		`"fleet.cattle.io/agent-namespace":"cattle-fleet-system"}},` +
 		`"files":[{"name":"logo","data":` + string(data) + `}]},"apply_method":"ssa"}`)
 	if n := len(s.value(0)); n < size*9/10 || n > size*11/10 {
 		tb.Fatalf("a record has %d bytes, want about %d", n, size)
@@ -97,7 +98,8 @@ func objectBody(random *rand.ChaCha8, packedSize int) string {
 	line("      containers:")
 	for i := 0; out.Len() < packedSize*2; i++ {
 		line("      - name: c%d", i)
-		line("        image: registry.example.com/team/app-%d@sha256:%016x%016x%016x%016x", i, r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64())
+		line("        image: registry.example.com/team/app-%d@sha256:%016x%016x%016x%016x", i, r.Uint64(), r.Uint64(),
+			r.Uint64(), r.Uint64())
 		line("        args:")
 		line("        - --level=%d", r.IntN(9))
 		line("        env:")
@@ -115,11 +117,15 @@ func objectBody(random *rand.ChaCha8, packedSize int) string {
 // value returns a record in the encoding of its Secret.
 func (s *recordServer) value(i int) []byte {
 	var out bytes.Buffer
-	begin := fmt.Sprintf(`{"name":"release-%d","namespace":"web","version":1,"info":{"status":"deployed"},"manifest":"`, i)
+	begin := fmt.Sprintf(`{"name":"release-%d","namespace":"web","version":1,"info":{"status":"deployed"},"manifest":"`,
+		i)
 	for j, part := range s.parts {
-		out.Write(s.squeeze(fmt.Sprintf(`%s---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  annotations:\n    meta.helm.sh/release-name: release-%d\n`+
-			`    meta.helm.sh/release-namespace: web\n    objectset.rio.cattle.io/id: default-release-%d\n  labels:\n    app.kubernetes.io/managed-by: Helm\n`+
-			`    app.kubernetes.io/name: deployment-%d\n    objectset.rio.cattle.io/hash: %040x\n  name: deployment-%d-of-release-%d\n`, begin, i, i, j, i, j, i)))
+		out.Write(s.squeeze(fmt.Sprintf(`%s---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  annotations:\n   `+
+			` meta.helm.sh/release-name: release-%d\n`+
+			`    meta.helm.sh/release-namespace: web\n    objectset.rio.cattle.io/id: default-release-%d\n  `+
+			`labels:\n    app.kubernetes.io/managed-by: Helm\n`+
+			`    app.kubernetes.io/name: deployment-%d\n    objectset.rio.cattle.io/hash: %040x\n  name: `+
+			`deployment-%d-of-release-%d\n`, begin, i, i, j, i, j, i)))
 		out.Write(part)
 		begin = ""
 	}
@@ -129,8 +135,9 @@ func (s *recordServer) value(i int) []byte {
 
 func (s *recordServer) secret(i int) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: fmt.Sprintf("sh.helm.release.v1.release-%d.v1", i), UID: types.UID(strconv.Itoa(i)), ResourceVersion: strconv.Itoa(i + 1)},
-		Type:       "helm.sh/release.v1", Data: map[string][]byte{"release": s.value(i)}}
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: fmt.Sprintf("sh.helm.release.v1.release-%d.v1", i),
+			UID: types.UID(strconv.Itoa(i)), ResourceVersion: strconv.Itoa(i + 1)},
+		Type: "helm.sh/release.v1", Data: map[string][]byte{"release": s.value(i)}}
 }
 
 func (s *recordServer) squeeze(text string) []byte {
@@ -174,15 +181,18 @@ func (s *recordServer) page(w http.ResponseWriter, limit, token string) {
 		list.Continue = strconv.Itoa(from + n)
 	}
 	w.Header().Set("Content-Type", protobuf)
-	if err := scheme.Codecs.EncoderForVersion(s.info.Serializer, corev1.SchemeGroupVersion).Encode(list, w); err != nil {
+	if err := scheme.Codecs.EncoderForVersion(s.info.Serializer, corev1.SchemeGroupVersion).Encode(list,
+		w); err != nil {
 		s.tb.Error(err)
 	}
 }
 
 func (s *recordServer) stream(w http.ResponseWriter, r *http.Request, all bool) {
 	w.Header().Set("Content-Type", protobuf+";stream=watch")
-	frames := streaming.NewEncoder(s.info.StreamSerializer.NewFrameWriter(w), scheme.Codecs.EncoderForVersion(s.info.StreamSerializer.Serializer, corev1.SchemeGroupVersion))
-	encoder := restwatch.NewEncoder(frames, scheme.Codecs.EncoderForVersion(s.info.Serializer, corev1.SchemeGroupVersion))
+	frames := streaming.NewEncoder(s.info.StreamSerializer.NewFrameWriter(w),
+		scheme.Codecs.EncoderForVersion(s.info.StreamSerializer.Serializer, corev1.SchemeGroupVersion))
+	encoder := restwatch.NewEncoder(frames, scheme.Codecs.EncoderForVersion(s.info.Serializer,
+		corev1.SchemeGroupVersion))
 	for i := range s.records {
 		if !all {
 			break
@@ -191,7 +201,8 @@ func (s *recordServer) stream(w http.ResponseWriter, r *http.Request, all bool) 
 			return
 		}
 	}
-	bookmark := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "5000", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
+	bookmark := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "5000",
+		Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
 	if err := encoder.Encode(&watch.Event{Type: watch.Bookmark, Object: bookmark}); err != nil {
 		return
 	}

@@ -17,13 +17,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// TestStream serves a watch with a list at its beginning and changes, closes the connection, and lets the resource version expire.
+// TestStream serves a watch with a list at its beginning and changes, closes the connection, and lets the resource
+// version expire.
 func TestStream(t *testing.T) {
 	server := serveAPI(t)
 	w := watchRecords(t, server.config())
 
 	list := server.next()
-	for name, want := range map[string]string{"watch": "true", "sendInitialEvents": "true", "fieldSelector": "type=helm.sh/release.v1", "allowWatchBookmarks": "true"} {
+	for name, want := range map[string]string{"watch": "true", "sendInitialEvents": "true",
+		"fieldSelector": "type=helm.sh/release.v1", "allowWatchBookmarks": "true"} {
 		if got := list.query.Get(name); got != want || list.path != "/api/v1/secrets" {
 			t.Errorf("requested %s with %s=%q, want %q", list.path, name, got, want)
 		}
@@ -63,12 +65,14 @@ func TestStream(t *testing.T) {
 	list.end()
 	again := server.next()
 	if again.query.Get("resourceVersion") != "20" || again.query.Get("sendInitialEvents") != "" {
-		t.Errorf("after the connection was closed it requested %v, want resource version 20 without a list", again.query)
+		t.Errorf("after the connection was closed it requested %v, want resource version 20 without a list",
+			again.query)
 	}
 	again.send("ADDED", deployed(t, "web", "d", 1, "21"))
 	w.awaitOwners(t, keyOf("web", "d"), "web/d:1")
 
-	// The version expired: all records are listed again. The index stays until the list is complete, and then loses the records that are not in it.
+	// The version expired: all records are listed again. The index stays until the list is complete, and then loses the
+	// records that are not in it.
 	again.expire()
 	relist := server.next()
 	if !w.Synced() || w.LastMessage().IsZero() {
@@ -82,7 +86,8 @@ func TestStream(t *testing.T) {
 	relist.end()
 }
 
-// TestPages reads lists from an API server that cannot stream them: in small pages, and not from its cache, which ignores the limit.
+// TestPages reads lists from an API server that cannot stream them: in small pages, and not from its cache, which
+// ignores the limit.
 func TestPages(t *testing.T) {
 	server := serveAPI(t)
 	w := watchRecords(t, server.config(), "web", "web")
@@ -90,17 +95,20 @@ func TestPages(t *testing.T) {
 	if refused.path != "/api/v1/namespaces/web/secrets" {
 		t.Errorf("requested %s for the records of a namespace", refused.path)
 	}
-	refused.answer(http.StatusUnprocessableEntity, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity})
+	refused.answer(http.StatusUnprocessableEntity, &metav1.Status{Status: metav1.StatusFailure,
+		Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity})
 	first := server.next()
 	if got := first.query.Encode(); got != "fieldSelector=type%3Dhelm.sh%2Frelease.v1&limit=10" {
 		t.Errorf("requested the first page with %s", got)
 	}
-	first.answer(http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more"}, Items: []corev1.Secret{*deployed(t, "web", "a", 1, "5")}})
+	first.answer(http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more"},
+		Items: []corev1.Secret{*deployed(t, "web", "a", 1, "5")}})
 	second := server.next()
 	if second.query.Get("continue") != "more" {
 		t.Errorf("requested the second page with %v", second.query)
 	}
-	second.answer(http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.Secret{*deployed(t, "web", "b", 1, "6")}})
+	second.answer(http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "7"},
+		Items: []corev1.Secret{*deployed(t, "web", "b", 1, "6")}})
 	w.awaitSync(t)
 	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
 	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
@@ -126,7 +134,8 @@ func TestScoped(t *testing.T) {
 	web.listed("6")
 	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
 	if w.Synced() || !w.LastMessage().IsZero() {
-		t.Errorf("synced %t, last message %s, before the first message about one namespace", w.Synced(), w.LastMessage())
+		t.Errorf("synced %t, last message %s, before the first message about one namespace", w.Synced(),
+			w.LastMessage())
 	}
 	db.send("ADDED", deployed(t, "db", "a", 1, "7"))
 	db.listed("8")
@@ -153,7 +162,8 @@ func TestScoped(t *testing.T) {
 	w.awaitOwners(t, keyOf("db", "a"), "db/a:1")
 }
 
-// TestUnreadable checks that each state of a record that could not be read is counted and logged once, and that the log does not quote it.
+// TestUnreadable checks that each state of a record that could not be read is counted and logged once, and that the log
+// does not quote it.
 func TestUnreadable(t *testing.T) {
 	server := serveAPI(t)
 	w := watchRecords(t, server.config())
@@ -167,7 +177,8 @@ func TestUnreadable(t *testing.T) {
 		secretOf("web", "sh.helm.release.v1.none.v1", "6", nil, nil),
 		secretOf("web", "sh.helm.release.v1.yaml.v1", "7", valueOf(t, "web", "yaml", 1, "a: ["+secretValue), nil),
 		secretOf("web", otherName, "8", []byte(secretValue), nil),
-		secretOf("web", "sh.helm.release.v1.huge.v1", "9", valueOf(t, "web", "huge", 1, strings.Repeat("#", 65<<20)), nil),
+		secretOf("web", "sh.helm.release.v1.huge.v1", "9", valueOf(t, "web", "huge", 1, strings.Repeat("#", 65<<20)),
+			nil),
 	}
 	list := server.next()
 	list.send("ADDED", superseded)
@@ -197,7 +208,8 @@ func TestUnreadable(t *testing.T) {
 	})
 	for _, s := range bad {
 		if n := w.log.naming(s.Namespace + "/" + s.Name); n != 1 {
-			t.Errorf("%s/%s was logged %d times, want once:\n%s", s.Namespace, s.Name, n, strings.Join(w.log.all(), "\n"))
+			t.Errorf("%s/%s was logged %d times, want once:\n%s", s.Namespace, s.Name, n,
+				strings.Join(w.log.all(), "\n"))
 		}
 	}
 
@@ -222,8 +234,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestReduced compares the memory for small and for large records with the same objects: it must be equal, because only the keys are kept. Records with more
-// objects need more memory, which shows that the measurement is valid.
+// TestReduced compares the memory for small and for large records with the same objects: it must be equal, because only
+// the keys are kept. Records with more objects need more memory, which shows that the measurement is valid.
 func TestReduced(t *testing.T) {
 	const count, small, large = 40, 50 << 10, 500 << 10
 	kept := func(objects, size int) int {
@@ -252,12 +264,14 @@ func TestReduced(t *testing.T) {
 // otherName is the name of a Secret that is not the name of a record.
 const otherName = "other-name"
 
-// TestForbidden has an API server that refuses all requests at first. The watch tries again; TestBackoff checks the waits.
+// TestForbidden has an API server that refuses all requests at first. The watch tries again; TestBackoff checks the
+// waits.
 func TestForbidden(t *testing.T) {
 	server := serveAPI(t)
 	w := watchRecords(t, server.config())
 	for range 4 { // a watch and a list each
-		server.next().answer(http.StatusForbidden, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "forbidden for this user"})
+		server.next().answer(http.StatusForbidden, &metav1.Status{Status: metav1.StatusFailure,
+			Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "forbidden for this user"})
 	}
 	if w.Synced() || !w.LastMessage().IsZero() {
 		t.Errorf("synced %t, last message %s", w.Synced(), w.LastMessage())

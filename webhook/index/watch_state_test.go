@@ -12,13 +12,17 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestBackoff checks the waits of a reflector: first half a second with a jitter of up to a half, then longer, and at most five seconds with the jitter.
+// TestBackoff checks the waits of a reflector: first half a second with a jitter of up to a half, then longer, and at
+// most five seconds with the jitter.
 func TestBackoff(t *testing.T) {
 	b := newBackoff()
 	var last time.Duration
 	for i := range 20 {
-		wait := b.Step()
-		if wait < 500*time.Millisecond || wait > 7500*time.Millisecond || i == 0 && wait > 750*time.Millisecond {
+		wait, most := b.Step(), 7500*time.Millisecond
+		if i == 0 {
+			most = 750 * time.Millisecond
+		}
+		if wait < 500*time.Millisecond || wait > most {
 			t.Errorf("wait %d is %s", i+1, wait)
 		}
 		last = wait

@@ -57,8 +57,9 @@ func serveUntilEnd(in io.Reader, out io.Writer) error {
 		return err
 	}
 	handlers := map[string]admission.Handler{StampPath: admission.HandlerFunc(allow)}
-	s, err := endpoint{name: Requests, address: "127.0.0.1:0", handler: requestsHandler(handlers, func() bool { return false }, logr.Discard()),
-		tls: requestsTLS(fixedCertificate{pair}), connections: maxConnections, onSurplus: func() {}}.listen()
+	s, err := endpoint{name: Requests, address: "127.0.0.1:0",
+		handler: requestsHandler(handlers, func() bool { return false }, logr.Discard()),
+		tls:     requestsTLS(fixedCertificate{pair}), connections: maxConnections, onSurplus: func() {}}.listen()
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,8 @@ func ignoreClosed(err error) error {
 var attacks = map[string]func(net.Conn){
 	"nothing": func(net.Conn) {},
 	"headers of 900 KB": func(c net.Conn) {
-		_, _ = io.WriteString(tls.Client(c, &tls.Config{InsecureSkipVerify: true}), "POST /stamp HTTP/1.1\r\nX: "+strings.Repeat("x", 900_000))
+		_, _ = io.WriteString(tls.Client(c, &tls.Config{InsecureSkipVerify: true}),
+			"POST /stamp HTTP/1.1\r\nX: "+strings.Repeat("x", 900_000))
 	},
 	"short headers": func(c net.Conn) {
 		var text strings.Builder
@@ -105,9 +107,11 @@ var attacks = map[string]func(net.Conn){
 		_, _ = io.WriteString(tls.Client(c, &tls.Config{InsecureSkipVerify: true}), text.String())
 	},
 	"reviews of 1 MiB": func(c net.Conn) {
-		body := `{"request":{"userInfo":{"groups":[` + strings.TrimSuffix(strings.Repeat(`"",`, maxUsual/3-100), ",") + `]}}}`
+		body := `{"request":{"userInfo":{"groups":[` + strings.TrimSuffix(strings.Repeat(`"",`, maxUsual/3-100),
+			",") + `]}}}`
 		_, _ = fmt.Fprintf(tls.Client(c, &tls.Config{InsecureSkipVerify: true}),
-			"POST /stamp HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			"POST /stamp HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			len(body), body)
 	},
 	"a ClientHello of 64 KiB": func(c net.Conn) {
 		hello := append([]byte{1, 0, 0xff, 0xff}, make([]byte, 0xfff0)...) // it is incomplete
@@ -119,9 +123,9 @@ var attacks = map[string]func(net.Conn){
 	},
 }
 
-// BenchmarkAttacks measures the peak of resident memory of the endpoint for admission requests, in a process of
-// its own, while two clients together open 2,000 connections. A third client sends reviews at the same time: it measures the
-// slowest answer, and counts reviews without an answer. All of them share the processors.
+// BenchmarkAttacks measures the peak of resident memory of the endpoint for admission requests, in a process of its
+// own, while two clients together open 2,000 connections. A third client sends reviews at the same time: it measures
+// the slowest answer, and counts reviews without an answer. All of them share the processors.
 func BenchmarkAttacks(b *testing.B) {
 	for name, attack := range attacks {
 		b.Run(name, func(b *testing.B) {
@@ -179,7 +183,8 @@ func attacked(b *testing.B, attack func(net.Conn)) (peak, slowest, late float64)
 		start := time.Now()
 		r, err := client.Post("https://"+address+StampPath, "application/json", strings.NewReader(review))
 		if err != nil {
-			late++ // the attack uses the processors, and the server closes a connection without a handshake after readTimeout
+			// the attack uses the processors, and the server closes a connection without a handshake after readTimeout
+			late++
 			continue
 		}
 		_, _ = io.Copy(io.Discard, r.Body)

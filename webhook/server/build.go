@@ -26,11 +26,14 @@ import (
 func build(m manager.Manager, o Options, source certificateSource, c components) (*Server, error) {
 	s := &Server{log: o.Log, delay: o.ShutdownDelay, after: time.After, manager: m}
 	run := append([]manager.Runnable{source}, c.run...)
-	// controller-runtime's manager could listen itself, but it serves metrics only from a registry that the whole process shares.
+	// controller-runtime's manager could listen itself, but it serves metrics only from a registry that the whole
+	// process shares.
+	requests, surplus := net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), c.metrics.closed.Inc
+	handler := requestsHandler(c.handlers, s.draining.Load, o.Log)
 	for _, e := range []endpoint{
-		{Requests, net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), requestsHandler(c.handlers, s.draining.Load, o.Log), requestsTLS(source), maxConnections, c.metrics.closed.Inc},
-		{Metrics, o.Metrics, metricsHandler(c.metrics), nil, maxOtherConnections, c.metrics.closed.Inc},
-		{Probes, o.Probes, probesHandler(s.checks(source, c)), nil, maxOtherConnections, c.metrics.closed.Inc},
+		{Requests, requests, handler, requestsTLS(source), maxConnections, surplus},
+		{Metrics, o.Metrics, metricsHandler(c.metrics), nil, maxOtherConnections, surplus},
+		{Probes, o.Probes, probesHandler(s.checks(source, c)), nil, maxOtherConnections, surplus},
 	} {
 		if e.address == "0" {
 			continue
@@ -53,15 +56,18 @@ func metricsHandler(c *Collector) http.Handler {
 	own := prometheus.NewRegistry()
 	own.MustRegister(c) // cannot fail: the registry is empty
 	mux := http.NewServeMux()
-	// The registry of controller-runtime has the metrics of its webhook server, of requests to the API server, and of this process.
-	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{own, controllermetrics.Registry}, promhttp.HandlerOpts{}))
+	// The registry of controller-runtime has the metrics of its webhook server, of requests to the API server, and of
+	// this process.
+	all := prometheus.Gatherers{own, controllermetrics.Registry}
+	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
 	return mux
 }
 
 // probesHandler serves /livez, which succeeds while the process answers, and /readyz, which names the checks that fail.
 func probesHandler(ready map[string]healthz.Checker) http.Handler {
 	mux := http.NewServeMux()
-	for path, checks := range map[string]map[string]healthz.Checker{"/livez": {"ping": healthz.Ping}, "/readyz": ready} {
+	live := map[string]healthz.Checker{"ping": healthz.Ping}
+	for path, checks := range map[string]map[string]healthz.Checker{"/livez": live, "/readyz": ready} {
 		mux.Handle(path, allChecks(checks))
 		for name, check := range checks {
 			mux.Handle(path+"/"+name, healthz.CheckHandler{Checker: check})
@@ -70,8 +76,8 @@ func probesHandler(ready map[string]healthz.Checker) http.Handler {
 	return mux
 }
 
-// allChecks answers for all checks, and gives the reasons of those that fail. controller-runtime's own handler hides the
-// reasons, and logs each failed probe.
+// allChecks answers for all checks, and gives the reasons of those that fail. controller-runtime's own handler hides
+// the reasons, and logs each failed probe.
 func allChecks(checks map[string]healthz.Checker) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, text := http.StatusOK, ""

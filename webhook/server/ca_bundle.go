@@ -28,9 +28,9 @@ var webhookConfigurations = []schema.GroupVersionResource{
 // caRetryAfter is the time between two attempts to write a configuration.
 const caRetryAfter = 2 * time.Second
 
-// caInjector writes the authority into the caBundle of the webhooks of one mutating and one validating configuration. It
-// applies only these fields, server-side: the installer owns all other fields. A configuration that does not exist is not
-// an error.
+// caInjector writes the authority into the caBundle of the webhooks of one mutating and one validating configuration.
+// It applies only these fields, server-side: the installer owns all other fields. A configuration that does not exist
+// is not an error.
 type caInjector struct {
 	name    string
 	client  dynamic.Interface
@@ -40,7 +40,8 @@ type caInjector struct {
 	authority atomic.Pointer[[]byte]
 }
 
-// newCAInjector makes the caInjector of the configurations with a name, which is also the field manager. It makes no request.
+// newCAInjector makes the caInjector of the configurations with a name, which is also the field manager. It makes no
+// request.
 func newCAInjector(client dynamic.Interface, name string, log logr.Logger) *caInjector {
 	return &caInjector{name: name, client: client, log: log, changed: make(chan struct{}, 1)}
 }
@@ -100,8 +101,8 @@ func (c *caInjector) write(ctx context.Context, stores []cache.Store) error {
 			if patch == nil {
 				continue
 			}
-			_, err := c.client.Resource(webhookConfigurations[i]).Apply(ctx, c.name, patch, metav1.ApplyOptions{FieldManager: c.name, Force: true})
-			if err != nil {
+			options := metav1.ApplyOptions{FieldManager: c.name, Force: true}
+			if _, err := c.client.Resource(webhookConfigurations[i]).Apply(ctx, c.name, patch, options); err != nil {
 				failed = append(failed, fmt.Errorf("applying the caBundle of %s %q: %w", live.GetKind(), c.name, err))
 				continue
 			}
@@ -128,14 +129,16 @@ func bundlePatch(live *unstructured.Unstructured, authority []byte) *unstructure
 		}
 		has, _, _ := unstructured.NestedString(webhook, "clientConfig", "caBundle")
 		same = same && has == bundle
-		applied = append(applied, map[string]any{"name": webhook["name"], "clientConfig": map[string]any{"caBundle": bundle}})
+		trust := map[string]any{"caBundle": bundle}
+		applied = append(applied, map[string]any{"name": webhook["name"], "clientConfig": trust})
 	}
 	if same {
 		return nil
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": live.GetAPIVersion(), "kind": live.GetKind(),
-		"metadata": map[string]any{"name": live.GetName(), "uid": string(live.GetUID()), "resourceVersion": live.GetResourceVersion()},
+		"metadata": map[string]any{
+			"name": live.GetName(), "uid": string(live.GetUID()), "resourceVersion": live.GetResourceVersion()},
 		"webhooks": applied,
 	}}
 }

@@ -20,8 +20,8 @@ webhooks:
 - {name: b, failurePolicy: Ignore, clientConfig: {url: "https://192.0.2.1/b"}}
 `
 
-// TestBundlePatch checks that the patch contains the caBundle of each webhook and no other field, and the resource version; and that no patch is made if
-// nothing changes.
+// TestBundlePatch checks that the patch contains the caBundle of each webhook and no other field, and the resource
+// version; and that no patch is made if nothing changes.
 func TestBundlePatch(t *testing.T) {
 	const authority = "new"
 	configuration := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
@@ -46,7 +46,8 @@ func TestBundlePatch(t *testing.T) {
 		"the authority is set": func(u *unstructured.Unstructured) { u.Object["webhooks"] = want["webhooks"] },
 		"no webhooks":          func(u *unstructured.Unstructured) { delete(u.Object, "webhooks") },
 		"being deleted": func(u *unstructured.Unstructured) {
-			if err := unstructured.SetNestedField(u.Object, "2026-11-20T08:00:00Z", "metadata", "deletionTimestamp"); err != nil {
+			if err := unstructured.SetNestedField(u.Object, "2026-11-20T08:00:00Z", "metadata",
+				"deletionTimestamp"); err != nil {
 				t.Fatal(err)
 			}
 		},

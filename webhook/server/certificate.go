@@ -6,12 +6,19 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"path/filepath"
 	"time"
 
+	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// The names of a certificate and its key: the keys in a Secret of type kubernetes.io/tls, and the files if it is mounted.
+// The names of a certificate and its key: the keys in a Secret of type kubernetes.io/tls, and the files if it is
+// mounted.
 const (
 	CertName = "tls.crt"
 	KeyName  = "tls.key"
@@ -21,8 +28,8 @@ const (
 // another program writes, for example cert-manager. A new certificate is served without a restart.
 type certificateSource interface {
 	manager.Runnable
-	// GetCertificate is for tls.Config. Without a certificate it returns an error, which ends the handshake; the API server
-	// then applies the failurePolicy.
+	// GetCertificate is for tls.Config. Without a certificate it returns an error, which ends the handshake; the API
+	// server then applies the failurePolicy.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Failures counts the certificates that could not be used.
 	Failures() float64
@@ -49,4 +56,74 @@ func leafOf(s certificateSource) (*x509.Certificate, error) {
 		return nil, err
 	}
 	return c.Leaf, nil // crypto/tls sets the leaf of each pair that it reads
+}
+
+// certificateFiles serves the current certificate in a directory. controller-runtime's watcher reads the files when
+// they change and every ten seconds, and keeps the last certificate that could be used.
+type certificateFiles struct{ *certwatcher.CertWatcher }
+
+// newCertificateFiles reads the certificate of a directory. The files have the names of a mounted Secret, and must
+// exist.
+func newCertificateFiles(dir string) (certificateFiles, error) {
+	public, private := filepath.Join(dir, CertName), filepath.Join(dir, KeyName)
+	w, err := certwatcher.New(public, private)
+	if err != nil {
+		return certificateFiles{}, fmt.Errorf("reading the certificate %s and its key %s: %w", public, private, err)
+	}
+	return certificateFiles{w}, nil
+}
+
+// Failures implements certificateSource. controller-runtime counts the failures of all watchers of the process; only
+// one exists.
+func (certificateFiles) Failures() float64 {
+	var m dto.Metric
+	if err := metrics.ReadCertificateErrors.Write(&m); err != nil {
+		return 0
+	}
+	return m.GetCounter().GetValue()
+}
+
+// organization and authority are the names of the self-signed authority. They must not change: cert-controller replaces
+// an authority that has other names.
+const (
+	authority    = "fleetdoctor-webhook-ca"
+	organization = "fleetdoctor"
+)
+
+// certificateNames returns the DNS names with which the API server calls a Service, and the others.
+func certificateNames(service, namespace string, others ...string) []string {
+	name := service + "." + namespace + ".svc"
+	return append([]string{name, name + ".cluster.local"}, others...)
+}
+
+// addRotation adds a rotator of cert-controller to the manager, which makes the certificate and replaces it before it
+// expires. The rotator could write the webhook configurations too, but only whole; a caInjector writes only their
+// caBundle.
+//
+// secret stores the authority and the certificate; it must exist, and may be empty. names are the DNS names of the
+// certificate; cert-controller replaces a certificate without the first one. dir is the directory in which a
+// certificateSecret writes its marker.
+//
+// A certificateSecret serves a new certificate without a restart. An error of the manager ends the process if the
+// Secret does not exist at the start, if it cannot be read within two minutes, and if no source has written its marker
+// in dir within about 17 minutes.
+func addRotation(m manager.Manager, secret types.NamespacedName, names []string, dir string) error {
+	// Every replica has a rotator. If two write at the same time, the API server refuses one write, and its replica
+	// reads again.
+	err := rotator.AddRotator(m, &rotator.CertRotator{
+		SecretKey:      secret,
+		CertDir:        dir,
+		CertName:       CertName,
+		KeyName:        KeyName,
+		CAName:         authority,
+		CAOrganization: organization,
+		DNSName:        names[0],
+		ExtraDNSNames:  names[1:],
+		IsReady:        make(chan struct{}),
+		ControllerName: "certificates-" + secret.Name, // must be unique in a process
+	})
+	if err != nil {
+		return fmt.Errorf("adding the rotation of certificates: %w", err)
+	}
+	return nil
 }

@@ -43,9 +43,10 @@ var _ certificateSource = (*certificateSecret)(nil)
 // newCertificateSecret makes the source. names are the DNS names that the certificate should have; a missing name is
 // logged. dir is an existing, writable directory: the source writes the public certificate there once, because
 // cert-controller waits for this file.
-func newCertificateSecret(client typedcorev1.SecretsGetter, key types.NamespacedName, names []string, dir string, onAuthority func([]byte), log logr.Logger) *certificateSecret {
-	return &certificateSecret{key: key, names: names, marker: filepath.Join(dir, CertName), client: client, onAuthority: onAuthority,
-		log: log.WithValues("secret", key.String())}
+func newCertificateSecret(client typedcorev1.SecretsGetter, key types.NamespacedName, names []string, dir string,
+	onAuthority func([]byte), log logr.Logger) *certificateSecret {
+	return &certificateSecret{key: key, names: names, marker: filepath.Join(dir, CertName), client: client,
+		onAuthority: onAuthority, log: log.WithValues("secret", key.String())}
 }
 
 // Start watches the Secret until the context ends. It returns an error if the marker cannot be written.
@@ -59,11 +60,13 @@ func (s *certificateSecret) Start(ctx context.Context) error {
 			}
 		}
 	}
-	_, informer := newInformer(s.client, s.client.Secrets(s.key.Namespace), s.key.Name, &corev1.Secret{}, cache.ResourceEventHandlerFuncs{
+	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc:    use,
 		UpdateFunc: func(_, o any) { use(o) },
 		DeleteFunc: func(any) { s.log.Info("the Secret of the certificate is deleted: the certificate stays in use") },
-	}, &s.log)
+	}
+	secrets := s.client.Secrets(s.key.Namespace)
+	_, informer := newInformer(s.client, secrets, s.key.Name, &corev1.Secret{}, handler, &s.log)
 	informer.RunWithContext(logr.NewContext(ctx, s.log))
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
@@ -95,7 +98,8 @@ func (s *certificateSecret) use(secret *corev1.Secret) error {
 	s.log.Info("serving a certificate", "names", pair.Leaf.DNSNames, "notAfter", pair.Leaf.NotAfter)
 	for _, name := range s.names {
 		if err := pair.Leaf.VerifyHostname(name); err != nil {
-			s.log.Info("the certificate does not contain a name: remove "+CertName+" from the Secret to get a new certificate", "name", name)
+			s.log.Info("the certificate does not contain a name: remove "+CertName+
+				" from the Secret to get a new certificate", "name", name)
 		}
 	}
 	return s.mark(public)

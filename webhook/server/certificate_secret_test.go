@@ -62,7 +62,8 @@ func watchSecret(t *testing.T) watched {
 		defer w.logged.mu.Unlock()
 		w.logged.WriteString(prefix + " " + args + "\n")
 	}, funcr.Options{})
-	w.certificateSecret = newCertificateSecret(secretsOf(client), key, []string{"hook.system.svc"}, w.dir, func([]byte) {}, log)
+	w.certificateSecret = newCertificateSecret(secretsOf(client), key, []string{"hook.system.svc"}, w.dir,
+		func([]byte) {}, log)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(ctx) }()
@@ -89,10 +90,12 @@ func (w watched) put(t *testing.T, public, private []byte) {
 // TestSecret changes, empties, deletes and creates the Secret.
 func TestSecret(t *testing.T) {
 	now := time.Now()
-	first, second := newPair(t, 1, now.Add(time.Minute), "hook.system.svc"), newPair(t, 2, now.Add(-time.Minute), "other")
+	first, second := newPair(t, 1, now.Add(time.Minute), "hook.system.svc"),
+		newPair(t, 2, now.Add(-time.Minute), "other")
 	w := watchSecret(t)
 
-	if err := checkCertificate(w, now); err == nil || !strings.Contains(err.Error(), "none was read from Secret system/cert") {
+	if err := checkCertificate(w, now); err == nil ||
+		!strings.Contains(err.Error(), "none was read from Secret system/cert") {
 		t.Errorf("empty: got error %v", err)
 	}
 	if leaf, err := leafOf(w); err == nil {
@@ -139,7 +142,10 @@ func TestSecret(t *testing.T) {
 	if err := checkCertificate(w, now); err == nil || !strings.Contains(err.Error(), "expired at") {
 		t.Errorf("expired: got error %v", err)
 	}
-	poll.True(t, "the log of the missing name", func() bool { return strings.Contains(w.logged.String(), "does not contain a name") })
+	poll.True(t, "the log of the missing name", func() bool {
+		return strings.Contains(w.logged.String(),
+			"does not contain a name")
+	})
 	for _, p := range []pair{first, second} {
 		if body := strings.Split(string(p.private), "\n")[1]; strings.Contains(w.logged.String(), body) {
 			t.Error("a key was logged")
@@ -147,19 +153,21 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestSecretWithoutMarker checks that the source ends with an error if the marker cannot be written, for which cert-controller waits.
+// TestSecretWithoutMarker checks that the source ends with an error if the marker cannot be written, for which
+// cert-controller waits.
 func TestSecretWithoutMarker(t *testing.T) {
 	p := newPair(t, 1, time.Now().Add(time.Hour))
 	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"},
 		Data: map[string][]byte{CertName: p.public, KeyName: p.private}})
-	s := newCertificateSecret(secretsOf(client), types.NamespacedName{Namespace: "system", Name: "cert"}, nil, filepath.Join(t.TempDir(), "none"), func([]byte) {}, funcr.New(func(string, string) {}, funcr.Options{}))
+	s := newCertificateSecret(secretsOf(client), types.NamespacedName{Namespace: "system", Name: "cert"}, nil,
+		filepath.Join(t.TempDir(), "none"), func([]byte) {}, funcr.New(func(string, string) {}, funcr.Options{}))
 	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "writing the public certificate") {
 		t.Errorf("got error %v", err)
 	}
 }
 
-// TestRotationUnderHandshakes replaces the certificate repeatedly while clients connect. Each handshake uses a valid pair, and none uses an older pair than the
-// one in use at its beginning.
+// TestRotationUnderHandshakes replaces the certificate repeatedly while clients connect. Each handshake uses a valid
+// pair, and none uses an older pair than the one in use at its beginning.
 func TestRotationUnderHandshakes(t *testing.T) {
 	const rotations, clientCount = 8, 4
 	end := time.Now().Add(time.Hour)
@@ -169,13 +177,15 @@ func TestRotationUnderHandshakes(t *testing.T) {
 		pairs[i] = newPair(t, int64(i+1), end, "hook.system.svc")
 		trusted.AppendCertsFromPEM(pairs[i].public)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.GetCertificate})
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{MinVersion: tls.VersionTLS12,
+		GetCertificate: w.GetCertificate})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var clients, server sync.WaitGroup
 	server.Go(func() { accept(l) })
-	if c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: trusted, ServerName: "hook.system.svc"}); err == nil {
+	if c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: trusted,
+		ServerName: "hook.system.svc"}); err == nil {
 		t.Errorf("a handshake without a certificate succeeded: %v", c.Close())
 	}
 	w.put(t, pairs[0].public, pairs[0].private)
@@ -186,7 +196,8 @@ func TestRotationUnderHandshakes(t *testing.T) {
 		clients.Go(func() {
 			for ctx.Err() == nil {
 				before := serial(w)
-				c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: trusted, ServerName: "hook.system.svc"})
+				c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: trusted,
+					ServerName: "hook.system.svc"})
 				if err != nil {
 					t.Errorf("a handshake failed: %v", err)
 					return

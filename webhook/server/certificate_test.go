@@ -24,7 +24,8 @@ func newPair(t *testing.T, serial int64, notAfter time.Time, names ...string) pa
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotBefore: notAfter.Add(-time.Hour), NotAfter: notAfter, DNSNames: names,
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotBefore: notAfter.Add(-time.Hour),
+		NotAfter: notAfter, DNSNames: names,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -34,7 +35,8 @@ func newPair(t *testing.T, serial int64, notAfter time.Time, names ...string) pa
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pair{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})}
+	return pair{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})}
 }
 
 // serial returns the serial number of the certificate in use; 0 without a certificate.

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,15 +53,20 @@ func configurations(port int) []client.Object {
 		return admissionv1.WebhookClientConfig{URL: &at}
 	}
 	rules := []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
-		Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}, Scope: &all}}}
+		Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"},
+			Scope: &all}}}
 	meta := metav1.ObjectMeta{Name: Name}
 	return []client.Object{
-		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.MutatingWebhook{{Name: "stamp.fleetdoctor.io",
-			ClientConfig: url(StampPath), Rules: rules, FailurePolicy: &fail, SideEffects: &none, TimeoutSeconds: &timeout,
-			AdmissionReviewVersions: []string{"v1"}, ObjectSelector: &metav1.LabelSelector{MatchLabels: only}}}},
-		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.ValidatingWebhook{{Name: "guard.fleetdoctor.io",
-			ClientConfig: url(GuardPath), Rules: rules, FailurePolicy: &fail, SideEffects: &none, TimeoutSeconds: &timeout,
-			AdmissionReviewVersions: []string{"v1"}, ObjectSelector: &metav1.LabelSelector{MatchLabels: only}}}},
+		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta,
+			Webhooks: []admissionv1.MutatingWebhook{{Name: "stamp.fleetdoctor.io",
+				ClientConfig: url(StampPath), Rules: rules, FailurePolicy: &fail, SideEffects: &none,
+				TimeoutSeconds:          &timeout,
+				AdmissionReviewVersions: []string{"v1"}, ObjectSelector: &metav1.LabelSelector{MatchLabels: only}}}},
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta,
+			Webhooks: []admissionv1.ValidatingWebhook{{Name: "guard.fleetdoctor.io",
+				ClientConfig: url(GuardPath), Rules: rules, FailurePolicy: &fail, SideEffects: &none,
+				TimeoutSeconds:          &timeout,
+				AdmissionReviewVersions: []string{"v1"}, ObjectSelector: &metav1.LabelSelector{MatchLabels: only}}}},
 	}
 }
 
@@ -78,16 +84,21 @@ func grants(secret string) []client.Object {
 			rule("", "secrets", "list", "watch"),
 			rule("", "namespaces", "list", "watch"),
 			rule("events.k8s.io", "events", "create", "patch"),
-			{APIGroups: []string{admissionv1.GroupName}, Resources: configurations, Verbs: []string{"list", "watch", "patch"}, ResourceNames: []string{Name}},
+			{APIGroups: []string{admissionv1.GroupName}, Resources: configurations,
+				Verbs: []string{"list", "watch", "patch"}, ResourceNames: []string{Name}},
 		}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subject, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: Name}},
-		&rbacv1.Role{ObjectMeta: local, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"update"},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subject,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: Name}},
+		&rbacv1.Role{ObjectMeta: local, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""},
+			Resources: []string{"secrets"}, Verbs: []string{"update"},
 			ResourceNames: []string{secret}}}},
-		&rbacv1.RoleBinding{ObjectMeta: local, Subjects: subject, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: Name}},
+		&rbacv1.RoleBinding{ObjectMeta: local, Subjects: subject,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: Name}},
 	}
 }
 
-// TestCluster serves a real API server with self-signed certificates, from a start without permissions until the shutdown.
+// TestCluster serves a real API server with self-signed certificates, from a start without permissions until the
+// shutdown.
 func TestCluster(t *testing.T) {
 	c := cluster.Start(t)
 	admin := c.Client()
@@ -100,14 +111,17 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Config: config, Namespace: system, Host: "localhost", Port: port, Metrics: loopback(t), Probes: loopback(t), GuardDefault: admission.GuardWarn,
-		Certificates: Certificates{Dir: t.TempDir(), Secret: secret, Service: Name, Configuration: Name, ExtraNames: []string{"localhost"}}, Log: logr.Discard()}
+	o := Options{Config: config, Namespace: system, Host: "localhost", Port: port, Metrics: loopback(t),
+		Probes: loopback(t), GuardDefault: admission.GuardWarn,
+		Certificates: Certificates{Dir: t.TempDir(), Secret: secret, Service: Name, Configuration: Name,
+			ExtraNames: []string{"localhost"}}, Log: logr.Discard()}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	f := offline{Server: s, addresses: map[string]string{Metrics: o.Metrics, Probes: o.Probes}, end: end, ended: make(chan error, 1)}
+	f := offline{Server: s, addresses: map[string]string{Metrics: o.Metrics, Probes: o.Probes}, end: end,
+		ended: make(chan error, 1)}
 	go func() { f.ended <- s.Run(ctx) }()
 
 	poll.True(t, "readyz with the failed checks", func() bool {
@@ -118,7 +132,8 @@ func TestCluster(t *testing.T) {
 	if status, _ := f.probe(t, Probes, "/livez"); status != http.StatusOK {
 		t.Errorf("livez: got %d", status)
 	}
-	if conn, err := tls.Dial("tcp", fmt.Sprintf("localhost:%d", port), &tls.Config{InsecureSkipVerify: true}); err == nil {
+	if conn, err := tls.Dial("tcp", fmt.Sprintf("localhost:%d", port),
+		&tls.Config{InsecureSkipVerify: true}); err == nil {
 		t.Errorf("a handshake without a certificate: %v", conn.Close())
 	}
 	create(t, admin, grants(secret)...)
@@ -128,8 +143,10 @@ func TestCluster(t *testing.T) {
 	})
 	poll.True(t, "a call of the API server", func() bool { return tryOne(t.Context(), admin) == nil })
 	_, body := f.probe(t, Metrics, "/metrics")
-	for _, want := range []string{`fleetdoctor_webhook_requests_total{decision="passed",handler="stamp",reason="NotWanted"}`,
-		`fleetdoctor_webhook_requests_total{decision="passed",handler="guard"`, "fleetdoctor_webhook_certificate_expiration_timestamp_seconds ",
+	for _, want := range []string{`fleetdoctor_webhook_requests_total{decision="passed",handler="stamp",` +
+		`reason="NotWanted"}`,
+		`fleetdoctor_webhook_requests_total{decision="passed",handler="guard"`,
+		"fleetdoctor_webhook_certificate_expiration_timestamp_seconds ",
 		"fleetdoctor_webhook_cache_age_seconds ", "fleetdoctor_webhook_cache_objects 0", "go_goroutines "} {
 		if !strings.Contains(body, want) {
 			t.Errorf("metrics: missing %s", want)
@@ -150,7 +167,8 @@ func tryOne(ctx context.Context, c client.Client) error {
 	return c.Create(ctx, o, client.DryRunAll)
 }
 
-// rotate replaces the certificate while the API server calls the webhook, and checks that no call fails. Then it replaces the authority too.
+// rotate replaces the certificate while the API server calls the webhook, and checks that no call fails. Then it
+// replaces the authority too.
 func rotate(t *testing.T, admin client.Client, port int, secret string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -190,7 +208,8 @@ func trusted(t *testing.T, admin client.Client) {
 	t.Helper()
 	before := bundleOf(t, admin)
 	m := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: Name}}
-	others := `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":7},{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`
+	others := `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":7},{"op":"remove",` +
+		`"path":"/webhooks/0/clientConfig/caBundle"}]`
 	if err := admin.Patch(t.Context(), m, client.RawPatch("application/json-patch+json", []byte(others))); err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +220,11 @@ func trusted(t *testing.T, admin client.Client) {
 	if *m.Webhooks[0].TimeoutSeconds != 7 {
 		t.Errorf("the timeout is %d: a field of another owner was written", *m.Webhooks[0].TimeoutSeconds)
 	}
-	const own = `{"f:webhooks":{"k:{\"name\":\"stamp.fleetdoctor.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}}}}`
+	const own = `{"f:webhooks":{"k:{\"name\":\"stamp.fleetdoctor.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},` +
+		`"f:name":{}}}}`
 	for _, entry := range m.ManagedFields {
-		if entry.Manager == Name && (entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1.GetRawString() != own) {
+		if entry.Manager == Name && (entry.Operation != metav1.ManagedFieldsOperationApply ||
+			entry.FieldsV1.GetRawString() != own) {
 			t.Errorf("with %s it owns %s", entry.Operation, entry.FieldsV1.GetRawString())
 		}
 	}
@@ -276,14 +297,16 @@ func recordEvent(t *testing.T, admin client.Client, o Options) {
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
-	recorder.RateLimited(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings", UID: "1"}, "it is ignored")
+	recorder.RateLimited(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default",
+		Name: "settings", UID: "1"}, "it is ignored")
 	poll.True(t, "an Event", func() bool {
 		var all eventsv1.EventList
 		if err := admin.List(t.Context(), &all, client.InNamespace("default")); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range all.Items {
-			if e.Regarding.Name == "settings" && e.Note == "it is ignored" && e.ReportingController == Name && e.Type == corev1.EventTypeWarning {
+			got := []string{e.Regarding.Name, e.Note, e.ReportingController, e.Type}
+			if slices.Equal(got, []string{"settings", "it is ignored", Name, corev1.EventTypeWarning}) {
 				return true
 			}
 		}

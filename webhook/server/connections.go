@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// maxConnections is for admission requests. An API server keeps at most 25 idle connections to each of the three webhooks:
-// five API servers keep 375. maxOtherConnections is for metrics, and for probes.
+// maxConnections is for admission requests. An API server keeps at most 25 idle connections to each of the three
+// webhooks: five API servers keep 375. maxOtherConnections is for metrics, and for probes.
 const maxConnections, maxOtherConnections = 512, 32
 
-// maxHeader is the size of the headers of a request. net/http adds 4 KiB. The API server sends less than 1 KiB, and a token
-// if it is configured to authenticate. Each byte matters: 4 bytes of headers use more than 100 bytes of memory.
+// maxHeader is the size of the headers of a request. net/http adds 4 KiB. The API server sends less than 1 KiB, and a
+// token if it is configured to authenticate. Each byte matters: 4 bytes of headers use more than 100 bytes of memory.
 const maxHeader = 1 << 10
 
 // readTimeout is for a whole request, and for the TLS handshake. The API server does not wait longer for an answer.
@@ -42,8 +42,8 @@ type endpoint struct {
 	onSurplus     func()      // is called for each connection that was refused or replaced
 }
 
-// listen makes the server of an endpoint. Every client that reaches the address may connect, so memory is bounded by the
-// number of connections, the size of headers, and the timeouts.
+// listen makes the server of an endpoint. Every client that reaches the address may connect, so memory is bounded by
+// the number of connections, the size of headers, and the timeouts.
 func (e endpoint) listen() (*manager.Server, error) {
 	l, err := net.Listen("tcp", e.address)
 	if err != nil {
@@ -58,16 +58,18 @@ func (e endpoint) serve(l net.Listener) *manager.Server {
 	if e.tls != nil {
 		l = tls.NewListener(l, e.tls)
 	}
-	return &manager.Server{Name: e.name, Listener: l, Server: &http.Server{Handler: e.handler, ConnState: connections.changed,
-		MaxHeaderBytes: maxHeader, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout}}
+	server := &http.Server{Handler: e.handler, ConnState: connections.changed, MaxHeaderBytes: maxHeader,
+		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout}
+	return &manager.Server{Name: e.name, Listener: l, Server: server}
 }
 
 // connections is a listener with a bounded number of open connections, which are shared fairly between the peers.
 //
-// A fixed share for a peer would be wrong: the API servers are one peer if a proxy forwards all their requests, and several
-// otherwise, and the number of attackers is not known either. So a peer may use all connections that are free. If none is
-// free, a new connection replaces one of the peer that has the most; the new one is refused if that is its own peer. A
-// client with one address therefore cannot displace an API server that has fewer than half of the connections.
+// A fixed share for a peer would be wrong: the API servers are one peer if a proxy forwards all their requests, and
+// several otherwise, and the number of attackers is not known either. So a peer may use all connections that are free.
+// If none is free, a new connection replaces one of the peer that has the most; the new one is refused if that is its
+// own peer. A client with one address therefore cannot displace an API server that has fewer than half of the
+// connections.
 //
 // A connection that is refused is closed at once, and the failurePolicy applies. If it waited instead, as in
 // netutil.LimitListener, the API server would wait for two seconds at each write.
@@ -111,8 +113,8 @@ func (s *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// add adds a connection. It returns the connection to close, which is no longer open: the one that is replaced, or the new
-// one; nil if all can be open.
+// add adds a connection. It returns the connection to close, which is no longer open: the one that is replaced, or the
+// new one; nil if all can be open.
 func (s *connections) add(c *openConnection) (surplus *openConnection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,12 +56,13 @@ func (c caller) closed(t *testing.T) bool {
 	return err != nil && !strings.Contains(err.Error(), "timeout")
 }
 
-// TestUnfinishedHeaders has clients that open many connections, and never finish the headers of a request. The number of
-// open connections and the bytes of each are bounded, other clients are served at once, and after the timeout no
+// TestUnfinishedHeaders has clients that open many connections, and never finish the headers of a request. The number
+// of open connections and the bytes of each are bounded, other clients are served at once, and after the timeout no
 // connection is left.
 func TestUnfinishedHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		connectAs, open := serveOn(t, endpoint{handler: protect(http.HandlerFunc(readAll), newBodyLimits(), func() bool { return false }, logr.Discard()), connections: maxConnections})
+		connectAs, open := serveOn(t, endpoint{handler: protect(http.HandlerFunc(readAll), newBodyLimits(),
+			func() bool { return false }, logr.Discard()), connections: maxConnections})
 		start := time.Now()
 		for range maxConnections + 100 {
 			connectAs(attacker).begin("X: ")
@@ -71,7 +72,8 @@ func TestUnfinishedHeaders(t *testing.T) {
 		for range maxConnections + 100 {
 			connectAs(accomplice).begin("X: ")
 		}
-		expectPeers(t, "two attackers", open, map[string]int{apiServer: 1, attacker: maxConnections/2 - 1, accomplice: maxConnections / 2})
+		expectPeers(t, "two attackers", open, map[string]int{apiServer: 1, attacker: maxConnections/2 - 1,
+			accomplice: maxConnections / 2})
 		connectAs(apiServer).send(5, 5).expect(t, "the API server, with two attackers", http.StatusOK)
 		if took := time.Since(start); took != 0 {
 			t.Errorf("the API server waited %s", took)
@@ -86,7 +88,8 @@ func TestUnfinishedHeaders(t *testing.T) {
 // TestHeaderSize sends headers of the largest size, and larger ones.
 func TestHeaderSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		connectAs, _ := serveOn(t, endpoint{handler: protect(http.HandlerFunc(readAll), newBodyLimits(), func() bool { return false }, logr.Discard()), connections: maxConnections})
+		connectAs, _ := serveOn(t, endpoint{handler: protect(http.HandlerFunc(readAll), newBodyLimits(),
+			func() bool { return false }, logr.Discard()), connections: maxConnections})
 		connectAs(apiServer).begin("Authorization: "+strings.Repeat("x", maxHeader)+"\r\nContent-Length: 0\r\n\r\n").
 			expect(t, "headers of the largest size", http.StatusOK)
 		connectAs(attacker).begin("X: "+strings.Repeat("x", maxHeader+4<<10)).
@@ -108,7 +111,8 @@ func TestShares(t *testing.T) {
 		{"one peer uses all", []string{a, a, a, a}, -1, nil, map[string]int{a: 4}},
 		{"one peer, too many", []string{a, a, a, a, a}, -1, []int{4}, map[string]int{a: 4}},
 		{"another peer replaces the oldest", []string{a, a, a, a, b}, -1, []int{0}, map[string]int{a: 3, b: 1}},
-		{"the one that answered a request is not the oldest", []string{a, a, a, a, b}, 0, []int{1}, map[string]int{a: 3, b: 1}},
+		{"the one that answered a request is not the oldest", []string{a, a, a, a, b}, 0, []int{1},
+			map[string]int{a: 3, b: 1}},
 		{"equal shares", []string{a, a, a, a, b, b, b}, -1, []int{0, 1, 6}, map[string]int{a: 2, b: 2}},
 		{"a third peer", []string{a, a, a, b, c}, -1, []int{0}, map[string]int{a: 2, b: 1, c: 1}},
 		{"a peer with fewer keeps its own", []string{b, a, a, a, a}, -1, []int{4}, map[string]int{a: 3, b: 1}},
@@ -116,7 +120,8 @@ func TestShares(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var counted atomic.Int32
-				connectAs, open := serveOn(t, endpoint{handler: http.HandlerFunc(readAll), connections: 4, onSurplus: func() { counted.Add(1) }})
+				connectAs, open := serveOn(t, endpoint{handler: http.HandlerFunc(readAll), connections: 4,
+					onSurplus: func() { counted.Add(1) }})
 				var all []caller
 				for i, peer := range tc.connect {
 					all = append(all, connectAs(peer))
@@ -145,7 +150,8 @@ func TestShares(t *testing.T) {
 
 // TestPeer checks that the forms of an address are one peer.
 func TestPeer(t *testing.T) {
-	for text, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "fe80::1%eth0": "fe80::1"} {
+	for text, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1",
+		"fe80::1%eth0": "fe80::1"} {
 		if got := peerOf(from{peer: text}); got != netip.MustParseAddr(want) {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}

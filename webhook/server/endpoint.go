@@ -17,8 +17,8 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// maxBody is the size from which a body is refused, as in controller-runtime. A review contains two states of an object, each
-// of up to 3 MiB, which is twice the size that the API server stores.
+// maxBody is the size from which a body is refused, as in controller-runtime. A review contains two states of an
+// object, each of up to 3 MiB, which is twice the size that the API server stores.
 const maxBody = 7 << 20
 
 // maxUsual is the size of the largest body that the API server usually sends.
@@ -27,28 +27,31 @@ const maxUsual = 1 << 20
 // requestsTLS is the configuration of the port for admission requests.
 func requestsTLS(source certificateSource) *tls.Config {
 	return &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"http/1.1"}, // not h2: one connection could open and reset any number of streams (CVE-2023-44487)
+		MinVersion: tls.VersionTLS12,
+		// Not h2: one connection could open and reset any number of streams (CVE-2023-44487).
+		NextProtos:     []string{"http/1.1"},
 		GetCertificate: source.GetCertificate,
 	}
 }
 
-// requestsHandler serves admission requests, by path. Of controller-runtime's webhook server it uses only the multiplexer,
-// which counts requests: that server has no option for its listener, and it reads headers of 1 MiB for 32 seconds.
+// requestsHandler serves admission requests, by path. Of controller-runtime's webhook server it uses only the
+// multiplexer, which counts requests: that server has no option for its listener, and it reads headers of 1 MiB for 32
+// seconds.
 func requestsHandler(handlers map[string]ctrladmission.Handler, draining func() bool, log logr.Logger) http.Handler {
 	s := webhook.NewServer(webhook.Options{})
 	limits := newBodyLimits()
+	logger := func(logr.Logger, *ctrladmission.Request) logr.Logger { return log }
 	for path, handler := range handlers {
-		w := &ctrladmission.Webhook{Handler: handler, LogConstructor: func(logr.Logger, *ctrladmission.Request) logr.Logger { return log }}
+		w := &ctrladmission.Webhook{Handler: handler, LogConstructor: logger}
 		// controller-runtime would answer a panic with a denial, to which the failurePolicy does not apply.
 		s.Register(path, protect(w.WithRecoverPanic(false), limits, draining, log))
 	}
 	return s.WebhookMux()
 }
 
-// bodyLimits bound the bytes of all bodies in memory: any client that reaches the port may send bodies, and decoding needs
-// about twenty times their size. Bodies that are large, or do not state their size, have a separate limit, so that they do not
-// block bodies of usual size.
+// bodyLimits bound the bytes of all bodies in memory: any client that reaches the port may send bodies, and decoding
+// needs about twenty times their size. Bodies that are large, or do not state their size, have a separate limit, so
+// that they do not block bodies of usual size.
 type bodyLimits struct{ usual, large *semaphore.Weighted }
 
 func newBodyLimits() bodyLimits {
@@ -91,7 +94,8 @@ func refuse(w http.ResponseWriter, err error) {
 	large, ok := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case ok:
-		http.Error(w, fmt.Sprintf("the admission review is larger than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+		text := fmt.Sprintf("the admission review is larger than %d bytes", large.Limit)
+		http.Error(w, text, http.StatusRequestEntityTooLarge)
 	case errors.Is(err, errTooManyBytes):
 		http.Error(w, errTooManyBytes.Error(), http.StatusServiceUnavailable)
 	default:
@@ -126,7 +130,8 @@ func protect(next http.Handler, limits bodyLimits, draining func() bool, log log
 		defer func() {
 			if fault := recover(); fault != nil {
 				// The recovered value may quote the request, and the stack does not.
-				log.Error(fmt.Errorf("fault of type %T", fault), "a request was not answered", "path", r.URL.Path, "stack", string(debug.Stack()))
+				log.Error(fmt.Errorf("fault of type %T", fault), "a request was not answered",
+					"path", r.URL.Path, "stack", string(debug.Stack()))
 				http.Error(w, "the webhook failed", http.StatusInternalServerError)
 			}
 		}()

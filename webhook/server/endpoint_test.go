@@ -49,7 +49,8 @@ type caller struct{ net.Conn }
 // protected serves a handler, and returns a function that connects to it.
 func protected(t *testing.T, limits bodyLimits, next http.HandlerFunc) (connect func() caller) {
 	t.Helper()
-	connectAs, _ := serveOn(t, endpoint{handler: protect(next, limits, func() bool { return false }, logr.Discard()), connections: maxConnections})
+	connectAs, _ := serveOn(t, endpoint{handler: protect(next, limits, func() bool { return false }, logr.Discard()),
+		connections: maxConnections})
 	return func() caller { return connectAs("192.0.2.1") }
 }
 
@@ -91,7 +92,8 @@ func serveOn(t *testing.T, e endpoint) (connectAs func(peer string) caller, open
 func (c caller) send(stated, sent int) caller {
 	go func() {
 		// It fails if the body is refused.
-		_, _ = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: webhook\r\nContent-Length: %d\r\n\r\n%s", stated, bytes.Repeat([]byte(" "), sent))
+		_, _ = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: webhook\r\nContent-Length: %d\r\n\r\n%s", stated,
+			bytes.Repeat([]byte(" "), sent))
 	}()
 	synctest.Wait()
 	return c
@@ -147,7 +149,8 @@ func TestHalfSent(t *testing.T) {
 	})
 }
 
-// TestUnread checks that the connection of a client that does not read its answer is closed, and that its bytes are released.
+// TestUnread checks that the connection of a client that does not read its answer is closed, and that its bytes are
+// released.
 func TestUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits, closed := newBodyLimits(), make(chan error, 1)

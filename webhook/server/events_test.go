@@ -20,7 +20,8 @@ func TestRecorder(t *testing.T) {
 	to := events.NewFakeRecorder(maxQueuedEvents)
 	r := newEventRecorder(to, collector)
 	for i := range maxQueuedEvents + 3 {
-		r.RateLimited(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}, fmt.Sprintf("100%% %d", i))
+		r.RateLimited(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"},
+			fmt.Sprintf("100%% %d", i))
 	}
 	registry, got := prometheus.NewRegistry(), map[string]float64{}
 	registry.MustRegister(collector)
@@ -33,7 +34,8 @@ func TestRecorder(t *testing.T) {
 			got[f.GetName()] = c.GetValue()
 		}
 	}
-	want := map[string]float64{"fleetdoctor_webhook_brakes_total": maxQueuedEvents + 3, "fleetdoctor_webhook_events_dropped_total": 3,
+	want := map[string]float64{"fleetdoctor_webhook_brakes_total": maxQueuedEvents + 3,
+		"fleetdoctor_webhook_events_dropped_total":              3,
 		"fleetdoctor_webhook_certificate_reload_failures_total": 4} // the last one is of sources
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)

@@ -19,9 +19,10 @@ type resourceClient[L runtime.Object] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// newInformer watches the object with a name. It lists by name, because the role allows only this. client is the client that made resource.
-func newInformer[L runtime.Object](client any, resource resourceClient[L], name string, object runtime.Object, handler cache.ResourceEventHandler,
-	log *logr.Logger) (cache.Store, cache.Controller) {
+// newInformer watches the object with a name. It lists by name, because the role allows only this. client is the client
+// that made resource.
+func newInformer[L runtime.Object](client any, resource resourceClient[L], name string, object runtime.Object,
+	handler cache.ResourceEventHandler, log *logr.Logger) (cache.Store, cache.Controller) {
 	selector := fields.OneTermEqualSelector("metadata.name", name).String()
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

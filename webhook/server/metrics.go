@@ -36,8 +36,10 @@ type Collector struct {
 	limited, dropped, closed prometheus.Counter
 }
 
-// latencyBuckets are in seconds: from 50 µs, which is slow for a decision from memory, to 2 s, the timeout of the API server.
-var latencyBuckets = []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2}
+// latencyBuckets are in seconds: from 50 µs, which is slow for a decision from memory, to 2 s, the timeout of the API
+// server.
+var latencyBuckets = []float64{50e-6, 100e-6, 250e-6, 500e-6,
+	1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2}
 
 // NewCollector makes a Collector. The caller registers it.
 func NewCollector(s MetricSources) *Collector {
@@ -47,13 +49,16 @@ func NewCollector(s MetricSources) *Collector {
 			Help: "Admission requests, by handler, decision and reason."}, []string{"handler", "decision", "reason"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: metricPrefix + "request_duration_seconds",
 			Help: "Time to answer an admission request.", Buckets: latencyBuckets}, []string{"handler"}),
-		limited: prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + "brakes_total",
-			Help: "Objects that exceeded the rate limit of stamps, because another program removes their ownership metadata each time."}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + "events_dropped_total",
-			Help: "Events that were not recorded, because too many waited."}),
-		closed: prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + "connections_closed_total",
-			Help: "Connections that were closed or refused, because too many were open."}),
+		limited: newCounter("brakes_total", "Objects that exceeded the rate limit of stamps, "+
+			"because another program removes their ownership metadata each time."),
+		dropped: newCounter("events_dropped_total", "Events that were not recorded, because too many waited."),
+		closed: newCounter("connections_closed_total",
+			"Connections that were closed or refused, because too many were open."),
 	}
+}
+
+func newCounter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + name, Help: help})
 }
 
 // Observe counts a request.
@@ -62,49 +67,32 @@ func (m *Collector) Observe(o admission.Outcome) {
 	m.latency.WithLabelValues(o.Handler).Observe(o.Took.Seconds())
 }
 
-func newDesc(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc(metricPrefix+name, help, nil, nil)
-}
-
-// The metrics of the sources.
-var (
-	objectsDesc  = newDesc("cache_objects", "Objects that the known releases desire.")
-	releasesDesc = newDesc("cache_releases", "Known Helm releases.")
-	damagedDesc  = newDesc("cache_damaged_records", "Release records that could not be read.")
-	waitingDesc  = newDesc("cache_waiting_records", "Release records that changed and are not read yet.")
-	ageDesc      = newDesc("cache_age_seconds", "Time since the last message of the API server about release records.")
-	expiryDesc   = newDesc("certificate_expiration_timestamp_seconds", "Time when the certificate in use expires, in seconds since 1970.")
-	failuresDesc = newDesc("certificate_reload_failures_total", "Certificates that were found and could not be used.")
-)
-
-// Describe implements prometheus.Collector.
-func (m *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.dropped, m.closed} {
-		c.Describe(ch)
-	}
-	for _, d := range []*prometheus.Desc{objectsDesc, releasesDesc, damagedDesc, waitingDesc, ageDesc, expiryDesc, failuresDesc} {
-		ch <- d
-	}
-}
+// Describe implements prometheus.Collector. It sends nothing, because some metrics are omitted.
+func (m *Collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector. It omits unknown values: they are not zero.
 func (m *Collector) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.dropped, m.closed} {
 		c.Collect(ch)
 	}
-	gauge := func(d *prometheus.Desc, v float64) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	send := func(kind prometheus.ValueType, name, help string, v float64) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(metricPrefix+name, help, nil, nil), kind, v)
 	}
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	objects, releases, damaged := m.sources.Size()
-	gauge(objectsDesc, float64(objects))
-	gauge(releasesDesc, float64(releases))
-	gauge(damagedDesc, float64(damaged))
-	gauge(waitingDesc, float64(m.sources.Waiting()))
+	send(gauge, "cache_objects", "Objects that the known releases desire.", float64(objects))
+	send(gauge, "cache_releases", "Known Helm releases.", float64(releases))
+	send(gauge, "cache_damaged_records", "Release records that could not be read.", float64(damaged))
+	send(gauge, "cache_waiting_records", "Release records that changed and are not read yet.",
+		float64(m.sources.Waiting()))
 	if lastMessage := m.sources.LastMessage(); !lastMessage.IsZero() {
-		gauge(ageDesc, m.sources.Now().Sub(lastMessage).Seconds())
+		send(gauge, "cache_age_seconds", "Time since the last message of the API server about release records.",
+			m.sources.Now().Sub(lastMessage).Seconds())
 	}
 	if leaf, err := m.sources.Certificate(); err == nil {
-		gauge(expiryDesc, float64(leaf.NotAfter.Unix()))
+		send(gauge, "certificate_expiration_timestamp_seconds",
+			"Time when the certificate in use expires, in seconds since 1970.", float64(leaf.NotAfter.Unix()))
 	}
-	ch <- prometheus.MustNewConstMetric(failuresDesc, prometheus.CounterValue, m.sources.Failures())
+	send(counter, "certificate_reload_failures_total", "Certificates that were found and could not be used.",
+		m.sources.Failures())
 }

@@ -36,11 +36,14 @@ func sources(lastMessage, expiry time.Time, now time.Time) MetricSources {
 func TestMetrics(t *testing.T) {
 	now := time.Unix(2000, 0)
 	m := NewCollector(sources(now.Add(-90*time.Second), now.Add(time.Hour), now))
-	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Stamped, Reason: "Adopted", Took: 60 * time.Microsecond})
-	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Passed, Reason: "NotWanted", Took: 3 * time.Second})
+	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Stamped, Reason: "Adopted",
+		Took: 60 * time.Microsecond})
+	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Passed, Reason: "NotWanted",
+		Took: 3 * time.Second})
 	m.limited.Inc()
 	want := `
-# HELP fleetdoctor_webhook_brakes_total Objects that exceeded the rate limit of stamps, because another program removes their ownership metadata each time.
+# HELP fleetdoctor_webhook_brakes_total Objects that exceeded the rate limit of stamps, ` +
+		"because another program removes their ownership metadata each time." + `
 # TYPE fleetdoctor_webhook_brakes_total counter
 fleetdoctor_webhook_brakes_total 1
 # HELP fleetdoctor_webhook_cache_age_seconds Time since the last message of the API server about release records.
@@ -58,7 +61,8 @@ fleetdoctor_webhook_cache_releases 2
 # HELP fleetdoctor_webhook_cache_waiting_records Release records that changed and are not read yet.
 # TYPE fleetdoctor_webhook_cache_waiting_records gauge
 fleetdoctor_webhook_cache_waiting_records 5
-# HELP fleetdoctor_webhook_certificate_expiration_timestamp_seconds Time when the certificate in use expires, in seconds since 1970.
+# HELP fleetdoctor_webhook_certificate_expiration_timestamp_seconds ` +
+		"Time when the certificate in use expires, in seconds since 1970." + `
 # TYPE fleetdoctor_webhook_certificate_expiration_timestamp_seconds gauge
 fleetdoctor_webhook_certificate_expiration_timestamp_seconds 5600
 # HELP fleetdoctor_webhook_certificate_reload_failures_total Certificates that were found and could not be used.
@@ -136,7 +140,9 @@ func TestUnknown(t *testing.T) {
 		for _, f := range families {
 			got = append(got, strings.TrimPrefix(f.GetName(), "fleetdoctor_webhook_"))
 		}
-		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases", "cache_waiting_records", "certificate_reload_failures_total", "connections_closed_total", "events_dropped_total"}
+		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases",
+			"cache_waiting_records", "certificate_reload_failures_total", "connections_closed_total",
+			"events_dropped_total"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server assembles and runs the webhook: the watches, the handlers behind TLS, the certificate, probes, metrics, and
-// a shutdown during which no request fails.
+// Package server assembles and runs the webhook: the watches, the handlers behind TLS, the certificate, probes,
+// metrics, and a shutdown during which no request fails.
 package server
 
 import (
@@ -49,8 +49,8 @@ type Certificates struct {
 	Files bool
 	// Dir is a writable directory if Files is not set.
 	Dir string
-	// Secret stores the self-signed certificate and its authority. Configuration names the webhook configurations that get the
-	// authority. The certificate is for the names of Service, and for ExtraNames.
+	// Secret stores the self-signed certificate and its authority. Configuration names the webhook configurations that
+	// get the authority. The certificate is for the names of Service, and for ExtraNames.
 	Secret, Configuration, Service string
 	ExtraNames                     []string
 }

@@ -34,7 +34,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
 
-const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE"}}`
+const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1",` +
+	`"operation":"CREATE"}}`
 
 // offline is a Server that needs no cluster, with a handler of the test and a certificate from files.
 type offline struct {
@@ -50,7 +51,8 @@ type offline struct {
 func options(t *testing.T) Options {
 	t.Helper()
 	dir := t.TempDir()
-	public, private, err := certutil.GenerateSelfSignedCertKeyWithFixtures("localhost", []net.IP{{127, 0, 0, 1}}, nil, "")
+	public, private, err := certutil.GenerateSelfSignedCertKeyWithFixtures("localhost", []net.IP{{127, 0, 0, 1}}, nil,
+		"")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,8 @@ func options(t *testing.T) Options {
 			t.Fatal(err)
 		}
 	}
-	return Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Host: "127.0.0.1", Port: freePort(t), Metrics: loopback(t), Probes: loopback(t),
+	return Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Host: "127.0.0.1", Port: freePort(t),
+		Metrics: loopback(t), Probes: loopback(t),
 		Certificates: Certificates{Files: true, Dir: dir}, Log: logr.Discard()}
 }
 
@@ -105,13 +108,16 @@ func start(t *testing.T, o Options, handle admission.HandlerFunc) offline {
 		t.Fatal(err)
 	}
 	synced := &atomic.Bool{}
-	s, err := build(m, o, source, components{handlers: map[string]admission.Handler{StampPath: handle}, metrics: NewCollector(sources(time.Time{}, time.Time{}, time.Time{})), synced: map[string]func() bool{"records": synced.Load}})
+	s, err := build(m, o, source, components{handlers: map[string]admission.Handler{StampPath: handle},
+		metrics: NewCollector(sources(time.Time{}, time.Time{}, time.Time{})),
+		synced:  map[string]func() bool{"records": synced.Load}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	f := offline{Server: s, base: fmt.Sprintf("https://127.0.0.1:%d", o.Port), addresses: map[string]string{Metrics: o.Metrics, Probes: o.Probes},
-		synced: synced, end: end, ended: make(chan error, 1)}
+	f := offline{Server: s, base: fmt.Sprintf("https://127.0.0.1:%d", o.Port),
+		addresses: map[string]string{Metrics: o.Metrics, Probes: o.Probes},
+		synced:    synced, end: end, ended: make(chan error, 1)}
 	go func() { f.ended <- s.Run(ctx); close(f.ended) }()
 	t.Cleanup(func() {
 		end()
@@ -129,7 +135,8 @@ func start(t *testing.T, o Options, handle admission.HandlerFunc) offline {
 
 // insecure returns a client that does not verify certificates.
 func insecure() *http.Client {
-	return &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	return &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 }
 
 // answer is the part of a response that tests compare.
@@ -176,15 +183,18 @@ func allow(context.Context, admission.Request) admission.Response { return admis
 func TestProtocol(t *testing.T) {
 	f := start(t, options(t), allow)
 	got := post(t, f.base+StampPath, strings.NewReader(review))
-	if got.code != http.StatusOK || !strings.Contains(got.body, `"allowed":true`) || !strings.Contains(got.body, `"uid":"1"`) {
+	if got.code != http.StatusOK || !strings.Contains(got.body, `"allowed":true`) ||
+		!strings.Contains(got.body, `"uid":"1"`) {
 		t.Errorf("a review: got %+v", got)
 	}
 	if got.proto != "HTTP/1.1" || got.alpn == "h2" {
 		t.Errorf("got %s, negotiated %q; want HTTP/1.1", got.proto, got.alpn)
 	}
 	address := strings.TrimPrefix(f.base, "https://")
-	for version, want := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
-		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version})
+	for version, want := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true,
+		tls.VersionTLS13: true} {
+		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10,
+			MaxVersion: version})
 		if err == nil {
 			err = c.Close()
 		}
@@ -197,7 +207,8 @@ func TestProtocol(t *testing.T) {
 		t.Errorf("a large body: got %+v", got)
 	}
 	// A body without a stated length is read up to the limit.
-	if got := post(t, f.base+StampPath, io.MultiReader(bytes.NewReader(large))); got.code != http.StatusRequestEntityTooLarge {
+	unstated := io.MultiReader(bytes.NewReader(large))
+	if got := post(t, f.base+StampPath, unstated); got.code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large body without a stated length: got %+v", got)
 	}
 	r, err := insecure().Get(f.base + StampPath)
@@ -215,7 +226,8 @@ func TestPanic(t *testing.T) {
 		return admission.Allowed(req.UserInfo.Groups[0]) // panics: the user has no groups
 	})
 	got := post(t, f.base+StampPath, strings.NewReader(review))
-	if got.code != http.StatusInternalServerError || strings.Contains(got.body, "allowed") || strings.Contains(got.body, "index") {
+	if got.code != http.StatusInternalServerError || strings.Contains(got.body, "allowed") ||
+		strings.Contains(got.body, "index") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -254,13 +266,15 @@ func TestProbes(t *testing.T) {
 		}
 	}
 	mu.Lock()
-	want := []string{`"level"=0 "msg"="not ready" "check"="records" "reason"="not everything was read yet"`, `"level"=0 "msg"="ready" "check"="records"`}
+	want := []string{`"level"=0 "msg"="not ready" "check"="records" "reason"="not everything was read yet"`,
+		`"level"=0 "msg"="ready" "check"="records"`}
 	if diff := cmp.Diff(want, logged); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 	mu.Unlock()
 	post(t, f.base+StampPath, strings.NewReader(review))
-	if status, body := f.probe(t, Metrics, "/metrics"); status != http.StatusOK || !strings.Contains(body, `controller_runtime_webhook_requests_total{code="200",webhook="/stamp"}`) {
+	if status, body := f.probe(t, Metrics, "/metrics"); status != http.StatusOK ||
+		!strings.Contains(body, `controller_runtime_webhook_requests_total{code="200",webhook="/stamp"}`) {
 		t.Errorf("metrics: got %d %s", status, body)
 	}
 }
@@ -281,7 +295,8 @@ func TestDrain(t *testing.T) {
 	f.synced.Store(true)
 	answered := make(chan string, 1)
 	go func() {
-		r, err := insecure().Post(f.base+StampPath, "application/json", strings.NewReader(strings.Replace(review, `"uid"`, `"name":"slow","uid"`, 1)))
+		r, err := insecure().Post(f.base+StampPath, "application/json",
+			strings.NewReader(strings.Replace(review, `"uid"`, `"name":"slow","uid"`, 1)))
 		if err != nil {
 			answered <- err.Error()
 			return
@@ -301,7 +316,8 @@ func TestDrain(t *testing.T) {
 		status, body := f.probe(t, Probes, "/readyz")
 		return status == http.StatusInternalServerError && strings.Contains(body, "[-]draining failed")
 	})
-	if got := post(t, f.base+StampPath, strings.NewReader(review)); !strings.Contains(got.body, `"allowed":true`) || !got.closed {
+	if got := post(t, f.base+StampPath, strings.NewReader(review)); !strings.Contains(got.body, `"allowed":true`) ||
+		!got.closed {
 		t.Errorf("a request during the delay: got %+v", got)
 	}
 	close(over)
@@ -332,7 +348,10 @@ func TestPortInUse(t *testing.T) {
 			err = s.Run(t.Context())
 		}
 		var listen *ListenError
-		if !errors.As(err, &listen) || listen.Endpoint != endpoint || !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), l.Addr().String()) {
+		if !errors.As(err, &listen) || !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatalf("%s: got error %v", endpoint, err)
+		}
+		if listen.Endpoint != endpoint || !strings.Contains(err.Error(), l.Addr().String()) {
 			t.Errorf("%s: got error %v", endpoint, err)
 		}
 	}
@@ -341,7 +360,8 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestBodyLimit checks that a body that exceeds the common limit is refused with an HTTP error, and that the bytes of a request are released.
+// TestBodyLimit checks that a body that exceeds the common limit is refused with an HTTP error, and that the bytes of a
+// request are released.
 func TestBodyLimit(t *testing.T) {
 	limits := bodyLimits{usual: semaphore.NewWeighted(16)}
 	within := make(chan int, 1)

@@ -38,14 +38,15 @@ type components struct {
 	synced map[string]func() bool
 }
 
-// recheckDelay is the tolerated delay of a watch. In a busy cluster the delay is milliseconds, and the API server waits two
-// seconds for an answer.
+// recheckDelay is the tolerated delay of a watch. In a busy cluster the delay is milliseconds, and the API server waits
+// two seconds for an answer.
 const recheckDelay = 300 * time.Millisecond
 
-// connection configures the requests to the API server: without a rate limit in the client, because the API server has its
-// own by priority and fairness; without a timeout, which would end watches; and with warnings in the log.
+// connection configures the requests to the API server: without a rate limit in the client, because the API server has
+// its own by priority and fairness; without a timeout, which would end watches; and with warnings in the log.
 func connection(c *rest.Config) *rest.Config {
-	c = rest.AddUserAgent(transport.Guard(c, transport.Bounds{}), Name) // a copy; the size of a list of all records has no bound
+	// A copy. The size of a list of all records has no bound.
+	c = rest.AddUserAgent(transport.Guard(c, transport.Bounds{}), Name)
 	c.QPS, c.RateLimiter = -1, nil
 	c.Timeout = 0
 	c.WarningHandler = nil
@@ -53,7 +54,8 @@ func connection(c *rest.Config) *rest.Config {
 	return c
 }
 
-// newCoreClient makes a client of the core kinds. It requests protobuf, because a release record in JSON is base64 twice.
+// newCoreClient makes a client of the core kinds. It requests protobuf, because a release record in JSON is base64
+// twice.
 func newCoreClient(c *rest.Config) (*typedcorev1.CoreV1Client, error) {
 	c = rest.CopyConfig(c)
 	c.ContentType = runtime.ContentTypeProtobuf
@@ -65,7 +67,8 @@ func newCoreClient(c *rest.Config) (*typedcorev1.CoreV1Client, error) {
 	return client, nil
 }
 
-// newCertificateSource makes the source of the certificate. For a self-signed certificate it adds the rotation to the manager.
+// newCertificateSource makes the source of the certificate. For a self-signed certificate it adds the rotation to the
+// manager.
 func newCertificateSource(m manager.Manager, o Options) (certificateSource, error) {
 	c := o.Certificates
 	if c.Files {
@@ -104,7 +107,8 @@ func newComponents(m manager.Manager, o Options, source certificateSource) (comp
 	desired := index.New(o.ReleaseNamespaces...)
 	releases := index.NewReleases(client, o.ReleaseNamespaces, desired, o.Log.WithName("records"))
 	namespaces := index.NewNamespaces(metadataClient, o.Log.WithName("namespaces"))
-	collector := NewCollector(MetricSources{Size: desired.Size, LastMessage: releases.LastMessage, Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
+	collector := NewCollector(MetricSources{Size: desired.Size, LastMessage: releases.LastMessage,
+		Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
 		Certificate: func() (*x509.Certificate, error) { return leafOf(source) }})
 	recorder := newEventRecorder(m.GetEventRecorder(Name), collector)
 	options := admission.Options{
@@ -120,8 +124,8 @@ func newComponents(m manager.Manager, o Options, source certificateSource) (comp
 		Log:          o.Log.WithName("admission"),
 	}
 	return components{
-		handlers: map[string]ctrladmission.Handler{StampPath: admission.Mutating(options), StampExactPath: admission.MutatingExact(options),
-			GuardPath: admission.Validating(options)},
+		handlers: map[string]ctrladmission.Handler{StampPath: admission.Mutating(options),
+			StampExactPath: admission.MutatingExact(options), GuardPath: admission.Validating(options)},
 		metrics: collector,
 		run:     []manager.Runnable{releases, namespaces, recorder},
 		synced:  map[string]func() bool{"records": releases.Synced, "namespaces": namespaces.Synced},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
@@ -91,7 +92,7 @@ func (t Traffic) bodies(op Operation, n int) ([][]byte, error) {
 func fill(known, written int) (*index.Index, error) {
 	var entries []*index.Revision
 	add := func(r record.Record) error {
-		e, err := index.Read(r.Value())
+		e, err := desired.ReadRevision(r.Value())
 		if err != nil {
 			return fmt.Errorf("reading the record of %s: %w", r.Bundle, err)
 		}
