@@ -93,7 +93,7 @@ func desiredStateOf(all ...*resolve.BundleDeployment) *resolve.DesiredState {
 func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref) *Input {
 	for _, ref := range refs {
 		o := &resolve.Object{Ref: ref, Deployment: d.BundleDeployment}
-		d.Objects = append(d.Objects, evaluate.Object{Ref: ref, Cell: o.Cell(), State: in})
+		d.Objects = append(d.Objects, evaluate.Object{Ref: ref, Deployment: d.ID(), State: in})
 		d.Desired = append(d.Desired, o)
 	}
 	result := evaluate.NewResult(evaluate.Result{Whole: true, Desired: desiredStateOf(d.BundleDeployment),

@@ -79,7 +79,7 @@ func (w *world) input() *Input {
 	for i := range w.objects {
 		o := w.objects[i]
 		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: string(rune('a' + i))}
-		o.Ref, o.Cell = ref, object.CellID{Deployment: w.d.ID(), Object: ref.Key()}
+		o.Ref, o.Deployment = ref, w.d.ID()
 		w.d.Objects = append(w.d.Objects, o)
 		w.d.Counts = w.d.Counts.Plus(counted[o.State])
 	}

@@ -73,7 +73,7 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			out[o.Cell] = a
+			out[o.Cell()] = a
 			return nil
 		})
 	}

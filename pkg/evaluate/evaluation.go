@@ -49,7 +49,7 @@ func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
 	}
 	for gvk, l := range observed.Lists {
 		for _, o := range l.Objects {
-			x.cells[o.Cell.Deployment][o.index] = o
+			x.cells[o.Deployment][o.index] = o
 		}
 		x.gaps = append(x.gaps, x.listGaps(e.kinds[gvk], l, observed.Searched)...)
 	}
@@ -95,14 +95,14 @@ func (x *Evaluation) agree(d *resolve.BundleDeployment, o *Object, n int) {
 
 // Replace replaces the observation of a cell in scope.
 func (x *Evaluation) Replace(o Object) {
-	d := x.deploymentOf(o.Cell.Deployment)
+	d := x.deploymentOf(o.Deployment)
 	before := x.contradicted(d)
-	old := &x.cells[o.Cell.Deployment][o.index]
+	old := &x.cells[o.Deployment][o.index]
 	x.agree(d, old, -1)
 	x.agree(d, &o, 1)
 	*old = o
-	delete(x.answers, o.Cell)
-	delete(x.current, o.Cell.Deployment)
+	delete(x.answers, o.Cell())
+	delete(x.current, o.Deployment)
 	if x.contradicted(d) != before {
 		x.changed(func(other *resolve.BundleDeployment) bool { return other.Agent == d.Agent })
 	}
@@ -220,7 +220,7 @@ func (x *Evaluation) deployment(d *resolve.BundleDeployment, undesired []Undesir
 		if contradicted && o.State == Unowned && otherScope(d, &o) {
 			o.contradict(d)
 		}
-		if a, ok := x.answers[o.Cell]; ok {
+		if a, ok := x.answers[o.Cell()]; ok {
 			o.answered(a, scaled)
 		}
 		if upgraded && rollout.explains(&o, d.Desired[o.index].Raw) {

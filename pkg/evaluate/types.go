@@ -69,7 +69,8 @@ func (c *Counts) add(s State) {
 // Object is the observation of one cell: a desired object of a bundle deployment, with its state.
 type Object struct {
 	object.Ref
-	Cell object.CellID
+	// Deployment is the bundle deployment that desires it.
+	Deployment object.DeploymentID
 	// Namespaced reports whether the kind has namespaces. Document and Alone are those of the release.Object.
 	Namespaced bool
 	Document   int
@@ -102,7 +103,12 @@ type Object struct {
 
 // newObject returns the observation of a desired object without a state.
 func newObject(o *resolve.Object) Object {
-	return Object{Ref: o.Ref, Cell: o.Cell(), Namespaced: o.Namespaced, Document: o.Document, Alone: o.Alone, index: o.Index}
+	return Object{Ref: o.Ref, Deployment: o.Deployment.ID(), Namespaced: o.Namespaced, Document: o.Document, Alone: o.Alone, index: o.Index}
+}
+
+// Cell identifies the cell.
+func (o *Object) Cell() object.CellID {
+	return object.CellID{Deployment: o.Deployment, Object: o.Key()}
 }
 
 // Owner is the owner of an object.
