@@ -71,8 +71,9 @@ func checkLayering(layers []layer, graph importGraph) []string {
 		}
 		for _, imported := range graph[pkg] {
 			if own(imported) && !mayImport(layers, pkg, imported) {
-				wrong = append(wrong, fmt.Sprintf("%s must not import %s:\n\t%s -> %s\n\tof this module it may import %s",
-					pkg, imported, pkg, imported, only(r.may)))
+				wrong = append(wrong,
+					fmt.Sprintf("%s must not import %s:\n\t%s -> %s\n\tof this module it may import %s",
+						pkg, imported, pkg, imported, only(r.may)))
 			}
 		}
 		if chain := shortestPath(graph, pkg, r.never); chain != nil {
@@ -90,7 +91,8 @@ func checkTable(layers []layer, graph importGraph) []string {
 	for _, r := range layers {
 		for _, pattern := range r.packages {
 			if !slices.ContainsFunc(packages, func(pkg string) bool { return matches(pattern, pkg) }) {
-				wrong = append(wrong, fmt.Sprintf("the row %s names %s, which matches no package", r.packages[0], pattern))
+				wrong = append(wrong, fmt.Sprintf("the row %s names %s, which matches no package", r.packages[0],
+					pattern))
 			}
 		}
 		for _, allowed := range r.may {

@@ -18,9 +18,9 @@ const module = "github.com/fleetdoctor/kubectl-fleetdoctor"
 
 // layer is one row of the table of layers in CONTRIBUTING.md.
 type layer struct {
-	// packages are the packages of the layer, by their path below the module; the first one is its name. `*` as the last
-	// element matches any one name, and each matching package is a layer of its own; `...` matches the package and all
-	// below it.
+	// packages are the packages of the layer, by their path below the module; the first one is its name. `*` as the
+	// last element matches any one name, and each matching package is a layer of its own; `...` matches the package and
+	// all below it.
 	packages []string
 	// may lists the names of the layers that it may import.
 	may []string
@@ -73,8 +73,9 @@ var evaluating = slices.Concat(clients, printing)
 // package, are errors.
 var layers = []layer{
 	{packages: []string{"pkg/object"}, pure: true, never: evaluating},
-	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1", "pkg/fleet/agentconfig", "pkg/fleet/values"}, pure: true, never: evaluating,
-		may: []string{"pkg/object"}},
+	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1", "pkg/fleet/agentconfig", "pkg/fleet/values"}, pure: true,
+		never: evaluating,
+		may:   []string{"pkg/object"}},
 	{packages: []string{"pkg/fleet/targeting"}, pure: true, never: evaluating,
 		may: []string{"pkg/fleet"}},
 	// One package decides which characters may be printed, for printers and for lines on standard error.
@@ -111,7 +112,8 @@ var layers = []layer{
 	{packages: []string{"pkg/directory"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state"}},
 	{packages: []string{"pkg/resolve"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired", "pkg/source", "pkg/state", "pkg/directory"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired", "pkg/source",
+			"pkg/state", "pkg/directory"}},
 	{packages: []string{"pkg/desired"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership"}},
 	{packages: []string{"pkg/compare"}, pure: true, never: evaluating,
@@ -120,7 +122,8 @@ var layers = []layer{
 	{packages: []string{"pkg/redact"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/escape"}},
 	{packages: []string{"pkg/evaluate"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/compare", "pkg/health", "pkg/redact"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state",
+			"pkg/directory", "pkg/resolve", "pkg/compare", "pkg/health", "pkg/redact"}},
 	{packages: []string{"pkg/check/texts"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/check/facts"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/state", "pkg/directory", "pkg/resolve",
@@ -128,18 +131,24 @@ var layers = []layer{
 	{packages: []string{"pkg/check/dependency"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/state", "pkg/directory"}},
 	{packages: []string{"pkg/check/blocker"}, pure: true, never: evaluating,
-		may: []string{"pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/check/facts", "pkg/check/dependency"}},
+		may: []string{"pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/check/facts",
+			"pkg/check/dependency"}},
 	{packages: []string{"pkg/check/remedy"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate",
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/resolve",
+			"pkg/evaluate",
 			"pkg/escape", "pkg/check/facts"}},
 	{packages: []string{"pkg/check"}, pure: true, never: evaluating,
-		may: []string{"pkg/check/texts", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state",
+		may: []string{"pkg/check/texts", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/object",
+			"pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state",
 			"pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact", "pkg/escape"}},
 	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/redact"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve",
+			"pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/redact"}},
 	// It explains the result of an audit.
 	{packages: []string{"pkg/why"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/dependency", "pkg/check/remedy", "pkg/report"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/directory",
+			"pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/dependency",
+			"pkg/check/remedy", "pkg/report"}},
 	// They compare reports, and remove findings from them.
 	{packages: []string{"pkg/comparison"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/report"}},
@@ -162,25 +171,32 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/check", "pkg/printers/digest"}},
 	// It uses a source only as an interface. The clients that it reaches are those of Helm's engine.
 	{packages: []string{"pkg/collect"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/redact"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state",
+			"pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/redact"}},
 	// Runs the stages one after the other.
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve",
-			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/gaps", "pkg/report", "pkg/redact"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render",
+			"pkg/source", "pkg/state", "pkg/directory", "pkg/resolve",
+			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/gaps", "pkg/report",
+			"pkg/redact"}},
 	// What could not be read, as gaps and as errors.
 	{packages: []string{"pkg/gaps"}, pure: true, never: evaluating,
 		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/evaluate"}},
 	// Verbs that read a part of what an audit reads, and answer one question.
 	{packages: []string{"pkg/agents"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/source", "pkg/state", "pkg/directory", "pkg/collect", "pkg/evaluate", "pkg/gaps", "pkg/report"}},
+		may: []string{"pkg/source", "pkg/state", "pkg/directory", "pkg/collect", "pkg/evaluate", "pkg/gaps",
+			"pkg/report"}},
 	{packages: []string{"pkg/targets"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/directory", "pkg/collect", "pkg/evaluate", "pkg/check",
+		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/directory", "pkg/collect",
+			"pkg/evaluate", "pkg/check",
 			"pkg/gaps", "pkg/report"}},
 	{packages: []string{"pkg/owner"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/audit", "pkg/gaps",
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate",
+			"pkg/compare", "pkg/audit", "pkg/gaps",
 			"pkg/report"}},
 	{packages: []string{"pkg/impact/read"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/audit", "pkg/impact", "pkg/gaps", "pkg/report"}},
+		may: []string{"pkg/object", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/audit", "pkg/impact",
+			"pkg/gaps", "pkg/report"}},
 	{packages: []string{"pkg/deployed"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/fleet", "pkg/source", "pkg/state", "pkg/evaluate", "pkg/audit"}},
 	// It masks the values of Secrets in objects.
@@ -188,22 +204,28 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/redact", "pkg/source"}},
 	// It runs an audit to find out what a snapshot needs.
 	{packages: []string{"pkg/snapshot"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/fleet", "pkg/object", "pkg/release", "pkg/render", "pkg/directory", "pkg/resolve", "pkg/source", "pkg/source/snapshot", "pkg/state",
+		may: []string{"pkg/fleet", "pkg/object", "pkg/release", "pkg/render", "pkg/directory", "pkg/resolve",
+			"pkg/source", "pkg/source/snapshot", "pkg/state",
 			"pkg/collect", "pkg/audit", "pkg/snapshot/mask"}},
 	// Adopt plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/adopt"}, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/escape"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/directory", "pkg/resolve",
+			"pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/evaluate",
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/directory",
+			"pkg/resolve", "pkg/evaluate",
 			"pkg/report", "pkg/check", "pkg/check/dependency", "pkg/escape"}},
 
 	// Impact computes what a deletion removes, from the desired state and a few live objects.
 	{packages: []string{"pkg/impact"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/report"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/state", "pkg/directory",
+			"pkg/resolve", "pkg/report"}},
 
 	{packages: []string{"pkg/cmd"},
-		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/exit", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
+		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/exit",
+			"pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape",
+			"pkg/render/process"}},
 	// Packages that verbs share. The first row that matches a package is its layer.
 	{packages: []string{"pkg/cmd/exit"}, never: evaluating},
 	// It only compares words.
@@ -215,34 +237,48 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/verb"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/audit", "pkg/collect"}},
 	{packages: []string{"pkg/cmd/input"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/gaps", "pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/remedy"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/escape", "pkg/source",
+			"pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/gaps", "pkg/collect", "pkg/evaluate",
+			"pkg/check", "pkg/check/remedy"}},
 	{packages: []string{"pkg/cmd/scope"}, never: printing,
-		may: []string{"pkg/cmd/complete", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/suggest", "pkg/source", "pkg/audit", "pkg/evaluate", "pkg/render/files", "pkg/escape"}},
+		may: []string{"pkg/cmd/complete", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/suggest",
+			"pkg/source", "pkg/audit", "pkg/evaluate", "pkg/render/files", "pkg/escape"}},
 	// The flags that select what of a result is shown.
 	{packages: []string{"pkg/cmd/view"}, never: printing,
 		may: []string{"pkg/cmd/flags", "pkg/cmd/suggest", "pkg/check", "pkg/report"}},
 	// It repeats a verb. It describes changes, and does not evaluate.
 	{packages: []string{"pkg/cmd/watch"},
-		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/comparison", "pkg/escape", "pkg/report", "pkg/printers"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/comparison", "pkg/escape", "pkg/report",
+			"pkg/printers"}},
 	// It passes the options of printed documents to the function that prints them.
 	{packages: []string{"pkg/cmd/query"},
-		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/cmd/watch", "pkg/printers"}},
+		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/cmd/watch",
+			"pkg/printers"}},
 	{packages: []string{"pkg/cmd/diff"},
-		may: []string{"pkg/cmd/exit", "pkg/cmd/verb", "pkg/escape", "pkg/evaluate", "pkg/object", "pkg/printers", "pkg/printers/unified", "pkg/report"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/verb", "pkg/escape", "pkg/evaluate", "pkg/object", "pkg/printers",
+			"pkg/printers/unified", "pkg/report"}},
 	// It opens the source that a command line names.
 	{packages: []string{"pkg/cmd/complete"}, never: printing,
 		may: []string{"pkg/cmd/input", "pkg/cmd/verb", "pkg/escape", "pkg/evaluate", "pkg/object", "pkg/source"}},
 	{packages: []string{"pkg/cmd/completion"}, never: evaluating,
 		may: []string{"pkg/cmd/exit"}},
 	{packages: []string{"pkg/cmd/clusters"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/input", "pkg/audit", "pkg/check", "pkg/check/remedy", "pkg/fleet", "pkg/object", "pkg/source", "pkg/source/cluster", "pkg/state", "pkg/escape"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/input", "pkg/audit", "pkg/check", "pkg/check/remedy", "pkg/fleet",
+			"pkg/object", "pkg/source", "pkg/source/cluster", "pkg/state", "pkg/escape"}},
 	// Helm's actions import libraries that print; they print nothing here.
 	{packages: []string{"pkg/cmd/webhook"},
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope",
+			"pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation",
+			"webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
-		may: []string{"pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/cmd/watch", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
-			"pkg/directory", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/escape", "pkg/snapshot",
-			"pkg/agents", "pkg/deployed", "pkg/gaps", "pkg/impact/read", "pkg/owner", "pkg/targets", "pkg/why", "pkg/explain", "pkg/comparison",
+		may: []string{"pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags",
+			"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
+			"pkg/cmd/view", "pkg/cmd/watch", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
+			"pkg/directory", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt",
+			"pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers",
+			"pkg/printers/*", "pkg/printers/comparepatches", "pkg/escape", "pkg/snapshot",
+			"pkg/agents", "pkg/deployed", "pkg/gaps", "pkg/impact/read", "pkg/owner", "pkg/targets", "pkg/why",
+			"pkg/explain", "pkg/comparison",
 			"pkg/suppress"}},
 	// It must not import other packages of the module: then it is initialized before them and before their libraries.
 	{packages: []string{"pkg/heap"}, never: slices.Concat(evaluating, []string{"k8s.io", "sigs.k8s.io"})},
@@ -252,9 +288,10 @@ var layers = []layer{
 	{packages: []string{"manifests"}},
 	// The handlers have no client: only the watches of the index connect to the API server.
 	{packages: []string{"webhook/admission"}, never: slices.Concat(requesting, printing),
-		pureFiles: []string{"decision.go", "facts.go", "guard_mode.go", "harm.go", "mutating.go", "request.go", "response.go",
+		pureFiles: []string{"decision.go", "facts.go", "guard_mode.go", "harm.go", "mutating.go", "request.go",
+			"response.go",
 			"user.go", "validating.go", "warning.go"},
-		may:       []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/index"}, never: printing,
 		may: []string{"pkg/object", "pkg/release", "pkg/desired"}},
 	{packages: []string{"webhook/server"}, never: printing,
@@ -264,16 +301,24 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/compare", "webhook/admission", "manifests"}},
 	// Tests import what they test. No row above names this one, so the product cannot import it.
 	{packages: []string{"test/..."},
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
-			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
-			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask", "pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files",
+			"pkg/render/process", "pkg/source",
+			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/collect",
+			"pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
+			"pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/escape", "pkg/printers", "pkg/printers/*",
+			"pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd",
+			"pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/diff",
+			"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope",
+			"pkg/cmd/suggest", "pkg/cmd/verb",
+			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask",
+			"pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server",
+			"webhook/installation", "manifests"}},
 }
 
 // TestLayering compares the table with the imports that the go command lists.
 func TestLayering(t *testing.T) {
-	// The test cache tracks files that this process opens, not those of the go command: another version of a library may
-	// have other imports. (TestSources opens the sources.)
+	// The test cache tracks files that this process opens, not those of the go command: another version of a library
+	// may have other imports. (TestSources opens the sources.)
 	if _, err := os.ReadFile("../go.mod"); err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +439,8 @@ func TestLayeringRefuses(t *testing.T) {
 		{name: "no layer", graph: importGraph{
 			"pkg/fleet/v1beta1": nil,
 		}, want: []string{
-			"pkg/fleet/v1beta1 belongs to no layer: add it to the table in test/layering_test.go, and say why in CONTRIBUTING.md",
+			"pkg/fleet/v1beta1 belongs to no layer: add it to the table in test/layering_test.go, and say why in " +
+				"CONTRIBUTING.md",
 		}},
 	}
 	for _, tt := range tests {

@@ -16,7 +16,8 @@ import (
 
 // topLevel are the allowed entries at the top level of the project, except for dotfiles and entries of .gitignore.
 var topLevel = []string{
-	"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Dockerfile", "LICENSE", "Makefile", "README.md", "bin", "cmd", "dist", "docs", "go.mod", "go.sum",
+	"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Dockerfile", "LICENSE", "Makefile", "README.md", "bin", "cmd",
+	"dist", "docs", "go.mod", "go.sum",
 	"krew.yaml", "manifests", "pkg", "test", "webhook",
 }
 
@@ -26,7 +27,8 @@ func TestTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		generated := e.Name() == "cover.out" || slices.Contains([]string{".test", ".prof"}, filepath.Ext(e.Name())) // by go test
+		// by go test
+		generated := e.Name() == "cover.out" || slices.Contains([]string{".test", ".prof"}, filepath.Ext(e.Name()))
 		if !generated && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(topLevel, e.Name()) {
 			t.Errorf("%s is not allowed at the top level of the project", e.Name())
 		}
@@ -41,7 +43,8 @@ func TestSources(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || file == "bin" || file == "dist"):
+		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || file == "bin" ||
+			file == "dist"):
 			return fs.SkipDir
 		case d.IsDir() || filepath.Ext(file) != ".go":
 			return nil
@@ -82,32 +85,40 @@ func TestSourcesRefuse(t *testing.T) {
 		want []string
 	}{
 		{name: "clean", file: "pkg/ownership/result.go",
-			src: head + "package ownership\n\nimport \"time\"\n\nfunc Age(from, to time.Time) time.Duration { return to.Sub(from) }\n"},
+			src: head + "package ownership\n\nimport \"time\"\n\nfunc Age(from, to time.Time) time.Duration { return " +
+				"to.Sub(from) }\n"},
 		{name: "not Go", file: "pkg/ownership/result.go", src: head + "pakage ownership\n",
 			want: []string{"pkg/ownership/result.go:3:1: expected 'package', found pakage"}},
 		{name: "no layer", file: "pkg/extra/extra.go", src: head + "package extra\n",
-			want: []string{"pkg/extra/extra.go: its package belongs to no layer: add it to the table in test/layering_test.go"}},
+			want: []string{"pkg/extra/extra.go: its package belongs to no layer: add it to the table in " +
+				"test/layering_test.go"}},
 		{name: "no licence", file: "pkg/object/a.go", src: "package object\n",
 			want: []string{`pkg/object/a.go: does not begin with "` + licenceLine + `" and an empty line`}},
 		{name: "licence that is the package comment", file: "pkg/object/a.go", src: licenceLine + "\npackage object\n",
 			want: []string{`pkg/object/a.go: does not begin with "` + licenceLine + `" and an empty line`}},
 		{name: "generated, licence second", file: "pkg/fleet/v1alpha1/zz_generated.go",
 			src: generated + head + "package v1alpha1\n" + strings.Repeat("\n", maxLines)},
-		{name: "generated, no licence", file: "pkg/fleet/v1alpha1/zz_generated.go", src: generated + "package v1alpha1\n",
-			want: []string{`pkg/fleet/v1alpha1/zz_generated.go: does not begin with "` + licenceLine + `" and an empty line`}},
+		{name: "generated, no licence", file: "pkg/fleet/v1alpha1/zz_generated.go", src: generated +
+			"package v1alpha1\n",
+			want: []string{`pkg/fleet/v1alpha1/zz_generated.go: does not begin with "` + licenceLine +
+				`" and an empty line`}},
 		{name: "vague package", file: "pkg/cmd/util/a.go", src: head + "package util\n",
 			want: []string{"pkg/cmd/util/a.go: the package name util does not describe its content"}},
 		{name: "vague folder", file: "test/helpers/a_test.go", src: head + "package better_test\n",
 			want: []string{"test/helpers/a_test.go: the package name helpers does not describe its content"}},
 		{name: "long", file: "pkg/object/a.go", src: head + "package object\n" + strings.Repeat("\n", maxLines),
 			want: []string{"pkg/object/a.go: has 453 lines, more than 450"}},
-		{name: "long test", file: "pkg/object/a_test.go", src: head + "package object\n" + strings.Repeat("\n", maxLines)},
-		{name: "main with logic", file: mainPackage + "/main.go", src: head + "package main\n" + strings.Repeat("\n", 58),
+		{name: "long test", file: "pkg/object/a_test.go", src: head + "package object\n" +
+			strings.Repeat("\n", maxLines)},
+		{name: "main with logic", file: mainPackage + "/main.go", src: head + "package main\n" +
+			strings.Repeat("\n", 58),
 			want: []string{mainPackage + "/main.go: has 61 lines, more than 60"}},
-		{name: "silenced linter", file: "pkg/object/a.go", src: head + "package object\n\nvar x = 1 //" + "nolint:unused\n",
+		{name: "silenced linter", file: "pkg/object/a.go", src: head + "package object\n\nvar x = 1 //" +
+			"nolint:unused\n",
 			want: []string{"pkg/object/a.go:5:11: silences a linter"}},
 		{name: "streams below the root", file: "pkg/cmd/audit/run.go",
-			src: head + "package audit\n\nimport (\n\t\"fmt\"\n\tsys \"os\"\n)\n\nfunc run() {\n\tfmt.Println(sys.Args)\n" +
+			src: head + "package audit\n\nimport (\n\t\"fmt\"\n\tsys \"os\"\n)\n\nfunc run() " +
+				"{\n\tfmt.Println(sys.Args)\n" +
 				"\tfmt.Fprintln(sys.Stdout)\n\tsys.Exit(1)\n}\n",
 			want: []string{
 				"pkg/cmd/audit/run.go:11:2: mentions fmt.Println: it must be passed down from main",
@@ -117,7 +128,8 @@ func TestSourcesRefuse(t *testing.T) {
 		{name: "streams at the root", file: mainPackage + "/main.go",
 			src: head + "package main\n\nimport \"os\"\n\nfunc main() { os.Exit(0) }\n"},
 		{name: "impure imports", file: "pkg/resolve/a.go",
-			src: head + "package resolve\n\nimport (\n\t_ \"io\"\n\t_ \"log/slog\"\n\t_ \"net/http\"\n\t_ \"net\"\n\t_ \"net/url\"\n\t_ \"os\"\n" +
+			src: head + "package resolve\n\nimport (\n\t_ \"io\"\n\t_ \"log/slog\"\n\t_ \"net/http\"\n\t_ " +
+				"\"net\"\n\t_ \"net/url\"\n\t_ \"os\"\n" +
 				"\t_ \"k8s.io/klog/v2\"\n)\n",
 			want: []string{
 				"pkg/resolve/a.go:7:2: a pure layer imports log/slog",
@@ -136,7 +148,8 @@ func TestSourcesRefuse(t *testing.T) {
 			src:  head + "package admission\n\nimport \"time\"\n\nvar now = time.Now\n",
 			want: []string{"webhook/admission/decision.go:7:11: mentions time.Now: a pure layer has no clock"}},
 		{name: "everything in a test", file: "pkg/check/a_test.go",
-			src: head + "package check\n\nimport (\n\t\"os\"\n\t\"time\"\n)\n\nfunc run() { go os.Exit(time.Now().Day()) }\n"},
+			src: head + "package check\n\nimport (\n\t\"os\"\n\t\"time\"\n)\n\nfunc run() { go " +
+				"os.Exit(time.Now().Day()) }\n"},
 		{name: "everything in a layer that is not pure", file: "pkg/source/cluster/a.go",
 			src: head + "package cluster\n\nimport \"time\"\n\nfunc run() { go func() { _ = time.Now() }() }\n"},
 	}

@@ -45,8 +45,8 @@ metadata: {name: theme, namespace: web}
 ownership: {set: b-healthy, release: web/b-healthy}
 `
 
-// TestHostileBundle checks every command that renders bundles with a template that uses all memory. Only the bundle of that template has no
-// result.
+// TestHostileBundle checks every command that renders bundles with a template that uses all memory. Only the bundle of
+// that template has no result.
 func TestHostileBundle(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -58,7 +58,8 @@ func TestHostileBundle(t *testing.T) {
 		{"audit", "--desired=bundle"}, {"audit", "--desired=auto"}, {"preflight"}, {"adopt", "--dry-run=client"},
 	} {
 		var out, errOut bytes.Buffer
-		status := cmd.Process(t.Context(), self, slices.Concat([]string{"kubectl-fleetdoctor"}, args, []string{"--snapshot", snapshot, "-o", "json"}),
+		status := cmd.Process(t.Context(), self, slices.Concat([]string{"kubectl-fleetdoctor"}, args,
+			[]string{"--snapshot", snapshot, "-o", "json"}),
 			genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
 		var document struct {
 			Gaps []struct{ What, Detail string } `json:"gaps"`

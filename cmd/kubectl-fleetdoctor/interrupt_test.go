@@ -23,7 +23,8 @@ import (
 	"time"
 )
 
-// emergency is the time limit for a program that hangs. A program that ends as expected needs less than a second on most machines.
+// emergency is the time limit for a program that hangs. A program that ends as expected needs less than a second on
+// most machines.
 const emergency = 5 * time.Minute
 
 // obstacle is a command line that makes the program wait for an event that never occurs.
@@ -190,7 +191,8 @@ func plugin(t *testing.T) obstacle {
 			if err := reader.SetReadDeadline(time.Now().Add(emergency)); err != nil {
 				t.Error(err)
 			}
-			if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 { // the end of the file is the end of the plugin
+			// the end of the file is the end of the plugin
+			if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 {
 				t.Errorf("the plugin still runs: %q, %v", rest, err)
 			}
 		},

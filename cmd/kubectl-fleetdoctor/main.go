@@ -22,7 +22,8 @@ func main() {
 	if err != nil {
 		self = os.Args[0]
 	}
-	status := cmd.Process(ctx, self, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+	status := cmd.Process(ctx, self, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout,
+		ErrOut: os.Stderr})
 	stop()
 	os.Exit(status)
 }

@@ -24,7 +24,8 @@ import (
 // WebhookLabel selects the configurations of the admission webhook that sets the same ownership metadata.
 const WebhookLabel = "app.kubernetes.io/name=fleetdoctor-webhook"
 
-// Patcher reads and writes the metadata of live objects. Its errors are those of the API server (apimachinery's api/errors).
+// Patcher reads and writes the metadata of live objects. Its errors are those of the API server (apimachinery's
+// api/errors).
 type Patcher interface {
 	// Read returns the present metadata of the object.
 	Read(ctx context.Context, ref object.Ref) (*object.Meta, error)
@@ -42,9 +43,10 @@ const requestTimeout = 30 * time.Second
 // retries is the backoff for an object that others write to at the same time: 10 ms at first, some seconds in total.
 var retries = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Steps: 12}
 
-// Apply writes the items and sets their outcomes. It calls settled once for each item that it tried. If settled returns an error, or ctx ends,
-// Apply starts no other write. It waits for writes in progress until finish ends. It returns the error of settled, or the cause of the end of
-// ctx if items were not tried. A refusal by the server is an outcome, not an error.
+// Apply writes the items and sets their outcomes. It calls settled once for each item that it tried. If settled returns
+// an error, or ctx ends, Apply starts no other write. It waits for writes in progress until finish ends. It returns the
+// error of settled, or the cause of the end of ctx if items were not tried. A refusal by the server is an outcome, not
+// an error.
 func Apply(ctx, finish context.Context, p Patcher, items []Item, settled func(index int) error) error {
 	g, running := errgroup.WithContext(ctx)
 	g.SetLimit(Concurrency)
@@ -149,7 +151,8 @@ func (i *Item) try(ctx context.Context, p Patcher) (*object.Meta, error) {
 	case refused(err) && !apierrors.IsInvalid(err):
 		return nil, err
 	}
-	reading, cancel := context.WithTimeout(ctx, requestTimeout) // the write may be stored although it was not answered in time
+	// the write may be stored although it was not answered in time
+	reading, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now, readErr := p.Read(reading, i.Ref)
 	switch {
@@ -161,15 +164,18 @@ func (i *Item) try(ctx context.Context, p Patcher) (*object.Meta, error) {
 	return now, err
 }
 
-// refused says whether a retry is useless. All other errors may be temporary, or may follow a stored write: another program wrote to the
-// object, it is another object now, or no answer arrived.
+// refused says whether a retry is useless. All other errors may be temporary, or may follow a stored write: another
+// program wrote to the object, it is another object now, or no answer arrived.
 func refused(err error) bool {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) &&
-		!apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsInternalError(err)
+	return errors.As(err, &status) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) &&
+		!apierrors.IsTooManyRequests(err) &&
+		!apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err) && !apierrors.IsServiceUnavailable(err) &&
+		!apierrors.IsInternalError(err)
 }
 
-// settledBy sets the outcome that follows from the present metadata of the object. It returns false if the item is still to be written.
+// settledBy sets the outcome that follows from the present metadata of the object. It returns false if the item is
+// still to be written.
 func (i *Item) settledBy(now *object.Meta) bool {
 	m := now.Metadata
 	present := ownership.MetadataOf(m.Labels, m.Annotations)
@@ -179,7 +185,8 @@ func (i *Item) settledBy(now *object.Meta) bool {
 		changed = "it was deleted in the meantime"
 	case m.UID != i.UID:
 		changed = "it was deleted and created again in the meantime"
-	case present.Equal(i.After): // this write was stored and its answer was lost, or another program made the same write
+	// this write was stored and its answer was lost, or another program made the same write
+	case present.Equal(i.After):
 		i.Outcome = report.OutcomeDone
 		return true
 	case !present.Equal(i.Before):
@@ -189,7 +196,8 @@ func (i *Item) settledBy(now *object.Meta) bool {
 	case i.Action == report.ActionAdopt && now.Controller() != "":
 		changed = "it is controlled by " + now.Controller() + " now"
 	case i.Unchanged && m.ResourceVersion != i.ResourceVersion:
-		changed = "it was written to after the plan was made: it is not known whether it is still as the bundle desires it"
+		changed = "it was written to after the plan was made: it is not known whether it is still as the bundle " +
+			"desires it"
 	default:
 		return false
 	}
@@ -197,8 +205,8 @@ func (i *Item) settledBy(now *object.Meta) bool {
 	return true
 }
 
-// patch returns the JSON merge patch that makes the changes of the item. Its uid and resourceVersion are preconditions: the server refuses it
-// if the object was replaced, or written to since it was read.
+// patch returns the JSON merge patch that makes the changes of the item. Its uid and resourceVersion are preconditions:
+// the server refuses it if the object was replaced, or written to since it was read.
 func (i *Item) patch() ([]byte, error) {
 	metadata := map[string]any{"uid": i.UID, "resourceVersion": i.ResourceVersion}
 	for _, c := range i.Changes {

@@ -25,7 +25,8 @@ import (
 
 var configMaps = schema.GroupResource{Resource: "configmaps"}
 
-// server is an API server with one object. A test can change the object, or return an error, before and after each write.
+// server is an API server with one object. A test can change the object, or return an error, before and after each
+// write.
 type server struct {
 	mu          sync.Mutex
 	uid         string
@@ -89,7 +90,8 @@ func (s *server) Patch(_ context.Context, _ object.Ref, patch []byte) (*object.M
 	case p.Metadata.ResourceVersion != strconv.Itoa(s.version):
 		return nil, apierrors.NewConflict(configMaps, "theme", errors.New("the object has been modified"))
 	}
-	for into, from := range map[*map[string]string]map[string]*string{&s.labels: p.Metadata.Labels, &s.annotations: p.Metadata.Annotations} {
+	for into, from := range map[*map[string]string]map[string]*string{&s.labels: p.Metadata.Labels,
+		&s.annotations: p.Metadata.Annotations} {
 		if *into == nil {
 			*into = map[string]string{}
 		}
@@ -121,8 +123,9 @@ var theme = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Na
 // item is the adoption of an object without ownership metadata.
 func item() Item {
 	after := ownership.Desired("default-guestbook", "guestbook", "web")
-	return Item{AdoptedObject: report.AdoptedObject{Ref: theme, UID: "u-1", BundleDeployment: "cluster-one/guestbook", Release: "web/guestbook",
-		Action: report.ActionAdopt, Changes: changes(ownership.Metadata{}, after)}, ResourceVersion: "1", After: after}
+	return Item{AdoptedObject: report.AdoptedObject{Ref: theme, UID: "u-1", BundleDeployment: "cluster-one/guestbook",
+		Release: "web/guestbook",
+		Action:  report.ActionAdopt, Changes: changes(ownership.Metadata{}, after)}, ResourceVersion: "1", After: after}
 }
 
 func TestApply(t *testing.T) {
@@ -135,11 +138,15 @@ func TestApply(t *testing.T) {
 		writes  int
 		adopted bool
 	}{
-		"without a conflict":  {want: report.OutcomeDone, writes: 1, adopted: true},
-		"a conflict":          {before: func(s *server, n int) error { s.once(n, s.changeOther); return nil }, want: report.OutcomeDone, writes: 2, adopted: true},
-		"permanent conflicts": {before: func(s *server, _ int) error { s.changeOther(); return nil }, want: report.OutcomeFailed, message: "other programs write to it all the time: ", writes: 13},
-		"deleted":             {before: func(s *server, _ int) error { s.deleted = true; return nil }, want: report.OutcomeChanged, message: "it was deleted", writes: 1},
-		"created again": {before: func(s *server, _ int) error { s.uid = "u-2"; return nil }, want: report.OutcomeChanged,
+		"without a conflict": {want: report.OutcomeDone, writes: 1, adopted: true},
+		"a conflict": {before: func(s *server, n int) error { s.once(n, s.changeOther); return nil },
+			want: report.OutcomeDone, writes: 2, adopted: true},
+		"permanent conflicts": {before: func(s *server, _ int) error { s.changeOther(); return nil },
+			want: report.OutcomeFailed, message: "other programs write to it all the time: ", writes: 13},
+		"deleted": {before: func(s *server, _ int) error { s.deleted = true; return nil },
+			want: report.OutcomeChanged, message: "it was deleted", writes: 1},
+		"created again": {before: func(s *server, _ int) error { s.uid = "u-2"; return nil },
+			want:    report.OutcomeChanged,
 			message: "it was deleted and created again", writes: 1},
 		"adopted for another bundle": {before: func(s *server, _ int) error {
 			s.labels = map[string]string{"objectset.rio.cattle.io/hash": "another"}
@@ -151,7 +158,10 @@ func TestApply(t *testing.T) {
 			s.changeOther()
 			return nil
 		}, want: report.OutcomeDone, writes: 1, adopted: true},
-		"forbidden": {before: func(*server, int) error { return apierrors.NewForbidden(configMaps, "theme", errors.New("no")) }, want: report.OutcomeFailed, message: "forbidden", writes: 1},
+		"forbidden": {before: func(*server, int) error {
+			return apierrors.NewForbidden(configMaps, "theme",
+				errors.New("no"))
+		}, want: report.OutcomeFailed, message: "forbidden", writes: 1},
 		"refused by a webhook": {before: func(*server, int) error {
 			return apierrors.NewBadRequest("admission webhook \"policy\" denied the request")
 		},
@@ -160,7 +170,8 @@ func TestApply(t *testing.T) {
 			return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "theme", nil)
 		},
 			want: report.OutcomeFailed, message: "invalid", writes: 1},
-		"a lost answer": {after: func(int) error { return errors.New("connection reset by peer") }, want: report.OutcomeDone, writes: 1, adopted: true},
+		"a lost answer": {after: func(int) error { return errors.New("connection reset by peer") },
+			want: report.OutcomeDone, writes: 1, adopted: true},
 		"a lost write": {before: func(_ *server, n int) error {
 			if n == 0 {
 				return errors.New("connection reset by peer")
@@ -173,11 +184,13 @@ func TestApply(t *testing.T) {
 				s := &server{uid: "u-1", version: 1, before: tc.before, after: tc.after}
 				items := []Item{item()}
 				var settled []int
-				if err := Apply(t.Context(), t.Context(), s, items, func(i int) error { settled = append(settled, i); return nil }); err != nil {
+				if err := Apply(t.Context(), t.Context(), s, items,
+					func(i int) error { settled = append(settled, i); return nil }); err != nil {
 					t.Fatal(err)
 				}
 				if items[0].Outcome != tc.want || items[0].Unanswered || s.writes != tc.writes || len(settled) != 1 {
-					t.Errorf("outcome %s (%s) after %d writes, settled %v; want %s after %d", items[0].Outcome, items[0].Message, s.writes, settled, tc.want, tc.writes)
+					t.Errorf("outcome %s (%s) after %d writes, settled %v; want %s after %d", items[0].Outcome,
+						items[0].Message, s.writes, settled, tc.want, tc.writes)
 				}
 				if !contains(items[0].Message, tc.message) {
 					t.Errorf("message %q, want %q", items[0].Message, tc.message)
@@ -201,7 +214,8 @@ func contains(s, part string) bool { return (part == "") == (s == "") && strings
 // TestPatch checks that a patch has the preconditions and the keys that change, and no other field.
 func TestPatch(t *testing.T) {
 	i := item()
-	i.Before = ownership.FromValues(map[string]string{"objectset.rio.cattle.io/id": "", "app.kubernetes.io/managed-by": "Helm"})
+	i.Before = ownership.FromValues(map[string]string{"objectset.rio.cattle.io/id": "",
+		"app.kubernetes.io/managed-by": "Helm"})
 	i.Changes = changes(i.Before, i.After)
 	got, err := i.patch()
 	const want = `{"metadata":{"annotations":{"meta.helm.sh/release-name":"guestbook","meta.helm.sh/release-namespace":"web",` +
@@ -218,8 +232,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestApplyStops checks that Apply completes the writes in progress and starts no other write if the context ends, or if an outcome cannot be
-// recorded.
+// TestApplyStops checks that Apply completes the writes in progress and starts no other write if the context ends, or
+// if an outcome cannot be recorded.
 func TestApplyStops(t *testing.T) {
 	many := func() []Item {
 		var out []Item
@@ -261,7 +275,8 @@ func (s silent) Patch(ctx context.Context, _ object.Ref, _ []byte) (*object.Meta
 	return nil, ctx.Err()
 }
 
-// TestApplyUnanswered checks that Apply abandons unanswered writes at the end of the second context, and marks each of them.
+// TestApplyUnanswered checks that Apply abandons unanswered writes at the end of the second context, and marks each of
+// them.
 func TestApplyUnanswered(t *testing.T) {
 	items := []Item{item(), item()}
 	for i := range items {
@@ -280,7 +295,8 @@ func TestApplyUnanswered(t *testing.T) {
 			expire()
 		}()
 		settled := 0
-		if err := Apply(ctx, finish, silent{func() { received <- struct{}{} }}, items, func(int) error { settled++; return nil }); err != nil {
+		if err := Apply(ctx, finish, silent{func() { received <- struct{}{} }}, items,
+			func(int) error { settled++; return nil }); err != nil {
 			t.Error(err)
 		}
 		for _, i := range items {
@@ -301,7 +317,8 @@ func checkStopped(t *testing.T, items []Item) {
 	for _, i := range items {
 		by[i.Outcome]++
 	}
-	if by[report.OutcomeDone] == 0 || by[report.OutcomeDone] > 2*Concurrency || by[report.OutcomeDone]+by[report.OutcomeNotTried] != len(items) {
+	if by[report.OutcomeDone] == 0 || by[report.OutcomeDone] > 2*Concurrency ||
+		by[report.OutcomeDone]+by[report.OutcomeNotTried] != len(items) {
 		t.Errorf("outcomes %v", by)
 	}
 }
@@ -345,13 +362,17 @@ func TestApplyPolicy(t *testing.T) {
 		refusal  string
 	}{
 		"drops the hash": {func(s *server) { delete(s.labels, hash) }, "label objectset.rio.cattle.io/hash is gone;",
-			[]string{"objectset.rio.cattle.io/id", "app.kubernetes.io/managed-by", release, "meta.helm.sh/release-namespace"}, ""},
+			[]string{"objectset.rio.cattle.io/id", "app.kubernetes.io/managed-by", release,
+				"meta.helm.sh/release-namespace"}, ""},
 		"changes the hash": {func(s *server) { s.labels[hash] = "x" }, `label objectset.rio.cattle.io/hash is "x";`,
-			[]string{"objectset.rio.cattle.io/id", "app.kubernetes.io/managed-by", release, "meta.helm.sh/release-namespace"}, ""},
+			[]string{"objectset.rio.cattle.io/id", "app.kubernetes.io/managed-by", release,
+				"meta.helm.sh/release-namespace"}, ""},
 		"drops all annotations": {func(s *server) { s.annotations = nil },
-			"annotation objectset.rio.cattle.io/id is gone, annotation meta.helm.sh/release-name is gone, annotation meta.helm.sh/release-namespace is gone;",
+			"annotation objectset.rio.cattle.io/id is gone, annotation meta.helm.sh/release-name is gone, annotation " +
+				"meta.helm.sh/release-namespace is gone;",
 			[]string{hash, "app.kubernetes.io/managed-by"}, ""},
-		"names another owner": {func(s *server) { s.annotations[release] = "other" }, `annotation meta.helm.sh/release-name is "other";`, nil,
+		"names another owner": {func(s *server) { s.annotations[release] = "other" },
+			`annotation meta.helm.sh/release-name is "other";`, nil,
 			`its owner was changed since: annotation meta.helm.sh/release-name is "other"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -360,10 +381,12 @@ func TestApplyPolicy(t *testing.T) {
 			if err := Apply(t.Context(), t.Context(), s, items, func(int) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
-			if items[0].Outcome != report.OutcomeFailed || !strings.Contains(items[0].Message, "did not keep it: "+tc.message) || s.writes != 1 {
+			if items[0].Outcome != report.OutcomeFailed || !strings.Contains(items[0].Message,
+				"did not keep it: "+tc.message) || s.writes != 1 {
 				t.Errorf("outcome %s after %d writes: %s", items[0].Outcome, s.writes, items[0].Message)
 			}
-			undo := Item{Before: items[0].After, After: items[0].Before, AdoptedObject: report.AdoptedObject{Ref: theme, UID: "u-1"}}
+			undo := Item{Before: items[0].After, After: items[0].Before, AdoptedObject: report.AdoptedObject{Ref: theme,
+				UID: "u-1"}}
 			planUndo(&undo, s.meta())
 			var restored []string
 			for _, c := range undo.Changes {
@@ -382,14 +405,15 @@ func TestApplyPolicy(t *testing.T) {
 			}
 			planUndo(&items[0], s.meta())
 			if items[0].Outcome != report.OutcomeDone || items[0].Action != report.ActionNone {
-				t.Errorf("outcome %s (%s), labels %v, annotations %v", items[0].Outcome, items[0].Message, s.labels, s.annotations)
+				t.Errorf("outcome %s (%s), labels %v, annotations %v", items[0].Outcome, items[0].Message, s.labels,
+					s.annotations)
 			}
 		})
 	}
 }
 
-// TestUnchanged checks that an item that depends on the fields of its object is not written after any other write to the object. Other items are
-// written with the new resourceVersion.
+// TestUnchanged checks that an item that depends on the fields of its object is not written after any other write to
+// the object. Other items are written with the new resourceVersion.
 func TestUnchanged(t *testing.T) {
 	for unchanged, want := range map[bool]report.Outcome{false: report.OutcomeDone, true: report.OutcomeChanged} {
 		s := &server{uid: "u-1", version: 1, before: func(s *server, n int) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// effects lists the consequences of an adoption: the owner that loses the object, the uninstall that deletes it, the fields that the next deploy
-// changes, and the state that Fleet reports.
+// effects lists the consequences of an adoption: the owner that loses the object, the uninstall that deletes it, the
+// fields that the next deploy changes, and the state that Fleet reports.
 func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownership.Owner) []string {
 	var out []string
 	for _, o := range owners {
@@ -19,9 +19,11 @@ func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownershi
 		case o.Situation == ownership.Contested: // it does not own the object: nothing changes for it
 		case len(o.Bundles) > 0:
 			out = append(out, o.String()+" loses it: while it desires the object, Fleet will report the object there as "+
-				"\"not owned by us\". Its next deploy takes the object back, and its uninstall deletes the object by its name")
+				"\"not owned by us\". Its next deploy takes the object back, and its uninstall deletes the object by "+
+				"its name")
 		case o.Situation == ownership.ExistingRelease:
-			out = append(out, o.String()+" loses it: its next upgrade restores Helm's label and annotations, and uninstalling it deletes the object by its name")
+			out = append(out, o.String()+" loses it: its next upgrade restores Helm's label and annotations, and "+
+				"uninstalling it deletes the object by its name")
 		case o.Exists():
 			out = append(out, o.String()+" loses it: the program that applies it may take it back")
 		case x.Metadata.Hash != "" && x.Metadata.Hash == d.ReleaseOwnership.Hash:
@@ -36,7 +38,8 @@ func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownershi
 	if n := len(x.Differences); n > 0 {
 		out = append(out, overwritten(d, n))
 		if owners := d.Conflicting(x.Differences); len(owners) > 0 {
-			out = append(out, fmt.Sprintf("the release is applied server-side, and %s owns fields that differ: the next deploy may fail on the conflict",
+			out = append(out, fmt.Sprintf("the release is applied server-side, and %s owns fields that differ: the "+
+				"next deploy may fail on the conflict",
 				strings.Join(owners, " and ")))
 		}
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt assigns existing objects to the bundles that desire them, and undoes that. Plan is a pure function of the result of an audit.
-// Apply writes ownership metadata, and no other field, through a small interface. A receipt records the previous metadata of each object.
+// Package adopt assigns existing objects to the bundles that desire them, and undoes that. Plan is a pure function of
+// the result of an audit. Apply writes ownership metadata, and no other field, through a small interface. A receipt
+// records the previous metadata of each object.
 package adopt
 
 import (
@@ -22,7 +23,8 @@ import (
 // Options of a plan.
 type Options struct {
 	Policy ownership.Policy // IfUnowned if it is empty
-	// TakeFrom names owners from which objects may be taken: a bundle, a bundle deployment, a set id or a release ("namespace/name").
+	// TakeFrom names owners from which objects may be taken: a bundle, a bundle deployment, a set id or a release
+	// ("namespace/name").
 	TakeFrom []string
 	// Pick selects objects; nil selects all unowned objects. It is called for every desired object.
 	Pick func(object.Ref) bool
@@ -35,14 +37,17 @@ type Item struct {
 	ResourceVersion string
 	// Before is the ownership metadata that was read for the plan, After the desired one.
 	Before, After ownership.Metadata
-	// Unanswered says that the write was interrupted before the server answered. The server may have stored it. The outcome is Failed.
+	// Unanswered says that the write was interrupted before the server answered. The server may have stored it. The
+	// outcome is Failed.
 	Unanswered bool
-	// Unchanged requires that the object is still that of ResourceVersion when it is written: the plan depends on its fields.
+	// Unchanged requires that the object is still that of ResourceVersion when it is written: the plan depends on its
+	// fields.
 	Unchanged bool
 }
 
-// Plan decides about each unowned object of a result that has predictions, and about picked objects in other states. The items are ordered by
-// bundle deployment and object. notOwners are the names in TakeFrom that are not of an owner of an unowned object: they are mistyped.
+// Plan decides about each unowned object of a result that has predictions, and about picked objects in other states.
+// The items are ordered by bundle deployment and object. notOwners are the names in TakeFrom that are not of an owner
+// of an unowned object: they are mistyped.
 func Plan(c *evaluate.Result, o Options) (items []Item, notOwners []string) {
 	o.Policy, notOwners = cmp.Or(o.Policy, ownership.IfUnowned), slices.Clone(o.TakeFrom)
 	for _, d := range c.Deployments {
@@ -57,7 +62,9 @@ func Plan(c *evaluate.Result, o Options) (items []Item, notOwners []string) {
 			}
 			owners := c.Desired.On(d.On).Owners(&d.Deployment, x.Key(), x.Metadata)
 			for _, owner := range owners.Owners {
-				notOwners = slices.DeleteFunc(notOwners, func(name string) bool { return slices.Contains(owner.Names(), name) })
+				notOwners = slices.DeleteFunc(notOwners, func(name string) bool {
+					return slices.Contains(owner.Names(), name)
+				})
 			}
 			if picked || o.Pick == nil {
 				items = append(items, planned(d, x, owners, o))
@@ -69,7 +76,8 @@ func Plan(c *evaluate.Result, o Options) (items []Item, notOwners []string) {
 	return items, notOwners
 }
 
-// refuseTwice refuses an object that would be adopted for several bundles, because TakeFrom names all bundles that desire it.
+// refuseTwice refuses an object that would be adopted for several bundles, because TakeFrom names all bundles that
+// desire it.
 func refuseTwice(items []Item) {
 	writes := map[object.Key]int{}
 	for _, i := range items {
@@ -80,7 +88,8 @@ func refuseTwice(items []Item) {
 	for n := range items {
 		if i := &items[n]; i.Writes() && writes[i.Key()] > 1 {
 			i.Action, i.Effects, i.Overwrites = report.ActionRefuse, nil, nil
-			i.Refusals = append(i.Refusals, "--dangerous-take-from names all bundles that desire it: only one of them can adopt it")
+			i.Refusals = append(i.Refusals,
+				"--dangerous-take-from names all bundles that desire it: only one of them can adopt it")
 		}
 	}
 }
@@ -101,18 +110,21 @@ func unchanged(d *evaluate.BundleDeployment, x *evaluate.Object) Item {
 	case evaluate.Unknown:
 		why = "the object could not be read (" + x.Reason + "): its owner is unknown"
 	}
-	return Item{AdoptedObject: report.AdoptedObject{Ref: x.Ref, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Action: report.ActionNone, Message: why}}
+	return Item{AdoptedObject: report.AdoptedObject{Ref: x.Ref, BundleDeployment: d.Key(),
+		Release: d.Ownership.Release(), Action: report.ActionNone, Message: why}}
 }
 
 func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.Result, o Options) Item {
 	differs := difference(d, x)
 	owners.Same = differs == ""
 	situation, err := owners.Decide(o.Policy, o.TakeFrom)
-	out := Item{Unchanged: o.Policy == ownership.IfNoDiff, ResourceVersion: x.Live.ResourceVersion, Before: x.Metadata, After: d.Ownership, AdoptedObject: report.AdoptedObject{
-		Ref: x.Ref, UID: x.Live.UID, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Situation: string(situation),
-		Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt, Changes: changes(x.Metadata, d.Ownership),
-		Refusals: slices.Concat(d.NeverAdopted(x), d.Uncertain(), refusals(err, differs)),
-	}}
+	out := Item{Unchanged: o.Policy == ownership.IfNoDiff, ResourceVersion: x.Live.ResourceVersion, Before: x.Metadata,
+		After: d.Ownership, AdoptedObject: report.AdoptedObject{
+			Ref: x.Ref, UID: x.Live.UID, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason,
+			Situation: string(situation),
+			Owner:     report.NewOwner(x.Owner), Action: report.ActionAdopt, Changes: changes(x.Metadata, d.Ownership),
+			Refusals: slices.Concat(d.NeverAdopted(x), d.Uncertain(), refusals(err, differs)),
+		}}
 	if len(out.Refusals) > 0 {
 		out.Action = report.ActionRefuse
 	} else {

@@ -50,7 +50,8 @@ type expectedPlan struct {
 	Gaps       []string            `json:"gaps"`
 }
 
-// TestPlan makes the plans for each captured cluster in test/testdata/adoptions, and compares them with the expectation in its file.
+// TestPlan makes the plans for each captured cluster in test/testdata/adoptions, and compares them with the expectation
+// in its file.
 func TestPlan(t *testing.T) {
 	files, err := filepath.Glob(casesDir + "/*.yaml")
 	if err != nil || len(files) == 0 {

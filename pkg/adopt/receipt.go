@@ -16,9 +16,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// KindReceipt is the kind of a receipt's first line. A receipt is a file of JSON lines: a header, one line for each object to write with its
-// ownership metadata before and after, all of them stored before the first write, and then one line for each outcome.
-// The header and the lines of objects end with a digest of all lines so far; see chain.
+// KindReceipt is the kind of a receipt's first line. A receipt is a file of JSON lines: a header, one line for each
+// object to write with its ownership metadata before and after, all of them stored before the first write, and then one
+// line for each outcome. The header and the lines of objects end with a digest of all lines so far; see chain.
 const KindReceipt = "AdoptionReceipt"
 
 // receiptFormat is the only format that is written and read. Receipts of format 1 had neither digests nor this number.
@@ -57,8 +57,9 @@ func (e Entry) complete() bool {
 	return e.Name != "" && e.Kind != "" && e.UID != "" && known(e.Before) && known(e.After)
 }
 
-// outcome is a later line of a receipt: the outcome of the object on line Entry, counted from 1. It is for people; an undo does not need it.
-// It excludes the reason of a failure: a policy of the cluster may quote the value of a Secret, and only a report can hide that.
+// outcome is a later line of a receipt: the outcome of the object on line Entry, counted from 1. It is for people; an
+// undo does not need it. It excludes the reason of a failure: a policy of the cluster may quote the value of a Secret,
+// and only a report can hide that.
 type outcome struct {
 	Entry      int            `json:"entry"`
 	Outcome    report.Outcome `json:"outcome"`
@@ -71,8 +72,8 @@ type Receipt struct {
 	entries map[int]int // by index of the item
 }
 
-// CreateReceipt stores the header and all items to write, and syncs them to disk before it returns. The file must not exist: a receipt may be the
-// only way to undo an adoption.
+// CreateReceipt stores the header and all items to write, and syncs them to disk before it returns. The file must not
+// exist: a receipt may be the only way to undo an adoption.
 func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
 	h.APIVersion, h.Kind, h.Format, h.Objects = report.APIVersion, KindReceipt, receiptFormat, 0
 	entries := map[int]int{}
@@ -83,13 +84,15 @@ func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
 		}
 		h.Objects++
 		entries[i] = h.Objects
-		lines = append(lines, Entry{item.Ref, item.UID, item.BundleDeployment, item.Release, item.Before.Values(), item.After.Values()})
+		lines = append(lines, Entry{item.Ref, item.UID, item.BundleDeployment, item.Release, item.Before.Values(),
+			item.After.Values()})
 	}
 	var b bytes.Buffer
 	var digests chain
 	for _, v := range append([]any{h}, lines...) {
 		var line bytes.Buffer
-		if err := escape.EncodeJSON(&line, v, ""); err != nil { // without unprintable characters: people read receipts in terminals
+		// without unprintable characters: people read receipts in terminals
+		if err := escape.EncodeJSON(&line, v, ""); err != nil {
 			return nil, err
 		}
 		b.Write(append(digests.seal(bytes.TrimSuffix(line.Bytes(), []byte("}\n"))), '\n'))

@@ -16,9 +16,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// chain is the running digest of the header and the lines of objects of a receipt. Each of these lines ends with the sha256 of the previous
-// digest and of its own text. So every prefix of the file can be verified, and a line that was changed, added, removed or moved is detected.
-// The digest is not signed: a person who rewrites all lines can compute it again.
+// chain is the running digest of the header and the lines of objects of a receipt. Each of these lines ends with the
+// sha256 of the previous digest and of its own text. So every prefix of the file can be verified, and a line that was
+// changed, added, removed or moved is detected. The digest is not signed: a person who rewrites all lines can compute
+// it again.
 type chain struct{ last string }
 
 const chainField = `,"chain":"`
@@ -55,8 +56,9 @@ func (e *ReceiptError) Error() string {
 
 const useCopy = "Nothing was changed on the cluster. Name a copy of the receipt as adopt wrote it."
 
-// ReadReceipt reads and verifies what CreateReceipt stored. Fewer entries than the header counts mean that the file was truncated: by a crash
-// before the first write, or later by another program. The remaining entries can be undone. Its errors are ReceiptErrors, and those of in.
+// ReadReceipt reads and verifies what CreateReceipt stored. Fewer entries than the header counts mean that the file was
+// truncated: by a crash before the first write, or later by another program. The remaining entries can be undone. Its
+// errors are ReceiptErrors, and those of in.
 func ReadReceipt(in io.Reader) (Header, []Entry, error) {
 	limited := &io.LimitedReader{R: in}
 	r := receiptReader{in: limited, lines: bufio.NewReader(limited)}
@@ -76,8 +78,8 @@ type receiptReader struct {
 	chain  chain
 }
 
-// next returns the next line with its line end. A last line without a line end is incomplete: a crash can cause that. At the end of the file,
-// next returns an empty line.
+// next returns the next line with its line end. A last line without a line end is incomplete: a crash can cause that.
+// At the end of the file, next returns an empty line.
 func (r *receiptReader) next() ([]byte, error) {
 	r.number++
 	r.in.N = maxLine
@@ -97,7 +99,8 @@ func (r *receiptReader) wrong(problem, remedy string) error {
 
 // changed is the error of a line with a digest that does not match.
 func (r *receiptReader) changed() error {
-	return r.wrong("is damaged: its digest does not match; it was changed, or a line before it was changed, added, removed or moved", useCopy)
+	return r.wrong("is damaged: its digest does not match; it was changed, or a line before it was changed, added, "+
+		"removed or moved", useCopy)
 }
 
 // header reads the first line.
@@ -110,22 +113,26 @@ func (r *receiptReader) header() (Header, error) {
 	case len(line) == 0:
 		return h, errors.New("reading the receipt: it is empty")
 	case json.Unmarshal(line, &h) != nil || h.APIVersion != report.APIVersion || h.Kind != KindReceipt:
-		return h, r.wrong(fmt.Sprintf("is not the header of an %s of %s", KindReceipt, report.APIVersion), "Name the file in which adopt recorded the previous values.")
+		return h, r.wrong(fmt.Sprintf("is not the header of an %s of %s", KindReceipt, report.APIVersion),
+			"Name the file in which adopt recorded the previous values.")
 	}
 	remedy := fmt.Sprintf("Nothing was changed on the cluster. Undo it with version %q of this program, which wrote it.", h.Version)
 	switch {
 	case h.Format == 0:
-		return h, r.wrong("states no format: an earlier version of this program wrote the receipt, without digests that show changes", remedy)
+		return h, r.wrong("states no format: an earlier version of this program wrote the receipt, without digests "+
+			"that show changes", remedy)
 	case h.Format != receiptFormat:
-		return h, r.wrong(fmt.Sprintf("states format %d: this version of the program reads only format %d", h.Format, receiptFormat), remedy)
+		return h, r.wrong(fmt.Sprintf("states format %d: this version of the program reads only format %d", h.Format,
+			receiptFormat), remedy)
 	case !r.chain.verify(line):
 		return h, r.changed()
 	}
 	return h, nil
 }
 
-// entries reads the lines of n objects, or as many as there are, and makes sure that no objects follow. An undo does not need the outcomes. They
-// are written without waiting for the disk, and a power failure may damage them, so a damaged outcome is ignored.
+// entries reads the lines of n objects, or as many as there are, and makes sure that no objects follow. An undo does
+// not need the outcomes. They are written without waiting for the disk, and a power failure may damage them, so a
+// damaged outcome is ignored.
 func (r *receiptReader) entries(n int) ([]Entry, error) {
 	var out []Entry
 	for {
@@ -148,7 +155,8 @@ func (r *receiptReader) entries(n int) ([]Entry, error) {
 			return out, nil
 		case e.Kind == KindReceipt:
 			return nil, r.wrong("begins another receipt: the file is two receipts, one after the other",
-				"Nothing was changed on the cluster. Put each receipt into a file of its own, and undo the newer one first.")
+				"Nothing was changed on the cluster. Put each receipt into a file of its own, and undo the newer one "+
+					"first.")
 		case len(out) < n:
 			return nil, r.changed()
 		case e.UID != "":

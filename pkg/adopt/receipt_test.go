@@ -23,11 +23,13 @@ func two() []Item {
 	items := []Item{item(), item(), item()}
 	items[1].Action, items[1].Name = report.ActionRefuse, "refused"
 	items[2].Name, items[2].UID = "other", "u-2"
-	items[2].Before = ownership.FromValues(map[string]string{"objectset.rio.cattle.io/id": "", "app.kubernetes.io/managed-by": "<hand>"})
+	items[2].Before = ownership.FromValues(map[string]string{"objectset.rio.cattle.io/id": "",
+		"app.kubernetes.io/managed-by": "<hand>"})
 	return items
 }
 
-var header = Header{TakenAt: "2026-01-02T03:04:05Z", Version: "test", Server: "https://cluster.example.com", ClusterUID: "u-0", Digest: "abc"}
+var header = Header{TakenAt: "2026-01-02T03:04:05Z", Version: "test", Server: "https://cluster.example.com",
+	ClusterUID: "u-0", Digest: "abc"}
 
 func receipt(t *testing.T) (path string, items []Item) {
 	t.Helper()
@@ -74,7 +76,8 @@ func TestReceipt(t *testing.T) {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 	outcomes := strings.SplitAfterN(string(raw), "\n", 4)[3]
-	if want := `{"entry":1,"outcome":"Failed","unanswered":true}` + "\n" + `{"entry":2,"outcome":"Failed"}` + "\n"; outcomes != want {
+	if want := `{"entry":1,"outcome":"Failed","unanswered":true}` + "\n" + `{"entry":2,"outcome":"Failed"}` +
+		"\n"; outcomes != want {
 		t.Errorf("outcomes %s, want %s", outcomes, want)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -128,30 +131,37 @@ func TestReceiptRefuses(t *testing.T) {
 	const head = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,"objects":2}`
 	const good = `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{},"after":{"objectset.rio.cattle.io/hash":"x"}}`
 	for name, tc := range map[string]struct{ text, err string }{
-		"empty":                       {"", "it is empty"},
-		"another document":            {`{"apiVersion":"v1","kind":"ConfigMap"}`, "line 1 is not the header"},
-		"of another version":          {`{"apiVersion":"fleetdoctor.io/v2","kind":"AdoptionReceipt","objects":1}`, "line 1 is not the header"},
+		"empty":            {"", "it is empty"},
+		"another document": {`{"apiVersion":"v1","kind":"ConfigMap"}`, "line 1 is not the header"},
+		"of another version": {`{"apiVersion":"fleetdoctor.io/v2","kind":"AdoptionReceipt","objects":1}`,
+			"line 1 is not the header"},
 		"not JSON":                    {"receipt", "line 1 is not the header"},
 		"without digests":             {`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":2}` + "\n" + good, "line 1 states no format"},
 		"of a newer format":           {sealed(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":3,"objects":2}`), "line 1 states format 3"},
 		"a header without its digest": {head + "\n" + sealed(good), "line 1 is damaged"},
 		"a damaged line":              {sealed(head, good) + "{hidden-value\n" + sealed(good), "line 3 is damaged"},
 		"a line without its digest":   {sealed(head, good) + good + "\n", "line 3 is damaged"},
-		"without the previous values": {sealed(head, `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","after":{}}`, good), "line 2 is damaged"},
-		"a key of another version":    {sealed(head, `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"x":"y"},"after":{}}`, good), "line 2 is damaged"},
-		"a line without an object":    {sealed(head, `{"a":"b"}`, good), "line 2 is damaged"},
-		"a line that is too long":     {sealed(head) + `{"name":"` + strings.Repeat("x", maxLine) + `"}`, "line 2"},
+		"without the previous values": {sealed(head,
+			`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","after":{}}`, good), "line 2 is damaged"},
+		"a key of another version": {sealed(head,
+			`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"x":"y"},"after":{}}`, good),
+			"line 2 is damaged"},
+		"a line without an object": {sealed(head, `{"a":"b"}`, good), "line 2 is damaged"},
+		"a line that is too long":  {sealed(head) + `{"name":"` + strings.Repeat("x", maxLine) + `"}`, "line 2"},
 	} {
 		_, entries, err := ReadReceipt(strings.NewReader(tc.text))
-		if err == nil || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "hidden-value") || len(entries) > 0 {
+		if err == nil || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "hidden-value") ||
+			len(entries) > 0 {
 			t.Errorf("%s: %d entries, error %v", name, len(entries), err)
 		}
 	}
 }
 
-// FuzzReadReceipt checks that any text is read or refused, that every entry names an object, and that no error quotes the text.
+// FuzzReadReceipt checks that any text is read or refused, that every entry names an object, and that no error quotes
+// the text.
 func FuzzReadReceipt(f *testing.F) {
-	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":1}` + "\n" + `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},"after":{}}`)
+	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":1}` + "\n" +
+		`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},"after":{}}`)
 	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":-1}` + "\n\n{")
 	f.Add(sealed(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,"objects":1}`,
 		`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},"after":{}}`))
@@ -168,9 +178,11 @@ func FuzzReadReceipt(f *testing.F) {
 			}
 			m := &object.Meta{} // an undo can be planned for any state of the object
 			m.Metadata.UID = e.UID
-			planUndo(&Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before), AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID}}, m)
+			planUndo(&Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before),
+				AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID}}, m)
 		}
-		if _, _, err2 := ReadReceipt(strings.NewReader(strings.ReplaceAll(text, "a", marker))); err2 != nil && strings.Contains(err2.Error(), marker) {
+		if _, _, err2 := ReadReceipt(strings.NewReader(strings.ReplaceAll(text, "a", marker))); err2 != nil &&
+			strings.Contains(err2.Error(), marker) {
 			t.Errorf("the error quotes the receipt: %v (before: %v)", err2, err)
 		}
 	})
@@ -191,7 +203,8 @@ func TestDigest(t *testing.T) {
 		i := item()
 		i.Effects = []string{"uninstalling release web/guestbook deletes it"}
 		i.Overwrites = []report.Difference{{Path: "data.a", Manager: "kubectl", Time: "2026-01-02T03:04:05Z"}}
-		p := &report.Adoption{Objects: []report.AdoptedObject{i.AdoptedObject}, Notes: []string{"a note"}, Gaps: []report.Gap{{What: "secrets", Detail: "timeout"}}}
+		p := &report.Adoption{Objects: []report.AdoptedObject{i.AdoptedObject}, Notes: []string{"a note"},
+			Gaps: []report.Gap{{What: "secrets", Detail: "timeout"}}}
 		change(p)
 		return Digest(p)
 	}
@@ -251,7 +264,8 @@ func FuzzDigest(f *testing.F) {
 		} {
 			other := base
 			change(&other)
-			if strings.ToValidUTF8(old, "\ufffd") != old || strings.ToValidUTF8(uid, "\ufffd") != uid || strings.ToValidUTF8(name, "\ufffd") != name {
+			if strings.ToValidUTF8(old, "\ufffd") != old || strings.ToValidUTF8(uid, "\ufffd") != uid ||
+				strings.ToValidUTF8(name, "\ufffd") != name {
 				continue // an API server does not accept such text
 			}
 			if old+"x" == "Helm" && name == "old value" {
@@ -267,7 +281,8 @@ func FuzzDigest(f *testing.F) {
 	})
 }
 
-// TestReceiptInATerminal checks that the text of a receipt has no effect on a terminal, and that the original values are read from it.
+// TestReceiptInATerminal checks that the text of a receipt has no effect on a terminal, and that the original values
+// are read from it.
 func TestReceiptInATerminal(t *testing.T) {
 	const hostile = "a\x1b[2J\u009b\u202e\u2028"
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")
@@ -290,7 +305,8 @@ func TestReceiptInATerminal(t *testing.T) {
 		t.Errorf("receipt %q", raw)
 	}
 	read, entries, err := ReadReceipt(bytes.NewReader(raw))
-	if err != nil || read.Server != hostile || len(entries) != 1 || entries[0].Before["objectset.rio.cattle.io/id"] != hostile {
+	if err != nil || read.Server != hostile || len(entries) != 1 ||
+		entries[0].Before["objectset.rio.cattle.io/id"] != hostile {
 		t.Errorf("read as %+v, %+v: %v", read, entries, err)
 	}
 }

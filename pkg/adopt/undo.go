@@ -17,18 +17,21 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// mostNamespaces is the maximum number of namespaces that are listed one by one. If there are more, the whole kind is listed.
+// mostNamespaces is the maximum number of namespaces that are listed one by one. If there are more, the whole kind is
+// listed.
 const mostNamespaces = 20
 
-// PlanUndo decides for every object of a receipt how it gets its previous ownership metadata. It ignores the outcomes in the receipt: an object
-// with its previous metadata needs no change, and an object with neither the previous nor the written metadata has another owner. So an undo can
-// be repeated, and an adoption that was killed at any point can be undone.
+// PlanUndo decides for every object of a receipt how it gets its previous ownership metadata. It ignores the outcomes
+// in the receipt: an object with its previous metadata needs no change, and an object with neither the previous nor the
+// written metadata has another owner. So an undo can be repeated, and an adoption that was killed at any point can be
+// undone.
 func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, error) {
 	byKind := map[schema.GroupVersionKind][]*Item{}
 	out := make([]Item, len(entries))
 	for i, e := range entries {
-		out[i] = Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before), AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
-			BundleDeployment: e.BundleDeployment, Release: e.Release}}
+		out[i] = Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before),
+			AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
+				BundleDeployment: e.BundleDeployment, Release: e.Release}}
 		byKind[e.GroupVersionKind()] = append(byKind[e.GroupVersionKind()], &out[i])
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -68,7 +71,8 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 		return err
 	}
 	if undecoded {
-		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: "an object of its kind could not be decoded"})
+		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed,
+			Detail: "an object of its kind could not be decoded"})
 	}
 	for _, item := range items {
 		f, covered := cover.Of(item.Namespace)
@@ -77,7 +81,8 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 		case covered:
 			item.Action, item.Message = report.ActionNone, "it does not exist any more"
 		default:
-			item.Action, item.Refusals = report.ActionRefuse, []string{fmt.Sprintf("it could not be read: %s %s", f.Reason, f.Detail)}
+			item.Action, item.Refusals = report.ActionRefuse,
+				[]string{fmt.Sprintf("it could not be read: %s %s", f.Reason, f.Detail)}
 		}
 	}
 	return nil

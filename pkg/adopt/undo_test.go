@@ -42,7 +42,8 @@ func live(t *testing.T, uid string, have ownership.Metadata, more map[string]any
 	t.Helper()
 	labels, annotations := fields(have)
 	labels["app"] = "x"
-	meta := map[string]any{"name": theme.Name, "namespace": theme.Namespace, "uid": uid, "resourceVersion": "7", "labels": labels, "annotations": annotations}
+	meta := map[string]any{"name": theme.Name, "namespace": theme.Namespace, "uid": uid, "resourceVersion": "7",
+		"labels": labels, "annotations": annotations}
 	maps.Copy(meta, more)
 	raw, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
@@ -53,7 +54,8 @@ func live(t *testing.T, uid string, have ownership.Metadata, more map[string]any
 
 func TestPlanUndo(t *testing.T) {
 	adopted := item()
-	before := ownership.FromValues(map[string]string{"app.kubernetes.io/managed-by": "kustomize", "objectset.rio.cattle.io/id": ""})
+	before := ownership.FromValues(map[string]string{"app.kubernetes.io/managed-by": "kustomize",
+		"objectset.rio.cattle.io/id": ""})
 	entry := Entry{theme, "u-1", "cluster-one/guestbook", "web/guestbook", before.Values(), adopted.After.Values()}
 	other, stripped := adopted.After, adopted.After
 	other.SetID, other.Hash, stripped.Hash = "another-set", "another", ""
@@ -66,19 +68,23 @@ func TestPlanUndo(t *testing.T) {
 		text     string
 		changes  int
 	}{
-		"adopted":       {[]string{live(t, "u-1", adopted.After, nil)}, source.Covered(), report.ActionRestore, "", 5},
-		"never written": {[]string{live(t, "u-1", before, nil)}, source.Covered(), report.ActionNone, "it has its previous ownership metadata", 0},
+		"adopted": {[]string{live(t, "u-1", adopted.After, nil)}, source.Covered(), report.ActionRestore, "", 5},
+		"never written": {[]string{live(t, "u-1", before, nil)}, source.Covered(), report.ActionNone,
+			"it has its previous ownership metadata", 0},
 		"adopted for another bundle": {[]string{live(t, "u-1", other, nil)}, source.Covered(), report.ActionRefuse,
 			`its owner was changed since: label objectset.rio.cattle.io/hash is "another", annotation objectset.rio.cattle.io/id is "another-set"`, 0},
 		"without a hash": {[]string{live(t, "u-1", stripped, nil)}, source.Covered(), report.ActionRestore, "", 4},
 		"all keys changed": {[]string{live(t, "u-1", theirs, nil)}, source.Covered(), report.ActionRefuse,
 			`no key has the value that was written: label app.kubernetes.io/managed-by is "flux"`, 0},
-		"created again": {[]string{live(t, "u-2", adopted.After, nil)}, source.Covered(), report.ActionRefuse, "created again", 0},
-		"being deleted": {[]string{live(t, "u-1", adopted.After, map[string]any{"deletionTimestamp": "2026-01-02T03:04:05Z"})}, source.Covered(),
+		"created again": {[]string{live(t, "u-2", adopted.After, nil)}, source.Covered(), report.ActionRefuse,
+			"created again", 0},
+		"being deleted": {[]string{live(t, "u-1", adopted.After,
+			map[string]any{"deletionTimestamp": "2026-01-02T03:04:05Z"})}, source.Covered(),
 			report.ActionRefuse, "it is being deleted", 0},
-		"deleted":  {nil, source.Covered(), report.ActionNone, "it does not exist any more", 0},
-		"not read": {nil, source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "no"}), report.ActionRefuse, "it could not be read: Forbidden no", 0},
-		"damaged":  {[]string{`{"metadata":{"name":["x"]}}`}, source.Covered(), report.ActionRefuse, "ReadFailed", 0},
+		"deleted": {nil, source.Covered(), report.ActionNone, "it does not exist any more", 0},
+		"not read": {nil, source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "no"}),
+			report.ActionRefuse, "it could not be read: Forbidden no", 0},
+		"damaged": {[]string{`{"metadata":{"name":["x"]}}`}, source.Covered(), report.ActionRefuse, "ReadFailed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := &listed{raw: tc.raw, coverage: tc.coverage}
@@ -87,8 +93,10 @@ func TestPlanUndo(t *testing.T) {
 				t.Fatalf("%d items, error %v", len(items), err)
 			}
 			got := items[0]
-			if got.Action != tc.want || len(got.Changes) != tc.changes || !strings.Contains(strings.Join(append(got.Refusals, got.Message), " "), tc.text) {
-				t.Errorf("action %s, refusals %q, message %q, changes %v", got.Action, got.Refusals, got.Message, got.Changes)
+			if got.Action != tc.want || len(got.Changes) != tc.changes ||
+				!strings.Contains(strings.Join(append(got.Refusals, got.Message), " "), tc.text) {
+				t.Errorf("action %s, refusals %q, message %q, changes %v", got.Action, got.Refusals, got.Message,
+					got.Changes)
 			}
 			if tc.want == report.ActionRestore && (got.ResourceVersion != "7" || got.After != before) {
 				t.Errorf("item %+v", got)
@@ -101,7 +109,8 @@ func TestPlanUndo(t *testing.T) {
 	}
 }
 
-// TestPlanUndoLists checks that each kind is listed once: in the namespaces of its objects, or in all if there are many.
+// TestPlanUndoLists checks that each kind is listed once: in the namespaces of its objects, or in all if there are
+// many.
 func TestPlanUndoLists(t *testing.T) {
 	var entries []Entry
 	for i := range mostNamespaces + 1 {

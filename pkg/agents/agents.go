@@ -46,7 +46,8 @@ func Of(ctx context.Context, src source.Source, o Options, names []string) (*rep
 		unread = append(unread, source.CoverageGaps("listing Cluster objects", cover, "there may be more Clusters")...)
 	}
 	out := &report.Agents{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(slices.Concat(r.Description.Gaps, unread)), Notes: r.Description.Notes}
+		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(slices.Concat(r.Description.Gaps, unread)),
+		Notes: r.Description.Notes}
 	switch {
 	case len(f.Clusters) > 0:
 	case len(r.Description.Gaps) > 0:
@@ -62,7 +63,8 @@ func Of(ctx context.Context, src source.Source, o Options, names []string) (*rep
 	found := map[string]bool{}
 	for _, a := range evaluate.Agents(desired, r.Description) {
 		name, key := a.Cluster.Name, a.Cluster.Namespace+"/"+a.Cluster.Name
-		if ns := o.Namespace; ns != "" && ns != a.Cluster.Namespace || len(names) > 0 && !slices.Contains(names, name) && !slices.Contains(names, key) {
+		if ns := o.Namespace; ns != "" && ns != a.Cluster.Namespace || len(names) > 0 &&
+			!slices.Contains(names, name) && !slices.Contains(names, key) {
 			continue
 		}
 		found[name], found[key] = true, true

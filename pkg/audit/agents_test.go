@@ -29,7 +29,8 @@ func agentsOf(t *testing.T, name string, f faulty) *report.Agents {
 	return got
 }
 
-// TestAgentsUnread: what may not be read makes a prediction unknown, and is a gap. The same data read completely predicts an import.
+// TestAgentsUnread: what may not be read makes a prediction unknown, and is a gap. The same data read completely
+// predicts an import.
 func TestAgentsUnread(t *testing.T) {
 	failed := source.NotCovered(source.Failure{Reason: source.ReadFailed})
 	for _, tc := range []struct {
@@ -38,14 +39,19 @@ func TestAgentsUnread(t *testing.T) {
 		results map[string]string // of the present and of a newer controller
 		gaps    []string
 	}{
-		{"everything is read", faulty{}, map[string]string{"rancher": "re-import none", "registered": "none none"}, nil},
-		{"no ConfigMaps", faulty{lists: map[string]source.Coverage{"ConfigMap": forbidden}}, map[string]string{"rancher": "unknown unknown", "registered": "none none"},
+		{"everything is read", faulty{}, map[string]string{"rancher": "re-import none", "registered": "none none"},
+			nil},
+		{"no ConfigMaps", faulty{lists: map[string]source.Coverage{"ConfigMap": forbidden}},
+			map[string]string{"rancher": "unknown unknown", "registered": "none none"},
 			[]string{"reading ConfigMap fleet-controller: Forbidden"}},
-		{"no Secrets", faulty{lists: map[string]source.Coverage{"Secret": forbidden}}, map[string]string{"rancher": "unknown unknown", "registered": "none none"},
+		{"no Secrets", faulty{lists: map[string]source.Coverage{"Secret": forbidden}},
+			map[string]string{"rancher": "unknown unknown", "registered": "none none"},
 			[]string{"reading the kubeconfig Secrets in namespace fleet-default: Forbidden"}},
-		{"Secrets fail", faulty{lists: map[string]source.Coverage{"Secret": failed}}, map[string]string{"rancher": "unknown unknown", "registered": "none none"},
+		{"Secrets fail", faulty{lists: map[string]source.Coverage{"Secret": failed}},
+			map[string]string{"rancher": "unknown unknown", "registered": "none none"},
 			[]string{"reading the kubeconfig Secrets in namespace fleet-default: ReadFailed"}},
-		{"no Deployments", faulty{lists: map[string]source.Coverage{"Deployment": forbidden}}, map[string]string{"rancher": "unknown none", "registered": "none none"}, nil},
+		{"no Deployments", faulty{lists: map[string]source.Coverage{"Deployment": forbidden}},
+			map[string]string{"rancher": "unknown none", "registered": "none none"}, nil},
 	} {
 		got := agentsOf(t, "reimport-fleet-0.12", tc.fault)
 		results := map[string]string{}
@@ -92,12 +98,14 @@ func (c *counted) List(ctx context.Context, q source.Query, yield func(source.Ob
 // TestKubeconfigSecrets: a few Secrets are listed by name, many in one list of their namespace.
 func TestKubeconfigSecrets(t *testing.T) {
 	for n, want := range map[int]map[string]int{
-		2: {"fleet-default metadata.name=c0-kubeconfig": 1, "fleet-default metadata.name=c1-kubeconfig": 1, " metadata.name=fleet-agent": 1},
+		2: {"fleet-default metadata.name=c0-kubeconfig": 1, "fleet-default metadata.name=c1-kubeconfig": 1,
+			" metadata.name=fleet-agent": 1},
 		9: {"fleet-default type!=helm.sh/release.v1": 1, " metadata.name=fleet-agent": 1},
 	} {
 		c := readCase(t, casesDir+"/reimport-fleet-0.12.yaml")
 		for i := range n {
-			c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster",
+			c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "fleet.cattle.io/v1alpha1",
+				"kind":     "Cluster",
 				"metadata": map[string]any{"namespace": "fleet-default", "name": fmt.Sprintf("c%d", i)},
 				"spec":     map[string]any{"kubeConfigSecret": fmt.Sprintf("c%d-kubeconfig", i)}})
 		}
@@ -119,14 +127,17 @@ func TestKubeconfigSecrets(t *testing.T) {
 	}
 }
 
-// TestTwoAgents checks that the report does not depend on the order of maps if a Cluster has two agents, none of which has reported.
+// TestTwoAgents checks that the report does not depend on the order of maps if a Cluster has two agents, none of which
+// has reported.
 func TestTwoAgents(t *testing.T) {
 	objects := managementOf("one")
 	for _, namespace := range []string{"cattle-fleet-system", "cattle-fleet-local-system"} {
 		objects = append(objects,
-			fields{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": fields{"name": fleet.AgentName, "namespace": namespace},
+			fields{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": fields{"name": fleet.AgentName,
+				"namespace": namespace},
 				"data": fields{fleet.AgentSecretNamespaceKey: []byte("cluster-one")}},
-			fields{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": fields{"name": fleet.AgentName, "namespace": namespace},
+			fields{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": fields{"name": fleet.AgentName,
+				"namespace": namespace},
 				"spec": fields{"template": fields{"spec": fields{"containers": []any{fields{"image": "registry.example.com/fleet-agent:v0.16.1-" + namespace}}}}}})
 	}
 	cluster, _ := objects[0].(fields)

@@ -89,7 +89,8 @@ func crustGather(objects []captured, f files) {
 		if o.namespace != "" {
 			dir = "namespaces/" + o.namespace
 		}
-		f.yaml(strings.ToLower(dir+"/"+strings.ReplaceAll(o.GroupVersion().String(), "/", "-")+"/"+o.GroupVersionKind.Kind+"/")+strings.ReplaceAll(o.name, ":", "-")+".yaml", o.content)
+		f.yaml(strings.ToLower(dir+"/"+strings.ReplaceAll(o.GroupVersion().String(), "/",
+			"-")+"/"+o.GroupVersionKind.Kind+"/")+strings.ReplaceAll(o.name, ":", "-")+".yaml", o.content)
 	}
 	f["version.yaml"] = "major: '1'\nminor: '36'\ngitVersion: v1.36.3\n"
 	f["api.json"] = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[]}`
@@ -98,7 +99,8 @@ func crustGather(objects []captured, f files) {
 	f["namespaces/guestbook/v1/pod/web/main/current.log"] = "apiVersion: in a log\n"
 }
 
-// supportBundleKit writes a List for each resource, empty strings as "null", and Secrets without data (support-bundle-kit, pkg/manager/collectors).
+// supportBundleKit writes a List for each resource, empty strings as "null", and Secrets without data
+// (support-bundle-kit, pkg/manager/collectors).
 func supportBundleKit(objects []captured, f files) {
 	for name, items := range grouped(objects, func(o captured) string {
 		if o.GroupVersionKind.Kind == "Secret" {
@@ -111,14 +113,17 @@ func supportBundleKit(objects []captured, f files) {
 		return "bundle/yamls/" + dir + "/" + o.GroupVersion().String() + "/" + o.Resource + ".yaml"
 	}) {
 		f.yaml(name, map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-		f[name] = strings.ReplaceAll(strings.ReplaceAll(f[name], `: ""`+"\n", `: "null"`+"\n"), ": null\n", `: "null"`+"\n")
+		f[name] = strings.ReplaceAll(strings.ReplaceAll(f[name], `: ""`+"\n", `: "null"`+"\n"), ": null\n",
+			`: "null"`+"\n")
 	}
-	f["bundle/metadata.yaml"] = "bundlename: b\nbundleversion: 0.1.0\nkubernetesversion: v1.36.3\nbundlecreatedat: \"2026-11-20T07:47:40Z\"\nissueurl: \"\"\n"
+	f["bundle/metadata.yaml"] = "bundlename: b\nbundleversion: 0.1.0\nkubernetesversion: v1.36.3\nbundlecreatedat: " +
+		"\"2026-11-20T07:47:40Z\"\nissueurl: \"\"\n"
 	f["bundle/bundleGenerationError.log"] = ""
 	f["bundle/logs/kube-system/web/main.log"] = "text"
 }
 
-// troubleshoot writes a typed List for each resource and namespace, custom resources as JSON arrays, and no Secrets (troubleshoot, pkg/collect).
+// troubleshoot writes a typed List for each resource and namespace, custom resources as JSON arrays, and no Secrets
+// (troubleshoot, pkg/collect).
 func troubleshoot(objects []captured, f files) {
 	for name, items := range grouped(objects, func(o captured) string {
 		at := strings.TrimSuffix("/"+o.namespace, "/") + ".json"
@@ -136,7 +141,8 @@ func troubleshoot(objects []captured, f files) {
 		}
 		first, ok := items[0].(map[string]any)
 		if ok {
-			f.json(name, map[string]any{"kind": fmt.Sprint(first["kind"], "List"), "apiVersion": first["apiVersion"], "metadata": map[string]any{"resourceVersion": "9"}, "items": items})
+			f.json(name, map[string]any{"kind": fmt.Sprint(first["kind"], "List"), "apiVersion": first["apiVersion"],
+				"metadata": map[string]any{"resourceVersion": "9"}, "items": items})
 		}
 	}
 	f["b/version.yaml"] = "apiVersion: troubleshoot.sh/v1beta2\nkind: SupportBundle\nspec:\n  versionNumber: 0.120.0\n"
@@ -145,7 +151,8 @@ func troubleshoot(objects []captured, f files) {
 	f["b/cluster-resources/auth-cani-list/guestbook.json"] = `{"resourceRules":[],"incomplete":false}`
 }
 
-// fleetDump writes Fleet's objects, contents without content, Secrets of a few namespaces without their kind, and events (fleet, internal/cmd/cli/dump).
+// fleetDump writes Fleet's objects, contents without content, Secrets of a few namespaces without their kind, and
+// events (fleet, internal/cmd/cli/dump).
 func fleetDump(objects []captured, f files) {
 	for _, o := range objects {
 		switch kind := o.GroupVersionKind.Kind; {
@@ -164,9 +171,9 @@ func fleetDump(objects []captured, f files) {
 	f["metrics_cattle-fleet-system_monitoring-fleet-controller"] = "# HELP go_goroutines Number\ngo_goroutines 12\n"
 }
 
-// TestArchivesOfCollectors writes the sample sick in the layouts of collectors. With Lists of all objects, the audit has
-// the findings of the sample. Single objects prove no absence: nothing is missing, and no number is certain. Without
-// release records, it has the findings of the status only.
+// TestArchivesOfCollectors writes the sample sick in the layouts of collectors. With Lists of all objects, the audit
+// has the findings of the sample. Single objects prove no absence: nothing is missing, and no number is certain.
+// Without release records, it has the findings of the status only.
 func TestArchivesOfCollectors(t *testing.T) {
 	const sick = "../../test/testdata/sick"
 	found := func(path string, statusOnly bool) (codes []string, a *audit.Audit) {
@@ -174,7 +181,8 @@ func TestArchivesOfCollectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a, err = audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands, StatusOnly: statusOnly}); err != nil {
+		if a, err = audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands,
+			StatusOnly: statusOnly}); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range a.Report().Findings {
@@ -184,15 +192,19 @@ func TestArchivesOfCollectors(t *testing.T) {
 	}
 	whole, _ := found(sick, false)
 	status, _ := found(sick, true)
-	fleet := []string{"listing Bundle", "listing BundleDeployment", "listing Cluster", "listing Content", "listing GitRepo"}
+	fleet := []string{"listing Bundle", "listing BundleDeployment", "listing Cluster", "listing Content",
+		"listing GitRepo"}
 	for name, tc := range map[string]struct {
 		write    func([]captured, files)
 		findings []string
 		gaps     []string // the first words of each, in addition to those about the files
 	}{
-		"crust-gather":       {crustGather, without(whole, "FD101", "FD205"), slices.Concat(fleet, []string{"listing Secrets,", "reading ConfigMap"})},
-		"support-bundle-kit": {supportBundleKit, status, []string{"release record", "release record", "values Secrets"}},
-		"troubleshoot":       {troubleshoot, without(status, "FD205"), slices.Concat(fleet, []string{"listing values", "release records"})},
+		"crust-gather": {crustGather, without(whole, "FD101", "FD205"),
+			slices.Concat(fleet, []string{"listing Secrets,", "reading ConfigMap"})},
+		"support-bundle-kit": {supportBundleKit, status, []string{"release record", "release record",
+			"values Secrets"}},
+		"troubleshoot": {troubleshoot, without(status, "FD205"),
+			slices.Concat(fleet, []string{"listing values", "release records"})},
 		"fleet dump": {fleetDump, without(status, "FD205"),
 			slices.Concat(fleet, []string{"listing values", "reading ConfigMap", "release records"})},
 	} {
@@ -230,5 +242,7 @@ func TestArchivesOfCollectors(t *testing.T) {
 
 // without removes findings by their codes.
 func without(findings []string, codes ...string) []string {
-	return slices.DeleteFunc(slices.Clone(findings), func(f string) bool { return slices.Contains(codes, strings.Fields(f)[0]) })
+	return slices.DeleteFunc(slices.Clone(findings), func(f string) bool {
+		return slices.Contains(codes, strings.Fields(f)[0])
+	})
 }

@@ -29,5 +29,6 @@ func (r *Reading) asVersion() []string {
 		}
 	}
 	actual := cmp.Or(strings.Join(slices.Sorted(maps.Keys(runs)), ", "), "an unknown version")
-	return []string{fmt.Sprintf("evaluated as if Fleet %s ran. What runs is: %s. The status that Fleet reports is from the version that runs", v, actual)}
+	return []string{fmt.Sprintf("evaluated as if Fleet %s ran. What runs is: %s. The status that Fleet reports is "+
+		"from the version that runs", v, actual)}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit runs the stages of an audit in order: collect, resolve, evaluate, check, report. It has no flags and prints nothing.
+// Package audit runs the stages of an audit in order: collect, resolve, evaluate, check, report. It has no flags and
+// prints nothing.
 package audit
 
 import (
@@ -35,7 +36,8 @@ type Options struct {
 	// Desired is the source of the desired objects; empty means DesiredRelease. Files are the bundles for DesiredFiles.
 	Desired Desired
 	Files   []*render.Local
-	// AgentScope is the scope that the user states for agents whose running workload does not show one; nil if none is stated.
+	// AgentScope is the scope that the user states for agents whose running workload does not show one; nil if none is
+	// stated.
 	AgentScope *string
 	// StatusOnly checks only the status that Fleet reports: no release record and no live object is read.
 	StatusOnly bool
@@ -43,9 +45,11 @@ type Options struct {
 	Renderer collect.Renderer
 	// Predict also records the data that adopting or deploying objects needs.
 	Predict bool
-	// Clusters returns the clusters that are read in addition to the source, for Fleet's objects of the source; nil reads no other cluster.
+	// Clusters returns the clusters that are read in addition to the source, for Fleet's objects of the source; nil
+	// reads no other cluster.
 	Clusters func(*state.Fleet) ([]Cluster, []source.Gap)
-	// Pause waits before values Secrets that seem to be missing or different, and numbers that seem to be wrong, are read again; nil is collect.Pause.
+	// Pause waits before values Secrets that seem to be missing or different, and numbers that seem to be wrong, are
+	// read again; nil is collect.Pause.
 	Pause func(context.Context) error
 	// AsVersion is the version of Fleet for which the data is evaluated; empty for the versions that run.
 	AsVersion string
@@ -58,8 +62,8 @@ type Options struct {
 // Desired is a source of desired objects.
 type Desired string
 
-// The sources. Fleet's agent compares with the release and would install the bundle now. Auto is the release if there is one, otherwise the
-// bundle. Files are Options.Files.
+// The sources. Fleet's agent compares with the release and would install the bundle now. Auto is the release if there
+// is one, otherwise the bundle. Files are Options.Files.
 const (
 	DesiredRelease Desired = "release"
 	DesiredAuto    Desired = "auto"

@@ -27,7 +27,8 @@ func newBackground(ctx context.Context) (*background, context.Context) {
 	return b, ctx
 }
 
-// start calls read in a goroutine. The function that read returns adds what was read; wait calls it. start and wait are called by one goroutine.
+// start calls read in a goroutine. The function that read returns adds what was read; wait calls it. start and wait are
+// called by one goroutine.
 func (b *background) start(read func() (add func(), err error)) {
 	var result func()
 	b.results = append(b.results, &result)
@@ -82,7 +83,8 @@ func (r *Reading) contents(ctx context.Context, f *state.Fleet) (add func(), err
 	return func() {
 		f.Contents = contents
 		if f, all := contents.Coverage.Of(""); !all && f.Reason != source.KindNotServed && f != (source.Failure{}) {
-			r.Gaps = append(r.Gaps, source.NewGap("listing Content objects", f, "missing contents (FD601) are not found"))
+			r.Gaps = append(r.Gaps, source.NewGap("listing Content objects", f,
+				"missing contents (FD601) are not found"))
 		}
 	}, err
 }
@@ -98,7 +100,8 @@ func (r *Reading) namespaces(ctx context.Context, b *background) {
 			found, f, err := r.Clusters[i].Namespaces(ctx, stated)
 			return func() {
 				if found == nil {
-					gap := source.NewGap("listing Namespaces", f, "missing labels and annotations of namespaces (FD110) are not found")
+					gap := source.NewGap("listing Namespaces", f,
+						"missing labels and annotations of namespaces (FD110) are not found")
 					r.Gaps = append(r.Gaps, r.Clusters[i].Named([]source.Gap{gap})...)
 				}
 				c.State.Namespaces = found
@@ -115,7 +118,8 @@ func (r *Reading) controllers(ctx context.Context) error {
 	return r.Controllers(ctx, r.Management)
 }
 
-// hide adds the values of the Secrets in manifests to those that must not be shown. It must follow resolve, and they are complete after wait.
+// hide adds the values of the Secrets in manifests to those that must not be shown. It must follow resolve, and they
+// are complete after wait.
 func (r *Reading) hide(b *background) {
 	secrets := r.secrets
 	r.secrets = nil

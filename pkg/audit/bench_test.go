@@ -22,8 +22,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// BenchmarkRunSnapshot audits a captured downstream cluster of 5,000 objects in ten releases. All objects are ready. The measured time does
-// not include reading the capture.
+// BenchmarkRunSnapshot audits a captured downstream cluster of 5,000 objects in ten releases. All objects are ready.
+// The measured time does not include reading the capture.
 func BenchmarkRunSnapshot(b *testing.B) {
 	const releases, perRelease = 10, 500
 	src, err := snapshot.Open(b.Context(), []string{"-"}, bytes.NewReader(readyCluster(b, releases, perRelease)))
@@ -38,7 +38,8 @@ func BenchmarkRunSnapshot(b *testing.B) {
 		}
 		got := found.Report()
 		if c := got.Summary.Counts; c.Ready != releases*perRelease || c.Ready != c.Desired {
-			b.Fatalf("%d of %d objects are ready, want all of %d; findings %v, gaps %v", c.Ready, c.Desired, releases*perRelease, got.Findings, got.Gaps)
+			b.Fatalf("%d of %d objects are ready, want all of %d; findings %v, gaps %v", c.Ready, c.Desired,
+				releases*perRelease, got.Findings, got.Gaps)
 		}
 	}
 }
@@ -76,7 +77,8 @@ func desiredObject(namespace string, i int) fields {
 	name := fmt.Sprintf("object-%03d", i)
 	labels := fields{"app": name}
 	newObject := func(apiVersion, kind string, rest fields) fields {
-		o := fields{"apiVersion": apiVersion, "kind": kind, "metadata": fields{"name": name, "namespace": namespace, "labels": labels}}
+		o := fields{"apiVersion": apiVersion, "kind": kind, "metadata": fields{"name": name, "namespace": namespace,
+			"labels": labels}}
 		maps.Copy(o, rest)
 		return o
 	}
@@ -85,14 +87,17 @@ func desiredObject(namespace string, i int) fields {
 	case 0:
 		return newObject("v1", "ConfigMap", fields{"data": fields{"level": "info", "text": text}})
 	case 1:
-		return newObject("v1", "Secret", fields{"type": "Opaque", "data": fields{"password": []byte("not a secret: " + name + text)}})
+		return newObject("v1", "Secret", fields{"type": "Opaque",
+			"data": fields{"password": []byte("not a secret: " + name + text)}})
 	case 2:
 		return newObject("v1", "Service", fields{"spec": fields{"selector": labels, "ports": []any{
 			fields{"name": "http", "port": 80, "targetPort": 8080}, fields{"name": "metrics", "port": 9090}}}})
 	case 3:
-		return newObject("apps/v1", "Deployment", fields{"spec": fields{"replicas": 1, "selector": fields{"matchLabels": labels},
+		return newObject("apps/v1", "Deployment", fields{"spec": fields{"replicas": 1,
+			"selector": fields{"matchLabels": labels},
 			"template": fields{"metadata": fields{"labels": labels}, "spec": fields{"containers": []any{fields{
-				"name": "web", "image": "registry.example.com/web:1.2.3", "ports": []any{fields{"name": "http", "containerPort": 8080}},
+				"name": "web", "image": "registry.example.com/web:1.2.3",
+				"ports":     []any{fields{"name": "http", "containerPort": 8080}},
 				"env":       []any{fields{"name": "LEVEL", "value": "info"}},
 				"resources": fields{"requests": fields{"cpu": "100m", "memory": "0.5Gi"}}}}}}}})
 	}
@@ -113,14 +118,18 @@ func liveObject(desired fields, bundle string) fields {
 		fleet.ReleaseNameAnnotation: bundle, fleet.ReleaseNamespaceAnnotation: bundle}
 	meta["uid"], meta["resourceVersion"], meta["generation"] = "00000000-0000-4000-8000-000000000000", "1", 1
 	owned := fields{}
-	for _, leaf := range []string{"replicas", "selector", "template", "ports", "type", "data", "text", "level", "password", "spec", "metadata"} {
+	for _, leaf := range []string{"replicas", "selector", "template", "ports", "type", "data", "text", "level",
+		"password", "spec", "metadata"} {
 		owned["f:"+leaf] = fields{".": fields{}, "f:" + fleet.HashLabel: fields{}}
 	}
-	meta["managedFields"] = []any{fields{"manager": "fleetagent", "operation": "Apply", "apiVersion": "v1", "time": "2026-01-02T03:04:05Z",
+	meta["managedFields"] = []any{fields{"manager": "fleetagent", "operation": "Apply", "apiVersion": "v1",
+		"time":       "2026-01-02T03:04:05Z",
 		"fieldsType": "FieldsV1", "fieldsV1": owned}}
 	if live["kind"] == "Deployment" {
-		live["status"] = fields{"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
-			"conditions": []any{fields{"type": "Available", "status": "True"}, fields{"type": "Progressing", "status": "True"}}}
+		live["status"] = fields{"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1,
+			"availableReplicas": 1,
+			"conditions": []any{fields{"type": "Available", "status": "True"},
+				fields{"type": "Progressing", "status": "True"}}}
 	}
 	return live
 }
@@ -129,8 +138,10 @@ func liveObject(desired fields, bundle string) fields {
 func recordSecret(tb testing.TB, bundle, manifest string) fields {
 	tb.Helper()
 	document, err := json.Marshal(fields{
-		"name": bundle, "namespace": bundle, "version": 1, "info": fields{"status": release.StatusDeployed}, "manifest": manifest,
-		"chart": fields{"metadata": fields{"annotations": fields{fleet.BundleIDAnnotation: bundle, fleet.AgentNamespaceAnnotation: "cattle-fleet-system"}},
+		"name": bundle, "namespace": bundle, "version": 1, "info": fields{"status": release.StatusDeployed},
+		"manifest": manifest,
+		"chart": fields{"metadata": fields{"annotations": fields{fleet.BundleIDAnnotation: bundle,
+			fleet.AgentNamespaceAnnotation: "cattle-fleet-system"}},
 			"files": []any{fields{"name": "raw-yaml/all.yaml", "data": []byte(manifest)}}},
 	})
 	if err != nil {
@@ -150,7 +161,8 @@ func recordSecret(tb testing.TB, bundle, manifest string) fields {
 		"data":     fields{release.DataKey: []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))}}
 }
 
-// BenchmarkClusters audits a management cluster with one and with fifty captured clusters in addition. Each has one release of 500 objects.
+// BenchmarkClusters audits a management cluster with one and with fifty captured clusters in addition. Each has one
+// release of 500 objects.
 func BenchmarkClusters(b *testing.B) {
 	for _, n := range []int{1, 50} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

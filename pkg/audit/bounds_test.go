@@ -15,14 +15,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// TestRecordOverBound checks small Secrets with records that unpack to a manifest over the limit. The audit allocates little for them. A gap
-// names each record and the limit. Their deployments have no result, and the other deployment has one.
+// TestRecordOverBound checks small Secrets with records that unpack to a manifest over the limit. The audit allocates
+// little for them. A gap names each record and the limit. Their deployments have no result, and the other deployment
+// has one.
 func TestRecordOverBound(t *testing.T) {
 	c := readCase(t, casesDir+"/ready.yaml")
 	c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret",
 		"metadata": map[string]any{"name": "fleet-agent", "namespace": "elsewhere"}}) // the agent that the records name
 	for _, name := range []string{"bomb", "bomb-2", "bomb-3"} {
-		c.capture.Documents = append(c.capture.Documents, packedRecord(t, release.Name{Namespace: "tenant", Name: name, Revision: 1},
+		c.capture.Documents = append(c.capture.Documents, packedRecord(t, release.Name{Namespace: "tenant", Name: name,
+			Revision: 1},
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"+strings.Repeat("- a\n", 1<<19)))
 	}
 	var before, after runtime.MemStats
@@ -40,8 +42,10 @@ func TestRecordOverBound(t *testing.T) {
 	for _, g := range got.Gaps {
 		gaps[g.What] = g.Why()
 	}
-	for _, secret := range []string{"tenant/sh.helm.release.v1.bomb.v1", "tenant/sh.helm.release.v1.bomb-2.v1", "tenant/sh.helm.release.v1.bomb-3.v1"} {
-		if reason := gaps["release record "+secret]; !strings.HasPrefix(reason, "RecordUnreadable: ") || !strings.HasSuffix(reason, "1 MiB to parse") {
+	for _, secret := range []string{"tenant/sh.helm.release.v1.bomb.v1", "tenant/sh.helm.release.v1.bomb-2.v1",
+		"tenant/sh.helm.release.v1.bomb-3.v1"} {
+		if reason := gaps["release record "+secret]; !strings.HasPrefix(reason, "RecordUnreadable: ") ||
+			!strings.HasSuffix(reason, "1 MiB to parse") {
 			t.Errorf("record %s: gap %q", secret, reason)
 		}
 	}
@@ -55,14 +59,17 @@ func TestRecordOverBound(t *testing.T) {
 		}
 	}
 	if ready != 1 || unknown != 3 || len(got.BundleDeployments) != 4 {
-		t.Errorf("%d of %d deployments are ready and %d unreadable, want 1 of 4 and 3", ready, len(got.BundleDeployments), unknown)
+		t.Errorf("%d of %d deployments are ready and %d unreadable, want 1 of 4 and 3", ready,
+			len(got.BundleDeployments), unknown)
 	}
 }
 
-// TestDamagedRecordOverBound checks a damaged record that unpacks to more than the limit and states a small size at its end: the gap names the limit.
+// TestDamagedRecordOverBound checks a damaged record that unpacks to more than the limit and states a small size at its
+// end: the gap names the limit.
 func TestDamagedRecordOverBound(t *testing.T) {
 	var b bytes.Buffer
-	for _, content := range []string{"{]" + strings.Repeat(" ", 70<<20), strings.Repeat(" ", 8<<10)} { // two members; the last one states its size
+	// two members; the last one states its size
+	for _, content := range []string{"{]" + strings.Repeat(" ", 70<<20), strings.Repeat(" ", 8<<10)} {
 		z := gzip.NewWriter(&b)
 		_, err := z.Write([]byte(content))
 		if err := errors.Join(err, z.Close()); err != nil {
@@ -71,7 +78,8 @@ func TestDamagedRecordOverBound(t *testing.T) {
 	}
 	c := readCase(t, casesDir+"/ready.yaml")
 	name := release.Name{Namespace: "tenant", Name: "bomb", Revision: 1}
-	c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret", "type": release.SecretType,
+	c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret",
+		"type":     release.SecretType,
 		"metadata": map[string]any{"name": name.SecretName(), "namespace": name.Namespace},
 		"data":     map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(b.Bytes())))}})
 	got, err := c.run(t)
@@ -90,7 +98,8 @@ func TestDamagedRecordOverBound(t *testing.T) {
 func packedRecord(t *testing.T, n release.Name, manifest string) map[string]any {
 	t.Helper()
 	document, err := json.Marshal(map[string]any{
-		"name": n.Name, "namespace": n.Namespace, "version": n.Revision, "info": map[string]any{"status": release.StatusDeployed},
+		"name": n.Name, "namespace": n.Namespace, "version": n.Revision,
+		"info": map[string]any{"status": release.StatusDeployed},
 		"chart": map[string]any{"metadata": map[string]any{"annotations": map[string]string{
 			"fleet.cattle.io/bundle-id": n.Name, "fleet.cattle.io/agent-namespace": "elsewhere"}}},
 		"manifest": manifest,

@@ -29,7 +29,8 @@ import (
 
 const casesDir = "../../test/testdata/cases"
 
-// caseFile is a case: its description, the options of the audit and the expected report. README.md beside the cases describes the file.
+// caseFile is a case: its description, the options of the audit and the expected report. README.md beside the cases
+// describes the file.
 type caseFile struct {
 	Kind        string `json:"kind"`
 	Description string `json:"description"`
@@ -73,7 +74,8 @@ func (c *caseFile) open(t *testing.T) source.Source {
 	return s
 }
 
-// expected is the expected report of a case. Objects are written "v1/ConfigMap/namespace/name", findings "FD101 ConfigMap namespace/name".
+// expected is the expected report of a case. Objects are written "v1/ConfigMap/namespace/name", findings "FD101
+// ConfigMap namespace/name".
 type expected struct {
 	// Exit is the exit status of audit with default flags. Error is a part of the error message, for status 3.
 	Exit  int    `json:"exit"`
@@ -82,8 +84,9 @@ type expected struct {
 	BundleDeployments map[string]expectedDeployment `json:"bundleDeployments"`
 	// Levels are all aggregates of the report, by "Kind namespace/name". They are only compared if there are any.
 	Levels map[string]expectedLevel `json:"levels"`
-	// Findings are all findings with a code in completeCodes, and some with other codes. The value is a required part of the finding's text. If
-	// two bundles have the same finding, the key includes the deployment: "FD101 ConfigMap a/b @cluster/bundle".
+	// Findings are all findings with a code in completeCodes, and some with other codes. The value is a required part
+	// of the finding's text. If two bundles have the same finding, the key includes the deployment: "FD101 ConfigMap
+	// a/b @cluster/bundle".
 	Findings map[string]string `json:"findings"`
 	// Causes are the causes of some findings.
 	Causes map[string]facts.Cause `json:"causes"`
@@ -133,13 +136,17 @@ type expectedDeployment struct {
 
 // completeCodes are the codes that a case lists completely. Any other finding with one of these codes is an error.
 var completeCodes = []string{
-	"FD101", "FD102", "FD103", "FD104", "FD105", "FD106", "FD107", "FD108", "FD109", "FD110", "FD111", "FD201", "FD202", "FD203",
-	"FD204", "FD205", "FD206", "FD207", "FD208", "FD209", "FD301", "FD302", "FD303", "FD304", "FD305", "FD306", "FD401", "FD402",
-	"FD403", "FD404", "FD405", "FD406", "FD501", "FD502", "FD503", "FD504", "FD601", "FD602", "FD603", "FD604", "FD605", "FD606",
+	"FD101", "FD102", "FD103", "FD104", "FD105", "FD106", "FD107", "FD108", "FD109", "FD110", "FD111", "FD201", "FD202",
+	"FD203",
+	"FD204", "FD205", "FD206", "FD207", "FD208", "FD209", "FD301", "FD302", "FD303", "FD304", "FD305", "FD306", "FD401",
+	"FD402",
+	"FD403", "FD404", "FD405", "FD406", "FD501", "FD502", "FD503", "FD504", "FD601", "FD602", "FD603", "FD604", "FD605",
+	"FD606",
 	"FD607", "FD608", "FD609", "FD701", "FD702", "FD703", "FD704",
 }
 
-// TestCases audits each captured cluster in test/testdata/cases and compares the report with the expectation in the same file.
+// TestCases audits each captured cluster in test/testdata/cases and compares the report with the expectation in the
+// same file.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob(casesDir + "/*.yaml")
 	if err != nil || len(files) == 0 {

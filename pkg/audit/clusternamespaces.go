@@ -8,7 +8,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// clusterNamespaces reads the namespaces of clusters. Only an audit of everything reports those of clusters that are gone.
+// clusterNamespaces reads the namespaces of clusters. Only an audit of everything reports those of clusters that are
+// gone.
 func (r *Reading) clusterNamespaces(ctx context.Context, f *state.Fleet) (add func(), err error) {
 	if o := r.options; o.StatusOnly || o.Predict || o.Files != nil || !o.Scope.Whole() {
 		return func() {}, nil

@@ -21,7 +21,8 @@ type vanishing struct {
 	lists     int
 }
 
-func (v *vanishing) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+func (v *vanishing) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage,
+	error) {
 	again := false
 	if q.Kind.Kind == "Namespace" && q.LabelSelector == "fleet.cattle.io/managed=true" { // one request at a time
 		v.lists++
@@ -35,7 +36,8 @@ func (v *vanishing) List(ctx context.Context, q source.Query, yield func(source.
 	})
 }
 
-// TestOrphanedNamespaces checks the namespaces of clusters that are gone on a live cluster, where not everything may be read.
+// TestOrphanedNamespaces checks the namespaces of clusters that are gone on a live cluster, where not everything may be
+// read.
 func TestOrphanedNamespaces(t *testing.T) {
 	both := []string{"cluster-empty", "cluster-removed"}
 	for _, tc := range []struct {
@@ -46,8 +48,10 @@ func TestOrphanedNamespaces(t *testing.T) {
 	}{
 		{"all is read", vanishing{}, both, false},
 		{"a namespace is deleted in the meantime", vanishing{namespace: "cluster-empty"}, both[1:], false},
-		{"Namespaces are forbidden", vanishing{faulty: faulty{lists: map[string]source.Coverage{"Namespace": forbidden}}}, nil, true},
-		{"Clusters are forbidden", vanishing{faulty: faulty{lists: map[string]source.Coverage{"Cluster": forbidden}}}, nil, false},
+		{"Namespaces are forbidden",
+			vanishing{faulty: faulty{lists: map[string]source.Coverage{"Namespace": forbidden}}}, nil, true},
+		{"Clusters are forbidden", vanishing{faulty: faulty{lists: map[string]source.Coverage{"Cluster": forbidden}}},
+			nil, false},
 	} {
 		tc.src.Source = readCase(t, casesDir+"/targets-orphan.yaml").open(t)
 		result, err := audit.Run(t.Context(), &tc.src, audit.Options{Pause: noPause})
@@ -61,7 +65,9 @@ func TestOrphanedNamespaces(t *testing.T) {
 			}
 		}
 		slices.Sort(got)
-		gap := slices.ContainsFunc(result.Gaps, func(g source.Gap) bool { return g.What == "listing the namespaces of clusters" })
+		gap := slices.ContainsFunc(result.Gaps, func(g source.Gap) bool {
+			return g.What == "listing the namespaces of clusters"
+		})
 		if diff := cmp.Diff(tc.want, got); diff != "" || gap != tc.gap {
 			t.Errorf("%s: gap %v, want %v; namespaces (-want +got):\n%s", tc.name, gap, tc.gap, diff)
 		}

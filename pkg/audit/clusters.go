@@ -51,14 +51,16 @@ func Each(ctx context.Context, clusters []ReadCluster, do func(ctx context.Conte
 	return g.Wait()
 }
 
-// ReadClusters reads the agents and release records of all clusters. A cluster that cannot be read is a gap, except the source itself.
+// ReadClusters reads the agents and release records of all clusters. A cluster that cannot be read is a gap, except the
+// source itself.
 func (r *Reading) readClusters(ctx context.Context, f *state.Fleet) error {
 	all := []Cluster{{Commands: r.options.Commands}}
 	if r.options.Clusters != nil {
 		more, gaps := r.options.Clusters(f)
 		all, r.Gaps = append(all, more...), append(r.Gaps, gaps...)
 	}
-	readers, states, gaps := make([]ReadCluster, len(all)), make([]*state.Cluster, len(all)), make([][]source.Gap, len(all))
+	readers, states, gaps := make([]ReadCluster, len(all)), make([]*state.Cluster, len(all)),
+		make([][]source.Gap, len(all))
 	readers[0].Reader = r.Reader
 	if err := Each(ctx, readers, func(ctx context.Context, i int) (err error) {
 		c := &readers[i]
@@ -67,14 +69,16 @@ func (r *Reading) readClusters(ctx context.Context, f *state.Fleet) error {
 			c.Reader, err = r.open(ctx, all[i])
 		}
 		if err == nil {
-			states[i], gaps[i], err = c.Cluster(ctx, f, collect.ClusterOptions{Name: c.Name, NoRecords: r.options.StatusOnly, OtherReleases: r.options.Predict,
+			states[i], gaps[i], err = c.Cluster(ctx, f, collect.ClusterOptions{Name: c.Name,
+				NoRecords: r.options.StatusOnly, OtherReleases: r.options.Predict,
 				AllManifests: r.options.AllManifests})
 		}
 		if err == nil || i == 0 || ctx.Err() != nil {
 			return err
 		}
 		states[i] = nil
-		gaps[i] = []source.Gap{source.NewGap(ReadingCluster, source.Failure{Reason: source.ReadFailed, Detail: err.Error()}, "its bundle deployments have no result")}
+		gaps[i] = []source.Gap{source.NewGap(ReadingCluster, source.Failure{Reason: source.ReadFailed,
+			Detail: err.Error()}, "its bundle deployments have no result")}
 		return nil
 	}); err != nil {
 		return err
@@ -117,8 +121,8 @@ func (c ReadCluster) server(o Options) collect.Server {
 	return server
 }
 
-// dropRepeated drops a cluster that is the same as an earlier one. Its objects would be reported twice, and the releases
-// of one of the two as leftovers.
+// dropRepeated drops a cluster that is the same as an earlier one. Its objects would be reported twice, and the
+// releases of one of the two as leftovers.
 func (r *Reading) dropRepeated() {
 	if len(r.States) < 2 {
 		return
@@ -141,14 +145,15 @@ func (r *Reading) dropRepeated() {
 			continue
 		}
 		r.Gaps = append(r.Gaps, source.Gap{Cluster: name, What: ReadingCluster, Reason: "Repeated",
-			Detail: "its agent deploys the BundleDeployments of namespace " + repeated + ", as that of " + described(same),
+			Detail: "its agent deploys the BundleDeployments of namespace " + repeated + ", as that of " +
+				described(same),
 			Effect: "it is not read; if it is a copy of another cluster, read each of them alone"})
 	}
 	r.Clusters, r.States = clusters, states
 }
 
-// dropReadGaps drops the gaps of Clusters that could not be read in one way and were read in another. The management cluster may be one of its own
-// Clusters.
+// dropReadGaps drops the gaps of Clusters that could not be read in one way and were read in another. The management
+// cluster may be one of its own Clusters.
 func (r *Reading) dropReadGaps() {
 	read := map[string]bool{}
 	for _, c := range r.Directory.Clusters {
@@ -166,19 +171,23 @@ func described(cluster string) string {
 	return "cluster " + cluster
 }
 
-// unidentified returns a gap if it is not known which of Fleet's clusters a cluster is, or if it is another one than its name says.
+// unidentified returns a gap if it is not known which of Fleet's clusters a cluster is, or if it is another one than
+// its name says.
 func (c ReadCluster) unidentified(f *state.Fleet, on *directory.Cluster) []source.Gap {
 	if c.Name == "" || len(f.Clusters) == 0 {
 		return nil
 	}
 	gap := source.Gap{Cluster: c.Name, What: "identifying the cluster", Reason: "NotIdentified",
-		Detail: "no agent on it shows for which of Fleet's Clusters it deploys", Effect: "its bundles are known by their releases alone"}
+		Detail: "no agent on it shows for which of Fleet's Clusters it deploys",
+		Effect: "its bundles are known by their releases alone"}
 	found := on.FleetClusters()
 	if len(found) == 0 {
 		return []source.Gap{gap}
 	}
 	named := func(key string) bool { return key == c.Name || strings.HasSuffix(key, "/"+c.Name) }
-	exists := slices.ContainsFunc(f.Clusters, func(o *v1alpha1.Cluster) bool { return named(o.Namespace + "/" + o.Name) })
+	exists := slices.ContainsFunc(f.Clusters, func(o *v1alpha1.Cluster) bool {
+		return named(o.Namespace + "/" + o.Name)
+	})
 	if !exists || slices.ContainsFunc(found, named) {
 		return nil
 	}

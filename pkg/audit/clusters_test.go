@@ -39,25 +39,32 @@ func capture(tb testing.TB, objects ...any) source.Source {
 	return src
 }
 
-// managementOf returns the objects of a management cluster with Clusters of these names. The bundle guestbook is deployed to each of them.
+// managementOf returns the objects of a management cluster with Clusters of these names. The bundle guestbook is
+// deployed to each of them.
 func managementOf(clusters ...string) []any {
 	var objects []any
 	for _, name := range clusters {
 		objects = append(objects,
-			fields{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster", "metadata": fields{"name": name, "namespace": "fleet-default"},
+			fields{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster", "metadata": fields{"name": name,
+				"namespace": "fleet-default"},
 				"status": fields{"namespace": "cluster-" + name, "agent": fields{"namespace": agentNamespace}}},
-			fields{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "BundleDeployment", "metadata": fields{"name": "guestbook", "namespace": "cluster-" + name,
-				"labels": fields{fleet.BundleLabel: "guestbook", fleet.BundleNamespaceLabel: "fleet-default", fleet.ClusterLabel: name, fleet.ClusterNamespaceLabel: "fleet-default"}},
-				"spec":   fields{"deploymentID": "s-1:1", "stagedDeploymentID": "s-1:1"},
-				"status": fields{"appliedDeploymentID": "s-1:1", "release": "guestbook/guestbook:1", "ready": true, "nonModified": true, "display": fields{"state": "Ready"}}})
+			fields{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "BundleDeployment",
+				"metadata": fields{"name": "guestbook", "namespace": "cluster-" + name,
+					"labels": fields{fleet.BundleLabel: "guestbook", fleet.BundleNamespaceLabel: "fleet-default",
+						fleet.ClusterLabel: name, fleet.ClusterNamespaceLabel: "fleet-default"}},
+				"spec": fields{"deploymentID": "s-1:1", "stagedDeploymentID": "s-1:1"},
+				"status": fields{"appliedDeploymentID": "s-1:1", "release": "guestbook/guestbook:1", "ready": true,
+					"nonModified": true, "display": fields{"state": "Ready"}}})
 	}
 	return objects
 }
 
-// downstreamOf returns the objects of the cluster with the agent of a Cluster, and a live ConfigMap that differs from the manifest of the bundle guestbook.
+// downstreamOf returns the objects of the cluster with the agent of a Cluster, and a live ConfigMap that differs from
+// the manifest of the bundle guestbook.
 func downstreamOf(t *testing.T, cluster string) []any {
 	t.Helper()
-	desired := fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": "settings", "namespace": "guestbook", "labels": fields{"app": "guestbook"}}, "data": fields{"level": "info"}}
+	desired := fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": "settings",
+		"namespace": "guestbook", "labels": fields{"app": "guestbook"}}, "data": fields{"level": "info"}}
 	live := liveObject(desired, "guestbook")
 	live["data"] = fields{"level": "debug"}
 	manifest, err := json.Marshal(desired)
@@ -65,14 +72,16 @@ func downstreamOf(t *testing.T, cluster string) []any {
 		t.Fatal(err)
 	}
 	return []any{live, recordSecret(t, "guestbook", string(manifest)+"\n"),
-		fields{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": fields{"name": fleet.AgentName, "namespace": agentNamespace},
+		fields{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": fields{"name": fleet.AgentName,
+			"namespace": agentNamespace},
 			"data": fields{fleet.AgentSecretNamespaceKey: []byte("cluster-" + cluster)}}}
 }
 
 // auditClusters audits a management cluster with these clusters in addition.
 func auditClusters(t *testing.T, management []any, clusters ...audit.Cluster) *report.Audit {
 	t.Helper()
-	found, err := audit.Run(t.Context(), capture(t, management...), audit.Options{Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) { return clusters, nil }})
+	found, err := audit.Run(t.Context(), capture(t, management...),
+		audit.Options{Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) { return clusters, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,9 +115,11 @@ func gapsOf(r *report.Audit) []string {
 // TestClusters reads two clusters in addition to the management cluster. A third one cannot be opened.
 func TestClusters(t *testing.T) {
 	got := auditClusters(t, managementOf("one", "two", "three"),
-		clusterOf("fleet-default/one", capture(t, downstreamOf(t, "one")...), nil), clusterOf("second", capture(t, downstreamOf(t, "two")...), nil),
+		clusterOf("fleet-default/one", capture(t, downstreamOf(t, "one")...), nil),
+		clusterOf("second", capture(t, downstreamOf(t, "two")...), nil),
 		clusterOf("fleet-default/three", nil, errors.New("no route to host")))
-	if diff := cmp.Diff([]string{"fleet-default/one Modified", "fleet-default/three UnknownClusterNotRead", "fleet-default/two Modified"}, clusterStates(got)); diff != "" {
+	if diff := cmp.Diff([]string{"fleet-default/one Modified", "fleet-default/three UnknownClusterNotRead",
+		"fleet-default/two Modified"}, clusterStates(got)); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"fleet-default/three ReadFailed"}, gapsOf(got)); diff != "" {
@@ -118,7 +129,8 @@ func TestClusters(t *testing.T) {
 	for _, c := range got.Source.Clusters {
 		clusters = append(clusters, c.Name+" "+c.Cluster)
 	}
-	if diff := cmp.Diff([]string{"fleet-default/one fleet-default/one", "second fleet-default/two"}, clusters); diff != "" {
+	if diff := cmp.Diff([]string{"fleet-default/one fleet-default/one", "second fleet-default/two"},
+		clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 	var modified []report.Finding
@@ -138,9 +150,11 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestClusterRepeated gives the same cluster twice. Its second copy must not be reported, because the releases would be leftovers.
+// TestClusterRepeated gives the same cluster twice. Its second copy must not be reported, because the releases would be
+// leftovers.
 func TestClusterRepeated(t *testing.T) {
-	got := auditClusters(t, managementOf("one"), clusterOf("first", capture(t, downstreamOf(t, "one")...), nil), clusterOf("again", capture(t, downstreamOf(t, "one")...), nil))
+	got := auditClusters(t, managementOf("one"), clusterOf("first", capture(t, downstreamOf(t, "one")...), nil),
+		clusterOf("again", capture(t, downstreamOf(t, "one")...), nil))
 	if diff := cmp.Diff([]string{"again Repeated"}, gapsOf(got)); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}
@@ -154,14 +168,17 @@ func TestClusterRepeated(t *testing.T) {
 	}
 }
 
-// TestClusterRepeatedSecrets expects that the values of the Secrets of a cluster that is dropped are hidden: the management cluster may quote them.
+// TestClusterRepeatedSecrets expects that the values of the Secrets of a cluster that is dropped are hidden: the
+// management cluster may quote them.
 func TestClusterRepeatedSecrets(t *testing.T) {
 	const value = "invented-old-password"
 	manifest := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"login","namespace":"shop"},"stringData":{"password":"` + value + `"}}` + "\n"
-	found, err := audit.Run(t.Context(), capture(t, managementOf("one")...), audit.Options{Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) {
-		return []audit.Cluster{clusterOf("first", capture(t, downstreamOf(t, "one")...), nil),
-			clusterOf("again", capture(t, append(downstreamOf(t, "one"), recordSecret(t, "shop", manifest))...), nil)}, nil
-	}})
+	found, err := audit.Run(t.Context(), capture(t, managementOf("one")...),
+		audit.Options{Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) {
+			return []audit.Cluster{clusterOf("first", capture(t, downstreamOf(t, "one")...), nil),
+				clusterOf("again", capture(t, append(downstreamOf(t, "one"), recordSecret(t, "shop", manifest))...),
+					nil)}, nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +199,13 @@ func (oneText) Published(*redact.Published) {}
 
 // TestClusterMisnamed gives clusters a name of another Cluster, and of none. The agent decides.
 func TestClusterMisnamed(t *testing.T) {
-	got := auditClusters(t, managementOf("one", "two"), clusterOf("two", capture(t, downstreamOf(t, "one")...), nil), clusterOf("other", capture(t, downstreamOf(t, "other")...), nil))
+	got := auditClusters(t, managementOf("one", "two"), clusterOf("two", capture(t, downstreamOf(t, "one")...), nil),
+		clusterOf("other", capture(t, downstreamOf(t, "other")...), nil))
 	if diff := cmp.Diff([]string{"other NotIdentified", "two AnotherCluster"}, gapsOf(got)); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"other Modified", "fleet-default/one Modified", "fleet-default/two UnknownClusterNotRead"}, clusterStates(got)); diff != "" {
+	if diff := cmp.Diff([]string{"other Modified", "fleet-default/one Modified",
+		"fleet-default/two UnknownClusterNotRead"}, clusterStates(got)); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
 }
@@ -194,7 +213,8 @@ func TestClusterMisnamed(t *testing.T) {
 // TestManagementIsACluster finds the management cluster among its own clusters. That is no gap.
 func TestManagementIsACluster(t *testing.T) {
 	local := downstreamOf(t, "one")
-	got := auditClusters(t, slices.Concat(managementOf("one"), local), clusterOf("fleet-default/one", capture(t, local...), nil))
+	got := auditClusters(t, slices.Concat(managementOf("one"), local), clusterOf("fleet-default/one",
+		capture(t, local...), nil))
 	if len(gapsOf(got)) > 0 || len(got.Source.Clusters) > 0 {
 		t.Errorf("gaps %v, clusters %v, want none", gapsOf(got), got.Source.Clusters)
 	}

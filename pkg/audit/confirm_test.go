@@ -15,7 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-// changing simulates a cluster that changes between the two readings of Fleet's objects. The second one reads only metadata.
+// changing simulates a cluster that changes between the two readings of Fleet's objects. The second one reads only
+// metadata.
 type changing struct {
 	faulty
 	again func(kind string, raw string) (string, bool) // false if the object is gone
@@ -39,7 +40,8 @@ func (c changing) List(ctx context.Context, q source.Query, yield func(source.Ob
 	})
 }
 
-// TestConfirm checks that a finding about targets is reported only if the objects on which it depends did not change while they were read.
+// TestConfirm checks that a finding about targets is reported only if the objects on which it depends did not change
+// while they were read.
 func TestConfirm(t *testing.T) {
 	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/targets"}, nil)
 	if err != nil {
@@ -69,9 +71,11 @@ func TestConfirm(t *testing.T) {
 		"a BundleDeployment was deleted": {changing{again: func(kind, raw string) (string, bool) {
 			return raw, kind != "BundleDeployment" || !strings.Contains(raw, `"shop-eu"`)
 		}}, all[1:]},
-		"a Bundle was edited":                {changing{again: replace("Bundle", `"generation":2`, `"generation":3`)}, nil},
-		"the label of a cluster was changed": {changing{again: replace("Cluster", `"region":"eu"`, `"region":"us"`)}, all[1:]},
-		"the second reading fails":           {changing{again: same, fails: "Cluster"}, nil},
+		"a Bundle was edited": {changing{again: replace("Bundle", `"generation":2`, `"generation":3`)},
+			nil},
+		"the label of a cluster was changed": {changing{again: replace("Cluster", `"region":"eu"`, `"region":"us"`)},
+			all[1:]},
+		"the second reading fails": {changing{again: same, fails: "Cluster"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.source.faulty = faulty{Source: s}

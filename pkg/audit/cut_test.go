@@ -17,7 +17,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-// TestCutCapture audits a truncated capture of a cluster without problems. The missing part makes objects Unknown. No object gets another state.
+// TestCutCapture audits a truncated capture of a cluster without problems. The missing part makes objects Unknown. No
+// object gets another state.
 func TestCutCapture(t *testing.T) {
 	documents := documentsOf(t, "../../test/testdata/clean")
 	for _, desired := range []string{"ConfigMap theme", "Service frontend"} {
@@ -37,7 +38,8 @@ func TestCutCapture(t *testing.T) {
 		stream := strings.Join(ordered, "---\n")
 		t.Run(desired+" last of a List", func(t *testing.T) {
 			t.Parallel()
-			cutFrom(t, list, strings.LastIndex(list, "\n- apiVersion"), "kind: List\nmetadata:\n  resourceVersion: \"\"\n", 5)
+			cutFrom(t, list, strings.LastIndex(list, "\n- apiVersion"),
+				"kind: List\nmetadata:\n  resourceVersion: \"\"\n", 5)
 		})
 		t.Run(desired+" last of a stream", func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +48,8 @@ func TestCutCapture(t *testing.T) {
 	}
 }
 
-// cutFrom audits a capture that is truncated after, and within, each step-th line from an offset. It adds the end of the document.
+// cutFrom audits a capture that is truncated after, and within, each step-th line from an offset. It adds the end of
+// the document.
 func cutFrom(t *testing.T, text string, from int, end string, step int) {
 	t.Helper()
 	whole := states(t, text+end)

@@ -36,26 +36,33 @@ func (e estate) add(d document) document {
 // newEstate is a management cluster with a controller, a Secret of a user, and the time at which it was read.
 func newEstate(version string) estate {
 	e := estate{}
-	e.add(document{"apiVersion": "v1", "kind": "Namespace", "metadata": document{"name": "web", "creationTimestamp": taken}})
-	e.add(document{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": document{"name": "fleet-controller", "namespace": "cattle-fleet-system"},
+	e.add(document{"apiVersion": "v1", "kind": "Namespace", "metadata": document{"name": "web",
+		"creationTimestamp": taken}})
+	e.add(document{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": document{"name": "fleet-controller",
+		"namespace": "cattle-fleet-system"},
 		"spec": document{"template": document{"spec": document{"containers": []any{document{"image": "registry.example.com/fleet:" + version}}}}}})
-	e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "GitRepo", "metadata": document{"name": "apps", "namespace": "fleet-local"}})
+	e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "GitRepo", "metadata": document{"name": "apps",
+		"namespace": "fleet-local"}})
 	e.secret("web", "login", "Opaque", "", past)
 	return e
 }
 
 func managed(subresource, time string) document {
-	return document{"manager": "fleetcontroller", "operation": "Update", "subresource": subresource, "time": time, "fieldsV1": document{"f:spec": document{}, "f:data": document{}}}
+	return document{"manager": "fleetcontroller", "operation": "Update", "subresource": subresource, "time": time,
+		"fieldsV1": document{"f:spec": document{}, "f:data": document{}}}
 }
 
 // deployment adds a BundleDeployment and its Secret, which are right and changed at a time.
 func (e estate) deployment(name, changed string) (bd, secret document) {
 	data := map[string][]byte{values.KeyValues: []byte(someValues), values.KeyStaged: []byte(someValues)}
 	bd = e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "BundleDeployment",
-		"metadata": document{"name": name, "namespace": "cluster-one", "uid": "uid-" + name, "generation": 2, "creationTimestamp": past,
-			"labels":        document{"fleet.cattle.io/bundle-namespace": "fleet-local", "fleet.cattle.io/bundle-name": name, "fleet.cattle.io/repo-name": "apps"},
+		"metadata": document{"name": name, "namespace": "cluster-one", "uid": "uid-" + name, "generation": 2,
+			"creationTimestamp": past,
+			"labels": document{"fleet.cattle.io/bundle-namespace": "fleet-local",
+				"fleet.cattle.io/bundle-name": name, "fleet.cattle.io/repo-name": "apps"},
 			"managedFields": []any{managed("", changed), managed("status", taken)}},
-		"spec": document{"deploymentID": "id", "stagedDeploymentID": "id", "valuesHash": values.DeploymentHash(data[values.KeyValues], data[values.KeyStaged])}})
+		"spec": document{"deploymentID": "id", "stagedDeploymentID": "id",
+			"valuesHash": values.DeploymentHash(data[values.KeyValues], data[values.KeyStaged])}})
 	secret = e.secret("cluster-one", name, values.DeploymentType, "BundleDeployment", changed)
 	secret["data"] = data
 	return bd, secret
@@ -66,8 +73,9 @@ func (e estate) bundle(name, changed string) (bundle, secret document) {
 	data := map[string][]byte{"values.yaml": []byte(someValues)}
 	hash, _ := values.BundleHash(data)
 	bundle = e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Bundle",
-		"metadata": document{"name": name, "namespace": "fleet-local", "uid": "uid-" + name, "generation": 2, "creationTimestamp": past,
-			"labels": document{"fleet.cattle.io/repo-name": "apps"}, "managedFields": []any{managed("", changed)}},
+		"metadata": document{"name": name, "namespace": "fleet-local", "uid": "uid-" + name, "generation": 2,
+			"creationTimestamp": past,
+			"labels":            document{"fleet.cattle.io/repo-name": "apps"}, "managedFields": []any{managed("", changed)}},
 		"spec": document{"valuesHash": hash}, "status": document{"observedGeneration": 2}})
 	secret = e.secret("fleet-local", name, values.BundleType, "Bundle", changed)
 	secret["data"] = data
@@ -75,11 +83,14 @@ func (e estate) bundle(name, changed string) (bundle, secret document) {
 }
 
 func (e estate) secret(namespace, name, secretType, owner, changed string) document {
-	meta := document{"name": name, "namespace": namespace, "uid": "secret-" + name, "creationTimestamp": past, "managedFields": []any{managed("", changed)}}
+	meta := document{"name": name, "namespace": namespace, "uid": "secret-" + name, "creationTimestamp": past,
+		"managedFields": []any{managed("", changed)}}
 	if owner != "" {
-		meta["ownerReferences"] = []any{document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": owner, "name": name, "uid": "uid-" + name, "controller": true}}
+		meta["ownerReferences"] = []any{document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": owner, "name": name,
+			"uid": "uid-" + name, "controller": true}}
 	}
-	return e.add(document{"apiVersion": "v1", "kind": "Secret", "type": secretType, "metadata": meta, "data": map[string][]byte{"word": []byte("invented-value")}})
+	return e.add(document{"apiVersion": "v1", "kind": "Secret", "type": secretType, "metadata": meta,
+		"data": map[string][]byte{"word": []byte("invented-value")}})
 }
 
 func (e estate) removeSecret(namespace, name string) { delete(e, "Secret/"+namespace+"/"+name) }

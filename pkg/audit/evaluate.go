@@ -105,7 +105,8 @@ func (r *Reading) bundle(d *directory.Deployment) collect.Bundle {
 }
 
 // evaluate reads the live objects and evaluates them. It also waits for the background.
-func (r *Reading) evaluate(ctx context.Context, b *background, scope []*resolve.BundleDeployment) (*evaluate.Result, error) {
+func (r *Reading) evaluate(ctx context.Context, b *background, scope []*resolve.BundleDeployment) (*evaluate.Result,
+	error) {
 	o := r.options
 	r.Gaps = append(r.Gaps, renderingGaps(r.Desired, scope)...)
 	var clusters []evaluate.Evaluated
@@ -142,7 +143,8 @@ func (r *Reading) evaluate(ctx context.Context, b *background, scope []*resolve.
 		}
 	}
 	if o.StatusOnly {
-		out.Notes = append(out.Notes, "only the status that Fleet reports was checked (--status-only): no object was evaluated")
+		out.Notes = append(out.Notes,
+			"only the status that Fleet reports was checked (--status-only): no object was evaluated")
 	}
 	for _, c := range clusters {
 		out.Undesired, out.Gaps = append(out.Undesired, c.Undesired...), append(out.Gaps, c.Gaps...)
@@ -161,10 +163,12 @@ func placed(scope []*resolve.BundleDeployment) []*directory.Deployment {
 }
 
 // evaluateCluster reads the live objects of a cluster and evaluates them.
-func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (evaluate.Evaluated, error) {
+func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (evaluate.Evaluated,
+	error) {
 	o, c := r.options, r.Clusters[i]
-	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i]), scope, evaluate.Options{Now: c.Description.TakenAt, Predict: o.Predict,
-		Masked: c.Description.Unmasked != nil})
+	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i]), scope, evaluate.Options{Now: c.Description.TakenAt,
+		Predict: o.Predict,
+		Masked:  c.Description.Unmasked != nil})
 	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.Desired.Deployments) > 0})
 	if err != nil {
 		return evaluate.Evaluated{}, err

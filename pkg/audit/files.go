@@ -130,14 +130,17 @@ func (r *Reading) place(l *render.Local, d *directory.Deployment) placement {
 	}
 	p.repo = r.repoOf(l, d, p.cluster)
 	if p.repo != nil && len(p.repo.Spec.Bundles) > 0 {
-		p.gaps = append(p.gaps, fmt.Sprintf("GitRepo %s/%s lists its bundles (spec.bundles), and this list is not evaluated",
-			p.repo.Namespace, p.repo.Name))
+		p.gaps = append(p.gaps,
+			fmt.Sprintf("GitRepo %s/%s lists its bundles (spec.bundles), and this list is not evaluated",
+				p.repo.Namespace, p.repo.Name))
 		return p
 	}
 	workspace := p.workspace(d)
 	if p.cluster == nil || workspace == "" {
 		if l.ClusterDependent() {
-			p.gaps = append(p.gaps, "the fleet.yaml has targets or targetCustomizations, and the Cluster for which they are evaluated is not known")
+			p.gaps = append(p.gaps,
+				"the fleet.yaml has targets or targetCustomizations, and the Cluster for which they are evaluated is "+
+					"not known")
 		}
 		return p
 	}
@@ -154,7 +157,8 @@ func (r *Reading) place(l *render.Local, d *directory.Deployment) placement {
 	case !ok:
 		return p
 	case result.Outcome == targeting.Unknown:
-		p.gaps = append(p.gaps, fmt.Sprintf("whether its targets select cluster %s is not known (%s)", result.Cluster.Key(), result.Reason))
+		p.gaps = append(p.gaps, fmt.Sprintf("whether its targets select cluster %s is not known (%s)",
+			result.Cluster.Key(), result.Reason))
 	case result.Outcome == targeting.Excluded:
 		p.excluded(b, result)
 	default:
@@ -182,7 +186,8 @@ func appliedTargets(l *render.Local, result targeting.Result) []int {
 // otherClusters notes the options of the cluster, and the other clusters that the bundle targets with theirs.
 func (p *placement) otherClusters(l *render.Local, b *targeting.Bundle, on targeting.Result) {
 	if on.OptionsUnknown {
-		p.gaps = append(p.gaps, "which targetCustomizations apply depends on the version of Fleet's controller, which is not known")
+		p.gaps = append(p.gaps,
+			"which targetCustomizations apply depends on the version of Fleet's controller, which is not known")
 	}
 	if !l.ClusterDependent() {
 		return
@@ -226,13 +231,15 @@ func (p *placement) excluded(b *targeting.Bundle, result targeting.Result) {
 		case targeting.Expected, targeting.Blocked:
 			p.elsewhere = append(p.elsewhere, r.Cluster.Key())
 		case targeting.Unknown:
-			p.gaps = append(p.gaps, fmt.Sprintf("whether its targets select cluster %s is not known (%s)", r.Cluster.Key(), r.Reason))
+			p.gaps = append(p.gaps, fmt.Sprintf("whether its targets select cluster %s is not known (%s)",
+				r.Cluster.Key(), r.Reason))
 		default:
 			reasons = append(reasons, r.Cluster.Key()+" ("+whyExcluded(b, r)+")")
 		}
 	}
 	if !b.Complete() {
-		p.gaps = append(p.gaps, "no target selects a Cluster that was read, and not all Clusters and BundleNamespaceMappings could be read")
+		p.gaps = append(p.gaps,
+			"no target selects a Cluster that was read, and not all Clusters and BundleNamespaceMappings could be read")
 	}
 	if len(p.elsewhere) > 0 {
 		p.gaps = nil

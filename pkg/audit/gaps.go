@@ -48,7 +48,8 @@ func (r *Reading) stateGaps(scope []*directory.Deployment) []source.Gap {
 }
 
 func unreadableRecord(r *state.Record, detail, effect string) source.Gap {
-	return source.Gap{What: "release record " + r.Namespace + "/" + r.SecretName(), Reason: string(directory.RecordUnreadable), Detail: detail, Effect: effect}
+	return source.Gap{What: "release record " + r.Namespace + "/" + r.SecretName(),
+		Reason: string(directory.RecordUnreadable), Detail: detail, Effect: effect}
 }
 
 // within returns the namespaces of one of Fleet's kinds that are in scope; nil if that may be all of them.
@@ -68,10 +69,12 @@ func recordGaps(desired *directory.Directory, c *directory.Cluster) []source.Gap
 	records := c.State.Coverage.Records
 	switch {
 	case evaluate.NoRecordCaptured(desired):
-		return []source.Gap{{What: "release records", Reason: string(source.NotInSnapshot), Detail: "the snapshot has none (Secrets of type " + release.SecretType + ")",
+		return []source.Gap{{What: "release records", Reason: string(source.NotInSnapshot),
+			Detail: "the snapshot has none (Secrets of type " + release.SecretType + ")",
 			Effect: "no object can be evaluated; only the status that Fleet reports is shown"}}
 	case len(records.Failures()) > 0 && !c.State.Captured:
-		return source.CoverageGaps("listing release records (Secrets)", records, "the bundle deployments that need these records have no result")
+		return source.CoverageGaps("listing release records (Secrets)", records,
+			"the bundle deployments that need these records have no result")
 	}
 	return nil
 }

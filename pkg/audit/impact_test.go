@@ -107,7 +107,8 @@ func expectDeletion(t *testing.T, capture *cases.Capture, arg string, want expec
 	if diff := cmp.Diff(want.Summary, d.Summary); diff != "" {
 		t.Errorf("%s: summary (-want +got):\n%s", arg, diff)
 	}
-	if diff := cmp.Diff(want.Clusters, clusters, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(expectedCluster{}, "Notes")); diff != "" {
+	if diff := cmp.Diff(want.Clusters, clusters, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(expectedCluster{},
+		"Notes")); diff != "" {
 		t.Errorf("%s: clusters (-want +got):\n%s", arg, diff)
 	}
 	for name, c := range want.Clusters {
@@ -212,12 +213,15 @@ func removedOf(o report.RemovedObject) string {
 	return out
 }
 
-// TestImpactOnClusters deletes a bundle on clusters that are read beside the management cluster, and checks that a cluster that cannot be read is unknown.
+// TestImpactOnClusters deletes a bundle on clusters that are read beside the management cluster, and checks that a
+// cluster that cannot be read is unknown.
 func TestImpactOnClusters(t *testing.T) {
 	o := audit.Options{Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) {
-		return []audit.Cluster{clusterOf("one", capture(t, downstreamOf(t, "one")...), nil), clusterOf("two", capture(t, downstreamOf(t, "two")...), nil)}, nil
+		return []audit.Cluster{clusterOf("one", capture(t, downstreamOf(t, "one")...), nil),
+			clusterOf("two", capture(t, downstreamOf(t, "two")...), nil)}, nil
 	}}
-	got, err := read.Impact(t.Context(), capture(t, managementOf("one", "two", "three")...), o, []source.Named{{Kind: "bundle", Name: "guestbook"}})
+	got, err := read.Impact(t.Context(), capture(t, managementOf("one", "two", "three")...), o,
+		[]source.Named{{Kind: "bundle", Name: "guestbook"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,16 +229,19 @@ func TestImpactOnClusters(t *testing.T) {
 	for _, c := range got.Deletions[0].Clusters {
 		results[c.Cluster] = c.Result
 	}
-	want := map[string]report.ImpactResult{"fleet-default/one": report.ImpactRemoves, "fleet-default/two": report.ImpactRemoves, "fleet-default/three": report.ImpactUnknown}
+	want := map[string]report.ImpactResult{"fleet-default/one": report.ImpactRemoves,
+		"fleet-default/two": report.ImpactRemoves, "fleet-default/three": report.ImpactUnknown}
 	if diff := cmp.Diff(want, results); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
-	if s := got.Deletions[0].Summary; s.Removing != 2 || s.Unknown != 1 || s.Removed != 2 || len(got.Source.Clusters) != 2 {
+	if s := got.Deletions[0].Summary; s.Removing != 2 || s.Unknown != 1 || s.Removed != 2 ||
+		len(got.Source.Clusters) != 2 {
 		t.Errorf("summary %+v, %d clusters read", s, len(got.Source.Clusters))
 	}
 }
 
-// TestImpactUnread computes the impact on a live cluster that permits only some requests. What was not read is unknown or counted as if it existed, and a gap.
+// TestImpactUnread computes the impact on a live cluster that permits only some requests. What was not read is unknown
+// or counted as if it existed, and a gap.
 func TestImpactUnread(t *testing.T) {
 	forbidden := source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "forbidden"})
 	for _, tc := range []struct {
@@ -243,13 +250,17 @@ func TestImpactUnread(t *testing.T) {
 		want  report.DeletionSummary // without the numbers of Bundles and clusters
 		gaps  []string
 	}{
-		{"custom resources", []string{"Database"}, report.DeletionSummary{Removing: 1, Losses: report.Losses{Removed: 11, CustomResourceDefinitions: 1, Uncounted: 1,
-			PersistentVolumeClaims: 3, DeletedVolumes: 1, Kept: 6}}, []string{"listing Database objects"}},
-		{"volumes", []string{"PersistentVolume"}, report.DeletionSummary{Removing: 1, Losses: report.Losses{Removed: 11, CustomResourceDefinitions: 1, CustomResources: 3,
+		{"custom resources", []string{"Database"}, report.DeletionSummary{Removing: 1,
+			Losses: report.Losses{Removed: 11, CustomResourceDefinitions: 1, Uncounted: 1,
+				PersistentVolumeClaims: 3, DeletedVolumes: 1, Kept: 6}}, []string{"listing Database objects"}},
+		{"volumes", []string{"PersistentVolume"}, report.DeletionSummary{Removing: 1, Losses: report.Losses{Removed: 11,
+			CustomResourceDefinitions: 1, CustomResources: 3,
 			PersistentVolumeClaims: 3, UnknownVolumes: 2, Kept: 6}}, []string{"listing PersistentVolumes"}},
-		{"claims", []string{"PersistentVolumeClaim"}, report.DeletionSummary{Removing: 1, Losses: report.Losses{Removed: 10, CustomResourceDefinitions: 1, CustomResources: 3,
-			PersistentVolumeClaims: 2, UnknownVolumes: 2, Kept: 4}}, []string{"listing PersistentVolumeClaims"}},
-		{"objects", []string{"ConfigMap"}, report.DeletionSummary{Removing: 1, Losses: report.Losses{Removed: 13, CustomResourceDefinitions: 1, CustomResources: 3,
+		{"claims", []string{"PersistentVolumeClaim"}, report.DeletionSummary{Removing: 1,
+			Losses: report.Losses{Removed: 10, CustomResourceDefinitions: 1, CustomResources: 3,
+				PersistentVolumeClaims: 2, UnknownVolumes: 2, Kept: 4}}, []string{"listing PersistentVolumeClaims"}},
+		{"objects", []string{"ConfigMap"}, report.DeletionSummary{Removing: 1, Losses: report.Losses{Removed: 13,
+			CustomResourceDefinitions: 1, CustomResources: 3,
 			PersistentVolumeClaims: 3, DeletedVolumes: 1, Kept: 6}}, []string{"listing ConfigMap objects"}},
 		{"records", []string{"Secret"}, report.DeletionSummary{Unknown: 1}, []string{"listing release records"}},
 	} {
@@ -264,7 +275,8 @@ func TestImpactUnread(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := faulty{Source: src, lists: map[string]source.Coverage{}}
-			for _, kind := range []string{"ConfigMap", "Service", "Secret", "StatefulSet", "PersistentVolumeClaim", "PersistentVolume", "Database", "CustomResourceDefinition",
+			for _, kind := range []string{"ConfigMap", "Service", "Secret", "StatefulSet", "PersistentVolumeClaim",
+				"PersistentVolume", "Database", "CustomResourceDefinition",
 				"BundleDeployment", "Bundle", "HelmOp", "Cluster"} {
 				f.lists[kind] = source.Covered()
 			}

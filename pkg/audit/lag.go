@@ -13,8 +13,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// lagReadings returns how often wrong numbers of a kind are read again, each time after a pause of five seconds. A GitRepo follows its Bundles within
-// about ten seconds (docs/fleet-behavior.md, 4.5).
+// lagReadings returns how often wrong numbers of a kind are read again, each time after a pause of five seconds. A
+// GitRepo follows its Bundles within about ten seconds (docs/fleet-behavior.md, 4.5).
 func lagReadings(kind string) int {
 	if kind == state.GitRepo {
 		return 2
@@ -27,8 +27,9 @@ func updatedByHeartbeat(kind string) bool {
 	return kind == state.ClusterKind || kind == state.ClusterGroup
 }
 
-// settleLag removes the findings about wrong numbers that Fleet is about to correct: those of which an object changes while it is observed. Numbers
-// that are wrong because of something that lasts are not read again. A snapshot cannot be read again.
+// settleLag removes the findings about wrong numbers that Fleet is about to correct: those of which an object changes
+// while it is observed. Numbers that are wrong because of something that lasts are not read again. A snapshot cannot be
+// read again.
 func (a *Audit) settleLag(ctx context.Context, r *collect.Reader) error {
 	if o := a.options; r.Description.Origin != source.OriginCluster || o.Predict || o.Files != nil {
 		return nil

@@ -55,7 +55,8 @@ const (
 	newer   = `"resourceVersion":"8"`
 )
 
-// TestLag checks that wrong numbers are reported only if nothing changes while they are read again, and that only numbers that may change are.
+// TestLag checks that wrong numbers are reported only if nothing changes while they are read again, and that only
+// numbers that may change are.
 func TestLag(t *testing.T) {
 	lagging := []string{"FD201 BundleDeployment", "FD202 Bundle", "FD203 GitRepo", "FD204 GitRepo", "FD205 Cluster"}
 	for _, tc := range []struct {
@@ -66,27 +67,37 @@ func TestLag(t *testing.T) {
 		want       []string
 	}{
 		{name: "nothing changes", pauses: 2, want: lagging},
-		{name: "the agent reports the change", changes: map[int][3]string{1: {"BundleDeployment", version, newer}}, pauses: 1},
-		{name: "the agent reports the change late", changes: map[int][3]string{2: {"BundleDeployment", version, newer}}, pauses: 2},
+		{name: "the agent reports the change", changes: map[int][3]string{1: {"BundleDeployment", version, newer}},
+			pauses: 1},
+		{name: "the agent reports the change late", changes: map[int][3]string{2: {"BundleDeployment", version, newer}},
+			pauses: 2},
 		{name: "the Bundle changes", changes: map[int][3]string{1: {"Bundle", version, newer}}, pauses: 2,
 			want: []string{"FD201 BundleDeployment", "FD203 GitRepo", "FD205 Cluster"}},
-		{name: "a poll of the GitRepo, and a heartbeat", changes: map[int][3]string{1: {"GitRepo", version, newer}, 2: {"Cluster", version, newer}}, pauses: 2, want: lagging},
-		{name: "the numbers of the GitRepo change", changes: map[int][3]string{1: {"GitRepo", `"ready":11`, `"ready":10`}}, pauses: 1,
+		{name: "a poll of the GitRepo, and a heartbeat", changes: map[int][3]string{1: {"GitRepo", version, newer},
+			2: {"Cluster", version, newer}}, pauses: 2, want: lagging},
+		{name: "the numbers of the GitRepo change", changes: map[int][3]string{1: {"GitRepo", `"ready":11`,
+			`"ready":10`}}, pauses: 1,
 			want: []string{"FD201 BundleDeployment", "FD202 Bundle", "FD205 Cluster"}},
-		{name: "the GitRepo follows after ten seconds", changes: map[int][3]string{2: {"GitRepo", `"ready":11`, `"ready":10`}}, pauses: 2,
+		{name: "the GitRepo follows after ten seconds",
+			changes: map[int][3]string{2: {"GitRepo", `"ready":11`, `"ready":10`}}, pauses: 2,
 			want: []string{"FD201 BundleDeployment", "FD202 Bundle", "FD205 Cluster"}},
-		{name: "the numbers of the Cluster change", changes: map[int][3]string{1: {"Cluster", `"ready":11`, `"ready":10`}}, pauses: 2,
+		{name: "the numbers of the Cluster change", changes: map[int][3]string{1: {"Cluster", `"ready":11`,
+			`"ready":10`}}, pauses: 2,
 			want: []string{"FD201 BundleDeployment", "FD202 Bundle", "FD203 GitRepo", "FD204 GitRepo"}},
-		{name: "the Cluster is another one", changes: map[int][3]string{1: {"Cluster", `"metadata":{`, `"metadata":{"uid":"new",`}}, pauses: 2,
+		{name: "the Cluster is another one", changes: map[int][3]string{1: {"Cluster", `"metadata":{`,
+			`"metadata":{"uid":"new",`}}, pauses: 2,
 			want: []string{"FD201 BundleDeployment", "FD202 Bundle", "FD203 GitRepo", "FD204 GitRepo"}},
-		{name: "the second reading fails", fails: "Cluster", pauses: 2, want: []string{"FD201 BundleDeployment", "FD202 Bundle", "FD203 GitRepo", "FD204 GitRepo"}},
-		{name: "the agent is silent", file: "counts-agent-silent", changes: map[int][3]string{1: {"BundleDeployment", version, newer}}, want: lagging},
+		{name: "the second reading fails", fails: "Cluster", pauses: 2, want: []string{"FD201 BundleDeployment",
+			"FD202 Bundle", "FD203 GitRepo", "FD204 GitRepo"}},
+		{name: "the agent is silent", file: "counts-agent-silent",
+			changes: map[int][3]string{1: {"BundleDeployment", version, newer}}, want: lagging},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.file == "" {
 				tc.file = "counts-one-deleted"
 			}
-			src := &rolling{faulty: faulty{Source: readCase(t, casesDir+"/"+tc.file+".yaml").open(t)}, changes: tc.changes, fails: tc.fails}
+			src := &rolling{faulty: faulty{Source: readCase(t, casesDir+"/"+tc.file+".yaml").open(t)},
+				changes: tc.changes, fails: tc.fails}
 			result, err := audit.Run(t.Context(), src, audit.Options{Pause: src.pause})
 			if err != nil {
 				t.Fatal(err)
@@ -125,7 +136,9 @@ func TestHeartbeatLag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reported := slices.ContainsFunc(result.Findings, func(f check.Finding) bool { return f.Code == "FD205" && f.Cause == facts.Lag })
+	reported := slices.ContainsFunc(result.Findings, func(f check.Finding) bool {
+		return f.Code == "FD205" && f.Cause == facts.Lag
+	})
 	if !reported || src.pauses > 0 {
 		t.Errorf("FD205 is reported: %t, after %d pauses", reported, src.pauses)
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// TestMappingsForbidden checks that no deployment in another namespace than its bundle is called absent or left over, and that a gap says why, if
-// BundleNamespaceMappings may not be read. Deployments in the namespace of the bundle do not depend on them.
+// TestMappingsForbidden checks that no deployment in another namespace than its bundle is called absent or left over,
+// and that a gap says why, if BundleNamespaceMappings may not be read. Deployments in the namespace of the bundle do
+// not depend on them.
 func TestMappingsForbidden(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -28,7 +29,8 @@ func TestMappingsForbidden(t *testing.T) {
 		{"mappings forbidden", faulty{lists: map[string]source.Coverage{"BundleNamespaceMapping": forbidden}},
 			[]string{"FD302 near team/one", "FD302 near-two team/two", "listing BundleNamespaceMapping objects"}},
 		{"namespaces forbidden", faulty{lists: map[string]source.Coverage{"Namespace": forbidden}},
-			[]string{"FD302 near team/one", "FD302 near-two team/two", "listing Namespace objects", "listing the namespaces of clusters"}},
+			[]string{"FD302 near team/one", "FD302 near-two team/two", "listing Namespace objects",
+				"listing the namespaces of clusters"}},
 	} {
 		got, err := auditCase(t, "targets-mapped", tc.fault)
 		if err != nil {
@@ -65,7 +67,8 @@ func (s system) List(ctx context.Context, q source.Query, yield func(source.Obje
 	return s.faulty.List(ctx, q, yield)
 }
 
-// TestClusterUID checks that a report has the uid of the cluster if the Namespaces are read, and that they are not read for it.
+// TestClusterUID checks that a report has the uid of the cluster if the Namespaces are read, and that they are not read
+// for it.
 func TestClusterUID(t *testing.T) {
 	for name, want := range map[string]string{"targets-mapped": "u1", "ready": ""} {
 		src := system{faulty{Source: readCase(t, casesDir+"/"+name+".yaml").open(t)}}

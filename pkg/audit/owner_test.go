@@ -26,22 +26,36 @@ func TestOwner(t *testing.T) {
 		means   []string // a part of the explanation of each label and annotation, in order
 	}{
 		{"unowned-reasons", source.Named{Kind: "cm", Name: "owned"}, report.OwnerOwned, "cluster-one/guestbook",
-			"cluster-one/guestbook", []string{"applied by Helm", `of set "default-guestbook": bundle deployment cluster-one/guestbook; the id matches it`,
-				"Helm release web/guestbook: bundle deployment cluster-one/guestbook", "namespace of that release", "set of bundle deployment cluster-one/guestbook"}},
-		{"unowned-reasons", source.Named{Kind: "configmap", Name: "unmarked"}, report.OwnerNotOwned, "", "cluster-one/guestbook Unmarked", nil},
-		{"unowned-reasons", source.Named{Kind: "configmap", Name: "of-bundle"}, report.OwnerNotDesired, "cluster-one/other",
-			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm", `of set "default-other"`, "Helm release web/other", "namespace", "set of bundle deployment cluster-one/other"}},
+			"cluster-one/guestbook", []string{"applied by Helm",
+				`of set "default-guestbook": bundle deployment cluster-one/guestbook; the id matches it`,
+				"Helm release web/guestbook: bundle deployment cluster-one/guestbook", "namespace of that release",
+				"set of bundle deployment cluster-one/guestbook"}},
+		{"unowned-reasons", source.Named{Kind: "configmap", Name: "unmarked"}, report.OwnerNotOwned, "",
+			"cluster-one/guestbook Unmarked", nil},
+		{"unowned-reasons", source.Named{Kind: "configmap", Name: "of-bundle"}, report.OwnerNotDesired,
+			"cluster-one/other",
+			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm", `of set "default-other"`,
+				"Helm release web/other", "namespace", "set of bundle deployment cluster-one/other"}},
 		{"unowned-reasons", source.Named{Kind: "configmap", Name: "of-unknown"}, report.OwnerLostSet, "",
-			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm", "of a set that is not known here; the id matches it",
+			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm",
+				"of a set that is not known here; the id matches it",
 				"Helm release web/gone, which has no record here", "namespace", "set that no release here has"}},
-		{"unowned-reasons", source.Named{Kind: "configmap", Name: "inconsistent"}, report.OwnerLostSet, "", "cluster-one/guestbook Inconsistent",
-			[]string{"applied by Helm", "the id does not match it", "Helm release web/guestbook", "namespace", "set of bundle deployment cluster-one/guestbook"}},
-		{"unowned-reasons", source.Named{Kind: "configmap", Name: "hash-alone"}, report.OwnerOwned, "cluster-one/guestbook", "cluster-one/guestbook", []string{"of set"}},
-		{"unowned-reasons", source.Named{Kind: "secret", Namespace: "cattle-fleet-system", Name: "fleet-agent"}, report.OwnerNone, "", "", nil},
-		{"abandoned-records-incomplete", source.Named{Kind: "cm", Name: "other"}, report.OwnerUnknownSet, "", "", []string{"applied by Helm", "not known here",
-			"which has no record here, as far as records could be read", "namespace", "set that no release here has, as far as records could be read"}},
-		{"scope-declared-correctly", source.Named{Kind: "cm", Name: "theme"}, report.OwnerOwned, "cluster-one/guestbook", "cluster-one/guestbook",
-			[]string{"applied by Helm", `of set "default-guestbook-cattle-fleet-local-system"`, "Helm release web/guestbook", "namespace", "set of bundle deployment"}},
+		{"unowned-reasons", source.Named{Kind: "configmap", Name: "inconsistent"}, report.OwnerLostSet, "",
+			"cluster-one/guestbook Inconsistent",
+			[]string{"applied by Helm", "the id does not match it", "Helm release web/guestbook", "namespace",
+				"set of bundle deployment cluster-one/guestbook"}},
+		{"unowned-reasons", source.Named{Kind: "configmap", Name: "hash-alone"}, report.OwnerOwned,
+			"cluster-one/guestbook", "cluster-one/guestbook", []string{"of set"}},
+		{"unowned-reasons", source.Named{Kind: "secret", Namespace: "cattle-fleet-system", Name: "fleet-agent"},
+			report.OwnerNone, "", "", nil},
+		{"abandoned-records-incomplete", source.Named{Kind: "cm", Name: "other"}, report.OwnerUnknownSet, "", "",
+			[]string{"applied by Helm", "not known here",
+				"which has no record here, as far as records could be read", "namespace",
+				"set that no release here has, as far as records could be read"}},
+		{"scope-declared-correctly", source.Named{Kind: "cm", Name: "theme"}, report.OwnerOwned,
+			"cluster-one/guestbook", "cluster-one/guestbook",
+			[]string{"applied by Helm", `of set "default-guestbook-cattle-fleet-local-system"`,
+				"Helm release web/guestbook", "namespace", "set of bundle deployment"}},
 	} {
 		c := readCase(t, casesDir+"/"+tc.of+".yaml")
 		got, err := owner.Of(t.Context(), c.open(t), audit.Options{Version: "test"}, []source.Named{tc.object})
@@ -58,7 +72,8 @@ func TestOwner(t *testing.T) {
 			desired = strings.TrimSpace(desired + " " + c.BundleDeployment + " " + c.Reason)
 		}
 		if o.Result != tc.result || o.Verdict == "" || owner != tc.owner || desired != tc.desired {
-			t.Errorf("%s of %s: %s (%q), owner %q, desired by %q", tc.object, tc.of, o.Result, o.Verdict, owner, desired)
+			t.Errorf("%s of %s: %s (%q), owner %q, desired by %q", tc.object, tc.of, o.Result, o.Verdict, owner,
+				desired)
 		}
 		if len(o.Metadata) != len(tc.means) {
 			t.Errorf("%s of %s: ownership metadata %+v", tc.object, tc.of, o.Metadata)
@@ -85,7 +100,8 @@ func TestOwnerFinds(t *testing.T) {
 		}
 		return out
 	}
-	got, err := owner.Of(t.Context(), sick, audit.Options{}, []source.Named{{Kind: "svc", Name: "edge"}, {Kind: "deployments.apps", Namespace: "guestbook", Name: "frontend"}})
+	got, err := owner.Of(t.Context(), sick, audit.Options{}, []source.Named{{Kind: "svc", Name: "edge"},
+		{Kind: "deployments.apps", Namespace: "guestbook", Name: "frontend"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +109,10 @@ func TestOwnerFinds(t *testing.T) {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	// A Bundle is an object of Fleet that no bundle owns.
-	got, err = owner.Of(t.Context(), sick, audit.Options{}, []source.Named{{Kind: "bundle", Name: "guestbook-guestbook"}})
-	if want := "no bundle owns it, and no bundle that is installed on this cluster desires it"; err != nil || len(got.Objects) != 1 || got.Objects[0].Verdict != want {
+	got, err = owner.Of(t.Context(), sick, audit.Options{},
+		[]source.Named{{Kind: "bundle", Name: "guestbook-guestbook"}})
+	if want := "no bundle owns it, and no bundle that is installed on this cluster desires it"; err != nil ||
+		len(got.Objects) != 1 || got.Objects[0].Verdict != want {
 		t.Errorf("got %+v, error %v, want %q", got, err, want)
 	}
 	for name, want := range map[source.Named]string{
@@ -104,18 +122,21 @@ func TestOwnerFinds(t *testing.T) {
 			"cluster-fleet-local-local-1a3d67d0a899/guestbook-guestbook desires it",
 		{Kind: "svc", Namespace: "guestbook", Name: "edge"}: "svc/guestbook/edge not found",
 	} {
-		if _, err := owner.Of(t.Context(), sick, audit.Options{}, []source.Named{name}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := owner.Of(t.Context(), sick, audit.Options{}, []source.Named{name}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// Without the permission to read, the error is Forbidden, not "not found".
 	f := faulty{Source: sick, lists: map[string]source.Coverage{"Service": forbidden}}
-	if _, err := owner.Of(t.Context(), f, audit.Options{}, []source.Named{{Kind: "svc", Name: "nowhere"}}); err == nil || !strings.Contains(err.Error(), "Forbidden") {
+	if _, err := owner.Of(t.Context(), f, audit.Options{},
+		[]source.Named{{Kind: "svc", Name: "nowhere"}}); err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		t.Errorf("forbidden: %v", err)
 	}
 }
 
-// TestOwnerWithoutFleet checks that the Helm release of an object is reported if Fleet is not installed. Without records, the owner is unknown.
+// TestOwnerWithoutFleet checks that the Helm release of an object is reported if Fleet is not installed. Without
+// records, the owner is unknown.
 func TestOwnerWithoutFleet(t *testing.T) {
 	const captured = `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"metadata":{"name":"a","namespace":"b","annotations":{"meta.helm.sh/release-name":"r","meta.helm.sh/release-namespace":"b"}}}]}`
 	s, err := snapshot.Open(t.Context(), []string{"-"}, strings.NewReader(captured))
@@ -123,7 +144,8 @@ func TestOwnerWithoutFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := owner.Of(t.Context(), s, audit.Options{}, []source.Named{{Kind: "cm", Name: "a"}})
-	if err != nil || len(got.Objects) != 1 || got.Objects[0].Result != report.OwnerUnknown || !strings.Contains(got.Objects[0].Verdict, "Helm release b/r") {
+	if err != nil || len(got.Objects) != 1 || got.Objects[0].Result != report.OwnerUnknown ||
+		!strings.Contains(got.Objects[0].Verdict, "Helm release b/r") {
 		t.Errorf("%+v, error %v", got, err)
 	}
 }

@@ -22,7 +22,8 @@ func workspace() estate {
 	for _, name := range []string{"two", "one"} {
 		e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster",
 			"metadata": document{"name": name, "namespace": "fleet-local", "creationTimestamp": past},
-			"status":   document{"namespace": "cluster-" + name, "summary": total, "resourceCounts": total, "desiredReadyGitRepos": 1, "readyGitRepos": 1}})
+			"status": document{"namespace": "cluster-" + name, "summary": total, "resourceCounts": total,
+				"desiredReadyGitRepos": 1, "readyGitRepos": 1}})
 		bd, secret := e.deployment("web", past)
 		for _, d := range []document{bd, secret} {
 			delete(e, fmt.Sprint(d["kind"], "/cluster-one/web")) // where deployment adds it
@@ -31,19 +32,23 @@ func workspace() estate {
 		}
 		labels, _ := child(bd, "metadata")["labels"].(document)
 		labels["fleet.cattle.io/cluster"], labels["fleet.cattle.io/cluster-namespace"] = name, "fleet-local"
-		bd["status"] = document{"appliedDeploymentID": "id", "release": "web/web:1", "ready": true, "nonModified": true, "display": document{"state": "Ready"},
-			"resourceCounts": total, "conditions": []any{document{"type": "Ready", "status": "True", "lastUpdateTime": past}}}
+		bd["status"] = document{"appliedDeploymentID": "id", "release": "web/web:1", "ready": true, "nonModified": true,
+			"display":        document{"state": "Ready"},
+			"resourceCounts": total, "conditions": []any{document{"type": "Ready", "status": "True",
+				"lastUpdateTime": past}}}
 	}
 	both := document{"desiredReady": 2, "ready": 2}
 	bundle, _ := e.bundle("web", past)
 	child(bundle, "spec")["targets"] = []any{document{"clusterSelector": document{}}}
 	child(bundle, "status")["summary"] = both
-	e["GitRepo/fleet-local/apps"]["status"] = document{"summary": both, "resourceCounts": both, "desiredReadyClusters": 2, "readyClusters": 2,
+	e["GitRepo/fleet-local/apps"]["status"] = document{"summary": both, "resourceCounts": both,
+		"desiredReadyClusters": 2, "readyClusters": 2,
 		"conditions": []any{document{"type": "Ready", "status": "True", "lastUpdateTime": past}}}
 	return e
 }
 
-// namespaced returns one List for each kind in each of some namespaces, as kubectl get -n writes them; without namespaces for all.
+// namespaced returns one List for each kind in each of some namespaces, as kubectl get -n writes them; without
+// namespaces for all.
 func (e estate) namespaced(t *testing.T, namespaces ...string) string {
 	t.Helper()
 	lists := map[string][]any{}
@@ -57,7 +62,8 @@ func (e estate) namespaced(t *testing.T, namespaces ...string) string {
 	}
 	var b strings.Builder
 	for _, list := range slices.Sorted(maps.Keys(lists)) {
-		if err := json.NewEncoder(&b).Encode(document{"apiVersion": "v1", "kind": "List", "items": lists[list]}); err != nil {
+		if err := json.NewEncoder(&b).Encode(document{"apiVersion": "v1", "kind": "List",
+			"items": lists[list]}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,9 +90,11 @@ func codesOf(t *testing.T, text string) []string {
 	return out
 }
 
-// TestNamespacesNotCaptured checks that objects of namespaces that were not captured are not missing: in totals, among the targets and as parents.
+// TestNamespacesNotCaptured checks that objects of namespaces that were not captured are not missing: in totals, among
+// the targets and as parents.
 func TestNamespacesNotCaptured(t *testing.T) {
-	for _, namespaces := range [][]string{nil, {"cattle-fleet-system", "fleet-local", "cluster-one"}, {"fleet-local"}, {"cluster-one", "cluster-two"}, {"cluster-one"}} {
+	for _, namespaces := range [][]string{nil, {"cattle-fleet-system", "fleet-local", "cluster-one"}, {"fleet-local"},
+		{"cluster-one", "cluster-two"}, {"cluster-one"}} {
 		if found := codesOf(t, workspace().namespaced(t, namespaces...)); len(found) > 0 {
 			t.Errorf("captured %q: %q", namespaces, found)
 		}
@@ -106,10 +114,13 @@ func TestTargetsNotCaptured(t *testing.T) {
 func TestNewCluster(t *testing.T) {
 	for created, want := range map[string]int{recent: 0, past: 1} {
 		e := workspace()
-		e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster", "metadata": document{"name": "three", "namespace": "fleet-local", "creationTimestamp": created},
-			"status": document{"namespace": "cluster-three"}})
-		for _, kind := range []string{"ClusterGroup", "BundleNamespaceMapping", "HelmOp", "Content"} { // captured, and there are none
-			e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": kind, "metadata": document{"name": "unused", "namespace": "fleet-local"}})
+		e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster",
+			"metadata": document{"name": "three", "namespace": "fleet-local", "creationTimestamp": created},
+			"status":   document{"namespace": "cluster-three"}})
+		// captured, and there are none
+		for _, kind := range []string{"ClusterGroup", "BundleNamespaceMapping", "HelmOp", "Content"} {
+			e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": kind,
+				"metadata": document{"name": "unused", "namespace": "fleet-local"}})
 		}
 		a, err := audit.Run(t.Context(), e.open(t), audit.Options{})
 		if err != nil {
@@ -122,8 +133,8 @@ func TestNewCluster(t *testing.T) {
 	}
 }
 
-// TestOneKindNotCaptured checks that one kind that was captured in one namespace alone lacks nothing in the others, although the other kinds were captured in
-// all of them.
+// TestOneKindNotCaptured checks that one kind that was captured in one namespace alone lacks nothing in the others,
+// although the other kinds were captured in all of them.
 func TestOneKindNotCaptured(t *testing.T) {
 	for kind, namespace := range map[string]string{"": "", "BundleDeployment": "cluster-one", "Secret": "web"} {
 		e, lists := workspace(), map[string][]any{}
@@ -134,11 +145,13 @@ func TestOneKindNotCaptured(t *testing.T) {
 			}
 		}
 		// A kind in several namespaces shows that the capture is not limited to one.
-		lists["ConfigMap"] = []any{document{"apiVersion": "v1", "kind": "ConfigMap", "metadata": document{"name": "a", "namespace": "web"}},
+		lists["ConfigMap"] = []any{document{"apiVersion": "v1", "kind": "ConfigMap", "metadata": document{"name": "a",
+			"namespace": "web"}},
 			document{"apiVersion": "v1", "kind": "ConfigMap", "metadata": document{"name": "a", "namespace": "shop"}}}
 		var b strings.Builder
 		for _, of := range slices.Sorted(maps.Keys(lists)) {
-			if err := json.NewEncoder(&b).Encode(document{"apiVersion": "v1", "kind": "List", "items": lists[of]}); err != nil {
+			if err := json.NewEncoder(&b).Encode(document{"apiVersion": "v1", "kind": "List",
+				"items": lists[of]}); err != nil {
 				t.Fatal(err)
 			}
 		}

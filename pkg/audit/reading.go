@@ -78,7 +78,8 @@ func (r *Reading) readState(ctx context.Context) error {
 	}
 	r.notes = r.asVersion()
 	r.dropRepeated()
-	r.Directory = directory.Build(directory.Input{Fleet: r.Management, Clusters: r.States, StatedScope: r.options.AgentScope})
+	r.Directory = directory.Build(directory.Input{Fleet: r.Management, Clusters: r.States,
+		StatedScope: r.options.AgentScope})
 	r.dropReadGaps()
 	r.Gaps = append(r.Gaps, gaps.OfFleet(r.Management, r.within)...)
 	for i, c := range r.Directory.Clusters {
@@ -133,8 +134,11 @@ func (r *Reading) statedScope() error {
 	}
 	switch {
 	case len(hidden) > 1:
-		return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous, strings.Join(hidden, ", "))
-	case len(hidden) == 0 && len(shown) > 0 && !slices.ContainsFunc(shown, func(s directory.AgentScope) bool { return s.Scope == stated }):
+		return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous,
+			strings.Join(hidden, ", "))
+	case len(hidden) == 0 && len(shown) > 0 && !slices.ContainsFunc(shown, func(s directory.AgentScope) bool {
+		return s.Scope == stated
+	}):
 		return fmt.Errorf("%w=%q: %s shows %s", ErrScopeContradicted, stated, shown[0].Source, shown[0])
 	}
 	return nil

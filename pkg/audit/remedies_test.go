@@ -34,8 +34,8 @@ func eachCase(t *testing.T, f func(t *testing.T, c *caseFile)) {
 	}
 }
 
-// TestRemedies checks that every finding of the captured cases has a remedy, that each command is one line that can be run as it is, and that no text has
-// a command.
+// TestRemedies checks that every finding of the captured cases has a remedy, that each command is one line that can be
+// run as it is, and that no text has a command.
 func TestRemedies(t *testing.T) {
 	page, err := os.ReadFile("../../docs/findings.md")
 	if err != nil {
@@ -52,7 +52,8 @@ func TestRemedies(t *testing.T) {
 				t.Errorf("%s: no remedy: %s", f.Code, f.Message)
 				continue
 			}
-			if first := f.Remedies[0]; f.Remediation != first.Command && (first.Command != "" || f.Remediation != first.Text) {
+			if first := f.Remedies[0]; f.Remediation != first.Command &&
+				(first.Command != "" || f.Remediation != first.Text) {
 				t.Errorf("%s: the remediation %q is not the first remedy %+v", f.Code, f.Remediation, first)
 			}
 			for _, r := range f.Remedies {

@@ -22,25 +22,31 @@ func (f failing) Render(context.Context, render.Input, render.Cluster) (*render.
 	return nil, f.err
 }
 
-// TestRenderer checks the effect of each error of a Renderer. An exceeded limit is a gap, not a refusal by Fleet's agent. If the process does
-// not start, the audit fails.
+// TestRenderer checks the effect of each error of a Renderer. An exceeded limit is a gap, not a refusal by Fleet's
+// agent. If the process does not start, the audit fails.
 func TestRenderer(t *testing.T) {
 	c := readCase(t, casesDir+"/desired-never-deployed.yaml")
 	find := func(err error) (*audit.Audit, error) {
-		return audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredAuto, Commands: cases.Commands, Renderer: failing{err}})
+		return audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredAuto, Commands: cases.Commands,
+			Renderer: failing{err}})
 	}
 	found, err := find(&render.LimitError{Bundle: "guestbook", Limit: "10s of processor time"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := found.Deployments[0]
-	if d.Problem != directory.NoReleaseRecord || !strings.HasSuffix(d.Detail, "it could not be rendered: it exceeded 10s of processor time") || d.Rendering.Refused != "" || len(d.Rendering.Unresolved) != 1 {
-		t.Errorf("problem %s, %q, refused %q, unresolved %q", d.Problem, d.Detail, d.Rendering.Refused, d.Rendering.Unresolved)
+	if d.Problem != directory.NoReleaseRecord || !strings.HasSuffix(d.Detail,
+		"it could not be rendered: it exceeded 10s of processor time") || d.Rendering.Refused != "" ||
+		len(d.Rendering.Unresolved) != 1 {
+		t.Errorf("problem %s, %q, refused %q, unresolved %q", d.Problem, d.Detail, d.Rendering.Refused,
+			d.Rendering.Unresolved)
 	}
-	if gaps := found.Report().Gaps; len(gaps) != 1 || gaps[0].What != "rendering bundle guestbook" || gaps[0].Why() != "NotResolved: it could not be rendered: it exceeded 10s of processor time" {
+	if gaps := found.Report().Gaps; len(gaps) != 1 || gaps[0].What != "rendering bundle guestbook" ||
+		gaps[0].Why() != "NotResolved: it could not be rendered: it exceeded 10s of processor time" {
 		t.Errorf("gaps %+v", gaps)
 	}
-	if found, err = find(&render.Error{Bundle: "guestbook", Reason: "on purpose"}); err != nil || found.Deployments[0].Rendering.Refused != "on purpose" {
+	if found, err = find(&render.Error{Bundle: "guestbook", Reason: "on purpose"}); err != nil ||
+		found.Deployments[0].Rendering.Refused != "on purpose" {
 		t.Errorf("refused: error %v", err)
 	}
 	noProcess := errors.New("no process")
@@ -49,11 +55,12 @@ func TestRenderer(t *testing.T) {
 	}
 }
 
-// TestRendererLimitOfInstalled checks that a bundle has no result if its contents are requested and cannot be rendered. Its release record does
-// not replace the contents.
+// TestRendererLimitOfInstalled checks that a bundle has no result if its contents are requested and cannot be rendered.
+// Its release record does not replace the contents.
 func TestRendererLimitOfInstalled(t *testing.T) {
 	c := readCase(t, casesDir+"/ready.yaml")
-	found, err := audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredBundle, Commands: cases.Commands,
+	found, err := audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredBundle,
+		Commands: cases.Commands,
 		Renderer: failing{&render.LimitError{Bundle: "guestbook", Limit: "10s of processor time"}}})
 	if err != nil {
 		t.Fatal(err)

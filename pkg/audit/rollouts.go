@@ -10,9 +10,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// confirmReleases reads the release records of bundle deployments again whose objects are missing, modified or not desired. Helm stores the record of a
-// new revision before it changes objects. If the newest revision is still the one of the desired objects, no upgrade explains the result. A
-// snapshot without a manifest may lack records.
+// confirmReleases reads the release records of bundle deployments again whose objects are missing, modified or not
+// desired. Helm stores the record of a new revision before it changes objects. If the newest revision is still the one
+// of the desired objects, no upgrade explains the result. A snapshot without a manifest may lack records.
 func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster, x *evaluate.Evaluation) error {
 	var changed []*resolve.BundleDeployment
 	for _, d := range x.PossiblyChanged() {

@@ -46,7 +46,8 @@ type trueFinding struct {
 	Name      string `json:"name"`
 }
 
-// TestSamples audits clusters that were captured while Fleet's agent ran, and compares each result with the known state.
+// TestSamples audits clusters that were captured while Fleet's agent ran, and compares each result with the known
+// state.
 func TestSamples(t *testing.T) {
 	for _, name := range []string{"clean", "sick", "drift"} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +176,9 @@ func (w *truth) checkFindings(t *testing.T, got []report.Finding) {
 		if severities[f.Code] != f.Severity {
 			t.Errorf("%s has severity %q, want %q as in the catalogue", f.Code, f.Severity, severities[f.Code])
 		}
-		if f.Severity == report.Info || slices.ContainsFunc(w.Findings, func(want trueFinding) bool { return is(want, f) }) {
+		if f.Severity == report.Info || slices.ContainsFunc(w.Findings, func(want trueFinding) bool {
+			return is(want, f)
+		}) {
 			continue
 		}
 		for _, pattern := range w.Forbidden {

@@ -127,7 +127,8 @@ func scopesOf(a *audit.Audit) []evaluate.Scope {
 				continue
 			}
 			if bundle := o.GetLabels()[fleet.BundleLabel]; bundle != "" {
-				out = append(out, evaluate.Scope{Selector: labels.SelectorFromSet(labels.Set{fleet.BundleLabel: bundle})})
+				out = append(out,
+					evaluate.Scope{Selector: labels.SelectorFromSet(labels.Set{fleet.BundleLabel: bundle})})
 			}
 			target := evaluate.Target{Kind: strings.ToLower(kind.Name), Name: o.GetName()}
 			whole := evaluate.Target{Kind: target.Kind, Name: o.GetNamespace() + "/" + o.GetName()}

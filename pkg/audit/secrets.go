@@ -18,8 +18,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// quotedSecrets collects the values of live Secrets that the report may quote, for every scope and every owner of the Secrets. It lists all
-// Secrets except release records once, and only where the report has a text to check. It does not keep values that nothing quotes.
+// quotedSecrets collects the values of live Secrets that the report may quote, for every scope and every owner of the
+// Secrets. It lists all Secrets except release records once, and only where the report has a text to check. It does not
+// keep values that nothing quotes.
 func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	var quotes redact.Quotes
 	report.NewAudit(a.Result, a.Findings, a.options.Version).Texts(quotes.Add)
@@ -33,7 +34,8 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	texts := slices.Collect(a.Input().Quotable())
 	quotes.Add(texts...)
 	if quotes.Empty() {
-		a.Secrets.Quotations.Searched(texts, func(redact.Place) string { return "" }) // they are shorter than every value that is hidden
+		// they are shorter than every value that is hidden
+		a.Secrets.Quotations.Searched(texts, func(redact.Place) string { return "" })
 		return nil, nil
 	}
 	namespaces := knownNamespaces(a.Result)
@@ -94,11 +96,14 @@ func (a *Audit) notRead(covers []source.Coverage, p redact.Place) string {
 }
 
 // ownWords are words of the program's own sentences that are long enough to be hidden if a Secret has such a value.
-var ownWords = []string{"default", "cluster", "bundle", "release", "releases", "object", "objects", "kubectl", "fleetdoctor", "namespace", "manifest",
-	"server", "status", "deployed", "missing", "modified", "unowned", "orphaned", "unknown", "warning", "failed", "Forbidden", "operation", "Update",
+var ownWords = []string{"default", "cluster", "bundle", "release", "releases", "object", "objects", "kubectl",
+	"fleetdoctor", "namespace", "manifest",
+	"server", "status", "deployed", "missing", "modified", "unowned", "orphaned", "unknown", "warning", "failed",
+	"Forbidden", "operation", "Update",
 	"Opaque", "kubernetes", "Kubernetes", "annotation", "webhook"}
 
-// publicWords are not secret, although a Secret may have such a value, for example "default". A report that hides them would be unreadable.
+// publicWords are not secret, although a Secret may have such a value, for example "default". A report that hides them
+// would be unreadable.
 func publicWords(kinds *source.Kinds, namespaces map[string]bool) map[string]bool {
 	out := maps.Clone(namespaces)
 	for _, word := range ownWords {

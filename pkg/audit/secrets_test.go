@@ -15,7 +15,8 @@ import (
 
 const otherSecrets = "type!=" + release.SecretType
 
-// TestSecretsThatCannotBeListed checks the gap that warns of values of unread Secrets. Only a report that shows values has it.
+// TestSecretsThatCannotBeListed checks the gap that warns of values of unread Secrets. Only a report that shows values
+// has it.
 func TestSecretsThatCannotBeListed(t *testing.T) {
 	for name, want := range map[string][]string{
 		"ready":           nil,
@@ -51,7 +52,8 @@ func (c *counting) List(ctx context.Context, q source.Query, yield func(source.O
 	return c.Source.List(ctx, q, yield)
 }
 
-// TestSecretsAreListedOnDemand checks that an audit lists other Secrets once if it shows values, and not at all if it shows none.
+// TestSecretsAreListedOnDemand checks that an audit lists other Secrets once if it shows values, and not at all if it
+// shows none.
 func TestSecretsAreListedOnDemand(t *testing.T) {
 	for name, want := range map[string]int{"ready": 0, "drift-configmap": 1} {
 		src := &counting{Source: readCase(t, casesDir+"/"+name+".yaml").open(t)}

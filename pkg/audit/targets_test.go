@@ -12,12 +12,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/targets"
 )
 
-// TestTargetsPending checks that a deployment which Fleet still has to create is Pending, where FD302 reports nothing, and that others are Absent.
+// TestTargetsPending checks that a deployment which Fleet still has to create is Pending, where FD302 reports nothing,
+// and that others are Absent.
 func TestTargetsPending(t *testing.T) {
 	const absent, pending = report.DeploymentAbsent, report.DeploymentPending
 	waiting := map[string]report.TargetDeployment{"team/one": pending, "team/two": pending, "team/night": pending}
 	for bundle, want := range map[string]map[string]report.TargetDeployment{
-		"lost":          {"team/one": report.DeploymentExists, "team/two": absent, "team/new": report.DeploymentNone, "team/night": pending},
+		"lost": {"team/one": report.DeploymentExists, "team/two": absent, "team/new": report.DeploymentNone,
+			"team/night": pending},
 		"paused":        {"team/two": absent},
 		"resolved":      {"team/two": absent},
 		"pending":       waiting,
@@ -26,7 +28,8 @@ func TestTargetsPending(t *testing.T) {
 		"unresolved":    waiting,
 		"deleted":       {},
 	} {
-		got, err := targets.Of(t.Context(), readCase(t, casesDir+"/targets-absent.yaml").open(t), targets.Options{}, []source.Named{{Name: bundle}})
+		got, err := targets.Of(t.Context(), readCase(t, casesDir+"/targets-absent.yaml").open(t), targets.Options{},
+			[]source.Named{{Name: bundle}})
 		if err != nil {
 			t.Errorf("%s: %v", bundle, err)
 			continue

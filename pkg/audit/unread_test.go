@@ -101,7 +101,8 @@ func auditCase(t *testing.T, name string, f faulty) (*report.Audit, error) {
 	return reportOf(audit.Run(t.Context(), f, audit.Options{Commands: cases.Commands, Pause: noPause}))
 }
 
-// TestUnread checks that objects are Unknown, with the reason, if the server refuses to list them. A snapshot cannot show this.
+// TestUnread checks that objects are Unknown, with the reason, if the server refuses to list them. A snapshot cannot
+// show this.
 func TestUnread(t *testing.T) {
 	failed := source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: "the connection was lost"})
 	for _, tc := range []struct {
@@ -118,16 +119,21 @@ func TestUnread(t *testing.T) {
 			state: report.Unknown, counts: report.Counts{Desired: 3, Ready: 2, Unknown: 1},
 			resources: map[string]string{"v1/Service/web/frontend": "Unknown:Forbidden"},
 			gaps:      []string{"reading Service objects in namespace web: Forbidden"}},
-		{name: "a kind may be listed in one namespace only", fault: faulty{lists: map[string]source.Coverage{"Service": forbidden.With("web", nil)}},
+		{name: "a kind may be listed in one namespace only",
+			fault: faulty{lists: map[string]source.Coverage{"Service": forbidden.With("web", nil)}},
 			state: report.Ready, counts: report.Counts{Desired: 3, Ready: 3},
 			gaps: []string{"reading Service objects: Forbidden: user reader may not list it"}},
-		{name: "a list fails after the desired objects", fault: faulty{late: true, lists: map[string]source.Coverage{"Service": failed}},
+		{name: "a list fails after the desired objects",
+			fault: faulty{late: true, lists: map[string]source.Coverage{"Service": failed}},
 			state: report.Ready, counts: report.Counts{Desired: 3, Ready: 3},
-			gaps: []string{"reading Service objects: ReadFailed: the connection was lost: orphaned objects of this kind may be missed"}},
+			gaps: []string{"reading Service objects: ReadFailed: the connection was lost: orphaned objects of this " +
+				"kind may be missed"}},
 		{name: "a list fails in a namespace after the desired objects",
-			fault: faulty{late: true, lists: map[string]source.Coverage{"Service": source.Covered().With("web", &source.Failure{Reason: source.ReadFailed})}},
+			fault: faulty{late: true, lists: map[string]source.Coverage{"Service": source.Covered().With("web",
+				&source.Failure{Reason: source.ReadFailed})}},
 			state: report.Ready, counts: report.Counts{Desired: 3, Ready: 3},
-			gaps: []string{"reading Service objects in namespace web: ReadFailed: orphaned objects of this kind may be missed"}},
+			gaps: []string{"reading Service objects in namespace web: ReadFailed: orphaned objects of this kind may " +
+				"be missed"}},
 		{name: "the connection is lost", fault: faulty{lists: map[string]source.Coverage{"Deployment": failed}},
 			state: report.Unknown, counts: report.Counts{Desired: 3, Ready: 2, Unknown: 1},
 			resources: map[string]string{"apps/v1/Deployment/web/frontend": "Unknown:ReadFailed"},
@@ -139,8 +145,10 @@ func TestUnread(t *testing.T) {
 		{name: "Secrets may not be listed", fault: faulty{lists: map[string]source.Coverage{"Secret": forbidden}},
 			state: report.Unknown, reason: "Forbidden",
 			findings: []string{"FD607 BundleDeployment cluster-one/guestbook"},
-			gaps:     []string{"listing release records (Secrets): Forbidden", "searching for objects with the hash label in secrets"}},
-		{name: "release records could not be read", fault: faulty{lists: map[string]source.Coverage{"Secret type=" + release.SecretType: failed}},
+			gaps: []string{"listing release records (Secrets): Forbidden",
+				"searching for objects with the hash label in secrets"}},
+		{name: "release records could not be read", fault: faulty{lists: map[string]source.Coverage{"Secret type=" +
+			release.SecretType: failed}},
 			state: report.Unknown, reason: "ReadFailed",
 			findings: []string{"FD607 BundleDeployment cluster-one/guestbook"},
 			gaps:     []string{"listing release records (Secrets): ReadFailed"}},
@@ -180,7 +188,8 @@ func TestUnread(t *testing.T) {
 // TestUnreadFleet checks that unread objects of Fleet cause no false findings, such as leftover releases.
 func TestUnreadFleet(t *testing.T) {
 	t.Run("BundleDeployments", func(t *testing.T) {
-		got, err := auditCase(t, "cluster-lags", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
+		got, err := auditCase(t, "cluster-lags",
+			faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,8 +200,10 @@ func TestUnreadFleet(t *testing.T) {
 			}
 		}
 		// The release is evaluated without its BundleDeployment, as on a downstream cluster.
-		if len(got.BundleDeployments) != 1 || got.BundleDeployments[0].Name != "guestbook" || got.BundleDeployments[0].Counts.Missing != 1 {
-			t.Errorf("bundle deployments %+v, want the release of guestbook with one object missing", got.BundleDeployments)
+		if len(got.BundleDeployments) != 1 || got.BundleDeployments[0].Name != "guestbook" ||
+			got.BundleDeployments[0].Counts.Missing != 1 {
+			t.Errorf("bundle deployments %+v, want the release of guestbook with one object missing",
+				got.BundleDeployments)
 		}
 	})
 	t.Run("BundleDeployments and release records", func(t *testing.T) {
@@ -208,7 +219,8 @@ func TestUnreadFleet(t *testing.T) {
 	})
 	t.Run("only the namespace of BundleDeployments was read, and it has none", func(t *testing.T) {
 		cover := forbidden.With("cluster-one", nil)
-		got, err := auditCase(t, "cluster-without-deployments-captured", faulty{lists: map[string]source.Coverage{"BundleDeployment": cover}})
+		got, err := auditCase(t, "cluster-without-deployments-captured",
+			faulty{lists: map[string]source.Coverage{"BundleDeployment": cover}})
 		if err != nil || len(got.BundleDeployments) != 0 {
 			t.Errorf("error %v, report %+v, want one without deployments", err, got)
 		}
@@ -228,7 +240,8 @@ func TestUnreadFleet(t *testing.T) {
 		}
 	})
 	t.Run("leftovers", func(t *testing.T) {
-		got, err := auditCase(t, "leftover-release", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
+		got, err := auditCase(t, "leftover-release",
+			faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +252,8 @@ func TestUnreadFleet(t *testing.T) {
 		}
 	})
 	t.Run("all objects", func(t *testing.T) {
-		_, err := auditCase(t, "fleet-dump", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden, "Cluster": forbidden}})
+		_, err := auditCase(t, "fleet-dump", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden,
+			"Cluster": forbidden}})
 		if !errors.Is(err, gaps.ErrNothingRead) {
 			t.Errorf("error %v, want %v", err, gaps.ErrNothingRead)
 		}
@@ -251,16 +265,18 @@ func TestUnreadFleet(t *testing.T) {
 		}
 	})
 	t.Run("Fleet without deployments", func(t *testing.T) {
-		got, err := auditCase(t, "no-fleet", faulty{lists: map[string]source.Coverage{"BundleDeployment": source.Covered()},
-			served: []source.Kind{{GroupVersionKind: v1alpha1.Kind("BundleDeployment"), Resource: "bundledeployments", Namespaced: true}}})
+		got, err := auditCase(t, "no-fleet",
+			faulty{lists: map[string]source.Coverage{"BundleDeployment": source.Covered()},
+				served: []source.Kind{{GroupVersionKind: v1alpha1.Kind("BundleDeployment"), Resource: "bundledeployments",
+					Namespaced: true}}})
 		if err != nil || len(got.Findings) > 0 || len(got.Gaps) > 0 {
 			t.Errorf("error %v, report %+v, want a clean report", err, got)
 		}
 	})
 }
 
-// TestOtherVersionServed checks the search for objects with the hash label if the server does not serve the desired version of a kind. The search
-// uses the served version.
+// TestOtherVersionServed checks the search for objects with the hash label if the server does not serve the desired
+// version of a kind. The search uses the served version.
 func TestOtherVersionServed(t *testing.T) {
 	got, err := auditCase(t, "other-version", faulty{})
 	if err != nil {
@@ -278,8 +294,8 @@ func TestOtherVersionServed(t *testing.T) {
 	}
 }
 
-// TestUnreadTotals checks that an incomplete total is not reported as complete, for clusters that were not read and for GitRepos that are
-// deployed there.
+// TestUnreadTotals checks that an incomplete total is not reported as complete, for clusters that were not read and for
+// GitRepos that are deployed there.
 func TestUnreadTotals(t *testing.T) {
 	for _, tc := range []struct {
 		name            string
@@ -307,13 +323,15 @@ func TestUnreadTotals(t *testing.T) {
 			}
 			return out
 		}
-		if diff := cmp.Diff([][]string{tc.repos, tc.clusters}, [][]string{names(got.GitRepos), names(got.Clusters)}); diff != "" {
+		if diff := cmp.Diff([][]string{tc.repos, tc.clusters}, [][]string{names(got.GitRepos),
+			names(got.Clusters)}); diff != "" {
 			t.Errorf("%s: totals of GitRepos and Clusters (-want +got):\n%s", tc.name, diff)
 		}
 	}
 }
 
-// TestAgentVersions checks two agents with the same deployments, in any order. The agent that reports to the Cluster has the Cluster's name.
+// TestAgentVersions checks two agents with the same deployments, in any order. The agent that reports to the Cluster
+// has the Cluster's name.
 func TestAgentVersions(t *testing.T) {
 	want := map[string]string{"fleet-default/one": "v0.16.1", "cattle-fleet-system": "v0.15.0"}
 	for range 20 {
@@ -337,7 +355,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestCutSnapshot checks that a snapshot that lost its BundleDeployments is not reported as a cluster without deployments.
+// TestCutSnapshot checks that a snapshot that lost its BundleDeployments is not reported as a cluster without
+// deployments.
 func TestCutSnapshot(t *testing.T) {
 	const captured = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"GitRepo","metadata":{"name":"apps","namespace":"fleet-local"},"status":{"resourceCounts":{"desiredReady":5}}}
 {"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"cut`

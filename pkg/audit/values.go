@@ -12,7 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// values reads the values Secrets of the management cluster. Predictions and audits of files or of the status alone do not need them.
+// values reads the values Secrets of the management cluster. Predictions and audits of files or of the status alone do
+// not need them.
 func (r *Reading) values(ctx context.Context, f *state.Fleet) (add func(), err error) {
 	o := r.options
 	if o.StatusOnly || o.Predict || o.Files != nil {
@@ -23,7 +24,8 @@ func (r *Reading) values(ctx context.Context, f *state.Fleet) (add func(), err e
 }
 
 // copies reads the copies of downstreamResources that bundle deployments should have.
-func (r *Reading) copies(ctx context.Context, deployments []*evaluate.BundleDeployment) ([]evaluate.Copy, []source.Gap, error) {
+func (r *Reading) copies(ctx context.Context, deployments []*evaluate.BundleDeployment) ([]evaluate.Copy, []source.Gap,
+	error) {
 	if o := r.options; o.StatusOnly || o.Predict || o.Files != nil {
 		return nil, nil, nil
 	}

@@ -64,7 +64,8 @@ func TestValues(t *testing.T) {
 	gone("gone", past)
 	gone("gone-now", recent)
 	used := gone("gone-used", recent)
-	used["status"] = document{"appliedDeploymentID": "id", "conditions": []any{document{"type": "Deployed", "status": "True", "lastUpdateTime": "2026-11-20T07:59:31Z"}}}
+	used["status"] = document{"appliedDeploymentID": "id",
+		"conditions": []any{document{"type": "Deployed", "status": "True", "lastUpdateTime": "2026-11-20T07:59:31Z"}}}
 	delete(child(gone("gone-untimed", past), "metadata"), "managedFields")
 	created := child(gone("gone-created", past), "metadata")
 	delete(created, "managedFields")
@@ -78,10 +79,12 @@ func TestValues(t *testing.T) {
 	changed["data"] = other
 	_, changed = e.deployment("edited", past)
 	changed["data"] = other
-	child(changed, "metadata")["managedFields"] = []any{managed("", past), document{"manager": "kubectl-edit", "time": recent, "fieldsV1": document{"f:data": document{"f:values": document{}}}}}
+	child(changed, "metadata")["managedFields"] = []any{managed("", past), document{"manager": "kubectl-edit",
+		"time": recent, "fieldsV1": document{"f:data": document{"f:values": document{}}}}}
 	_, changed = e.deployment("labelled", past)
 	changed["data"] = other
-	child(changed, "metadata")["managedFields"] = []any{managed("", past), document{"manager": "kubectl-label", "time": recent, "fieldsV1": document{"f:metadata": document{}}}}
+	child(changed, "metadata")["managedFields"] = []any{managed("", past), document{"manager": "kubectl-label",
+		"time": recent, "fieldsV1": document{"f:metadata": document{}}}}
 	_, changed = e.deployment("changed-untimed", past)
 	changed["data"] = other
 	delete(child(changed, "metadata"), "managedFields")
@@ -91,7 +94,8 @@ func TestValues(t *testing.T) {
 		b, _ := e.bundle(name, past)
 		child(b, "status")["observedGeneration"] = 1
 		if name == "behind-refused" { // because of the hash
-			child(b, "status")["conditions"] = []any{document{"type": "Ready", "status": "False", "reason": "Error", "message": "targeting error"}}
+			child(b, "status")["conditions"] = []any{document{"type": "Ready", "status": "False", "reason": "Error",
+				"message": "targeting error"}}
 		}
 	}
 	gone("foreign", past)
@@ -139,25 +143,27 @@ func TestValues(t *testing.T) {
 		"FD401 BundleDeployment cluster-one/changed-untimed": "do not show when they last changed",
 		"FD401 BundleDeployment cluster-one/repair":          "waitingForValues",
 		"FD401 Bundle fleet-local/job":                       "do not match yet",
-		"FD402 BundleDeployment cluster-one/gone":            "the values Secret of its Bundle fleet-local/gone is missing or different too",
-		"FD402 BundleDeployment cluster-one/gone-used":       "used the Secret with this hash at 2026-11-20T07:59:31Z",
-		"FD402 BundleDeployment cluster-one/gone-created":    `-n cluster-one patch bundledeployments.fleet.cattle.io gone-created --type=merge -p '{"spec":{"valuesHash":"","waitingForValues":true,"deploymentID":""}}'`,
-		"FD402 BundleDeployment cluster-one/gone-waiting":    "fleet-controller v0.14.4: it waits",
-		"FD402 BundleDeployment cluster-one/foreign":         `a Secret of type "Opaque" has its name`,
-		"FD403 BundleDeployment cluster-one/changed":         "fleet-controller v0.14.4: it does not repair this",
-		"FD401 BundleDeployment cluster-one/behind":          "has not observed the last change of the Bundle",
-		"FD403 BundleDeployment cluster-one/behind-refused":  "updates no target of the bundle",
-		"FD403 BundleDeployment cluster-one/edited":          "field manager kubectl-edit changed the Secret at " + recent,
-		"FD403 BundleDeployment cluster-one/emptied":         `patch bundle.fleet.cattle.io/emptied --type=merge -p '{"spec":{"forceSyncGeneration":1}}'`,
-		"FD401 BundleDeployment cluster-one/labelled":        "do not match yet",
-		"FD404 Bundle fleet-local/gone":                      "does not exist",
-		"FD404 Bundle fleet-local/changed":                   "does not have the stated hash",
-		"FD404 Bundle fleet-local/killed":                    "has observed generation 1 of 2",
-		"FD405 Secret cluster-one/foreign-right":             `has type "Opaque"`,
-		"FD405 Secret cluster-one/leftover":                  "its BundleDeployment has no values",
-		"FD405 Secret cluster-one/unknown":                   "its BundleDeployment does not exist",
-		"FD405 Secret cluster-one/ownerless":                 "has no owner",
-		"FD405 Secret cluster-one/restored":                  "an owner that is not the present BundleDeployment",
+		"FD402 BundleDeployment cluster-one/gone": "the values Secret of its Bundle fleet-local/gone is " +
+			"missing or different too",
+		"FD402 BundleDeployment cluster-one/gone-used":      "used the Secret with this hash at 2026-11-20T07:59:31Z",
+		"FD402 BundleDeployment cluster-one/gone-created":   `-n cluster-one patch bundledeployments.fleet.cattle.io gone-created --type=merge -p '{"spec":{"valuesHash":"","waitingForValues":true,"deploymentID":""}}'`,
+		"FD402 BundleDeployment cluster-one/gone-waiting":   "fleet-controller v0.14.4: it waits",
+		"FD402 BundleDeployment cluster-one/foreign":        `a Secret of type "Opaque" has its name`,
+		"FD403 BundleDeployment cluster-one/changed":        "fleet-controller v0.14.4: it does not repair this",
+		"FD401 BundleDeployment cluster-one/behind":         "has not observed the last change of the Bundle",
+		"FD403 BundleDeployment cluster-one/behind-refused": "updates no target of the bundle",
+		"FD403 BundleDeployment cluster-one/edited": "field manager kubectl-edit changed the Secret at " +
+			recent,
+		"FD403 BundleDeployment cluster-one/emptied":  `patch bundle.fleet.cattle.io/emptied --type=merge -p '{"spec":{"forceSyncGeneration":1}}'`,
+		"FD401 BundleDeployment cluster-one/labelled": "do not match yet",
+		"FD404 Bundle fleet-local/gone":               "does not exist",
+		"FD404 Bundle fleet-local/changed":            "does not have the stated hash",
+		"FD404 Bundle fleet-local/killed":             "has observed generation 1 of 2",
+		"FD405 Secret cluster-one/foreign-right":      `has type "Opaque"`,
+		"FD405 Secret cluster-one/leftover":           "its BundleDeployment has no values",
+		"FD405 Secret cluster-one/unknown":            "its BundleDeployment does not exist",
+		"FD405 Secret cluster-one/ownerless":          "has no owner",
+		"FD405 Secret cluster-one/restored":           "an owner that is not the present BundleDeployment",
 	}
 	got, err := reportOf(audit.Run(t.Context(), e.open(t), audit.Options{Commands: cases.Commands}))
 	if err != nil {
@@ -169,14 +175,19 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesVersions checks that the controller's version decides: values inline need no Secret, and 0.15.3 repairs a mismatch.
+// TestValuesVersions checks that the controller's version decides: values inline need no Secret, and 0.15.3 repairs a
+// mismatch.
 func TestValuesVersions(t *testing.T) {
 	for version, want := range map[string]map[string]string{
 		"v0.12.0": {},
-		"v0.12.1": {"FD402 BundleDeployment cluster-one/gone": "updates no target", "FD403 BundleDeployment cluster-one/changed": "does not repair"},
-		"v0.14.3": {"FD402 BundleDeployment cluster-one/gone": "#4599", "FD403 BundleDeployment cluster-one/changed": "does not repair"},
-		"v0.15.3": {"FD402 BundleDeployment cluster-one/gone": "it waits", "FD403 BundleDeployment cluster-one/changed": "stores empty current values"},
-		"dev":     {"FD402 BundleDeployment cluster-one/gone": "is not known", "FD403 BundleDeployment cluster-one/changed": "is not known"},
+		"v0.12.1": {"FD402 BundleDeployment cluster-one/gone": "updates no target",
+			"FD403 BundleDeployment cluster-one/changed": "does not repair"},
+		"v0.14.3": {"FD402 BundleDeployment cluster-one/gone": "#4599",
+			"FD403 BundleDeployment cluster-one/changed": "does not repair"},
+		"v0.15.3": {"FD402 BundleDeployment cluster-one/gone": "it waits",
+			"FD403 BundleDeployment cluster-one/changed": "stores empty current values"},
+		"dev": {"FD402 BundleDeployment cluster-one/gone": "is not known",
+			"FD403 BundleDeployment cluster-one/changed": "is not known"},
 	} {
 		e := newEstate(version)
 		e.deployment("gone", past)
@@ -191,7 +202,8 @@ func TestValuesVersions(t *testing.T) {
 	}
 }
 
-// TestValuesNotCaptured checks that nothing is missing or different if a capture has no Secrets, only those of releases, or no data.
+// TestValuesNotCaptured checks that nothing is missing or different if a capture has no Secrets, only those of
+// releases, or no data.
 func TestValuesNotCaptured(t *testing.T) {
 	capture := func(change func(estate)) estate {
 		e := newEstate("v0.16.0")
@@ -222,9 +234,11 @@ func TestValuesNotCaptured(t *testing.T) {
 			e.secret("cattle-fleet-system", "fleet-agent", "Opaque", "", past)
 			e.secret("web", "sh.helm.release.v1.guestbook.v1", "helm.sh/release.v1", "", past)
 		}), "listing values Secrets"},
-		"no data":     {capture(mask(nil)), "values Secrets"},
-		"masked data": {capture(mask(map[string]string{values.KeyValues: "REDACTED", values.KeyStaged: "REDACTED", "values.yaml": "***"})), "values Secrets"},
-		"masked text": {capture(mask(map[string][]byte{values.KeyValues: []byte("***"), values.KeyStaged: {}, "values.yaml": {}})), "values Secrets"},
+		"no data": {capture(mask(nil)), "values Secrets"},
+		"masked data": {capture(mask(map[string]string{values.KeyValues: "REDACTED", values.KeyStaged: "REDACTED",
+			"values.yaml": "***"})), "values Secrets"},
+		"masked text": {capture(mask(map[string][]byte{values.KeyValues: []byte("***"), values.KeyStaged: {},
+			"values.yaml": {}})), "values Secrets"},
 	} {
 		got, err := reportOf(audit.Run(t.Context(), tt.estate.open(t), audit.Options{Commands: cases.Commands}))
 		if err != nil {
@@ -296,7 +310,8 @@ func TestValuesAreReadAgain(t *testing.T) {
 	foreign.deployment("guestbook", past)
 	foreign.secret("cluster-one", "guestbook", "Opaque", "", past)
 
-	const missing, pending = "FD402 BundleDeployment cluster-one/guestbook", "FD401 BundleDeployment cluster-one/guestbook"
+	const missing, pending = "FD402 BundleDeployment cluster-one/guestbook",
+		"FD401 BundleDeployment cluster-one/guestbook"
 	for _, tt := range []struct {
 		name          string
 		before, after estate
@@ -358,7 +373,8 @@ func TestManyCandidates(t *testing.T) {
 	}
 }
 
-// TestValuesForbidden checks that a user who may not list Secrets gets a gap and no finding, and no gap if nothing needs values.
+// TestValuesForbidden checks that a user who may not list Secrets gets a gap and no finding, and no gap if nothing
+// needs values.
 func TestValuesForbidden(t *testing.T) {
 	e := newEstate("v0.16.0")
 	e.deployment("guestbook", past)

@@ -30,19 +30,28 @@ import (
 // TestCatalogue compares codes, names and severities with the design, and requires an explanation of every check.
 func TestCatalogue(t *testing.T) {
 	want := map[string]Severity{
-		"FD101 Missing": Error, "FD102 Unowned": Error, "FD103 Contested": Error, "FD104 Modified": Warning, "FD105 Orphaned": Warning,
-		"FD106 Abandoned": Warning, "FD107 NotReady": Warning, "FD108 IdMismatch": Info, "FD109 CopiedHash": Info, "FD110 NamespaceMeta": Warning,
+		"FD101 Missing": Error, "FD102 Unowned": Error, "FD103 Contested": Error, "FD104 Modified": Warning,
+		"FD105 Orphaned":  Warning,
+		"FD106 Abandoned": Warning, "FD107 NotReady": Warning, "FD108 IdMismatch": Info, "FD109 CopiedHash": Info,
+		"FD110 NamespaceMeta":    Warning,
 		"FD111 ExpiredJob":       Info,
-		"FD201 DeploymentCounts": Warning, "FD202 BundleSummary": Warning, "FD203 RepoResources": Warning, "FD204 RepoClusters": Warning, "FD205 ClusterCounts": Warning,
+		"FD201 DeploymentCounts": Warning, "FD202 BundleSummary": Warning, "FD203 RepoResources": Warning,
+		"FD204 RepoClusters": Warning, "FD205 ClusterCounts": Warning,
 		"FD206 GroupCounts": Warning, "FD207 Truncated": Info, "FD208 Frozen": Info, "FD209 Contradiction": Warning,
-		"FD301 Leftover": Error, "FD302 Absent": Error, "FD303 Orphan": Error, "FD304 NoRepo": Warning, "FD305 NoTargets": Info,
+		"FD301 Leftover": Error, "FD302 Absent": Error, "FD303 Orphan": Error, "FD304 NoRepo": Warning,
+		"FD305 NoTargets":     Info,
 		"FD306 TargetError":   Error,
-		"FD401 ValuesPending": Info, "FD402 ValuesMissing": Error, "FD403 ValuesMismatch": Error, "FD404 BundleValues": Error, "FD405 ValuesLeftover": Info,
+		"FD401 ValuesPending": Info, "FD402 ValuesMissing": Error, "FD403 ValuesMismatch": Error,
+		"FD404 BundleValues": Error, "FD405 ValuesLeftover": Info,
 		"FD406 CopyMissing":  Warning,
-		"FD501 WillReimport": Warning, "FD502 AgentStale": Warning, "FD503 AgentNeverSeen": Warning, "FD504 ScopeUnproven": Warning,
-		"FD601 ContentMissing": Error, "FD602 ReleaseRecord": Error, "FD603 StuckDeletion": Warning, "FD604 NotApplied": Error, "FD605 RepoNotFollowed": Warning,
-		"FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD608 WillUninstall": Error, "FD609 NotCorrected": Warning,
-		"FD701 SecretInStatus": Error, "FD702 ComparePatch": Warning, "FD703 LargeBundle": Info, "FD704 Hazard": Warning,
+		"FD501 WillReimport": Warning, "FD502 AgentStale": Warning, "FD503 AgentNeverSeen": Warning,
+		"FD504 ScopeUnproven":  Warning,
+		"FD601 ContentMissing": Error, "FD602 ReleaseRecord": Error, "FD603 StuckDeletion": Warning,
+		"FD604 NotApplied": Error, "FD605 RepoNotFollowed": Warning,
+		"FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD608 WillUninstall": Error,
+		"FD609 NotCorrected":   Warning,
+		"FD701 SecretInStatus": Error, "FD702 ComparePatch": Warning, "FD703 LargeBundle": Info,
+		"FD704 Hazard": Warning,
 	}
 	got := map[string]Severity{}
 	var codes []string
@@ -74,7 +83,8 @@ func deployment() *evaluate.BundleDeployment {
 	bd.Namespace, bd.Name = "cluster-one", "guestbook"
 	on := &directory.Cluster{SetsComplete: true, State: &state.Cluster{}}
 	return &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Deployment: directory.Deployment{On: on,
-		Namespace: "cluster-one", Name: "guestbook", BD: bd, Bundle: "fleet-local/guestbook", GitRepo: "fleet-local/apps",
+		Namespace: "cluster-one", Name: "guestbook", BD: bd, Bundle: "fleet-local/guestbook",
+		GitRepo: "fleet-local/apps",
 		Release: release.Name{Namespace: "web", Name: "guestbook",
 			Revision: 1}, Ownership: ownership.Desired("default-guestbook", "guestbook", "web"),
 	}}}
@@ -99,7 +109,8 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 	result := evaluate.NewResult(evaluate.Result{Whole: true, Desired: desiredStateOf(d.BundleDeployment),
 		Deployments: []*evaluate.BundleDeployment{d}})
 	return New(facts.New(result, &redact.Quotations{}), remedy.Commands{Audit: "kubectl fleetdoctor audit",
-		Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl", Helm: "helm"}, nil)
+		Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl",
+		Helm: "helm"}, nil)
 }
 
 // renew computes the facts again, after a test has changed the result.

@@ -121,7 +121,8 @@ func modifiedAt(t string) evaluate.Object {
 
 // reports sets what the agent reports of one object of two.
 func (w *world) reports(c v1alpha1.ResourceCounts, s evaluate.State) {
-	w.d.BD.Status.ResourceCounts, w.d.BD.Status.Display.State, w.d.BD.Status.NonModified = &c, string(s), s == evaluate.Ready
+	w.d.BD.Status.ResourceCounts, w.d.BD.Status.Display.State, w.d.BD.Status.NonModified = &c, string(s),
+		s == evaluate.Ready
 	w.d.BD.Status.ModifiedStatus = []v1alpha1.ModifiedStatus{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web",
 		Name: "a", Patch: "{}"}}
 	sum := v1alpha1.Summary{DesiredReady: 1, Modified: 1}
@@ -258,9 +259,11 @@ func TestCauses(t *testing.T) {
 				Ready: 2}
 		}, map[string]facts.Cause{"FD202": facts.Lag}},
 		{"a state of a newer version", func(w *world) {
-			w.d.BD.Spec.DeploymentID, w.d.BD.Spec.StagedDeploymentID, w.d.BD.Status.Display.State = "new", "new", "WaitingForDependency"
+			w.d.BD.Spec.DeploymentID, w.d.BD.Spec.StagedDeploymentID, w.d.BD.Status.Display.State = "new", "new",
+				"WaitingForDependency"
 			sum := v1alpha1.Summary{DesiredReady: 1}
-			w.cluster.Status.Summary, w.bundle.Status.Summary, w.repo.Status.Summary, w.repo.Status.ReadyClusters = sum, sum, sum, 0
+			w.cluster.Status.Summary, w.bundle.Status.Summary, w.repo.Status.Summary, w.repo.Status.ReadyClusters = sum,
+				sum, sum, 0
 		}, nil},
 	} {
 		w := newWorld()

@@ -57,7 +57,8 @@ func TestExpectedClusters(t *testing.T) {
 		}},
 		{name: "a cluster without a namespace",
 			change: func(w *world) { w.targets("two"); w.clusters[0].Status.Namespace = "" }},
-		{name: "a cluster off schedule", change: func(w *world) { w.targets("two"); w.clusters[0].Status.Scheduled = true }},
+		{name: "a cluster off schedule",
+			change: func(w *world) { w.targets("two"); w.clusters[0].Status.Scheduled = true }},
 		{name: "a cluster that is being deleted",
 			change: func(w *world) { w.targets("two"); w.clusters[0].DeletionTimestamp = &metav1.Time{Time: now} }},
 		{name: "a bundle that is being deleted",
@@ -65,10 +66,13 @@ func TestExpectedClusters(t *testing.T) {
 		{name: "a deployment that is being deleted",
 			change: func(w *world) { w.targets(); never(w); w.d.BD.DeletionTimestamp = &metav1.Time{Time: now} }},
 		{name: "mappings were not read, and the bundle reports other targets",
-			change: func(w *world) { w.targets("two") }, read: func(kind string) bool { return kind != state.BundleNamespaceMapping }},
+			change: func(w *world) { w.targets("two") }, read: func(kind string) bool {
+				return kind != state.BundleNamespaceMapping
+			}},
 		{name: "mappings were not read, and the bundle reports these targets",
 			change: func(w *world) { w.targets("two"); w.bundle.Status.Summary = pending },
-			read:   func(kind string) bool { return kind != state.BundleNamespaceMapping }, want: facts.PendingRollout, counts: share{1, 2}},
+			read:   func(kind string) bool { return kind != state.BundleNamespaceMapping }, want: facts.PendingRollout,
+			counts: share{1, 2}},
 		{name: "a group that was not read", change: func(w *world) {
 			w.targets("two")
 			w.bundle.Spec.Targets[0].ClusterTarget = v1alpha1.ClusterTarget{ClusterGroup: "all"}
@@ -78,7 +82,8 @@ func TestExpectedClusters(t *testing.T) {
 			w.bundle.Spec.Targets[0].ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}
 		}},
 		{name: "the GitRepo reports other clusters than it has deployments",
-			change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 3 }, want: facts.Lag, counts: share{1, 2}},
+			change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 3 }, want: facts.Lag,
+			counts: share{1, 2}},
 		{name: "the GitRepo reports the clusters that are targeted",
 			change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 2 }},
 	} {

@@ -65,7 +65,8 @@ func (w *world) unready(s evaluate.State, since time.Duration) {
 		c = v1alpha1.ResourceCounts{DesiredReady: 2, Ready: 1, Modified: 1}
 	}
 	status := &w.d.BD.Status
-	status.ResourceCounts, status.Display.State, status.Ready, status.NonModified = &c, string(s), s == evaluate.Modified, s == evaluate.NotReady
+	status.ResourceCounts, status.Display.State, status.Ready, status.NonModified = &c, string(s),
+		s == evaluate.Modified, s == evaluate.NotReady
 	status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: "False", LastUpdateTime: ago(since)}}
 }
 

@@ -43,7 +43,8 @@ func TestTotalsDuringDeletion(t *testing.T) {
 		{"the GitRepo", time.Hour, func(w *world) v1alpha1.Object { return w.repo }, 1},
 	} {
 		w := newWorld()
-		w.cluster.Status.ResourceCounts, w.repo.Status.ResourceCounts = v1alpha1.ResourceCounts{}, &v1alpha1.ResourceCounts{}
+		w.cluster.Status.ResourceCounts, w.repo.Status.ResourceCounts = v1alpha1.ResourceCounts{},
+			&v1alpha1.ResourceCounts{}
 		w.repo.Status.ReadyClusters = 0
 		if tc.of != nil {
 			at := metav1.NewTime(now.Add(-tc.age))

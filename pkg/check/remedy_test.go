@@ -85,7 +85,8 @@ func TestRedeploy(t *testing.T) {
 		}, []string{all}},
 	} {
 		d := deployment()
-		d.BD.Spec.DeploymentID, d.BD.Status.AppliedDeploymentID, d.BD.Spec.Options.ForceSyncGeneration = applied, applied, 7
+		d.BD.Spec.DeploymentID, d.BD.Status.AppliedDeploymentID, d.BD.Spec.Options.ForceSyncGeneration = applied,
+			applied, 7
 		in := inputOf(d, evaluate.Ready)
 		in.Source.TakenAt = now
 		b := &v1alpha1.Bundle{}

@@ -19,7 +19,8 @@ import (
 // sickUID is the uid of the sick cluster's namespace kube-system.
 const sickUID = "844154af-34fc-4c49-a677-577574d9ed45"
 
-// receiptOf writes a receipt of two objects as adopt does: service ingress/edge, which has no ownership metadata, and an object that does not exist.
+// receiptOf writes a receipt of two objects as adopt does: service ingress/edge, which has no ownership metadata, and
+// an object that does not exist.
 func receiptOf(t *testing.T, clusterUID string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")
@@ -29,7 +30,8 @@ func receiptOf(t *testing.T, clusterUID string) string {
 			AdoptedObject: report.AdoptedObject{Action: report.ActionAdopt, UID: of.uid,
 				Ref: object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "ingress", Name: of.name}}})
 	}
-	r, err := adopt.CreateReceipt(path, adopt.Header{Version: "0.3.1", Server: "https://other.example.com", ClusterUID: clusterUID}, items)
+	r, err := adopt.CreateReceipt(path, adopt.Header{Version: "0.3.1", Server: "https://other.example.com",
+		ClusterUID: clusterUID}, items)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +60,8 @@ func undoPlan(t *testing.T, receipt string) report.Adoption {
 	return plan
 }
 
-// TestAdoptUndoRefuses checks that a receipt that was changed, or that may be of another cluster, has exit status 3, and that the
-// error names the file, the line and the remedy.
+// TestAdoptUndoRefuses checks that a receipt that was changed, or that may be of another cluster, has exit status 3,
+// and that the error names the file, the line and the remedy.
 func TestAdoptUndoRefuses(t *testing.T) {
 	withoutNamespaces := filepath.Join(t.TempDir(), "sick") // kube-system was not captured
 	if err := os.CopyFS(withoutNamespaces, os.DirFS(sick)); err != nil {
@@ -81,10 +83,12 @@ func TestAdoptUndoRefuses(t *testing.T) {
 		"another object": {sickUID, sick, edit(`"name":"edge"`, `"name":"victim"`), []string{"line 2 is damaged"}},
 		"two receipts": {sickUID, sick, func(text string) string { return text + text },
 			[]string{"line 4 begins another receipt", "Put each receipt into a file of its own"}},
-		"without a format": {sickUID, sick, edit(`"format":2,`, ""), []string{"line 1 states no format", `Undo it with version "0.3.1"`}},
+		"without a format": {sickUID, sick, edit(`"format":2,`, ""), []string{"line 1 states no format",
+			`Undo it with version "0.3.1"`}},
 		"without a cluster": {"", sick, edit("", ""),
 			[]string{"line 1", "clusterUID"}},
-		"of another cluster": {"844154af", sick, edit("", ""), []string{"another cluster", "https://other.example.com", "--context"}},
+		"of another cluster": {"844154af", sick, edit("", ""), []string{"another cluster", "https://other.example.com",
+			"--context"}},
 		"of an unknown cluster": {sickUID, withoutNamespaces, edit("", ""),
 			[]string{"namespace kube-system: NotInSnapshot"}},
 	} {
@@ -110,7 +114,8 @@ func TestAdoptUndoRefuses(t *testing.T) {
 	}
 }
 
-// TestAdoptUndoOfCutReceipt checks that the objects of a receipt that was cut off can be undone, and that the plan has a note.
+// TestAdoptUndoOfCutReceipt checks that the objects of a receipt that was cut off can be undone, and that the plan has
+// a note.
 func TestAdoptUndoOfCutReceipt(t *testing.T) {
 	path := receiptOf(t, sickUID)
 	text, err := os.ReadFile(path)

@@ -23,7 +23,8 @@ func TestAuditAsVersion(t *testing.T) {
 			found = found || f.Code == "FD501"
 		}
 		notes := strings.Join(a.Notes, "\n")
-		if found != want || strings.Contains(notes, "FD501") != want || len(a.Notes) != 2 || !strings.Contains(notes, "as if Fleet v0.1") {
+		if found != want || strings.Contains(notes, "FD501") != want || len(a.Notes) != 2 ||
+			!strings.Contains(notes, "as if Fleet v0.1") {
 			t.Errorf("%s: FD501 %v, notes %q", version, found, a.Notes)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// endChildren terminates the child processes of this process, and their children. Errors are ignored: the process ends anyway.
+// endChildren terminates the child processes of this process, and their children. Errors are ignored: the process ends
+// anyway.
 func endChildren() {
 	for _, pid := range descendants("self") {
 		if n, err := strconv.Atoi(pid); err == nil {

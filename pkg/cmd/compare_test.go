@@ -12,11 +12,13 @@ import (
 func TestCompare(t *testing.T) {
 	dir := t.TempDir()
 	reports := map[string]string{}
-	for name, args := range map[string][]string{"clean.json": {clean, "-o", "json"}, "sick.yaml": {sick, "-o", "yaml"}, "scoped.json": {sick, "-o", "json", "bundle/guestbook-guestbook"}} {
+	for name, args := range map[string][]string{"clean.json": {clean, "-o", "json"}, "sick.yaml": {sick, "-o", "yaml"},
+		"scoped.json": {sick, "-o", "json", "bundle/guestbook-guestbook"}} {
 		reports[name] = run(t, append([]string{"audit", "--snapshot"}, args...)...).out
 		put(t, filepath.Join(dir, name), reports[name])
 	}
-	cleanReport, sickReport, scoped := filepath.Join(dir, "clean.json"), filepath.Join(dir, "sick.yaml"), filepath.Join(dir, "scoped.json")
+	cleanReport, sickReport, scoped := filepath.Join(dir, "clean.json"), filepath.Join(dir, "sick.yaml"),
+		filepath.Join(dir, "scoped.json")
 	put(t, filepath.Join(dir, "why.json"), run(t, "why", "cluster/local", "--snapshot", sick, "-o", "json").out)
 	put(t, filepath.Join(dir, "cut.json"), reports["clean.json"][:2000])
 	noObject, noFleet := filepath.Join(dir, "text.yaml"), filepath.Join(dir, "secrets.json")
@@ -57,7 +59,8 @@ func TestCompare(t *testing.T) {
 	} {
 		got := called(t, tc.stdin, append([]string{"kubectl-fleetdoctor", "compare"}, strings.Fields(tc.args)...)...)
 		if got.status != tc.status || !strings.Contains(got.out+got.errOut, tc.text) {
-			t.Errorf("%s: status %d, want %d and %q:\n%s%s", tc.args, got.status, tc.status, tc.text, got.out, got.errOut)
+			t.Errorf("%s: status %d, want %d and %q:\n%s%s", tc.args, got.status, tc.status, tc.text, got.out,
+				got.errOut)
 		}
 		if strings.Contains(got.errOut, "current-context") {
 			t.Errorf("%s: the hint is about a live cluster: %s", tc.args, got.errOut)
@@ -87,18 +90,23 @@ func TestCompareOtherCluster(t *testing.T) {
 		put(t, file, run(t, "audit", "--snapshot", capture, "-o", "json").out)
 		return file
 	}
-	if got := run(t, "compare", reportOf(namespace("u1")), namespace("u2")); got.status != 3 || !strings.Contains(got.errOut, "kube-system") {
+	if got := run(t, "compare", reportOf(namespace("u1")), namespace("u2")); got.status != 3 ||
+		!strings.Contains(got.errOut, "kube-system") {
 		t.Errorf("a report of another cluster: status %d: %s%s", got.status, got.out, got.errOut)
 	}
-	if got := run(t, "audit", "--status-only", "--snapshot", namespace("u2"), "--baseline", reportOf(namespace("u1"))); got.status != 2 || !strings.Contains(got.errOut, "kube-system") {
+	if got := run(t, "audit", "--status-only", "--snapshot", namespace("u2"), "--baseline",
+		reportOf(namespace("u1"))); got.status != 2 || !strings.Contains(got.errOut, "kube-system") {
 		t.Errorf("a baseline of another cluster: status %d: %s%s", got.status, got.out, got.errOut)
 	}
-	for _, args := range [][]string{{"compare", edge1, edge2}, {"audit", "--snapshot", edge2, "--baseline", reportOf(edge1)}} {
-		if got := run(t, args...); got.status != 0 || !strings.Contains(got.out, "not known whether both audits are of the same cluster") {
+	for _, args := range [][]string{{"compare", edge1, edge2}, {"audit", "--snapshot", edge2, "--baseline",
+		reportOf(edge1)}} {
+		if got := run(t, args...); got.status != 0 ||
+			!strings.Contains(got.out, "not known whether both audits are of the same cluster") {
 			t.Errorf("%v: two downstream clusters: status %d: %s%s", args, got.status, got.out, got.errOut)
 		}
 	}
-	if got := run(t, "compare", namespace("u1"), namespace("u2")); got.status != 3 || !strings.Contains(got.errOut, "kube-system") || got.out != "" {
+	if got := run(t, "compare", namespace("u1"), namespace("u2")); got.status != 3 ||
+		!strings.Contains(got.errOut, "kube-system") || got.out != "" {
 		t.Errorf("two clusters: status %d: %s%s", got.status, got.out, got.errOut)
 	}
 }

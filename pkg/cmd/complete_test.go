@@ -31,20 +31,23 @@ func completed(t *testing.T, args ...string) []string {
 // TestCompleteNames checks the names that a shell is offered from a snapshot and from the kubeconfig.
 func TestCompleteNames(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
-	const config = "apiVersion: v1\nkind: Config\ncurrent-context: gone\ncontexts: [{name: prod, context: {cluster: c}}, {name: dev, context: {cluster: c}}]\n" +
+	const config = "apiVersion: v1\nkind: Config\ncurrent-context: gone\ncontexts: [{name: prod, context: {cluster: " +
+		"c}}, {name: dev, context: {cluster: c}}]\n" +
 		"clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u}]\n"
 	if err := os.WriteFile(kubeconfig, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ args, last, want string }{
 		{"audit --snapshot " + sick, "bundle/", "bundle/guestbook-guestbook bundle/ingress-ingress"},
-		{"audit --snapshot " + sick, "bundles.fleet.cattle.io/g", "bundles.fleet.cattle.io/guestbook-guestbook bundles.fleet.cattle.io/ingress-ingress"},
+		{"audit --snapshot " + sick, "bundles.fleet.cattle.io/g",
+			"bundles.fleet.cattle.io/guestbook-guestbook bundles.fleet.cattle.io/ingress-ingress"},
 		{"audit --snapshot " + sick + " bundle", "", "guestbook-guestbook ingress-ingress"},
 		{"audit --snapshot " + sick + " -n nowhere", "bundle/", ""},
 		{"audit --snapshot " + sick, "pod/", "gitrepo/ helmop/ bundle/ cluster/ bundledeployment/"},
 		{"why --snapshot " + sick, "gitrepo/fleet-local/", "gitrepo/fleet-local/guestbook gitrepo/fleet-local/ingress"},
 		{"preflight --snapshot " + sick, "cluster/", "cluster/local"},
-		{"impact --snapshot " + sick, "bundledeployment/", "bundledeployment/guestbook-guestbook bundledeployment/ingress-ingress"},
+		{"impact --snapshot " + sick, "bundledeployment/",
+			"bundledeployment/guestbook-guestbook bundledeployment/ingress-ingress"},
 		{"targets --snapshot " + sick, "", "bundle/"},
 		{"targets --snapshot " + sick, "bundle/", "bundle/guestbook-guestbook bundle/ingress-ingress"},
 		{"agents --snapshot " + sick, "", "local"},
@@ -76,7 +79,8 @@ func TestCompletePlainNames(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bundles.yaml")
 	var objects strings.Builder
 	for _, name := range []string{"good", `$(touch x)`, `a\x1b[31mb`, "a b", "-o"} {
-		objects.WriteString("---\napiVersion: fleet.cattle.io/v1alpha1\nkind: Bundle\nmetadata: {namespace: fleet-local, name: \"" + name + "\"}\n")
+		objects.WriteString("---\napiVersion: fleet.cattle.io/v1alpha1\nkind: Bundle\nmetadata: {namespace: " +
+			"fleet-local, name: \"" + name + "\"}\n")
 	}
 	if err := os.WriteFile(file, []byte(objects.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -85,11 +89,13 @@ func TestCompletePlainNames(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for i, kind := range []string{"Good", `$(touch x)`, `a;b`, `a\x1b[31mb`, "a b", "-o"} {
-		fmt.Fprintf(&objects, "---\napiVersion: hostile.example.com/v%d\nkind: \"%s\"\nmetadata: {name: x, namespace: y}\n", i, kind)
+		fmt.Fprintf(&objects, "---\napiVersion: hostile.example.com/v%d\nkind: \"%s\"\nmetadata: {name: x, namespace: "+
+			"y}\n", i, kind)
 	}
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	config := "apiVersion: v1\nkind: Config\ncontexts:\n"
-	for _, name := range []string{"good", "arn:aws:eks:eu-west-1:1234:cluster/prod", "me/host:6443/kube:admin", `$(touch x)`, `a;b`, `a\x1b[31mb`, "a b", "-o"} {
+	for _, name := range []string{"good", "arn:aws:eks:eu-west-1:1234:cluster/prod", "me/host:6443/kube:admin",
+		`$(touch x)`, `a;b`, `a\x1b[31mb`, "a b", "-o"} {
 		config += "- {name: \"" + name + "\", context: {cluster: c}}\n"
 	}
 	for path, text := range map[string]string{file: objects.String(), kubeconfig: config} {
@@ -98,11 +104,14 @@ func TestCompletePlainNames(t *testing.T) {
 		}
 	}
 	kinds := completed(t, "owner", "--snapshot", file, "")
-	if slices.ContainsFunc(kinds, func(k string) bool { return strings.ContainsAny(k, "$;\x1b -") }) || !slices.Contains(kinds, "good/") {
+	if slices.ContainsFunc(kinds, func(k string) bool {
+		return strings.ContainsAny(k, "$;\x1b -")
+	}) || !slices.Contains(kinds, "good/") {
 		t.Errorf("kinds %q", kinds)
 	}
 	contexts := completed(t, "audit", "--kubeconfig", kubeconfig, "--context", "")
-	if want := []string{"arn:aws:eks:eu-west-1:1234:cluster/prod", "good", "me/host:6443/kube:admin"}; !slices.Equal(contexts, want) {
+	if want := []string{"arn:aws:eks:eu-west-1:1234:cluster/prod", "good",
+		"me/host:6443/kube:admin"}; !slices.Equal(contexts, want) {
 		t.Errorf("contexts %q, want %q", contexts, want)
 	}
 }

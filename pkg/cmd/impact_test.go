@@ -12,7 +12,8 @@ import (
 
 // TestImpact checks the arguments of impact and its exit status.
 func TestImpact(t *testing.T) {
-	const edges = " --cluster-snapshot edge-1=../../test/testdata/impact/edge-1.yaml --cluster-snapshot edge-2=../../test/testdata/impact/edge-2.yaml"
+	const edges = " --cluster-snapshot edge-1=../../test/testdata/impact/edge-1.yaml --cluster-snapshot " +
+		"edge-2=../../test/testdata/impact/edge-2.yaml"
 	for _, tc := range []struct {
 		args   string
 		status int
@@ -23,7 +24,8 @@ func TestImpact(t *testing.T) {
 		{"bd/cluster-edge-1/databases" + edges, exit.OK, "removes 4 objects on 1 cluster"},
 		{"bundledeployment databases -n cluster-edge-2" + edges, exit.OK, "removes 4 objects on 1 cluster"},
 		{"clusters.fleet.cattle.io/fleet-default/edge-1" + edges, exit.OK, "may remove 4 objects on 1 cluster"},
-		{"bundle/databases -o name" + edges, exit.Failed, "-n cluster-edge-1 bundledeployment.fleet.cattle.io/databases"},
+		{"bundle/databases -o name" + edges, exit.Failed,
+			"-n cluster-edge-1 bundledeployment.fleet.cattle.io/databases"},
 		{"gitrepo/platform -n other", exit.Failed, "gitrepo/platform"},
 		{"bundle/gone", exit.Failed, "bundle/gone"},
 		{"", exit.Usage, "gitrepo/NAME"},
@@ -31,7 +33,8 @@ func TestImpact(t *testing.T) {
 		{"bundle/", exit.Usage, "KIND/NAME"},
 		{"bundle/databases --cluster-snapshot edge-1", exit.Usage, "NAME=PATH"},
 	} {
-		got := run(t, append([]string{"impact", "--snapshot", "../../test/testdata/impact/management.yaml"}, strings.Fields(tc.args)...)...)
+		got := run(t, append([]string{"impact", "--snapshot", "../../test/testdata/impact/management.yaml"},
+			strings.Fields(tc.args)...)...)
 		if got.status != tc.status || !strings.Contains(strings.ReplaceAll(got.out+got.errOut, "\n", " "), tc.out) {
 			t.Errorf("%q: status %d, %q, %q", tc.args, got.status, got.out, got.errOut)
 		}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestNearMisses checks that an argument that is not known comes with a similar one that is: verbs, flags, values, kinds, and the names of objects.
+// TestNearMisses checks that an argument that is not known comes with a similar one that is: verbs, flags, values,
+// kinds, and the names of objects.
 func TestNearMisses(t *testing.T) {
 	for _, tc := range []struct {
 		args, want string // want is "" for no suggestion
@@ -58,7 +59,8 @@ func TestNearMisses(t *testing.T) {
 		}
 		got := run(t, args...)
 		_, suggested, found := strings.Cut(got.errOut, "Did you mean ")
-		if got.status != tc.status || got.out != "" || found != (tc.want != "") || !strings.Contains(suggested, tc.want) {
+		if got.status != tc.status || got.out != "" || found != (tc.want != "") ||
+			!strings.Contains(suggested, tc.want) {
 			t.Errorf("%s: status %d, want %d and %s: %s", tc.args, got.status, tc.status, tc.want, got.errOut)
 		}
 	}
@@ -76,7 +78,8 @@ func TestFlagsOfOtherCommands(t *testing.T) {
 		"version --policy if-any": "--policy is a flag of adopt.",
 	} {
 		got := run(t, strings.Fields(args)...)
-		if got.status != 2 || !strings.Contains(got.errOut, want) || strings.Contains(got.errOut, "is a flag of") != (want != "") {
+		if got.status != 2 || !strings.Contains(got.errOut, want) ||
+			strings.Contains(got.errOut, "is a flag of") != (want != "") {
 			t.Errorf("%s: status %d: %s, want %q", args, got.status, got.errOut, want)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// withoutRecords are captures of a cluster with one bundle deployment and one object, in which no release record can be read.
+// withoutRecords are captures of a cluster with one bundle deployment and one object, in which no release record can be
+// read.
 func withoutRecords(t *testing.T) map[string]string {
 	t.Helper()
 	const deployment = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"web","namespace":"one"},"status":{"release":"web/web:1"}}
@@ -61,8 +62,8 @@ func TestNoResult(t *testing.T) {
 	}
 }
 
-// TestManagementClusterAlone checks that no flag is needed if every deployment is certainly on another cluster: all Secrets were captured, and none
-// belongs to an agent. A capture of one namespace does not show that.
+// TestManagementClusterAlone checks that no flag is needed if every deployment is certainly on another cluster: all
+// Secrets were captured, and none belongs to an agent. A capture of one namespace does not show that.
 func TestManagementClusterAlone(t *testing.T) {
 	const deployment = `{"metadata":{"name":"web","namespace":"%s"},"status":{"release":"web/web:1"}}`
 	const captured = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeploymentList","metadata":{},"items":[%s]}
@@ -78,7 +79,8 @@ func TestManagementClusterAlone(t *testing.T) {
 	}
 }
 
-// TestTruncated checks that no verb says of a truncated capture that there is no Fleet, or that something does not exist, and that none succeeds.
+// TestTruncated checks that no verb says of a truncated capture that there is no Fleet, or that something does not
+// exist, and that none succeeds.
 func TestTruncated(t *testing.T) {
 	const cluster = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"ClusterList","metadata":{},"items":[{"metadata":{"name":"local","namespace":"fleet-local"},"status":{"namespace":"one"}}]}
 `

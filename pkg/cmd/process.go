@@ -19,10 +19,11 @@ import (
 // grace is the time that an interrupted verb has to end.
 const grace = 500 * time.Millisecond
 
-// Process runs the binary and returns its exit status; executable is the path of the binary. If the binary was started as a rendering worker,
-// Process renders bundles. Otherwise it does what Main does, but renders bundles in worker processes, and expects the process to end when it
-// returns. If the verb does not end within grace after the end of ctx, Process returns without it, because the opening or reading of a FIFO cannot
-// be interrupted. It waits for a verb that holds the interruption. It terminates child processes that still run, such as credential plugins.
+// Process runs the binary and returns its exit status; executable is the path of the binary. If the binary was started
+// as a rendering worker, Process renders bundles. Otherwise it does what Main does, but renders bundles in worker
+// processes, and expects the process to end when it returns. If the verb does not end within grace after the end of
+// ctx, Process returns without it, because the opening or reading of a FIFO cannot be interrupted. It waits for a verb
+// that holds the interruption. It terminates child processes that still run, such as credential plugins.
 func Process(ctx context.Context, executable string, args []string, streams genericiooptions.IOStreams) int {
 	if process.IsWorker(args) {
 		return process.Serve(streams.In, streams.Out)
@@ -30,7 +31,8 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 	runner := process.New(executable, process.Limits{})
 	defer runner.Close()
 	out := &output{out: streams.Out}
-	env := verb.Environment{Streams: streams, Executable: executable, Interruption: &verb.Interruption{}, Renderer: runner}
+	env := verb.Environment{Streams: streams, Executable: executable, Interruption: &verb.Interruption{},
+		Renderer: runner}
 	env.Streams.Out = out
 	ended := make(chan int, 1)
 	go func() { ended <- Main(ctx, args, env) }()

@@ -24,7 +24,8 @@ func TestProcessPrinted(t *testing.T) {
 	}()
 	var errOut bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: writer, ErrOut: &errOut}
-	if status := Process(ctx, os.Args[0], []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, streams); status != 3 {
+	if status := Process(ctx, os.Args[0], []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick},
+		streams); status != 3 {
 		t.Errorf("status %d", status)
 	}
 	if want := partlyPrinted + "\n"; errOut.String() != want {
@@ -35,8 +36,10 @@ func TestProcessPrinted(t *testing.T) {
 // TestProcess checks that Process without an interruption has the result of Main.
 func TestProcess(t *testing.T) {
 	var out, errOut bytes.Buffer
-	status := Process(t.Context(), os.Args[0], []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
-	if want := run(t, "audit", "--snapshot", sick); status != want.status || out.String() != want.out || errOut.String() != want.errOut {
+	status := Process(t.Context(), os.Args[0], []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick},
+		genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
+	if want := run(t, "audit", "--snapshot", sick); status != want.status || out.String() != want.out ||
+		errOut.String() != want.errOut {
 		t.Errorf("status %d: %s%s", status, &out, &errOut)
 	}
 }

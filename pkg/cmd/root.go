@@ -66,7 +66,8 @@ func released(linked string, built *debug.BuildInfo) string {
 // quiet drops the log of client-go: failures are returned as errors or gaps. klog has one logger per process.
 var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// Main runs the program in an environment that New completes, and returns its exit status. When ctx ends, it waits until the verb ends.
+// Main runs the program in an environment that New completes, and returns its exit status. When ctx ends, it waits
+// until the verb ends.
 func Main(ctx context.Context, args []string, env verb.Environment) int {
 	quiet()
 	root := New(args[0], env)
@@ -78,8 +79,8 @@ func Main(ctx context.Context, args []string, env verb.Environment) int {
 	return exit.Status(err)
 }
 
-// execute runs the command of the arguments and returns its path. A panic becomes an error: the runtime would exit with 2, the status of
-// wrong usage. The value of a panic is not shown: it may quote data of the cluster.
+// execute runs the command of the arguments and returns its path. A panic becomes an error: the runtime would exit with
+// 2, the status of wrong usage. The value of a panic is not shown: it may quote data of the cluster.
 func execute(ctx context.Context, root *cobra.Command) (command string, err error) {
 	command = root.CommandPath()
 	defer func() {
@@ -126,19 +127,20 @@ func printError(ctx context.Context, streams genericiooptions.IOStreams, command
 	}
 }
 
-// message is the text of an error without the credentials of addresses. All lines but the first are indented: text of a server cannot look
-// like a line of the program.
+// message is the text of an error without the credentials of addresses. All lines but the first are indented: text of a
+// server cannot look like a line of the program.
 func message(err error) string {
 	return lineBegin.ReplaceAllString(escape.WithoutCredentials(strings.TrimRight(err.Error(), "\n")), "\n  $1")
 }
 
 var lineBegin = regexp.MustCompile(`\n(\S)`)
 
-// New returns the root command, and sets the name of the environment, and its version and clock if they are not set. arg0 is the name by which the
-// program was called.
+// New returns the root command, and sets the name of the environment, and its version and clock if they are not set.
+// arg0 is the name by which the program was called.
 func New(arg0 string, env verb.Environment) *cobra.Command {
 	built, _ := debug.ReadBuildInfo() // nil without it
-	env.Name, env.Version, env.Commit = calledAs(arg0, os.Getenv("PATH")), cmp.Or(env.Version, released(version, built)),
+	env.Name, env.Version, env.Commit = calledAs(arg0, os.Getenv("PATH")),
+		cmp.Or(env.Version, released(version, built)),
 		commit
 	if env.Now == nil {
 		env.Now = time.Now
@@ -184,8 +186,8 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	return root
 }
 
-// calledAs is how the user calls the program: kubectl finds its plugins on the PATH and calls them by their full path; a shell passes the
-// name as it was typed.
+// calledAs is how the user calls the program: kubectl finds its plugins on the PATH and calls them by their full path;
+// a shell passes the name as it was typed.
 func calledAs(arg0, path string) string {
 	base := strings.TrimSuffix(filepath.Base(arg0), ".exe")
 	plugin, ok := strings.CutPrefix(base, "kubectl-")

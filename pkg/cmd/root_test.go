@@ -45,7 +45,8 @@ func called(t *testing.T, stdin string, args ...string) result {
 
 func calledIn(ctx context.Context, stdin string, args ...string) result {
 	var out, errOut bytes.Buffer
-	status := Main(ctx, args, verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut}})
+	status := Main(ctx, args, verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(stdin),
+		Out: &out, ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
 
@@ -62,10 +63,11 @@ func TestCalledAs(t *testing.T) {
 		"/usr/bin/kubectl-fleet_doctor":            "kubectl fleet-doctor",
 		"/usr/bin/kubectl-fleetdoctor.exe":         "kubectl fleetdoctor",
 		"/opt/kubectl-fleetdoctor":                 "kubectl-fleetdoctor", // not on the PATH: no plugin
-		"kubectl-fleetdoctor":                      "kubectl-fleetdoctor", // a shell passes the name as the user typed it
-		"bin/kubectl-fleetdoctor":                  "kubectl-fleetdoctor",
-		"./kubectl-fleetdoctor":                    "kubectl-fleetdoctor",
-		"/usr/bin/fleetdoctor":                     "fleetdoctor",
+		// a shell passes the name as the user typed it
+		"kubectl-fleetdoctor":     "kubectl-fleetdoctor",
+		"bin/kubectl-fleetdoctor": "kubectl-fleetdoctor",
+		"./kubectl-fleetdoctor":   "kubectl-fleetdoctor",
+		"/usr/bin/fleetdoctor":    "fleetdoctor",
 	} {
 		if got := calledAs(arg0, path); got != want {
 			t.Errorf("%s: %q, want %q", arg0, got, want)
@@ -80,7 +82,8 @@ func TestHelp(t *testing.T) {
 		"kubectl-fleetdoctor":                     "kubectl-fleetdoctor",
 		filepath.Join(dir, "kubectl-fleetdoctor"): "kubectl fleetdoctor",
 	} {
-		for _, args := range [][]string{{}, {"--help"}, {"audit", "--help"}, {"help", "audit"}, {"help"}, {"help", "webhook", "status"}} {
+		for _, args := range [][]string{{}, {"--help"}, {"audit", "--help"}, {"help", "audit"}, {"help"},
+			{"help", "webhook", "status"}} {
 			t.Setenv("PATH", dir)
 			got := called(t, "", append([]string{arg0}, args...)...)
 			if got.status != 0 || got.errOut != "" || !strings.Contains(got.out, "\n  "+name+" ") {
@@ -96,7 +99,8 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	help := strings.Join(strings.Fields(run(t, "audit", "--help").out), " ") // lines can end at any word
-	for _, s := range []string{"table, wide, json, yaml, name", "none|info|warning|error", "auto|always|never", "--snapshot", "--require-complete", "Exit status"} {
+	for _, s := range []string{"table, wide, json, yaml, name", "none|info|warning|error", "auto|always|never",
+		"--snapshot", "--require-complete", "Exit status"} {
 		if !strings.Contains(help, s) {
 			t.Errorf("the help does not contain %q", s)
 		}
@@ -134,67 +138,106 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestUsage checks that wrong usage has exit status 2, that the error names the wrong part, and that no report is printed.
+// TestUsage checks that wrong usage has exit status 2, that the error names the wrong part, and that no report is
+// printed.
 func TestUsage(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		args    []string
 		message []string
 	}{
-		{"an unknown verb", []string{"adopt-everything"}, []string{"adopt-everything", "See 'kubectl-fleetdoctor --help'"}},
+		{"an unknown verb", []string{"adopt-everything"},
+			[]string{"adopt-everything", "See 'kubectl-fleetdoctor --help'"}},
 		{"help for an unknown verb of a verb", []string{"help", "audit", "nope"}, []string{`unknown command "nope"`}},
 		{"a mistyped verb", []string{"audi"}, []string{`unknown command "audi"`, `Did you mean "audit"?`}},
-		{"a mistyped verb with flags", []string{"adutit", "--snapshot", sick}, []string{`unknown command "adutit"`, `Did you mean "audit"?`, "See 'kubectl-fleetdoctor --help'"}},
-		{"a mistyped verb of the webhook with flags", []string{"webhook", "stauts", "--context", "x"}, []string{`unknown command "stauts"`, "Did you mean \"status\"?", "See 'kubectl-fleetdoctor webhook --help'"}},
-		{"help on an unknown verb", []string{"help", "nope"}, []string{`unknown command "nope"`, "See 'kubectl-fleetdoctor --help'"}},
-		{"help on a mistyped verb", []string{"help", "audi"}, []string{`unknown command "audi"`, `Did you mean "audit"?`}},
-		{"help on an unknown verb of the webhook", []string{"help", "webhook", "nope"}, []string{`unknown command "nope"`}},
-		{"completion for an unknown shell", []string{"completion", "tcsh"}, []string{`unknown command "tcsh"`, "See 'kubectl-fleetdoctor completion --help'"}},
+		{"a mistyped verb with flags", []string{"adutit", "--snapshot", sick}, []string{`unknown command "adutit"`,
+			`Did you mean "audit"?`, "See 'kubectl-fleetdoctor --help'"}},
+		{"a mistyped verb of the webhook with flags", []string{"webhook", "stauts", "--context", "x"},
+			[]string{`unknown command "stauts"`, "Did you mean \"status\"?",
+				"See 'kubectl-fleetdoctor webhook --help'"}},
+		{"help on an unknown verb", []string{"help", "nope"}, []string{`unknown command "nope"`,
+			"See 'kubectl-fleetdoctor --help'"}},
+		{"help on a mistyped verb", []string{"help", "audi"}, []string{`unknown command "audi"`,
+			`Did you mean "audit"?`}},
+		{"help on an unknown verb of the webhook", []string{"help", "webhook", "nope"},
+			[]string{`unknown command "nope"`}},
+		{"completion for an unknown shell", []string{"completion", "tcsh"}, []string{`unknown command "tcsh"`,
+			"See 'kubectl-fleetdoctor completion --help'"}},
 		{"completion with an argument", []string{"completion", "bash", "x"}, []string{`unknown command "x"`}},
-		{"an unknown flag", []string{"audit", "--nonsense"}, []string{"--nonsense", "kubectl-fleetdoctor audit --help"}},
+		{"an unknown flag", []string{"audit", "--nonsense"},
+			[]string{"--nonsense", "kubectl-fleetdoctor audit --help"}},
 		{"an unknown flag of the root", []string{"--nonsense"}, []string{"--nonsense"}},
 		{"an unknown format", []string{"audit", "-o", "xml"}, []string{"--output", "table, wide, json, yaml, name"}},
-		{"an unknown severity", []string{"audit", "--fail-on", "fatal"}, []string{"--fail-on", "none, info, warning, error"}},
-		{"an unknown code", []string{"audit", "--snapshot", sick, "--code", "FD140"}, []string{"--code", `"FD140"`, "FD104"}},
-		{"an unknown severity to show", []string{"audit", "--severity", "fatal"}, []string{"--severity", "info, warning, error"}},
+		{"an unknown severity", []string{"audit", "--fail-on", "fatal"},
+			[]string{"--fail-on", "none, info, warning, error"}},
+		{"an unknown code", []string{"audit", "--snapshot", sick, "--code", "FD140"},
+			[]string{"--code", `"FD140"`, "FD104"}},
+		{"an unknown severity to show", []string{"audit", "--severity", "fatal"},
+			[]string{"--severity", "info, warning, error"}},
 		{"an unknown colour", []string{"audit", "--color=blue"}, []string{"--color", "auto, always, never"}},
-		{"an unknown server check", []string{"audit", "--server-check=maybe"}, []string{"--server-check", "auto, always, never"}},
+		{"an unknown server check", []string{"audit", "--server-check=maybe"},
+			[]string{"--server-check", "auto, always, never"}},
 		{"not a boolean", []string{"audit", "--diff=perhaps"}, []string{"--diff"}},
 		{"a flag without its value", []string{"audit", "--snapshot"}, []string{"--snapshot"}},
 		{"a malformed selector", []string{"audit", "-l", "a in (", "--snapshot", sick}, []string{"selector", "a in ("}},
-		{"an argument without kind", []string{"audit", "guestbook", "--snapshot", sick}, []string{`"guestbook"`, "gitrepo", "bundledeployment"}},
-		{"an unknown kind", []string{"audit", "pod/frontend", "--snapshot", sick}, []string{`"pod/frontend"`, "gitrepo"}},
+		{"an argument without kind", []string{"audit", "guestbook", "--snapshot", sick},
+			[]string{`"guestbook"`, "gitrepo", "bundledeployment"}},
+		{"an unknown kind", []string{"audit", "pod/frontend", "--snapshot", sick},
+			[]string{`"pod/frontend"`, "gitrepo"}},
 		{"a kind without name", []string{"audit", "gitrepo/", "--snapshot", sick}, []string{`"gitrepo/"`}},
-		{"a kind without an argument for the name", []string{"audit", "gitrepo", "--snapshot", sick}, []string{`"gitrepo"`}},
-		{"a snapshot and a kubeconfig", []string{"audit", "--snapshot", sick, "--kubeconfig", "x"}, []string{"--snapshot", "--kubeconfig"}},
-		{"a snapshot and a server", []string{"audit", "--snapshot", sick, "--server", "https://x"}, []string{"--snapshot", "--server"}},
-		{"a snapshot and a user to act as", []string{"audit", "--snapshot", sick, "--as", "somebody"}, []string{"--snapshot", "--as"}},
-		{"a malformed timeout", []string{"audit", "--request-timeout", "soon"}, []string{"--request-timeout", "soon", "See 'kubectl-fleetdoctor audit --help'"}},
+		{"a kind without an argument for the name", []string{"audit", "gitrepo", "--snapshot", sick},
+			[]string{`"gitrepo"`}},
+		{"a snapshot and a kubeconfig", []string{"audit", "--snapshot", sick, "--kubeconfig", "x"},
+			[]string{"--snapshot", "--kubeconfig"}},
+		{"a snapshot and a server", []string{"audit", "--snapshot", sick, "--server", "https://x"},
+			[]string{"--snapshot", "--server"}},
+		{"a snapshot and a user to act as", []string{"audit", "--snapshot", sick, "--as", "somebody"},
+			[]string{"--snapshot", "--as"}},
+		{"a malformed timeout", []string{"audit", "--request-timeout", "soon"}, []string{"--request-timeout", "soon",
+			"See 'kubectl-fleetdoctor audit --help'"}},
 		{"a flag of kubectl without effect", []string{"audit", "--cache-dir", "x"}, []string{"--cache-dir"}},
-		{"a snapshot and a server check", []string{"audit", "--snapshot", sick, "--server-check=never"}, []string{"--snapshot", "--server-check"}},
-		{"only the status, and fields that differ", []string{"audit", "--snapshot", sick, "--status-only", "--diff"}, []string{"--status-only", "--diff"}},
-		{"values in full without a diff", []string{"audit", "--snapshot", sick, "--full"}, []string{"--full", "--diff"}},
-		{"a scope that is not a namespace", []string{"audit", "--snapshot", sick, "--agent-scope=No"}, []string{"--agent-scope", `"No"`}},
+		{"a snapshot and a server check", []string{"audit", "--snapshot", sick, "--server-check=never"},
+			[]string{"--snapshot", "--server-check"}},
+		{"only the status, and fields that differ", []string{"audit", "--snapshot", sick, "--status-only", "--diff"},
+			[]string{"--status-only", "--diff"}},
+		{"values in full without a diff", []string{"audit", "--snapshot", sick, "--full"},
+			[]string{"--full", "--diff"}},
+		{"a scope that is not a namespace", []string{"audit", "--snapshot", sick, "--agent-scope=No"},
+			[]string{"--agent-scope", `"No"`}},
 		{"an empty snapshot", []string{"why", "bundle/x", "--snapshot", ""}, []string{"--snapshot is empty"}},
-		{"a snapshot of a cluster that does not exist", []string{"audit", "--snapshot", sick, "--cluster-snapshot", "one=nope"}, []string{"--cluster-snapshot one=nope: "}},
-		{"standard input twice", []string{"audit", "--snapshot", "-", "--snapshot", "-"}, []string{"--snapshot", "standard input"}},
-		{"a malformed namespace", []string{"audit", "--snapshot", sick, "-n", "Fleet Local"}, []string{"--namespace", `"Fleet Local"`}},
-		{"all namespaces and one", []string{"audit", "--snapshot", sick, "-A", "-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},
-		{"all namespaces and one of a verb that names objects", []string{"why", "bundle/x", "--snapshot", sick, "-A", "-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},
-		{"totals in another format", []string{"audit", "--snapshot", sick, "--summary", "-o", "json"}, []string{"--summary", "--output=json", "jsonpath={.summary}"}},
-		{"totals and differences", []string{"audit", "--snapshot", sick, "--summary", "--diff"}, []string{"--summary", "--diff"}},
-		{"a bundle without its kind", []string{"targets", "guestbook-guestbook", "--snapshot", sick}, []string{`"guestbook-guestbook"`, "it must be bundle/NAME"}},
-		{"totals and everything", []string{"audit", "--snapshot", sick, "--summary", "--all"}, []string{"--summary", "--all"}},
+		{"a snapshot of a cluster that does not exist", []string{"audit", "--snapshot", sick, "--cluster-snapshot",
+			"one=nope"}, []string{"--cluster-snapshot one=nope: "}},
+		{"standard input twice", []string{"audit", "--snapshot", "-", "--snapshot", "-"},
+			[]string{"--snapshot", "standard input"}},
+		{"a malformed namespace", []string{"audit", "--snapshot", sick, "-n", "Fleet Local"},
+			[]string{"--namespace", `"Fleet Local"`}},
+		{"all namespaces and one", []string{"audit", "--snapshot", sick, "-A", "-n", "fleet-local"},
+			[]string{"--namespace", "--all-namespaces"}},
+		{"all namespaces and one of a verb that names objects", []string{"why", "bundle/x", "--snapshot", sick, "-A",
+			"-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},
+		{"totals in another format", []string{"audit", "--snapshot", sick, "--summary", "-o", "json"},
+			[]string{"--summary", "--output=json", "jsonpath={.summary}"}},
+		{"totals and differences", []string{"audit", "--snapshot", sick, "--summary", "--diff"},
+			[]string{"--summary", "--diff"}},
+		{"a bundle without its kind", []string{"targets", "guestbook-guestbook", "--snapshot", sick},
+			[]string{`"guestbook-guestbook"`, "it must be bundle/NAME"}},
+		{"totals and everything", []string{"audit", "--snapshot", sick, "--summary", "--all"},
+			[]string{"--summary", "--all"}},
 		{"an order by a field that no row has", []string{"audit", "--snapshot", sick, "--sort-by", "{.nothing}"},
 			[]string{"{.nothing}", "Fields: bundle, cluster"}},
-		{"an order by an object", []string{"agents", "--snapshot", sick, "--sort-by", "heartbeat"}, []string{"heartbeat", "neither a number nor a text"}},
+		{"an order by an object", []string{"agents", "--snapshot", sick, "--sort-by", "heartbeat"},
+			[]string{"heartbeat", "neither a number nor a text"}},
 		{"a watch of a snapshot", []string{"audit", "--snapshot", sick, "--watch"}, []string{"--watch", "--snapshot"}},
-		{"a watch in a format for programs", []string{"audit", "-w", "-o", "json"}, []string{"--watch", "--output=json"}},
+		{"a watch in a format for programs", []string{"audit", "-w", "-o", "json"},
+			[]string{"--watch", "--output=json"}},
 		{"a watch without output", []string{"audit", "-w", "-q"}, []string{"--watch", "--quiet"}},
-		{"a watch without a pause", []string{"audit", "-w", "--watch-interval=1s"}, []string{"--watch-interval=1s", "5s"}},
-		{"an interval without a watch", []string{"audit", "--watch-interval=10s"}, []string{"--watch-interval", "--watch"}},
+		{"a watch without a pause", []string{"audit", "-w", "--watch-interval=1s"}, []string{"--watch-interval=1s",
+			"5s"}},
+		{"an interval without a watch", []string{"audit", "--watch-interval=10s"},
+			[]string{"--watch-interval", "--watch"}},
 		{"a quiet unknown format", []string{"agents", "-q", "-o", "xml"}, []string{"--output"}},
-		{"a snapshot and a token", []string{"audit", "--snapshot", sick, "--token", "x"}, []string{"--snapshot", "--token"}},
+		{"a snapshot and a token", []string{"audit", "--snapshot", sick, "--token", "x"},
+			[]string{"--snapshot", "--token"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := run(t, tc.args...)
@@ -212,21 +255,26 @@ func TestUsage(t *testing.T) {
 
 // TestStatus checks the exit status of audit.
 func TestStatus(t *testing.T) {
-	dump := filepath.Join(t.TempDir(), "dump.json") // only the status of the deployment was captured: a gap and no finding
-	if err := os.WriteFile(dump, []byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"status":{"release":"web/a:1"}}`), 0o600); err != nil {
+	// only the status of the deployment was captured: a gap and no finding
+	dump := filepath.Join(t.TempDir(), "dump.json")
+	if err := os.WriteFile(dump,
+		[]byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"status":{"release":"web/a:1"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	info := filepath.Join(t.TempDir(), "paused.json") // only an informational finding
-	if err := os.WriteFile(info, []byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"spec":{"paused":true}}`), 0o600); err != nil {
+	if err := os.WriteFile(info,
+		[]byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"spec":{"paused":true}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	withoutFleet := filepath.Join(t.TempDir(), "none.json")
-	if err := os.WriteFile(withoutFleet, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}`), 0o600); err != nil {
+	if err := os.WriteFile(withoutFleet,
+		[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const noResult, unread = "no bundle deployment has a result", "not everything was read: listing Bundle objects"
 	cut := filepath.Join(t.TempDir(), "cut.json") // a gap beside complete objects
-	if err := os.WriteFile(cut, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a`), 0o600); err != nil {
+	if err := os.WriteFile(cut, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
@@ -244,15 +292,17 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", sick, "--code=FD104", "--fail-on=error"}, 0, ""}, // the status of what is shown
 		{[]string{"--snapshot", sick, "--code=FD108,FD111"}, 0, ""},
 		{[]string{"--snapshot", dump, "--code=FD101"}, 3, noResult}, // a filter does not hide that nothing was read
-		{[]string{"--snapshot", sick, "-l", "a=nothing-has-this"}, 3, `no bundle deployment matches: selector "a=nothing-has-this"`},
+		{[]string{"--snapshot", sick, "-l", "a=nothing-has-this"}, 3,
+			`no bundle deployment matches: selector "a=nothing-has-this"`},
 		{[]string{"--snapshot", sick, "--status-only", "--fail-on=error"}, 1, ""}, // Secrets in the status
 		{[]string{"--snapshot", sick, "gitrepo/guestbook"}, 1, ""},
 		{[]string{"--snapshot", sick, "gitrepo", "guestbook"}, 1, ""},
 		{[]string{"--snapshot", sick, "GitRepos.fleet.cattle.io", "guestbook", "bd/ingress-ingress"}, 1, ""},
 		{[]string{"--snapshot", sick, "bundle", "guestbook-guestbook", "ingress-ingress"}, 1, ""},
 		{[]string{"--snapshot", sick, "--all-namespaces"}, 1, ""},
-		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "namespace elsewhere has no objects " +
-			"of Fleet; namespaces with objects of Fleet: fleet-local"},
+		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3,
+			"namespace elsewhere has no objects " +
+				"of Fleet; namespaces with objects of Fleet: fleet-local"},
 		{[]string{"--snapshot", sick, "gitrepo/unknown"}, 3, "gitrepo/unknown"},
 		{[]string{"--snapshot", dump}, 3, noResult},
 		{[]string{"--snapshot", dump, "--fail-on=none"}, 3, noResult},
@@ -275,7 +325,8 @@ func TestStatus(t *testing.T) {
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			got := run(t, append([]string{"audit"}, tc.args...)...)
-			if got.status != tc.status || !strings.Contains(got.errOut, tc.message) || (tc.message == "") != (got.errOut == "") {
+			if got.status != tc.status || !strings.Contains(got.errOut, tc.message) ||
+				(tc.message == "") != (got.errOut == "") {
 				t.Errorf("status %d, want %d and %q: %s", got.status, tc.status, tc.message, got.errOut)
 			}
 			reported := []string{noResult, unread, "the audit is not complete"}
@@ -291,7 +342,8 @@ func TestStatus(t *testing.T) {
 // localhost.
 func TestNoKubeconfig(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
-	for _, verb := range [][]string{{"audit"}, {"adopt"}, {"owner", "deploy/a"}, {"agents"}, {"why", "bundle/a"}, {"preflight"}, {"webhook", "status"}, {"webhook", "disable"},
+	for _, verb := range [][]string{{"audit"}, {"adopt"}, {"owner", "deploy/a"}, {"agents"}, {"why", "bundle/a"},
+		{"preflight"}, {"webhook", "status"}, {"webhook", "disable"},
 		{"webhook", "serve", "--cert-dir", t.TempDir()}} {
 		t.Setenv("HOME", t.TempDir())
 		t.Setenv("KUBERNETES_SERVICE_HOST", "")
@@ -304,13 +356,15 @@ func TestNoKubeconfig(t *testing.T) {
 		}
 	}
 	there := filepath.Join(t.TempDir(), "there")
-	if err := os.WriteFile(there, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],`+
-		`"contexts":[{"name":"a","context":{"cluster":"a"}}],"current-context":"a"}`), 0o600); err != nil {
+	if err := os.WriteFile(there,
+		[]byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],`+
+			`"contexts":[{"name":"a","context":{"cluster":"a"}}],"current-context":"a"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	without := filepath.Join(t.TempDir(), "without")
-	if err := os.WriteFile(without, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],`+
-		`"contexts":[{"name":"b","context":{"cluster":"a"}},{"name":"a","context":{"cluster":"a"}}]}`), 0o600); err != nil {
+	if err := os.WriteFile(without,
+		[]byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],`+
+			`"contexts":[{"name":"b","context":{"cluster":"a"}},{"name":"a","context":{"cluster":"a"}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	empty := filepath.Join(t.TempDir(), "empty")
@@ -334,7 +388,8 @@ func TestNoKubeconfig(t *testing.T) {
 		t.Setenv("KUBECONFIG", tc.variable)
 		got := calledIn(t.Context(), "", append([]string{"kubectl-fleetdoctor"}, strings.Fields(tc.args)...)...)
 		if got.status != 3 || !strings.Contains(got.errOut, tc.want) || strings.Contains(got.errOut, "localhost") {
-			t.Errorf("KUBECONFIG=%s, %s: status %d, want 3 and %q: %s", tc.variable, tc.args, got.status, tc.want, got.errOut)
+			t.Errorf("KUBECONFIG=%s, %s: status %d, want 3 and %q: %s", tc.variable, tc.args, got.status, tc.want,
+				got.errOut)
 		}
 	}
 }
@@ -343,7 +398,8 @@ func TestNoKubeconfig(t *testing.T) {
 func TestUnreachedOnce(t *testing.T) {
 	for _, args := range [][]string{{"webhook", "status"}, {"webhook", "status", "-o", "json"}, {"audit"}} {
 		got := run(t, append(args, "--server", "http://127.0.0.1:1")...)
-		if got.status != 3 || strings.Count(got.out+got.errOut, "connection refused") != 1 || !strings.Contains(got.errOut, "current-context") {
+		if got.status != 3 || strings.Count(got.out+got.errOut, "connection refused") != 1 ||
+			!strings.Contains(got.errOut, "current-context") {
 			t.Errorf("%v: status %d: %s%s", args, got.status, got.out, got.errOut)
 		}
 	}
@@ -358,11 +414,13 @@ func TestPanic(t *testing.T) {
 		"of the runtime": {func() { _ = make([]int, 1)[len(os.Args)] }, "index out of range"},
 		"of a library":   {func() { _ = reflect.ValueOf(1).Len() }, "a panic with a *reflect.ValueError"},
 	} {
-		c := &cobra.Command{Use: "broken", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { test.run(); return nil }}
+		c := &cobra.Command{Use: "broken", SilenceErrors: true, SilenceUsage: true,
+			RunE: func(*cobra.Command, []string) error { test.run(); return nil }}
 		c.SetArgs(nil)
 		_, err := execute(t.Context(), c)
 		var e *exit.Error
-		if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Error(), test.message) || strings.Contains(e.Error()+e.Hint, "on int Value") {
+		if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Error(), test.message) ||
+			strings.Contains(e.Error()+e.Hint, "on int Value") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -413,7 +471,8 @@ func TestInterruptedLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := interrupting{interrupt: cancel}
 	var errOut bytes.Buffer
-	status := Main(ctx, []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, verb.Environment{Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}})
+	status := Main(ctx, []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick},
+		verb.Environment{Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}})
 	if status != 1 || out.Len() == 0 || errOut.Len() > 0 {
 		t.Errorf("status %d: %q, %q", status, out.String(), errOut.String())
 	}
@@ -456,7 +515,9 @@ func TestCompleteTargets(t *testing.T) {
 
 // TestHelpFits checks that help fits a terminal of 100 columns.
 func TestHelpFits(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"audit", "--help"}, {"adopt", "--help"}, {"owner", "--help"}, {"agents", "--help"}, {"why", "--help"}, {"preflight", "--help"}, {"audit", "--snapshot", sick, "--print-rbac"}, {"audit", "--print-rbac"}} {
+	for _, args := range [][]string{{"--help"}, {"audit", "--help"}, {"adopt", "--help"}, {"owner", "--help"},
+		{"agents", "--help"}, {"why", "--help"}, {"preflight", "--help"}, {"audit", "--snapshot", sick, "--print-rbac"},
+		{"audit", "--print-rbac"}} {
 		for line := range strings.Lines(run(t, args...).out) {
 			line = strings.TrimRight(line, "\n")
 			if n := utf8.RuneCountInString(line); n > 100 && !strings.HasSuffix(line, " [flags]") { // the usage line
@@ -486,7 +547,8 @@ func TestSuggestedCommands(t *testing.T) {
 		t.Fatalf("no %q in:\n%s", want, got.out)
 	}
 	again := called(t, "", strings.Fields(strings.Replace(want, "kubectl fleetdoctor", "kubectl-fleetdoctor", 1))...)
-	if again.status != 1 || !strings.Contains(again.out, "\n-  replicas: 1\n") || !strings.Contains(again.out, "\n+  replicas: 3\n") {
+	if again.status != 1 || !strings.Contains(again.out, "\n-  replicas: 1\n") ||
+		!strings.Contains(again.out, "\n+  replicas: 3\n") {
 		t.Errorf("the suggested command has status %d: %s%s", again.status, again.out, again.errOut)
 	}
 }
@@ -510,7 +572,8 @@ func TestSuggestedCommandsOfStdin(t *testing.T) {
 		if got.status != 1 || strings.Contains(got.out+got.errOut, "--snapshot -") {
 			t.Errorf("%s: status %d: %s%s", verb, got.status, got.out, got.errOut)
 		}
-		if verb == "audit" && !strings.Contains(got.out, "audit --snapshot SAVED-INPUT bundle/guestbook-guestbook -n fleet-local --diff") {
+		if verb == "audit" && !strings.Contains(got.out,
+			"audit --snapshot SAVED-INPUT bundle/guestbook-guestbook -n fleet-local --diff") {
 			t.Errorf("the output has no command with a placeholder:\n%s", got.out)
 		}
 	}

@@ -38,9 +38,12 @@ func TestSnapshot(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, r := range map[string]result{
-		"interrupted":       calledIn(ended, "", "kubectl-fleetdoctor", "snapshot", "--snapshot", sick, "-o", filepath.Join(dir, "a.tar.gz")),
-		"not complete":      run(t, "snapshot", "--snapshot", damaged(t), "--require-complete", "-o", filepath.Join(dir, "b.tar.gz")),
-		"no Secrets":        run(t, "snapshot", "--snapshot", withoutSecrets(t), "--require-complete", "-o", filepath.Join(dir, "b.tar.gz")),
+		"interrupted": calledIn(ended, "", "kubectl-fleetdoctor", "snapshot", "--snapshot", sick, "-o",
+			filepath.Join(dir, "a.tar.gz")),
+		"not complete": run(t, "snapshot", "--snapshot", damaged(t), "--require-complete", "-o",
+			filepath.Join(dir, "b.tar.gz")),
+		"no Secrets": run(t, "snapshot", "--snapshot", withoutSecrets(t), "--require-complete", "-o",
+			filepath.Join(dir, "b.tar.gz")),
 		"no Fleet":          run(t, "snapshot", "--snapshot", noFleet(t), "-o", filepath.Join(dir, "c.tar.gz")),
 		"no such directory": run(t, "snapshot", "--snapshot", sick, "-o", filepath.Join(dir, "none", "d.tar.gz")),
 	} {
@@ -52,21 +55,25 @@ func TestSnapshot(t *testing.T) {
 	if hidden, _ := filepath.Glob(filepath.Join(dir, ".*partial")); err != nil || len(left) != 1 || len(hidden) > 0 {
 		t.Errorf("left are %q and %q, error %v", left, hidden, err)
 	}
-	for _, args := range [][]string{{"-o", "-", "--require-complete"}, {"-o", os.DevNull, "--require-complete"}, {"-o", dir}, {"an-argument"}} {
+	for _, args := range [][]string{{"-o", "-", "--require-complete"}, {"-o", os.DevNull, "--require-complete"},
+		{"-o", dir}, {"an-argument"}} {
 		if r := run(t, append([]string{"snapshot", "--snapshot", sick}, args...)...); r.status != exit.Usage {
 			t.Errorf("%q: status %d: %s", args, r.status, r.errOut)
 		}
 	}
 }
 
-// TestSnapshotWithoutSecrets checks that the user reads which values are not masked, and that an audit of the snapshot ends as one of the capture.
+// TestSnapshotWithoutSecrets checks that the user reads which values are not masked, and that an audit of the snapshot
+// ends as one of the capture.
 func TestSnapshotWithoutSecrets(t *testing.T) {
 	capture, file := withoutSecrets(t), filepath.Join(t.TempDir(), "s.tar.gz")
-	if r := run(t, "snapshot", "--snapshot", capture, "-o", file); r.status != exit.OK || !strings.Contains(r.errOut, "gap: listing secrets: NotInSnapshot: ") ||
+	if r := run(t, "snapshot", "--snapshot", capture, "-o", file); r.status != exit.OK ||
+		!strings.Contains(r.errOut, "gap: listing secrets: NotInSnapshot: ") ||
 		!strings.Contains(r.errOut, "are not masked in other objects") {
 		t.Errorf("status %d: %s", r.status, r.errOut)
 	}
-	if want, got := run(t, "audit", "--snapshot", capture), run(t, "audit", "--snapshot", file); got.status != want.status {
+	if want, got := run(t, "audit", "--snapshot", capture), run(t, "audit", "--snapshot",
+		file); got.status != want.status {
 		t.Errorf("an audit of the snapshot: status %d, of the capture %d", got.status, want.status)
 	}
 }
@@ -101,7 +108,8 @@ func TestSnapshotReplaces(t *testing.T) {
 	if err := os.Symlink("nowhere", dangling); err != nil {
 		t.Fatal(err)
 	}
-	if r := run(t, "snapshot", "--snapshot", sick, "-o", dangling); r.status != exit.Usage || !strings.Contains(r.errOut, dangling) {
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", dangling); r.status != exit.Usage ||
+		!strings.Contains(r.errOut, dangling) {
 		t.Errorf("a link to no file: status %d: %s", r.status, r.errOut)
 	}
 	if target, err := os.Readlink(dangling); target != "nowhere" {
@@ -124,20 +132,24 @@ func TestSnapshotToSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	if r := run(t, "snapshot", "--snapshot", capture, "-o", "s.sock"); r.status != exit.Failed || !strings.HasPrefix(r.errOut, "error: writing s.sock: ") || !strings.Contains(r.errOut, "-o FILE") {
+	if r := run(t, "snapshot", "--snapshot", capture, "-o", "s.sock"); r.status != exit.Failed ||
+		!strings.HasPrefix(r.errOut, "error: writing s.sock: ") || !strings.Contains(r.errOut, "-o FILE") {
 		t.Errorf("status %d: %s", r.status, r.errOut)
 	}
 }
 
-// TestSnapshotNamedAsFormat checks that -o is not taken for the name of a file if it is the output format of another verb.
+// TestSnapshotNamedAsFormat checks that -o is not taken for the name of a file if it is the output format of another
+// verb.
 func TestSnapshotNamedAsFormat(t *testing.T) {
 	capture, err := filepath.Abs(sick)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"json", "yaml", "table", "wide", "name", "html", "sarif", "markdown", "jsonpath={.a}"} {
-		if r := run(t, "snapshot", "--snapshot", capture, "-o", name); r.status != exit.Usage || !strings.Contains(r.errOut, "-o ./"+name) {
+	for _, name := range []string{"json", "yaml", "table", "wide", "name", "html", "sarif", "markdown",
+		"jsonpath={.a}"} {
+		if r := run(t, "snapshot", "--snapshot", capture, "-o", name); r.status != exit.Usage ||
+			!strings.Contains(r.errOut, "-o ./"+name) {
 			t.Errorf("%s: status %d: %s", name, r.status, r.errOut)
 		}
 	}
@@ -187,8 +199,8 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// TestPartialObjects checks that what a snapshot leaves out is never taken for absent: without --with-bundles, it has only
-// the metadata of an object that no bundle desires, and no files of bundles.
+// TestPartialObjects checks that what a snapshot leaves out is never taken for absent: without --with-bundles, it has
+// only the metadata of an object that no bundle desires, and no files of bundles.
 func TestPartialObjects(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"fleet.yaml": "defaultNamespace: default\nhelm: {takeOwnership: true}\n",
@@ -198,7 +210,8 @@ func TestPartialObjects(t *testing.T) {
 		}
 	}
 	less, more := filepath.Join(t.TempDir(), "less.tar.gz"), filepath.Join(t.TempDir(), "more.tar.gz")
-	if r := run(t, "snapshot", "--snapshot", sick, "-o", less); r.status != exit.OK || strings.Contains(r.errOut, "passwords") {
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", less); r.status != exit.OK ||
+		strings.Contains(r.errOut, "passwords") {
 		t.Fatalf("status %d: %s", r.status, r.errOut)
 	}
 	if r := run(t, "snapshot", "--snapshot", sick, "--with-bundles", "-o", more); r.status != exit.OK ||
@@ -210,12 +223,16 @@ func TestPartialObjects(t *testing.T) {
 		less, more int
 		why        string
 	}{
-		{[]string{"preflight", "-f", dir, "--gitrepo=x", "--path=app"}, exit.Failed, exit.OK, "could not be read: NotInSnapshot: only its metadata was captured"},
-		{[]string{"adopt", "-f", dir, "--gitrepo=x", "--path=app"}, exit.Failed, exit.Found, "For others, read the cluster."},
-		{[]string{"audit", "--desired=bundle"}, exit.Failed, exit.Found, "its files are not in the snapshot: snapshot --with-bundles captures them"},
+		{[]string{"preflight", "-f", dir, "--gitrepo=x", "--path=app"}, exit.Failed, exit.OK,
+			"could not be read: NotInSnapshot: only its metadata was captured"},
+		{[]string{"adopt", "-f", dir, "--gitrepo=x", "--path=app"}, exit.Failed, exit.Found,
+			"For others, read the cluster."},
+		{[]string{"audit", "--desired=bundle"}, exit.Failed, exit.Found,
+			"its files are not in the snapshot: snapshot --with-bundles captures them"},
 	} {
 		r := run(t, append(tc.args, "--snapshot", less)...)
-		if text := strings.Join(strings.Fields(r.out+r.errOut), " "); r.status != tc.less || !strings.Contains(text, tc.why) {
+		if text := strings.Join(strings.Fields(r.out+r.errOut), " "); r.status != tc.less ||
+			!strings.Contains(text, tc.why) {
 			t.Errorf("%q without bundles: status %d\n%s\n%s", tc.args, r.status, r.out, r.errOut)
 		}
 		if r := run(t, append(tc.args, "--snapshot", more)...); r.status != tc.more {
@@ -228,10 +245,12 @@ func TestPartialObjects(t *testing.T) {
 // not ready to run without it.
 func TestCommandsOfSnapshot(t *testing.T) {
 	const placeholder = "context=<|captured cluster|> "
-	for _, args := range [][]string{{"audit"}, {"audit", "-o", "json"}, {"audit", "-o", "markdown"}, {"why", "bundle/guestbook-guestbook"}} {
+	for _, args := range [][]string{{"audit"}, {"audit", "-o", "json"}, {"audit", "-o", "markdown"},
+		{"why", "bundle/guestbook-guestbook"}} {
 		args = append(args, "--snapshot", sick)
 		without, with := run(t, args...), run(t, append(args, "--context", "prod")...)
-		if !strings.Contains(without.out, placeholder) || with.out == "" || strings.Contains(with.out, "captured cluster") {
+		if !strings.Contains(without.out, placeholder) || with.out == "" ||
+			strings.Contains(with.out, "captured cluster") {
 			t.Errorf("%q:\n%s\nwith --context:\n%s%s", args, without.out, with.out, with.errOut)
 		}
 		for context, out := range map[string]string{placeholder: without.out, "context prod ": with.out} {

@@ -57,14 +57,16 @@ func TestIgnoreFile(t *testing.T) {
 		t.Errorf("another file: %+v, status %d: %s", s, got.status, got.errOut)
 	}
 	put(t, ".fleetdoctor.yaml", "ignore: [{code: FD101}]")
-	if _, got := summaryOf(t, root); got.status != 2 || got.out != "" || !strings.Contains(got.errOut, ".fleetdoctor.yaml:1:") {
+	if _, got := summaryOf(t, root); got.status != 2 || got.out != "" ||
+		!strings.Contains(got.errOut, ".fleetdoctor.yaml:1:") {
 		t.Errorf("a wrong file: status %d: %s", got.status, got.errOut)
 	}
 	put(t, ".fleetdoctor.yaml", strings.Repeat("# comment\n", 1<<18))
 	if _, got := summaryOf(t, root); got.status != 2 || !strings.Contains(got.errOut, "1 MiB") {
 		t.Errorf("a large file: status %d: %s", got.status, got.errOut)
 	}
-	if _, got := summaryOf(t, root, "--ignore-file=absent.yaml"); got.status != 2 || !strings.Contains(got.errOut, "reading the ignore file: open absent.yaml") {
+	if _, got := summaryOf(t, root, "--ignore-file=absent.yaml"); got.status != 2 ||
+		!strings.Contains(got.errOut, "reading the ignore file: open absent.yaml") {
 		t.Errorf("an absent file: status %d: %s", got.status, got.errOut)
 	}
 	outside := filepath.Join(t.TempDir(), "outside.yaml")
@@ -85,7 +87,8 @@ func TestIgnoreFile(t *testing.T) {
 	}
 }
 
-// TestBaseline checks that the report of an audit removes all of its findings from the next one, but those that nothing is known about.
+// TestBaseline checks that the report of an audit removes all of its findings from the next one, but those that nothing
+// is known about.
 func TestBaseline(t *testing.T) {
 	_, first := summaryOf(t, sick)
 	file := filepath.Join(t.TempDir(), "baseline.json")

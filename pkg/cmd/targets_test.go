@@ -26,7 +26,8 @@ func TestTargets(t *testing.T) {
 		{"gitrepo/shop", exit.Usage, "bundle/NAME"},
 		{"bundle/", exit.Usage, "KIND/NAME"},
 	} {
-		got := run(t, append([]string{"targets", "--snapshot", "../../test/testdata/targets"}, strings.Fields(tc.args)...)...)
+		got := run(t, append([]string{"targets", "--snapshot", "../../test/testdata/targets"},
+			strings.Fields(tc.args)...)...)
 		if got.status != tc.status || !strings.Contains(got.out+got.errOut, tc.out) {
 			t.Errorf("%q: status %d, %q, %q", tc.args, got.status, got.out, got.errOut)
 		}

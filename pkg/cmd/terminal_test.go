@@ -25,7 +25,8 @@ func refusing(t *testing.T, message string) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
-		if err := json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		if err := json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+			Status: metav1.StatusFailure,
 			Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: message}); err != nil {
 			t.Error(err)
 		}
@@ -34,7 +35,8 @@ func refusing(t *testing.T, message string) *httptest.Server {
 	return s
 }
 
-// TestTerminal checks that no argument and no message of a server that a verb prints acts on the terminal, or begins a line like a line of the program.
+// TestTerminal checks that no argument and no message of a server that a verb prints acts on the terminal, or begins a
+// line like a line of the program.
 func TestTerminal(t *testing.T) {
 	s := refusing(t, hostile)
 	for _, args := range [][]string{
@@ -68,7 +70,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestCredentialsInAddresses checks that no credential in the address of a server is printed, for every source of the address and every error.
+// TestCredentialsInAddresses checks that no credential in the address of a server is printed, for every source of the
+// address and every error.
 func TestCredentialsInAddresses(t *testing.T) {
 	const token = "invented-t0ken"
 	s := refusing(t, "no")
@@ -88,12 +91,14 @@ func TestCredentialsInAddresses(t *testing.T) {
 		"ftp://somebody:" + token + "@127.0.0.1:1/?q=" + token, // not a scheme of an API server
 	} {
 		kubeconfig := filepath.Join(t.TempDir(), "config")
-		if err := os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],`+
-			`"users":[{"name":"u","user":{}}],"clusters":[{"name":"c","cluster":{"server":%q}}]}`, address), 0o600); err != nil {
+		if err := os.WriteFile(kubeconfig, fmt.Appendf(nil,
+			`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],`+
+				`"users":[{"name":"u","user":{}}],"clusters":[{"name":"c","cluster":{"server":%q}}]}`, address), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for _, flag := range [][]string{{"--server", address}, {"--kubeconfig", kubeconfig}} {
-			for _, verb := range [][]string{{"audit"}, {"audit", "-o", "json"}, {"adopt"}, {"owner", "configmap/a"}, {"preflight"}, {"webhook", "status"}, {"webhook", "test"}} {
+			for _, verb := range [][]string{{"audit"}, {"audit", "-o", "json"}, {"adopt"}, {"owner", "configmap/a"},
+				{"preflight"}, {"webhook", "status"}, {"webhook", "test"}} {
 				got := run(t, append(verb, flag...)...)
 				if out := got.out + got.errOut; got.status == 0 || out == "" || strings.Contains(out, token) {
 					t.Errorf("%q %q: status %d: %q", verb, flag, got.status, out)

@@ -18,13 +18,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// flagError is the error for an unknown flag. A mistyped subcommand with flags is parsed by its parent, which does not know them: then the
-// subcommand is reported.
+// flagError is the error for an unknown flag. A mistyped subcommand with flags is parsed by its parent, which does not
+// know them: then the subcommand is reported.
 func flagError(c *cobra.Command, err error) error {
 	if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 {
 		return c.ValidateArgs(words)
 	}
-	return &exit.Error{Status: exit.Usage, Err: err, Hint: strings.TrimSpace(nearFlag(c, err) + "\n" + elsewhere(c, err))}
+	return &exit.Error{Status: exit.Usage, Err: err, Hint: strings.TrimSpace(nearFlag(c, err) + "\n" +
+		elsewhere(c, err))}
 }
 
 // elsewhere names the other commands that have an unknown flag, such as --watch; "" if none has it.
@@ -64,7 +65,8 @@ func elsewhere(c *cobra.Command, err error) string {
 // mostCommands is the number of commands that a hint names.
 const mostCommands = 3
 
-// nearFlag asks whether the user meant a flag of a similar name, or a similar value of a flag with a fixed list of values. It returns "" if nothing is similar.
+// nearFlag asks whether the user meant a flag of a similar name, or a similar value of a flag with a fixed list of
+// values. It returns "" if nothing is similar.
 func nearFlag(c *cobra.Command, err error) string {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
@@ -112,7 +114,8 @@ func refuseUnknown(root *cobra.Command, env verb.Environment) {
 
 // installs adds the flag --install to the command completion.
 func installs(c *cobra.Command, env verb.Environment) {
-	install := c.Flags().Bool("install", false, "Complete the arguments of \"kubectl fleetdoctor\" too: write "+completion.Name+" beside the program")
+	install := c.Flags().Bool("install", false,
+		"Complete the arguments of \"kubectl fleetdoctor\" too: write "+completion.Name+" beside the program")
 	c.Use = "completion [flags]"
 	c.Long = completionLong
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -9,20 +9,23 @@ import (
 
 // TestQuiet checks that --quiet prints nothing but errors, and does not change the exit status.
 func TestQuiet(t *testing.T) {
-	for _, args := range []string{"audit", "audit -o json", "audit --severity=error --code=FD108", "audit gitrepo/none", "preflight", "why bundle/guestbook-guestbook -A",
+	for _, args := range []string{"audit", "audit -o json", "audit --severity=error --code=FD108", "audit gitrepo/none",
+		"preflight", "why bundle/guestbook-guestbook -A",
 		"owner configmap/theme -A", "agents", "targets bundle/ingress-ingress -A", "impact gitrepo/guestbook"} {
 		full := append(strings.Fields(args), "--snapshot", sick)
 		want, got := run(t, full...), run(t, append(full, "-q")...)
 		if got.out != "" || got.status != want.status || got.errOut != want.errOut {
-			t.Errorf("%s: status %d, want %d, printed %q and %q, want %q", args, got.status, want.status, got.out, got.errOut, want.errOut)
+			t.Errorf("%s: status %d, want %d, printed %q and %q, want %q", args, got.status, want.status, got.out,
+				got.errOut, want.errOut)
 		}
 	}
 }
 
 // TestNoHeaders checks that the tables of a verb lose only their headers.
 func TestNoHeaders(t *testing.T) {
-	for args, headers := range map[string][]string{"audit": {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "}, "audit gitrepo/guestbook": {"Audit of ", "BUNDLEDEPLOYMENT ", "TREE "},
-		"audit -o wide": {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "}, "agents": {"Agents of ", "CLUSTER "}} {
+	for args, headers := range map[string][]string{"audit": {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "},
+		"audit gitrepo/guestbook": {"Audit of ", "BUNDLEDEPLOYMENT ", "TREE "},
+		"audit -o wide":           {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "}, "agents": {"Agents of ", "CLUSTER "}} {
 		full := append(strings.Fields(args), "--snapshot", sick)
 		var want []string
 		for line := range strings.Lines(run(t, full...).out) {

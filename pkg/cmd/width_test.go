@@ -31,7 +31,8 @@ func TestWidthOfTerminal(t *testing.T) {
 			read <- all.String()
 		}()
 		Main(t.Context(), []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick, "--color", "never"},
-			verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: terminal, ErrOut: io.Discard}})
+			verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: terminal,
+				ErrOut: io.Discard}})
 		if err := terminal.Close(); err != nil {
 			t.Error(err)
 		}

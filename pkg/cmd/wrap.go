@@ -15,14 +15,17 @@ import (
 const (
 	// helpWidth is the width of help if the output is no terminal.
 	helpWidth = 100
-	// minHelp is the least width for which help is laid out, maxProse the greatest one of sentences. Lines of flags use the whole terminal.
+	// minHelp is the least width for which help is laid out, maxProse the greatest one of sentences. Lines of flags use
+	// the whole terminal.
 	minHelp, maxProse = 40, 120
 )
 
-// wrapHelp wraps the help of all commands to the width of the terminal; 0 if the output is no terminal. Examples stay as they are.
+// wrapHelp wraps the help of all commands to the width of the terminal; 0 if the output is no terminal. Examples stay
+// as they are.
 func wrapHelp(root *cobra.Command, terminal int) {
 	width := max(cmp.Or(terminal, helpWidth), minHelp)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", fmt.Sprintf("Flags.FlagUsagesWrapped %d ", width)))
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ",
+		fmt.Sprintf("Flags.FlagUsagesWrapped %d ", width)))
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		prose := min(width, maxProse)
 		text := refill(strings.TrimSpace(cmp.Or(c.Long, c.Short)), prose) + "\n\n"
@@ -33,8 +36,8 @@ func wrapHelp(root *cobra.Command, terminal int) {
 	})
 }
 
-// refill wraps text. It fills paragraphs, and lists whose items are indented by up to three spaces. It does not change code, which is indented more, and the
-// sections of flags and examples.
+// refill wraps text. It fills paragraphs, and lists whose items are indented by up to three spaces. It does not change
+// code, which is indented more, and the sections of flags and examples.
 func refill(text string, width int) string {
 	var out strings.Builder
 	open := block{}
@@ -71,7 +74,8 @@ type block struct {
 	hanging    int
 }
 
-// newBlock begins a block with its first line. An item that has a term and its description, separated by two spaces, continues below the description.
+// newBlock begins a block with its first line. An item that has a term and its description, separated by two spaces,
+// continues below the description.
 func newBlock(line string, indent int) block {
 	head := line[:indent]
 	if indent == 0 {

@@ -16,12 +16,17 @@ import (
 // TestRefill checks each kind of block of a help text.
 func TestRefill(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"a paragraph":               {"one two three four\nfive six\n\nseven", "one two three four five\nsix\n\nseven"},
-		"an item with its meaning":  {"List:\n\n  a    one two three four five six\n       seven\n  long eight", "List:\n\n  a    one two three four\n       five six seven\n  long eight"},
-		"an item without a meaning": {"Usage:\n  audit [gitrepo/NAME | bundle/NAME] [flags]", "Usage:\n  audit [gitrepo/NAME\n      | bundle/NAME]\n      [flags]"},
-		"code":                      {"Run:\n\n\tsource <(program completion bash)\n    kubectl get bundledeployments --all", "Run:\n\n\tsource <(program completion bash)\n    kubectl get bundledeployments --all"},
-		"examples and flags": {"Examples:\n  # a comment that is long\n  program --snapshot dump.tgz\n\nFlags:\n  --a   wrapped by pflag to any width\n\nUse one two three four five",
-			"Examples:\n  # a comment that is long\n  program --snapshot dump.tgz\n\nFlags:\n  --a   wrapped by pflag to any width\n\nUse one two three four\nfive"},
+		"a paragraph": {"one two three four\nfive six\n\nseven", "one two three four five\nsix\n\nseven"},
+		"an item with its meaning": {"List:\n\n  a    one two three four five six\n       seven\n  long eight",
+			"List:\n\n  a    one two three four\n       five six seven\n  long eight"},
+		"an item without a meaning": {"Usage:\n  audit [gitrepo/NAME | bundle/NAME] [flags]",
+			"Usage:\n  audit [gitrepo/NAME\n      | bundle/NAME]\n      [flags]"},
+		"code": {"Run:\n\n\tsource <(program completion bash)\n    kubectl get bundledeployments " +
+			"--all", "Run:\n\n\tsource <(program completion bash)\n    kubectl get bundledeployments --all"},
+		"examples and flags": {"Examples:\n  # a comment that is long\n  program --snapshot dump.tgz\n\nFlags:\n  --a " +
+			"  wrapped by pflag to any width\n\nUse one two three four five",
+			"Examples:\n  # a comment that is long\n  program --snapshot dump.tgz\n\nFlags:\n  --a   wrapped by pflag " +
+				"to any width\n\nUse one two three four\nfive"},
 		"other scripts": {"größe größe größe größe größe", "größe größe größe größe\ngröße"},
 	} {
 		if got := refill(tc.text, 25); got != tc.want {
@@ -30,7 +35,8 @@ func TestRefill(t *testing.T) {
 	}
 }
 
-// TestHelpWidth checks that the help of each command has the width of the terminal, except for examples, code and words, and that it has all words of the text.
+// TestHelpWidth checks that the help of each command has the width of the terminal, except for examples, code and
+// words, and that it has all words of the text.
 func TestHelpWidth(t *testing.T) {
 	for _, width := range []int{0, 60, 80, 100, 200} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
@@ -56,7 +62,8 @@ func TestHelpWidth(t *testing.T) {
 				got = strings.Replace(got, c.Example, "", 1)
 			}
 			for line := range strings.SplitSeq(got, "\n") {
-				if n := utf8.RuneCountInString(line); n > limit && !strings.HasPrefix(line, "\t") && strings.Contains(strings.TrimSpace(line), " ") {
+				if n := utf8.RuneCountInString(line); n > limit && !strings.HasPrefix(line, "\t") &&
+					strings.Contains(strings.TrimSpace(line), " ") {
 					t.Errorf("%d columns: %s: %d columns: %s", width, c.CommandPath(), n, line)
 				}
 			}

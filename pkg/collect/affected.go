@@ -19,12 +19,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Affected reads the live objects that the uninstall of releases affects. It returns the kinds that could not be read as gaps. others are objects that are
-// deleted too, such as copies of downstreamResources.
-func (r *Reader) Affected(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) (*state.Affected, []source.Gap, error) {
+// Affected reads the live objects that the uninstall of releases affects. It returns the kinds that could not be read
+// as gaps. others are objects that are deleted too, such as copies of downstreamResources.
+func (r *Reader) Affected(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) (*state.Affected,
+	[]source.Gap, error) {
 	r.progress.start("reading the objects that are deleted")
-	a := affectedReader{Reader: r, out: &state.Affected{CustomResources: map[schema.GroupKind]int{}, Live: map[object.Key]string{},
-		LiveCoverage: map[schema.GroupKind]source.Coverage{}, ReclaimPolicies: map[string]string{}}, wanted: map[object.Key]bool{}}
+	a := affectedReader{Reader: r, out: &state.Affected{CustomResources: map[schema.GroupKind]int{},
+		Live:         map[object.Key]string{},
+		LiveCoverage: map[schema.GroupKind]source.Coverage{}, ReclaimPolicies: map[string]string{}},
+		wanted: map[object.Key]bool{}}
 	c := counter{Reader: r, counts: map[schema.GroupKind]int{}}
 	for _, x := range uninstalls {
 		for _, gk := range x.CustomKinds {
@@ -75,7 +78,8 @@ func (a *affectedReader) live(ctx context.Context, uninstalls []*resolve.Uninsta
 	namespaces := map[schema.GroupVersionKind][]string{}
 	add := func(ref object.Ref) {
 		a.wanted[ref.Key()] = true
-		if k, served := a.Kinds.Preferred(ref.Key().GroupKind()); served && k.GroupVersionKind != claimKind { // claims are listed with their volumes
+		// claims are listed with their volumes
+		if k, served := a.Kinds.Preferred(ref.Key().GroupKind()); served && k.GroupVersionKind != claimKind {
 			namespaces[k.GroupVersionKind] = append(namespaces[k.GroupVersionKind], ref.Namespace)
 		}
 	}
@@ -158,26 +162,29 @@ func (a *affectedReader) claims(ctx context.Context, uninstalls []*resolve.Unins
 		return nil
 	}
 	var err error
-	a.out.ClaimsCoverage, err = a.list(ctx, source.Query{Kind: claimKind, Namespaces: namespaces}, func(o source.Object) error {
-		var claim struct {
-			object.Meta
-			Spec struct {
-				VolumeName string `json:"volumeName"`
-			} `json:"spec"`
-		}
-		err := object.Into(o.Raw, &claim)
-		if err == nil {
-			claim.APIVersion, claim.Kind = "v1", claimKind.Kind
-			a.found(&claim.Meta)
-			a.out.Claims = append(a.out.Claims, state.VolumeClaim{Namespace: claim.Metadata.Namespace, Name: claim.Metadata.Name, Volume: claim.Spec.VolumeName})
-		}
-		return err
-	})
+	a.out.ClaimsCoverage, err = a.list(ctx, source.Query{Kind: claimKind, Namespaces: namespaces},
+		func(o source.Object) error {
+			var claim struct {
+				object.Meta
+				Spec struct {
+					VolumeName string `json:"volumeName"`
+				} `json:"spec"`
+			}
+			err := object.Into(o.Raw, &claim)
+			if err == nil {
+				claim.APIVersion, claim.Kind = "v1", claimKind.Kind
+				a.found(&claim.Meta)
+				a.out.Claims = append(a.out.Claims, state.VolumeClaim{Namespace: claim.Metadata.Namespace,
+					Name: claim.Metadata.Name, Volume: claim.Spec.VolumeName})
+			}
+			return err
+		})
 	if err != nil {
 		return err
 	}
 	a.out.LiveCoverage[claimKind.GroupKind()] = a.out.ClaimsCoverage
-	a.gap("listing PersistentVolumeClaims", a.out.ClaimsCoverage, "it is not known which claims exist, and which are deleted with StatefulSets and Namespaces")
+	a.gap("listing PersistentVolumeClaims", a.out.ClaimsCoverage,
+		"it is not known which claims exist, and which are deleted with StatefulSets and Namespaces")
 	slices.SortFunc(a.out.Claims, func(x, y state.VolumeClaim) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
@@ -262,7 +269,8 @@ func (c *counter) ofKinds(ctx context.Context, kinds map[string]schema.GroupKind
 var lossy = []string{resolve.CRDKind, "Namespace", "PersistentVolumeClaim", "StatefulSet"}
 
 // Reported reads what the statuses of some BundleDeployments list, by "namespace/name".
-func (r *Reader) Reported(ctx context.Context, wanted map[string]bool, namespaces []string) (map[string]*state.Reported, error) {
+func (r *Reader) Reported(ctx context.Context, wanted map[string]bool, namespaces []string) (map[string]*state.Reported,
+	error) {
 	out := map[string]*state.Reported{}
 	if len(wanted) == 0 {
 		return out, nil

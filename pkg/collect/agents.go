@@ -23,7 +23,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// maxNamed is the number of kubeconfig Secrets in one namespace that are listed by name. More are found in one list of the namespace.
+// maxNamed is the number of kubeconfig Secrets in one namespace that are listed by name. More are found in one list of
+// the namespace.
 const maxNamed = 8
 
 // notPredicted is the effect of data of agents that could not be read.
@@ -45,8 +46,8 @@ func (r *Reader) Agents(ctx context.Context, workspace string) (*state.Fleet, *s
 	return f, c, slices.Concat(gaps, more, ofCluster), err
 }
 
-// AgentConfig returns f.Agents with the configuration of the controller and the kubeconfig Secrets that the Clusters name. It reads nothing on a cluster
-// without Clusters.
+// AgentConfig returns f.Agents with the configuration of the controller and the kubeconfig Secrets that the Clusters
+// name. It reads nothing on a cluster without Clusters.
 func (r *Reader) AgentConfig(ctx context.Context, f *state.Fleet) (state.Agents, []source.Gap, error) {
 	out := f.Agents
 	if len(f.Clusters) == 0 {
@@ -84,7 +85,8 @@ type kubeConfigs struct {
 // config reads the ConfigMap of the controller. It is a gap only if a Cluster depends on it.
 func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 	const what = "reading ConfigMap " + fleet.ControllerName
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), FieldSelector: "metadata.name=" + fleet.ControllerName,
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), FieldSelector: "metadata.name=" +
+		fleet.ControllerName,
 		Fallback: append(slices.Clone(SystemNamespaces), agentconfig.LegacyNamespace)}
 	cover, err := k.List(ctx, q, func(o source.Object) error {
 		k.mu.Lock()
@@ -105,7 +107,8 @@ func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 	return err
 }
 
-// read reads the Secrets of one namespace: a few by their names, many in one list of the namespace without release records.
+// read reads the Secrets of one namespace: a few by their names, many in one list of the namespace without release
+// records.
 func (k *kubeConfigs) read(ctx context.Context, g *errgroup.Group, namespace string, names map[string]bool) {
 	if len(names) > maxNamed {
 		g.Go(func() error { return k.list(ctx, namespace, names, "type!="+release.SecretType) })
@@ -156,8 +159,8 @@ func (k *kubeConfigs) gap(namespace string, f source.Failure) {
 	}
 }
 
-// kubeConfig returns what is kept of a kubeconfig Secret, and adds its credentials to the values that must not be shown. The address and the CA of
-// the API server are not secret.
+// kubeConfig returns what is kept of a kubeconfig Secret, and adds its credentials to the values that must not be
+// shown. The address and the CA of the API server are not secret.
 func (k *kubeConfigs) kubeConfig(raw []byte) agentconfig.KubeConfig {
 	var s struct {
 		Data map[string][]byte `json:"data"`

@@ -28,14 +28,16 @@ type ClusterOptions struct {
 	NoRecords bool
 	// AgentSecrets reads the Secrets of agents although the records are omitted.
 	AgentSecrets bool
-	// AllManifests also reads the manifests of revisions that are newer than those that the BundleDeployments name. An uninstall uses the newest one.
+	// AllManifests also reads the manifests of revisions that are newer than those that the BundleDeployments name. An
+	// uninstall uses the newest one.
 	AllManifests bool
-	// OtherReleases reads the names of the releases in ConfigMaps too. None of them is Fleet's. Only an adoption plan needs to know whether the
-	// release that owns an object exists.
+	// OtherReleases reads the names of the releases in ConfigMaps too. None of them is Fleet's. Only an adoption plan
+	// needs to know whether the release that owns an object exists.
 	OtherReleases bool
 }
 
-// Cluster reads the agents and the release records of the cluster. It reads the manifests that Fleet's objects in f need.
+// Cluster reads the agents and the release records of the cluster. It reads the manifests that Fleet's objects in f
+// need.
 func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) (*state.Cluster, []source.Gap, error) {
 	c := clusterReader{Reader: r, out: &state.Cluster{Name: o.Name, Kinds: r.Kinds, Captured: r.Description.Partial()}}
 	g, ctx := errgroup.WithContext(ctx)
@@ -97,12 +99,14 @@ func (c *clusterReader) records(ctx context.Context, g *errgroup.Group, f *state
 
 func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (err error) {
 	slices.Sort(namespaces)
-	q := source.Query{Kind: secretKind, FieldSelector: "metadata.name=" + fleet.AgentName, Fallback: slices.Compact(namespaces)}
+	q := source.Query{Kind: secretKind, FieldSelector: "metadata.name=" + fleet.AgentName,
+		Fallback: slices.Compact(namespaces)}
 	c.out.Coverage.AgentSecrets, err = c.List(ctx, q, func(o source.Object) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.out.AddAgentSecret(o.Raw) != nil {
-			c.gap("reading a Secret "+fleet.AgentName, source.ReadFailed, "the cluster must be identified by other data")
+			c.gap("reading a Secret "+fleet.AgentName, source.ReadFailed,
+				"the cluster must be identified by other data")
 		}
 		return nil
 	})
@@ -110,7 +114,8 @@ func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (
 }
 
 func (c *clusterReader) releasesInConfigMaps(ctx context.Context) (err error) {
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: "owner=helm", MetadataOnly: true}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: "owner=helm",
+		MetadataOnly: true}
 	c.out.Coverage.ConfigMaps, err = c.list(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
 		if err != nil {
@@ -126,8 +131,8 @@ func (c *clusterReader) releasesInConfigMaps(ctx context.Context) (err error) {
 	return err
 }
 
-// maxUnpacked limits the total unpacked size, in bytes, of the records that are decoded concurrently. Decoding needs a multiple of that size. A
-// larger record is decoded alone.
+// maxUnpacked limits the total unpacked size, in bytes, of the records that are decoded concurrently. Decoding needs a
+// multiple of that size. A larger record is decoded alone.
 const maxUnpacked = 4 << 20
 
 // releases reads the release records. It decodes one record per processor concurrently.
@@ -145,7 +150,8 @@ func (c *clusterReader) releases(ctx context.Context, needed func(release.Name) 
 		}
 		decoders.Go(func() error {
 			var rec *state.Record
-			for _, sizeOf := range []func([]byte) int{release.StatedSize, release.UnpackedSize} { // the second one is exact, and takes time
+			// the second one is exact, and takes time
+			for _, sizeOf := range []func([]byte) int{release.StatedSize, release.UnpackedSize} {
 				whole := sizeOf(value)
 				size := int64(min(whole, maxUnpacked))
 				if err := unpacked.Acquire(ctx, size); err != nil {

@@ -13,8 +13,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// ClusterNamespaces reads the namespaces that Fleet made for the BundleDeployments of Clusters. They prove nothing unless all Clusters were read.
-func (r *Reader) ClusterNamespaces(ctx context.Context, f *state.Fleet) (map[string]state.ClusterNamespace, []source.Gap, error) {
+// ClusterNamespaces reads the namespaces that Fleet made for the BundleDeployments of Clusters. They prove nothing
+// unless all Clusters were read.
+func (r *Reader) ClusterNamespaces(ctx context.Context, f *state.Fleet) (map[string]state.ClusterNamespace,
+	[]source.Gap, error) {
 	if !f.Read(state.ClusterKind, "") || !f.Read(state.BundleDeployment, "") {
 		return nil, nil, nil
 	}
@@ -28,13 +30,15 @@ func (r *Reader) ClusterNamespaces(ctx context.Context, f *state.Fleet) (map[str
 
 func (r *Reader) clusterNamespaces(ctx context.Context) (map[string]state.ClusterNamespace, source.Coverage, error) {
 	out := map[string]state.ClusterNamespace{}
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), LabelSelector: fleet.ManagedLabel + "=true", MetadataOnly: true}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), LabelSelector: fleet.ManagedLabel +
+		"=true", MetadataOnly: true}
 	cover, err := r.list(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
 		if err != nil {
 			return err
 		}
-		workspace, name := m.Metadata.Annotations[fleet.ClusterNamespaceLabel], m.Metadata.Annotations[fleet.ClusterLabel]
+		workspace, name := m.Metadata.Annotations[fleet.ClusterNamespaceLabel],
+			m.Metadata.Annotations[fleet.ClusterLabel]
 		if workspace == "" || name == "" || m.Metadata.DeletionTimestamp != "" {
 			return nil
 		}

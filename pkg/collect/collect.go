@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package collect reads a source: Fleet's own objects into a state.Fleet, agents and release records into a state.Cluster, rendered bundles, and
-// live objects. It passes each live object to an evaluate.Evaluator and does not keep it. It returns what could not be read as gaps.
+// Package collect reads a source: Fleet's own objects into a state.Fleet, agents and release records into a
+// state.Cluster, rendered bundles, and live objects. It passes each live object to an evaluate.Evaluator and does not
+// keep it. It returns what could not be read as gaps.
 package collect
 
 import (
@@ -24,7 +25,8 @@ import (
 
 var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 
-// SystemNamespaces are the default namespaces of Fleet's agents. They are read for users who may not list Secrets in all namespaces.
+// SystemNamespaces are the default namespaces of Fleet's agents. They are read for users who may not list Secrets in
+// all namespaces.
 var SystemNamespaces = []string{"cattle-fleet-system", "cattle-fleet-local-system"}
 
 // Reader reads one source.
@@ -40,7 +42,8 @@ type Reader struct {
 	uid      atomic.Pointer[string] // of the Namespace kube-system
 }
 
-// Open prepares reading a source. The values of Secrets are added to secrets. report receives the progress from several goroutines; it may be nil.
+// Open prepares reading a source. The values of Secrets are added to secrets. report receives the progress from several
+// goroutines; it may be nil.
 func Open(ctx context.Context, src source.Source, secrets *Secrets, report func(Progress)) (*Reader, error) {
 	r := &Reader{Source: src, Secrets: secrets}
 	r.progress.report = report
@@ -83,7 +86,8 @@ func (s *Secrets) AddText(text []byte) {
 	s.Secrets.AddText(text)
 }
 
-// AddRaw adds the values of Secrets, given as JSON. It ignores a Secret that cannot be decoded, because its values cannot be shown either.
+// AddRaw adds the values of Secrets, given as JSON. It ignores a Secret that cannot be decoded, because its values
+// cannot be shown either.
 func (s *Secrets) AddRaw(secrets [][]byte) {
 	for _, raw := range secrets {
 		if c, _, err := object.Decode(raw); err == nil {
@@ -135,8 +139,8 @@ func (r *Reader) QuotedSecrets(ctx context.Context, o QuotedOptions) (source.Cov
 	return cover, err
 }
 
-// list lists objects and counts them as progress. An error of decode means that an object could not be decoded. Any object may be that one, so
-// nothing is covered then.
+// list lists objects and counts them as progress. An error of decode means that an object could not be decoded. Any
+// object may be that one, so nothing is covered then.
 func (r *Reader) list(ctx context.Context, q source.Query, decode func(source.Object) error) (source.Coverage, error) {
 	bad := 0
 	cover, err := r.List(ctx, q, func(o source.Object) error {
@@ -148,12 +152,14 @@ func (r *Reader) list(ctx context.Context, q source.Query, decode func(source.Ob
 		return nil
 	})
 	if bad > 0 {
-		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: strconv.Itoa(bad) + " of the objects could not be decoded"})
+		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: strconv.Itoa(bad) +
+			" of the objects could not be decoded"})
 	}
 	return cover, err
 }
 
-// identify keeps the uid that identifies the cluster. It is not read for itself: it is known if the Namespaces are read.
+// identify keeps the uid that identifies the cluster. It is not read for itself: it is known if the Namespaces are
+// read.
 func (r *Reader) identify(o source.Object) {
 	if o.Kind != corev1.SchemeGroupVersion.WithKind(state.Namespace) {
 		return
@@ -178,7 +184,8 @@ const notFound source.Reason = "NotFound"
 var undecodable = source.Failure{Reason: source.ReadFailed, Detail: "it could not be decoded"}
 
 // get reads one object by its name into v. If it is not found or could not be read, the failure is the reason.
-func (r *Reader) get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, v any) (*source.Failure, error) {
+func (r *Reader) get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, v any) (*source.Failure,
+	error) {
 	q := source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name}
 	if namespace != "" {
 		q.Namespaces = []string{namespace}

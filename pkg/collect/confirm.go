@@ -29,20 +29,23 @@ type identity struct {
 }
 
 func (a identity) equal(b identity) bool {
-	return a.exists == b.exists && a.uid == b.uid && a.deleting == b.deleting && a.generation == b.generation && maps.Equal(a.labels, b.labels)
+	return a.exists == b.exists && a.uid == b.uid && a.deleting == b.deleting && a.generation == b.generation &&
+		maps.Equal(a.labels, b.labels)
 }
 
-// identityOf returns the identity of an object. The controller updates a BundleDeployment all the time, so only its existence counts.
+// identityOf returns the identity of an object. The controller updates a BundleDeployment all the time, so only its
+// existence counts.
 func identityOf(kind string, m metav1.Object) identity {
-	out := identity{exists: true, uid: m.GetUID(), deleting: m.GetDeletionTimestamp() != nil, version: m.GetResourceVersion()}
+	out := identity{exists: true, uid: m.GetUID(), deleting: m.GetDeletionTimestamp() != nil,
+		version: m.GetResourceVersion()}
 	if kind != state.BundleDeployment {
 		out.generation, out.labels = m.GetGeneration(), m.GetLabels()
 	}
 	return out
 }
 
-// Changed reads the metadata of some of Fleet's objects again, and returns those that are not as they were, or that could not be read. An object that
-// does not exist must still not exist.
+// Changed reads the metadata of some of Fleet's objects again, and returns those that are not as they were, or that
+// could not be read. An object that does not exist must still not exist.
 func (r *Reader) Changed(ctx context.Context, f *state.Fleet, refs []object.Ref) (map[object.Ref]bool, error) {
 	out := map[object.Ref]bool{}
 	byKind := map[string]map[object.Ref]bool{}
@@ -91,7 +94,8 @@ func (r *Reader) namespacesChanged(ctx context.Context, wanted, out map[object.R
 }
 
 // identities lists the objects of a kind in the namespaces of some of them.
-func (r *Reader) identities(ctx context.Context, kind string, wanted map[object.Ref]bool) (map[object.Ref]identity, source.Coverage, error) {
+func (r *Reader) identities(ctx context.Context, kind string, wanted map[object.Ref]bool) (map[object.Ref]identity,
+	source.Coverage, error) {
 	q := listOf(kind, wanted)
 	q.MetadataOnly = true
 	out := map[object.Ref]identity{}

@@ -13,8 +13,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// ContentNames finds the Contents that BundleDeployments need and that do not exist, and those that are being deleted. It lists only the metadata of Contents, because each may have 1 MiB.
-// On a live cluster it reads both again before a Content is missing: during a rollout, the old Content is deleted after its last BundleDeployment changed.
+// ContentNames finds the Contents that BundleDeployments need and that do not exist, and those that are being deleted.
+// It lists only the metadata of Contents, because each may have 1 MiB. On a live cluster it reads both again before a
+// Content is missing: during a rollout, the old Content is deleted after its last BundleDeployment changed.
 func (r *Reader) ContentNames(ctx context.Context, f *state.Fleet) (state.Contents, error) {
 	var out state.Contents
 	needed := f.ContentIDs()
@@ -40,8 +41,10 @@ func (r *Reader) ContentNames(ctx context.Context, f *state.Fleet) (state.Conten
 	return out, nil
 }
 
-// missingContents returns those of the needed Contents that do not exist. It returns none if not all Contents could be read.
-func (r *Reader) missingContents(ctx context.Context, c *state.Contents, needed map[string][]*v1alpha1.BundleDeployment) (map[string][]*v1alpha1.BundleDeployment, error) {
+// missingContents returns those of the needed Contents that do not exist. It returns none if not all Contents could be
+// read.
+func (r *Reader) missingContents(ctx context.Context, c *state.Contents,
+	needed map[string][]*v1alpha1.BundleDeployment) (map[string][]*v1alpha1.BundleDeployment, error) {
 	c.Deleting = nil
 	names, err := r.namesWith(ctx, source.Query{Kind: v1alpha1.Kind(state.Content)}, func(raw []byte) {
 		var m struct {
@@ -63,7 +66,8 @@ func (r *Reader) missingContents(ctx context.Context, c *state.Contents, needed 
 }
 
 // neededAgain reads BundleDeployments again and returns those of the Contents that BundleDeployments still need.
-func (r *Reader) neededAgain(ctx context.Context, missing map[string][]*v1alpha1.BundleDeployment) (map[string][]*v1alpha1.BundleDeployment, error) {
+func (r *Reader) neededAgain(ctx context.Context,
+	missing map[string][]*v1alpha1.BundleDeployment) (map[string][]*v1alpha1.BundleDeployment, error) {
 	var namespaces []string
 	for _, deployments := range missing {
 		for _, bd := range deployments {
@@ -71,15 +75,16 @@ func (r *Reader) neededAgain(ctx context.Context, missing map[string][]*v1alpha1
 		}
 	}
 	out := map[string][]*v1alpha1.BundleDeployment{}
-	_, err := r.list(ctx, source.Query{Kind: v1alpha1.Kind(state.BundleDeployment), Namespaces: distinct(namespaces)}, func(o source.Object) error {
-		var bd v1alpha1.BundleDeployment
-		if err := object.Into(o.Raw, &bd); err != nil {
-			return err
-		}
-		if id := state.ContentID(&bd); missing[id] != nil {
-			out[id] = missing[id]
-		}
-		return nil
-	})
+	_, err := r.list(ctx, source.Query{Kind: v1alpha1.Kind(state.BundleDeployment), Namespaces: distinct(namespaces)},
+		func(o source.Object) error {
+			var bd v1alpha1.BundleDeployment
+			if err := object.Into(o.Raw, &bd); err != nil {
+				return err
+			}
+			if id := state.ContentID(&bd); missing[id] != nil {
+				out[id] = missing[id]
+			}
+			return nil
+		})
 	return out, err
 }

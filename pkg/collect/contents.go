@@ -49,7 +49,8 @@ func clusterScoped(kinds *source.Kinds) map[string]bool {
 // damage is what is wrong with the Content; empty if nothing is, or if it was not read.
 func (r *Reader) contents(ctx context.Context, d *directory.Deployment) (in render.Input, damage string, err error) {
 	spec := &d.BD.Spec
-	in = render.Input{Options: spec.Options, ValuesHash: spec.ValuesHash, Commit: d.BD.Labels[fleet.CommitLabel], HelmOp: len(spec.HelmChartOptions) > 0}
+	in = render.Input{Options: spec.Options, ValuesHash: spec.ValuesHash, Commit: d.BD.Labels[fleet.CommitLabel],
+		HelmOp: len(spec.HelmChartOptions) > 0}
 	id, _, _ := strings.Cut(spec.DeploymentID, ":")
 	switch {
 	case in.HelmOp:
@@ -84,8 +85,10 @@ func (r *Reader) contents(ctx context.Context, d *directory.Deployment) (in rend
 	return in, damage, err
 }
 
-// bundleResources reads the files from the Bundle if the Content could not be read and the Bundle still has the files that were deployed.
-func (r *Reader) bundleResources(ctx context.Context, d *directory.Deployment, id string, in *render.Input, f source.Failure) error {
+// bundleResources reads the files from the Bundle if the Content could not be read and the Bundle still has the files
+// that were deployed.
+func (r *Reader) bundleResources(ctx context.Context, d *directory.Deployment, id string, in *render.Input,
+	f source.Failure) error {
 	namespace, name, _ := strings.Cut(d.Bundle, "/")
 	var b v1alpha1.BundleContents
 	bad, err := r.get(ctx, v1alpha1.Kind("Bundle"), namespace, name, &b)
@@ -108,8 +111,8 @@ func (r *Reader) bundleResources(ctx context.Context, d *directory.Deployment, i
 	return nil
 }
 
-// values reads the Secret in which newer versions of Fleet keep a deployment's values. The agent accepts only values with the valuesHash
-// (docs/fleet-behavior.md, 6.2 and 6.3).
+// values reads the Secret in which newer versions of Fleet keep a deployment's values. The agent accepts only values
+// with the valuesHash (docs/fleet-behavior.md, 6.2 and 6.3).
 func (r *Reader) values(ctx context.Context, d *directory.Deployment, in *render.Input) error {
 	if in.ValuesHash == "" {
 		return nil
@@ -155,7 +158,8 @@ func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 			return err
 		}
 		switch {
-		case f == nil && r.Description.Unmasked != nil && ref.Kind == secretKind.Kind, f != nil && *f == source.NotCaptured:
+		case f == nil && r.Description.Unmasked != nil && ref.Kind == secretKind.Kind, f != nil &&
+			*f == source.NotCaptured:
 			data = nil
 			withMasked(&x.input)
 		case f == nil:
@@ -168,18 +172,21 @@ func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 	return nil
 }
 
-// previousValues reads the values of the release that the rollout upgrades, if the bundle has none: Helm uses them (docs/fleet-behavior.md, 2.5). The
-// release may be one that Fleet did not install.
+// previousValues reads the values of the release that the rollout upgrades, if the bundle has none: Helm uses them
+// (docs/fleet-behavior.md, 2.5). The release may be one that Fleet did not install.
 func (r *Reader) previousValues(ctx context.Context, x *rendering) error {
 	in := &x.input
 	in.PreviousValues = nil
 	namespace, name := in.Release()
 	last := x.Deployment.On.State.Latest[namespace+"/"+name]
-	if last == nil || !last.HasValues && last.Damaged == "" || last.Status == release.StatusUninstalling || in.HasValues() {
+	if last == nil || !last.HasValues && last.Damaged == "" || last.Status == release.StatusUninstalling ||
+		in.HasValues() {
 		return nil
 	}
 	unknown := func(why string) error { // with other values, a chart would render other objects
-		in.Resources, in.Gaps = nil, append(in.Gaps, fmt.Sprintf("it has no Helm values, so Helm keeps those of release %s, which are not known: %s", last.Release(), why))
+		in.Resources, in.Gaps = nil, append(in.Gaps,
+			fmt.Sprintf("it has no Helm values, so Helm keeps those of release %s, which are not known: %s",
+				last.Release(), why))
 		return nil
 	}
 	switch {
@@ -215,8 +222,8 @@ func copied(o *v1alpha1.Options, ref render.ValuesRef) bool {
 	})
 }
 
-// data reads one key of a ConfigMap or Secret. If it is not found or could not be read, the failure is the reason. Data of a Secret must not be
-// shown.
+// data reads one key of a ConfigMap or Secret. If it is not found or could not be read, the failure is the reason. Data
+// of a Secret must not be shown.
 func (r *Reader) data(ctx context.Context, ref render.ValuesRef) ([]byte, *source.Failure, error) {
 	var o struct {
 		Data map[string]string `json:"data"` // in base64 for a Secret

@@ -9,7 +9,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Controllers reads the Deployments that remove the finalizers of objects that are being deleted. It reads nothing if no object waits for a finalizer.
+// Controllers reads the Deployments that remove the finalizers of objects that are being deleted. It reads nothing if
+// no object waits for a finalizer.
 func (r *Reader) Controllers(ctx context.Context, f *state.Fleet) error {
 	wanted := map[string]bool{}
 	for _, d := range f.Deleting() {

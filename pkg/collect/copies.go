@@ -22,9 +22,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Copies reads the originals on the management cluster and the copies of downstreamResources on their clusters, and compares their data by hash.
-// readerOf returns the reader of a deployment's cluster.
-func (r *Reader) Copies(ctx context.Context, copies []evaluate.Copy, readerOf func(*evaluate.Copy) *Reader) ([]source.Gap, error) {
+// Copies reads the originals on the management cluster and the copies of downstreamResources on their clusters, and
+// compares their data by hash. readerOf returns the reader of a deployment's cluster.
+func (r *Reader) Copies(ctx context.Context, copies []evaluate.Copy,
+	readerOf func(*evaluate.Copy) *Reader) ([]source.Gap, error) {
 	if len(copies) == 0 {
 		return nil, nil
 	}
@@ -110,7 +111,8 @@ func (d *digests) readByLabel(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for kind := range kinds {
 		g.Go(func() error {
-			_, err := d.list(ctx, source.Query{Kind: secretKind.GroupVersion().WithKind(kind), LabelSelector: fleet.CopyLabel}, d.add)
+			_, err := d.list(ctx, source.Query{Kind: secretKind.GroupVersion().WithKind(kind),
+				LabelSelector: fleet.CopyLabel}, d.add)
 			return err
 		})
 	}
@@ -126,7 +128,8 @@ func (d *digests) readByName(ctx context.Context) error {
 			continue
 		}
 		g.Go(func() error {
-			q := source.Query{Kind: ref.GroupVersionKind(), Namespaces: []string{ref.Namespace}, FieldSelector: "metadata.name=" + ref.Name}
+			q := source.Query{Kind: ref.GroupVersionKind(), Namespaces: []string{ref.Namespace},
+				FieldSelector: "metadata.name=" + ref.Name}
 			cover, err := d.list(ctx, q, d.add)
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -168,10 +171,12 @@ func (d *digests) add(o source.Object) error {
 // masks reports whether data, as dataOf returns them, have a mask of a snapshot.
 func masks(data []byte) bool {
 	inBase64 := base64.StdEncoding.EncodeToString([]byte(redact.MaskPrefix + "0"))
-	return bytes.Contains(data, []byte(redact.MaskPrefix)) || bytes.Contains(data, []byte(inBase64[:6])) // the bytes of the prefix alone
+	// the bytes of the prefix alone
+	return bytes.Contains(data, []byte(redact.MaskPrefix)) || bytes.Contains(data, []byte(inBase64[:6]))
 }
 
-// dataOf returns the data of a Secret or ConfigMap as JSON with keys in order; ok is false if they may not be the data on the cluster.
+// dataOf returns the data of a Secret or ConfigMap as JSON with keys in order; ok is false if they may not be the data
+// on the cluster.
 func dataOf(raw []byte, secret, captured bool) (data []byte, ok bool) {
 	var o struct {
 		Data       map[string]string `json:"data"`

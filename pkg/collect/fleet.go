@@ -23,8 +23,8 @@ var (
 	statefulSetKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
 )
 
-// Fleet reads Fleet's own objects. workspace is the namespace that the user names, or empty. It is read if reading all namespaces is
-// forbidden.
+// Fleet reads Fleet's own objects. workspace is the namespace that the user names, or empty. It is read if reading all
+// namespaces is forbidden.
 func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []source.Gap, error) {
 	mappings := state.Kind{Name: state.BundleNamespaceMapping, Add: (*state.Fleet).AddMapping}
 	return r.fleet(ctx, workspace, append(slices.Clone(state.Kinds), mappings))
@@ -50,7 +50,8 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 			mu.Lock()
 			defer mu.Unlock()
 			if out.AddController(o.Raw) != nil {
-				gaps = append(gaps, source.NewGap("reading workload "+fleet.ControllerName, source.Failure{Reason: source.ReadFailed}, "its version is not known"))
+				gaps = append(gaps, source.NewGap("reading workload "+fleet.ControllerName,
+					source.Failure{Reason: source.ReadFailed}, "its version is not known"))
 			}
 			return nil
 		})
@@ -65,7 +66,8 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 }
 
 // fleetKind lists one of Fleet's kinds into out. mu guards out.
-func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex, kind state.Kind, q source.Query) error {
+func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex, kind state.Kind,
+	q source.Query) error {
 	cover, err := r.list(ctx, q, func(o source.Object) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -93,7 +95,8 @@ func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex
 // sizeMatters is the size in bytes from which the exact size of a Bundle is computed.
 const sizeMatters = 1 << 20
 
-// compactSize returns the size of JSON in bytes. A snapshot may contain it with indentation, which the size does not include.
+// compactSize returns the size of JSON in bytes. A snapshot may contain it with indentation, which the size does not
+// include.
 func compactSize(raw []byte) int {
 	if len(raw) < sizeMatters {
 		return len(raw)
@@ -105,7 +108,8 @@ func compactSize(raw []byte) int {
 	return b.Len()
 }
 
-// specWritten sets when the spec of a GitRepo was last written. A source keeps the managedFields in the object, or separately as JSON.
+// specWritten sets when the spec of a GitRepo was last written. A source keeps the managedFields in the object, or
+// separately as JSON.
 func specWritten(g *v1alpha1.GitRepo, managedFields []byte) {
 	fields := g.ManagedFields
 	if len(managedFields) > 0 && json.Unmarshal(managedFields, &fields) != nil {
@@ -122,11 +126,15 @@ func (r *Reader) deploymentsOfClusters(ctx context.Context, out *state.Fleet, mu
 		return nil
 	}
 	i := slices.IndexFunc(state.Kinds, func(k state.Kind) bool { return k.Name == state.BundleDeployment })
-	return r.fleetKind(ctx, out, mu, state.Kinds[i], source.Query{Kind: v1alpha1.Kind(state.BundleDeployment), Namespaces: namespaces})
+	return r.fleetKind(ctx, out, mu, state.Kinds[i], source.Query{Kind: v1alpha1.Kind(state.BundleDeployment),
+		Namespaces: namespaces})
 }
 
-// workload lists the workloads with a name. A failed read is not a gap, because the scope of an agent then follows from its releases.
-func (r *Reader) workload(ctx context.Context, gvk schema.GroupVersionKind, name string, add func(source.Object) error) error {
-	_, err := r.List(ctx, source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name, Fallback: SystemNamespaces}, add)
+// workload lists the workloads with a name. A failed read is not a gap, because the scope of an agent then follows from
+// its releases.
+func (r *Reader) workload(ctx context.Context, gvk schema.GroupVersionKind, name string,
+	add func(source.Object) error) error {
+	_, err := r.List(ctx, source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name, Fallback: SystemNamespaces},
+		add)
 	return err
 }

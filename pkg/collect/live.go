@@ -24,15 +24,16 @@ import (
 type LiveOptions struct {
 	// Whole is true if everything is in scope: kinds are then listed in all namespaces.
 	Whole bool
-	// Search also finds objects that no release desires in the kinds that no bundle deploys. Fleet never reports those. It needs one metadata list
-	// per kind, limited to objects with the hash label.
+	// Search also finds objects that no release desires in the kinds that no bundle deploys. Fleet never reports those.
+	// It needs one metadata list per kind, limited to objects with the hash label.
 	Search bool
 }
 
 // Live lists the desired kinds and passes every object to the evaluator.
 func (r *Reader) Live(ctx context.Context, e *evaluate.Evaluator, o LiveOptions) (evaluate.Observed, error) {
 	r.progress.start("reading live objects")
-	l := lists{Reader: r, evaluator: e, options: o, out: evaluate.Observed{Lists: map[schema.GroupVersionKind]*evaluate.List{}, Searched: o.Search}}
+	l := lists{Reader: r, evaluator: e, options: o,
+		out: evaluate.Observed{Lists: map[schema.GroupVersionKind]*evaluate.List{}, Searched: o.Search}}
 	g, listing := errgroup.WithContext(ctx)
 	for gvk, objects := range e.Kinds() {
 		g.Go(func() error {
@@ -109,17 +110,20 @@ func (l *lists) autoscalers(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	l.out.AutoscalersRead, err = l.List(ctx, source.Query{Kind: k.GroupVersionKind, Fallback: namespaces}, func(o source.Object) error {
-		if a := evaluate.ReadAutoscaler(o.Raw); a != nil {
-			l.out.Autoscalers = append(l.out.Autoscalers, *a)
-		}
-		return nil
-	})
+	l.out.AutoscalersRead, err = l.List(ctx, source.Query{Kind: k.GroupVersionKind, Fallback: namespaces},
+		func(o source.Object) error {
+			if a := evaluate.ReadAutoscaler(o.Raw); a != nil {
+				l.out.Autoscalers = append(l.out.Autoscalers, *a)
+			}
+			return nil
+		})
 	return err
 }
 
-// transientGroups are API groups whose objects are never deployed: a server computes them, or they exist only for a short time.
-var transientGroups = map[string]bool{"metrics.k8s.io": true, "custom.metrics.k8s.io": true, "external.metrics.k8s.io": true, "events.k8s.io": true}
+// transientGroups are API groups whose objects are never deployed: a server computes them, or they exist only for a
+// short time.
+var transientGroups = map[string]bool{"metrics.k8s.io": true, "custom.metrics.k8s.io": true,
+	"external.metrics.k8s.io": true, "events.k8s.io": true}
 
 // maxHashes is the maximum number of hashes in a selector. For more, the search lists every object with the label.
 const maxHashes = 20
@@ -148,15 +152,16 @@ func (l *lists) search(ctx context.Context, g *errgroup.Group) {
 func (l *lists) searchKind(ctx context.Context, k source.Kind, selector string) error {
 	whole := true
 	var found []evaluate.Undesired
-	cover, err := l.List(ctx, source.Query{Kind: k.GroupVersionKind, LabelSelector: selector, MetadataOnly: true}, func(o source.Object) error {
-		l.progress.object()
-		if m, err := o.ReadMeta(); err != nil {
-			whole = false
-		} else if u := l.evaluator.ObserveUndesired(m); u != nil {
-			found = append(found, *u)
-		}
-		return nil
-	})
+	cover, err := l.List(ctx, source.Query{Kind: k.GroupVersionKind, LabelSelector: selector, MetadataOnly: true},
+		func(o source.Object) error {
+			l.progress.object()
+			if m, err := o.ReadMeta(); err != nil {
+				whole = false
+			} else if u := l.evaluator.ObserveUndesired(m); u != nil {
+				found = append(found, *u)
+			}
+			return nil
+		})
 	for _, f := range cover.Failures() {
 		whole = whole && f.Reason == source.NotInSnapshot
 	}

@@ -186,10 +186,13 @@ func (r *Reader) notServed(l render.Lookup, gvk schema.GroupVersionKind, f sourc
 	if f.Reason != source.KindNotServed {
 		return unread(l, f, gvk.Kind)
 	}
-	served := slices.ContainsFunc(r.Kinds.Every(), func(k source.Kind) bool { return k.GroupVersion() == gvk.GroupVersion() })
+	served := slices.ContainsFunc(r.Kinds.Every(), func(k source.Kind) bool {
+		return k.GroupVersion() == gvk.GroupVersion()
+	})
 	switch {
 	case !served:
-		return render.Found{Refused: fmt.Sprintf("unable to get apiresource from unstructured: %s: the cluster does not serve %s",
+		return render.Found{Refused: fmt.Sprintf("unable to get apiresource from unstructured: %s: the cluster does "+
+			"not serve %s",
 			gvk, gvk.GroupVersion())}
 	case l.Name != "":
 		return render.Found{}
@@ -234,7 +237,8 @@ func (c *contents) add(gvk schema.GroupVersionKind, o source.Object) error {
 // found returns the answer of a list.
 func (r *Reader) found(l render.Lookup, kind source.Kind, got contents, cover source.Coverage) render.Found {
 	if len(got.versions) > 0 {
-		return render.Found{Unknown: fmt.Sprintf(", which was captured in version %s: read the cluster instead", got.versions[0])}
+		return render.Found{Unknown: fmt.Sprintf(", which was captured in version %s: read the cluster instead",
+			got.versions[0])}
 	}
 	if got.partial {
 		return unread(l, source.NotCaptured, kind.Resource)
@@ -250,8 +254,11 @@ func (r *Reader) found(l render.Lookup, kind source.Kind, got contents, cover so
 	var out render.Found
 	switch {
 	case l.Name == "":
-		slices.SortFunc(got.items, func(a, b object.Content) int { return cmp.Compare(address(a), address(b)) }) // as the API server does
-		out = encode(object.Content{"apiVersion": l.APIVersion, "kind": l.Kind + "List", "metadata": object.Content{}, "items": got.items})
+		slices.SortFunc(got.items, func(a, b object.Content) int {
+			return cmp.Compare(address(a), address(b))
+		}) // as the API server does
+		out = encode(object.Content{"apiVersion": l.APIVersion, "kind": l.Kind + "List", "metadata": object.Content{},
+			"items": got.items})
 	case len(got.items) > 0:
 		out = encode(got.items[0])
 	}

@@ -31,21 +31,25 @@ func (s *lookupSource) Describe(context.Context) (source.Description, error) {
 func (s *lookupSource) Kinds(context.Context) (*source.Kinds, error) {
 	k := &source.Kinds{}
 	for _, kind := range []string{"ConfigMap", "Secret", "Service"} {
-		k.Add(source.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Resource: strings.ToLower(kind) + "s", Namespaced: true})
+		k.Add(source.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind},
+			Resource: strings.ToLower(kind) + "s", Namespaced: true})
 	}
 	k.MissingMeans(source.Failure{Reason: source.KindNotServed})
-	k.Break(schema.GroupVersion{Group: "broken.example.com", Version: "v1"}, source.Failure{Reason: source.ReadFailed, Detail: "timeout"})
+	k.Break(schema.GroupVersion{Group: "broken.example.com", Version: "v1"}, source.Failure{Reason: source.ReadFailed,
+		Detail: "timeout"})
 	return k, nil
 }
 
-func (s *lookupSource) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+func (s *lookupSource) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage,
+	error) {
 	s.lists++
 	if s.reads != nil {
 		<-ctx.Done()
 		return source.Coverage{}, ctx.Err()
 	}
 	if q.Kind.Kind == "Service" {
-		return source.CoveredIn([]string{"open"}, source.Failure{Reason: source.Forbidden, Detail: "services is forbidden"}), nil
+		return source.CoveredIn([]string{"open"}, source.Failure{Reason: source.Forbidden,
+			Detail: "services is forbidden"}), nil
 	}
 	for _, raw := range s.objects {
 		m, err := object.ReadMeta([]byte(raw))
@@ -74,38 +78,49 @@ func openLookups(t *testing.T, s *lookupSource) (*Reader, *lookups) {
 
 const plantedPassword = "planted-Passw0rd"
 
-var plantedSecret = `{"apiVersion":"v1","data":{"auth.yaml":"` + base64.StdEncoding.EncodeToString([]byte("user: app\npassword: "+plantedPassword+"\n")) +
+var plantedSecret = `{"apiVersion":"v1","data":{"auth.yaml":"` +
+	base64.StdEncoding.EncodeToString([]byte("user: app\npassword: "+plantedPassword+"\n")) +
 	`"},"kind":"Secret","metadata":{"name":"db","namespace":"web"}}`
 
-// TestLookup checks the answers to lookups: what exists, what does not, and what is not known. Each is read once for all bundles.
+// TestLookup checks the answers to lookups: what exists, what does not, and what is not known. Each is read once for
+// all bundles.
 func TestLookup(t *testing.T) {
-	s := &lookupSource{objects: []string{plantedSecret, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"web"}}`,
+	s := &lookupSource{objects: []string{plantedSecret,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"web"}}`,
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web-2"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web"}}`}}
 	r, first := openLookups(t, s)
-	const forbidden = ", which could not be read (Forbidden: services is forbidden); reading it needs the right to list services"
+	const forbidden = ", which could not be read (Forbidden: services is forbidden); reading it needs the right to " +
+		"list services"
 	for _, tc := range []struct {
 		render.Lookup
 		object, unknown, refused string
 	}{
-		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "a"}, object: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web"}}`},
+		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "a"},
+			object: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web"}}`},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "c"}},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: strings.Repeat("a", 300)}},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap"}, object: `{"apiVersion":"v1","items":[` +
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web-2"}},{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web"}},` +
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"web"}}],"kind":"ConfigMapList","metadata":{}}`},
-		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap", Namespace: "empty"}, object: `{"apiVersion":"v1","items":[],"kind":"ConfigMapList","metadata":{}}`},
+		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap", Namespace: "empty"},
+			object: `{"apiVersion":"v1","items":[],"kind":"ConfigMapList","metadata":{}}`},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Secret", Namespace: "web", Name: "db"}, object: plantedSecret},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Service", Namespace: "open", Name: "a"}},
-		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Service", Namespace: "web", Name: "a"}, unknown: forbidden + " in namespace web"},
+		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Service", Namespace: "web", Name: "a"}, unknown: forbidden +
+			" in namespace web"},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Service"}, unknown: forbidden},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Nothing", Name: "a"}},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Nothing"}, object: `{"items":[]}`},
-		{Lookup: render.Lookup{APIVersion: "broken.example.com/v1", Kind: "Thing", Name: "a"}, unknown: ", which could not be read (ReadFailed: timeout)"},
+		{Lookup: render.Lookup{APIVersion: "broken.example.com/v1", Kind: "Thing", Name: "a"},
+			unknown: ", which could not be read (ReadFailed: timeout)"},
 		{Lookup: render.Lookup{APIVersion: "example.com/v1", Kind: "Thing", Name: "a"},
-			refused: "unable to get apiresource from unstructured: example.com/v1, Kind=Thing: the cluster does not serve example.com/v1"},
-		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Secret", Namespace: "web/secrets/..", Name: "a"}, refused: `invalid namespace "web/secrets/..": [may not contain '/']`},
-		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Secret", Namespace: "web", Name: ".."}, refused: `invalid resource name "..": [may not be '..']`},
+			refused: "unable to get apiresource from unstructured: example.com/v1, Kind=Thing: the cluster does not " +
+				"serve example.com/v1"},
+		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Secret", Namespace: "web/secrets/..", Name: "a"},
+			refused: `invalid namespace "web/secrets/..": [may not contain '/']`},
+		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Secret", Namespace: "web", Name: ".."},
+			refused: `invalid resource name "..": [may not be '..']`},
 	} {
 		got := first.Lookup(t.Context(), tc.Lookup)
 		if string(got.Object) != tc.object || got.Unknown != tc.unknown || got.Refused != tc.refused {
@@ -113,7 +128,8 @@ func TestLookup(t *testing.T) {
 		}
 		lists := s.lists
 		second := &lookups{Reader: r}
-		if again := second.Lookup(t.Context(), tc.Lookup); string(again.Object) != string(got.Object) || s.lists != lists {
+		if again := second.Lookup(t.Context(), tc.Lookup); string(again.Object) != string(got.Object) ||
+			s.lists != lists {
 			t.Errorf("%s: it is read again for another bundle", tc.Lookup)
 		}
 	}
@@ -140,7 +156,8 @@ func TestLookupBounds(t *testing.T) {
 				t.Errorf("%s alone: %q, want %q", name, got, want)
 			}
 		}
-		if one, two := x.Lookup(t.Context(), of("small")), x.Lookup(t.Context(), of("other")); one.Unknown != "" || two.Unknown != exceeded || two.Object != nil {
+		if one, two := x.Lookup(t.Context(), of("small")), x.Lookup(t.Context(), of("other")); one.Unknown != "" ||
+			two.Unknown != exceeded || two.Object != nil {
 			t.Errorf("two objects: %q, %q", one.Unknown, two.Unknown)
 		}
 	}
@@ -151,7 +168,8 @@ func TestLookupBounds(t *testing.T) {
 			t.Fatalf("lookup %d: %s", i, got.Unknown)
 		}
 	}
-	if got := x.Lookup(t.Context(), of("one-more")); got.Unknown != ", which was not read: the bundle looks up more than 100 objects" {
+	if got := x.Lookup(t.Context(),
+		of("one-more")); got.Unknown != ", which was not read: the bundle looks up more than 100 objects" {
 		t.Errorf("one more lookup: %q", got.Unknown)
 	}
 	if got := x.Lookup(t.Context(), of("0")); got.Unknown != "" {
@@ -161,7 +179,8 @@ func TestLookupBounds(t *testing.T) {
 	slow := &lookupSource{reads: make(chan struct{})}
 	r, x = openLookups(t, slow)
 	x.time = maxLookupTime
-	if got := x.Lookup(t.Context(), of("a")); got.Unknown != ", which was not read: the lookups of the bundle take more than 20s" {
+	if got := x.Lookup(t.Context(),
+		of("a")); got.Unknown != ", which was not read: the lookups of the bundle take more than 20s" {
 		t.Errorf("a slow lookup: %q", got.Unknown)
 	}
 	slow.reads = nil

@@ -14,8 +14,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Moved reads some of Fleet's objects again, and returns those whose numbers are not as they were, or that could not be read. Of BundleDeployments and
-// Bundles, which can be large and which Fleet writes only when something changes, it reads only the metadata.
+// Moved reads some of Fleet's objects again, and returns those whose numbers are not as they were, or that could not be
+// read. Of BundleDeployments and Bundles, which can be large and which Fleet writes only when something changes, it
+// reads only the metadata.
 func (r *Reader) Moved(ctx context.Context, f *state.Fleet, refs map[object.Ref]bool) (map[object.Ref]bool, error) {
 	r.progress.start("reading numbers again")
 	out := map[object.Ref]bool{}
@@ -49,7 +50,8 @@ func (r *Reader) Moved(ctx context.Context, f *state.Fleet, refs map[object.Ref]
 }
 
 // unmoved returns the objects of one kind that are as they were before.
-func (r *Reader) unmoved(ctx context.Context, kind state.Kind, wanted map[object.Ref]bool, before map[object.Ref]v1alpha1.Object) (map[object.Ref]bool, error) {
+func (r *Reader) unmoved(ctx context.Context, kind state.Kind, wanted map[object.Ref]bool,
+	before map[object.Ref]v1alpha1.Object) (map[object.Ref]bool, error) {
 	out := map[object.Ref]bool{}
 	if kind.Name == state.BundleDeployment || kind.Name == state.Bundle {
 		now, _, err := r.identities(ctx, kind.Name, wanted)
@@ -60,7 +62,9 @@ func (r *Reader) unmoved(ctx context.Context, kind state.Kind, wanted map[object
 		return out, err
 	}
 	again := &state.Fleet{}
-	if _, err := r.list(ctx, listOf(kind.Name, wanted), func(o source.Object) error { return kind.Add(again, o.Raw) }); err != nil {
+	if _, err := r.list(ctx, listOf(kind.Name, wanted), func(o source.Object) error {
+		return kind.Add(again, o.Raw)
+	}); err != nil {
 		return nil, err
 	}
 	for _, o := range kind.Of(again) {
@@ -72,8 +76,8 @@ func (r *Reader) unmoved(ctx context.Context, kind state.Kind, wanted map[object
 	return out, nil
 }
 
-// numbersOf returns the part of a status that Fleet computes from the objects below. The rest, such as a heartbeat or the time of a poll, changes without
-// them.
+// numbersOf returns the part of a status that Fleet computes from the objects below. The rest, such as a heartbeat or
+// the time of a poll, changes without them.
 func numbersOf(o v1alpha1.Object) any {
 	switch o := o.(type) {
 	case *v1alpha1.Cluster:

@@ -11,8 +11,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Namespaces returns the labels and annotations of those wanted Namespaces that exist. It returns nil and the reason if not all could be read.
-func (r *Reader) Namespaces(ctx context.Context, wanted map[string]bool) (map[string]state.NamespaceMeta, source.Failure, error) {
+// Namespaces returns the labels and annotations of those wanted Namespaces that exist. It returns nil and the reason if
+// not all could be read.
+func (r *Reader) Namespaces(ctx context.Context, wanted map[string]bool) (map[string]state.NamespaceMeta,
+	source.Failure, error) {
 	out := map[string]state.NamespaceMeta{}
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), MetadataOnly: true}
 	cover, err := r.list(ctx, q, func(o source.Object) error {

@@ -19,7 +19,8 @@ import (
 // been created, or the release removed, since the first read. It returns those that are still removed, and whether that
 // is confirmed. It also counts the custom resources of the CustomResourceDefinitions that are deleted. management reads
 // Fleet's own objects.
-func (r *Reader) Removals(ctx context.Context, management *Reader, removals []*resolve.Removal) ([]*resolve.Removal, error) {
+func (r *Reader) Removals(ctx context.Context, management *Reader, removals []*resolve.Removal) ([]*resolve.Removal,
+	error) {
 	if len(removals) == 0 {
 		return nil, nil
 	}
@@ -95,10 +96,12 @@ func (a *rereads) read(ctx context.Context, removals []*resolve.Removal) error {
 	}
 	var err error
 	// The records first: an agent that deploys a new BundleDeployment writes the record after the BundleDeployment.
-	if a.records, err = a.names(ctx, source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Namespaces: distinct(released)}); err != nil {
+	if a.records, err = a.names(ctx, source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType,
+		Namespaces: distinct(released)}); err != nil {
 		return err
 	}
-	a.deployments, err = a.management.names(ctx, source.Query{Kind: v1alpha1.Kind(state.BundleDeployment), Namespaces: distinct(watched)})
+	a.deployments, err = a.management.names(ctx, source.Query{Kind: v1alpha1.Kind(state.BundleDeployment),
+		Namespaces: distinct(watched)})
 	return err
 }
 

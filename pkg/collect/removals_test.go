@@ -14,7 +14,8 @@ import (
 
 // TestConfirm checks what a second read of a record and of a BundleDeployment shows. A read that failed shows nothing.
 func TestConfirm(t *testing.T) {
-	record := &state.Record{Record: release.Record{Name: release.Name{Namespace: "web", Name: "gone", Revision: 1}, BundleID: "gone"}}
+	record := &state.Record{Record: release.Record{Name: release.Name{Namespace: "web", Name: "gone", Revision: 1},
+		BundleID: "gone"}}
 	secret, deployment := [2]string{"web", record.SecretName()}, [2]string{"one", "gone"}
 	unread := source.NotCovered(source.Failure{Reason: source.Forbidden})
 	for _, tc := range []struct {
@@ -23,13 +24,19 @@ func TestConfirm(t *testing.T) {
 		expects              bool // the first read showed the BundleDeployment
 		confirmed, undone    bool
 	}{
-		{"the same", names{map[[2]string]bool{secret: true}, source.Covered()}, names{nil, source.Covered()}, false, true, false},
-		{"the BundleDeployment was created since", names{map[[2]string]bool{secret: true}, source.Covered()}, names{map[[2]string]bool{deployment: true}, source.Covered()}, false, false, true},
-		{"the release was uninstalled since", names{nil, source.Covered()}, names{nil, source.Covered()}, false, false, true},
-		{"the BundleDeployment still expects another release", names{map[[2]string]bool{secret: true}, source.Covered()}, names{map[[2]string]bool{deployment: true}, source.Covered()}, true, true, false},
-		{"the BundleDeployment was deleted since", names{map[[2]string]bool{secret: true}, source.Covered()}, names{nil, source.Covered()}, true, false, true},
+		{"the same", names{map[[2]string]bool{secret: true}, source.Covered()}, names{nil, source.Covered()}, false,
+			true, false},
+		{"the BundleDeployment was created since", names{map[[2]string]bool{secret: true}, source.Covered()},
+			names{map[[2]string]bool{deployment: true}, source.Covered()}, false, false, true},
+		{"the release was uninstalled since", names{nil, source.Covered()}, names{nil, source.Covered()}, false, false,
+			true},
+		{"the BundleDeployment still expects another release", names{map[[2]string]bool{secret: true},
+			source.Covered()}, names{map[[2]string]bool{deployment: true}, source.Covered()}, true, true, false},
+		{"the BundleDeployment was deleted since", names{map[[2]string]bool{secret: true}, source.Covered()},
+			names{nil, source.Covered()}, true, false, true},
 		{"the records could not be read", names{nil, unread}, names{nil, source.Covered()}, false, false, false},
-		{"the BundleDeployments could not be read", names{map[[2]string]bool{secret: true}, source.Covered()}, names{nil, unread}, false, false, false},
+		{"the BundleDeployments could not be read", names{map[[2]string]bool{secret: true}, source.Covered()},
+			names{nil, unread}, false, false, false},
 	} {
 		x := &resolve.Removal{Record: record, Watched: "one"}
 		if tc.expects {

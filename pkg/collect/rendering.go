@@ -20,8 +20,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Renderer renders a bundle, as render.Render does. It may also return a *render.LimitError. An error of another type than those of package
-// render, or of the context, ends the audit. It is called from several goroutines.
+// Renderer renders a bundle, as render.Render does. It may also return a *render.LimitError. An error of another type
+// than those of package render, or of the context, ends the audit. It is called from several goroutines.
 type Renderer interface {
 	Render(ctx context.Context, in render.Input, cluster render.Cluster) (*render.Result, error)
 }
@@ -87,7 +87,8 @@ func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle
 	return out, nil
 }
 
-// overLimit returns the limit that the bundle exceeds, as a sentence; empty if it exceeds none. That is a gap, because Fleet's agent may deploy it.
+// overLimit returns the limit that the bundle exceeds, as a sentence; empty if it exceeds none. That is a gap, because
+// Fleet's agent may deploy it.
 func (x *rendering) overLimit(total *int) string {
 	var limit *render.LimitError
 	switch {
@@ -111,7 +112,8 @@ func (x *rendering) overLimit(total *int) string {
 // outcome returns the rendered bundle.
 func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	d := x.Deployment
-	out := &resolve.Rendering{Deployment: d.ID(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit, ContentDamage: x.damage}
+	out := &resolve.Rendering{Deployment: d.ID(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit,
+		ContentDamage: x.damage}
 	if x.recorded != nil {
 		x.restore(out)
 		return out
@@ -137,7 +139,8 @@ func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	for _, ref := range x.missing {
 		out.ValuesMissing = append(out.ValuesMissing, ref.String())
 	}
-	out.ReleaseName, out.ReleaseNamespace, out.Objects, out.RecordSize = res.ReleaseName, res.ReleaseNamespace, res.Objects, res.RecordSize
+	out.ReleaseName, out.ReleaseNamespace, out.Objects, out.RecordSize = res.ReleaseName, res.ReleaseNamespace,
+		res.Objects, res.RecordSize
 	for _, o := range res.Hooks {
 		if o.IsSecret() {
 			out.Secrets = append(out.Secrets, o.Raw)
@@ -156,7 +159,8 @@ func (x *rendering) restore(out *resolve.Rendering) {
 	out.Masked = true
 	out.ReleaseName, out.ReleaseNamespace, out.RecordSize = r.ReleaseName, r.ReleaseNamespace, r.RecordSize
 	out.Refused, out.OverLimit, out.ContentDamage = r.Refused, r.OverLimit, r.ContentDamage
-	out.ClusterScoped, out.Unresolved, out.ValuesMissing, out.Notes = r.ClusterScoped, r.Unresolved, r.ValuesMissing, r.Notes
+	out.ClusterScoped, out.Unresolved, out.ValuesMissing, out.Notes = r.ClusterScoped, r.Unresolved, r.ValuesMissing,
+		r.Notes
 	out.Unstable = map[object.Ref][]string{}
 	for i, o := range r.Objects {
 		out.Objects = append(out.Objects, release.Object{Ref: o.Ref, Raw: o.Object, Document: i, Alone: true})
@@ -253,7 +257,8 @@ func fatal(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err == nil, errors.As(err, new(*render.Error)), errors.As(err, new(*render.ClusterScopedError)), errors.As(err, new(*render.LimitError)):
+	case err == nil, errors.As(err, new(*render.Error)), errors.As(err, new(*render.ClusterScopedError)),
+		errors.As(err, new(*render.LimitError)):
 		return nil
 	}
 	return err

@@ -18,9 +18,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Rollouts reads again which revisions the releases of bundle deployments have. It reads the metadata of the records, which have the status as a label,
-// and the newest record where its revision is not the one of the desired objects. A release without such a revision that did not change has no entry.
-func (r *Reader) Rollouts(ctx context.Context, c *directory.Cluster, deployments []*resolve.BundleDeployment) (map[object.DeploymentID]evaluate.Rollout, error) {
+// Rollouts reads again which revisions the releases of bundle deployments have. It reads the metadata of the records,
+// which have the status as a label, and the newest record where its revision is not the one of the desired objects. A
+// release without such a revision that did not change has no entry.
+func (r *Reader) Rollouts(ctx context.Context, c *directory.Cluster,
+	deployments []*resolve.BundleDeployment) (map[object.DeploymentID]evaluate.Rollout, error) {
 	newest, cover, err := r.newestRevisions(ctx, deployments)
 	if err != nil {
 		return nil, err
@@ -39,7 +41,8 @@ func (r *Reader) Rollouts(ctx context.Context, c *directory.Cluster, deployments
 		first := c.State.Latest[d.Release.Release()]
 		_, read := cover.Of(d.Release.Namespace)
 		switch {
-		case !read || !exists || first == nil || now.Revision != first.Revision || now.status != "" && now.status != first.Status && first.Damaged == "":
+		case !read || !exists || first == nil || now.Revision != first.Revision || now.status != "" &&
+			now.status != first.Status && first.Damaged == "":
 			add(d, evaluate.Rollout{Changed: true})
 		case now.Revision > d.Release.Revision:
 			g.Go(func() error {
@@ -59,13 +62,15 @@ type revision struct {
 }
 
 // newestRevisions lists the newest revisions of releases by "namespace/name".
-func (r *Reader) newestRevisions(ctx context.Context, deployments []*resolve.BundleDeployment) (map[string]revision, source.Coverage, error) {
+func (r *Reader) newestRevisions(ctx context.Context, deployments []*resolve.BundleDeployment) (map[string]revision,
+	source.Coverage, error) {
 	var namespaces []string
 	for _, d := range deployments {
 		namespaces = append(namespaces, d.Release.Namespace)
 	}
 	namespaces = distinct(namespaces)
-	q := source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Namespaces: namespaces, MetadataOnly: true}
+	q := source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Namespaces: namespaces,
+		MetadataOnly: true}
 	if len(namespaces) > manyNamespaces {
 		q.Namespaces, q.Fallback = nil, namespaces
 	}
@@ -85,7 +90,8 @@ func (r *Reader) newestRevisions(ctx context.Context, deployments []*resolve.Bun
 }
 
 // manifestsOf reads a record and returns the hashes of its manifests; nil if they could not be read.
-func (r *Reader) manifestsOf(ctx context.Context, c *directory.Cluster, name release.Name) (map[object.Key][sha256.Size]byte, error) {
+func (r *Reader) manifestsOf(ctx context.Context, c *directory.Cluster,
+	name release.Name) (map[object.Key][sha256.Size]byte, error) {
 	var s struct {
 		Data struct {
 			Release []byte `json:"release"`

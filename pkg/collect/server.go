@@ -33,7 +33,8 @@ type Server interface {
 // ServerCheck selects the objects for which the server makes a dry run.
 type ServerCheck string
 
-// The values. Auto checks objects that differ, if the user may patch them. Always checks every live object, without a check of permissions.
+// The values. Auto checks objects that differ, if the user may patch them. Always checks every live object, without a
+// check of permissions.
 const (
 	CheckAuto   ServerCheck = "auto"
 	CheckAlways ServerCheck = "always"
@@ -43,9 +44,10 @@ const (
 // maxRequests is the maximum number of concurrent dry runs.
 const maxRequests = 32
 
-// Ask makes a dry run for each object. With CheckAuto, an object that the user may not patch has no answer. The only error is that of the context:
-// an error of the server is part of the answer.
-func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, check ServerCheck, questions []evaluate.Question) (map[object.CellID]evaluate.Answer, error) {
+// Ask makes a dry run for each object. With CheckAuto, an object that the user may not patch has no answer. The only
+// error is that of the context: an error of the server is part of the answer.
+func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, check ServerCheck,
+	questions []evaluate.Question) (map[object.CellID]evaluate.Answer, error) {
 	out := map[object.CellID]evaluate.Answer{}
 	if len(questions) == 0 {
 		return out, nil
@@ -133,7 +135,8 @@ func refusal(err error) string {
 	return fmt.Sprintf("not confirmed by the server: %v", err)
 }
 
-// causes returns the fields because of which the server refused a manifest, each with a reason. The server's own message may quote values.
+// causes returns the fields because of which the server refused a manifest, each with a reason. The server's own
+// message may quote values.
 func causes(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

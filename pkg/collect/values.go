@@ -39,9 +39,10 @@ func Pause(ctx context.Context) error {
 	}
 }
 
-// Values reads the values Secrets of a management cluster. It keeps their hashes, types, owners and times, and no value. On a live
-// cluster it reads those that seem wrong (candidates) a second time, together with their owners. Before that it calls pause if one is
-// missing or has another hash. workspace limits the gaps to the owners in a workspace; empty for all.
+// Values reads the values Secrets of a management cluster. It keeps their hashes, types, owners and times, and no
+// value. On a live cluster it reads those that seem wrong (candidates) a second time, together with their owners.
+// Before that it calls pause if one is missing or has another hash. workspace limits the gaps to the owners in a
+// workspace; empty for all.
 func (r *Reader) Values(ctx context.Context, f *state.Fleet, workspace string,
 	pause func(context.Context) error) (*state.Values, []source.Gap, error) {
 	if len(f.BundleDeployments)+len(f.Bundles) == 0 {
@@ -49,7 +50,8 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, workspace string,
 	}
 	v := valuesReader{Reader: r, fleet: f, out: &state.Values{
 		Captured: r.Description.Partial(),
-		Secrets:  map[state.ValuesKey]*values.Secret{}, Coverage: map[string]source.Coverage{}, Again: map[state.ValuesKey]values.Facts{}}}
+		Secrets:  map[state.ValuesKey]*values.Secret{}, Coverage: map[string]source.Coverage{},
+		Again: map[state.ValuesKey]values.Facts{}}}
 	g, lists := errgroup.WithContext(ctx)
 	for _, secretType := range []string{values.DeploymentType, values.BundleType} {
 		g.Go(func() error { return v.list(lists, secretType) })
@@ -126,7 +128,8 @@ func (v *valuesReader) secret(o source.Object, secretType string) (state.ValuesK
 		return state.ValuesKey{}, nil, err
 	}
 	managed := managedFields(o)
-	out := &values.Secret{Type: raw.Type, Deleting: m.Metadata.DeletionTimestamp != "", Changed: state.LastChange(managed)}
+	out := &values.Secret{Type: raw.Type, Deleting: m.Metadata.DeletionTimestamp != "",
+		Changed: state.LastChange(managed)}
 	out.Editor, out.Edited = state.LastEditor(managed)
 	for _, owner := range m.Metadata.OwnerReferences {
 		out.OwnerKind, out.OwnerUID = owner.Kind, owner.UID
@@ -184,8 +187,9 @@ func (v *valuesReader) candidates() []candidate {
 	return out
 }
 
-// others reads the other Secrets of a capture if one is missing. A Secret of another type can have its name. If only Secrets that an audit needs were
-// captured, by their type or name, a values Secret is not missing: it was not captured.
+// others reads the other Secrets of a capture if one is missing. A Secret of another type can have its name. If only
+// Secrets that an audit needs were captured, by their type or name, a values Secret is not missing: it was not
+// captured.
 func (v *valuesReader) others(ctx context.Context, candidates []candidate) error {
 	missing := map[[2]string]string{}
 	for _, s := range candidates {
@@ -198,21 +202,25 @@ func (v *valuesReader) others(ctx context.Context, candidates []candidate) error
 	}
 	selected := true
 	namespaces := map[string]bool{}
-	_, err := v.List(ctx, source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType}, func(o source.Object) error {
-		if m, err := o.ReadMeta(); err == nil { // a damaged object is a gap of the snapshot
-			selected, namespaces[m.Metadata.Namespace] = selected && m.Metadata.Name == fleet.AgentName, true
-			if secretType := missing[[2]string{m.Metadata.Namespace, m.Metadata.Name}]; secretType != "" {
-				if k, s, err := v.secret(o, secretType); err == nil {
-					v.out.Secrets[k] = s
+	_, err := v.List(ctx, source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType},
+		func(o source.Object) error {
+			if m, err := o.ReadMeta(); err == nil { // a damaged object is a gap of the snapshot
+				selected, namespaces[m.Metadata.Namespace] = selected && m.Metadata.Name == fleet.AgentName, true
+				if secretType := missing[[2]string{m.Metadata.Namespace, m.Metadata.Name}]; secretType != "" {
+					if k, s, err := v.secret(o, secretType); err == nil {
+						v.out.Secrets[k] = s
+					}
 				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	if selected {
-		v.cover(source.NotCovered(source.Failure{Reason: source.NotInSnapshot, Detail: "only Secrets of agents and releases were captured"}))
-	} else if len(namespaces) == 1 && len(v.fleet.Clusters) > 0 { // those of kubectl get -n: the controller and each Cluster have Secrets in other ones
-		v.cover(source.CoveredIn(slices.Collect(maps.Keys(namespaces)), source.Failure{Reason: source.NotInSnapshot, Detail: "only Secrets of one namespace were captured"}))
+		v.cover(source.NotCovered(source.Failure{Reason: source.NotInSnapshot,
+			Detail: "only Secrets of agents and releases were captured"}))
+		// those of kubectl get -n: the controller and each Cluster have Secrets in other ones
+	} else if len(namespaces) == 1 && len(v.fleet.Clusters) > 0 {
+		v.cover(source.CoveredIn(slices.Collect(maps.Keys(namespaces)), source.Failure{Reason: source.NotInSnapshot,
+			Detail: "only Secrets of one namespace were captured"}))
 	}
 	return err
 }
@@ -226,7 +234,8 @@ func (v *valuesReader) cover(c source.Coverage) {
 
 // again reads candidates and their owners a second time.
 func (v *valuesReader) again(ctx context.Context, candidates []candidate) error {
-	for secretType, kind := range map[string]string{values.DeploymentType: state.BundleDeployment, values.BundleType: state.Bundle} {
+	for secretType, kind := range map[string]string{values.DeploymentType: state.BundleDeployment,
+		values.BundleType: state.Bundle} {
 		var keys []state.ValuesKey
 		first := map[state.ValuesKey]values.Owner{}
 		for _, s := range candidates {
@@ -241,13 +250,14 @@ func (v *valuesReader) again(ctx context.Context, candidates []candidate) error 
 		if err != nil {
 			return err
 		}
-		secretRead, err := v.read(ctx, source.Query{Kind: secretKind, FieldSelector: "type=" + secretType}, keys, func(o source.Object) error {
-			k, s, err := v.secret(o, secretType)
-			if err == nil {
-				secrets[k] = s
-			}
-			return err
-		})
+		secretRead, err := v.read(ctx, source.Query{Kind: secretKind, FieldSelector: "type=" + secretType}, keys,
+			func(o source.Object) error {
+				k, s, err := v.secret(o, secretType)
+				if err == nil {
+					secrets[k] = s
+				}
+				return err
+			})
 		if err != nil {
 			return err
 		}
@@ -258,7 +268,8 @@ func (v *valuesReader) again(ctx context.Context, candidates []candidate) error 
 			} else if !exists {
 				owner.Deleting = true
 			}
-			v.out.Again[k] = values.Facts{Type: secretType, Owner: owner, Secret: secrets[k], Read: ownerRead[k] && secretRead[k]}
+			v.out.Again[k] = values.Facts{Type: secretType, Owner: owner, Secret: secrets[k], Read: ownerRead[k] &&
+				secretRead[k]}
 		}
 	}
 	return nil
@@ -284,9 +295,10 @@ func addOwner(owners map[state.ValuesKey]values.Owner, secretType string, o sour
 	return nil
 }
 
-// read reads the objects with the names of the keys: each by its name, or all of them with one list if there are many. Only the list uses the
-// selector of the query. It returns the keys for which the object would have been found.
-func (v *valuesReader) read(ctx context.Context, q source.Query, keys []state.ValuesKey, add func(source.Object) error) (map[state.ValuesKey]bool, error) {
+// read reads the objects with the names of the keys: each by its name, or all of them with one list if there are many.
+// Only the list uses the selector of the query. It returns the keys for which the object would have been found.
+func (v *valuesReader) read(ctx context.Context, q source.Query, keys []state.ValuesKey,
+	add func(source.Object) error) (map[state.ValuesKey]bool, error) {
 	var mu sync.Mutex // guards read, and calls of add
 	read := map[state.ValuesKey]bool{}
 	one := func(ctx context.Context, q source.Query, keys []state.ValuesKey) error {
@@ -360,7 +372,8 @@ func (v *valuesReader) gaps(workspace string) []source.Gap {
 	}
 	if masked > 0 {
 		out = append(out, source.Gap{What: "values Secrets", Reason: string(source.NotInSnapshot),
-			Detail: fmt.Sprintf("the values of %d are masked in the snapshot", masked), Effect: "it is not known whether they have the right hash"})
+			Detail: fmt.Sprintf("the values of %d are masked in the snapshot", masked),
+			Effect: "it is not known whether they have the right hash"})
 	}
 	return out
 }

@@ -37,9 +37,12 @@ func BenchmarkObjects(b *testing.B) {
 		gvk                 schema.GroupVersionKind
 		differences         int
 	}{
-		{name: "ConfigMap equal", gvk: corev1.SchemeGroupVersion.WithKind("ConfigMap"), desired: configMap, live: configMap},
-		{name: "Deployment equal", gvk: appsv1.SchemeGroupVersion.WithKind("Deployment"), desired: deployment, live: strings.Replace(liveDeployment, "IMAGE", "registry.example.com/web:1.2.3", 1)},
-		{name: "Deployment differs", gvk: appsv1.SchemeGroupVersion.WithKind("Deployment"), desired: deployment, live: strings.Replace(liveDeployment, "IMAGE", "registry.example.com/web:9", 1), differences: 1},
+		{name: "ConfigMap equal", gvk: corev1.SchemeGroupVersion.WithKind("ConfigMap"), desired: configMap,
+			live: configMap},
+		{name: "Deployment equal", gvk: appsv1.SchemeGroupVersion.WithKind("Deployment"), desired: deployment,
+			live: strings.Replace(liveDeployment, "IMAGE", "registry.example.com/web:1.2.3", 1)},
+		{name: "Deployment differs", gvk: appsv1.SchemeGroupVersion.WithKind("Deployment"), desired: deployment,
+			live: strings.Replace(liveDeployment, "IMAGE", "registry.example.com/web:9", 1), differences: 1},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			desired, live := decoded(b, bench.desired), decoded(b, bench.live)

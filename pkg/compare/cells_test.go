@@ -21,7 +21,8 @@ const matrix = testdata + "/matrix"
 
 // cell is a desired object, the live object, and the expected result of the comparison.
 type cell struct {
-	Manifest string          `json:"manifest"` // set on the first line of an object, which is the cell of the unchanged object
+	// set on the first line of an object, which is the cell of the unchanged object
+	Manifest string          `json:"manifest"`
 	Name     string          `json:"cell"`
 	Desired  json.RawMessage `json:"desired"`
 	Live     json.RawMessage `json:"live"`
@@ -122,7 +123,8 @@ func decode(tb testing.TB, raw []byte) (content object.Content, ref object.Ref) 
 	return content, meta.Ref()
 }
 
-// TestMatrixMore compares the results with those of Fleet's agent in the whole drift matrix, except for cells with a reason for another result.
+// TestMatrixMore compares the results with those of Fleet's agent in the whole drift matrix, except for cells with a
+// reason for another result.
 func TestMatrixMore(t *testing.T) {
 	cells, _ := readCells(t)
 	if len(cells) < 3000 {
@@ -134,13 +136,15 @@ func TestMatrixMore(t *testing.T) {
 			live, _ := decode(t, c.Live)
 			got := compare.Objects(desired, live, ref.GroupVersionKind())
 			if len(got) > 0 != c.modified() {
-				t.Errorf("want modified %t, Fleet reports %s (%s %s): the differences are %v", c.modified(), c.Fleet, c.Why, c.Note, paths(got))
+				t.Errorf("want modified %t, Fleet reports %s (%s %s): the differences are %v", c.modified(), c.Fleet,
+					c.Why, c.Note, paths(got))
 			}
 		})
 	}
 }
 
-// TestReasons checks that each cell with another result than Fleet has a reason that the README explains, and that each reason has a cell.
+// TestReasons checks that each cell with another result than Fleet has a reason that the README explains, and that each
+// reason has a cell.
 func TestReasons(t *testing.T) {
 	readme, err := os.ReadFile(matrix + "/README.md")
 	if err != nil {
@@ -167,20 +171,24 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// restated are manifests that the server stores with other values, although no user changed the objects. Fleet's agent always reports them as
-// modified. That is correct: the cluster does not have the stated values.
+// restated are manifests that the server stores with other values, although no user changed the objects. Fleet's agent
+// always reports them as modified. That is correct: the cluster does not have the stated values.
 var restated = map[string]string{
-	"pod-tolerations":              "admission adds tolerations to a list that is compared as a whole",
-	"node":                         "admission adds a taint to a list that is compared as a whole",
-	"apiservice-2":                 "the server drops a stated false, and Fleet does not know the kind",
-	"apiservice-2-2":               "the server stores another encoding of the caBundle, and Fleet does not know the kind",
-	"apiservice-2-3":               "the server drops a stated empty caBundle, and Fleet does not know the kind",
-	"customresourcedefinition-2":   "the server drops a stated false, and Fleet compares definitions as JSON without a type",
-	"widget-pruned":                "the server prunes fields that the schema of the custom resource does not have",
-	"customresourcedefinition-2-3": "the server drops a stated empty list, and Fleet compares definitions as JSON without a type",
+	"pod-tolerations": "admission adds tolerations to a list that is compared as a whole",
+	"node":            "admission adds a taint to a list that is compared as a whole",
+	"apiservice-2":    "the server drops a stated false, and Fleet does not know the kind",
+	"apiservice-2-2": "the server stores another encoding of the caBundle, and Fleet does not know the " +
+		"kind",
+	"apiservice-2-3": "the server drops a stated empty caBundle, and Fleet does not know the kind",
+	"customresourcedefinition-2": "the server drops a stated false, and Fleet compares definitions as JSON without " +
+		"a type",
+	"widget-pruned": "the server prunes fields that the schema of the custom resource does not have",
+	"customresourcedefinition-2-3": "the server drops a stated empty list, and Fleet compares definitions as JSON " +
+		"without a type",
 }
 
-// TestUntouched checks that an unchanged object of any kind has no difference, except for values that the server does not store.
+// TestUntouched checks that an unchanged object of any kind has no difference, except for values that the server does
+// not store.
 func TestUntouched(t *testing.T) {
 	kinds := map[string]bool{}
 	_, manifests := readCells(t)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compare compares a desired object with a live object. It returns each stated field that differs, and the manager that changed it.
+// Package compare compares a desired object with a live object. It returns each stated field that differs, and the
+// manager that changed it.
 //
-// It is pure. Only what the manifest states is compared: fields, map keys and elements that others added are ignored. Built-in kinds are
-// compared by the merge keys and types of their Go structs, all other kinds as plain JSON with atomic lists. Fleet's agent makes the same
-// distinction (docs/fleet-behavior.md, 3). The result of a comparison is one of:
+// It is pure. Only what the manifest states is compared: fields, map keys and elements that others added are ignored.
+// Built-in kinds are compared by the merge keys and types of their Go structs, all other kinds as plain JSON with
+// atomic lists. Fleet's agent makes the same distinction (docs/fleet-behavior.md, 3). The result of a comparison is one
+// of:
 //
 //   - no difference;
 //   - a stated field with a live value of another meaning;
@@ -35,8 +37,9 @@ type Range struct{ Min, Max int64 }
 // Contains reports whether n is within the range.
 func (r Range) Contains(n int64) bool { return r.Min <= n && n <= r.Max }
 
-// Objects compares the stated fields of desired with live, both as decoded by object.Decode, and returns the differences in the order
-// of the desired object's sorted fields. gvk is the kind in the manifest's version. Neither argument is changed.
+// Objects compares the stated fields of desired with live, both as decoded by object.Decode, and returns the
+// differences in the order of the desired object's sorted fields. gvk is the kind in the manifest's version. Neither
+// argument is changed.
 func Objects(desired, live map[string]any, gvk schema.GroupVersionKind) []Difference {
 	gk := gvk.GroupKind()
 	desired, live = normalised(gk, desired), normalised(gk, live)
@@ -55,8 +58,10 @@ func Objects(desired, live map[string]any, gvk schema.GroupVersionKind) []Differ
 	return w.differences
 }
 
-// serverOwned are the fields of metadata that the API server sets. They are ignored in a manifest (usually an exported object).
-var serverOwned = sets.New("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+// serverOwned are the fields of metadata that the API server sets. They are ignored in a manifest (usually an exported
+// object).
+var serverOwned = sets.New("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
+	"deletionTimestamp",
 	"deletionGracePeriodSeconds", "managedFields", "selfLink", "generateName")
 
 func (w *walker) metadata(at *step, f field, desired, live any) {

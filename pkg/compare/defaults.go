@@ -23,7 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Field is a field of a struct of the API, wherever that struct is used: one entry is valid for the pod templates of all workloads.
+// Field is a field of a struct of the API, wherever that struct is used: one entry is valid for the pod templates of
+// all workloads.
 type Field struct {
 	Struct reflect.Type // such as k8s.io/api/core/v1.ServicePort
 	Name   string       // in JSON
@@ -31,9 +32,9 @@ type Field struct {
 
 func of[T any](name string) Field { return Field{reflect.TypeFor[T](), name} }
 
-// Defaults are the values, as decoded JSON, that the API server sets if the manifest states none. They explain a live field in an atomic list that
-// the manifest does not state, and a live value in place of a stated zero value that the API treats as unset. A test compares every entry of this
-// table, and of the next two, with a real API server.
+// Defaults are the values, as decoded JSON, that the API server sets if the manifest states none. They explain a live
+// field in an atomic list that the manifest does not state, and a live value in place of a stated zero value that the
+// API treats as unset. A test compares every entry of this table, and of the next two, with a real API server.
 var Defaults = map[Field]any{
 	of[corev1.ServicePort]("protocol"):             "TCP",
 	of[corev1.ServiceSpec]("type"):                 "ClusterIP",
@@ -75,8 +76,9 @@ var Defaults = map[Field]any{
 	of[corev1.ScaleIOPersistentVolumeSource]("storageMode"):  "ThinProvisioned",
 	of[corev1.ScaleIOPersistentVolumeSource]("fsType"):       "xfs",
 
-	of[appsv1.DeploymentStrategy]("type"):                                     "RollingUpdate",
-	of[appsv1.DeploymentStrategy]("rollingUpdate"):                            map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"},
+	of[appsv1.DeploymentStrategy]("type"): "RollingUpdate",
+	of[appsv1.DeploymentStrategy]("rollingUpdate"): map[string]any{"maxSurge": "25%",
+		"maxUnavailable": "25%"},
 	of[appsv1.StatefulSetUpdateStrategy]("type"):                              "RollingUpdate",
 	of[appsv1.DaemonSetUpdateStrategy]("type"):                                "RollingUpdate",
 	of[appsv1.StatefulSetSpec]("podManagementPolicy"):                         "OrderedReady",
@@ -111,7 +113,8 @@ var Defaults = map[Field]any{
 	of[resourcev1beta1.DeviceToleration]("operator"):         "Equal",
 }
 
-// ComputedDefaults are defaults that the API server computes from other stated fields of the same struct; nil if there is no default.
+// ComputedDefaults are defaults that the API server computes from other stated fields of the same struct; nil if there
+// is no default.
 var ComputedDefaults = map[Field]func(siblings map[string]any) any{
 	of[corev1.ServicePort]("targetPort"): func(s map[string]any) any { return s["port"] },
 	of[corev1.VolumeSource]("emptyDir"):  bareVolume,

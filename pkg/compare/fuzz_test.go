@@ -15,15 +15,17 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// FuzzObjects compares any two objects. The comparison does not panic and changes neither object. An object does not differ from itself, nor from
-// itself with more keys in its maps. A changed value is reported at exactly its path. The last two properties are checked for custom resources,
-// which can have any content; TestEveryLeaf and TestUnstatedFields check them for built-in kinds, which need valid objects.
+// FuzzObjects compares any two objects. The comparison does not panic and changes neither object. An object does not
+// differ from itself, nor from itself with more keys in its maps. A changed value is reported at exactly its path. The
+// last two properties are checked for custom resources, which can have any content; TestEveryLeaf and
+// TestUnstatedFields check them for built-in kinds, which need valid objects.
 func FuzzObjects(f *testing.F) {
 	_, manifests := readCells(f)
 	for i, m := range manifests {
 		f.Add([]byte(m.Desired), []byte(m.Live), uint(i))
 	}
-	f.Add([]byte(`{"metadata":{"finalizers":[{},null,[1]]},"kind":"ConfigMap","apiVersion":"v1"}`), []byte(`{"metadata":{"finalizers":[{}]}}`), uint(0))
+	f.Add([]byte(`{"metadata":{"finalizers":[{},null,[1]]},"kind":"ConfigMap","apiVersion":"v1"}`),
+		[]byte(`{"metadata":{"finalizers":[{}]}}`), uint(0))
 	f.Add([]byte(`{"metadata":7,"spec":[[1,2],[{"a":null}]],"":{"":1.5}}`), []byte(`{"spec":null}`), uint(1))
 	f.Fuzz(func(t *testing.T, desiredRaw, liveRaw []byte, n uint) {
 		desired, _, err := object.Decode(desiredRaw)

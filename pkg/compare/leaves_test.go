@@ -31,7 +31,8 @@ func other(v any) (any, bool) {
 func ignored(p place, object map[string]any) bool {
 	path := p.path.String()
 	switch {
-	case path == ".kind" || path == ".apiVersion", path == ".status", strings.HasPrefix(path, ".status."), strings.HasPrefix(path, ".status["):
+	case path == ".kind" || path == ".apiVersion", path == ".status", strings.HasPrefix(path, ".status."),
+		strings.HasPrefix(path, ".status["):
 		return true
 	case strings.Contains(path, "objectset.rio.cattle.io/"):
 		return true

@@ -17,7 +17,8 @@ import (
 // patchOperations are the operations of JSON patch.
 var patchOperations = []string{"add", "copy", "move", "remove", "replace", "test"}
 
-// Invalid returns why a part of a rule has no effect on any object, as a sentence; empty if all parts are valid. It quotes no value.
+// Invalid returns why a part of a rule has no effect on any object, as a sentence; empty if all parts are valid. It
+// quotes no value.
 func Invalid(r Rule) string {
 	for _, p := range []string{object.Group(r.APIVersion), r.Kind} {
 		if _, err := glob.Compile(p); len(r.JSONPointers) > 0 && err != nil {
@@ -43,8 +44,8 @@ func Matches(r Rule, ref object.Ref) bool {
 	return Applies(one, ref) || Ignored(one, ref)
 }
 
-// Voided returns the operation that fails on a desired object and therefore voids the other operations on it, which would succeed without it. ok is false if
-// there is none.
+// Voided returns the operation that fails on a desired object and therefore voids the other operations on it, which
+// would succeed without it. ok is false if there is none.
 func Voided(rules []Rule, ref object.Ref, content map[string]any) (failing Operation, ok bool) {
 	all := operations(rules, ref)
 	if len(all) < 2 {

@@ -17,7 +17,8 @@ func TestInvalid(t *testing.T) {
 	}{
 		{"pointers", Rule{APIVersion: "apps/v1", Kind: "Deploy*", JSONPointers: []string{"/spec"}}, false},
 		{"a pattern", Rule{APIVersion: "v1", Kind: "Config[", JSONPointers: []string{"/data"}}, true},
-		{"a pattern without pointers", Rule{APIVersion: "v1", Kind: "Config[", Operations: []Operation{{Op: "remove", Path: "/data"}}}, false},
+		{"a pattern without pointers", Rule{APIVersion: "v1", Kind: "Config[",
+			Operations: []Operation{{Op: "remove", Path: "/data"}}}, false},
 		{"an unknown operation", Rule{Operations: []Operation{{Op: "delete", Path: "/data"}}}, true},
 		{"ignore", Rule{Name: "a.*", Operations: []Operation{{Op: "ignore"}}}, false},
 		{"ignore with a bad expression", Rule{Name: "a(", Operations: []Operation{{Op: "ignore"}}}, true},
@@ -50,7 +51,8 @@ func TestVoided(t *testing.T) {
 		{"none succeeds", []Rule{rule("/data/x", "/data/y")}, ""},
 		{"one fails", []Rule{rule("/data/a", "/data/missing")}, "/data/missing"},
 		{"one of another rule fails", []Rule{rule("/data/missing"), rule("/data/a")}, "/data/missing"},
-		{"a pointer removes the field", []Rule{{APIVersion: "v1", Kind: "*", JSONPointers: []string{"/data/a"}}, rule("/data/a", "/data/b")}, "/data/a"},
+		{"a pointer removes the field", []Rule{{APIVersion: "v1", Kind: "*", JSONPointers: []string{"/data/a"}},
+			rule("/data/a", "/data/b")}, "/data/a"},
 	} {
 		got, ok := Voided(tc.rules, ref, content)
 		if ok != (tc.want != "") || ok && got.Path != tc.want {

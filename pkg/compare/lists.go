@@ -54,10 +54,12 @@ func (w *walker) whole(at *step, f field, p pair, d, live []any, exact bool) {
 	}
 }
 
-// significantNull reports whether a null in an atomic list differs from the live element. A null is significant there, because it has an index.
+// significantNull reports whether a null in an atomic list differs from the live element. A null is significant there,
+// because it has an index.
 func significantNull(desired, live any) bool { return desired == nil && !isZero(live) }
 
-// maxPermuted limits the search for permuted elements, which is quadratic. Longer lists are reported element by element.
+// maxPermuted limits the search for permuted elements, which is quadratic. Longer lists are reported element by
+// element.
 const maxPermuted = 64
 
 // permuted reports whether live has the same elements in another order.
@@ -119,9 +121,9 @@ func (w *walker) byKey(at *step, f field, p pair, d, live []any) {
 	}
 }
 
-// pairUp returns for each stated element the index of the matching live element, or -1. Each live element matches at most once. If elements
-// share a merge key (a port in TCP and in UDP), an element without differences is preferred, then one that is the same element for
-// server-side apply.
+// pairUp returns for each stated element the index of the matching live element, or -1. Each live element matches at
+// most once. If elements share a merge key (a port in TCP and in UDP), an element without differences is preferred,
+// then one that is the same element for server-side apply.
 func pairUp(f field, stated, found []string, d, live []any) []int {
 	places := make(map[string][]int, len(found))
 	for j, k := range found {

@@ -48,7 +48,8 @@ func ReadManagers(managedFields []byte, live map[string]any) (*Managers, error) 
 		if err := set.FromJSON(r.FieldsV1.GetRawReader()); err != nil {
 			return nil, fmt.Errorf("reading the fields of manager %q: %w", r.Manager, err)
 		}
-		e := entry{manager: Manager{Name: r.Manager, Operation: string(r.Operation), Subresource: r.Subresource}, fields: set}
+		e := entry{manager: Manager{Name: r.Manager, Operation: string(r.Operation), Subresource: r.Subresource},
+			fields: set}
 		if r.Time != nil {
 			e.manager.Time = r.Time.UTC()
 		}
@@ -57,11 +58,11 @@ func ReadManagers(managedFields []byte, live map[string]any) (*Managers, error) 
 	return m, nil
 }
 
-// Of returns the manager that wrote the live value of a difference, nil if it is not recorded. A manager that removes a field is not
-// recorded. Of several managers that agree on a value, Of returns the last writer.
+// Of returns the manager that wrote the live value of a difference, nil if it is not recorded. A manager that removes a
+// field is not recorded. Of several managers that agree on a value, Of returns the last writer.
 //
-// If the API server records the elements of a list one by one, Of returns the manager of an element that the manifest does not have. The order
-// and removed elements are not recorded.
+// If the API server records the elements of a list one by one, Of returns the manager of an element that the manifest
+// does not have. The order and removed elements are not recorded.
 func (m *Managers) Of(d Difference) *Manager {
 	if !d.LiveSet {
 		return nil
@@ -85,17 +86,18 @@ func (m *Managers) Of(d Difference) *Manager {
 	return best
 }
 
-// Unclaimed reports whether the live value of a difference has no manager, although other fields of the object have one. The API server records
-// managers before admission, so values that a webhook or the server itself sets have no manager. It is false for lists and for fields
-// within lists: an order has no manager either, and an element may be recorded under another name.
+// Unclaimed reports whether the live value of a difference has no manager, although other fields of the object have
+// one. The API server records managers before admission, so values that a webhook or the server itself sets have no
+// manager. It is false for lists and for fields within lists: an order has no manager either, and an element may be
+// recorded under another name.
 func (m *Managers) Unclaimed(d Difference) bool {
 	_, isList := d.Live.([]any)
 	inList := slices.ContainsFunc(d.Path, func(e fieldpath.PathElement) bool { return e.FieldName == nil })
 	return d.LiveSet && len(m.entries) > 0 && !isList && !inList && m.Of(d) == nil
 }
 
-// last returns the last manager of the field at the path, from the records with the longest match. asWhole ignores records of fields within
-// the field.
+// last returns the last manager of the field at the path, from the records with the longest match. asWhole ignores
+// records of fields within the field.
 func (m *Managers) last(path fieldpath.Path, asWhole bool) *Manager {
 	var best *Manager
 	depth := 0
@@ -108,8 +110,9 @@ func (m *Managers) last(path fieldpath.Path, asWhole bool) *Manager {
 	return best
 }
 
-// owned returns how many steps of the path lead to the field of the set that contains it: all steps for the field itself or a field within it
-// (unless asWhole), fewer for a field that is owned as a whole (a list without keys), 0 if the set does not have it.
+// owned returns how many steps of the path lead to the field of the set that contains it: all steps for the field
+// itself or a field within it (unless asWhole), fewer for a field that is owned as a whole (a list without keys), 0 if
+// the set does not have it.
 func owned(set *fieldpath.Set, path fieldpath.Path, live any, asWhole bool) int {
 	for i, step := range path {
 		step, next := resolve(set, step, live)
@@ -130,8 +133,8 @@ func owned(set *fieldpath.Set, path fieldpath.Path, live any, asWhole bool) int 
 	return 0
 }
 
-// resolve finds the name that the set has for a step, and the live value of the step. If the path has an index, managedFields can have keys,
-// and the other way round.
+// resolve finds the name that the set has for a step, and the live value of the step. If the path has an index,
+// managedFields can have keys, and the other way round.
 func resolve(set *fieldpath.Set, step fieldpath.PathElement, live any) (fieldpath.PathElement, any) {
 	next := child(live, step)
 	if _, inside := set.Children.Get(step); inside || step.FieldName != nil || set.Members.Has(step) {
@@ -139,7 +142,8 @@ func resolve(set *fieldpath.Set, step fieldpath.PathElement, live any) (fieldpat
 	}
 	found := step
 	consider := func(e fieldpath.PathElement) {
-		if e.Key != nil && hasKeys(next, *e.Key) || e.Value != nil && next != nil && value.Equals(*e.Value, value.NewValueInterface(next)) {
+		if e.Key != nil && hasKeys(next, *e.Key) || e.Value != nil && next != nil &&
+			value.Equals(*e.Value, value.NewValueInterface(next)) {
 			found = e
 		}
 	}
@@ -168,8 +172,9 @@ func child(v any, step fieldpath.PathElement) any {
 	return nil
 }
 
-// keyed returns the element with the key fields. If there is no such element, the difference may be in a key field: then keyed returns the only
-// element with the first of several key fields. That is the merge key, which sorts first in all lists with several key fields.
+// keyed returns the element with the key fields. If there is no such element, the difference may be in a key field:
+// then keyed returns the only element with the first of several key fields. That is the merge key, which sorts first in
+// all lists with several key fields.
 func keyed(list []any, keys value.FieldList) any {
 	var similar []any
 	for _, e := range list {

@@ -37,7 +37,8 @@ func withoutOwnershipMetadata(v any) any {
 	return m
 }
 
-// normalisers convert equivalent forms of an object of their kind to one form (docs/fleet-behavior.md, 3.2). Each changes a shallow copy.
+// normalisers convert equivalent forms of an object of their kind to one form (docs/fleet-behavior.md, 3.2). Each
+// changes a shallow copy.
 var normalisers = map[schema.GroupKind]func(object map[string]any){
 	{Kind: "Secret"}:                               foldStringData,
 	{Kind: "Endpoints"}:                            sortSubsets,
@@ -84,7 +85,8 @@ func aggregated(gk schema.GroupKind, role map[string]any) bool {
 	return aggregates && gk.Group == rbacv1.GroupName
 }
 
-// replaceNullRules replaces null rules with an empty list. Unlike other nulls, they are significant: the role allows nothing.
+// replaceNullRules replaces null rules with an empty list. Unlike other nulls, they are significant: the role allows
+// nothing.
 func replaceNullRules(role map[string]any) {
 	if rules, stated := role["rules"]; stated && rules == nil {
 		role["rules"] = []any{}
@@ -102,7 +104,8 @@ func removeNameLabel(ns map[string]any) {
 	ns["metadata"] = meta
 }
 
-// sortSubsets sorts the lists of Endpoints in which the order is not significant: the API server sorts them, controllers do not.
+// sortSubsets sorts the lists of Endpoints in which the order is not significant: the API server sorts them,
+// controllers do not.
 func sortSubsets(endpoints map[string]any) {
 	subsets, ok := runtime.DeepCopyJSONValue(endpoints["subsets"]).([]any)
 	if !ok {
@@ -142,8 +145,8 @@ func removeBlankCABundles(config map[string]any) {
 	config["webhooks"] = hooks
 }
 
-// convertPodSpec converts the pod template of an Argo Rollout with the built-in type, as Fleet does. It is the only custom resource with known
-// contents.
+// convertPodSpec converts the pod template of an Argo Rollout with the built-in type, as Fleet does. It is the only
+// custom resource with known contents.
 func convertPodSpec(rollout map[string]any) {
 	pod, found, err := unstructured.NestedMap(rollout, "spec", "template", "spec")
 	if err != nil || !found {

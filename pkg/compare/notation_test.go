@@ -19,8 +19,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// place is a value within an object, with its description in Kubernetes' own libraries: the schema of server-side apply, which defines the notation of
-// paths, and the tags of strategic merge patch, which define the lists that Fleet merges. With it, tests find a path without the tested package.
+// place is a value within an object, with its description in Kubernetes' own libraries: the schema of server-side
+// apply, which defines the notation of paths, and the tags of strategic merge patch, which define the lists that Fleet
+// merges. With it, tests find a path without the tested package.
 type place struct {
 	path   fieldpath.Path
 	tokens []any // the same path with only names and indexes
@@ -80,7 +81,8 @@ func (p *place) resolve(ref smd.TypeRef, ok bool) {
 // field returns the value under a name.
 func (p place) field(name string, v any) place {
 	out := place{value: v, schema: p.schema, known: p.known, whole: p.whole, name: name}
-	out.path, out.tokens = append(p.path.Copy(), fieldpath.PathElement{FieldName: &name}), append(slices.Clone(p.tokens), name)
+	out.path, out.tokens = append(p.path.Copy(), fieldpath.PathElement{FieldName: &name}),
+		append(slices.Clone(p.tokens), name)
 	out.siblings, _ = p.value.(map[string]any)
 	if p.elemKey == name {
 		out.isKey, out.element = true, p.path

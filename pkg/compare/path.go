@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// step is one step of the path to a value. The path itself is built only for a difference, because most objects are equal.
+// step is one step of the path to a value. The path itself is built only for a difference, because most objects are
+// equal.
 type step struct {
 	parent *step
 	name   string // of a field; used if elem is nil
@@ -69,7 +70,8 @@ func (s *step) member(v any) *step {
 }
 
 func sortedKeys(m map[string]any) []string {
-	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m)) // one allocation: it is most of the cost of a comparison
+	// one allocation: it is most of the cost of a comparison
+	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
 	slices.Sort(keys)
 	return keys
 }

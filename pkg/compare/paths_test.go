@@ -13,7 +13,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 )
 
-// TestPathsOfCells checks that the path of the difference is exactly that of the changed value, for cells that change one stated value.
+// TestPathsOfCells checks that the path of the difference is exactly that of the changed value, for cells that change
+// one stated value.
 func TestPathsOfCells(t *testing.T) {
 	checked := 0
 	cells, _ := readCells(t)
@@ -54,7 +55,8 @@ func TestPathsOfCells(t *testing.T) {
 	}
 }
 
-// TestEveryLeaf changes every stated value of every manifest of the matrix, one at a time, and checks that exactly its path is reported.
+// TestEveryLeaf changes every stated value of every manifest of the matrix, one at a time, and checks that exactly its
+// path is reported.
 func TestEveryLeaf(t *testing.T) {
 	checked := 0
 	_, manifests := readCells(t)
@@ -76,7 +78,8 @@ func TestEveryLeaf(t *testing.T) {
 			checked++
 			got := paths(compare.Objects(desired, with(desired, p, changed), gvk))
 			if diff := cmp.Diff([]string{want.String()}, got); diff != "" {
-				t.Errorf("%s, %s changed from %v to %v: paths (-want +got):\n%s", m.Manifest, p.path, p.value, changed, diff)
+				t.Errorf("%s, %s changed from %v to %v: paths (-want +got):\n%s", m.Manifest, p.path, p.value, changed,
+					diff)
 			}
 		})
 	}
@@ -85,7 +88,8 @@ func TestEveryLeaf(t *testing.T) {
 	}
 }
 
-// TestUnstatedFields adds a field to every map of every manifest that is merged, and checks that there is no difference.
+// TestUnstatedFields adds a field to every map of every manifest that is merged, and checks that there is no
+// difference.
 func TestUnstatedFields(t *testing.T) {
 	_, manifests := readCells(t)
 	for _, m := range manifests {

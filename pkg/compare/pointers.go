@@ -15,15 +15,18 @@ import (
 )
 
 const (
-	// maxPointers is the number of differences of an object above which none has a pointer: nobody writes so many rules.
+	// maxPointers is the number of differences of an object above which none has a pointer: nobody writes so many
+	// rules.
 	maxPointers = 1000
-	// maxSearched is the length of the lists in which elements are searched by their key or value. The search is quadratic.
+	// maxSearched is the length of the lists in which elements are searched by their key or value. The search is
+	// quadratic.
 	maxSearched = 256
 )
 
-// Pointers returns a JSON pointer for each difference of an object: as jsonPointers of a rule after the rules, they exclude exactly these fields. A
-// pointer is empty if none leads to the field in both objects, such as to an element that is in another position of the live list. All are empty
-// if the objects with such a rule are not equal in everything else.
+// Pointers returns a JSON pointer for each difference of an object: as jsonPointers of a rule after the rules, they
+// exclude exactly these fields. A pointer is empty if none leads to the field in both objects, such as to an element
+// that is in another position of the live list. All are empty if the objects with such a rule are not equal in
+// everything else.
 func Pointers(rules []Rule, ref object.Ref, desired, live map[string]any, differences []Difference) []string {
 	out := make([]string, len(differences))
 	if len(differences) > maxPointers {
@@ -48,13 +51,16 @@ func Pointers(rules []Rule, ref object.Ref, desired, live map[string]any, differ
 	return out
 }
 
-// Exclude returns the smallest rule that removes the fields of JSON pointers from an object. Empty pointers are ignored.
+// Exclude returns the smallest rule that removes the fields of JSON pointers from an object. Empty pointers are
+// ignored.
 func Exclude(ref object.Ref, pointers []string) Rule {
-	return Rule{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, JSONPointers: smallest(pointers)}
+	return Rule{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name,
+		JSONPointers: smallest(pointers)}
 }
 
 // excludes reports whether with the rules, exactly the differences without a pointer remain.
-func excludes(rules []Rule, ref object.Ref, desired, live map[string]any, differences []Difference, pointers []string) bool {
+func excludes(rules []Rule, ref object.Ref, desired, live map[string]any, differences []Difference,
+	pointers []string) bool {
 	d, dErr := ApplyDesired(rules, ref, desired)
 	l, lErr := Apply(rules, ref, live)
 	if dErr != nil || lErr != nil {
@@ -104,7 +110,8 @@ func pointer(path fieldpath.Path, desired, live any) string {
 	return b.String()
 }
 
-// index returns the index of an element in two lists, of which one may not have it; ok is false if the index is that of another element.
+// index returns the index of an element in two lists, of which one may not have it; ok is false if the index is that of
+// another element.
 func index(step fieldpath.PathElement, desired, live any) (segment string, ok bool) {
 	d, _ := desired.([]any)
 	l, _ := live.([]any)
@@ -126,7 +133,8 @@ const (
 	ambiguous = -2
 )
 
-// find returns the index of the element of a list to which a step leads. A key field that an element does not state has a default.
+// find returns the index of the element of a list to which a step leads. A key field that an element does not state has
+// a default.
 func find(step fieldpath.PathElement, list []any) int {
 	if step.Index != nil {
 		if *step.Index < len(list) {
@@ -189,8 +197,9 @@ func valueAt(parent any, segment string) any {
 	return nil
 }
 
-// smallest returns the pointers without duplicates and without those that begin with another one. Their order is valid if they are applied one after
-// the other: the removal of an element moves those after it, so higher indices come first.
+// smallest returns the pointers without duplicates and without those that begin with another one. Their order is valid
+// if they are applied one after the other: the removal of an element moves those after it, so higher indices come
+// first.
 func smallest(pointers []string) []string {
 	paths := make([][]string, 0, len(pointers))
 	for _, p := range pointers {

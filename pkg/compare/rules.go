@@ -16,7 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Rule is one of the comparePatches of a bundle, which exclude fields or objects from the comparison (docs/fleet-behavior.md, 3.3).
+// Rule is one of the comparePatches of a bundle, which exclude fields or objects from the comparison
+// (docs/fleet-behavior.md, 3.3).
 type Rule = v1alpha1.ComparePatch
 
 // Operation is a JSON patch operation, or "ignore".
@@ -26,7 +27,8 @@ type Operation = v1alpha1.CompareOperation
 const opIgnore = "ignore"
 
 // Ignored reports whether the rules ignore a missing object. The namespace must be equal; an empty namespace matches
-// cluster-scoped objects only. A name that is not equal is an unanchored regular expression; it matches nothing if it does not compile.
+// cluster-scoped objects only. A name that is not equal is an unanchored regular expression; it matches nothing if it
+// does not compile.
 func Ignored(rules []Rule, ref object.Ref) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool {
 		if r.APIVersion != ref.APIVersion || r.Kind != ref.Kind || r.Namespace != ref.Namespace ||
@@ -43,8 +45,8 @@ func Applies(rules []Rule, ref object.Ref) bool {
 	return len(pointers(rules, ref))+len(operations(rules, ref)) > 0
 }
 
-// Apply returns the content of an object after the rules; the argument is not changed. The rules apply to the object in the form that Fleet
-// compares: without status, and with a Secret's stringData in its data.
+// Apply returns the content of an object after the rules; the argument is not changed. The rules apply to the object in
+// the form that Fleet compares: without status, and with a Secret's stringData in its data.
 func Apply(rules []Rule, ref object.Ref, content map[string]any) (map[string]any, error) {
 	content = maps.Clone(normalised(ref.GroupVersionKind().GroupKind(), content))
 	delete(content, "status")
@@ -56,8 +58,8 @@ func Apply(rules []Rule, ref object.Ref, content map[string]any) (map[string]any
 	return out, err
 }
 
-// emptied is a map of the desired content from which the rules removed everything. Fleet reports an object that lacks it, although it is equal to an
-// empty map of a manifest, which Fleet drops before it applies the rules.
+// emptied is a map of the desired content from which the rules removed everything. Fleet reports an object that lacks
+// it, although it is equal to an empty map of a manifest, which Fleet drops before it applies the rules.
 type emptied struct{}
 
 // ApplyDesired is Apply for the desired content, in which it marks the maps that the rules emptied.
@@ -77,7 +79,8 @@ func markEmptied(before, after map[string]any) {
 	}
 }
 
-// marked returns a value with its emptied maps marked. The elements of a list are those of before only if the rules removed none.
+// marked returns a value with its emptied maps marked. The elements of a list are those of before only if the rules
+// removed none.
 func marked(before, after any) any {
 	switch is := after.(type) {
 	case map[string]any:
@@ -96,12 +99,13 @@ func marked(before, after any) any {
 	return after
 }
 
-// pointers returns the fields to remove from an object, one by one. Group and kind of a rule are patterns here; an empty namespace or name
-// matches any.
+// pointers returns the fields to remove from an object, one by one. Group and kind of a rule are patterns here; an
+// empty namespace or name matches any.
 func pointers(rules []Rule, ref object.Ref) []string {
 	var out []string
 	for _, r := range rules {
-		if len(r.JSONPointers) > 0 && matches(object.Group(r.APIVersion), object.Group(ref.APIVersion)) && matches(r.Kind, ref.Kind) &&
+		if len(r.JSONPointers) > 0 && matches(object.Group(r.APIVersion), object.Group(ref.APIVersion)) &&
+			matches(r.Kind, ref.Kind) &&
 			(r.Namespace == "" || r.Namespace == ref.Namespace) && (r.Name == "" || r.Name == ref.Name) {
 			out = append(out, r.JSONPointers...)
 		}
@@ -109,11 +113,13 @@ func pointers(rules []Rule, ref object.Ref) []string {
 	return out
 }
 
-// operations returns the operations on an object. They are applied together. Kind, namespace and name of a rule must be equal here.
+// operations returns the operations on an object. They are applied together. Kind, namespace and name of a rule must be
+// equal here.
 func operations(rules []Rule, ref object.Ref) []Operation {
 	var out []Operation
 	for _, r := range rules {
-		if schema.FromAPIVersionAndKind(r.APIVersion, r.Kind) == ref.GroupVersionKind() && r.Namespace == ref.Namespace && r.Name == ref.Name {
+		if schema.FromAPIVersionAndKind(r.APIVersion, r.Kind) == ref.GroupVersionKind() &&
+			r.Namespace == ref.Namespace && r.Name == ref.Name {
 			out = append(out, r.Operations...)
 		}
 	}

@@ -39,8 +39,8 @@ func ruleOf(t *testing.T, raw []byte) compare.Rule {
 	return r
 }
 
-// TestMatrixOptions compares the results for bundles with rules with those of Fleet's agent. In cells with an autoscaler, it checks the range of the
-// autoscaler, and that the number of replicas is one difference.
+// TestMatrixOptions compares the results for bundles with rules with those of Fleet's agent. In cells with an
+// autoscaler, it checks the range of the autoscaler, and that the number of replicas is one difference.
 func TestMatrixOptions(t *testing.T) {
 	const replicas = ".spec.replicas"
 	for _, c := range readLines(t, matrix+"/options.jsonl") {
@@ -104,54 +104,76 @@ func TestApply(t *testing.T) {
 		desired, live string
 		want          []string
 	}{
-		{"a pointer to no field beside another pointer", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", JSONPointers: []string{"/spec/nothing/at/all", "/spec/replicas"}},
+		{"a pointer to no field beside another pointer", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment",
+			JSONPointers: []string{"/spec/nothing/at/all", "/spec/replicas"}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, nil},
-		{"a pointer that only one side has", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a"}},
+		{"a pointer that only one side has", compare.Rule{APIVersion: "v1", Kind: "ConfigMap",
+			JSONPointers: []string{"/data/a"}},
 			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {a: x}`, `data: {}`, nil},
-		{"a pointer that empties a map", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a"}},
+		{"a pointer that empties a map", compare.Rule{APIVersion: "v1", Kind: "ConfigMap",
+			JSONPointers: []string{"/data/a"}},
 			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {a: x}`, `data: {b: y}`, nil},
-		{"a pointer that empties a map, which the live object lacks", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a"}},
+		{"a pointer that empties a map, which the live object lacks", compare.Rule{APIVersion: "v1", Kind: "ConfigMap",
+			JSONPointers: []string{"/data/a"}},
 			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {a: x}`, `{}`, []string{".data"}},
-		{"a pointer that empties a map of a Secret, which the live object lacks", compare.Rule{APIVersion: "v1", Kind: "Secret", JSONPointers: []string{"/data/a"}},
+		{"a pointer that empties a map of a Secret, which the live object lacks", compare.Rule{APIVersion: "v1",
+			Kind: "Secret", JSONPointers: []string{"/data/a"}},
 			object.Ref{APIVersion: "v1", Kind: "Secret"}, `stringData: {a: x}`, `{}`, []string{".data"}},
-		{"a pointer that empties a map in a list, which the live object lacks", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", JSONPointers: []string{"/spec/template/spec/containers/0/resources/limits/cpu"}},
-			deploymentRef, `spec: {template: {spec: {containers: [{name: c, resources: {limits: {cpu: 1}}}]}}}`, `spec: {template: {spec: {containers: [{name: c, resources: {}}]}}}`,
+		{"a pointer that empties a map in a list, which the live object lacks", compare.Rule{APIVersion: "apps/v1",
+			Kind: "Deployment", JSONPointers: []string{"/spec/template/spec/containers/0/resources/limits/cpu"}},
+			deploymentRef, `spec: {template: {spec: {containers: [{name: c, resources: {limits: {cpu: 1}}}]}}}`,
+			`spec: {template: {spec: {containers: [{name: c, resources: {}}]}}}`,
 			[]string{`.spec.template.spec.containers[name="c"].resources.limits`}},
-		{"a pointer that empties a map in a list", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", JSONPointers: []string{"/spec/template/spec/containers/0/resources/limits/cpu"}},
-			deploymentRef, `spec: {template: {spec: {containers: [{name: c, resources: {limits: {cpu: 1}}}]}}}`, `spec: {template: {spec: {containers: [{name: c, resources: {limits: {memory: 1Gi}}}]}}}`, nil},
-		{"a pointer that empties an element of a list without keys", compare.Rule{APIVersion: "example.com/v1", Kind: "Thing", JSONPointers: []string{"/spec/l/0/a"}},
+		{"a pointer that empties a map in a list", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment",
+			JSONPointers: []string{"/spec/template/spec/containers/0/resources/limits/cpu"}},
+			deploymentRef, `spec: {template: {spec: {containers: [{name: c, resources: {limits: {cpu: 1}}}]}}}`,
+			`spec: {template: {spec: {containers: [{name: c, resources: {limits: {memory: 1Gi}}}]}}}`, nil},
+		{"a pointer that empties an element of a list without keys", compare.Rule{APIVersion: "example.com/v1",
+			Kind: "Thing", JSONPointers: []string{"/spec/l/0/a"}},
 			object.Ref{APIVersion: "example.com/v1", Kind: "Thing"}, `spec: {l: [{a: 1}]}`, `spec: {l: [{a: 2}]}`, nil},
-		{"a map that was empty before, which the live object lacks", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a"}},
+		{"a map that was empty before, which the live object lacks", compare.Rule{APIVersion: "v1", Kind: "ConfigMap",
+			JSONPointers: []string{"/data/a"}},
 			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {}`, `{}`, nil},
 		{"a key with a slash", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a~1b"}},
 			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {a/b: x}`, `data: {a/b: y}`, nil},
-		{"kind as a pattern of alternatives", compare.Rule{APIVersion: "apps/v1", Kind: "{Deployment,StatefulSet}", JSONPointers: []string{"/spec/replicas"}},
+		{"kind as a pattern of alternatives", compare.Rule{APIVersion: "apps/v1", Kind: "{Deployment,StatefulSet}",
+			JSONPointers: []string{"/spec/replicas"}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, nil},
 		{"group as a pattern", compare.Rule{APIVersion: "*/v1", Kind: "*", JSONPointers: []string{"/spec/replicas"}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, nil},
-		{"pattern that does not compile", compare.Rule{APIVersion: "apps/v1", Kind: "[", JSONPointers: []string{"/spec/replicas"}},
+		{"pattern that does not compile", compare.Rule{APIVersion: "apps/v1", Kind: "[",
+			JSONPointers: []string{"/spec/replicas"}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
-		{"another namespace", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "other", JSONPointers: []string{"/spec/replicas"}},
+		{"another namespace", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "other",
+			JSONPointers: []string{"/spec/replicas"}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
-		{"stringData was folded into data", compare.Rule{APIVersion: "v1", Kind: "Secret", JSONPointers: []string{"/data/a"}},
+		{"stringData was folded into data", compare.Rule{APIVersion: "v1", Kind: "Secret",
+			JSONPointers: []string{"/data/a"}},
 			object.Ref{APIVersion: "v1", Kind: "Secret"}, `stringData: {a: x}`, `data: {a: eQ==}`, nil},
 
-		{"operation on an exact object", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web", Operations: []compare.Operation{replicas}},
+		{"operation on an exact object", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns",
+			Name: "web", Operations: []compare.Operation{replicas}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, nil},
-		{"a failing operation cancels the others", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
+		{"a failing operation cancels the others", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment",
+			Namespace: "ns", Name: "web",
 			Operations: []compare.Operation{replicas, {Op: "remove", Path: "/spec/nothing"}}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
 		{"status was removed", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
 			Operations: []compare.Operation{replicas, {Op: "remove", Path: "/status"}}},
-			deploymentRef, `{spec: {replicas: 1}, status: {}}`, `{spec: {replicas: 2}, status: {}}`, []string{".spec.replicas"}},
-		{"operation that JSON patch does not have", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
+			deploymentRef, `{spec: {replicas: 1}, status: {}}`, `{spec: {replicas: 2}, status: {}}`,
+			[]string{".spec.replicas"}},
+		{"operation that JSON patch does not have", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment",
+			Namespace: "ns", Name: "web",
 			Operations: []compare.Operation{{Op: "twist", Path: "/spec/replicas"}}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
-		{"operation without a name", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Operations: []compare.Operation{replicas}},
+		{"operation without a name", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns",
+			Operations: []compare.Operation{replicas}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
-		{"operation of another version", compare.Rule{APIVersion: "apps/v1beta1", Kind: "Deployment", Namespace: "ns", Name: "web", Operations: []compare.Operation{replicas}},
+		{"operation of another version", compare.Rule{APIVersion: "apps/v1beta1", Kind: "Deployment", Namespace: "ns",
+			Name: "web", Operations: []compare.Operation{replicas}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
-		{"operation beside an ignore", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
+		{"operation beside an ignore", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns",
+			Name:       "web",
 			Operations: []compare.Operation{{Op: "ignore"}, replicas}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, nil},
 		{"only an ignore", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
@@ -175,7 +197,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestOperationsTogether checks that one failing operation cancels the operations of all rules for its object, and no others.
+// TestOperationsTogether checks that one failing operation cancels the operations of all rules for its object, and no
+// others.
 func TestOperationsTogether(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "a"}
 	rule := func(name, path string) compare.Rule {
@@ -213,11 +236,14 @@ func TestIgnored(t *testing.T) {
 			object.Ref{APIVersion: "v1", Kind: "Namespace", Name: "a"}, true},
 		{"another namespace", rule("other", "web-1"), in, false},
 		{"pattern", rule("ns", "web-.*"), in, true},
-		{"pattern that matches a second name", rule("ns", "web-.*"), object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "web-2"}, true},
+		{"pattern that matches a second name", rule("ns", "web-.*"), object.Ref{APIVersion: "v1", Kind: "ConfigMap",
+			Namespace: "ns", Name: "web-2"}, true},
 		{"pattern without anchors", rule("ns", "eb"), in, true},
 		{"pattern that does not compile", rule("ns", "web-("), in, false},
-		{"another version", compare.Rule{APIVersion: "v2", Kind: "ConfigMap", Namespace: "ns", Operations: ignore}, in, false},
-		{"another operation", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Operations: []compare.Operation{{Op: "remove", Path: "/data"}}}, in, false},
+		{"another version", compare.Rule{APIVersion: "v2", Kind: "ConfigMap", Namespace: "ns", Operations: ignore}, in,
+			false},
+		{"another operation", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns",
+			Operations: []compare.Operation{{Op: "remove", Path: "/data"}}}, in, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := compare.Ignored([]compare.Rule{c.rule}, c.ref); got != c.want {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// typeOf returns the Go type of a built-in kind, or nil for all others. As in Fleet, kinds of client-go's scheme are compared by their struct's
-// merge keys, all others as plain JSON (docs/fleet-behavior.md, 3.1).
+// typeOf returns the Go type of a built-in kind, or nil for all others. As in Fleet, kinds of client-go's scheme are
+// compared by their struct's merge keys, all others as plain JSON (docs/fleet-behavior.md, 3.1).
 func typeOf(gvk schema.GroupVersionKind) reflect.Type { return scheme.Scheme.AllKnownTypes()[gvk] }
 
 // listKind is how two lists are compared.
@@ -34,11 +34,14 @@ const (
 type field struct {
 	Field
 	typ reflect.Type // nil if it is not known
-	// zeroIsUnset: the API cannot distinguish a zero value from none (a field that is omitted when empty, and not a pointer).
+	// zeroIsUnset: the API cannot distinguish a zero value from none (a field that is omitted when empty, and not a
+	// pointer).
 	zeroIsUnset bool
-	// nullIsZero: null is stored as the zero value, because maps of text, ports and percentages of the API cannot store null.
+	// nullIsZero: null is stored as the zero value, because maps of text, ports and percentages of the API cannot store
+	// null.
 	nullIsZero bool
-	// whole: the field is replaced as a whole, not merged. exclusive: a stated key removes the keys that are not stated.
+	// whole: the field is replaced as a whole, not merged. exclusive: a stated key removes the keys that are not
+	// stated.
 	whole, exclusive bool
 	list             listKind
 	mergeKey         string
@@ -57,7 +60,8 @@ func member(parent field, name string) field {
 	case t == nil:
 		return untyped
 	case t.Kind() == reflect.Map:
-		return field{Field: Field{Name: name}, typ: t.Elem(), list: parent.list, nullIsZero: t.Elem().Kind() == reflect.String || t.Elem() == bytesType}
+		return field{Field: Field{Name: name}, typ: t.Elem(), list: parent.list,
+			nullIsZero: t.Elem().Kind() == reflect.String || t.Elem() == bytesType}
 	case t.Kind() != reflect.Struct:
 		return untyped
 	}
@@ -112,7 +116,8 @@ func structFields(t reflect.Type) map[string]field {
 func listKindOf(owner reflect.Type, f reflect.StructField, merge bool) listKind {
 	switch {
 	case owner == reflect.TypeFor[appsv1.StatefulSetSpec]() && f.Name == "VolumeClaimTemplates":
-		// The API server sets more than defaults here; Fleet compares the stated fields only (docs/fleet-behavior.md, 3.2).
+		// The API server sets more than defaults here; Fleet compares the stated fields only (docs/fleet-behavior.md,
+		// 3.2).
 		return listReduced
 	case deref(f.Type).Kind() != reflect.Slice || !merge:
 		return listAtomic
@@ -129,10 +134,11 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// pathKeys lists the key fields of server-side apply, sorted, for lists in which they differ from the merge key. The API server identifies an element
-// by them in a field path. A test compares the table with client-go's schema. Lists that have keys in server-side apply but are atomic in
-// strategic merge (claims of a container's resources) are compared as a whole, as Fleet does. Their elements have an index in the path;
-// Managers finds the API server's own name for them.
+// pathKeys lists the key fields of server-side apply, sorted, for lists in which they differ from the merge key. The
+// API server identifies an element by them in a field path. A test compares the table with client-go's schema. Lists
+// that have keys in server-side apply but are atomic in strategic merge (claims of a container's resources) are
+// compared as a whole, as Fleet does. Their elements have an index in the path; Managers finds the API server's own
+// name for them.
 var pathKeys = map[reflect.Type][]string{
 	reflect.TypeFor[corev1.ContainerPort]():            {"containerPort", "protocol"},
 	reflect.TypeFor[corev1.ServicePort]():              {"port", "protocol"},

@@ -19,8 +19,8 @@ import (
 // listNotes describes every list of the API that server-side apply and this package compare in different ways.
 type listNotes map[string]string
 
-// TestPathKeys compares the keys of elements in paths with the schema of server-side apply, for every list of every built-in kind. They may differ only
-// for:
+// TestPathKeys compares the keys of elements in paths with the schema of server-side apply, for every list of every
+// built-in kind. They may differ only for:
 //
 //   - lists that have keys in server-side apply and that Fleet compares as a whole. Their elements have an index in a path, and Managers finds the
 //     name that the API server has for them;
@@ -139,8 +139,8 @@ func TestMergeKeySortsFirst(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfLists checks that the table has every default that the schema of server-side apply has in a list that is compared as a whole: live
-// elements have it, although the manifest does not state it.
+// TestDefaultsOfLists checks that the table has every default that the schema of server-side apply has in a list that
+// is compared as a whole: live elements have it, although the manifest does not state it.
 func TestDefaultsOfLists(t *testing.T) {
 	converter := applyconfigurations.NewTypeConverter(scheme.Scheme)
 	for gvk, typ := range scheme.Scheme.AllKnownTypes() {
@@ -153,13 +153,15 @@ func TestDefaultsOfLists(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		unknownDefaults(typed.Schema(), typed.TypeRef(), field{typ: typ}, false, map[string]bool{}, func(f field, value any) {
-			t.Errorf("%s: %s.%s has the default %v", gvk, f.Struct, f.Name, value)
-		})
+		unknownDefaults(typed.Schema(), typed.TypeRef(), field{typ: typ}, false, map[string]bool{},
+			func(f field, value any) {
+				t.Errorf("%s: %s.%s has the default %v", gvk, f.Struct, f.Name, value)
+			})
 	}
 }
 
-func unknownDefaults(s *smd.Schema, ref smd.TypeRef, f field, exact bool, seen map[string]bool, report func(field, any)) {
+func unknownDefaults(s *smd.Schema, ref smd.TypeRef, f field, exact bool, seen map[string]bool,
+	report func(field, any)) {
 	atom, ok := s.Resolve(ref)
 	t := deref(f.typ)
 	if !ok || t == nil || f.Name == "status" || strings.HasSuffix(t.Name(), "Status") {

@@ -7,11 +7,13 @@ import "reflect"
 // walker compares a desired value with a live value and collects the differences.
 type walker struct {
 	differences []Difference
-	// brief stops at the first difference in a list, if only the presence of a difference matters. Nested lists are then compared only once.
+	// brief stops at the first difference in a list, if only the presence of a difference matters. Nested lists are
+	// then compared only once.
 	brief bool
 }
 
-// pair is a desired value and the live value. has reports whether the live value exists; siblings are the stated fields of the same struct.
+// pair is a desired value and the live value. has reports whether the live value exists; siblings are the stated fields
+// of the same struct.
 type pair struct {
 	desired, live any
 	has           bool
@@ -23,7 +25,8 @@ func (w *walker) differs(at *step, p pair) {
 		Difference{Path: at.path(), Desired: p.desired, Live: p.live, DesiredSet: p.desired != nil, LiveSet: p.has})
 }
 
-// value compares one stated value. exact means that it is in an atomic list, where a default must explain each live field that is not stated.
+// value compares one stated value. exact means that it is in an atomic list, where a default must explain each live
+// field that is not stated.
 func (w *walker) value(at *step, f field, p pair, exact bool) {
 	if p.live == nil {
 		p.has = false // for the API, null is the same as a missing value
@@ -64,9 +67,11 @@ func (w *walker) value(at *step, f field, p pair, exact bool) {
 	}
 }
 
-// serverFilled reports whether the API server set the live value because the manifest states a zero value that the API treats as unset.
+// serverFilled reports whether the API server set the live value because the manifest states a zero value that the API
+// treats as unset.
 func serverFilled(f field, p pair) bool {
-	return f.zeroIsUnset && p.has && isZero(p.desired) && (Allocated.Has(f.Field) || sameValue(f, defaultOf(f, p.siblings), p.live))
+	return f.zeroIsUnset && p.has && isZero(p.desired) &&
+		(Allocated.Has(f.Field) || sameValue(f, defaultOf(f, p.siblings), p.live))
 }
 
 func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool) {
@@ -96,8 +101,8 @@ func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool)
 	}
 }
 
-// unstated reports a live field in an atomic list that the manifest does not state, unless a default explains it. siblings are the stated fields
-// of the same struct, from which some defaults are computed.
+// unstated reports a live field in an atomic list that the manifest does not state, unless a default explains it.
+// siblings are the stated fields of the same struct, from which some defaults are computed.
 func (w *walker) unstated(at *step, f field, live any, siblings map[string]any) {
 	if live == nil || f.zeroIsUnset && isZero(live) || sameValue(f, defaultOf(f, siblings), live) {
 		return

@@ -8,9 +8,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// OtherCluster returns why two reports are certainly of different clusters; "" if they are of the same one, or if that is not known. Reports with the
-// same scope are of different clusters if they have nothing in common, although both have Clusters, or although both have bundle deployments and
-// everything was read.
+// OtherCluster returns why two reports are certainly of different clusters; "" if they are of the same one, or if that
+// is not known. Reports with the same scope are of different clusters if they have nothing in common, although both
+// have Clusters, or although both have bundle deployments and everything was read.
 func OtherCluster(before, after *report.Audit) string {
 	if known, same := byUID(before, after); known {
 		if same {
@@ -20,22 +20,24 @@ func OtherCluster(before, after *report.Audit) string {
 	}
 	certain, possible := inCommon(before, after)
 	named := len(clustersOf(before)) > 0 && len(clustersOf(after)) > 0
-	deployed := len(before.BundleDeployments) > 0 && len(after.BundleDeployments) > 0 && len(before.Gaps)+len(after.Gaps) == 0
+	deployed := len(before.BundleDeployments) > 0 && len(after.BundleDeployments) > 0 &&
+		len(before.Gaps)+len(after.Gaps) == 0
 	if certain || possible || !slices.Equal(ScopeOf(before), ScopeOf(after)) || !named && !deployed {
 		return ""
 	}
 	return "they have no bundle deployment and no Cluster in common"
 }
 
-// ClusterNotes returns a note if two reports may be of different clusters. Those of downstream clusters have only the ids of bundles, which are the
-// same on each cluster that a bundle is deployed to.
+// ClusterNotes returns a note if two reports may be of different clusters. Those of downstream clusters have only the
+// ids of bundles, which are the same on each cluster that a bundle is deployed to.
 func ClusterNotes(before, after *report.Audit) []string {
 	known, _ := byUID(before, after)
 	certain, possible := inCommon(before, after)
 	if known || certain || !possible {
 		return nil
 	}
-	return []string{"it is not known whether both audits are of the same cluster: they have only names of bundles in common, and the uid of the Namespace kube-system was not read in both"}
+	return []string{"it is not known whether both audits are of the same cluster: they have only names of bundles in " +
+		"common, and the uid of the Namespace kube-system was not read in both"}
 }
 
 // byUID compares the uids of the clusters. known is false if one of them was not read.
@@ -44,8 +46,8 @@ func byUID(before, after *report.Audit) (known, same bool) {
 	return x != "" && y != "", x == y
 }
 
-// inCommon reports whether two reports have a Cluster or a bundle deployment in common. It is only possible that they have one if it has no namespace:
-// then only the id of its bundle is known.
+// inCommon reports whether two reports have a Cluster or a bundle deployment in common. It is only possible that they
+// have one if it has no namespace: then only the id of its bundle is known.
 func inCommon(before, after *report.Audit) (certain, possible bool) {
 	x := clustersOf(before)
 	for name := range clustersOf(after) {
@@ -63,7 +65,8 @@ func inCommon(before, after *report.Audit) (certain, possible bool) {
 	return certain, possible
 }
 
-// clustersOf returns the Clusters of a report. Those of which not everything is known are only named by their bundle deployments.
+// clustersOf returns the Clusters of a report. Those of which not everything is known are only named by their bundle
+// deployments.
 func clustersOf(a *report.Audit) map[string]bool {
 	out := map[string]bool{}
 	for _, c := range a.Clusters {

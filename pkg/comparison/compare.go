@@ -21,14 +21,17 @@ func Comparable(before, after *report.Audit) error {
 	names := []string{"first", "second"}
 	for i, a := range []*report.Audit{before, after} {
 		if a.Summary.Baseline != nil {
-			return fmt.Errorf("%w: the %s one was made with --baseline, and does not list the findings that were known then", ErrNotComparable, names[i])
+			return fmt.Errorf("%w: the %s one was made with --baseline, and does not list the findings that were "+
+				"known then", ErrNotComparable, names[i])
 		}
 		if a.Filter.Hides() && !before.Filter.Same(after.Filter) {
-			return fmt.Errorf("%w: the %s one was made with %s, which leaves out findings (%s). Make it without %[3]s", ErrNotComparable, names[i], a.Filter, a.Filter.Hidden)
+			return fmt.Errorf("%w: the %s one was made with %s, which leaves out findings (%s). Make it without %[3]s",
+				ErrNotComparable, names[i], a.Filter, a.Filter.Hidden)
 		}
 	}
 	if x, y := ScopeOf(before), ScopeOf(after); !slices.Equal(x, y) {
-		return fmt.Errorf("%w: the first one is about %s, the second one about %s", ErrNotComparable, scopeText(x), scopeText(y))
+		return fmt.Errorf("%w: the first one is about %s, the second one about %s", ErrNotComparable, scopeText(x),
+			scopeText(y))
 	}
 	if why := OtherCluster(before, after); why != "" {
 		return fmt.Errorf("%w: they are of different clusters: %s", ErrNotComparable, why)
@@ -46,14 +49,17 @@ func scopeText(scope []string) string {
 // Compare compares two comparable reports. Both are redacted. version is the version of the program.
 func Compare(before, after *report.Audit, version string) *report.Comparison {
 	p := NewPair(before, after)
-	out := &report.Comparison{APIVersion: report.APIVersion, Kind: report.KindComparison, Tool: report.Tool{Version: version}, Before: compared(before), After: compared(after),
-		Scope: after.Scope, BundleDeployments: []report.BundleDeploymentChange{}, Findings: []report.FindingChange{}, Resources: []report.ResourceChange{}, Gaps: []report.GapChange{}}
+	out := &report.Comparison{APIVersion: report.APIVersion, Kind: report.KindComparison,
+		Tool: report.Tool{Version: version}, Before: compared(before), After: compared(after),
+		Scope: after.Scope, BundleDeployments: []report.BundleDeploymentChange{}, Findings: []report.FindingChange{},
+		Resources: []report.ResourceChange{}, Gaps: []report.GapChange{}}
 	out.Summary.Complete = true
 	p.deployments(out)
 	p.findings(out)
 	p.gaps(out)
 	if x, y := before.Tool.Version, after.Tool.Version; x != y {
-		out.Notes = append(out.Notes, fmt.Sprintf("the reports were made by different versions of this program, %s and %s: their checks may differ", x, y))
+		out.Notes = append(out.Notes,
+			fmt.Sprintf("the reports were made by different versions of this program, %s and %s: their checks may differ", x, y))
 	}
 	if before.TakenAt > after.TakenAt && after.TakenAt != "" {
 		out.Notes = append(out.Notes, "the first audit is newer than the second one")
@@ -86,7 +92,8 @@ func (p *Pair) findings(out *report.Comparison) {
 		ignored[x.ID] = true
 	}
 	add := func(o Occurrence, before, after report.Severity, known bool) {
-		c := report.FindingChange{Before: before, After: after, ID: o.ID, Code: o.Code, Title: o.Title, Object: o.Object, Cluster: o.Cluster,
+		c := report.FindingChange{Before: before, After: after, ID: o.ID, Code: o.Code, Title: o.Title,
+			Object: o.Object, Cluster: o.Cluster,
 			BundleDeployment: o.BundleDeployment, Bundle: o.Bundle, Message: o.Message, Effect: report.EffectUnknown}
 		if known {
 			c.Effect = effectOf(severityRank(after) - severityRank(before))
@@ -109,7 +116,8 @@ func (p *Pair) findings(out *report.Comparison) {
 		}
 	}
 	slices.SortFunc(out.Findings, func(x, y report.FindingChange) int {
-		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment, y.BundleDeployment), cmp.Compare(x.Code, y.Code), x.Object.Compare(y.Object), cmp.Compare(x.ID, y.ID))
+		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment, y.BundleDeployment),
+			cmp.Compare(x.Code, y.Code), x.Object.Compare(y.Object), cmp.Compare(x.ID, y.ID))
 	})
 }
 
@@ -143,10 +151,12 @@ func (p *Pair) deployments(out *report.Comparison) {
 		}
 		if effect := p.deployment(before, after); effect != "" {
 			bd := all[key]
-			out.BundleDeployments = append(out.BundleDeployments, report.BundleDeploymentChange{Effect: effect, Namespace: bd.Namespace, Name: bd.Name, Cluster: bd.Cluster,
+			out.BundleDeployments = append(out.BundleDeployments, report.BundleDeploymentChange{Effect: effect,
+				Namespace: bd.Namespace, Name: bd.Name, Cluster: bd.Cluster,
 				Bundle: bd.Bundle, Before: stateOf(before), After: stateOf(after)})
 			out.Summary.BundleDeployments.Add(effect)
-			out.Summary.Complete = out.Summary.Complete && (effect != report.EffectUnknown || after != nil && after.State == report.Ready)
+			out.Summary.Complete = out.Summary.Complete && (effect != report.EffectUnknown || after != nil &&
+				after.State == report.Ready)
 		}
 		if before != nil && after != nil && !before.WithoutResult() && !after.WithoutResult() {
 			p.resources(out, key, before, after)
@@ -242,7 +252,8 @@ func (p *Pair) resources(out *report.Comparison, key DeploymentKey, before, afte
 		if effect == "" {
 			return
 		}
-		c := report.ResourceChange{Effect: effect, Ref: cmp.Or(x, y).Ref, Cluster: key.Cluster, BundleDeployment: key.Key}
+		c := report.ResourceChange{Effect: effect, Ref: cmp.Or(x, y).Ref, Cluster: key.Cluster,
+			BundleDeployment: key.Key}
 		if x != nil {
 			c.Before = &report.ResourceState{State: x.State, Reason: x.Reason}
 		}
@@ -251,7 +262,8 @@ func (p *Pair) resources(out *report.Comparison, key DeploymentKey, before, afte
 		}
 		out.Resources = append(out.Resources, c)
 		out.Summary.Resources.Add(effect)
-		out.Summary.Complete = out.Summary.Complete && (effect != report.EffectUnknown || y != nil && y.State == report.Ready)
+		out.Summary.Complete = out.Summary.Complete && (effect != report.EffectUnknown || y != nil &&
+			y.State == report.Ready)
 	}
 	first := len(out.Resources)
 	for i := range before.Resources {
@@ -267,7 +279,8 @@ func (p *Pair) resources(out *report.Comparison, key DeploymentKey, before, afte
 	slices.SortFunc(out.Resources[first:], func(x, y report.ResourceChange) int { return x.Compare(y.Ref) })
 }
 
-// resourceEffect returns the effect of the change of an object; "" if it did not change, or was added or removed in the state Ready.
+// resourceEffect returns the effect of the change of an object; "" if it did not change, or was added or removed in the
+// state Ready.
 func resourceEffect(before, after *report.Resource) report.Effect {
 	switch {
 	case before == nil && after.State == report.Ready, after == nil && before.State == report.Ready:

@@ -15,11 +15,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// audit returns a report from lines: "gap WHAT", "CODE SEVERITY OBJECT" for a finding about an object of the bundle deployment, or without one for an
-// OBJECT with the kind Cluster, "reported STATE READY/DESIRED" for a bundle deployment without a result, and "OBJECT STATE" for its objects.
+// audit returns a report from lines: "gap WHAT", "CODE SEVERITY OBJECT" for a finding about an object of the bundle
+// deployment, or without one for an OBJECT with the kind Cluster, "reported STATE READY/DESIRED" for a bundle
+// deployment without a result, and "OBJECT STATE" for its objects.
 func audit(lines ...string) *report.Audit {
 	a := &report.Audit{APIVersion: report.APIVersion, Kind: report.Kind, Source: report.Source{Path: "a.tgz"}}
-	bd := report.BundleDeployment{Namespace: "c", Name: "web", Cluster: "fleet/one", Bundle: "fleet/web", State: report.Ready}
+	bd := report.BundleDeployment{Namespace: "c", Name: "web", Cluster: "fleet/one", Bundle: "fleet/web",
+		State: report.Ready}
 	present := false
 	for _, line := range lines {
 		w := strings.Fields(line)
@@ -33,7 +35,8 @@ func audit(lines ...string) *report.Audit {
 			}
 			bd.State, bd.Reason, bd.Reported, present = report.Unknown, "ClusterNotRead", r, true
 		case len(w) == 3:
-			f := report.Finding{Code: w[0], Severity: report.Severity(w[1]), Object: ref(w[2]), Message: "m", Cluster: "fleet/one"}
+			f := report.Finding{Code: w[0], Severity: report.Severity(w[1]), Object: ref(w[2]), Message: "m",
+				Cluster: "fleet/one"}
 			if f.Object.Kind == "Cluster" {
 				f.Cause = facts.Lag
 			} else {
@@ -65,7 +68,8 @@ func ref(name string) object.Ref {
 func add(bd *report.BundleDeployment, r object.Ref, s report.State) {
 	c := &bd.Counts
 	bd.Resources = append(bd.Resources, report.Resource{Ref: r, State: s})
-	n := map[report.State]*int{report.Ready: &c.Ready, report.Missing: &c.Missing, report.Modified: &c.Modified, report.Unknown: &c.Unknown, report.Orphaned: &c.Orphaned,
+	n := map[report.State]*int{report.Ready: &c.Ready, report.Missing: &c.Missing, report.Modified: &c.Modified,
+		report.Unknown: &c.Unknown, report.Orphaned: &c.Orphaned,
 		report.Unowned: &c.Unowned}[s]
 	*n++
 	if s != report.Orphaned {
@@ -84,10 +88,13 @@ func TestCompare(t *testing.T) {
 		before, after []string
 		want          string // EFFECT WHAT, sorted as in the document; "?" if it is not complete
 	}{
-		"nothing":        {[]string{"a Ready", "b Missing"}, []string{"a Ready", "b Missing"}, ""},
-		"worse":          {[]string{"a Ready", "b Ready"}, []string{"a Ready", "b Missing", "FD101 error b"}, "Worse deployment; Worse FD101 b; Worse b"},
-		"better":         {[]string{"a Ready", "b Missing", "FD101 error b"}, []string{"a Ready", "b Ready"}, "Better deployment; Better FD101 b; Better b"},
-		"neither":        {[]string{"a Ready", "b Missing"}, []string{"a Ready", "b Unowned"}, "Changed deployment; Changed b"},
+		"nothing": {[]string{"a Ready", "b Missing"}, []string{"a Ready", "b Missing"}, ""},
+		"worse": {[]string{"a Ready", "b Ready"}, []string{"a Ready", "b Missing", "FD101 error b"},
+			"Worse deployment; Worse FD101 b; Worse b"},
+		"better": {[]string{"a Ready", "b Missing", "FD101 error b"}, []string{"a Ready", "b Ready"},
+			"Better deployment; Better FD101 b; Better b"},
+		"neither": {[]string{"a Ready", "b Missing"}, []string{"a Ready", "b Unowned"},
+			"Changed deployment; Changed b"},
 		"one each way":   {[]string{"a Ready", "b Missing"}, []string{"a Missing", "b Ready"}, "Worse a; Better b"},
 		"an orphan":      {[]string{"a Ready"}, []string{"a Ready", "b Orphaned"}, "Worse deployment; Worse b"},
 		"no orphan":      {[]string{"a Ready", "b Orphaned"}, []string{"a Ready"}, "Better deployment; Better b"},
@@ -97,41 +104,64 @@ func TestCompare(t *testing.T) {
 		"only the state": {[]string{"a Ready"}, []string{"a Ready", "- ErrApplied"}, "Worse deployment"},
 		"its end":        {[]string{"a Ready", "- ErrApplied"}, []string{"a Ready"}, "Better deployment"},
 
-		"unread after":               {[]string{"a Ready", "b Ready"}, []string{"a Ready", "b Unknown"}, "Unknown deployment; Unknown b; ?"},
-		"unread before, ready":       {[]string{"a Ready", "b Unknown"}, []string{"a Ready", "b Ready"}, "Unknown deployment; Unknown b"},
-		"unread before, missing":     {[]string{"a Ready", "b Unknown"}, []string{"a Ready", "b Missing", "FD101 error b"}, "Unknown deployment; Unknown FD101 b; Unknown b; ?"},
-		"missing, then unread":       {[]string{"a Ready", "b Missing", "FD101 error b"}, []string{"a Ready", "b Unknown"}, "Unknown deployment; Unknown FD101 b; Unknown b; ?"},
-		"unread, another is missing": {[]string{"a Ready", "b Unknown"}, []string{"a Missing", "b Unknown", "FD101 error a"}, "Unknown deployment; Worse FD101 a; Worse a; ?"},
-		"unread, two are missing":    {[]string{"a Ready", "b Unknown", "c Ready"}, []string{"a Missing", "b Unknown", "c Missing"}, "Worse deployment; Worse a; Worse c"},
-		"no result after":            {[]string{"a Ready"}, []string{"reported Ready 1/1"}, "Unknown deployment; ?"},
-		"no result before":           {[]string{"reported Ready 1/1"}, []string{"a Ready"}, "Unknown deployment"},
-		"no result, then missing":    {[]string{"reported Ready 1/1"}, []string{"a Missing", "FD101 error a"}, "Unknown deployment; Unknown FD101 a; ?"},
-		"both are unread":            {[]string{"a Unknown", "b Ready"}, []string{"a Unknown", "b Ready"}, ""},
-		"one is unread after":        {[]string{"a Missing", "b Ready", "FD101 error a"}, []string{"a Ready", "b Unknown"}, "Unknown deployment; Better FD101 a; Better a; Unknown b; ?"},
-		"one is unread before":       {[]string{"a Ready", "b Unknown"}, []string{"a Missing", "b Ready", "FD101 error a"}, "Unknown deployment; Worse FD101 a; Worse a; Unknown b; ?"},
-		"one is unread in both":      {[]string{"a Missing", "b Unknown", "FD101 error a"}, []string{"a Ready", "b Unknown"}, "Unknown deployment; Better FD101 a; Better a; ?"},
-		"numbers, unread after":      {[]string{"a Ready", "b Ready", "FD201 warning web", "FD205 warning Cluster"}, []string{"a Ready", "b Unknown"}, "Unknown deployment; Unknown FD205 one; Unknown FD201 web; Unknown b; ?"},
-		"numbers, unread in both":    {[]string{"a Ready", "b Unknown", "FD201 warning web", "FD205 warning Cluster"}, []string{"a Ready", "b Unknown"}, "Better FD205 one; Better FD201 web"},
-		"not desired, one is unread": {[]string{"a Missing", "b Ready", "c Ready", "FD101 error a"}, []string{"b Unknown", "c Ready"}, "Unknown deployment; Better FD101 a; Changed a; Unknown b; ?"},
+		"unread after": {[]string{"a Ready", "b Ready"}, []string{"a Ready", "b Unknown"},
+			"Unknown deployment; Unknown b; ?"},
+		"unread before, ready": {[]string{"a Ready", "b Unknown"}, []string{"a Ready", "b Ready"},
+			"Unknown deployment; Unknown b"},
+		"unread before, missing": {[]string{"a Ready", "b Unknown"}, []string{"a Ready", "b Missing",
+			"FD101 error b"}, "Unknown deployment; Unknown FD101 b; Unknown b; ?"},
+		"missing, then unread": {[]string{"a Ready", "b Missing", "FD101 error b"},
+			[]string{"a Ready", "b Unknown"}, "Unknown deployment; Unknown FD101 b; Unknown b; ?"},
+		"unread, another is missing": {[]string{"a Ready", "b Unknown"}, []string{"a Missing", "b Unknown",
+			"FD101 error a"}, "Unknown deployment; Worse FD101 a; Worse a; ?"},
+		"unread, two are missing": {[]string{"a Ready", "b Unknown", "c Ready"}, []string{"a Missing", "b Unknown",
+			"c Missing"}, "Worse deployment; Worse a; Worse c"},
+		"no result after":  {[]string{"a Ready"}, []string{"reported Ready 1/1"}, "Unknown deployment; ?"},
+		"no result before": {[]string{"reported Ready 1/1"}, []string{"a Ready"}, "Unknown deployment"},
+		"no result, then missing": {[]string{"reported Ready 1/1"}, []string{"a Missing", "FD101 error a"},
+			"Unknown deployment; Unknown FD101 a; ?"},
+		"both are unread": {[]string{"a Unknown", "b Ready"}, []string{"a Unknown", "b Ready"}, ""},
+		"one is unread after": {[]string{"a Missing", "b Ready", "FD101 error a"},
+			[]string{"a Ready", "b Unknown"}, "Unknown deployment; Better FD101 a; Better a; Unknown b; ?"},
+		"one is unread before": {[]string{"a Ready", "b Unknown"}, []string{"a Missing", "b Ready",
+			"FD101 error a"}, "Unknown deployment; Worse FD101 a; Worse a; Unknown b; ?"},
+		"one is unread in both": {[]string{"a Missing", "b Unknown", "FD101 error a"},
+			[]string{"a Ready", "b Unknown"}, "Unknown deployment; Better FD101 a; Better a; ?"},
+		"numbers, unread after": {[]string{"a Ready", "b Ready", "FD201 warning web", "FD205 warning Cluster"},
+			[]string{"a Ready", "b Unknown"}, "Unknown deployment; Unknown FD205 one; Unknown FD201 web; Unknown b; ?"},
+		"numbers, unread in both": {[]string{"a Ready", "b Unknown", "FD201 warning web", "FD205 warning Cluster"},
+			[]string{"a Ready", "b Unknown"}, "Better FD205 one; Better FD201 web"},
+		"not desired, one is unread": {[]string{"a Missing", "b Ready", "c Ready", "FD101 error a"},
+			[]string{"b Unknown", "c Ready"}, "Unknown deployment; Better FD101 a; Changed a; Unknown b; ?"},
 
-		"reported alike":      {[]string{"reported Ready 1/1"}, []string{"reported Ready 1/1"}, ""},
-		"reported worse":      {[]string{"reported Ready 1/1"}, []string{"reported NotReady 0/1"}, "Worse deployment"},
-		"reported better":     {[]string{"reported NotReady 0/2"}, []string{"reported NotReady 1/2"}, "Better deployment"},
-		"reported other":      {[]string{"reported NotReady x"}, []string{"reported ErrApplied x"}, "Changed deployment"},
-		"a status, then not":  {[]string{"reported ErrApplied 0/1", "FD604 error web"}, []string{"reported Ready 1/1"}, "Better deployment; Better FD604 web"},
-		"a finding, no gap":   {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready"}, "Better FD205 one"},
-		"a finding, a gap":    {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready", "gap x"}, "Unknown FD205 one; Unknown gap x; ?"},
-		"a new one, old gap":  {[]string{"a Ready", "gap x"}, []string{"a Ready", "FD205 warning Cluster"}, "Unknown FD205 one; Changed gap x; ?"},
-		"a finding, a result": {[]string{"a Ready", "FD205 warning Cluster"}, []string{"reported Ready 1/1"}, "Unknown deployment; Unknown FD205 one; ?"},
-		"the same gap":        {[]string{"a Ready", "gap in a.tgz", "FD205 warning Cluster"}, []string{"a Ready", "gap in a.tgz"}, "Better FD205 one"},
-		"severity":            {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready", "FD205 error Cluster"}, "Worse FD205 one"},
-		"information":         {[]string{"a Ready"}, []string{"a Ready", "FD109 info a"}, "Changed FD109 a"},
-		"a new deployment":    {nil, []string{"a Ready"}, "Changed deployment"},
-		"new and not ready":   {nil, []string{"a Missing"}, "Worse deployment"},
-		"new, but a gap":      {[]string{"gap x"}, []string{"a Missing"}, "Unknown deployment; Changed gap x; ?"},
-		"removed":             {[]string{"a Missing", "FD101 error a"}, nil, "Changed deployment; Better FD101 a"},
-		"removed, but a gap":  {[]string{"a Missing", "FD101 error a"}, []string{"gap x"}, "Unknown deployment; Unknown FD101 a; Unknown gap x; ?"},
-		"an object, of a gap": {[]string{"a Ready", "b Missing", "FD101 error b"}, []string{"a Ready", "b Ready", "gap x"}, "Better deployment; Better FD101 b; Better b; Unknown gap x; ?"},
+		"reported alike": {[]string{"reported Ready 1/1"}, []string{"reported Ready 1/1"}, ""},
+		"reported worse": {[]string{"reported Ready 1/1"}, []string{"reported NotReady 0/1"}, "Worse deployment"},
+		"reported better": {[]string{"reported NotReady 0/2"}, []string{"reported NotReady 1/2"},
+			"Better deployment"},
+		"reported other": {[]string{"reported NotReady x"}, []string{"reported ErrApplied x"},
+			"Changed deployment"},
+		"a status, then not": {[]string{"reported ErrApplied 0/1", "FD604 error web"}, []string{"reported Ready 1/1"},
+			"Better deployment; Better FD604 web"},
+		"a finding, no gap": {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready"}, "Better FD205 one"},
+		"a finding, a gap": {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready", "gap x"},
+			"Unknown FD205 one; Unknown gap x; ?"},
+		"a new one, old gap": {[]string{"a Ready", "gap x"}, []string{"a Ready", "FD205 warning Cluster"},
+			"Unknown FD205 one; Changed gap x; ?"},
+		"a finding, a result": {[]string{"a Ready", "FD205 warning Cluster"}, []string{"reported Ready 1/1"},
+			"Unknown deployment; Unknown FD205 one; ?"},
+		"the same gap": {[]string{"a Ready", "gap in a.tgz", "FD205 warning Cluster"},
+			[]string{"a Ready", "gap in a.tgz"}, "Better FD205 one"},
+		"severity": {[]string{"a Ready", "FD205 warning Cluster"},
+			[]string{"a Ready", "FD205 error Cluster"}, "Worse FD205 one"},
+		"information":       {[]string{"a Ready"}, []string{"a Ready", "FD109 info a"}, "Changed FD109 a"},
+		"a new deployment":  {nil, []string{"a Ready"}, "Changed deployment"},
+		"new and not ready": {nil, []string{"a Missing"}, "Worse deployment"},
+		"new, but a gap":    {[]string{"gap x"}, []string{"a Missing"}, "Unknown deployment; Changed gap x; ?"},
+		"removed":           {[]string{"a Missing", "FD101 error a"}, nil, "Changed deployment; Better FD101 a"},
+		"removed, but a gap": {[]string{"a Missing", "FD101 error a"}, []string{"gap x"},
+			"Unknown deployment; Unknown FD101 a; Unknown gap x; ?"},
+		"an object, of a gap": {[]string{"a Ready", "b Missing", "FD101 error b"}, []string{"a Ready", "b Ready",
+			"gap x"}, "Better deployment; Better FD101 b; Better b; Unknown gap x; ?"},
 	} {
 		got := Compare(audit(tc.before...), audit(tc.after...), "")
 		if s := changes(got); s != tc.want {
@@ -192,8 +222,8 @@ func TestGapDetails(t *testing.T) {
 	}
 }
 
-// TestDownstream checks that a finding about a bundle deployment of which only the release is known, which has no namespace, is not fixed if the bundle
-// deployment has no result any more.
+// TestDownstream checks that a finding about a bundle deployment of which only the release is known, which has no
+// namespace, is not fixed if the bundle deployment has no result any more.
 func TestDownstream(t *testing.T) {
 	before, after := audit("a Ready", "FD604 error a"), audit("reported Ready 1/1")
 	before.BundleDeployments[0].Namespace, before.Findings[0].BundleDeployment, after.BundleDeployments[0].Namespace = "", "web", ""
@@ -272,7 +302,8 @@ func TestComparable(t *testing.T) {
 	}
 }
 
-// TestClusterNotes checks that two reports of downstream clusters are not taken for those of one cluster because a bundle is deployed to both.
+// TestClusterNotes checks that two reports of downstream clusters are not taken for those of one cluster because a
+// bundle is deployed to both.
 func TestClusterNotes(t *testing.T) {
 	uid := downstream("web")
 	uid.Source.ClusterUID = "u1"

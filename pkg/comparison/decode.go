@@ -56,7 +56,8 @@ func Decode(name string, content []byte) (*report.Audit, error) {
 		return nil, fmt.Errorf("%s is %w: %s", name, ErrNoReport, position(content, err))
 	}
 	if head.APIVersion != report.APIVersion || head.Kind != report.Kind {
-		return nil, fmt.Errorf("%s is %w: its kind is %q of %q, expected %q of %q", name, ErrNoReport, head.Kind, head.APIVersion, report.Kind, report.APIVersion)
+		return nil, fmt.Errorf("%s is %w: its kind is %q of %q, expected %q of %q", name, ErrNoReport, head.Kind,
+			head.APIVersion, report.Kind, report.APIVersion)
 	}
 	if n, most := entries(content), min(maxEntries, freeEntries+len(content)/entrySize); n > most {
 		return nil, fmt.Errorf("%s has %d entries: of a report of %d KiB, at most %d are read",

@@ -21,19 +21,24 @@ func TestEntries(t *testing.T) {
 		text    string
 		refused bool
 	}{
-		"empty findings":    {reportHead + `"findings":[` + strings.Repeat("{},", many) + `{}]}`, true},
-		"null":              {reportHead + `"bundleDeployments":[` + strings.Repeat("null,", many) + `null]}`, true},
-		"numbers":           {reportHead + `"findings":[` + strings.Repeat("0,", many) + `0]}`, true},
-		"nested":            {reportHead + `"findings":[{"remedies":[` + strings.Repeat("{},", many) + `{}]}]}`, true},
-		"YAML":              {"apiVersion: fleetdoctor.io/v1alpha1\nkind: AuditReport\nfindings: [" + strings.Repeat("{},", many) + "{}]\n", true},
-		"many lines":        {"apiVersion: fleetdoctor.io/v1alpha1\nkind: AuditReport\nfindings:\n" + strings.Repeat("-\n", 2_000_001), true},
-		"too many findings": {reportHead + `"findings":[` + strings.Repeat(finding+",", 1_000_001) + finding + `]}`, true},
-		"a small report":    {reportHead + `"findings":[` + strings.Repeat("{},", 5_000) + `{}]}`, false},
-		"a large report":    {reportHead + `"findings":[` + strings.Repeat(finding+",", 50_000) + finding + `]}`, false},
+		"empty findings": {reportHead + `"findings":[` + strings.Repeat("{},", many) + `{}]}`, true},
+		"null":           {reportHead + `"bundleDeployments":[` + strings.Repeat("null,", many) + `null]}`, true},
+		"numbers":        {reportHead + `"findings":[` + strings.Repeat("0,", many) + `0]}`, true},
+		"nested":         {reportHead + `"findings":[{"remedies":[` + strings.Repeat("{},", many) + `{}]}]}`, true},
+		"YAML": {"apiVersion: fleetdoctor.io/v1alpha1\nkind: AuditReport\nfindings: [" +
+			strings.Repeat("{},", many) + "{}]\n", true},
+		"many lines": {"apiVersion: fleetdoctor.io/v1alpha1\nkind: AuditReport\nfindings:\n" +
+			strings.Repeat("-\n", 2_000_001), true},
+		"too many findings": {reportHead + `"findings":[` + strings.Repeat(finding+",", 1_000_001) + finding + `]}`,
+			true},
+		"a small report": {reportHead + `"findings":[` + strings.Repeat("{},", 5_000) + `{}]}`, false},
+		"a large report": {reportHead + `"findings":[` + strings.Repeat(finding+",", 50_000) + finding + `]}`,
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := comparison.Decode("report.json", []byte(tc.text))
-			if refused := err != nil && strings.Contains(err.Error(), "entries"); refused != tc.refused || (a == nil) != tc.refused {
+			if refused := err != nil && strings.Contains(err.Error(), "entries"); refused != tc.refused ||
+				(a == nil) != tc.refused {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -15,7 +15,8 @@ import (
 
 // Occurrence is a finding on one cluster.
 type Occurrence struct {
-	// ID is the identity of the finding on the cluster. It is computed if the report does not have it, as those of earlier versions.
+	// ID is the identity of the finding on the cluster. It is computed if the report does not have it, as those of
+	// earlier versions.
 	ID string
 	*report.Finding
 	// Cluster and BundleDeployment are those of the occurrence.
@@ -62,7 +63,8 @@ func ByID(a *report.Audit) map[string]Occurrence {
 	return out
 }
 
-// DeploymentKey identifies a bundle deployment. Those of which only the release is known have no namespace: on several clusters, they have the same Key.
+// DeploymentKey identifies a bundle deployment. Those of which only the release is known have no namespace: on several
+// clusters, they have the same Key.
 type DeploymentKey struct{ Cluster, Key string }
 
 // KeyOf returns the identity of a bundle deployment.
@@ -87,7 +89,8 @@ type side struct {
 }
 
 func newSide(a *report.Audit) *side {
-	s := &side{Audit: a, deployments: map[DeploymentKey]*report.BundleDeployment{}, resources: map[resourceKey]*report.Resource{}}
+	s := &side{Audit: a, deployments: map[DeploymentKey]*report.BundleDeployment{},
+		resources: map[resourceKey]*report.Resource{}}
 	for i := range a.BundleDeployments {
 		bd := &a.BundleDeployments[i]
 		s.deployments[KeyOf(bd)] = bd
@@ -101,7 +104,8 @@ func newSide(a *report.Audit) *side {
 // Pair are two reports.
 type Pair struct {
 	before, after *side
-	// lost is true if the later report has a gap that the earlier one does not have, gained if it is the other way round.
+	// lost is true if the later report has a gap that the earlier one does not have, gained if it is the other way
+	// round.
 	lost, gained bool
 }
 
@@ -114,7 +118,8 @@ func NewPair(before, after *report.Audit) *Pair {
 	return p
 }
 
-// unread returns the bundle deployments of which a could not read an object that b could read. withoutResult is true if a has no result of one of them.
+// unread returns the bundle deployments of which a could not read an object that b could read. withoutResult is true if
+// a has no result of one of them.
 func unread(a, b *side) (out map[DeploymentKey]bool, withoutResult bool) {
 	out = map[DeploymentKey]bool{}
 	for key, bd := range a.deployments {
@@ -133,8 +138,9 @@ func unread(a, b *side) (out map[DeploymentKey]bool, withoutResult bool) {
 	return out, withoutResult
 }
 
-// NewGaps returns the gaps that a report has, and an earlier one does not have. Their details do not count: they may have a time or a number of bytes
-// that differs each time. If a report has a gap several times, the other one must have it as often.
+// NewGaps returns the gaps that a report has, and an earlier one does not have. Their details do not count: they may
+// have a time or a number of bytes that differs each time. If a report has a gap several times, the other one must have
+// it as often.
 func NewGaps(before, after *report.Audit) []report.Gap {
 	known := map[report.Gap]int{}
 	for _, g := range withoutDetails(before) {
@@ -151,7 +157,8 @@ func NewGaps(before, after *report.Audit) []report.Gap {
 	return out
 }
 
-// withoutDetails returns the gaps of a report without their details, and without the path of the snapshot, which differs in each snapshot.
+// withoutDetails returns the gaps of a report without their details, and without the path of the snapshot, which
+// differs in each snapshot.
 func withoutDetails(a *report.Audit) []report.Gap {
 	paths := strings.Split(a.Source.Path, ", ")
 	for _, c := range a.Source.Clusters {
@@ -170,16 +177,16 @@ func withoutDetails(a *report.Audit) []report.Gap {
 	return out
 }
 
-// Fixed reports whether a finding of the earlier report is fixed, if the later report does not have it. known is false if the later report could not
-// read what the finding is about.
+// Fixed reports whether a finding of the earlier report is fixed, if the later report does not have it. known is false
+// if the later report could not read what the finding is about.
 func (p *Pair) Fixed(o Occurrence) (known bool) { return evaluated(o, p.before, p.after, p.lost) }
 
-// Began reports whether a finding of the later report is new, if the earlier report does not have it. It is false if the earlier report could not
-// read what the finding is about.
+// Began reports whether a finding of the later report is new, if the earlier report does not have it. It is false if
+// the earlier report could not read what the finding is about.
 func (p *Pair) Began(o Occurrence) bool { return evaluated(o, p.after, p.before, p.gained) }
 
-// evaluated reports whether the side that does not have a finding has evaluated what it is about. gaps is true if that side has gaps that the other
-// one does not have.
+// evaluated reports whether the side that does not have a finding has evaluated what it is about. gaps is true if that
+// side has gaps that the other one does not have.
 func evaluated(o Occurrence, with, absent *side, gaps bool) bool {
 	key := DeploymentKey{o.Cluster, o.BundleDeployment}
 	bd := absent.deployments[key]
@@ -208,8 +215,8 @@ func (p *Pair) InLater(o Occurrence) bool {
 	return p.after.deployments[DeploymentKey{o.Cluster, o.BundleDeployment}] != nil
 }
 
-// ScopeOf lists the words of the scope of a report, in an order that does not depend on the arguments. Reports with different scopes are about different
-// objects.
+// ScopeOf lists the words of the scope of a report, in an order that does not depend on the arguments. Reports with
+// different scopes are about different objects.
 func ScopeOf(a *report.Audit) []string {
 	var out []string
 	for _, words := range [][]string{a.Scope.Namespaces, a.Scope.Selectors, a.Scope.Targets} {

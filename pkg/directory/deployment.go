@@ -57,7 +57,8 @@ type Deployment struct {
 	ReleaseOwnership ownership.Metadata
 	// Scope is the scope of its agent, from which Ownership is computed.
 	Scope AgentScope
-	// Disputed is true if a Cluster's spec declares another scope, and no running agent shows which of the two is right.
+	// Disputed is true if a Cluster's spec declares another scope, and no running agent shows which of the two is
+	// right.
 	Disputed bool
 }
 
@@ -233,7 +234,8 @@ func (d *Deployment) ValuesSecrets() []v1alpha1.ValuesKey {
 // Ref is the object that represents the bundle deployment in findings: its BundleDeployment, or the Secret with its
 // release record, or, for a bundle that exists only in files, the Bundle that Fleet would create.
 func (d *Deployment) Ref() object.Ref {
-	ref := object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: state.BundleDeployment, Namespace: d.Namespace, Name: d.Name}
+	ref := object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: state.BundleDeployment, Namespace: d.Namespace,
+		Name: d.Name}
 	switch {
 	case d.BD != nil:
 		return ref

@@ -98,7 +98,8 @@ func (d *Directory) Settle(carriers map[DisputeKey]Carriers) *Directory {
 			for _, d := range out.Deployments {
 				if slices.Contains(x.Deployments, d.ID()) {
 					d.Scope = settled.Used
-					d.Ownership = ownership.Desired(settled.DeclaredSet(d.Name), d.Ownership.ReleaseName, d.Ownership.ReleaseNamespace)
+					d.Ownership = ownership.Desired(settled.DeclaredSet(d.Name), d.Ownership.ReleaseName,
+						d.Ownership.ReleaseNamespace)
 				}
 			}
 		}

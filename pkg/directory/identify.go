@@ -119,7 +119,8 @@ func (i *identifier) byHeartbeat(agent string, records []*state.Record) (namespa
 		if c == nil || c.Status.Agent.Namespace != agent {
 			continue
 		}
-		if named, err := release.ParseName(bd.Status.Release); err == nil && here[madeRelease{bd.Name, named.Release()}] {
+		if named, err := release.ParseName(bd.Status.Release); err == nil &&
+			here[madeRelease{bd.Name, named.Release()}] {
 			proven[bd.Namespace] = true
 		}
 	}
@@ -130,7 +131,8 @@ func (i *identifier) byHeartbeat(agent string, records []*state.Record) (namespa
 		return slices.Collect(maps.Keys(proven))[0], ""
 	}
 	return "", "more than one managed cluster has an agent in namespace " + agent +
-		" and bundles with releases of these names: without the Secret " + agent + "/fleet-agent, it is not known which of them is this cluster"
+		" and bundles with releases of these names: without the Secret " + agent +
+		"/fleet-agent, it is not known which of them is this cluster"
 }
 
 // byReleases identifies this cluster by its releases alone, for an agent that never reported its namespace to a
@@ -151,10 +153,12 @@ func (i *identifier) byReleases(agent string, records []*state.Record) (namespac
 	case c.Status.Agent.Namespace != "":
 		return "", ""
 	default:
-		cluster, reports = "cluster "+c.Namespace+"/"+c.Name, "the agent in namespace "+agent+" has never reported to it"
+		cluster, reports = "cluster "+c.Namespace+"/"+c.Name,
+			"the agent in namespace "+agent+" has never reported to it"
 	}
 	return namespace, fmt.Sprintf("%s was identified by its releases: %s; "+
-		"the bundle ids, release names and namespaces of its installed bundle deployments (%d) match the release records here, "+
+		"the bundle ids, release names and namespaces of its installed bundle deployments (%d) match the release "+
+		"records here, "+
 		"and no other cluster matches", cluster, reports, matched)
 }
 

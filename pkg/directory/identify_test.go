@@ -12,7 +12,8 @@ import (
 // TestLatest checks which revision of a release counts.
 func TestLatest(t *testing.T) {
 	rec := func(revision int, status string) *state.Record {
-		r := &state.Record{Record: release.Record{Name: release.Name{Namespace: "web", Name: "a", Revision: revision}, Status: status}}
+		r := &state.Record{Record: release.Record{Name: release.Name{Namespace: "web", Name: "a", Revision: revision},
+			Status: status}}
 		if status == "" {
 			r.Damaged = "it is damaged"
 		}

@@ -160,7 +160,8 @@ func (b *builder) released(d *Deployment, agent string) {
 	if detail := unread(rec); detail != "" {
 		d.Problem, d.Detail = RecordUnreadable, detail
 		if damaged(rec) {
-			d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: d.Release, Status: "damaged", Detail: detail})
+			d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: d.Release, Status: "damaged",
+				Detail: detail})
 		}
 	}
 }
@@ -199,7 +200,8 @@ func (b *builder) ownership(d *Deployment, rec *state.Record, agent string) {
 	id := fleet.SetID(d.Name, d.Scope.Scope)
 	if released.SetID != "" && !d.Scope.Proven() {
 		// The release itself is the best evidence for its own objects.
-		id, d.Scope.Evidence, d.Scope.Source = released.SetID, EvidenceReleases, "the manifest of release "+d.Release.String()
+		id, d.Scope.Evidence, d.Scope.Source = released.SetID, EvidenceReleases,
+			"the manifest of release "+d.Release.String()
 		if scope, ok := fleet.ScopeOfSet(id, d.Name, d.Scope.Scope); ok {
 			d.Scope.Scope = scope
 		}
@@ -230,7 +232,8 @@ func (b *builder) dispute(c *v1alpha1.Cluster, d *Deployment) {
 	i := slices.IndexFunc(b.out.Disputes, func(x *Dispute) bool { return x.Cluster == c && x.Agent == d.Agent })
 	if i < 0 {
 		i = len(b.out.Disputes)
-		b.out.Disputes = append(b.out.Disputes, &Dispute{Cluster: c, Agent: d.Agent, Declared: c.Spec.AgentNamespace, Used: d.Scope})
+		b.out.Disputes = append(b.out.Disputes, &Dispute{Cluster: c, Agent: d.Agent, Declared: c.Spec.AgentNamespace,
+			Used: d.Scope})
 	}
 	x := b.out.Disputes[i]
 	x.Mixed = x.Mixed || d.Scope.Scope != x.Used.Scope
@@ -252,7 +255,8 @@ func (b *builder) scopeOf(agent string, released []string) AgentScope {
 	c := b.byNamespace[b.out.watches[agent]]
 	switch {
 	case seen && w.Doubt == "":
-		return AgentScope{w.Scope, EvidenceRunning, "the environment of " + w.Kind + " " + agent + "/" + fleet.AgentName}
+		return AgentScope{w.Scope, EvidenceRunning, "the environment of " + w.Kind + " " + agent + "/" +
+			fleet.AgentName}
 	case b.out.stated != nil:
 		return statedScope(*b.out.stated)
 	case len(released) == 1:
@@ -288,7 +292,8 @@ func (b *builder) outdatedNotes() {
 	for agent, ds := range b.outdated {
 		slices.SortFunc(ds, func(x, y *Deployment) int { return strings.Compare(x.Key(), y.Key()) })
 		d := ds[0]
-		note := fmt.Sprintf("bundle deployment %s: its release was made for set %q, the agent now uses %q (scope from %s)",
+		note := fmt.Sprintf("bundle deployment %s: its release was made for set %q, the agent now uses %q (scope from "+
+			"%s)",
 			d.Key(), d.ReleaseOwnership.SetID, d.Ownership.SetID, d.Scope.Source)
 		if n := len(ds) - 1; n > 0 {
 			note += fmt.Sprintf("; the same holds for %d more of the agent in namespace %s", n, agent)

@@ -70,7 +70,8 @@ func (d *Deployment) addRecordProblems(history []*state.Record) {
 			// The other problems are reported together with their effect.
 			if rec.Name != d.Release && rec.OverBound == "" {
 				detail := fmt.Sprintf("revision %d: %s", rec.Revision, rec.Damaged)
-				d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: rec.Name, Status: "damaged", Detail: detail})
+				d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: rec.Name, Status: "damaged",
+					Detail: detail})
 			}
 			continue
 		}

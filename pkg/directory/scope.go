@@ -87,7 +87,8 @@ func (x *Dispute) DeclaredSet(bundleID string) string { return fleet.SetID(bundl
 
 // String names the declared scope and the evidence against it.
 func (x *Dispute) String() string {
-	return fmt.Sprintf("cluster %s declares %s for its agent, but %s", x.Key().Cluster, showScope(x.Declared), x.evidence())
+	return fmt.Sprintf("cluster %s declares %s for its agent, but %s", x.Key().Cluster, showScope(x.Declared),
+		x.evidence())
 }
 
 func (x *Dispute) evidence() string {

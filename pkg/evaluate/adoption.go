@@ -19,7 +19,8 @@ func (d *BundleDeployment) NeverAdopted(x *Object) []string {
 		out = append(out, "its bundle is one of Fleet's agent, which the manager applies itself")
 	}
 	if target := d.Options().TargetNamespace; !x.Namespaced && target != "" {
-		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy fails", target))
+		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy "+
+			"fails", target))
 	}
 	out = append(out, d.scopeUnproven()...)
 	if x.Live == nil {
@@ -29,7 +30,8 @@ func (d *BundleDeployment) NeverAdopted(x *Object) []string {
 		out = append(out, "it is being deleted")
 	}
 	if x.Live.Controller != "" {
-		out = append(out, fmt.Sprintf("it is controlled by %s, which may delete or rewrite it at any time", x.Live.Controller))
+		out = append(out, fmt.Sprintf("it is controlled by %s, which may delete or rewrite it at any time",
+			x.Live.Controller))
 	}
 	return out
 }
@@ -60,13 +62,16 @@ func (d *BundleDeployment) scopeUnproven() []string {
 	case s.Proven():
 		return nil
 	case s.Evidence == "":
-		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no release shows it" + remedy}
+		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no release " +
+			"shows it" + remedy}
 	case d.Disputed:
 		return []string{fmt.Sprintf("%s, and no running agent shows which is right", d.DisputeOf()) + remedy}
 	case s.Evidence == directory.EvidenceReleases && d.ReleaseOwnership.SetID == "":
-		return []string{fmt.Sprintf("only %s show %s: no running agent does, and the bundle has no release of its own", s.Source, s) + remedy}
+		return []string{fmt.Sprintf("only %s show %s: no running agent does, and the bundle has no release of its own",
+			s.Source, s) + remedy}
 	case s.Evidence == directory.EvidenceDeclared:
-		return []string{fmt.Sprintf("only %s says that the agent has %s: no running agent and no release shows it", s.Source, s) + remedy}
+		return []string{fmt.Sprintf("only %s says that the agent has %s: no running agent and no release shows it",
+			s.Source, s) + remedy}
 	}
 	return nil
 }

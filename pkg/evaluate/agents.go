@@ -19,17 +19,18 @@ import (
 // Agent is the agent of one Cluster, as the management cluster shows it.
 type Agent struct {
 	Cluster *v1alpha1.Cluster
-	// On is the cluster that has its workload, and Workload the kind of the workload. They are nil and empty if its cluster is not read.
+	// On is the cluster that has its workload, and Workload the kind of the workload. They are nil and empty if its
+	// cluster is not read.
 	On       *directory.Cluster
 	Workload string
 	// Version is the image tag of its workload; empty if its cluster is not read.
 	Version   string
 	Heartbeat agentconfig.Heartbeat
-	// Silent is true if the agent was imported longer ago than the limit of its heartbeat, and has never reported since;
-	// or if it registers itself, and its Cluster is older than that.
+	// Silent is true if the agent was imported longer ago than the limit of its heartbeat, and has never reported
+	// since; or if it registers itself, and its Cluster is older than that.
 	Silent bool
-	// Now is what a restart of the present controller does; Upgraded is what the start of a controller of agentconfig.Upgraded does, or Now if the
-	// controller is not older.
+	// Now is what a restart of the present controller does; Upgraded is what the start of a controller of
+	// agentconfig.Upgraded does, or Now if the controller is not older.
 	Now, Upgraded agentconfig.Prediction
 }
 
@@ -42,15 +43,17 @@ func Agents(d *directory.Directory, s source.Description) []Agent {
 	var out []Agent
 	for _, c := range d.Fleet.Clusters {
 		key := c.Namespace + "/" + c.Name
-		in := agentconfig.Input{Cluster: c, Config: config.Config, ConfigUnread: unread, SystemNamespace: d.Agents.ControllerNamespace,
-			KubeConfig: d.Agents.KubeConfigs[state.KubeConfigKey(c)]}
+		in := agentconfig.Input{Cluster: c, Config: config.Config, ConfigUnread: unread,
+			SystemNamespace: d.Agents.ControllerNamespace,
+			KubeConfig:      d.Agents.KubeConfigs[state.KubeConfigKey(c)]}
 		for _, m := range missing {
 			if m.cluster != key {
 				in.OtherSecret = m.what
 			}
 		}
 		w := workloads[key]
-		a := Agent{Cluster: c, On: w.on, Workload: w.Kind, Version: w.Version, Now: agentconfig.Predict(in, version, known)}
+		a := Agent{Cluster: c, On: w.on, Workload: w.Kind, Version: w.Version, Now: agentconfig.Predict(in, version,
+			known)}
 		a.Upgraded = a.Now
 		if !known || version.Before(agentconfig.Upgraded.Minor, agentconfig.Upgraded.Patch) {
 			a.Upgraded = agentconfig.Predict(in, agentconfig.Upgraded, true)
@@ -63,7 +66,8 @@ func Agents(d *directory.Directory, s source.Description) []Agent {
 		out = append(out, a)
 	}
 	slices.SortFunc(out, func(x, y Agent) int {
-		return cmp.Or(cmp.Compare(x.Cluster.Namespace, y.Cluster.Namespace), cmp.Compare(x.Cluster.Name, y.Cluster.Name))
+		return cmp.Or(cmp.Compare(x.Cluster.Namespace, y.Cluster.Namespace),
+			cmp.Compare(x.Cluster.Name, y.Cluster.Name))
 	})
 	return out
 }
@@ -81,15 +85,16 @@ type agentWorkload struct {
 func agentWorkloads(d *directory.Directory) map[string]agentWorkload {
 	out := map[string]agentWorkload{}
 	for _, c := range d.Clusters {
-		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) { // of two agents of one Cluster, the last one counts
+		// of two agents of one Cluster, the last one counts
+		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) {
 			out[c.ClusterOfAgent(ns)] = agentWorkload{c.State.Workloads[ns], c}
 		}
 	}
 	return out
 }
 
-// intervalOf returns the interval of a heartbeat: that of the workload, or else that of the configuration, which may be zero. It is nil if neither
-// was read.
+// intervalOf returns the interval of a heartbeat: that of the workload, or else that of the configuration, which may be
+// zero. It is nil if neither was read.
 func intervalOf(w state.Workload, c *agentconfig.Config) *time.Duration {
 	if d, err := time.ParseDuration(w.CheckinInterval); err == nil {
 		return &d
@@ -128,7 +133,8 @@ func missingSecrets(f *state.Fleet) []missingSecret {
 		case k.Missing:
 			out = append(out, missingSecret{key, "the kubeconfig Secret of cluster " + key + " does not exist"})
 		case k.Unread != "":
-			out = append(out, missingSecret{key, "the kubeconfig Secret of cluster " + key + " was not read (" + k.Unread + ")"})
+			out = append(out, missingSecret{key, "the kubeconfig Secret of cluster " + key + " was not read (" +
+				k.Unread + ")"})
 		}
 	}
 	slices.SortFunc(out, func(x, y missingSecret) int { return cmp.Compare(x.cluster, y.cluster) })

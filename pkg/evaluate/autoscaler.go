@@ -28,7 +28,8 @@ type Autoscaler struct {
 // autoscalerKey is the identity of an Autoscaler on its cluster.
 type autoscalerKey struct{ namespace, name string }
 
-// ReadAutoscaler reads an Autoscaler, given as JSON. It returns nil if that cannot be decoded: such an autoscaler explains no difference.
+// ReadAutoscaler reads an Autoscaler, given as JSON. It returns nil if that cannot be decoded: such an autoscaler
+// explains no difference.
 func ReadAutoscaler(raw []byte) *Autoscaler {
 	var h struct {
 		object.Meta
@@ -57,8 +58,8 @@ func anyScales(all []Autoscaler, k object.Key) bool {
 	return slices.ContainsFunc(all, func(a Autoscaler) bool { return a.scales(k) })
 }
 
-// AutoscalersMatter returns the sorted namespaces of the objects whose number of replicas differs. The caller lists the autoscalers of these
-// namespaces. It returns nil if all autoscalers were read already.
+// AutoscalersMatter returns the sorted namespaces of the objects whose number of replicas differs. The caller lists the
+// autoscalers of these namespaces. It returns nil if all autoscalers were read already.
 func AutoscalersMatter(lists map[schema.GroupVersionKind]*List) []string {
 	var out []string
 	for gvk, l := range lists {
@@ -76,11 +77,13 @@ func AutoscalersMatter(lists map[schema.GroupVersionKind]*List) []string {
 }
 
 func (o *Object) replicasDiffer() bool {
-	return o.State == Modified && slices.ContainsFunc(o.Differences, func(d Difference) bool { return d.Path == replicasPath })
+	return o.State == Modified && slices.ContainsFunc(o.Differences, func(d Difference) bool {
+		return d.Path == replicasPath
+	})
 }
 
-// explainReplicas removes the difference in replicas of an object if an autoscaler explains it, and returns whether one does. unread is true if
-// not all autoscalers could be read.
+// explainReplicas removes the difference in replicas of an object if an autoscaler explains it, and returns whether one
+// does. unread is true if not all autoscalers could be read.
 func (o *Object) explainReplicas(scalers map[autoscalerKey]Autoscaler, unread bool) bool {
 	key := o.Key()
 	explained := false

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Copy is a Secret or ConfigMap that Fleet copies from the namespace of a Bundle to the release namespace of its deployment.
-// Source: docs/fleet-behavior.md, 6.5.
+// Copy is a Secret or ConfigMap that Fleet copies from the namespace of a Bundle to the release namespace of its
+// deployment. Source: docs/fleet-behavior.md, 6.5.
 type Copy struct {
 	Deployment *BundleDeployment
 	// Original is on the management cluster, Copied on the cluster of the deployment.
@@ -27,16 +27,19 @@ type Copy struct {
 	Changed time.Time
 }
 
-// Copies returns the copies that deployments in scope should have. A deployment that is not complete, or not up to date by intention, has none.
+// Copies returns the copies that deployments in scope should have. A deployment that is not complete, or not up to date
+// by intention, has none.
 func Copies(scope []*BundleDeployment) []Copy {
 	var out []Copy
 	for _, d := range scope {
-		if d.BD == nil || d.On == nil || d.FromFiles() || d.Release.Name == "" || len(d.BD.Spec.Options.DownstreamResources) == 0 {
+		if d.BD == nil || d.On == nil || d.FromFiles() || d.Release.Name == "" ||
+			len(d.BD.Spec.Options.DownstreamResources) == 0 {
 			continue
 		}
 		workspace, _, _ := strings.Cut(d.Bundle, "/")
 		owner := state.DeploymentOwner(d.BD, nil)
-		if s := d.BD.Spec; workspace == "" || owner.Deleting || owner.Waiting || owner.Used.IsZero() || s.Paused || s.OffSchedule {
+		if s := d.BD.Spec; workspace == "" || owner.Deleting || owner.Waiting || owner.Used.IsZero() || s.Paused ||
+			s.OffSchedule {
 			continue
 		}
 		for _, r := range d.BD.Spec.Options.DownstreamResources {

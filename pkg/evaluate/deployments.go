@@ -12,21 +12,27 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// IsOrphan reports whether an object that has the set of a bundle deployment was in an earlier revision. Fleet compares only with the previous
-// revision, by kind and name. Where that revision is no longer recorded, Helm's own annotations prove that the object came with the release: a
-// controller's child copies labels, it does not have the annotations of the release without an owner.
+// IsOrphan reports whether an object that has the set of a bundle deployment was in an earlier revision. Fleet compares
+// only with the previous revision, by kind and name. Where that revision is no longer recorded, Helm's own annotations
+// prove that the object came with the release: a controller's child copies labels, it does not have the annotations of
+// the release without an owner.
 func IsOrphan(d *resolve.BundleDeployment, u Undesired) bool {
 	k := resolve.KindName{Kind: u.Kind, Name: u.Name}
 	if u.NoPrune || d.Problem != "" || d.Hooks[k] {
 		return false
 	}
-	return d.Earlier[k] || !d.EarlierKnown && !u.Controlled && u.Metadata.ReleaseName != "" && u.Metadata.Release() == d.Release.Release()
+	return d.Earlier[k] || !d.EarlierKnown && !u.Controlled && u.Metadata.ReleaseName != "" &&
+		u.Metadata.Release() == d.Release.Release()
 }
 
-// stateOf returns the actual state of a bundle deployment. It uses Fleet's order of precedence (docs/fleet-behavior.md, 4.3).
+// stateOf returns the actual state of a bundle deployment. It uses Fleet's order of precedence (docs/fleet-behavior.md,
+// 4.3).
 func stateOf(d *BundleDeployment) State {
-	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID && d.Problem != directory.ClusterNotRead {
-		if slices.ContainsFunc(d.BD.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Deployed" && c.Status == "False" }) {
+	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID &&
+		d.Problem != directory.ClusterNotRead {
+		if slices.ContainsFunc(d.BD.Status.Conditions, func(c v1alpha1.Condition) bool {
+			return c.Type == "Deployed" && c.Status == "False"
+		}) {
 			return ErrApplied
 		}
 		return WaitApplied
@@ -55,12 +61,14 @@ const applyServerSide = "ssa"
 // helm4 is the first minor version of Fleet with Helm 4, which installs server-side.
 const helm4 = 15
 
-// serverSide reports whether Helm applies the next deploy server-side. Then a field that another manager owns is a conflict. An upgrade uses
-// the method of the last deploy. An installation is server-side with Helm 4. Neither is server-side if an option makes Helm force or take over
-// (docs/fleet-behavior.md, 1.6 and 1.7). If not all records could be read, it returns false.
+// serverSide reports whether Helm applies the next deploy server-side. Then a field that another manager owns is a
+// conflict. An upgrade uses the method of the last deploy. An installation is server-side with Helm 4. Neither is
+// server-side if an option makes Helm force or take over (docs/fleet-behavior.md, 1.6 and 1.7). If not all records
+// could be read, it returns false.
 func serverSide(d *resolve.BundleDeployment) bool {
 	options := d.Options()
-	if d.On == nil || options.Helm != nil && options.Helm.Force || options.CorrectDrift != nil && options.CorrectDrift.Force {
+	if d.On == nil || options.Helm != nil && options.Helm.Force || options.CorrectDrift != nil &&
+		options.CorrectDrift.Force {
 		return false
 	}
 	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)

@@ -25,8 +25,12 @@ func TestIsOrphan(t *testing.T) {
 		{"in no revision", func(d *resolve.BundleDeployment, _ *Undesired) { d.Earlier = nil }, false},
 		{"with the policy not to prune", func(_ *resolve.BundleDeployment, m *Undesired) { m.NoPrune = true }, false},
 		{"a hook", func(d *resolve.BundleDeployment, _ *Undesired) { d.Hooks = earlier }, false},
-		{"of a deployment that could not be read", func(d *resolve.BundleDeployment, _ *Undesired) { d.Problem = directory.NoReleaseRecord }, false},
-		{"the earlier revision pruned, with Helm's annotations", func(d *resolve.BundleDeployment, _ *Undesired) { d.Earlier, d.EarlierKnown = nil, false }, true},
+		{"of a deployment that could not be read", func(d *resolve.BundleDeployment, _ *Undesired) {
+			d.Problem = directory.NoReleaseRecord
+		}, false},
+		{"the earlier revision pruned, with Helm's annotations", func(d *resolve.BundleDeployment, _ *Undesired) {
+			d.Earlier, d.EarlierKnown = nil, false
+		}, true},
 		{"the earlier revision pruned, of another release", func(d *resolve.BundleDeployment, m *Undesired) {
 			d.Earlier, d.EarlierKnown, m.Metadata.ReleaseName = nil, false, "other"
 		}, false},
@@ -37,7 +41,8 @@ func TestIsOrphan(t *testing.T) {
 			d.Earlier, d.EarlierKnown, m.Metadata = nil, false, ownership.Metadata{Hash: own.Hash}
 		}, false},
 	} {
-		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}},
+		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Release: release.Name{Namespace: "web",
+			Name: "guestbook", Revision: 1}},
 			Earlier: earlier, EarlierKnown: true}
 		m := Undesired{Ref: ref, Metadata: own}
 		tc.change(d, &m)

@@ -17,7 +17,8 @@ type Evaluation struct {
 	*Evaluator
 	// cells are the observations of each bundle deployment, by the index of the desired object.
 	cells map[object.DeploymentID][]Object
-	// agreeing counts, by agent, the objects that have the set of their bundle, of the bundle deployments that mayContradict.
+	// agreeing counts, by agent, the objects that have the set of their bundle, of the bundle deployments that
+	// mayContradict.
 	agreeing map[string]int
 	// undesired are the objects that no release desires.
 	undesired   map[object.Key]Undesired

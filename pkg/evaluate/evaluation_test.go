@@ -42,14 +42,19 @@ func newTestCluster(r *rand.Rand) *testCluster {
 	var all []*resolve.BundleDeployment
 	for i := range 4 {
 		own := ownership.Desired(fmt.Sprintf("default-b%d", i), fmt.Sprintf("b%d", i), "web")
-		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: "one", Name: fmt.Sprintf("b%d", i), On: on,
+		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: "one", Name: fmt.Sprintf("b%d", i),
+			On:    on,
 			Agent: fmt.Sprintf("agent-%d", i%2), Scope: directory.AgentScope{Evidence: directory.EvidenceReleases},
-			Release: release.Name{Namespace: "web", Name: fmt.Sprintf("b%d", i), Revision: 2}, Ownership: own, ReleaseOwnership: own},
-			EarlierKnown: true, Earlier: map[resolve.KindName]bool{{Kind: "ConfigMap", Name: fmt.Sprintf("old-%d", i)}: true}}
+			Release: release.Name{Namespace: "web", Name: fmt.Sprintf("b%d", i), Revision: 2}, Ownership: own,
+			ReleaseOwnership: own},
+			EarlierKnown: true, Earlier: map[resolve.KindName]bool{{Kind: "ConfigMap",
+				Name: fmt.Sprintf("old-%d", i)}: true}}
 		add := func(gvk schema.GroupVersionKind, name, spec string) {
 			ref := object.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: "web", Name: name}
-			raw := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"namespace":"web","name":%q},%s}`, ref.APIVersion, ref.Kind, name, spec)
-			d.Desired = append(d.Desired, &resolve.Object{Ref: ref, Deployment: d, Raw: raw, Namespaced: true, Index: len(d.Desired)})
+			raw := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"namespace":"web","name":%q},%s}`,
+				ref.APIVersion, ref.Kind, name, spec)
+			d.Desired = append(d.Desired, &resolve.Object{Ref: ref, Deployment: d, Raw: raw, Namespaced: true,
+				Index: len(d.Desired)})
 		}
 		for n := range 3 {
 			add(configMaps, fmt.Sprintf("shared-%d", (2*i+n)%8), `"data":{"a":"1"}`)

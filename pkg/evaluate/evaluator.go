@@ -86,8 +86,8 @@ type Observation struct {
 	Secret object.Content
 }
 
-// Observe evaluates one live object that was listed for the desired objects of a kind. A snapshot may have captured it in another version. The
-// error means that its name could not be read.
+// Observe evaluates one live object that was listed for the desired objects of a kind. A snapshot may have captured it
+// in another version. The error means that its name could not be read.
 func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Observation, error) {
 	m, err := live.ReadMeta()
 	if err != nil {
@@ -104,7 +104,8 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	}
 	l := liveObject{Evaluator: e, source: live, meta: m}
 	for _, o := range desired {
-		// The desired objects of a bundle deployment with a problem are not known; its record may still claim the object.
+		// The desired objects of a bundle deployment with a problem are not known; its record may still claim the
+		// object.
 		rules, inScope := e.rules[o.Deployment.ID()]
 		if !inScope || o.Deployment.Problem != "" || o.GroupVersionKind() != gvk {
 			continue
@@ -118,7 +119,8 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	return out, nil
 }
 
-// ObserveUndesired returns the live object with the metadata m if it has a hash and no release desires it; otherwise nil.
+// ObserveUndesired returns the live object with the metadata m if it has a hash and no release desires it; otherwise
+// nil.
 func (e *Evaluator) ObserveUndesired(m *object.Meta) *Undesired {
 	if len(e.cluster.Of(m.Ref().Key())) > 0 {
 		return nil
@@ -167,19 +169,19 @@ func (l *List) Add(o Observation) {
 type Observed struct {
 	// Lists are the lists by desired kind.
 	Lists map[schema.GroupVersionKind]*List
-	// Undesired are the objects that the search in other kinds found; nil if no other kind was searched. Unsearched are the kinds ("pods",
-	// "jobs.batch") that could not be searched.
+	// Undesired are the objects that the search in other kinds found; nil if no other kind was searched. Unsearched are
+	// the kinds ("pods", "jobs.batch") that could not be searched.
 	Undesired  []Undesired
 	Unsearched []string
 	Searched   bool
-	// Autoscalers are the autoscalers that were listed because a number of replicas differs. AutoscalersRead is the coverage of that list; zero
-	// if they were not listed.
+	// Autoscalers are the autoscalers that were listed because a number of replicas differs. AutoscalersRead is the
+	// coverage of that list; zero if they were not listed.
 	Autoscalers     []Autoscaler
 	AutoscalersRead source.Coverage
 }
 
-// undesired returns all objects that no release desires, sorted and without duplicates. An object appears twice if its kind is listed in two
-// versions, or for its desired objects and by label.
+// undesired returns all objects that no release desires, sorted and without duplicates. An object appears twice if its
+// kind is listed in two versions, or for its desired objects and by label.
 func (o *Observed) undesired() []Undesired {
 	all := slices.Clone(o.Undesired)
 	for _, l := range o.Lists {

@@ -12,7 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// listGaps returns the gaps of the list of a kind. searched is true if objects which no release desires are searched too.
+// listGaps returns the gaps of the list of a kind. searched is true if objects which no release desires are searched
+// too.
 func (x *Evaluation) listGaps(objects []*resolve.Object, l *List, searched bool) []source.Gap {
 	if len(objects) == 0 {
 		return nil
@@ -26,7 +27,8 @@ func (x *Evaluation) listGaps(objects []*resolve.Object, l *List, searched bool)
 	var out []source.Gap
 	what := "reading " + objects[0].Kind + " objects"
 	for _, ns := range slices.Sorted(maps.Keys(unread)) {
-		out = append(out, source.NewGap(what+inNamespace(ns), unread[ns], "the bundles' objects of this kind are Unknown"))
+		out = append(out, source.NewGap(what+inNamespace(ns), unread[ns],
+			"the bundles' objects of this kind are Unknown"))
 	}
 	if !searched {
 		return out
@@ -35,8 +37,8 @@ func (x *Evaluation) listGaps(objects []*resolve.Object, l *List, searched bool)
 }
 
 // otherGaps returns the gaps because of which objects that no release desires may be missing, even if every desired
-// object was read before the list failed. A kind that is not served or not in a snapshot is not a failure. known are the
-// gaps of the desired objects, which are not repeated.
+// object was read before the list failed. A kind that is not served or not in a snapshot is not a failure. known are
+// the gaps of the desired objects, which are not repeated.
 func otherGaps(what string, cover source.Coverage, known []source.Gap) []source.Gap {
 	repeated := func(g source.Gap) bool {
 		return slices.ContainsFunc(known, func(o source.Gap) bool {

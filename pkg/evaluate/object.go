@@ -80,7 +80,8 @@ func (c *cell) observe() Object {
 	}
 	var err error
 	if c.manifest, _, err = object.Decode(c.desired.Raw); err != nil {
-		o.State, o.Reason, o.Message = Unknown, string(directory.RecordUnreadable), "the manifest's object could not be decoded"
+		o.State, o.Reason, o.Message = Unknown, string(directory.RecordUnreadable),
+			"the manifest's object could not be decoded"
 		return o
 	}
 	c.compare(&o)
@@ -109,8 +110,8 @@ func (c *cell) compare(o *Object) {
 	}
 }
 
-// incomparable returns why differences prove nothing, as a sentence; empty if they prove that the object is modified, or
-// if there are none.
+// incomparable returns why differences prove nothing, as a sentence; empty if they prove that the object is modified,
+// or if there are none.
 func (c *cell) incomparable(diffs []compare.Difference) string {
 	if len(diffs) == 0 {
 		return ""
@@ -129,7 +130,8 @@ func liveMasked(d compare.Difference) bool {
 	masked := false
 	redact.Leaves(d.Live, func(text string) {
 		plain, err := base64.StdEncoding.DecodeString(text) // in a Secret
-		masked = masked || strings.Contains(text, redact.MaskPrefix) || err == nil && strings.HasPrefix(string(plain), redact.MaskPrefix)
+		masked = masked || strings.Contains(text, redact.MaskPrefix) || err == nil && strings.HasPrefix(string(plain),
+			redact.MaskPrefix)
 	})
 	return masked
 }
@@ -159,9 +161,10 @@ func (c *cell) differences(rules []compare.Rule) []compare.Difference {
 	return compare.Objects(desired, live, c.desired.GroupVersionKind())
 }
 
-// applied applies a bundle's rules to two states of an object, with the function `first` to the first one. It returns them unchanged if a rule cannot be
-// applied to one of them.
-func applied(first func([]compare.Rule, object.Ref, map[string]any) (map[string]any, error), rules []compare.Rule, ref object.Ref, a, b object.Content) (object.Content, object.Content) {
+// applied applies a bundle's rules to two states of an object, with the function `first` to the first one. It returns
+// them unchanged if a rule cannot be applied to one of them.
+func applied(first func([]compare.Rule, object.Ref, map[string]any) (map[string]any, error), rules []compare.Rule,
+	ref object.Ref, a, b object.Content) (object.Content, object.Content) {
 	if !compare.Applies(rules, ref) {
 		return a, b
 	}
@@ -173,7 +176,8 @@ func applied(first func([]compare.Rule, object.Ref, map[string]any) (map[string]
 	return x, y
 }
 
-// attributed returns the differences with their field managers, and with the value of the release record if the bundle has another one.
+// attributed returns the differences with their field managers, and with the value of the release record if the bundle
+// has another one.
 func (c *cell) attributed(o *Object, diffs []compare.Difference) []Difference {
 	managers, err := compare.ReadManagers(c.managed, c.content)
 	if err != nil {

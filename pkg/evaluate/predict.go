@@ -18,7 +18,8 @@ func (c *cell) compareUnowned(o *Object) {
 	var err error
 	c.manifest, _, err = object.Decode(c.desired.Raw)
 	if err != nil || c.decode() != nil || c.source.Kind != o.GroupVersionKind() {
-		o.Message = "what the next deploy would change could not be predicted: the live object was not read in the version of the manifest"
+		o.Message = "what the next deploy would change could not be predicted: the live object was not read in the " +
+			"version of the manifest"
 		return
 	}
 	diffs := c.differences(c.rules)
@@ -78,8 +79,8 @@ func (l *liveObject) live() *Live {
 	}
 }
 
-// leftBehind returns the fields that the last-applied annotation and the object have and the manifest does not. Fleet reports the object as
-// modified until they are removed (docs/fleet-behavior.md, 3.2).
+// leftBehind returns the fields that the last-applied annotation and the object have and the manifest does not. Fleet
+// reports the object as modified until they are removed (docs/fleet-behavior.md, 3.2).
 func (c *cell) leftBehind(applied string) []string {
 	last, _, err := object.Decode([]byte(applied))
 	if applied == "" || err != nil {

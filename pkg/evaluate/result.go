@@ -56,8 +56,8 @@ type ClusterSource struct {
 // Now is the time when the data was read; zero if it is not known.
 func (r *Result) Now() time.Time { return r.Source.TakenAt }
 
-// InOrder returns the evaluations of the bundle deployments in scope, in their order. One whose objects are not read has no
-// evaluation.
+// InOrder returns the evaluations of the bundle deployments in scope, in their order. One whose objects are not read
+// has no evaluation.
 func InOrder(scope []*resolve.BundleDeployment, clusters []Evaluated) []*BundleDeployment {
 	evaluated := map[object.DeploymentID]*BundleDeployment{}
 	for _, c := range clusters {
@@ -115,7 +115,8 @@ type Coverage struct {
 	OnOtherCluster int
 }
 
-// NoResultError is returned if bundle deployments exist and none of them has a result, unless all of them are on other clusters.
+// NoResultError is returned if bundle deployments exist and none of them has a result, unless all of them are on other
+// clusters.
 type NoResultError struct {
 	Coverage
 	// Reason is the reason of the first one, as for the state Unknown; Detail is a sentence.
@@ -124,7 +125,8 @@ type NoResultError struct {
 
 // Error implements error.
 func (e *NoResultError) Error() string {
-	return fmt.Sprintf("no bundle deployment has a result (%d in scope): %s", e.Unread+e.Unplaced+e.OnOtherCluster, e.Detail)
+	return fmt.Sprintf("no bundle deployment has a result (%d in scope): %s", e.Unread+e.Unplaced+e.OnOtherCluster,
+		e.Detail)
 }
 
 // Coverage counts the bundle deployments in scope by how far they could be evaluated.
@@ -216,31 +218,35 @@ func (r *Result) firstUnread() (reason, detail string) {
 			return string(d.Problem), d.Key() + ": " + d.Detail
 		default:
 			first := d.Objects[0]
-			return first.Reason, strings.TrimSuffix(fmt.Sprintf("none of the objects of %s has a result: %s: %s", d.Key(), first.Reason, first.Message), ": ")
+			return first.Reason, strings.TrimSuffix(fmt.Sprintf("none of the objects of %s has a result: %s: %s",
+				d.Key(), first.Reason, first.Message), ": ")
 		}
 	}
 	return "", ""
 }
 
-// NoRecordCaptured reports whether the data consists of captures with Fleet's own objects alone, such as those of fleet dump: they name releases, but
-// contain no release record.
+// NoRecordCaptured reports whether the data consists of captures with Fleet's own objects alone, such as those of fleet
+// dump: they name releases, but contain no release record.
 func NoRecordCaptured(desired *directory.Directory) bool {
 	for _, c := range desired.Clusters {
 		if !c.State.Captured || len(c.State.Releases) > 0 {
 			return false
 		}
 	}
-	return len(desired.Clusters) > 0 && slices.ContainsFunc(desired.BundleDeployments, func(bd *v1alpha1.BundleDeployment) bool { return bd.Status.Release != "" })
+	return len(desired.Clusters) > 0 && slices.ContainsFunc(desired.BundleDeployments,
+		func(bd *v1alpha1.BundleDeployment) bool { return bd.Status.Release != "" })
 }
 
-// DesireUnknown returns the reason why a bundle that could not be read may desire an object that no known bundle desires; empty if all bundles are known.
+// DesireUnknown returns the reason why a bundle that could not be read may desire an object that no known bundle
+// desires; empty if all bundles are known.
 func DesireUnknown(desired *resolve.DesiredState, c *directory.Cluster) string {
 	if problem, detail := directory.RecordsProblem(c.State, ""); problem != "" {
 		return "not every release record could be read: " + detail
 	}
 	for _, d := range desired.Deployments {
 		switch {
-		case d.Problem == "", d.Problem == directory.NoReleaseRecord && d.Release.Name == "", d.OnOtherCluster, d.On != nil && d.On != c:
+		case d.Problem == "", d.Problem == directory.NoReleaseRecord && d.Release.Name == "", d.OnOtherCluster,
+			d.On != nil && d.On != c:
 		case d.Problem == directory.ClusterNotRead:
 			return "it could not be established on which cluster bundle deployment " + d.Key() + " is"
 		default:

@@ -9,20 +9,22 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// ReleaseChanged is the reason of the state Unknown for an object that an upgrade of the release may have changed or removed after the release record
-// was read, or before the status of the bundle deployment named the new revision.
+// ReleaseChanged is the reason of the state Unknown for an object that an upgrade of the release may have changed or
+// removed after the release record was read, or before the status of the bundle deployment named the new revision.
 const ReleaseChanged = "ReleaseChanged"
 
-// Rollout is what a second read of release records shows of a release that has a newer revision than the one of the desired objects, or that changed.
+// Rollout is what a second read of release records shows of a release that has a newer revision than the one of the
+// desired objects, or that changed.
 type Rollout struct {
-	// Changed is true if the newest revision is not that of the first read, has another status, or could not be read again.
+	// Changed is true if the newest revision is not that of the first read, has another status, or could not be read
+	// again.
 	Changed bool
 	// Next are the hashes of the manifests of the newest revision, if it did not change; nil if they could not be read.
 	Next map[object.Key][sha256.Size]byte
 }
 
-// PossiblyChanged returns the bundle deployments that an upgrade of their release may have changed since its record was read: objects are missing, modified,
-// or not desired.
+// PossiblyChanged returns the bundle deployments that an upgrade of their release may have changed since its record was
+// read: objects are missing, modified, or not desired.
 func (x *Evaluation) PossiblyChanged() []*BundleDeployment {
 	hashes := map[string]bool{}
 	for _, u := range x.Undesired() {

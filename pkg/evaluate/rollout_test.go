@@ -20,7 +20,8 @@ func TestUpgraded(t *testing.T) {
 	ref := func(name string) object.Ref {
 		return object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}
 	}
-	next := map[object.Key][sha256.Size]byte{ref("kept").Key(): sha256.Sum256([]byte("kept")), ref("changed").Key(): sha256.Sum256([]byte("other")),
+	next := map[object.Key][sha256.Size]byte{ref("kept").Key(): sha256.Sum256([]byte("kept")),
+		ref("changed").Key(): sha256.Sum256([]byte("other")),
 		ref("created").Key(): sha256.Sum256([]byte("created"))}
 	all := []string{"ready", "removed", "kept", "changed"}
 	for _, tt := range []struct {
@@ -33,7 +34,8 @@ func TestUpgraded(t *testing.T) {
 	}{
 		{"confirmed", nil, all[1:], all[1:], []string{"created", "left"}, 0, 2},
 		{"changed", &Rollout{Changed: true}, nil, nil, nil, 3, 0},
-		{"an unchanged newer revision", &Rollout{Next: next}, []string{"kept", "changed"}, []string{"kept"}, []string{"left"}, 1, 1},
+		{"an unchanged newer revision", &Rollout{Next: next}, []string{"kept", "changed"}, []string{"kept"},
+			[]string{"left"}, 1, 1},
 		{"a newer revision that could not be read", &Rollout{}, nil, nil, nil, 3, 0},
 	} {
 		for _, before := range []State{Missing, Modified} {
@@ -68,7 +70,8 @@ func TestUpgraded(t *testing.T) {
 			if diff := cmp.Diff(tt.undesired, undesired); diff != "" || len(d.Orphans) != tt.orphans {
 				t.Errorf("%s: %d orphans; undesired (-want +got):\n%s", tt.name, len(d.Orphans), diff)
 			}
-			if tt.rollout != nil && (d.Counts.Desired != len(all) || d.Counts.Ready != 1 || d.Counts.Orphaned != tt.orphans || before == Missing && d.Counts.Unknown != tt.unknown) {
+			if tt.rollout != nil && (d.Counts.Desired != len(all) || d.Counts.Ready != 1 ||
+				d.Counts.Orphaned != tt.orphans || before == Missing && d.Counts.Unknown != tt.unknown) {
 				t.Errorf("%s, %s: counts %+v", tt.name, before, d.Counts)
 			}
 		}
@@ -79,8 +82,10 @@ func TestUpgraded(t *testing.T) {
 // state. Objects named created and left were in an earlier revision.
 func observed(names []string, others State) *Evaluation {
 	on := &directory.Cluster{State: &state.Cluster{}}
-	d := &resolve.BundleDeployment{Deployment: directory.Deployment{Name: "a", On: on, Ownership: ownership.Metadata{Hash: "h"}},
-		Earlier: map[resolve.KindName]bool{{Kind: "ConfigMap", Name: "created"}: true, {Kind: "ConfigMap", Name: "left"}: true}}
+	d := &resolve.BundleDeployment{Deployment: directory.Deployment{Name: "a", On: on,
+		Ownership: ownership.Metadata{Hash: "h"}},
+		Earlier: map[resolve.KindName]bool{{Kind: "ConfigMap", Name: "created"}: true,
+			{Kind: "ConfigMap", Name: "left"}: true}}
 	for i, name := range names {
 		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}
 		d.Desired = append(d.Desired, &resolve.Object{Ref: ref, Deployment: d, Raw: []byte(name), Index: i})

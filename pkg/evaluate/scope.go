@@ -20,8 +20,8 @@ import (
 
 // Scope selects the bundle deployments that are evaluated. The zero value selects all of them.
 type Scope struct {
-	// Namespace is a workspace: the namespace of GitRepos, HelmOps and Bundles. If it is none, it may be a namespace of BundleDeployments, as -o name
-	// prints it. If only a release is known, it is the release's namespace.
+	// Namespace is a workspace: the namespace of GitRepos, HelmOps and Bundles. If it is none, it may be a namespace of
+	// BundleDeployments, as -o name prints it. If only a release is known, it is the release's namespace.
 	Namespace string
 	// Selector selects BundleDeployments by their labels; nil selects all.
 	Selector labels.Selector
@@ -88,7 +88,9 @@ func (s Scope) Pick(desired *directory.Directory) ([]*directory.Deployment, erro
 	namespaceOf := (*directory.Deployment).Workspace
 	if known := workspaces(desired); s.Namespace != "" && len(known) > 0 && !slices.Contains(known, s.Namespace) {
 		namespaceOf = ownNamespaceOf
-		if !slices.ContainsFunc(desired.Deployments, func(d *directory.Deployment) bool { return namespaceOf(d) == s.Namespace }) {
+		if !slices.ContainsFunc(desired.Deployments, func(d *directory.Deployment) bool {
+			return namespaceOf(d) == s.Namespace
+		}) {
 			return nil, fmt.Errorf("namespace %s has no objects of Fleet; namespaces with objects of Fleet: %s",
 				s.Namespace, strings.Join(known, ", "))
 		}
@@ -96,7 +98,8 @@ func (s Scope) Pick(desired *directory.Directory) ([]*directory.Deployment, erro
 	var out []*directory.Deployment
 	hit := make([]bool, len(s.Targets))
 	for _, d := range desired.Deployments {
-		if s.Namespace != "" && namespaceOf(d) != s.Namespace || s.Selector != nil && (d.BD == nil || !s.Selector.Matches(labels.Set(d.BD.Labels))) {
+		if s.Namespace != "" && namespaceOf(d) != s.Namespace || s.Selector != nil &&
+			(d.BD == nil || !s.Selector.Matches(labels.Set(d.BD.Labels))) {
 			continue
 		}
 		in := len(s.Targets) == 0
@@ -141,7 +144,8 @@ func (s Scope) nothing() error {
 	return fmt.Errorf("%w: %s", ErrNothingInScope, strings.Join(parts, ", "))
 }
 
-// ErrNothingInScope is returned if the targets exist, or the namespace or selector is valid, but no bundle deployment matches.
+// ErrNothingInScope is returned if the targets exist, or the namespace or selector is valid, but no bundle deployment
+// matches.
 var ErrNothingInScope = errors.New("no bundle deployment matches")
 
 // workspaces returns the sorted namespaces that a scope may name.

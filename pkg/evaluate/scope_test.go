@@ -19,7 +19,8 @@ func TestPickNamespace(t *testing.T) {
 	desired := &directory.Directory{Fleet: &state.Fleet{}}
 	for _, key := range []string{"team-a/cluster-one/shop", "team-b/cluster-one/blog", "team-b/team-a/wiki"} {
 		p := strings.Split(key, "/")
-		bd := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: p[1], Name: p[2], Labels: map[string]string{fleet.BundleNamespaceLabel: p[0]}}}
+		bd := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: p[1], Name: p[2],
+			Labels: map[string]string{fleet.BundleNamespaceLabel: p[0]}}}
 		desired.Deployments = append(desired.Deployments, &directory.Deployment{BD: bd, Namespace: p[1], Name: p[2]})
 	}
 	for namespace, want := range map[string]string{

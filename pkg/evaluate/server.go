@@ -13,10 +13,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// Answer is the server's answer for one object: what applying its manifest would change, or why the server does not confirm that.
+// Answer is the server's answer for one object: what applying its manifest would change, or why the server does not
+// confirm that.
 type Answer struct {
 	refusal string
-	// paths are the top-level fields that would change, differences those that a comparison finds in an object that does not differ otherwise.
+	// paths are the top-level fields that would change, differences those that a comparison finds in an object that
+	// does not differ otherwise.
 	paths       []string
 	differences []Difference
 	readiness   health.Readiness
@@ -34,7 +36,8 @@ func (e *Evaluator) Answer(q Question, before, after object.Content) Answer {
 		out.paths = changed(before, after)
 		return out
 	}
-	// Every live object is asked about. The usual rules decide, because applying a manifest also removes values that other managers may add.
+	// Every live object is asked about. The usual rules decide, because applying a manifest also removes values that
+	// other managers may add.
 	value := valuesOf(o.Ref, after, before)
 	for _, d := range compare.Objects(after, before, o.GroupVersionKind()) {
 		diff := difference(d, &compare.Managers{}, value)
@@ -50,8 +53,8 @@ type Question struct {
 	Desired *resolve.Object
 }
 
-// Questions returns the objects for which the server makes a dry run: those that differ or, with all, every live object.
-// An object that differs is not modified if applying its manifest changes nothing.
+// Questions returns the objects for which the server makes a dry run: those that differ or, with all, every live
+// object. An object that differs is not modified if applying its manifest changes nothing.
 func Questions(deployments []*BundleDeployment, all bool) []Question {
 	var out []Question
 	for _, d := range deployments {
@@ -65,8 +68,8 @@ func Questions(deployments []*BundleDeployment, all bool) []Question {
 	return out
 }
 
-// answered updates the state of an object with the answer of the server. It ignores the changes that the bundle or an autoscaler explains. scaledAway says
-// that an autoscaler explains its number of replicas.
+// answered updates the state of an object with the answer of the server. It ignores the changes that the bundle or an
+// autoscaler explains. scaledAway says that an autoscaler explains its number of replicas.
 func (o *Object) answered(a Answer, scaledAway bool) {
 	matters := func(path string) bool { return path != replicasPath || !scaledAway }
 	switch {
@@ -84,8 +87,11 @@ func (o *Object) answered(a Answer, scaledAway bool) {
 	case slices.ContainsFunc(a.paths, matters):
 		o.note("confirmed by the server: applying the manifest would change it")
 	default:
-		// Applying a manifest keeps what other managers added, for example an element of a list. Fleet compares the values, and reports it.
-		o.Differences = slices.DeleteFunc(slices.Clone(o.Differences), func(d Difference) bool { return !o.addedByOthers[d.Path] })
+		// Applying a manifest keeps what other managers added, for example an element of a list. Fleet compares the
+		// values, and reports it.
+		o.Differences = slices.DeleteFunc(slices.Clone(o.Differences), func(d Difference) bool {
+			return !o.addedByOthers[d.Path]
+		})
 		if len(o.Differences) > 0 {
 			o.note("applying the manifest would keep what another manager added")
 			return

@@ -4,7 +4,8 @@ package evaluate
 
 import "testing"
 
-// TestAnswerKeepsAdditions has a server that would change nothing. It clears the differences, except what another manager than Fleet's agent wrote.
+// TestAnswerKeepsAdditions has a server that would change nothing. It clears the differences, except what another
+// manager than Fleet's agent wrote.
 func TestAnswerKeepsAdditions(t *testing.T) {
 	differences := []Difference{{Path: ".spec.size"}, {Path: ".spec.groups", Manager: "mutator"}}
 	for _, test := range []struct {

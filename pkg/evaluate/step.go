@@ -4,8 +4,8 @@ package evaluate
 
 import "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-// Step is one step of the path to a field: the name of a field or a map key, or an element of a list. The text of a path is ambiguous, because a map key
-// can contain dots.
+// Step is one step of the path to a field: the name of a field or a map key, or an element of a list. The text of a
+// path is ambiguous, because a map key can contain dots.
 type Step struct {
 	// Name is used if the other fields are nil.
 	Name string

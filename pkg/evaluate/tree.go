@@ -17,7 +17,8 @@ import (
 type Aggregate struct {
 	Kind   string
 	Object v1alpha1.Object
-	// BundleDeployments are those of its bundle deployments that are in scope; a ClusterGroup has those of its clusters.
+	// BundleDeployments are those of its bundle deployments that are in scope; a ClusterGroup has those of its
+	// clusters.
 	BundleDeployments []*BundleDeployment
 	// Clusters are the members of a ClusterGroup.
 	Clusters []*Aggregate
@@ -27,7 +28,8 @@ type Aggregate struct {
 	// Statuses are the totals of the statuses of all its bundle deployments, in scope or not. They are partial if it is
 	// not Listed.
 	Statuses Statuses
-	// Complete is true if all its bundle deployments are in scope and could be read. Partial totals cannot be compared with Fleet's.
+	// Complete is true if all its bundle deployments are in scope and could be read. Partial totals cannot be compared
+	// with Fleet's.
 	Complete bool
 	// Unread is true if the objects of one of them could not be read.
 	Unread bool

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evaluate compares the desired state with live objects. The result is a state for each desired object, counts for each bundle
-// deployment, and totals for the objects above. The package is a pure function: it receives the live objects one by one and does not keep them.
+// Package evaluate compares the desired state with live objects. The result is a state for each desired object, counts
+// for each bundle deployment, and totals for the objects above. The package is a pure function: it receives the live
+// objects one by one and does not keep them.
 package evaluate
 
 import (
@@ -16,8 +17,8 @@ import (
 // State is the state of an object or of a bundle deployment.
 type State string
 
-// The states. An object has the first state that applies, in the order Unknown, Missing, Unowned, Modified, NotReady, Ready. A bundle deployment
-// may also be OutOfSync, WaitApplied or ErrApplied.
+// The states. An object has the first state that applies, in the order Unknown, Missing, Unowned, Modified, NotReady,
+// Ready. A bundle deployment may also be OutOfSync, WaitApplied or ErrApplied.
 const (
 	Unknown     State = "Unknown"
 	Missing     State = "Missing"
@@ -30,12 +31,12 @@ const (
 	ErrApplied  State = "ErrApplied"
 )
 
-// ScopeUnproven is the reason of the state Unknown for an object that has the set of its bundle with another scope than its release, if no
-// running agent shows which of the two scopes is in use.
+// ScopeUnproven is the reason of the state Unknown for an object that has the set of its bundle with another scope than
+// its release, if no running agent shows which of the two scopes is in use.
 const ScopeUnproven = "ScopeUnproven"
 
-// Counts count the objects of a bundle by their state: Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned objects are
-// not included in Desired.
+// Counts count the objects of a bundle by their state: Desired = Ready + Missing + Unowned + Modified + NotReady +
+// Unknown. Orphaned objects are not included in Desired.
 type Counts struct {
 	Desired, Ready, Missing, Unowned, Modified, NotReady, Orphaned, Unknown int
 }
@@ -43,8 +44,10 @@ type Counts struct {
 // Plus returns the field-wise sum.
 func (c Counts) Plus(o Counts) Counts {
 	return Counts{
-		Desired: c.Desired + o.Desired, Ready: c.Ready + o.Ready, Missing: c.Missing + o.Missing, Unowned: c.Unowned + o.Unowned,
-		Modified: c.Modified + o.Modified, NotReady: c.NotReady + o.NotReady, Orphaned: c.Orphaned + o.Orphaned, Unknown: c.Unknown + o.Unknown,
+		Desired: c.Desired + o.Desired, Ready: c.Ready + o.Ready, Missing: c.Missing + o.Missing, Unowned: c.Unowned +
+			o.Unowned,
+		Modified: c.Modified + o.Modified, NotReady: c.NotReady + o.NotReady, Orphaned: c.Orphaned + o.Orphaned,
+		Unknown: c.Unknown + o.Unknown,
 	}
 }
 
@@ -85,13 +88,16 @@ type Object struct {
 	// Owner is the present owner, if it is not the bundle.
 	Owner       *Owner
 	Differences []Difference
-	// LastApplied is true if the object is as desired, but its last-applied annotation and the object have fields that the bundle does not have:
-	// Fleet reports these as modified. Scaled is true if an autoscaler explains its number of replicas.
+	// LastApplied is true if the object is as desired, but its last-applied annotation and the object have fields that
+	// the bundle does not have: Fleet reports these as modified. Scaled is true if an autoscaler explains its number of
+	// replicas.
 	LastApplied, Scaled bool
-	// NotReady is true if the object is not ready, also if its state is another one. Condition is the condition that is not met.
+	// NotReady is true if the object is not ready, also if its state is another one. Condition is the condition that is
+	// not met.
 	NotReady  bool
 	Condition string
-	// TTLAfterFinished is, for a missing Job, the spec.ttlSecondsAfterFinished of its manifest; nil if the manifest does not set it.
+	// TTLAfterFinished is, for a missing Job, the spec.ttlSecondsAfterFinished of its manifest; nil if the manifest
+	// does not set it.
 	TTLAfterFinished *int64
 	// index is that of the desired object.
 	index int
@@ -103,7 +109,8 @@ type Object struct {
 
 // newObject returns the observation of a desired object without a state.
 func newObject(o *resolve.Object) Object {
-	return Object{Ref: o.Ref, Deployment: o.Deployment.ID(), Namespaced: o.Namespaced, Document: o.Document, Alone: o.Alone, index: o.Index}
+	return Object{Ref: o.Ref, Deployment: o.Deployment.ID(), Namespaced: o.Namespaced, Document: o.Document,
+		Alone: o.Alone, index: o.Index}
 }
 
 // Cell identifies the cell.
@@ -115,7 +122,8 @@ func (o *Object) Cell() object.CellID {
 type Owner struct {
 	SetID, Hash string
 	Release     string // "namespace/name"
-	// BundleDeployment is the key of the bundle deployment on this cluster that has the set; empty if no bundle deployment has it.
+	// BundleDeployment is the key of the bundle deployment on this cluster that has the set; empty if no bundle
+	// deployment has it.
 	BundleDeployment string
 }
 
@@ -127,25 +135,27 @@ type Live struct {
 	Controller string
 	// Keep is true if Helm leaves it in place when its release is uninstalled.
 	Keep bool
-	// LastApplied are, for an unowned object, the paths of the fields that its last-applied annotation and the object have, and the bundle does not
-	// have: Fleet reports them as modified.
+	// LastApplied are, for an unowned object, the paths of the fields that its last-applied annotation and the object
+	// have, and the bundle does not have: Fleet reports them as modified.
 	LastApplied []string
-	// Excused are, for an unowned object, the paths of the fields that differ and that only the comparePatches of the bundle ignore: Fleet does not
-	// report them, and the next deploy overwrites them.
+	// Excused are, for an unowned object, the paths of the fields that differ and that only the comparePatches of the
+	// bundle ignore: Fleet does not report them, and the next deploy overwrites them.
 	Excused []string
-	// Compared is true if the object was compared with all of its manifest, for an unowned object. Without that, no difference proves nothing.
+	// Compared is true if the object was compared with all of its manifest, for an unowned object. Without that, no
+	// difference proves nothing.
 	Compared bool
 }
 
 // Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
 type Difference struct {
-	Path                   string
-	Steps                  []Step // of the path
-	Desired, Live, Release Value  // Release is the value in the release record, if the bundle was rendered and has another one
+	Path  string
+	Steps []Step // of the path
+	// Release is the value in the release record, if the bundle was rendered and has another one
+	Desired, Live, Release Value
 	Manager, Operation     string
 	Subresource, Time      string
-	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API server
-	// set it.
+	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an
+	// admission webhook or the API server set it.
 	AtAdmission bool
 	// Pointer is the JSON pointer with which a rule of comparePatches ignores exactly this field; empty if none does.
 	Pointer string
@@ -176,7 +186,9 @@ func (d Difference) Who() string {
 
 // ShowsValue reports whether a side of the difference is a value that is not masked.
 func (d Difference) ShowsValue() bool {
-	return slices.ContainsFunc([]Value{d.Desired, d.Live, d.Release}, func(v Value) bool { return !v.IsZero() && !v.Secret() })
+	return slices.ContainsFunc([]Value{d.Desired, d.Live, d.Release}, func(v Value) bool {
+		return !v.IsZero() && !v.Secret()
+	})
 }
 
 // Undesired is a live object that has a hash and that no release desires.
@@ -185,7 +197,8 @@ type Undesired struct {
 	// On is the cluster that it is on.
 	On       *directory.Cluster
 	Metadata ownership.Metadata
-	// NoPrune is true if a label excludes the object from the orphaned objects of Fleet; Controlled is true if another object controls it.
+	// NoPrune is true if a label excludes the object from the orphaned objects of Fleet; Controlled is true if another
+	// object controls it.
 	NoPrune, Controlled bool
 	Controller          string // "kind name" of the controlling object
 }

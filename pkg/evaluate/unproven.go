@@ -8,14 +8,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// mayContradict reports whether live objects may contradict the release of a bundle deployment: no running agent shows its
-// scope.
+// mayContradict reports whether live objects may contradict the release of a bundle deployment: no running agent shows
+// its scope.
 func mayContradict(d *resolve.BundleDeployment) bool {
 	return d.Scope.Evidence == directory.EvidenceReleases && d.ReleaseOwnership.Hash != "" && !d.Disputed
 }
 
-// contradicted reports whether the releases of the agent of a bundle deployment and the live objects may contradict each
-// other: no object has the set of its release.
+// contradicted reports whether the releases of the agent of a bundle deployment and the live objects may contradict
+// each other: no object has the set of its release.
 func (x *Evaluation) contradicted(d *resolve.BundleDeployment) bool {
 	return mayContradict(d) && x.agreeing[d.Agent] == 0
 }

@@ -8,8 +8,8 @@ import (
 	"reflect"
 )
 
-// Value is a value in a difference. The zero Value is no value. A secret value is hidden when it is formatted or encoded: it prints as a numbered
-// mask in a redacted document, and as "***" in any other one.
+// Value is a value in a difference. The zero Value is no value. A secret value is hidden when it is formatted or
+// encoded: it prints as a numbered mask in a redacted document, and as "***" in any other one.
 type Value struct {
 	set, secret bool
 	v           any

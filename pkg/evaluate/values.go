@@ -40,8 +40,8 @@ func valuesOf(ref object.Ref, sides ...object.Content) valueOf {
 	}
 }
 
-// holdsSecret reports whether a field of a Secret contains its data. That is every field except type, immutable and metadata; in metadata, it is
-// the annotations in which kubectl and Rancher's apply library keep a copy.
+// holdsSecret reports whether a field of a Secret contains its data. That is every field except type, immutable and
+// metadata; in metadata, it is the annotations in which kubectl and Rancher's apply library keep a copy.
 func holdsSecret(p fieldpath.Path) bool {
 	if len(p) == 0 || p[0].FieldName == nil {
 		return true
@@ -50,7 +50,8 @@ func holdsSecret(p fieldpath.Path) bool {
 	case "type", "immutable":
 		return false
 	case "metadata":
-		return strings.Contains(p.String(), corev1.LastAppliedConfigAnnotation) || strings.Contains(p.String(), "objectset.rio.cattle.io/applied")
+		return strings.Contains(p.String(), corev1.LastAppliedConfigAnnotation) ||
+			strings.Contains(p.String(), "objectset.rio.cattle.io/applied")
 	}
 	return true
 }
@@ -70,14 +71,21 @@ func dataOf(c object.Content, into map[string]bool) {
 	delete(into, "")
 }
 
-// repeats reports whether a value outside of a Secret's data repeats the data: it is a Secret as JSON, or it has a word that equals a value of any
-// length. Package redact hides longer values within a text.
+// repeats reports whether a value outside of a Secret's data repeats the data: it is a Secret as JSON, or it has a word
+// that equals a value of any length. Package redact hides longer values within a text.
 func repeats(v any, held map[string]bool) bool {
 	found := redact.SecretIn(v) != nil
 	redact.Leaves(v, func(text string) {
-		words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`=:,;"'{}[]()`, r) })
-		words = append(words, strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })...)
-		found = found || held[strings.TrimSpace(text)] || slices.ContainsFunc(words, func(word string) bool { return held[word] })
+		words := strings.FieldsFunc(text, func(r rune) bool {
+			return unicode.IsSpace(r) ||
+				strings.ContainsRune(`=:,;"'{}[]()`, r)
+		})
+		words = append(words, strings.FieldsFunc(text, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		})...)
+		found = found || held[strings.TrimSpace(text)] || slices.ContainsFunc(words, func(word string) bool {
+			return held[word]
+		})
 	})
 	return found
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain explains the words of the documents: the codes of findings, states, reasons, causes, the steps of why, the rules of
-// preflight and the situations of adopt. docs/findings.md is generated from it. The package is pure.
+// Package explain explains the words of the documents: the codes of findings, states, reasons, causes, the steps of
+// why, the rules of preflight and the situations of adopt. docs/findings.md is generated from it. The package is pure.
 package explain
 
 import (

@@ -60,7 +60,8 @@ func constants(t *testing.T, dir, typ string) []string {
 	return out
 }
 
-// TestEveryWordIsExplained checks that each state, reason, cause, step and situation that the code declares has a topic of its kind.
+// TestEveryWordIsExplained checks that each state, reason, cause, step and situation that the code declares has a topic
+// of its kind.
 func TestEveryWordIsExplained(t *testing.T) {
 	topics := explain.Topics()
 	for _, declared := range []struct {
@@ -78,9 +79,12 @@ func TestEveryWordIsExplained(t *testing.T) {
 		{report.TopicSituation, "ownership", "Situation"},
 	} {
 		for _, word := range constants(t, declared.dir, declared.typ) {
-			// The first is the end of a chain, which why shows as Objects or ReportedState; the second stays inside of resolve.
+			// The first is the end of a chain, which why shows as Objects or ReportedState; the second stays inside of
+			// resolve.
 			internal := word == "NotReady" && declared.kind == report.TopicStep || word == "VersionUnknown"
-			if !internal && !slices.ContainsFunc(topics, func(x report.Topic) bool { return x.Kind == declared.kind && x.Name == word }) {
+			if !internal && !slices.ContainsFunc(topics, func(x report.Topic) bool {
+				return x.Kind == declared.kind && x.Name == word
+			}) {
 				t.Errorf("%s %s of package %s is not explained", declared.kind, word, declared.dir)
 			}
 		}
@@ -108,7 +112,8 @@ func TestTopics(t *testing.T) {
 		if x.What == "" || strings.HasSuffix(x.What, ".") {
 			t.Errorf("%s: a meaning is a phrase without a full stop: %q", id, x.What)
 		}
-		if x.Kind == report.TopicFinding && (x.Why == "" || x.Evidence == "" || x.Remedy == "" || x.Versions == "" || len(x.Sections) == 0 || x.Severity == "") {
+		if x.Kind == report.TopicFinding && (x.Why == "" || x.Evidence == "" || x.Remedy == "" || x.Versions == "" ||
+			len(x.Sections) == 0 || x.Severity == "") {
 			t.Errorf("%s is not complete: %+v", id, x)
 		}
 		for _, text := range []string{x.Why, x.Evidence} {

@@ -12,9 +12,10 @@ import (
 // MaxListed is the number of entries at which Fleet truncates the lists of a status.
 const MaxListed = 10
 
-// CountObjects returns the counts that an agent computes from its lists before it truncates them. live are the live objects that it owns
-// (docs/fleet-behavior.md, 4.2).
-func CountObjects(live []v1alpha1.ObjectKey, modified []v1alpha1.ModifiedStatus, notReady []v1alpha1.NonReadyStatus) v1alpha1.ResourceCounts {
+// CountObjects returns the counts that an agent computes from its lists before it truncates them. live are the live
+// objects that it owns (docs/fleet-behavior.md, 4.2).
+func CountObjects(live []v1alpha1.ObjectKey, modified []v1alpha1.ModifiedStatus,
+	notReady []v1alpha1.NonReadyStatus) v1alpha1.ResourceCounts {
 	rest, missing := map[v1alpha1.ObjectKey]bool{}, map[v1alpha1.ObjectKey]bool{}
 	for _, k := range live {
 		rest[k] = true
@@ -47,8 +48,8 @@ func CountObjects(live []v1alpha1.ObjectKey, modified []v1alpha1.ModifiedStatus,
 	return out
 }
 
-// ReportedCounts returns the counts in the status of a BundleDeployment. Agents before 0.12 report lists only; known is false if these may be
-// truncated.
+// ReportedCounts returns the counts in the status of a BundleDeployment. Agents before 0.12 report lists only; known is
+// false if these may be truncated.
 func ReportedCounts(s *v1alpha1.BundleDeploymentStatus) (counts v1alpha1.ResourceCounts, known bool) {
 	if kept := cmp.Or(s.ResourceCounts, s.ListedCounts); kept != nil {
 		return *kept, true
@@ -61,7 +62,8 @@ func ReportedCounts(s *v1alpha1.BundleDeploymentStatus) (counts v1alpha1.Resourc
 	return CountObjects(live, s.ModifiedStatus, s.NonReadyStatus), true
 }
 
-// Trim replaces the list of resources in a status by the counts that follow from it. A management cluster can list millions of resources.
+// Trim replaces the list of resources in a status by the counts that follow from it. A management cluster can list
+// millions of resources.
 func Trim(s *v1alpha1.BundleDeploymentStatus) {
 	if counts, known := ReportedCounts(s); known && s.ResourceCounts == nil {
 		s.ListedCounts = &counts

@@ -57,16 +57,23 @@ func TestCountObjects(t *testing.T) {
 		want     v1alpha1.ResourceCounts
 	}{
 		{name: "never deployed"},
-		{name: "ready", live: append(keys("ConfigMap", 1), secret...), want: v1alpha1.ResourceCounts{DesiredReady: 2, Ready: 2}},
-		{name: "orphaned", live: cm, modified: modifiedOf(secret, isDeleted), want: v1alpha1.ResourceCounts{DesiredReady: 1, Ready: 1, Orphaned: 1}},
-		{name: "missing", modified: modifiedOf(cm, isMissing), want: v1alpha1.ResourceCounts{DesiredReady: 1, Missing: 1}},
-		{name: "unowned", modified: modifiedOf(cm, isUnowned), want: v1alpha1.ResourceCounts{DesiredReady: 1, Missing: 1}},
-		{name: "missing and also live", live: cm, modified: modifiedOf(cm, isUnowned), want: v1alpha1.ResourceCounts{DesiredReady: 1, Missing: 1}},
-		{name: "modified", live: cm, modified: modifiedOf(cm, isPatched), want: v1alpha1.ResourceCounts{DesiredReady: 1, Modified: 1}},
+		{name: "ready", live: append(keys("ConfigMap", 1), secret...), want: v1alpha1.ResourceCounts{DesiredReady: 2,
+			Ready: 2}},
+		{name: "orphaned", live: cm, modified: modifiedOf(secret, isDeleted),
+			want: v1alpha1.ResourceCounts{DesiredReady: 1, Ready: 1, Orphaned: 1}},
+		{name: "missing", modified: modifiedOf(cm, isMissing), want: v1alpha1.ResourceCounts{DesiredReady: 1,
+			Missing: 1}},
+		{name: "unowned", modified: modifiedOf(cm, isUnowned), want: v1alpha1.ResourceCounts{DesiredReady: 1,
+			Missing: 1}},
+		{name: "missing and also live", live: cm, modified: modifiedOf(cm, isUnowned),
+			want: v1alpha1.ResourceCounts{DesiredReady: 1, Missing: 1}},
+		{name: "modified", live: cm, modified: modifiedOf(cm, isPatched), want: v1alpha1.ResourceCounts{DesiredReady: 1,
+			Modified: 1}},
 		{name: "missing and not ready", live: pod, modified: modifiedOf(cm, isMissing), notReady: notReadyOf(pod),
 			want: v1alpha1.ResourceCounts{DesiredReady: 2, Missing: 1, NotReady: 1}},
-		{name: "twelve of each", live: keys("Pod", 12), modified: modifiedOf(keys("ConfigMap", 12), isMissing), notReady: notReadyOf(keys("Pod", 12)),
-			want: v1alpha1.ResourceCounts{DesiredReady: 24, Missing: 12, NotReady: 12}},
+		{name: "twelve of each", live: keys("Pod", 12), modified: modifiedOf(keys("ConfigMap", 12), isMissing),
+			notReady: notReadyOf(keys("Pod", 12)),
+			want:     v1alpha1.ResourceCounts{DesiredReady: 24, Missing: 12, NotReady: 12}},
 		{name: "modified and not ready", live: cm, modified: modifiedOf(cm, isPatched), notReady: notReadyOf(cm),
 			want: v1alpha1.ResourceCounts{DesiredReady: 1, Modified: 1}},
 		{name: "eleven modified", live: keys("ConfigMap", 12), modified: modifiedOf(keys("ConfigMap", 11), isPatched),
@@ -108,7 +115,8 @@ func TestCountsAddUp(t *testing.T) {
 	}
 }
 
-// TestReportedCounts checks which lists are complete. Agents before 0.12 report no counts, and lists of ten can be truncated.
+// TestReportedCounts checks which lists are complete. Agents before 0.12 report no counts, and lists of ten can be
+// truncated.
 func TestReportedCounts(t *testing.T) {
 	resources, err := json.Marshal(keys("ConfigMap", 12))
 	if err != nil {
@@ -123,15 +131,18 @@ func TestReportedCounts(t *testing.T) {
 		want     v1alpha1.ResourceCounts
 		known    bool
 	}{
-		{name: "counts", counts: &v1alpha1.ResourceCounts{DesiredReady: 7, Ready: 7}, sticky: true, modified: 10, want: v1alpha1.ResourceCounts{DesiredReady: 7, Ready: 7}, known: true},
-		{name: "nine in 0.11", resource: resources, modified: 9, want: v1alpha1.ResourceCounts{DesiredReady: 12, Ready: 3, Modified: 9}, known: true},
+		{name: "counts", counts: &v1alpha1.ResourceCounts{DesiredReady: 7, Ready: 7}, sticky: true, modified: 10,
+			want: v1alpha1.ResourceCounts{DesiredReady: 7, Ready: 7}, known: true},
+		{name: "nine in 0.11", resource: resources, modified: 9, want: v1alpha1.ResourceCounts{DesiredReady: 12,
+			Ready: 3, Modified: 9}, known: true},
 		{name: "exactly ten in 0.11", resource: resources, modified: 10},
 		{name: "no list"},
 		{name: "a damaged list", resource: []byte(`{`)},
 		{name: "incomplete", resource: resources, sticky: true},
 	} {
-		s := &v1alpha1.BundleDeploymentStatus{Resources: tc.resource, ResourceCounts: tc.counts, IncompleteState: tc.sticky,
-			ModifiedStatus: modifiedOf(keys("ConfigMap", tc.modified), isPatched)}
+		s := &v1alpha1.BundleDeploymentStatus{Resources: tc.resource, ResourceCounts: tc.counts,
+			IncompleteState: tc.sticky,
+			ModifiedStatus:  modifiedOf(keys("ConfigMap", tc.modified), isPatched)}
 		trimmed := *s
 		Trim(&trimmed)
 		if got, known := ReportedCounts(&trimmed); got != tc.want || known != tc.known || trimmed.Resources != nil {

@@ -21,9 +21,9 @@ const (
 	DefaultNamespace = "default"
 )
 
-// SetID returns the id of the set of objects that a BundleDeployment deploys. scope is the agent's AGENT_SCOPE, usually empty.
-// Every BundleDeployment with a name that begins with "fleet-agent" has the id of the agent's own set.
-// Source: docs/fleet-behavior.md, 1.1.
+// SetID returns the id of the set of objects that a BundleDeployment deploys. scope is the agent's AGENT_SCOPE, usually
+// empty. Every BundleDeployment with a name that begins with "fleet-agent" has the id of the agent's own set. Source:
+// docs/fleet-behavior.md, 1.1.
 func SetID(bundleDeployment, scope string) string {
 	parts := []string{setIDPrefix, bundleDeployment}
 	if IsAgentBundle(bundleDeployment) {
@@ -35,8 +35,8 @@ func SetID(bundleDeployment, scope string) string {
 	return SafeConcat(parts...)
 }
 
-// ScopeOfSet returns the agent scope with which SetID returns this set id for a BundleDeployment. A long set id is shortened and does not contain the
-// scope; then ScopeOfSet tries the candidates. ok is false if no scope is found.
+// ScopeOfSet returns the agent scope with which SetID returns this set id for a BundleDeployment. A long set id is
+// shortened and does not contain the scope; then ScopeOfSet tries the candidates. ok is false if no scope is found.
 func ScopeOfSet(setID, bundleDeployment string, candidates ...string) (scope string, ok bool) {
 	for _, c := range append([]string{""}, candidates...) {
 		if SetID(bundleDeployment, c) == setID {
@@ -62,16 +62,18 @@ func HashOf(setID, ownerGVK, ownerName, ownerNamespace string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// IsBundleSet reports whether a set id can be that of a bundle. Other programs, such as Rancher and K3s, use other ids with the same labels and
-// annotations.
+// IsBundleSet reports whether a set id can be that of a bundle. Other programs, such as Rancher and K3s, use other ids
+// with the same labels and annotations.
 func IsBundleSet(setID string) bool { return strings.HasPrefix(setID, setIDPrefix+"-") }
 
 // IsFleetsOwnSet reports whether Fleet's controllers or the installation of its agent apply the set.
 func IsFleetsOwnSet(setID string) bool {
-	return strings.HasPrefix(setID, "fleet-bootstrap") || strings.HasPrefix(setID, agentSetID) || setID == ManageAgentSet
+	return strings.HasPrefix(setID, "fleet-bootstrap") || strings.HasPrefix(setID, agentSetID) ||
+		setID == ManageAgentSet
 }
 
-// SafeConcat joins parts with "-", and shortens the result to 63 bytes if it has 64 or more. It counts bytes, not characters.
+// SafeConcat joins parts with "-", and shortens the result to 63 bytes if it has 64 or more. It counts bytes, not
+// characters.
 func SafeConcat(parts ...string) string {
 	name := strings.Join(parts, "-")
 	if len(name) < maxName {
@@ -98,7 +100,8 @@ var (
 	releaseValid   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 )
 
-// HelmReleaseName converts any name to a valid name for Helm: at most 53 bytes of a-z, 0-9 and "-". Source: docs/fleet-behavior.md, 1.4.
+// HelmReleaseName converts any name to a valid name for Helm: at most 53 bytes of a-z, 0-9 and "-". Source:
+// docs/fleet-behavior.md, 1.4.
 func HelmReleaseName(name string) string {
 	s := strings.ReplaceAll(name, "/", "-")
 	if s != strings.ToLower(s) || releaseUnclean.MatchString(s) {
@@ -112,7 +115,8 @@ func HelmReleaseName(name string) string {
 	return limit(s, maxReleaseName)
 }
 
-// ManifestID returns the manifest id for the checksum of a manifest document, in hexadecimal. Source: docs/fleet-behavior.md, 2.1.
+// ManifestID returns the manifest id for the checksum of a manifest document, in hexadecimal. Source:
+// docs/fleet-behavior.md, 2.1.
 func ManifestID(sum string) string {
 	id := "s-" + sum
 	return id[:min(len(id), maxName-1)]

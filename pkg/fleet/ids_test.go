@@ -17,16 +17,19 @@ func TestSafeConcat(t *testing.T) {
 	}{
 		{[]string{strings.Repeat("a", 63)}, strings.Repeat("a", 63)},
 		{[]string{strings.Repeat("a", 64)}, strings.Repeat("a", 57) + "-ffe05"},
-		{[]string{strings.Repeat("a", 32), strings.Repeat("a", 32)}, strings.Repeat("a", 32) + "-" + strings.Repeat("a", 24) + "-da5ed"},
+		{[]string{strings.Repeat("a", 32), strings.Repeat("a", 32)}, strings.Repeat("a", 32) + "-" +
+			strings.Repeat("a", 24) + "-da5ed"},
 		{[]string{a56 + "-aaaaaaa"}, a56 + "-768c62"},
-		{[]string{"default", strings.Repeat("a", 48) + "-" + strings.Repeat("b", 12)}, "default-" + strings.Repeat("a", 48) + "-2bf489"},
+		{[]string{"default", strings.Repeat("a", 48) + "-" + strings.Repeat("b", 12)}, "default-" +
+			strings.Repeat("a", 48) + "-2bf489"},
 	} {
 		got := SafeConcat(tc.parts...)
 		if got != tc.want {
 			t.Errorf("SafeConcat(%q) = %q, want %q", tc.parts, got, tc.want)
 		}
 	}
-	for _, c := range []string{"-", ".", "A"} { // the 57th byte is neither a lower-case letter nor a digit: the second form
+	// the 57th byte is neither a lower-case letter nor a digit: the second form
+	for _, c := range []string{"-", ".", "A"} {
 		if got := SafeConcat(a56 + c + "aaaaaaa"); len(got) != 63 || got[:57] != a56+"-" {
 			t.Errorf("57th byte %q: %q", c, got)
 		}
@@ -37,14 +40,19 @@ func TestSetIDAndHash(t *testing.T) {
 	const long = "a-very-long-gitrepo-name-with-a-long-path-inside-fdba4"
 	for _, tc := range []struct{ bd, scope, id, hash string }{
 		{"my-bundle", "", "default-my-bundle", "593bcc0742ec790a181ae012e9f57834f021fe92"},
-		{"my-bundle", "cattle-fleet-system", "default-my-bundle-cattle-fleet-system", "d2b35a70ecb196f51ba62aebe4b459720203d3cd"},
+		{"my-bundle", "cattle-fleet-system", "default-my-bundle-cattle-fleet-system",
+			"d2b35a70ecb196f51ba62aebe4b459720203d3cd"},
 		{"guestbook", "", "default-guestbook", "c5c68538ff9800def965853a87784a250ad1f566"},
-		{"guestbook", "cattle-fleet-system", "default-guestbook-cattle-fleet-system", "5fb24259dd98dea039931b04c4a0eec961e30f65"},
-		{"test-repo-multi-cluster-helm", "", "default-test-repo-multi-cluster-helm", "7cef916537f04846ba9563ae5ff736b178b00beb"},
+		{"guestbook", "cattle-fleet-system", "default-guestbook-cattle-fleet-system",
+			"5fb24259dd98dea039931b04c4a0eec961e30f65"},
+		{"test-repo-multi-cluster-helm", "", "default-test-repo-multi-cluster-helm",
+			"7cef916537f04846ba9563ae5ff736b178b00beb"},
 		{"fleet-agent-local", "", "fleet-agent-bootstrap", "f399d0b310fbfb28e9667312fdc7a33954e2b8c8"},
-		{"fleet-agent-local", "custom-ns", "fleet-agent-bootstrap-custom-ns", "f2a91156e1c600f16a40a499ac245e569c211420"},
+		{"fleet-agent-local", "custom-ns", "fleet-agent-bootstrap-custom-ns",
+			"f2a91156e1c600f16a40a499ac245e569c211420"},
 		{"fleet-agent-tools", "", "fleet-agent-bootstrap", "f399d0b310fbfb28e9667312fdc7a33954e2b8c8"},
-		{long, "cattle-fleet-local-system", "default-a-very-long-gitrepo-name-with-a-long-path-inside-b1f7d4", "89ed821b1abc5e643bc260444d50558eb8cd88a4"},
+		{long, "cattle-fleet-local-system", "default-a-very-long-gitrepo-name-with-a-long-path-inside-b1f7d4",
+			"89ed821b1abc5e643bc260444d50558eb8cd88a4"},
 	} {
 		id := SetID(tc.bd, tc.scope)
 		if id != tc.id || Hash(id) != tc.hash {
@@ -102,7 +110,8 @@ func TestScopeOfSet(t *testing.T) {
 		{"default-webshop", "web", nil, "", false},
 		{"", "web", nil, "", false},
 		{SetID(long, "cattle-fleet-local-system"), long, nil, "", false}, // shortened
-		{SetID(long, "cattle-fleet-local-system"), long, []string{"other", "cattle-fleet-local-system"}, "cattle-fleet-local-system", true},
+		{SetID(long, "cattle-fleet-local-system"), long, []string{"other", "cattle-fleet-local-system"},
+			"cattle-fleet-local-system", true},
 	} {
 		scope, ok := ScopeOfSet(tc.setID, tc.name, tc.candidates...)
 		if ok != tc.ok || ok && scope != tc.scope {

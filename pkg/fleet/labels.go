@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleet has the labels and annotations that Fleet writes, and the ids, hashes, names and versions that it computes. All functions are pure.
+// Package fleet has the labels and annotations that Fleet writes, and the ids, hashes, names and versions that it
+// computes. All functions are pure.
 package fleet
 
 // Labels and annotations of the objects that Fleet's agent deploys.
@@ -36,8 +37,8 @@ const (
 	ClusterLabel          = "fleet.cattle.io/cluster"
 	ClusterNamespaceLabel = "fleet.cattle.io/cluster-namespace"
 	CommitLabel           = "fleet.cattle.io/commit"
-	// ManagedLabel with the value "true" is on the namespaces that Fleet makes for Clusters. Their annotations have the names of ClusterLabel and
-	// ClusterNamespaceLabel.
+	// ManagedLabel with the value "true" is on the namespaces that Fleet makes for Clusters. Their annotations have the
+	// names of ClusterLabel and ClusterNamespaceLabel.
 	ManagedLabel = "fleet.cattle.io/managed"
 	// RancherClusterLabel of a Cluster is the id of the cluster in Rancher.
 	RancherClusterLabel = "management.cattle.io/cluster-name"
@@ -57,7 +58,8 @@ const (
 	KeepResourcesAnnotation  = "fleet.cattle.io/keep-resources"
 )
 
-// PodSecurityPrefix begins the labels of a Namespace for Pod Security, which some versions of the agent do not write (docs/fleet-behavior.md, 1.10).
+// PodSecurityPrefix begins the labels of a Namespace for Pod Security, which some versions of the agent do not write
+// (docs/fleet-behavior.md, 1.10).
 const PodSecurityPrefix = "pod-security.kubernetes.io/"
 
 // IsSystemNamespace reports whether Fleet is usually installed in a namespace.

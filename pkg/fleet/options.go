@@ -24,13 +24,15 @@ func MergeOptions(base, over v1alpha1.Options, keyed bool) v1alpha1.Options {
 		out.Kustomize = over.Kustomize
 	}
 	if over.YAML != nil {
-		out.YAML = &v1alpha1.YAMLOptions{Overlays: slices.Concat(cmp.Or(base.YAML, &v1alpha1.YAMLOptions{}).Overlays, over.YAML.Overlays)}
+		out.YAML = &v1alpha1.YAMLOptions{Overlays: slices.Concat(cmp.Or(base.YAML, &v1alpha1.YAMLOptions{}).Overlays,
+			over.YAML.Overlays)}
 	}
 	if over.Diff != nil {
 		key := func(p v1alpha1.ComparePatch) string {
 			return strings.Join([]string{p.APIVersion, p.Kind, p.Namespace, p.Name}, "|")
 		}
-		patches := mergeList(cmp.Or(base.Diff, &v1alpha1.DiffOptions{}).ComparePatches, over.Diff.ComparePatches, keyed, key)
+		patches := mergeList(cmp.Or(base.Diff, &v1alpha1.DiffOptions{}).ComparePatches, over.Diff.ComparePatches, keyed,
+			key)
 		out.Diff = &v1alpha1.DiffOptions{ComparePatches: patches}
 	}
 	out.KeepResources = base.KeepResources || over.KeepResources
@@ -38,9 +40,10 @@ func MergeOptions(base, over v1alpha1.Options, keyed bool) v1alpha1.Options {
 	if over.ForceSyncGeneration > 0 {
 		out.ForceSyncGeneration = over.ForceSyncGeneration
 	}
-	out.DownstreamResources = mergeList(base.DownstreamResources, over.DownstreamResources, keyed, func(r v1alpha1.DownstreamResource) string {
-		return strings.ToLower(r.Kind) + "|" + r.Name
-	})
+	out.DownstreamResources = mergeList(base.DownstreamResources, over.DownstreamResources, keyed,
+		func(r v1alpha1.DownstreamResource) string {
+			return strings.ToLower(r.Kind) + "|" + r.Name
+		})
 	return out
 }
 
@@ -57,7 +60,8 @@ func mergeHelm(base, over *v1alpha1.HelmOptions, keyed bool) *v1alpha1.HelmOptio
 		out.TemplateValues = merged
 	}
 	out.ValuesFrom = mergeList(out.ValuesFrom, over.ValuesFrom, keyed, valuesFromKey)
-	out.Repo, out.Chart, out.Version = cmp.Or(over.Repo, out.Repo), cmp.Or(over.Chart, out.Chart), cmp.Or(over.Version, out.Version)
+	out.Repo, out.Chart, out.Version = cmp.Or(over.Repo, out.Repo), cmp.Or(over.Chart, out.Chart),
+		cmp.Or(over.Version, out.Version)
 	out.ReleaseName = cmp.Or(over.ReleaseName, out.ReleaseName)
 	out.Force = out.Force || over.Force
 	out.TakeOwnership = out.TakeOwnership || over.TakeOwnership

@@ -25,7 +25,8 @@ func Summarize(members []Member) v1alpha1.Summary {
 			*n++
 		}
 		if m.State != Ready && len(out.NonReadyResources) < MaxListed {
-			out.NonReadyResources = append(out.NonReadyResources, v1alpha1.NonReadyResource{Name: m.Name, State: string(m.State)})
+			out.NonReadyResources = append(out.NonReadyResources, v1alpha1.NonReadyResource{Name: m.Name,
+				State: string(m.State)})
 		}
 	}
 	return out
@@ -52,8 +53,8 @@ func counterOf(s *v1alpha1.Summary, state BundleState) *int {
 	return nil
 }
 
-// SummarizeAll returns the summary of a ClusterGroup: the sum of those of its Clusters. Fleet appends the whole list of a Cluster as long as there
-// are fewer than ten entries, so there can be 19.
+// SummarizeAll returns the summary of a ClusterGroup: the sum of those of its Clusters. Fleet appends the whole list of
+// a Cluster as long as there are fewer than ten entries, so there can be 19.
 func SummarizeAll(clusters []v1alpha1.Summary) v1alpha1.Summary {
 	var out v1alpha1.Summary
 	for _, c := range clusters {
@@ -74,11 +75,13 @@ type RepoTotals struct {
 	Counts  v1alpha1.ResourceCounts
 	// PerCluster are the counts by cluster; BundleDeployments without labels of a cluster are in "/".
 	PerCluster map[string]v1alpha1.ResourceCounts
-	// DesiredReadyClusters are the clusters of the BundleDeployments that have labels of a cluster; ReadyClusters those on which all are ready.
+	// DesiredReadyClusters are the clusters of the BundleDeployments that have labels of a cluster; ReadyClusters those
+	// on which all are ready.
 	DesiredReadyClusters, ReadyClusters int
 }
 
-// TotalsOfRepo returns the totals of the BundleDeployments of a GitRepo or HelmOp, as Fleet computes them since 0.11 (clusters) and 0.12 (counts).
+// TotalsOfRepo returns the totals of the BundleDeployments of a GitRepo or HelmOp, as Fleet computes them since 0.11
+// (clusters) and 0.12 (counts).
 func TotalsOfRepo(members []Member) RepoTotals {
 	out := RepoTotals{Summary: Summarize(members), PerCluster: map[string]v1alpha1.ResourceCounts{}}
 	ready := map[string]bool{}

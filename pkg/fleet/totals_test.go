@@ -13,7 +13,8 @@ import (
 )
 
 func member(cluster, repo string, s BundleState, desired, ready int) Member {
-	return Member{Name: repo, Cluster: cluster, GitRepo: repo, State: s, Counts: v1alpha1.ResourceCounts{DesiredReady: desired, Ready: ready, NotReady: desired - ready}}
+	return Member{Name: repo, Cluster: cluster, GitRepo: repo, State: s,
+		Counts: v1alpha1.ResourceCounts{DesiredReady: desired, Ready: ready, NotReady: desired - ready}}
 }
 
 // TestSummarize checks the list of ten, and that the state of an unknown version is listed.
@@ -22,13 +23,16 @@ func TestSummarize(t *testing.T) {
 	for i := range 11 {
 		members = append(members, Member{Name: fmt.Sprint(i), State: Modified})
 	}
-	members = append(members, Member{Name: "new", State: "WaitingForDependency"}, Member{Name: "target", State: Pending}, Member{Name: "ready", State: Ready})
+	members = append(members, Member{Name: "new", State: "WaitingForDependency"},
+		Member{Name: "target", State: Pending}, Member{Name: "ready", State: Ready})
 	got := Summarize(members)
-	if got.DesiredReady != 14 || got.Ready != 1 || got.Modified != 11 || got.Pending != 1 || got.Sum() != 13 || len(got.NonReadyResources) != MaxListed {
+	if got.DesiredReady != 14 || got.Ready != 1 || got.Modified != 11 || got.Pending != 1 || got.Sum() != 13 ||
+		len(got.NonReadyResources) != MaxListed {
 		t.Errorf("%+v", got)
 	}
 	first := Summarize(members[11:12])
-	if diff := cmp.Diff([]v1alpha1.NonReadyResource{{Name: "new", State: "WaitingForDependency"}}, first.NonReadyResources); diff != "" {
+	if diff := cmp.Diff([]v1alpha1.NonReadyResource{{Name: "new", State: "WaitingForDependency"}},
+		first.NonReadyResources); diff != "" {
 		t.Errorf("an unknown state (-want +got):\n%s", diff)
 	}
 }
@@ -45,32 +49,43 @@ func TestTotalsOfRepo(t *testing.T) {
 		ofClusterAlone [2]int
 	}{
 		{name: "no bundle deployment"},
-		{"without labels", []Member{member("", "apps", Ready, 3, 3)}, [2]int{0, 0}, [2]int{1, 1}, [2]int{3, 3}, 1, [2]int{}},
-		{"two bundles on different clusters", []Member{member("f/a", "apps", Ready, 3, 3), member("f/b", "apps", NotReady, 2, 1)},
+		{"without labels", []Member{member("", "apps", Ready, 3, 3)}, [2]int{0, 0}, [2]int{1, 1}, [2]int{3, 3}, 1,
+			[2]int{}},
+		{"two bundles on different clusters", []Member{member("f/a", "apps", Ready, 3, 3),
+			member("f/b", "apps", NotReady, 2, 1)},
 			[2]int{1, 2}, [2]int{1, 2}, [2]int{4, 5}, 2, [2]int{3, 3}},
-		{"two bundles on one cluster, one not ready", []Member{member("f/a", "apps", Ready, 3, 3), member("f/a", "apps", Modified, 2, 1)},
+		{"two bundles on one cluster, one not ready", []Member{member("f/a", "apps", Ready, 3, 3),
+			member("f/a", "apps", Modified, 2, 1)},
 			[2]int{0, 1}, [2]int{1, 2}, [2]int{4, 5}, 1, [2]int{4, 5}},
 		{"the first is not ready", []Member{member("f/a", "apps", Modified, 2, 1), member("f/a", "apps", Ready, 3, 3)},
 			[2]int{0, 1}, [2]int{1, 2}, [2]int{4, 5}, 1, [2]int{4, 5}},
-		{"the same object in two bundles counts twice", []Member{member("f/a", "apps", Ready, 1, 1), member("f/a", "apps", Ready, 1, 1)},
+		{"the same object in two bundles counts twice", []Member{member("f/a", "apps", Ready, 1, 1),
+			member("f/a", "apps", Ready, 1, 1)},
 			[2]int{1, 1}, [2]int{2, 2}, [2]int{2, 2}, 1, [2]int{2, 2}},
 	} {
 		got := TotalsOfRepo(tc.members)
-		if got.ReadyClusters != tc.clusters[0] || got.DesiredReadyClusters != tc.clusters[1] || got.Summary.Ready != tc.deployments[0] ||
-			got.Summary.DesiredReady != tc.deployments[1] || got.Counts.Ready != tc.objects[0] || got.Counts.DesiredReady != tc.objects[1] ||
-			len(got.PerCluster) != tc.perCluster || got.PerCluster["f/a"].Ready != tc.ofClusterAlone[0] || got.PerCluster["f/a"].DesiredReady != tc.ofClusterAlone[1] {
+		if got.ReadyClusters != tc.clusters[0] || got.DesiredReadyClusters != tc.clusters[1] ||
+			got.Summary.Ready != tc.deployments[0] ||
+			got.Summary.DesiredReady != tc.deployments[1] || got.Counts.Ready != tc.objects[0] ||
+			got.Counts.DesiredReady != tc.objects[1] ||
+			len(got.PerCluster) != tc.perCluster || got.PerCluster["f/a"].Ready != tc.ofClusterAlone[0] ||
+			got.PerCluster["f/a"].DesiredReady != tc.ofClusterAlone[1] {
 			t.Errorf("%s: %+v", tc.name, got)
 		}
 	}
 }
 
-// TestTotalsOfCluster checks that one ready deployment makes a GitRepo ready, and that the labels of a GitRepo come before those of a HelmOp.
+// TestTotalsOfCluster checks that one ready deployment makes a GitRepo ready, and that the labels of a GitRepo come
+// before those of a HelmOp.
 func TestTotalsOfCluster(t *testing.T) {
 	helm := Member{HelmOp: "f/nginx", State: NotReady}
 	both := Member{GitRepo: "f/other", HelmOp: "f/nginx", State: Ready}
-	got := TotalsOfCluster([]Member{member("f/a", "f/apps", Ready, 3, 3), member("f/a", "f/apps", Modified, 2, 1), helm, both, {State: Ready}})
-	if got.DesiredReadyGitRepos != 2 || got.ReadyGitRepos != 2 || got.DesiredReadyHelmOps != 1 || got.ReadyHelmOps != 0 ||
-		got.Counts.DesiredReady != 5 || got.Counts.Ready != 4 || got.Summary.DesiredReady != 5 || got.Summary.Ready != 3 {
+	got := TotalsOfCluster([]Member{member("f/a", "f/apps", Ready, 3, 3), member("f/a", "f/apps", Modified, 2, 1), helm,
+		both, {State: Ready}})
+	if got.DesiredReadyGitRepos != 2 || got.ReadyGitRepos != 2 || got.DesiredReadyHelmOps != 1 ||
+		got.ReadyHelmOps != 0 ||
+		got.Counts.DesiredReady != 5 || got.Counts.Ready != 4 || got.Summary.DesiredReady != 5 ||
+		got.Summary.Ready != 3 {
 		t.Errorf("%+v", got)
 	}
 	if got := TotalsOfCluster(nil); got.Counts != (v1alpha1.ResourceCounts{}) || got.DesiredReadyGitRepos != 0 {
@@ -98,8 +113,10 @@ func TestTotalsAddUp(t *testing.T) {
 		var all []Member
 		for range r.IntN(40) {
 			desired := r.IntN(9)
-			m := member(fmt.Sprint("f/c", r.IntN(4)), fmt.Sprint("f/r", r.IntN(3)), ranks[r.IntN(len(ranks))], desired, r.IntN(desired+1))
-			all, byRepo[m.GitRepo], byCluster[m.Cluster] = append(all, m), append(byRepo[m.GitRepo], m), append(byCluster[m.Cluster], m)
+			m := member(fmt.Sprint("f/c", r.IntN(4)), fmt.Sprint("f/r", r.IntN(3)), ranks[r.IntN(len(ranks))], desired,
+				r.IntN(desired+1))
+			all, byRepo[m.GitRepo], byCluster[m.Cluster] = append(all, m), append(byRepo[m.GitRepo], m),
+				append(byCluster[m.Cluster], m)
 		}
 		var repos, clusters, perCluster v1alpha1.ResourceCounts
 		var summaries []v1alpha1.Summary
@@ -122,7 +139,8 @@ func TestTotalsAddUp(t *testing.T) {
 		group, whole := SummarizeAll(summaries), Summarize(all)
 		group.NonReadyResources, whole.NonReadyResources = nil, nil
 		if diff := cmp.Diff(whole, group); diff != "" || repos != clusters || perCluster != clusters || pairs != 0 {
-			t.Fatalf("repos %+v, clusters %+v, per cluster %+v, %d pairs:\n%s", repos, clusters, perCluster, pairs, diff)
+			t.Fatalf("repos %+v, clusters %+v, per cluster %+v, %d pairs:\n%s", repos, clusters, perCluster, pairs,
+				diff)
 		}
 	}
 }

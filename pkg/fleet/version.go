@@ -19,7 +19,8 @@ const (
 	NewestKnown = 16
 )
 
-// version finds the version in the tag of an image: "v0.14.3", "v0.16.0-rc.1", or "v105.0.0-up0.12.0" for images of Rancher.
+// version finds the version in the tag of an image: "v0.14.3", "v0.16.0-rc.1", or "v105.0.0-up0.12.0" for images of
+// Rancher.
 var version = regexp.MustCompile(`(?:^v?|up)0\.(\d+)\.(\d+)(-)?`)
 
 // ParseVersion reads the version in the tag of an image; ok is false if the tag has none, such as "dev".
@@ -55,9 +56,9 @@ func (v Version) Before(minor, patch int) bool {
 	return v.Pre
 }
 
-// CollectsByBundleName reports whether an agent of this version compares the name of a release with the name of its BundleDeployment, and not
-// with the release name that it computed. If the two differ, the agent uninstalls the release that it has just installed. Source:
-// docs/fleet-behavior.md, 1.6.
+// CollectsByBundleName reports whether an agent of this version compares the name of a release with the name of its
+// BundleDeployment, and not with the release name that it computed. If the two differ, the agent uninstalls the release
+// that it has just installed. Source: docs/fleet-behavior.md, 1.6.
 func (v Version) CollectsByBundleName() bool {
 	return v.Before(15, 6) || v.Minor == 16 && v.Before(16, 1)
 }

@@ -26,7 +26,8 @@ func TestVersion(t *testing.T) {
 	} {
 		got, known := ParseVersion(tag)
 		if got != want.version || known != want.known || known && got.CollectsByBundleName() != want.collects {
-			t.Errorf("%q: %+v, known %v, collects by bundle name %v; want %+v", tag, got, known, got.CollectsByBundleName(), want)
+			t.Errorf("%q: %+v, known %v, collects by bundle name %v; want %+v", tag, got, known,
+				got.CollectsByBundleName(), want)
 		}
 	}
 	if got, known := ParseBuild("dev"); !known || got.Before(NewestKnown, 999) {
@@ -36,7 +37,8 @@ func TestVersion(t *testing.T) {
 		t.Errorf("v0.14.3 is %+v, known %v", got, known)
 	}
 	v := Version{16, 0, true}
-	if !v.Before(16, 0) || v.Before(15, 9) || !(Version{16, 0, false}).Before(16, 1) || (Version{16, 0, false}).Before(16, 0) {
+	if !v.Before(16, 0) || v.Before(15, 9) || !(Version{16, 0, false}).Before(16, 1) ||
+		(Version{16, 0, false}).Before(16, 0) {
 		t.Error("Before returns a wrong result")
 	}
 }

@@ -33,7 +33,8 @@ func NothingRead(where string, g source.Gap) error {
 	return fmt.Errorf("%w in %s: %s: %s", ErrNothingRead, where, strings.TrimPrefix(g.What, where+": "), g.Why())
 }
 
-// OrUnread adds to the error that an object was not found the first gap of a damaged source, which may have lost the object.
+// OrUnread adds to the error that an object was not found the first gap of a damaged source, which may have lost the
+// object.
 func OrUnread(err error, d source.Description) error {
 	if err == nil || len(d.Gaps) == 0 {
 		return err
@@ -45,7 +46,8 @@ func OrUnread(err error, d source.Description) error {
 		}
 		return out
 	}
-	return fmt.Errorf("%w; it may exist, because not everything could be read: %s: %s", err, d.Gaps[0].What, d.Gaps[0].Why())
+	return fmt.Errorf("%w; it may exist, because not everything could be read: %s: %s", err, d.Gaps[0].What,
+		d.Gaps[0].Why())
 }
 
 // OfFleet returns the gaps for Fleet's own objects of some kinds; without kinds, for all. within returns the

@@ -11,9 +11,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// OfMappings returns the gap for BundleNamespaceMappings, or for the labels of Namespaces that they select, if targets may depend on them: a bundle and
-// a cluster are in different namespaces. within returns the namespaces of a kind that are in scope, nil for all. A
-// capture that has none is not a gap.
+// OfMappings returns the gap for BundleNamespaceMappings, or for the labels of Namespaces that they select, if targets
+// may depend on them: a bundle and a cluster are in different namespaces. within returns the namespaces of a kind that
+// are in scope, nil for all. A capture that has none is not a gap.
 func OfMappings(f *state.Fleet, within func(kind string) []string) []source.Gap {
 	var out []source.Gap
 	for _, x := range []struct {
@@ -21,10 +21,12 @@ func OfMappings(f *state.Fleet, within func(kind string) []string) []source.Gap 
 		need bool
 	}{{state.BundleNamespaceMapping, mapped(f)}, {state.Namespace, f.NeedsNamespaces()}} {
 		cover := f.Coverage[x.kind].Within(within(x.kind))
-		if reason := cover.Failures()["*"].Reason; !x.need || reason == source.KindNotServed || reason == source.NotInSnapshot {
+		if reason := cover.Failures()["*"].Reason; !x.need || reason == source.KindNotServed ||
+			reason == source.NotInSnapshot {
 			continue
 		}
-		out = append(out, source.CoverageGaps("listing "+x.kind+" objects", cover, "it is not known whether bundles target clusters in other namespaces")...)
+		out = append(out, source.CoverageGaps("listing "+x.kind+" objects", cover,
+			"it is not known whether bundles target clusters in other namespaces")...)
 	}
 	return out
 }

@@ -33,7 +33,8 @@ func conditionsOf(obj map[string]any) []condition {
 	conditions := make([]condition, len(raw))
 	for i, entry := range raw {
 		m, _ := entry.(map[string]any)
-		conditions[i] = condition{Condition{Type: text(m["type"]), Status: text(m["status"]), Reason: text(m["reason"])}, text(m["message"])}
+		conditions[i] = condition{Condition{Type: text(m["type"]), Status: text(m["status"]),
+			Reason: text(m["reason"])}, text(m["message"])}
 	}
 	return conditions
 }

@@ -61,7 +61,9 @@ func checkReadiness(t *testing.T, v Readiness) {
 	if v.Ready && v.Condition != (Condition{}) {
 		t.Errorf("a condition decided against a ready object: %+v", v)
 	}
-	clean := slices.DeleteFunc(distinct(slices.Clone(v.Messages)), func(m string) bool { return m == "" || m != strings.TrimSpace(m) })
+	clean := slices.DeleteFunc(distinct(slices.Clone(v.Messages)), func(m string) bool {
+		return m == "" || m != strings.TrimSpace(m)
+	})
 	if diff := cmp.Diff(clean, v.Messages); diff != "" {
 		t.Errorf("messages are not clean (-clean +got):\n%s", diff)
 	}

@@ -60,7 +60,8 @@ func TestEvaluateOwnSummary(t *testing.T) {
 		{
 			name:   "display is copied",
 			object: `{apiVersion: v1, kind: X, metadata: {}, status: {display: {state: Degraded, error: true, transitioning: "yes", message: " two of three "}}}`,
-			want:   Readiness{State: "degraded", Error: true, Transitioning: true, Messages: []string{"two of three", currentMessage}},
+			want: Readiness{State: "degraded", Error: true, Transitioning: true, Messages: []string{"two of three",
+				currentMessage}},
 		},
 		{
 			name:   "summary where display is empty",
@@ -124,7 +125,8 @@ status:
 			name:   "ReplicaSet: ReplicaFailure True",
 			object: `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {}, spec: {replicas: 0}, status: {conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreate}]}}`,
 			want: Readiness{
-				State: "error", Error: true, Transitioning: true, Messages: []string{"Replica Failure condition. Check Pods"},
+				State: "error", Error: true, Transitioning: true,
+				Messages:  []string{"Replica Failure condition. Check Pods"},
 				Condition: Condition{"ReplicaFailure", "True", "FailedCreate"},
 			},
 		},
@@ -249,7 +251,8 @@ status:
 			name:   "Reconciling True",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: Reconciling, status: "True", reason: New, message: step 1; step 1; step 2}]}}`,
 			want: Readiness{
-				State: "reconciling", Transitioning: true, Messages: []string{"step 1; step 1; step 2", "step 1; step 2"},
+				State: "reconciling", Transitioning: true, Messages: []string{"step 1; step 1; step 2",
+					"step 1; step 2"},
 				Condition: Condition{"Reconciling", "True", "New"},
 			},
 		},
@@ -322,7 +325,8 @@ status:
 	})
 }
 
-// TestEveryProgressCondition compares the tables with the condition types of Fleet's agent (docs/fleet-behavior.md, 4.1).
+// TestEveryProgressCondition compares the tables with the condition types of Fleet's agent (docs/fleet-behavior.md,
+// 4.1).
 func TestEveryProgressCondition(t *testing.T) {
 	lists := []struct {
 		types  string

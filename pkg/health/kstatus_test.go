@@ -26,7 +26,8 @@ var plainKinds = [][2]string{
 func TestPlainObjects(t *testing.T) {
 	metadata := []string{
 		`{}`, `{name: a}`, `{generation: 3}`, `{generation: 1.5}`, `{generation: "3"}`, `{generation: null}`,
-		`{deletionTimestamp: "2026-08-22T11:00:00Z"}`, `{deletionTimestamp: ""}`, `{deletionTimestamp: null}`, `null`, `text`, `[]`,
+		`{deletionTimestamp: "2026-08-22T11:00:00Z"}`, `{deletionTimestamp: ""}`, `{deletionTimestamp: null}`, `null`,
+		`text`, `[]`,
 	}
 	statuses := []string{
 		`null`, `{}`, `text`, `[]`, `{phase: Bound}`, `{phase: Pending}`, `{phase: Running}`, `{loadBalancer: {}}`,

@@ -52,7 +52,8 @@ func TestEvaluateActiveAndPhase(t *testing.T) {
 		{
 			name:   "kstatus speaks after Succeeded (rule 11 after 5)",
 			object: `{kind: X, metadata: {generation: 2}, status: {phase: Succeeded, observedGeneration: 1}}`,
-			want:   Readiness{State: "succeeded", Transitioning: true, Messages: []string{"X generation is 2, but latest observed generation is 1"}},
+			want: Readiness{State: "succeeded", Transitioning: true,
+				Messages: []string{"X generation is 2, but latest observed generation is 1"}},
 		},
 		{
 			name:   "Bound",
@@ -62,7 +63,8 @@ func TestEvaluateActiveAndPhase(t *testing.T) {
 		{
 			name:   "a pending PersistentVolumeClaim is under way by rule 11 alone",
 			object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {}, status: {phase: Pending}}`,
-			want:   Readiness{State: "pending", Transitioning: true, Messages: []string{"PVC is not Bound. phase: Pending"}},
+			want: Readiness{State: "pending", Transitioning: true,
+				Messages: []string{"PVC is not Bound. phase: Pending"}},
 		},
 	})
 }
@@ -100,7 +102,8 @@ func TestEvaluateByAge(t *testing.T) {
 		{
 			name:   "metadata.removed, held up for over five minutes",
 			object: `{kind: X, metadata: {removed: "2026-08-22T11:54:59Z"}, spec: {finalizers: [kubernetes]}}`,
-			want:   Readiness{State: "removing", Error: true, Transitioning: true, Messages: []string{"blocked by finalizer kubernetes", currentMessage}},
+			want: Readiness{State: "removing", Error: true, Transitioning: true,
+				Messages: []string{"blocked by finalizer kubernetes", currentMessage}},
 		},
 		{
 			name:   "metadata.removed, with nothing to hold it up",
@@ -111,7 +114,8 @@ func TestEvaluateByAge(t *testing.T) {
 			name:   "a Pod that cannot be scheduled, young when it was read",
 			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:50Z"}, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: no node}]}}`,
 			want: Readiness{
-				State: "scheduling", Error: true, Transitioning: true, Messages: []string{"no node", "Pod has not been scheduled"},
+				State: "scheduling", Error: true, Transitioning: true,
+				Messages:  []string{"no node", "Pod has not been scheduled"},
 				Condition: Condition{"PodScheduled", "False", "Unschedulable"},
 			},
 		},
@@ -141,7 +145,8 @@ func TestEvaluateKinds(t *testing.T) {
 		{
 			name:   "Secret with a type like a path",
 			object: `{apiVersion: v1, kind: Secret, metadata: {deletionTimestamp: "2026-08-22T11:00:00Z"}, type: /x}`,
-			want:   Readiness{State: "active", Transitioning: true, Messages: []string{"Resource scheduled for deletion"}},
+			want: Readiness{State: "active", Transitioning: true,
+				Messages: []string{"Resource scheduled for deletion"}},
 		},
 		{
 			name:   "a suspended CronJob",
@@ -151,7 +156,8 @@ func TestEvaluateKinds(t *testing.T) {
 		{
 			name:   "a Job suspended after it had started",
 			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 2}, spec: {suspend: true}, status: {startTime: "2026-08-22T11:00:00Z", conditions: [{type: Suspended, status: "True", reason: JobSuspended}]}}`,
-			want:   Readiness{Ready: true, State: "active", Messages: []string{"Job in progress. success:0, active: 0, failed: 0"}},
+			want: Readiness{Ready: true, State: "active",
+				Messages: []string{"Job in progress. success:0, active: 0, failed: 0"}},
 		},
 		{
 			name:   "a Job suspended from the start",
@@ -161,12 +167,14 @@ func TestEvaluateKinds(t *testing.T) {
 		{
 			name:   "a PodDisruptionBudget that allows nothing",
 			object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [{type: DisruptionAllowed, status: "False", reason: InsufficientPods}]}}`,
-			want:   Readiness{Ready: true, State: "active", Messages: []string{"AllowedDisruptions has been computed."}},
+			want: Readiness{Ready: true, State: "active",
+				Messages: []string{"AllowedDisruptions has been computed."}},
 		},
 		{
 			name:   "a DaemonSet without status",
 			object: `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}}`,
-			want:   Readiness{State: "in-progress", Transitioning: true, Messages: []string{"DaemonSet status.observedGeneration not found"}},
+			want: Readiness{State: "in-progress", Transitioning: true,
+				Messages: []string{"DaemonSet status.observedGeneration not found"}},
 		},
 		{
 			name:   "a Deployment without status",
@@ -194,7 +202,8 @@ func TestEvaluateKinds(t *testing.T) {
 		{
 			name:   "an object on its way out",
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {deletionTimestamp: "2026-08-22T11:00:00Z", finalizers: [a/b]}}`,
-			want:   Readiness{State: "removing", Transitioning: true, Messages: []string{"Resource scheduled for deletion"}},
+			want: Readiness{State: "removing", Transitioning: true,
+				Messages: []string{"Resource scheduled for deletion"}},
 		},
 	})
 }
@@ -225,7 +234,8 @@ func TestEvaluateLoadBalancer(t *testing.T) {
 		{
 			name:   "without a cluster address: kstatus is first",
 			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer}}`,
-			want:   Readiness{State: "in-progress", Transitioning: true, Messages: []string{"ClusterIP not set. Service type: LoadBalancer"}},
+			want: Readiness{State: "in-progress", Transitioning: true,
+				Messages: []string{"ClusterIP not set. Service type: LoadBalancer"}},
 		},
 	})
 }
@@ -246,10 +256,14 @@ status:
 	}
 	runCases(t, []readinessCase{
 		{name: "by type", object: hpa, ignore: []map[string]string{{"type": "ScalingActive"}}, want: ready},
-		{name: "by all pairs", object: hpa, ignore: []map[string]string{{"type": "ScalingActive", "status": "False"}}, want: ready},
-		{name: "one pair differs", object: hpa, ignore: []map[string]string{{"type": "ScalingActive", "status": "Unknown"}}, want: failing},
-		{name: "equality is exact", object: hpa, ignore: []map[string]string{{"type": "scalingActive"}, {"type": "Scaling"}, {"message": "no metrics "}}, want: failing},
-		{name: "any map will do", object: hpa, ignore: []map[string]string{{"type": "Other"}, {"reason": "FailedGetResourceMetric"}}, want: ready},
+		{name: "by all pairs", object: hpa, ignore: []map[string]string{{"type": "ScalingActive", "status": "False"}},
+			want: ready},
+		{name: "one pair differs", object: hpa, ignore: []map[string]string{{"type": "ScalingActive",
+			"status": "Unknown"}}, want: failing},
+		{name: "equality is exact", object: hpa, ignore: []map[string]string{{"type": "scalingActive"},
+			{"type": "Scaling"}, {"message": "no metrics "}}, want: failing},
+		{name: "any map will do", object: hpa, ignore: []map[string]string{{"type": "Other"},
+			{"reason": "FailedGetResourceMetric"}}, want: ready},
 		{name: "an empty map removes all", object: hpa, ignore: []map[string]string{{}}, want: ready},
 		{
 			name:   "kstatus does not see them either",
@@ -284,11 +298,15 @@ status:
 func TestEvaluateMalformed(t *testing.T) {
 	silent := Readiness{Ready: true, State: "active"}
 	runCases(t, []readinessCase{
-		{name: "nothing", object: `{}`, want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}}},
-		{name: "no object", object: `null`, want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}}},
+		{name: "nothing", object: `{}`, want: Readiness{Ready: true, State: "active",
+			Messages: []string{currentMessage}}},
+		{name: "no object", object: `null`, want: Readiness{Ready: true, State: "active",
+			Messages: []string{currentMessage}}},
 		{name: "a status that is text", object: `{kind: X, metadata: {}, status: done}`, want: silent},
-		{name: "conditions that are a map", object: `{kind: X, metadata: {}, status: {conditions: {type: Failed}}}`, want: silent},
-		{name: "a condition that is text", object: `{kind: X, metadata: {}, status: {conditions: [Failed]}}`, want: silent},
+		{name: "conditions that are a map", object: `{kind: X, metadata: {}, status: {conditions: {type: Failed}}}`,
+			want: silent},
+		{name: "a condition that is text", object: `{kind: X, metadata: {}, status: {conditions: [Failed]}}`,
+			want: silent},
 		{name: "metadata that is text", object: `{kind: X, metadata: none, spec: []}`, want: silent},
 		{
 			name:   "a condition status that is a boolean: kstatus refuses, the rules do not match it",

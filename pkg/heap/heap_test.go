@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCollectLater expects that the growth of the heap follows from the live heap. A defect ends in the time limit of go test, because finalizers run at
-// any time.
+// TestCollectLater expects that the growth of the heap follows from the live heap. A defect ends in the time limit of
+// go test, because finalizers run at any time.
 func TestCollectLater(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(heapGrowth))

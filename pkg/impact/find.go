@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package impact computes what the deletion of one of Fleet's objects removes on each cluster. It is a pure function of the desired state and of the
-// live objects that a deletion affects. The rules are in docs/fleet-behavior.md, 1.11 and 1.12.
+// Package impact computes what the deletion of one of Fleet's objects removes on each cluster. It is a pure function of
+// the desired state and of the live objects that a deletion affects. The rules are in docs/fleet-behavior.md, 1.11 and
+// 1.12.
 package impact
 
 import (
@@ -95,7 +96,8 @@ func Find(desired *resolve.DesiredState, kind, namespace, name string) []*Target
 	return out
 }
 
-// bundleOwners returns the GitRepo or HelmOp of each Bundle, according to the labels of the Bundles. Fleet deletes Bundles by these labels.
+// bundleOwners returns the GitRepo or HelmOp of each Bundle, according to the labels of the Bundles. Fleet deletes
+// Bundles by these labels.
 func bundleOwners(desired *resolve.DesiredState, kind string) map[string]string {
 	label := map[string]string{state.GitRepo: fleet.RepoLabel, state.HelmOp: fleet.HelmOpLabel}[kind]
 	if label == "" {

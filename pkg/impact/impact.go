@@ -42,7 +42,8 @@ func Evaluate(in Input) report.Deletion {
 	namespace, message := in.deletedNamespace()
 	var local *evaluator
 	for _, group := range clusters(t.Deployments) {
-		e := &evaluator{uninstalls: in.Uninstalls, affected: in.affected(group[0].On), deleted: deleted, seen: map[object.Key]bool{}}
+		e := &evaluator{uninstalls: in.Uninstalls, affected: in.affected(group[0].On), deleted: deleted,
+			seen: map[object.Key]bool{}}
 		e.cascades(group)
 		if in.isLocal(group[0].On) {
 			local = e
@@ -94,11 +95,14 @@ func clusters(all []*resolve.BundleDeployment) [][]*resolve.BundleDeployment {
 		}
 		out[i] = append(out[i], d)
 	}
-	slices.SortStableFunc(out, func(x, y []*resolve.BundleDeployment) int { return cmp.Compare(clusterName(x[0]), clusterName(y[0])) })
+	slices.SortStableFunc(out, func(x, y []*resolve.BundleDeployment) int {
+		return cmp.Compare(clusterName(x[0]), clusterName(y[0]))
+	})
 	return out
 }
 
-// clusterName is "namespace/name" of the Cluster of a bundle deployment, or the namespace of its BundleDeployments if the Cluster is not known.
+// clusterName is "namespace/name" of the Cluster of a bundle deployment, or the namespace of its BundleDeployments if
+// the Cluster is not known.
 func clusterName(d *resolve.BundleDeployment) string { return cmp.Or(d.Cluster, d.Namespace) }
 
 func (in *Input) cluster(e *evaluator, deployments []*resolve.BundleDeployment) report.ClusterImpact {
@@ -120,10 +124,13 @@ func (in *Input) deployment(e *evaluator, d *resolve.BundleDeployment) report.De
 	}
 	out.Notes = in.deploymentNotes(d)
 	if len(out.Releases) > 0 {
-		worst := slices.MaxFunc(out.Releases, func(a, b report.ReleaseImpact) int { return severity(a.Result) - severity(b.Result) })
+		worst := slices.MaxFunc(out.Releases, func(a, b report.ReleaseImpact) int {
+			return severity(a.Result) - severity(b.Result)
+		})
 		out.Result, out.Reason, out.Message = worst.Result, worst.Reason, worst.Message
 	} else if problem, detail := d.UninstallUnknown(); problem != "" {
-		out.Result, out.Reason, out.Message = report.ImpactUnknown, string(problem), "it is not known what is removed: "+detail
+		out.Result, out.Reason, out.Message = report.ImpactUnknown, string(problem),
+			"it is not known what is removed: "+detail
 		if problem == directory.ClusterNotRead {
 			out.Message = "it is not known what is removed, because its cluster is not read"
 		}
@@ -138,7 +145,8 @@ func (in *Input) deployment(e *evaluator, d *resolve.BundleDeployment) report.De
 
 // severity orders results: the worst one describes a bundle deployment.
 func severity(r report.ImpactResult) int {
-	return slices.Index([]report.ImpactResult{report.ImpactNothing, report.ImpactKeeps, report.ImpactRemoves, report.ImpactMayRemove, report.ImpactUnknown}, r)
+	return slices.Index([]report.ImpactResult{report.ImpactNothing, report.ImpactKeeps, report.ImpactRemoves,
+		report.ImpactMayRemove, report.ImpactUnknown}, r)
 }
 
 func (in *Input) reported(d *resolve.BundleDeployment) *report.ReportedObjects {
@@ -152,7 +160,8 @@ func (in *Input) reported(d *resolve.BundleDeployment) *report.ReportedObjects {
 	if r := in.Reported[d.Key()]; r != nil {
 		out.Objects, out.Truncated = r.Objects, r.Truncated
 		for _, k := range r.Listed {
-			out.Listed = append(out.Listed, object.Ref{APIVersion: k.APIVersion, Kind: k.Kind, Namespace: k.Namespace, Name: k.Name})
+			out.Listed = append(out.Listed, object.Ref{APIVersion: k.APIVersion, Kind: k.Kind, Namespace: k.Namespace,
+				Name: k.Name})
 		}
 	}
 	return out
@@ -168,23 +177,28 @@ func (in *Input) deploymentNotes(d *resolve.BundleDeployment) []string {
 		}
 		switch stated := d.BD.Spec.Options.KeepResources; {
 		case stated && x.Spared == "":
-			return []string{"its options state keepResources, but the release was deployed without it: the objects are deleted unless the agent deploys the options first"}
+			return []string{"its options state keepResources, but the release was deployed without it: the objects " +
+				"are deleted unless the agent deploys the options first"}
 		case !stated && x.Spared == resolve.SparedByOption:
-			return []string{"its options no longer state keepResources, but the release was deployed with it: the objects stay unless the agent deploys the options first"}
+			return []string{"its options no longer state keepResources, but the release was deployed with it: the " +
+				"objects stay unless the agent deploys the options first"}
 		}
 	}
 	return nil
 }
 
-// namespace describes a Namespace that is deleted on the management cluster, with the claims in it that no release of the target has.
-func (in *Input) namespace(e *evaluator, name, message string, deleted map[object.DeploymentID]bool) report.DeletedNamespace {
+// namespace describes a Namespace that is deleted on the management cluster, with the claims in it that no release of
+// the target has.
+func (in *Input) namespace(e *evaluator, name, message string,
+	deleted map[object.DeploymentID]bool) report.DeletedNamespace {
 	out := report.DeletedNamespace{Name: name, Message: message}
 	if in.Target.Kind == state.ClusterKind {
 		return out
 	}
 	if e.affected.Absent(object.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}) {
 		out.Absent = true
-		out.Message = "deleteNamespace is set, but the Namespace does not exist on the management cluster: Fleet then cannot finish the deletion, and its finalizer stays"
+		out.Message = "deleteNamespace is set, but the Namespace does not exist on the management cluster: Fleet then " +
+			"cannot finish the deletion, and its finalizer stays"
 		return out
 	}
 	for _, c := range e.claims[name] {
@@ -193,7 +207,9 @@ func (in *Input) namespace(e *evaluator, name, message string, deleted map[objec
 		out.PersistentVolumeClaims = append(out.PersistentVolumeClaims, removed.Removed...)
 	}
 	for _, d := range in.Desired.Deployments {
-		if in.isLocal(d.On) && !deleted[d.ID()] && slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return o.Namespace == name }) {
+		if in.isLocal(d.On) && !deleted[d.ID()] && slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool {
+			return o.Namespace == name
+		}) {
 			out.BundleDeployments = append(out.BundleDeployments, d.Key())
 		}
 	}
@@ -251,9 +267,11 @@ func (in *Input) notes() []string {
 			switch {
 			case b.Namespace+"/"+b.Name != t.Key():
 			case b.Labels[fleet.RepoLabel] != "":
-				return []string{"GitRepo " + b.Namespace + "/" + b.Labels[fleet.RepoLabel] + " creates the Bundle again with its next Job, unless its path is removed from the repository"}
+				return []string{"GitRepo " + b.Namespace + "/" + b.Labels[fleet.RepoLabel] +
+					" creates the Bundle again with its next Job, unless its path is removed from the repository"}
 			case b.Labels[fleet.HelmOpLabel] != "":
-				return []string{"HelmOp " + b.Namespace + "/" + b.Labels[fleet.HelmOpLabel] + " creates the Bundle again when the HelmOp changes"}
+				return []string{"HelmOp " + b.Namespace + "/" + b.Labels[fleet.HelmOpLabel] +
+					" creates the Bundle again when the HelmOp changes"}
 			}
 		}
 	case state.BundleDeployment:
@@ -279,12 +297,16 @@ func (in *Input) createdAgain(d *resolve.BundleDeployment) []string {
 			switch {
 			case r.Cluster.Status.Namespace != d.Namespace:
 			case r.Outcome == targeting.Expected:
-				return []string{"a target of bundle " + d.Bundle + " still selects the cluster, so Fleet creates the BundleDeployment again, and the agent installs the release again: " +
+				return []string{"a target of bundle " + d.Bundle +
+					" still selects the cluster, so Fleet creates the BundleDeployment again, and the agent installs " +
+					"the release again: " +
 					"the objects come back without their data"}
 			case r.Outcome == targeting.Excluded:
-				return []string{"no target of bundle " + d.Bundle + " selects the cluster: the BundleDeployment does not come back"}
+				return []string{"no target of bundle " + d.Bundle +
+					" selects the cluster: the BundleDeployment does not come back"}
 			}
 		}
 	}
-	return []string{"it is not known whether a target of its bundle still selects the cluster; if so, Fleet creates the BundleDeployment again"}
+	return []string{"it is not known whether a target of its bundle still selects the cluster; if so, Fleet creates " +
+		"the BundleDeployment again"}
 }

@@ -24,7 +24,8 @@ type evaluator struct {
 	uninstalls map[object.DeploymentID][]*resolve.Uninstall
 	// affects are the other bundle deployments that lose objects with a deleted object.
 	affects map[object.Key][]string
-	// definitions are the deleted CustomResourceDefinitions by the kind that they define, namespaces the deleted Namespaces.
+	// definitions are the deleted CustomResourceDefinitions by the kind that they define, namespaces the deleted
+	// Namespaces.
 	definitions map[schema.GroupKind]string
 	namespaces  map[string]bool
 	// claims are the live PersistentVolumeClaims by namespace. seen are the objects that were reported as removed.
@@ -34,7 +35,8 @@ type evaluator struct {
 
 // cascades finds the deleted objects whose deletion deletes others, of all releases of the cluster.
 func (e *evaluator) cascades(deployments []*resolve.BundleDeployment) {
-	e.definitions, e.namespaces, e.claims = map[schema.GroupKind]string{}, map[string]bool{}, map[string][]state.VolumeClaim{}
+	e.definitions, e.namespaces, e.claims = map[schema.GroupKind]string{}, map[string]bool{},
+		map[string][]state.VolumeClaim{}
 	for _, d := range deployments {
 		for _, x := range e.uninstalls[d.ID()] {
 			for name, gk := range x.CustomKinds {
@@ -62,7 +64,8 @@ func (e *evaluator) release(d *resolve.BundleDeployment, x *resolve.Uninstall) r
 	out := report.ReleaseImpact{Release: x.Record.String()}
 	switch {
 	case x.Problem != "":
-		out.Result, out.Reason, out.Message = report.ImpactUnknown, string(x.Problem), "it is not known what is removed: "+x.Detail
+		out.Result, out.Reason, out.Message = report.ImpactUnknown, string(x.Problem),
+			"it is not known what is removed: "+x.Detail
 		return out
 	case x.Spared != "":
 		out.Result, out.Reason, out.Message = spared(x)
@@ -78,11 +81,13 @@ func (e *evaluator) release(d *resolve.BundleDeployment, x *resolve.Uninstall) r
 	e.inNamespaces(&out, x)
 	e.copies(&out, d, x)
 	if ns := x.Record.Namespace; !e.namespaces[ns] {
-		out.Kept = append(out.Kept, report.KeptObject{Ref: object.Ref{APIVersion: "v1", Kind: "Namespace", Name: ns}, Reason: report.KeptNamespace})
+		out.Kept = append(out.Kept, report.KeptObject{Ref: object.Ref{APIVersion: "v1", Kind: "Namespace", Name: ns},
+			Reason: report.KeptNamespace})
 	}
 	out.Hooks = hooks(x)
 	if n := x.Record.CRDFiles; n > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("Helm never deletes the CustomResourceDefinitions of the files in crds/ of the chart (%d)", n))
+		out.Notes = append(out.Notes,
+			fmt.Sprintf("Helm never deletes the CustomResourceDefinitions of the files in crds/ of the chart (%d)", n))
 	}
 	out.Result = report.ImpactRemoves
 	switch n := len(out.Removed); n {
@@ -99,10 +104,11 @@ func (e *evaluator) release(d *resolve.BundleDeployment, x *resolve.Uninstall) r
 // spared describes a release of which no object is removed.
 func spared(x *resolve.Uninstall) (report.ImpactResult, string, string) {
 	message := map[resolve.Spared]string{
-		resolve.SparedByOption: "the release was deployed with keepResources: its objects stay, and the agent deletes only its records",
-		resolve.SparedAgent:    "the agent never uninstalls itself: it deletes only the records of the release",
-		resolve.SparedUnseen:   "the agent does not find the release: its objects and its records stay",
-		resolve.SparedAlready:  "Helm has uninstalled the release before",
+		resolve.SparedByOption: "the release was deployed with keepResources: its objects stay, and the agent deletes " +
+			"only its records",
+		resolve.SparedAgent:   "the agent never uninstalls itself: it deletes only the records of the release",
+		resolve.SparedUnseen:  "the agent does not find the release: its objects and its records stay",
+		resolve.SparedAlready: "Helm has uninstalled the release before",
 	}[x.Spared]
 	if x.RecordsStay {
 		message += "; it does not find these either, because the release has another name than the BundleDeployment"
@@ -225,12 +231,16 @@ func claimRef(c state.VolumeClaim) object.Ref {
 func (e *evaluator) statefulSets(out *report.ReleaseImpact, x *resolve.Uninstall) {
 	for _, set := range x.StatefulSets {
 		if !e.claimsRead(set.Namespace) {
-			out.Notes = append(out.Notes, fmt.Sprintf("StatefulSet %s/%s has volumeClaimTemplates, and its claims could not be read: they %s",
-				set.Namespace, set.Name, map[bool]string{true: "are deleted with it", false: "stay"}[set.DeletesClaims || e.namespaces[set.Namespace]]))
+			out.Notes = append(out.Notes,
+				fmt.Sprintf("StatefulSet %s/%s has volumeClaimTemplates, and its claims could not be read: they %s",
+					set.Namespace, set.Name, map[bool]string{true: "are deleted with it",
+						false: "stay"}[set.DeletesClaims || e.namespaces[set.Namespace]]))
 			continue
 		}
 		for _, c := range e.claims[set.Namespace] {
-			if !slices.ContainsFunc(set.Templates, func(t string) bool { return c.OfTemplate(t, set.Name) }) || e.seen[claimRef(c).Key()] {
+			if !slices.ContainsFunc(set.Templates, func(t string) bool {
+				return c.OfTemplate(t, set.Name)
+			}) || e.seen[claimRef(c).Key()] {
 				continue
 			}
 			switch {
@@ -259,7 +269,8 @@ func (e *evaluator) inNamespaces(out *report.ReleaseImpact, x *resolve.Uninstall
 		if !isCore(ref, "Namespace") || !e.namespaces[ref.Name] {
 			continue
 		}
-		out.Notes = append(out.Notes, "everything in Namespace "+ref.Name+" is deleted with it, also objects that are not listed here")
+		out.Notes = append(out.Notes,
+			"everything in Namespace "+ref.Name+" is deleted with it, also objects that are not listed here")
 		if !e.claimsRead(ref.Name) {
 			out.Notes = append(out.Notes, "the PersistentVolumeClaims in Namespace "+ref.Name+" could not be read")
 		}
@@ -298,7 +309,8 @@ func Copies(d *resolve.BundleDeployment, x *resolve.Uninstall) []object.Ref {
 func hooks(x *resolve.Uninstall) []report.HookImpact {
 	var out []report.HookImpact
 	for _, h := range x.Hooks {
-		hook := report.HookImpact{Kind: h.Kind, Name: h.Name, Stays: !h.DeletePolicies.Succeeded || h.Kind == resolve.CRDKind}
+		hook := report.HookImpact{Kind: h.Kind, Name: h.Name, Stays: !h.DeletePolicies.Succeeded ||
+			h.Kind == resolve.CRDKind}
 		if h.Events.PreDelete {
 			hook.Runs = append(hook.Runs, "pre-delete")
 		}

@@ -10,12 +10,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Content is an object as apimachinery's unstructured package represents it: map[string]any, []any, string, bool, int64, float64, nil.
+// Content is an object as apimachinery's unstructured package represents it: map[string]any, []any, string, bool,
+// int64, float64, nil.
 type Content = map[string]any
 
-// Decode decodes the JSON of one object. It returns metadata.managedFields, often half of an object, as separate JSON (nil if there are none), because
-// they are read only for objects that differ. managedFields is a slice of raw; the content shares no memory with raw. The
-// strings of a small object share memory with each other.
+// Decode decodes the JSON of one object. It returns metadata.managedFields, often half of an object, as separate JSON
+// (nil if there are none), because they are read only for objects that differ. managedFields is a slice of raw; the
+// content shares no memory with raw. The strings of a small object share memory with each other.
 func Decode(raw []byte) (content Content, managedFields []byte, err error) {
 	if content, managedFields, ok := scan(raw); ok {
 		return content, managedFields, nil
@@ -110,7 +111,8 @@ func (d *decoder) list(depth int) (any, error) {
 	return l, err
 }
 
-// number decodes an integer as int64, as apimachinery does: messages show 10 and not 10.0, and 2^53+1 keeps its last digit.
+// number decodes an integer as int64, as apimachinery does: messages show 10 and not 10.0, and 2^53+1 keeps its last
+// digit.
 func number(s string) (any, error) {
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return i, nil

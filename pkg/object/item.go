@@ -18,14 +18,15 @@ type Item struct {
 	Meta *Meta
 }
 
-// ItemReader reads the objects of a stream. It reads most of an object only once, because most objects of a large list are not decoded.
+// ItemReader reads the objects of a stream. It reads most of an object only once, because most objects of a large list
+// are not decoded.
 type ItemReader struct {
 	// raw is the object. It begins with the members that Meta has; rest are the others.
 	raw, rest     []byte
 	managedFields []byte
 	meta          *Meta // what was decoded so far
-	// unusual is true if the library must decode the metadata: a name has an escape sequence, so it may equal one that Read compares, or a value is
-	// not a plain string or could not be decoded.
+	// unusual is true if the library must decode the metadata: a name has an escape sequence, so it may equal one that
+	// Read compares, or a value is not a plain string or could not be decoded.
 	unusual bool
 }
 

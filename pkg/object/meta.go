@@ -9,7 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Meta is the identity and the metadata of an object. ReadMeta is much cheaper than Decode, and is sufficient for most objects of a cluster.
+// Meta is the identity and the metadata of an object. ReadMeta is much cheaper than Decode, and is sufficient for most
+// objects of a cluster.
 type Meta struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -34,7 +35,8 @@ type Owner struct {
 	Controller bool   `json:"controller"`
 }
 
-// Owners has at most one element when it is read: the controller, or else the first owner. A malicious object can have millions, in three bytes each.
+// Owners has at most one element when it is read: the controller, or else the first owner. A malicious object can have
+// millions, in three bytes each.
 type Owners []Owner
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.

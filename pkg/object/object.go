@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package object has the identity of objects, their order in documents, and the decoders of their JSON. It does not depend on Fleet, clusters or
-// reports.
+// Package object has the identity of objects, their order in documents, and the decoders of their JSON. It does not
+// depend on Fleet, clusters or reports.
 package object
 
 import (
@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Key is the identity of an object within one cluster, in all versions of its kind. Namespace is empty for cluster-scoped objects.
+// Key is the identity of an object within one cluster, in all versions of its kind. Namespace is empty for
+// cluster-scoped objects.
 type Key struct {
 	Group, Kind, Namespace, Name string
 }

@@ -41,7 +41,8 @@ func TestDecode(t *testing.T) {
 	}
 	want := Content{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": Content{"name": "a", "annotations": Content{"managedFields": "a key of that name"}},
-		"spec": Content{"metadata": Content{"managedFields": "not the object's own"}, "n": int64(9007199254740993), "f": 1.5,
+		"spec": Content{"metadata": Content{"managedFields": "not the object's own"}, "n": int64(9007199254740993),
+			"f": 1.5,
 			"l": []any{int64(1), true, nil, "s", Content{}}, "e": []any{}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
@@ -75,7 +76,8 @@ func TestReadMeta(t *testing.T) {
 }
 
 func TestOwners(t *testing.T) {
-	const pod, set = `{"kind":"Pod","name":"p","controller":false,"blockOwnerDeletion":true}`, `{"kind":"ReplicaSet","name":"r","controller":true}`
+	const pod, set = `{"kind":"Pod","name":"p","controller":false,"blockOwnerDeletion":true}`,
+		`{"kind":"ReplicaSet","name":"r","controller":true}`
 	for owners, want := range map[string]Owners{
 		`null`:                           nil,
 		`[]`:                             nil,
@@ -116,8 +118,10 @@ func TestManyOwners(t *testing.T) {
 }
 
 func TestClusterScoped(t *testing.T) {
-	for kind, want := range map[string]bool{"Namespace": true, "ClusterRole.rbac.authorization.k8s.io": true, "Content.fleet.cattle.io": true,
-		"ConfigMap": false, "Role.rbac.authorization.k8s.io": false, "Namespace.example.com": false, "Bundle.fleet.cattle.io": false} {
+	for kind, want := range map[string]bool{"Namespace": true, "ClusterRole.rbac.authorization.k8s.io": true,
+		"Content.fleet.cattle.io": true,
+		"ConfigMap":               false, "Role.rbac.authorization.k8s.io": false, "Namespace.example.com": false,
+		"Bundle.fleet.cattle.io": false} {
 		if got := ClusterScoped(schema.ParseGroupKind(kind)); got != want {
 			t.Errorf("%s: cluster-scoped %t, want %t", kind, got, want)
 		}

@@ -15,12 +15,14 @@ const (
 	maxDepth = 200
 	// maxDigits limits the digits of a number in the usual form, so that it is an int64.
 	maxDigits = 18
-	// maxShared limits the size, in bytes, of an object whose strings share one allocation: each of them that is kept keeps all of it.
+	// maxShared limits the size, in bytes, of an object whose strings share one allocation: each of them that is kept
+	// keeps all of it.
 	maxShared = 8 << 10
 )
 
-// scanner decodes the usual form of JSON, which is the form that API servers write: no white space, and integers only. It needs about half of the time of
-// the library, because it makes no tokens. It accepts no other form; the library decodes those.
+// scanner decodes the usual form of JSON, which is the form that API servers write: no white space, and integers only.
+// It needs about half of the time of the library, because it makes no tokens. It accepts no other form; the library
+// decodes those.
 type scanner struct {
 	raw           []byte
 	next          int    // offset in raw
@@ -144,7 +146,8 @@ func (s *scanner) list(depth int) ([]any, bool) {
 	return nil, false
 }
 
-// plain moves to the end of a string of printable ASCII characters without escape sequences. If it meets another character, it stops there.
+// plain moves to the end of a string of printable ASCII characters without escape sequences. If it meets another
+// character, it stops there.
 func (s *scanner) plain() bool {
 	for i, c := range s.raw[s.next:] {
 		if c == '"' {

@@ -12,15 +12,21 @@ import (
 
 // forms are JSON documents in and near the usual form.
 var forms = []string{
-	`{}`, `{"a":1}`, `{"a":-0}`, `{"a":01}`, `{"a":1.0}`, `{"a":1e3}`, `{"a":999999999999999999}`, `{"a":9007199254740993}`, `{"a":12345678901234567890}`,
-	`{"a":"b","a":"c"}`, `{"a":"é\n\"\\\ud83d\ude00"}`, "{\"a\":\"\xff\"}", "{\"a\":\"\x01\"}", `{"a":"\ud800"}`, `{"\u0061":1,"":2}`, `{"a":"`, `{"a":"\`, `{"a":"\"`,
-	`{"a":[1,"x",true,false,null,{},[],[[]]]}`, `{"a":[1,]}`, `{"a":[,1]}`, `{"a":1,}`, `{"a"}`, `{"a":}`, `{"a":-}`, `{"a":tru}`, `{"a":1}x`, `{"a":1} `, ` {"a":1}`,
+	`{}`, `{"a":1}`, `{"a":-0}`, `{"a":01}`, `{"a":1.0}`, `{"a":1e3}`, `{"a":999999999999999999}`,
+	`{"a":9007199254740993}`, `{"a":12345678901234567890}`,
+	`{"a":"b","a":"c"}`, `{"a":"é\n\"\\\ud83d\ude00"}`, "{\"a\":\"\xff\"}", "{\"a\":\"\x01\"}", `{"a":"\ud800"}`,
+	`{"\u0061":1,"":2}`, `{"a":"`, `{"a":"\`, `{"a":"\"`,
+	`{"a":[1,"x",true,false,null,{},[],[[]]]}`, `{"a":[1,]}`, `{"a":[,1]}`, `{"a":1,}`, `{"a"}`, `{"a":}`, `{"a":-}`,
+	`{"a":tru}`, `{"a":1}x`, `{"a":1} `, ` {"a":1}`,
 	`{"a": 1}`, "{\n  \"a\": 1\n}", `[]`, `null`, `"a"`, `1`, ``, `{`,
 	`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b","managedFields":[{"manager":"x","fieldsV1":{"f:a":{}}}],"labels":{"x":"y"}},"data":{"k":"v"}}`,
 	`{"metadata":{"managedFields":[1],"name":"a","managedFields":[2]},"spec":{"managedFields":[3],"metadata":{"managedFields":[4]}}}`,
-	`{"metadata":{"managedFields":null}}`, `{"metadata":{"managedFields":[1}}`, `{"metadata":[{"managedFields":[1]}]}`, `{"metadata":null}`, `{"metadata":"a","kind":1}`,
-	`{"metadata":{"name":1}}`, `{"metadata":{"labels":{"a":1}}}`, `{"metadata":{"name":"a"},"metadata":{"namespace":"b"}}`, `{"meta\u0064ata":{"name":"a","managedFields":[1]}}`,
-	`{"metadata":{"n\u0061me":"a"},"kind":"K"}`, `{"metadata":{"managed\u0046ields":[1],"name":"a"}}`, `{"spec":{"a":{"b":[{"c":"d"}]}},"kind":"K","apiVersion":"v1"}`,
+	`{"metadata":{"managedFields":null}}`, `{"metadata":{"managedFields":[1}}`, `{"metadata":[{"managedFields":[1]}]}`,
+	`{"metadata":null}`, `{"metadata":"a","kind":1}`,
+	`{"metadata":{"name":1}}`, `{"metadata":{"labels":{"a":1}}}`,
+	`{"metadata":{"name":"a"},"metadata":{"namespace":"b"}}`, `{"meta\u0064ata":{"name":"a","managedFields":[1]}}`,
+	`{"metadata":{"n\u0061me":"a"},"kind":"K"}`, `{"metadata":{"managed\u0046ields":[1],"name":"a"}}`,
+	`{"spec":{"a":{"b":[{"c":"d"}]}},"kind":"K","apiVersion":"v1"}`,
 	`{"metadata":{"ownerReferences":[{"kind":"A","name":"a"},{"kind":"B","name":"b","controller":true}]}}`,
 }
 
@@ -41,7 +47,8 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("the scanner accepts what the library refuses: %v", err)
 		}
 		if !reflect.DeepEqual(got, want) || !bytes.Equal(gotManaged, wantManaged) {
-			t.Fatalf("the scanner returns %#v and managedFields %q, want %#v and %q", got, gotManaged, want, wantManaged)
+			t.Fatalf("the scanner returns %#v and managedFields %q, want %#v and %q", got, gotManaged, want,
+				wantManaged)
 		}
 	})
 }
@@ -89,7 +96,8 @@ func FuzzHead(f *testing.F) {
 	}
 	for _, form := range []string{
 		`{"apiVersion":"v1","data":{"a":"}\\","b":"\"{"},"kind":"ConfigMap","metadata":{"annotations":{"x":"\\\""},"generateName":"b-","name":"a","namespace":"c"}}`,
-		`{"apiVersion":"v1","kind":"List","items":[{"kind":"A"},{}]}`, `{"kind":"List","items":null}`, `{"kind":"A","kind":"B","metadata":{"name":"a"},"metadata":null}`,
+		`{"apiVersion":"v1","kind":"List","items":[{"kind":"A"},{}]}`, `{"kind":"List","items":null}`,
+		`{"kind":"A","kind":"B","metadata":{"name":"a"},"metadata":null}`,
 		`{"kind": "A"}`, `{"a":[1 ,2],"kind":"A"}`, `{"kind":"A","x":-1.5e3}`,
 	} {
 		f.Add([]byte(form))

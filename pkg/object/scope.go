@@ -8,11 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ClusterScopedKinds lists, by group, the built-in kinds without a namespace, and Fleet's, for sources that cannot ask a server. A test compares it
-// with a server that serves all built-in kinds (test/defaults), including those of alpha APIs.
+// ClusterScopedKinds lists, by group, the built-in kinds without a namespace, and Fleet's, for sources that cannot ask
+// a server. A test compares it with a server that serves all built-in kinds (test/defaults), including those of alpha
+// APIs.
 var ClusterScopedKinds = map[string][]string{
 	"": {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},
-	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy",
+	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy",
 		"ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"},
 	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
 	"apiregistration.k8s.io":       {"APIService"},
@@ -26,9 +28,10 @@ var ClusterScopedKinds = map[string][]string{
 	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
 	"resource.k8s.io":              {"DeviceClass", "ResourceSlice", "DeviceTaintRule", "ResourcePoolStatusRequest"},
 	"scheduling.k8s.io":            {"PriorityClass"},
-	"storage.k8s.io":               {"StorageClass", "CSIDriver", "CSINode", "VolumeAttachment", "VolumeAttributesClass"},
-	"storagemigration.k8s.io":      {"StorageVersionMigration"},
-	"fleet.cattle.io":              {"Content"},
+	"storage.k8s.io": {"StorageClass", "CSIDriver", "CSINode", "VolumeAttachment",
+		"VolumeAttributesClass"},
+	"storagemigration.k8s.io": {"StorageVersionMigration"},
+	"fleet.cattle.io":         {"Content"},
 }
 
 // ClusterScoped reports whether a kind of Kubernetes or Fleet has no namespace.

@@ -4,8 +4,8 @@ package object
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// Members reads the JSON object that is next. It calls member after each name, and member reads the value. The name has its quotes and is
-// valid until the value is read.
+// Members reads the JSON object that is next. It calls member after each name, and member reads the value. The name has
+// its quotes and is valid until the value is read.
 func Members(dec *jsontext.Decoder, member func(name jsontext.Value) error) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err

@@ -32,9 +32,12 @@ type explainer struct {
 func (e explainer) entries(m *object.Meta) []report.MetadataEntry {
 	var out []report.MetadataEntry
 	for field, explain := range map[string]map[string]func(string) string{
-		"label": {fleet.HashLabel: e.hash, fleet.ManagedByLabel: managedBy, fleet.PruneLabel: only("false", "Fleet never reports it as orphaned")},
-		"annotation": {fleet.IDAnnotation: e.id, fleet.ReleaseNameAnnotation: e.release, fleet.ReleaseNamespaceAnnotation: releaseNamespace,
-			fleet.ResourcePolicyAnnotation: only("keep", "Helm keeps it when its release is uninstalled"), fleet.OwnerGVKAnnotation: setOwner, fleet.OwnerNameAnnotation: setOwner,
+		"label": {fleet.HashLabel: e.hash, fleet.ManagedByLabel: managedBy, fleet.PruneLabel: only("false",
+			"Fleet never reports it as orphaned")},
+		"annotation": {fleet.IDAnnotation: e.id, fleet.ReleaseNameAnnotation: e.release,
+			fleet.ReleaseNamespaceAnnotation: releaseNamespace,
+			fleet.ResourcePolicyAnnotation:   only("keep", "Helm keeps it when its release is uninstalled"),
+			fleet.OwnerGVKAnnotation:         setOwner, fleet.OwnerNameAnnotation: setOwner,
 			fleet.OwnerNamespaceAnnotation: setOwner},
 	} {
 		from := m.Metadata.Annotations
@@ -77,7 +80,8 @@ func (e explainer) hash(value string) string {
 	if e.owner != nil {
 		of = fmt.Sprintf("hash of set %q: bundle deployment %s", e.owner.Ownership.SetID, e.owner.Key())
 	}
-	gvk, name, ns := e.annotations[fleet.OwnerGVKAnnotation], e.annotations[fleet.OwnerNameAnnotation], e.annotations[fleet.OwnerNamespaceAnnotation]
+	gvk, name, ns := e.annotations[fleet.OwnerGVKAnnotation], e.annotations[fleet.OwnerNameAnnotation],
+		e.annotations[fleet.OwnerNamespaceAnnotation]
 	switch id := e.have.SetID; {
 	case id == "":
 		return of

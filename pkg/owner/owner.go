@@ -104,7 +104,8 @@ func (r *owners) ownedObject(c resolve.OnCluster, m *object.Meta, o source.Objec
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	for _, w := range c.Of(out.Key()) {
 		class, _ := ownership.Classify(have, w.Deployment.Ownership)
-		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(), Reason: string(class)})
+		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(),
+			Reason: string(class)})
 	}
 	e := explainer{OnCluster: c, desired: r.Desired, have: have, annotations: m.Metadata.Annotations}
 	if have.Hash != "" {
@@ -124,8 +125,9 @@ func ownerOf(d *resolve.BundleDeployment) *report.BundleOwner {
 	if d == nil {
 		return nil
 	}
-	out := &report.BundleOwner{BundleDeployment: d.Key(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp, Cluster: d.Cluster,
-		SetID: d.Ownership.SetID, Commit: d.Commit}
+	out := &report.BundleOwner{BundleDeployment: d.Key(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
+		Cluster: d.Cluster,
+		SetID:   d.Ownership.SetID, Commit: d.Commit}
 	if d.Release.Name != "" {
 		out.Release = d.Release.String()
 	}
@@ -139,9 +141,11 @@ func result(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObject) 
 	}
 	switch {
 	case len(o.DesiredBy) > 0:
-		return report.OwnerNotOwned, "it has no hash label: Fleet does not count it as an object of " + o.DesiredBy[0].BundleDeployment + ", which desires it"
+		return report.OwnerNotOwned, "it has no hash label: Fleet does not count it as an object of " +
+			o.DesiredBy[0].BundleDeployment + ", which desires it"
 	case o.Unknown != "" && have.ReleaseName != "":
-		return report.OwnerUnknown, "Helm release " + have.Release() + " owns it; it is not known whether a bundle desires it: " + o.Unknown
+		return report.OwnerUnknown, "Helm release " + have.Release() +
+			" owns it; it is not known whether a bundle desires it: " + o.Unknown
 	case o.Unknown != "":
 		return report.OwnerUnknown, "it is not known whether a bundle desires it: " + o.Unknown
 	case have.ReleaseName != "":
@@ -156,22 +160,27 @@ func setResult(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObjec
 	known := owner.Situation == ownership.KnownHash
 	switch {
 	case known && len(owner.Bundles) > 1:
-		return report.OwnerSharedSet, "several bundle deployments share its set, and its Helm annotations name none of their releases"
-	case known && slices.ContainsFunc(o.DesiredBy, func(d report.Claimant) bool { return d.BundleDeployment == owner.Bundles[0].Deployment }):
+		return report.OwnerSharedSet,
+			"several bundle deployments share its set, and its Helm annotations name none of their releases"
+	case known && slices.ContainsFunc(o.DesiredBy, func(d report.Claimant) bool {
+		return d.BundleDeployment == owner.Bundles[0].Deployment
+	}):
 		return report.OwnerOwned, "Fleet counts it as an object of " + owner.String() + ", which desires it"
 	case known:
 		return report.OwnerNotDesired, "it has the hash of " + owner.String() + ", which does not desire it"
 	case owner.Situation == ownership.SystemSet:
 		return report.OwnerSystemSet, "it " + owner.Describe()
 	case !c.SetsComplete:
-		return report.OwnerUnknownSet, "it has the hash of a set that is not known here, and not every release record could be read"
+		return report.OwnerUnknownSet,
+			"it has the hash of a set that is not known here, and not every release record could be read"
 	}
 	return report.OwnerLostSet, "it has the hash of a set that no release on this cluster has"
 }
 
 // unknownKind returns the error that no cluster serves the kind of a name.
 func (r *owners) unknownKind(n source.Named) error {
-	e := &source.NotFoundError{What: n.String(), Word: n.Kind, After: strings.TrimPrefix(n.String(), n.Kind), Kind: true, Snapshot: r.Description.Origin == source.OriginSnapshot}
+	e := &source.NotFoundError{What: n.String(), Word: n.Kind, After: strings.TrimPrefix(n.String(), n.Kind),
+		Kind: true, Snapshot: r.Description.Origin == source.OriginSnapshot}
 	for _, c := range r.Clusters {
 		for _, k := range c.Kinds.All() {
 			e.Known = append(e.Known, strings.ToLower(k.Kind))
@@ -180,7 +189,8 @@ func (r *owners) unknownKind(n source.Named) error {
 	return e
 }
 
-// unknownName returns the error that no object has a name. The known names are those of desired objects, which are in memory.
+// unknownName returns the error that no object has a name. The known names are those of desired objects, which are in
+// memory.
 func (r *owners) unknownName(n source.Named) error {
 	var desired []object.Ref
 	var desiredBy []string

@@ -10,12 +10,13 @@ var sameSet = []func(Metadata, Bundle) bool{
 	func(m Metadata, b Bundle) bool { return m.SetID == b.Desired.SetID },
 }
 
-// Choose returns the index of the bundle that owns an object, or should own it, of several bundles that desire it. The bundles are ordered by
-// release; of a release the newest revision is first. have is the metadata of the object, and before is the metadata that an update replaces.
-// ok is false if the metadata does not identify one bundle.
+// Choose returns the index of the bundle that owns an object, or should own it, of several bundles that desire it. The
+// bundles are ordered by release; of a release the newest revision is first. have is the metadata of the object, and
+// before is the metadata that an update replaces. ok is false if the metadata does not identify one bundle.
 //
-// Set ids are not secret: a user who may write release records in one namespace can state the set of a release in another namespace. If several
-// releases have the set of the object, Choose returns only the one that the Helm annotations name.
+// Set ids are not secret: a user who may write release records in one namespace can state the set of a release in
+// another namespace. If several releases have the set of the object, Choose returns only the one that the Helm
+// annotations name.
 func Choose(bundles []Bundle, have, before Metadata) (index int, ok bool) {
 	release, ok := bundles[0].Release, true
 	if slices.ContainsFunc(bundles, func(b Bundle) bool { return b.Release != release }) {
@@ -24,11 +25,13 @@ func Choose(bundles []Bundle, have, before Metadata) (index int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	// Choose the revision with the set of the object. The metadata must not change from the deployed revision to a pending one, because the
-	// upgrade may fail.
+	// Choose the revision with the set of the object. The metadata must not change from the deployed revision to a
+	// pending one, because the upgrade may fail.
 	for _, m := range []Metadata{have, before} {
 		for _, same := range sameSet {
-			if i := slices.IndexFunc(bundles, func(b Bundle) bool { return b.Release == release && same(m, b) }); i >= 0 {
+			if i := slices.IndexFunc(bundles, func(b Bundle) bool {
+				return b.Release == release && same(m, b)
+			}); i >= 0 {
 				return i, true
 			}
 		}

@@ -41,7 +41,8 @@ type Claim struct {
 	DesiredBy []Bundle
 	// Before is the metadata that an update of the object removes. The Helm release that it names may be an owner too.
 	Before Metadata
-	// BySet is true if only the set of the object shows that the bundle owns it. A record that was not read may have the same set.
+	// BySet is true if only the set of the object shows that the bundle owns it. A record that was not read may have
+	// the same set.
 	BySet bool
 }
 
@@ -49,9 +50,11 @@ type Claim struct {
 type Result struct {
 	Claim
 	Class Class
-	// Owners are the other owners than the bundle: first those that the metadata names, and then the other bundles that desire the object.
+	// Owners are the other owners than the bundle: first those that the metadata names, and then the other bundles that
+	// desire the object.
 	Owners []Owner
-	// Same is true if the fields of the object were compared with the bundle, and none differs. Evaluate does not know the fields: the caller sets it.
+	// Same is true if the fields of the object were compared with the bundle, and none differs. Evaluate does not know
+	// the fields: the caller sets it.
 	Same bool
 }
 
@@ -113,8 +116,9 @@ func setOwner(f Facts, c Claim) (Owner, bool) {
 	return o, true
 }
 
-// BundlesOf returns the bundles with the set that the metadata names, by the hash or else by the id. If several bundles have the set, it is the
-// one with the Helm release that the metadata names, or all if the metadata names the release of none.
+// BundlesOf returns the bundles with the set that the metadata names, by the hash or else by the id. If several bundles
+// have the set, it is the one with the Helm release that the metadata names, or all if the metadata names the release
+// of none.
 func BundlesOf(f Facts, m Metadata) []Bundle {
 	return bundlesOf(f, cmp.Or(m.Hash, fleet.Hash(m.SetID)), m.Release())
 }
@@ -129,7 +133,9 @@ func bundlesOf(f Facts, hash, release string) []Bundle {
 
 // addRelease adds the Helm release that the annotations name, if it is another owner.
 func (r *Result) addRelease(f Facts, release string) {
-	if release == "" || slices.ContainsFunc(r.Owners, func(o Owner) bool { return slices.Contains(o.Names(), release) }) {
+	if release == "" || slices.ContainsFunc(r.Owners, func(o Owner) bool {
+		return slices.Contains(o.Names(), release)
+	}) {
 		return
 	}
 	o := Owner{Situation: ExistingRelease, Release: release, SameName: release == r.Bundle.Desired.Release()}

@@ -10,14 +10,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-// FieldManager is the field manager of adopt and its undo. They change ownership metadata on purpose, so the admission webhook ignores their
-// requests.
+// FieldManager is the field manager of adopt and its undo. They change ownership metadata on purpose, so the admission
+// webhook ignores their requests.
 const FieldManager = "fleetdoctor-adopt"
 
-// Metadata is the ownership metadata of an object: the values of its five labels and annotations. The zero value means that none is set.
+// Metadata is the ownership metadata of an object: the values of its five labels and annotations. The zero value means
+// that none is set.
 type Metadata struct {
 	Hash, SetID, ManagedBy, ReleaseName, ReleaseNamespace string
-	// SetHasOwner is true if the annotations name an owner of the set, as on objects that controllers apply. The set of a bundle has no owner.
+	// SetHasOwner is true if the annotations name an owner of the set, as on objects that controllers apply. The set of
+	// a bundle has no owner.
 	SetHasOwner bool
 	// empty has the bit 1<<i if keys[i] is set to the empty value.
 	empty uint8

@@ -11,7 +11,8 @@ import (
 
 // Bundle identifies a bundle of the cluster.
 type Bundle struct {
-	// Deployment and Bundle are the BundleDeployment and the Bundle as "namespace/name", or the name if the namespace is not known.
+	// Deployment and Bundle are the BundleDeployment and the Bundle as "namespace/name", or the name if the namespace
+	// is not known.
 	Deployment, Bundle string
 	// Release is its Helm release, "namespace/name"; "" if none is installed.
 	Release string
@@ -35,8 +36,8 @@ func (b Bundle) String() string {
 // Owner is an owner that the ownership metadata of an object names, or another bundle that desires the object.
 type Owner struct {
 	Situation Situation
-	// Bundles has the bundle that owns the object, or all bundles that share the set of the object. It is empty if the owner is not a bundle of this
-	// cluster.
+	// Bundles has the bundle that owns the object, or all bundles that share the set of the object. It is empty if the
+	// owner is not a bundle of this cluster.
 	Bundles []Bundle
 	// SetID and Hash are those of the object, if they are not the desired ones.
 	SetID, Hash string
@@ -100,9 +101,11 @@ func (o Owner) Describe() string {
 	case Contested:
 		return "is desired by " + o.String() + " too"
 	case Undecided:
-		return "has ownership metadata of " + o.String() + ": it is not known whether that owner exists, because not every release record could be read"
+		return "has ownership metadata of " + o.String() +
+			": it is not known whether that owner exists, because not every release record could be read"
 	case SystemSet:
-		return "has ownership metadata of " + o.String() + ", which is not the set of a bundle: Fleet itself or another program applies it"
+		return "has ownership metadata of " + o.String() +
+			", which is not the set of a bundle: Fleet itself or another program applies it"
 	case Differs:
 		return "differs from what the bundle desires, or could not be compared"
 	case LostRelease, UnknownID, UnknownHash:
@@ -114,7 +117,9 @@ func (o Owner) Describe() string {
 // Lost lists the keys that have a value of the owner's bundles before an update, and another value or none after it.
 func (o Owner) Lost(before, after Metadata) []Change {
 	return slices.DeleteFunc(Changes(before, after), func(c Change) bool {
-		return c.Old == nil || !slices.ContainsFunc(o.Bundles, func(b Bundle) bool { return b.Desired.Values()[c.Name] == *c.Old })
+		return c.Old == nil || !slices.ContainsFunc(o.Bundles, func(b Bundle) bool {
+			return b.Desired.Values()[c.Name] == *c.Old
+		})
 	})
 }
 
@@ -141,8 +146,8 @@ func (r *RefusalError) Error() string {
 	return fmt.Sprintf("%s %s", r.Object, strings.Join(owners, "; "))
 }
 
-// Decide applies a policy. takeFrom lists names of owners that the policy does not protect. It returns the situation that the answer depends on.
-// The error is a *RefusalError.
+// Decide applies a policy. takeFrom lists names of owners that the policy does not protect. It returns the situation
+// that the answer depends on. The error is a *RefusalError.
 func (r Result) Decide(p Policy, takeFrom []string) (Situation, error) {
 	refusal := &RefusalError{Result: r}
 	for _, o := range r.Owners {

@@ -31,15 +31,21 @@ func TestClassify(t *testing.T) {
 		{"managed-by only", Metadata{ManagedBy: "Helm"}, Unmarked, false},
 		{"managed by another tool", Metadata{ManagedBy: "kustomize"}, Unmarked, false},
 		{"Helm annotations of this release", with(func(m *Metadata) { m.Hash, m.SetID = "", "" }), HelmOnly, false},
-		{"the release without managed-by", with(func(m *Metadata) { m.Hash, m.SetID, m.ManagedBy = "", "", "" }), HelmOnly, false},
-		{"Helm annotations of another release", Metadata{ManagedBy: "Helm", ReleaseName: "other", ReleaseNamespace: "web"}, ForeignOwner, false},
-		{"a release with this name in another namespace", Metadata{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "x"}, ForeignOwner, false},
+		{"the release without managed-by", with(func(m *Metadata) {
+			m.Hash, m.SetID, m.ManagedBy = "", "", ""
+		}), HelmOnly, false},
+		{"Helm annotations of another release", Metadata{ManagedBy: "Helm", ReleaseName: "other",
+			ReleaseNamespace: "web"}, ForeignOwner, false},
+		{"a release with this name in another namespace", Metadata{ManagedBy: "Helm", ReleaseName: "guestbook",
+			ReleaseNamespace: "x"}, ForeignOwner, false},
 		{"id without hash", with(func(m *Metadata) { m.Hash = "" }), HashStripped, false},
 		{"id with another hash", with(func(m *Metadata) { m.Hash = other.Hash }), Inconsistent, false},
 		{"another set", other, ForeignOwner, false},
 		{"another hash only", Metadata{Hash: other.Hash}, ForeignOwner, false},
 		{"another id only", Metadata{SetID: other.SetID}, ForeignOwner, false},
-		{"another id with Helm annotations of this release", with(func(m *Metadata) { m.Hash, m.SetID = "", other.SetID }), ForeignOwner, false},
+		{"another id with Helm annotations of this release", with(func(m *Metadata) {
+			m.Hash, m.SetID = "", other.SetID
+		}), ForeignOwner, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got, idMismatch := Classify(tc.have, want); got != tc.want || idMismatch != tc.idMismatch {
@@ -70,7 +76,8 @@ func TestChanges(t *testing.T) {
 		return out
 	}
 	// A key with an empty value is set.
-	have := FromValues(map[string]string{"objectset.rio.cattle.io/id": "default-old", "meta.helm.sh/release-name": "", "app.kubernetes.io/managed-by": "Helm"})
+	have := FromValues(map[string]string{"objectset.rio.cattle.io/id": "default-old", "meta.helm.sh/release-name": "",
+		"app.kubernetes.io/managed-by": "Helm"})
 	diff := cmp.Diff([]string{
 		`label objectset.rio.cattle.io/hash none "c5c68538ff9800def965853a87784a250ad1f566"`,
 		`annotation objectset.rio.cattle.io/id "default-old" "default-guestbook"`,

@@ -23,8 +23,8 @@ const (
 // Policies lists the policies, the default first.
 var Policies = []Policy{IfUnowned, TakeUnmarked, IfNoDiff}
 
-// Situation is one row of the truth table: what is known about an owner of an object or about its fields, from the view of a bundle that desires
-// the object. The table describes each situation.
+// Situation is one row of the truth table: what is known about an owner of an object or about its fields, from the view
+// of a bundle that desires the object. The table describes each situation.
 type Situation string
 
 // The situations. If several apply to an object, the strictest answer counts.
@@ -65,16 +65,20 @@ type Rule struct {
 // TruthTable is the answer of each policy to each situation. docs/adopt.md is generated from it.
 var TruthTable = []Rule{
 	row(NoMetadata, Take, Take, "no ownership metadata, or `app.kubernetes.io/managed-by` alone, which names no owner"),
-	row(OwnRelease, Take, Take, "Helm's label and annotations of this release, which is the bundle's or does not exist yet, without id and hash: the effect of "+
-		"`helm.takeOwnership`"),
+	row(OwnRelease, Take, Take,
+		"Helm's label and annotations of this release, which is the bundle's or does not exist yet, without id and "+
+			"hash: the effect of "+
+			"`helm.takeOwnership`"),
 	row(OwnID, Take, Take, "this set's id without its hash"),
-	row(ExistingRelease, OnlyNamed, OnlyNamed, "Helm's annotations of another release that exists, or of a release with this name that is not the bundle's"),
+	row(ExistingRelease, OnlyNamed, OnlyNamed,
+		"Helm's annotations of another release that exists, or of a release with this name that is not the bundle's"),
 	row(LostRelease, Leave, Take, "Helm's annotations of another release that does not exist"),
 	row(KnownID, OnlyNamed, OnlyNamed, "another set's id without a hash, and a release on this cluster has that set"),
 	row(UnknownID, Leave, Take, "another set's id without a hash, and no release on this cluster has that set"),
 	row(KnownHash, OnlyNamed, OnlyNamed, "the hash of a set that a release on this cluster has"),
 	row(UnknownHash, Leave, Take, "the hash of a set that no release on this cluster has"),
-	row(SystemSet, OnlyNamed, OnlyNamed, "a set of Fleet itself, or of another program that uses the same label and annotations (Rancher, K3s)"),
+	row(SystemSet, OnlyNamed, OnlyNamed,
+		"a set of Fleet itself, or of another program that uses the same label and annotations (Rancher, K3s)"),
 	row(Contested, OnlyNamed, OnlyNamed, "a second bundle of this cluster that desires it"),
 	row(Undecided, OnlyNamed, OnlyNamed, "an owner that is not known, because not every release record could be read"),
 	{Differs, "another value than the bundle in a field that the bundle states, or fields that could not be compared",

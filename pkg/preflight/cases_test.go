@@ -45,7 +45,8 @@ type expected struct {
 	Action  string               `json:"action"`
 	Release string               `json:"release"`
 	Counts  report.RolloutCounts `json:"counts"`
-	// Items are all items: a part of the text by rule and object. The key has the severity if it is not that of the rule: "Rule:warning".
+	// Items are all items: a part of the text by rule and object. The key has the severity if it is not that of the
+	// rule: "Rule:warning".
 	Items map[string]string `json:"items"`
 	// Overwrites are the paths of all differences, by item.
 	Overwrites map[string][]string `json:"overwrites"`
@@ -53,7 +54,8 @@ type expected struct {
 	Remediations map[string]string `json:"remediations"`
 }
 
-// TestCheck predicts the rollouts on each captured cluster in test/testdata/preflights, and compares them with the expectation in its file.
+// TestCheck predicts the rollouts on each captured cluster in test/testdata/preflights, and compares them with the
+// expectation in its file.
 func TestCheck(t *testing.T) {
 	files, err := filepath.Glob(casesDir + "/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -128,7 +130,8 @@ func (c *preflightCase) check(t *testing.T, got *report.Preflight, covered map[s
 	for _, r := range got.BundleDeployments {
 		key := strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 		want := c.Expect[key]
-		out := expected{Verdict: r.Verdict, Action: r.Action, Release: r.Release, Counts: r.Counts, Items: map[string]string{}, Overwrites: map[string][]string{}}
+		out := expected{Verdict: r.Verdict, Action: r.Action, Release: r.Release, Counts: r.Counts,
+			Items: map[string]string{}, Overwrites: map[string][]string{}}
 		if n := r.Counts; n.Desired != n.Create+n.TakeOver+n.Change+n.Keep+n.Unknown {
 			t.Errorf("%s: the counts do not add up: %+v", key, n)
 		}

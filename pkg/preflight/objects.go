@@ -48,15 +48,17 @@ func (r *rollout) object(o *evaluate.Object) {
 // ownNamespace reports the namespace of the release as an object of the bundle, if it does not exist yet: Helm creates
 // it before the objects.
 func (r *rollout) ownNamespace(o *evaluate.Object) {
-	isOwn := o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Namespace"} && o.Name == r.d.Ownership.ReleaseNamespace
+	isOwn := o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Namespace"} &&
+		o.Name == r.d.Ownership.ReleaseNamespace
 	if !isOwn || o.State != evaluate.Missing || r.Action != report.RolloutInstall {
 		return
 	}
 	if r.takes || r.d.ServerSide {
 		return
 	}
-	r.add(namespaceFirst, &o.Ref, "Helm creates namespace %s before the objects, without the label and annotations of release %s, "+
-		"and then refuses it as an object of the bundle (invalid ownership metadata)", o.Name, r.d.Ownership.Release()).
+	r.add(namespaceFirst, &o.Ref,
+		"Helm creates namespace %s before the objects, without the label and annotations of release %s, "+
+			"and then refuses it as an object of the bundle (invalid ownership metadata)", o.Name, r.d.Ownership.Release()).
 		Remedies = advise("remove the Namespace from the bundle and set namespaceLabels and namespaceAnnotations, " +
 		"or set helm.takeOwnership")
 }
@@ -72,10 +74,12 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 		found = true
 		var item *report.PreflightItem
 		if owner.Situation == ownership.Contested {
-			item = r.add(contested, &o.Ref, "%s desires %s too: each deploy of one takes it from the other", owner, o.Key())
+			item = r.add(contested, &o.Ref, "%s desires %s too: each deploy of one takes it from the other", owner,
+				o.Key())
 			item.Remedies = advise("decide which bundle should own it, and remove it from the others")
 		} else {
-			item = r.add(existingOwner, &o.Ref, "%s %s; that owner would lose it, or take it over again", o.Key(), owner.Describe())
+			item = r.add(existingOwner, &o.Ref, "%s %s; that owner would lose it, or take it over again", o.Key(),
+				owner.Describe())
 			item.Remedies = append(advise("remove it from one of the two owners"), r.adopt(o, owner.Name()))
 		}
 		item.Owner = owner.String()
@@ -83,7 +87,8 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 	return found
 }
 
-// ownership reports whether Helm refuses the installation because of an existing object. Helm reads only its own label and annotations.
+// ownership reports whether Helm refuses the installation because of an existing object. Helm reads only its own label
+// and annotations.
 func (r *rollout) ownership(o *evaluate.Object, owned bool) (refused bool) {
 	if r.Action != report.RolloutInstall || r.takes {
 		return false
@@ -97,7 +102,8 @@ func (r *rollout) ownership(o *evaluate.Object, owned bool) (refused bool) {
 	if len(wrong) == 1 && strings.HasPrefix(wrong[0], "label") {
 		after = "Fleet retries indefinitely"
 	}
-	item := r.add(invalidOwnership, &o.Ref, "%s exists, and Helm would refuse to install release %s over it (invalid ownership metadata): %s; %s", o.Key(),
+	item := r.add(invalidOwnership, &o.Ref,
+		"%s exists, and Helm would refuse to install release %s over it (invalid ownership metadata): %s; %s", o.Key(),
 		r.d.Ownership.Release(), strings.Join(wrong, ", "), after)
 	if !owned {
 		item.Remedies = []report.Remedy{r.adopt(o, "")}
@@ -144,7 +150,9 @@ func (r *rollout) overwrites(o *evaluate.Object) {
 	}
 	var item *report.PreflightItem
 	if owners := r.d.Conflicting(o.Differences); len(owners) > 0 {
-		item = r.add(applyConflict, &o.Ref, "%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(), strings.Join(owners, " and "), fields)
+		item = r.add(applyConflict, &o.Ref,
+			"%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(),
+			strings.Join(owners, " and "), fields)
 		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
 	} else {
 		item = r.add(overwritten, &o.Ref, "%s: the rollout overwrites %s from the bundle", o.Key(), fields)

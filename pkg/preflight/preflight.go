@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight predicts problems before a rollout: what Helm or Fleet's agent would refuse, which objects have another owner, and which
-// objects would be taken over, overwritten or deleted. It is a pure function of the result of an audit with the contents of the bundles.
+// Package preflight predicts problems before a rollout: what Helm or Fleet's agent would refuse, which objects have
+// another owner, and which objects would be taken over, overwritten or deleted. It is a pure function of the result of
+// an audit with the contents of the bundles.
 package preflight
 
 import (
@@ -22,8 +23,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// Check predicts the rollout of every bundle that is, or may be, deployed to this cluster. elsewhere is the number of bundles that are known to be
-// deployed to other clusters.
+// Check predicts the rollout of every bundle that is, or may be, deployed to this cluster. elsewhere is the number of
+// bundles that are known to be deployed to other clusters.
 func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 	dependencies := dependency.New(c.Desired.Directory)
 	for _, d := range c.Deployments {
@@ -36,8 +37,9 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 			continue
 		}
 		r := &rollout{c: c, d: d, dependencies: dependencies, Rollout: report.Rollout{
-			Namespace: d.Namespace, Name: d.Name, Cluster: d.ClusterKey(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
-			SetID: d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
+			Namespace: d.Namespace, Name: d.Name, Cluster: d.ClusterKey(), Bundle: d.Bundle, GitRepo: d.GitRepo,
+			HelmOp: d.HelmOp,
+			SetID:  d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
 		}}
 		r.predict()
 		for _, item := range r.Items {
@@ -96,7 +98,8 @@ func (r *rollout) add(rule Rule, o *object.Ref, format string, args ...any) *rep
 	if decides && slices.Index(verdicts, rule.Verdict) > slices.Index(verdicts, r.Verdict) {
 		r.Verdict = rule.Verdict
 	}
-	r.Items = append(r.Items, report.PreflightItem{Rule: rule.Name, Severity: rule.Severity, Object: o, Message: fmt.Sprintf(format, args...)})
+	r.Items = append(r.Items, report.PreflightItem{Rule: rule.Name, Severity: rule.Severity, Object: o,
+		Message: fmt.Sprintf(format, args...)})
 	return &r.Items[len(r.Items)-1]
 }
 
@@ -107,7 +110,8 @@ func advise(text string) []report.Remedy { return []report.Remedy{{Text: text}} 
 func (r *rollout) refusals() {
 	d := r.d
 	if files := d.Files; files != nil && files.Refused != "" {
-		r.add(refusedByApply, nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes", files.Refused).
+		r.add(refusedByApply, nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes",
+			files.Refused).
 			Remedies = advise("correct what the message names; until then, Fleet deploys no change of the GitRepo")
 		return
 	} else if files != nil && files.NoTarget != "" {
@@ -118,14 +122,16 @@ func (r *rollout) refusals() {
 	r.dependsOn()
 	for i := range d.Rendering.ClusterScoped {
 		o := &d.Rendering.ClusterScoped[i]
-		r.add(clusterScoped, o, "%s is cluster-scoped, and the bundle has the targetNamespace %q: every deploy fails", o.Key(), d.Options().TargetNamespace).
+		r.add(clusterScoped, o, "%s is cluster-scoped, and the bundle has the targetNamespace %q: every deploy fails",
+			o.Key(), d.Options().TargetNamespace).
 			Remedies = advise("use defaultNamespace instead of namespace, or move the object to another bundle")
 	}
 	if d.Rendering.Refused != "" && len(d.Rendering.ClusterScoped) == 0 {
 		r.add(notRendered, nil, "it cannot be rendered: %s", d.Rendering.Refused)
 	}
 	for _, missing := range d.Rendering.ValuesMissing {
-		r.add(valuesMissing, nil, "its valuesFrom names %s, which is not on the cluster: every deploy fails until it exists", missing)
+		r.add(valuesMissing, nil,
+			"its valuesFrom names %s, which is not on the cluster: every deploy fails until it exists", missing)
 	}
 }
 
@@ -147,16 +153,19 @@ func (r *rollout) dependsOn() {
 			Remedies = advise("deploy that bundle to this cluster, or correct the name or the selector in dependsOn")
 	case x.Refused != "":
 		r.add(dependencyNotReady, nil, "%s: the agent refuses the deploy, and tries again until they are", x.Refused).
-			Remedies = advise("find out why these bundles are not ready, with the verb why; from Fleet 0.15 on, acceptedStates can accept their states")
+			Remedies = advise("find out why these bundles are not ready, with the verb why; from Fleet 0.15 on, " +
+			"acceptedStates can accept their states")
 	case x.Unknown != "":
 		r.add(dependencyUnknown, nil, "%s", x.Unknown)
 	case len(x.Later) > 0:
-		r.add(dependencyLater, nil, "it depends on %s of the same directory, which is not deployed yet: the agent deploys it "+
-			"after that is ready", strings.Join(x.Later, ", "))
+		r.add(dependencyLater, nil,
+			"it depends on %s of the same directory, which is not deployed yet: the agent deploys it "+
+				"after that is ready", strings.Join(x.Later, ", "))
 	}
 }
 
-// recordSize predicts whether Helm can store the release. The limit of the API server is for the decoded data of a Secret.
+// recordSize predicts whether Helm can store the release. The limit of the API server is for the decoded data of a
+// Secret.
 func (r *rollout) recordSize() {
 	const limit, margin = corev1.MaxSecretSize, corev1.MaxSecretSize / 50
 	size := r.d.Rendering.RecordSize
@@ -175,7 +184,8 @@ func (r *rollout) recordSize() {
 func (r *rollout) names() {
 	d := r.d
 	if fleet.IsAgentBundle(d.Name) && !r.ofAgent() {
-		r.add(agentName, nil, "its name begins with fleet-agent: its objects get the set id of Fleet's agent, and Fleet treats it as the agent's bundle").
+		r.add(agentName, nil, "its name begins with fleet-agent: its objects get the set id of Fleet's agent, and "+
+			"Fleet treats it as the agent's bundle").
 			Remedies = advise("give the bundle another name")
 	}
 	release := ""
@@ -187,7 +197,9 @@ func (r *rollout) names() {
 		r.garbageCollected(release)
 	}
 	if d.Options().KeepResources && release != d.Name {
-		r.add(keptRecords, nil, "it has keepResources, and its release does not have the name of the bundle: when the bundle is deleted, the records of release %s stay", release)
+		r.add(keptRecords, nil,
+			"it has keepResources, and its release does not have the name of the bundle: when the bundle is deleted, "+
+				"the records of release %s stay", release)
 	}
 }
 
@@ -197,7 +209,8 @@ func (r *rollout) ofAgent() bool {
 	return r.d.BD != nil && r.d.GitRepo+r.d.HelmOp == "" && r.d.Name == fleet.SafeConcat(fleet.AgentName, cluster)
 }
 
-// garbageCollected reports whether the garbage collection of the agent uninstalls the release, because its generated name is not that of the bundle.
+// garbageCollected reports whether the garbage collection of the agent uninstalls the release, because its generated
+// name is not that of the bundle.
 func (r *rollout) garbageCollected(release string) {
 	tag := "" // of the agent's image
 	if on := r.d.On; on != nil {
@@ -209,7 +222,8 @@ func (r *rollout) garbageCollected(release string) {
 	case release == r.d.Name || known && !agent.CollectsByBundleName():
 		return
 	case !known:
-		rule.Severity, effect = report.Warning, "agents older than 0.15.6, and 0.16.0, uninstall it again, and the version of this agent is not known"
+		rule.Severity, effect = report.Warning,
+			"agents older than 0.15.6, and 0.16.0, uninstall it again, and the version of this agent is not known"
 	}
 	r.add(rule, nil, "the name of its release is %s, not %s: %s", release, r.d.Name, effect).
 		Remedies = advise("set helm.releaseName, or update the agent")

@@ -29,16 +29,21 @@ func (r *rollout) release() {
 		helm := d.Options().Helm
 		r.Action, r.takes = report.RolloutInstall, helm != nil && helm.TakeOwnership
 	default:
-		r.add(recordsUnread, nil, "the release records in namespace %s could not all be read: whether this installs or upgrades is not known", d.Ownership.ReleaseNamespace)
+		r.add(recordsUnread, nil,
+			"the release records in namespace %s could not all be read: whether this installs or upgrades is not known",
+			d.Ownership.ReleaseNamespace)
 	}
 	if uninstalls {
-		r.add(uninstalling, nil, "release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", name)
+		r.add(uninstalling, nil,
+			"release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", name)
 	}
 	if last != nil {
 		r.inUse(last)
 	}
 	if now := d.Release; now.Revision > 0 && now.Release() != name {
-		r.add(releaseRenamed, nil, "it is now deployed as release %s, and would be installed as %s: Fleet's garbage collection then uninstalls the first release, and deletes the objects that are in both",
+		r.add(releaseRenamed, nil,
+			"it is now deployed as release %s, and would be installed as %s: Fleet's garbage collection then "+
+				"uninstalls the first release, and deletes the objects that are in both",
 			now.Release(), name)
 	}
 }
@@ -50,14 +55,17 @@ func (r *rollout) inUse(last *state.Record) {
 	var owner string
 	switch {
 	case last.Damaged != "":
-		r.add(recordsUnread, nil, "release %s exists already, and its owner is not known: its record is damaged", last.Release())
+		r.add(recordsUnread, nil, "release %s exists already, and its owner is not known: its record is damaged",
+			last.Release())
 		return
 	case last.BundleID == "":
 		owner = "is not a release of Fleet"
 	case last.BundleID != d.Name:
 		owner = "is owned by bundle " + last.BundleID + ", which is no longer deployed on this cluster"
 		all := r.c.Desired.Directory.Deployments
-		if i := slices.IndexFunc(all, func(o *directory.Deployment) bool { return o.Name == last.BundleID && o.On == d.On }); i >= 0 {
+		if i := slices.IndexFunc(all, func(o *directory.Deployment) bool {
+			return o.Name == last.BundleID && o.On == d.On
+		}); i >= 0 {
 			owner = "is owned by bundle deployment " + all[i].Key()
 		}
 	case agent != "" && last.AgentNamespace != "" && last.AgentNamespace != agent:
@@ -65,9 +73,12 @@ func (r *rollout) inUse(last *state.Record) {
 	default:
 		return
 	}
-	item := r.add(releaseInUse, nil, "release %s exists already, and %s: Fleet would upgrade it, and delete the objects that are not in the bundle", last.Release(), owner)
+	item := r.add(releaseInUse, nil,
+		"release %s exists already, and %s: Fleet would upgrade it, and delete the objects that are not in the bundle",
+		last.Release(), owner)
 	item.Owner = "Helm release " + last.Release()
-	item.Remedies = append(advise("set another helm.releaseName, or keep it if Fleet should take over the release"), report.Remedy(r.c.Commands.History(last.Name)))
+	item.Remedies = append(advise("set another helm.releaseName, or keep it if Fleet should take over the release"),
+		report.Remedy(r.c.Commands.History(last.Name)))
 }
 
 // deletions reports the objects of the release that are no longer in the bundle.
@@ -78,16 +89,21 @@ func (r *rollout) deletions() {
 	}
 	for _, o := range d.Removed {
 		desired := r.c.Desired.On(d.On).Of(o.Key())
-		if slices.ContainsFunc(desired, func(o *resolve.Object) bool { return o.Deployment.ID() == d.ID() }) || o.Kept() {
+		if slices.ContainsFunc(desired, func(o *resolve.Object) bool {
+			return o.Deployment.ID() == d.ID()
+		}) || o.Kept() {
 			continue
 		}
 		r.Counts.Delete++
 		if len(desired) == 0 {
-			r.add(deleted, &o.Ref, "%s is in release %s and no longer in the bundle: the rollout deletes it", o.Key(), d.Release.Release())
+			r.add(deleted, &o.Ref, "%s is in release %s and no longer in the bundle: the rollout deletes it", o.Key(),
+				d.Release.Release())
 			continue
 		}
 		other := "bundle deployment " + desired[0].Deployment.Key()
-		r.add(deletesDesired, &o.Ref, "%s is in release %s and no longer in the bundle: the rollout deletes it, although %s desires it", o.Key(), d.Release.Release(), other).
+		r.add(deletesDesired, &o.Ref,
+			"%s is in release %s and no longer in the bundle: the rollout deletes it, although %s desires it", o.Key(),
+			d.Release.Release(), other).
 			Owner = other
 	}
 }

@@ -108,7 +108,8 @@ func readCase(t *testing.T, file string) *caseFile {
 }
 
 func (c *caseFile) input() render.Input {
-	in := render.Input{Name: c.Name, Resources: c.Resources, Options: c.Options, Commit: c.Commit, SetID: fleet.SetID(c.Name, ""),
+	in := render.Input{Name: c.Name, Resources: c.Resources, Options: c.Options, Commit: c.Commit,
+		SetID:       fleet.SetID(c.Name, ""),
 		KubeVersion: c.KubeVersion, APIVersions: c.APIVersions, Helm3: c.Helm3, HelmOp: c.HelmOp}
 	for _, r := range render.ValuesRefs(&in.Options) {
 		var data []byte
@@ -132,7 +133,8 @@ func outcomeOf(t *testing.T, res *render.Result) outcome {
 		}
 		return out
 	}
-	o := outcome{Namespace: res.ReleaseNamespace, Objects: withoutOwnership(res.Objects), Hooks: withoutOwnership(res.Hooks), CRDs: withoutOwnership(res.CRDs),
+	o := outcome{Namespace: res.ReleaseNamespace, Objects: withoutOwnership(res.Objects),
+		Hooks: withoutOwnership(res.Hooks), CRDs: withoutOwnership(res.CRDs),
 		Gaps: res.Gaps, Notes: res.Notes}
 	for _, u := range res.Unstable {
 		o.Unstable = append(o.Unstable, fmt.Sprintf("%s: %s", u.Object.Key(), strings.Join(u.Pointers, ", ")))

@@ -20,8 +20,8 @@ import (
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 )
 
-// run renders the chart with Helm and sets the ownership metadata, like an installation by the agent before the first write. It returns errRemote if
-// a kustomization needs the network.
+// run renders the chart with Helm and sets the ownership metadata, like an installation by the agent before the first
+// write. It returns errRemote if a kustomization needs the network.
 func (b *bundle) run(ctx context.Context) error {
 	if err := b.loadChart(); err != nil {
 		return err
@@ -74,7 +74,8 @@ func (b *bundle) sort(files map[string]string) error {
 	}
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
-		return b.in.fail("", "the rendered manifests cannot be sorted: a document is not a YAML object, or its metadata has a wrong type"+LineOf(err, nil))
+		return b.in.fail("", "the rendered manifests cannot be sorted: a document is not a YAML object, or its "+
+			"metadata has a wrong type"+LineOf(err, nil))
 	}
 	var text strings.Builder
 	for _, m := range manifests {
@@ -132,7 +133,8 @@ func (b *bundle) renderValues(values map[string]any) (common.Values, error) {
 	} else if needsAPIs {
 		b.addGap("the chart uses the list of APIs of the cluster, which is not known")
 	}
-	o := common.ReleaseOptions{Name: b.result.ReleaseName, Namespace: b.result.ReleaseNamespace, Revision: b.in.Revision,
+	o := common.ReleaseOptions{Name: b.result.ReleaseName, Namespace: b.result.ReleaseNamespace,
+		Revision:  b.in.Revision,
 		IsInstall: b.in.Revision == 1, IsUpgrade: b.in.Revision > 1}
 	top, err := util.ToRenderValuesWithSchemaValidation(b.chart, values, o, caps, true)
 	var merged common.Values
@@ -148,8 +150,8 @@ func (b *bundle) renderValues(values map[string]any) (common.Values, error) {
 	return top, b.validate(merged)
 }
 
-// needsOf reports whether the templates of a chart and of its dependencies use the Kubernetes version or the APIs of the cluster. It searches the
-// text of the templates: an unnecessary gap is better than a wrong result.
+// needsOf reports whether the templates of a chart and of its dependencies use the Kubernetes version or the APIs of
+// the cluster. It searches the text of the templates: an unnecessary gap is better than a wrong result.
 func needsOf(ch *chart.Chart) (version, apis bool) {
 	for _, t := range ch.Templates {
 		if bytes.Contains(t.Data, []byte(".Capabilities")) {

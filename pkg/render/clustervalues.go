@@ -83,7 +83,8 @@ func exported(in map[string]string) map[string]string {
 }
 
 // evaluated returns the values with their templates evaluated. It changes the map.
-func evaluated(helm *v1alpha1.HelmOptions, values map[string]any, labels map[string]string, c *ClusterContext) (map[string]any, error) {
+func evaluated(helm *v1alpha1.HelmOptions, values map[string]any, labels map[string]string,
+	c *ClusterContext) (map[string]any, error) {
 	if !replaceLabels(values, labels, 0) {
 		return nil, errors.New("maximum recursion depth exceeded for cluster label prefix processing")
 	}

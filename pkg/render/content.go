@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxBytes limits the decoded size, in bytes, of all files of a bundle together, and the size of a rendered chart. A Bundle has at most about
-	// 1.5 MiB encoded, the limit of etcd.
+	// maxBytes limits the decoded size, in bytes, of all files of a bundle together, and the size of a rendered chart.
+	// A Bundle has at most about 1.5 MiB encoded, the limit of etcd.
 	maxBytes = 64 << 20
 	// maxNumber limits the files of a bundle and its rendered objects.
 	maxNumber = 50_000
@@ -27,8 +27,8 @@ const (
 // errTooLarge is returned for contents that exceed a limit.
 var errTooLarge = errors.New("it has more than 64 MiB decoded, or more than 50,000 files or objects")
 
-// DecodeContent reads the manifest document of a Content, which is gzip of JSON, and verifies its SHA-256 if the Content states one.
-// Source: docs/fleet-behavior.md, 2.2.
+// DecodeContent reads the manifest document of a Content, which is gzip of JSON, and verifies its SHA-256 if the
+// Content states one. Source: docs/fleet-behavior.md, 2.2.
 func DecodeContent(c *v1alpha1.Content) ([]v1alpha1.BundleResource, error) {
 	document, err := gunzip(c.Content, maxBytes)
 	if err != nil {
@@ -56,7 +56,8 @@ type manifest struct {
 	Resources []v1alpha1.BundleResource `json:"resources,omitempty"`
 }
 
-// ManifestID returns the name of the Content with these resources. Their order matters. Source: docs/fleet-behavior.md, 2.1.
+// ManifestID returns the name of the Content with these resources. Their order matters. Source: docs/fleet-behavior.md,
+// 2.1.
 func ManifestID(resources []v1alpha1.BundleResource) (string, error) {
 	h := sha256.New()
 	if err := json.NewEncoder(h).Encode(manifest{resources}); err != nil {

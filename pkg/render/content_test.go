@@ -21,9 +21,11 @@ func TestManifestID(t *testing.T) {
 		resources []v1alpha1.BundleResource
 		want      string
 	}{
-		"one file": {[]v1alpha1.BundleResource{{Name: "foo", Content: "bar"}}, "s-b538e5004002a3ba4700d90b52d258f575e288e584c03e0e301f2032e937f"},
-		"no file":  {nil, "s-ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442"},
-		"characters of HTML": {[]v1alpha1.BundleResource{{Name: "cm.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cfg\ndata:\n  a: \"1 < 2 & 3\"\n"}},
+		"one file": {[]v1alpha1.BundleResource{{Name: "foo", Content: "bar"}},
+			"s-b538e5004002a3ba4700d90b52d258f575e288e584c03e0e301f2032e937f"},
+		"no file": {nil, "s-ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442"},
+		"characters of HTML": {[]v1alpha1.BundleResource{{Name: "cm.yaml",
+			Content: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cfg\ndata:\n  a: \"1 < 2 & 3\"\n"}},
 			"s-8ec83e9f3ffa79187784c4af4ed8ddc407a5dd34adbe38600c93fc0f5b8cf"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,11 +56,15 @@ func TestDecodeContent(t *testing.T) {
 		want    []v1alpha1.BundleResource
 		err     string
 	}{
-		{"as stored", v1alpha1.Content{Content: packed(t, document), SHA256Sum: sum}, []v1alpha1.BundleResource{{Name: "foo", Content: "bar"}}, ""},
-		{"without a checksum", v1alpha1.Content{Content: packed(t, document)}, []v1alpha1.BundleResource{{Name: "foo", Content: "bar"}}, ""},
+		{"as stored", v1alpha1.Content{Content: packed(t, document), SHA256Sum: sum},
+			[]v1alpha1.BundleResource{{Name: "foo", Content: "bar"}}, ""},
+		{"without a checksum", v1alpha1.Content{Content: packed(t, document)},
+			[]v1alpha1.BundleResource{{Name: "foo", Content: "bar"}}, ""},
 		{"no files", v1alpha1.Content{Content: packed(t, "{}\n")}, nil, ""},
-		{"changed document", v1alpha1.Content{Content: packed(t, strings.Replace(document, "bar", "baz", 1)), SHA256Sum: sum}, nil, "its document does not match its sha256sum"},
-		{"data after the document", v1alpha1.Content{Content: packed(t, document+" "), SHA256Sum: sum}, nil, "its document does not match its sha256sum"},
+		{"changed document", v1alpha1.Content{Content: packed(t, strings.Replace(document, "bar", "baz", 1)),
+			SHA256Sum: sum}, nil, "its document does not match its sha256sum"},
+		{"data after the document", v1alpha1.Content{Content: packed(t, document+" "), SHA256Sum: sum}, nil,
+			"its document does not match its sha256sum"},
 		{"not gzip", v1alpha1.Content{Content: []byte(document)}, nil, "it is not gzip"},
 		{"truncated", v1alpha1.Content{Content: packed(t, document)[:30]}, nil, "its gzip is damaged or truncated"},
 		{"not JSON", v1alpha1.Content{Content: packed(t, "hunter2")}, nil, "its document is not a manifest document"},
@@ -67,7 +73,8 @@ func TestDecodeContent(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.content.Name = "s-1"
 			got, err := DecodeContent(&tc.content)
-			if text := message(err); text != "" && text != "decoding content s-1: "+tc.err || text == "" && tc.err != "" {
+			if text := message(err); text != "" && text != "decoding content s-1: "+tc.err || text == "" &&
+				tc.err != "" {
 				t.Errorf("got error %q, want %q", text, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -90,7 +97,8 @@ func TestDecodeResource(t *testing.T) {
 		{"base64", "hunter2!", "", "decoding f: its content is not valid base64"},
 		{"base64+gz", "dGV4dA==", "", "decoding f: it is not gzip"},
 	} {
-		got, err := decodeResource(v1alpha1.BundleResource{Name: "f", Content: tc.content, Encoding: tc.encoding}, maxBytes)
+		got, err := decodeResource(v1alpha1.BundleResource{Name: "f", Content: tc.content, Encoding: tc.encoding},
+			maxBytes)
 		if string(got) != tc.want || message(err) != tc.err {
 			t.Errorf("%q of %q: got %q, %v", tc.encoding, tc.content, got, err)
 		}
@@ -130,7 +138,8 @@ func FuzzDecodeContent(f *testing.F) {
 	})
 }
 
-// FuzzRender adds a file with any name and content to a bundle. Every step that reads files must return a result or an error.
+// FuzzRender adds a file with any name and content to a bundle. Every step that reads files must return a result or an
+// error.
 func FuzzRender(f *testing.F) {
 	f.Add("cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	f.Add("Chart.yaml", "apiVersion: v2\nname: a\nversion: 1.0.0\n")
@@ -139,10 +148,12 @@ func FuzzRender(f *testing.F) {
 	f.Add("templates/a.yaml", "{{ randAlphaNum 3 }}")
 	f.Add("values.schema.json", `{"$ref": "#/x"}`)
 	f.Fuzz(func(t *testing.T, name, content string) {
-		if strings.Contains(content, "range") || strings.Contains(content, "until") || strings.Contains(content, "repeat") || strings.Contains(content, "gen") {
+		if strings.Contains(content, "range") || strings.Contains(content, "until") ||
+			strings.Contains(content, "repeat") || strings.Contains(content, "gen") {
 			return // a template is a program and may not end
 		}
-		base := []v1alpha1.BundleResource{{Name: name, Content: content}, {Name: "b.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"}}
+		base := []v1alpha1.BundleResource{{Name: name, Content: content},
+			{Name: "b.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"}}
 		chart := v1alpha1.BundleResource{Name: "Chart.yaml", Content: "apiVersion: v2\nname: a\nversion: 1.0.0\n"}
 		for _, resources := range [][]v1alpha1.BundleResource{base, append(base, chart)} {
 			in := Input{Name: "bundle", Resources: resources, SetID: "default-bundle",

@@ -36,8 +36,8 @@ func (in Input) fail(file, reason string) error {
 	return &Error{Bundle: in.Name, File: file, Reason: reason}
 }
 
-// ClusterScopedError is returned for a bundle that has a targetNamespace and cluster-scoped objects. The agent refuses to deploy the bundle.
-// Source: docs/fleet-behavior.md, 1.3.
+// ClusterScopedError is returned for a bundle that has a targetNamespace and cluster-scoped objects. The agent refuses
+// to deploy the bundle. Source: docs/fleet-behavior.md, 1.3.
 type ClusterScopedError struct {
 	Bundle  string
 	Objects []object.Ref
@@ -48,10 +48,12 @@ func (e *ClusterScopedError) Error() string {
 	for i, o := range e.Objects {
 		names[i] = o.Key().String()
 	}
-	return fmt.Sprintf("rendering bundle %s: cluster-scoped under a targetNamespace: %s", e.Bundle, strings.Join(names, ", "))
+	return fmt.Sprintf("rendering bundle %s: cluster-scoped under a targetNamespace: %s", e.Bundle,
+		strings.Join(names, ", "))
 }
 
-// LimitError is returned for a bundle that exceeds a limit of the process that renders it. Fleet's agent may be able to deploy the bundle.
+// LimitError is returned for a bundle that exceeds a limit of the process that renders it. Fleet's agent may be able to
+// deploy the bundle.
 type LimitError struct {
 	Bundle string
 	// Limit is the exceeded limit with its unit: "10 s", "512 MiB of memory".
@@ -70,7 +72,8 @@ var (
 	templateLine = regexp.MustCompile(`[^\s:("]+/templates/[^\s:()"]+:\d+(:\d+)?`)
 )
 
-// LineOf returns the line number in an error of a YAML library, as " (line 3)", and nothing else of the error. text is the YAML, or nil. The library counts the lines of syntax errors from 0, and those of other errors from 1.
+// LineOf returns the line number in an error of a YAML library, as " (line 3)", and nothing else of the error. text is
+// the YAML, or nil. The library counts the lines of syntax errors from 0, and those of other errors from 1.
 func LineOf(err error, text []byte) string {
 	m := yamlLine.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -84,13 +87,15 @@ func LineOf(err error, text []byte) string {
 		line++
 	}
 	if text != nil {
-		line = min(line, 1+bytes.Count(bytes.TrimRight(text, " \t\r\n"), []byte("\n"))) // an error at the end of the text is in its last line
+		// an error at the end of the text is in its last line
+		line = min(line, 1+bytes.Count(bytes.TrimRight(text, " \t\r\n"), []byte("\n")))
 	}
 	return fmt.Sprintf(" (line %d)", line)
 }
 
 // plainReasons are the beginnings of those messages of the template engine that contain only types and names of fields.
-var plainReasons = []string{"nil pointer evaluating", "can't evaluate field", "wrong type for value", "wrong number of args",
+var plainReasons = []string{"nil pointer evaluating", "can't evaluate field", "wrong type for value",
+	"wrong number of args",
 	"function ", "undefined variable", "map has no entry for key", "unexpected ", "no template ", "range can't iterate", "error calling include"}
 
 // templateError returns the line where a template failed, with the reason: a message of the template engine, or the

@@ -13,9 +13,10 @@ import (
 // maxRandom is the maximum length of a random text in a template.
 const maxRandom = 1 << 20
 
-// variation replaces the template functions that depend on randomness, the time, the cluster or the network. With Helm's own functions, two
-// renderings can be equal by accident, for example if dates are in the same second. The results of these functions differ between the passes whenever
-// that is possible. Keys, certificates and UUIDs of Helm always differ.
+// variation replaces the template functions that depend on randomness, the time, the cluster or the network. With
+// Helm's own functions, two renderings can be equal by accident, for example if dates are in the same second. The
+// results of these functions differ between the passes whenever that is possible. Keys, certificates and UUIDs of Helm
+// always differ.
 type variation struct {
 	pass  int
 	count int

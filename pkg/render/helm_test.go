@@ -53,8 +53,8 @@ func (f postRenderFunc) Run(in *bytes.Buffer) (*bytes.Buffer, error) {
 	return bytes.NewBufferString(out), err
 }
 
-// TestHelm compares the text of manifest and hooks with those of Helm's own installation, which the agent calls. The product does not use Helm's
-// function because of its many dependencies.
+// TestHelm compares the text of manifest and hooks with those of Helm's own installation, which the agent calls. The
+// product does not use Helm's function because of its many dependencies.
 func TestHelm(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -152,10 +152,13 @@ func installed(t *testing.T, b *bundle) *releasev1.Release {
 
 // TestRecordSize compares the estimate with the Secret of Helm's own driver and installation.
 func TestRecordSize(t *testing.T) {
-	template := "{{ range $i := until 4 }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hashes-{{ $i }}\ndata:\n  text: |\n" +
+	template := "{{ range $i := until 4 }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hashes-{{ $i " +
+		"}}\ndata:\n  text: |\n" +
 		"{{ range $j := until 4000 }}    {{ printf \"%d-%d\" $i $j | sha256sum }}\n{{ end }}{{ end }}"
-	in := Input{Name: "case", SetID: "default-case", KubeVersion: "v1.36.3", Resources: []v1alpha1.BundleResource{{Name: "templates/a.yaml", Content: template},
-		{Name: "plain.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plain\ndata:\n  text: |\n" + strings.Repeat("    some words\n", 1000)}}}
+	in := Input{Name: "case", SetID: "default-case", KubeVersion: "v1.36.3",
+		Resources: []v1alpha1.BundleResource{{Name: "templates/a.yaml", Content: template},
+			{Name: "plain.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plain\ndata:\n  text: |\n" +
+				strings.Repeat("    some words\n", 1000)}}}
 	got, err := Render(t.Context(), in, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -170,10 +173,13 @@ func TestRecordSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(secret.Data["release"]); want < smallRecord || got.RecordSize < want*98/100 || got.RecordSize > want*102/100 {
+	if want := len(secret.Data["release"]); want < smallRecord || got.RecordSize < want*98/100 ||
+		got.RecordSize > want*102/100 {
 		t.Errorf("got %d bytes, want about %d", got.RecordSize, want)
 	}
-	small, err := Render(t.Context(), Input{Name: "case", Resources: []v1alpha1.BundleResource{{Name: "a.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}}}, nil)
+	small, err := Render(t.Context(), Input{Name: "case",
+		Resources: []v1alpha1.BundleResource{{Name: "a.yaml",
+			Content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}}}, nil)
 	if err != nil || small.RecordSize != 0 {
 		t.Errorf("a small bundle: %d bytes, error %v", small.RecordSize, err)
 	}

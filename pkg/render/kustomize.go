@@ -23,15 +23,19 @@ const fleetManifests = "fleet-manifests.yaml"
 // errRemote means that a kustomization was not run because it would use the network. The gap is recorded.
 var errRemote = errors.New("the kustomization refers to the network")
 
-// hasKustomization reports whether a file in any directory has the name of a kustomization. This is the agent's first condition for kustomize.
+// hasKustomization reports whether a file in any directory has the name of a kustomization. This is the agent's first
+// condition for kustomize.
 func (b *bundle) hasKustomization() bool {
 	return slices.ContainsFunc(b.resources, func(r resource) bool {
-		return slices.ContainsFunc(konfig.RecognizedKustomizationFileNames(), func(name string) bool { return strings.HasSuffix(r.Name, name) })
+		return slices.ContainsFunc(konfig.RecognizedKustomizationFileNames(), func(name string) bool {
+			return strings.HasSuffix(r.Name, name)
+		})
 	})
 }
 
-// kustomize runs the kustomization of the options over the contents and the output of Helm, which is given as objects and as a stream. It returns
-// the objects unchanged if there is no kustomization.yaml: the agent accepts no other name. Source: docs/fleet-behavior.md, 2.7.
+// kustomize runs the kustomization of the options over the contents and the output of Helm, which is given as objects
+// and as a stream. It returns the objects unchanged if there is no kustomization.yaml: the agent accepts no other name.
+// Source: docs/fleet-behavior.md, 2.7.
 func (b *bundle) kustomize(objs []*unstructured.Unstructured, stream []byte) ([]*unstructured.Unstructured, error) {
 	dir := path.Join(".", b.in.Options.Kustomize.Dir)
 	fs := filesys.MakeEmptyDirInMemory()
@@ -80,7 +84,8 @@ func runKustomize(fs filesys.FileSystem, dir string) (objs []*unstructured.Unstr
 			err = errors.New("it crashed")
 		}
 	}()
-	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()})
+	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly,
+		PluginConfig: types.DisabledPluginConfig()})
 	resources, err := k.Run(fs, dir)
 	if err != nil {
 		return nil, err
@@ -119,8 +124,8 @@ func prepend(fs filesys.FileSystem, file string) error {
 	return nil
 }
 
-// kustomizations visits a kustomization and its bases, and finds what kustomize would download. kustomize assumes that a path without a file is a
-// repository, and clones it.
+// kustomizations visits a kustomization and its bases, and finds what kustomize would download. kustomize assumes that
+// a path without a file is a repository, and clones it.
 type kustomizations struct {
 	fs      filesys.FileSystem
 	seen    map[string]bool
@@ -128,12 +133,13 @@ type kustomizations struct {
 	missing string // the first kustomization that refers to a missing file
 }
 
-// entries are the fields of a kustomization that may contain files, directories or repositories. The last three may contain files that refer to other
-// files.
+// entries are the fields of a kustomization that may contain files, directories or repositories. The last three may
+// contain files that refer to other files.
 var entries = []string{"resources", "bases", "components", "generators", "transformers", "validators"}
 
 // loaded are the fields, at any depth, that contain files, or addresses of files.
-var loaded = []string{"path", "files", "env", "envs", "crds", "configurations", "patchesStrategicMerge", "generators", "transformers", "validators"}
+var loaded = []string{"path", "files", "env", "envs", "crds", "configurations", "patchesStrategicMerge", "generators",
+	"transformers", "validators"}
 
 func (w *kustomizations) walk(dir string) {
 	dir = path.Clean(dir)
@@ -181,7 +187,8 @@ func (w *kustomizations) entry(dir, file, entry string) {
 	}
 }
 
-// plugin searches for addresses in a file that may configure generators or transformers. Addresses in other objects have no effect.
+// plugin searches for addresses in a file that may configure generators or transformers. Addresses in other objects
+// have no effect.
 func (w *kustomizations) plugin(data []byte) {
 	for document := range strings.SplitSeq(string(data), "\n---") {
 		var v map[string]any

@@ -74,7 +74,8 @@ func (l *Local) Bundle(workspace string, repo *v1alpha1.GitRepo) *v1alpha1.Bundl
 	}
 	b.Spec.TargetRestrictions = of
 	if len(b.Spec.Targets) == 0 {
-		b.Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{Name: "default", ClusterGroup: "default"}}}
+		b.Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{Name: "default",
+			ClusterGroup: "default"}}}
 	}
 	b.Spec.TargetCustomizationMode = l.Mode
 	return b
@@ -104,8 +105,9 @@ func (l *Local) For(cluster *v1alpha1.Cluster, repo *v1alpha1.GitRepo, applied [
 		in.Options = fleet.MergeOptions(in.Options, options, keyed)
 	}
 	if cluster != nil {
-		in.Cluster = &ClusterContext{Namespace: cluster.Namespace, Name: cluster.Name, Labels: cluster.Labels, Annotations: cluster.Annotations,
-			Values: cluster.Spec.TemplateValues}
+		in.Cluster = &ClusterContext{Namespace: cluster.Namespace, Name: cluster.Name, Labels: cluster.Labels,
+			Annotations: cluster.Annotations,
+			Values:      cluster.Spec.TemplateValues}
 	}
 	return in
 }
@@ -121,7 +123,8 @@ func (l *Local) Validate(controller *fleet.Version, imageScan *bool) (refused st
 	if found == "" && l.ImageScans && (imageScan == nil || !*imageScan) {
 		found = "imagescan is disabled; remove imagescans from your config files, or enable imagescan" + l.at(0)
 		if imageScan == nil && controller != nil && !controller.Before(validates, 0) {
-			return "", []string{"whether imagescan is enabled in Fleet is not known; if it is not, fleet apply refuses the fleet.yaml: " + found}
+			return "", []string{"whether imagescan is enabled in Fleet is not known; if it is not, fleet apply " +
+				"refuses the fleet.yaml: " + found}
 		}
 	}
 	switch {
@@ -149,12 +152,14 @@ func (l *Local) invalidDependency(controller *fleet.Version) string {
 			line = l.DependsOnLines[i]
 		}
 		if d.Name == "" && d.Selector == nil {
-			return fmt.Sprintf("validating fleet.yaml: dependsOn[%d]: must specify either 'name' or 'selector'%s", i, l.at(line))
+			return fmt.Sprintf("validating fleet.yaml: dependsOn[%d]: must specify either 'name' or 'selector'%s", i,
+				l.at(line))
 		}
 		for j, s := range d.AcceptedStates {
 			newer := s == waitsForDependency && (controller == nil || !controller.Before(16, 2))
 			if fleet.BundleState(s).Rank() == 0 && !newer {
-				return fmt.Sprintf("validating fleet.yaml: dependsOn[%d].acceptedStates[%d]: invalid state %q, valid values are: %v%s",
+				return fmt.Sprintf("validating fleet.yaml: dependsOn[%d].acceptedStates[%d]: invalid state %q, valid "+
+					"values are: %v%s",
 					i, j, s, fleet.States(), l.at(line))
 			}
 		}

@@ -100,7 +100,8 @@ func (l Lookup) otherThan(found Found) map[string]any {
 	if len(found.Object) > 0 {
 		return map[string]any{}
 	}
-	out := map[string]any{"apiVersion": l.APIVersion, "kind": l.Kind, "metadata": map[string]any{"name": l.Name, "namespace": l.Namespace}}
+	out := map[string]any{"apiVersion": l.APIVersion, "kind": l.Kind, "metadata": map[string]any{"name": l.Name,
+		"namespace": l.Namespace}}
 	if l.Name == "" {
 		return map[string]any{"items": []any{out}}
 	}
@@ -172,7 +173,8 @@ func (b *bundle) dryRun(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	return b.in.fail(refused.File, "the dry run of Fleet's agent, in which lookups find nothing, fails: "+refused.Reason)
+	return b.in.fail(refused.File,
+		"the dry run of Fleet's agent, in which lookups find nothing, fails: "+refused.Reason)
 }
 
 // dryRunAnswers reports whether the dry run of the agent answers lookups. The agent does not find a call of lookup in

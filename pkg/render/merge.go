@@ -15,10 +15,12 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// originAnnotation is the annotation in which Helm 4 keeps the file of a document during post-rendering. The file decides the order of the manifest.
+// originAnnotation is the annotation in which Helm 4 keeps the file of a document during post-rendering. The file
+// decides the order of the manifest.
 const originAnnotation = "postrenderer.helm.sh/postrender-filename"
 
-// postRenderFiles runs the post-renderer as Helm 4 does: it merges all files into one stream, and splits and sorts the result.
+// postRenderFiles runs the post-renderer as Helm 4 does: it merges all files into one stream, and splits and sorts the
+// result.
 func (b *bundle) postRenderFiles(files map[string]string) error {
 	merged, err := b.mergeFiles(files)
 	if err != nil {
@@ -34,8 +36,8 @@ func (b *bundle) postRenderFiles(files map[string]string) error {
 	return b.sort(files)
 }
 
-// mergeFiles makes one stream of rendered files, as Helm does: the files are in the order of their names, partials and empty files are left out, and
-// every document is annotated with its file.
+// mergeFiles makes one stream of rendered files, as Helm does: the files are in the order of their names, partials and
+// empty files are left out, and every document is annotated with its file.
 func (b *bundle) mergeFiles(files map[string]string) (string, error) {
 	var all []*yaml.RNode
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -45,7 +47,8 @@ func (b *bundle) mergeFiles(files map[string]string) (string, error) {
 		for _, document := range b.split(files[name]) {
 			nodes, err := kio.ParseAll(document)
 			if err != nil {
-				return "", b.in.fail(name, "it renders to a document that is not a YAML object"+LineOf(err, []byte(document)))
+				return "", b.in.fail(name, "it renders to a document that is not a YAML object"+LineOf(err,
+					[]byte(document)))
 			}
 			for _, n := range nodes {
 				if err := n.PipeE(yaml.SetAnnotation(originAnnotation, name)); err != nil {

@@ -23,8 +23,8 @@ import (
 // overlayDir is the directory of overlays. It is never part of the manifests.
 const overlayDir = "overlays/"
 
-// overlay names files without a name, applies the overlays of the options, and removes the directory of all overlays. applied means that overlays
-// were applied. Source: docs/fleet-behavior.md, 2.6.
+// overlay names files without a name, applies the overlays of the options, and removes the directory of all overlays.
+// applied means that overlays were applied. Source: docs/fleet-behavior.md, 2.6.
 func (b *bundle) overlay() (out []resource, applied bool, err error) {
 	out = slices.Clone(b.resources)
 	for i := range out {
@@ -52,7 +52,8 @@ func (b *bundle) overlay() (out []resource, applied bool, err error) {
 	return out, applied, nil
 }
 
-// applyOverlay replaces files, then patches files. The agent does both in no fixed order. If the order matters, that is a gap.
+// applyOverlay replaces files, then patches files. The agent does both in no fixed order. If the order matters, that is
+// a gap.
 func (b *bundle) applyOverlay(content map[string][]byte, name string) error {
 	prefix := overlayDir + name + "/"
 	replaced := map[string]bool{}
@@ -73,7 +74,8 @@ func (b *bundle) applyOverlay(content map[string][]byte, name string) error {
 		dir, base := path.Split(strings.TrimPrefix(source, prefix))
 		target := path.Join(dir, strings.Replace(base, "_patch.", ".", 1))
 		if replaced[target] {
-			b.addGap(fmt.Sprintf("overlay %s replaces and patches %s, and Fleet does this in random order", name, target))
+			b.addGap(fmt.Sprintf("overlay %s replaces and patches %s, and Fleet does this in random order", name,
+				target))
 		}
 		replaced[target] = true // the order of two patches of a file is random too
 		data, ok := content[target]
@@ -89,8 +91,8 @@ func (b *bundle) applyOverlay(content map[string][]byte, name string) error {
 	return nil
 }
 
-// patchFile applies a patch to the first document of a file. A list is a JSON patch. A map is a strategic merge patch for built-in kinds except
-// CRDs, and a JSON merge patch for other kinds.
+// patchFile applies a patch to the first document of a file. A list is a JSON patch. A map is a strategic merge patch
+// for built-in kinds except CRDs, and a JSON merge patch for other kinds.
 func patchFile(target, patch []byte) ([]byte, error) {
 	base, err := toJSON(target)
 	if err != nil {

@@ -23,8 +23,9 @@ import (
 
 const crdKind = "CustomResourceDefinition"
 
-// postRender is the agent's post-renderer: it changes the rendered objects, given and returned as a stream of YAML documents, before Helm stores
-// them. It returns errRemote if a kustomization needs the network. Source: docs/fleet-behavior.md, 2.7.
+// postRender is the agent's post-renderer: it changes the rendered objects, given and returned as a stream of YAML
+// documents, before Helm stores them. It returns errRemote if a kustomization needs the network. Source:
+// docs/fleet-behavior.md, 2.7.
 func (b *bundle) postRender(stream string) (string, error) {
 	objs, err := parseStream([]byte(stream), !b.in.Helm3)
 	if err != nil {
@@ -60,7 +61,8 @@ func (b *bundle) postRender(stream string) (string, error) {
 	return strings.Join(documents, "\n---\n"), nil
 }
 
-// plainManifests reads the manifests that are not templates. If a document of a file has no kind, the agent ignores the whole file.
+// plainManifests reads the manifests that are not templates. If a document of a file has no kind, the agent ignores the
+// whole file.
 func (b *bundle) plainManifests() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, f := range b.chart.Files {
@@ -106,9 +108,11 @@ func (b *bundle) setOwnership(objs []*unstructured.Unstructured) error {
 		gk := obj.GroupVersionKind().GroupKind()
 		switch scoped, known := scopes(gk); {
 		case scoped:
-			misplaced = append(misplaced, object.Ref{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()})
+			misplaced = append(misplaced, object.Ref{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(),
+				Name: obj.GetName()})
 		case !known:
-			b.addGap("it is not known whether " + gk.String() + " is cluster-scoped; if it is, the agent refuses the deployment because of the targetNamespace")
+			b.addGap("it is not known whether " + gk.String() +
+				" is cluster-scoped; if it is, the agent refuses the deployment because of the targetNamespace")
 		}
 		obj.SetNamespace(o.TargetNamespace)
 	}
@@ -126,13 +130,15 @@ func with(m map[string]string, key, value string) map[string]string {
 	return out
 }
 
-// missingKindError is returned for a document that is not empty but has no kind. file is the template that rendered it, if there is one.
+// missingKindError is returned for a document that is not empty but has no kind. file is the template that rendered it,
+// if there is one.
 type missingKindError struct{ file string }
 
 func (missingKindError) Error() string { return "a document without kind" }
 
-// parseStream reads a stream of YAML or JSON documents as the agent does: it ignores empty documents and flattens a List once. A document that begins
-// with "{" is JSON; only rendered templates may also use the flow style of YAML (flow). Errors are noun phrases, such as "invalid YAML".
+// parseStream reads a stream of YAML or JSON documents as the agent does: it ignores empty documents and flattens a
+// List once. A document that begins with "{" is JSON; only rendered templates may also use the flow style of YAML
+// (flow). Errors are noun phrases, such as "invalid YAML".
 func parseStream(data []byte, flow bool) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))

@@ -122,8 +122,8 @@ func texts(v any, into []string) []string {
 	return into
 }
 
-// withoutUser removes user, password and query from an address. From an address that is not a URL, such as "git@host:path", it removes the part before
-// the "@".
+// withoutUser removes user, password and query from an address. From an address that is not a URL, such as
+// "git@host:path", it removes the part before the "@".
 func withoutUser(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

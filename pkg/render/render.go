@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render renders the contents of a bundle to the objects that Fleet's agent would store in the manifest of a release, with the same steps
-// as the agent (docs/fleet-behavior.md, 1.3, 1.4, 2.6 and 2.7).
+// Package render renders the contents of a bundle to the objects that Fleet's agent would store in the manifest of a
+// release, with the same steps as the agent (docs/fleet-behavior.md, 1.3, 1.4, 2.6 and 2.7).
 //
 // It uses no client, no network and no file: a Cluster answers the lookups of templates. Other data that only a
 // cluster or a registry has is a gap, which the Result names. Sizes are limited. The time and the memory of a template
@@ -29,30 +29,34 @@ type Input struct {
 	Name string
 	// Resources are the files of the bundle, encoded as in the Bundle or the Content.
 	Resources []v1alpha1.BundleResource
-	// Options are the merged options for the cluster. Fleet's management cluster has already evaluated the templates in them.
+	// Options are the merged options for the cluster. Fleet's management cluster has already evaluated the templates in
+	// them.
 	Options v1alpha1.Options
-	// Values is the key "values" of the Secret in which Fleet stores the values, as JSON. If it is nil, the values of the options are used.
+	// Values is the key "values" of the Secret in which Fleet stores the values, as JSON. If it is nil, the values of
+	// the options are used.
 	Values []byte
 	// ValuesHash is the one of the BundleDeployment. If it is set, that Secret exists, so nil Values are a gap.
 	ValuesHash string
 	// ValuesFrom are the texts of ValuesRefs(Options), by index. A text that is missing or nil is a gap.
 	ValuesFrom [][]byte
-	// PreviousValues are the values of the deployed revision that the rollout upgrades, as JSON. Helm uses them if the bundle has no values.
+	// PreviousValues are the values of the deployed revision that the rollout upgrades, as JSON. Helm uses them if the
+	// bundle has no values.
 	PreviousValues []byte
 	// Commit is the Git commit in a label of the BundleDeployment. It is part of the version of a generated chart.
 	Commit string
 	// SetID is the set id in the ownership metadata: fleet.SetID of the name and the agent's scope.
 	SetID string
-	// KubeVersion is the Kubernetes version of the cluster, such as "v1.36.3". If it is empty, Helm's default is used, and a chart that reads the
-	// version causes a gap.
+	// KubeVersion is the Kubernetes version of the cluster, such as "v1.36.3". If it is empty, Helm's default is used,
+	// and a chart that reads the version causes a gap.
 	KubeVersion string
-	// APIVersions are all APIs of the cluster, such as "apps/v1" and "apps/v1/Deployment". If it is empty, Helm's default is used, and a chart that
-	// reads them causes a gap.
+	// APIVersions are all APIs of the cluster, such as "apps/v1" and "apps/v1/Deployment". If it is empty, Helm's
+	// default is used, and a chart that reads them causes a gap.
 	APIVersions []string
-	// ClusterScoped maps kinds, in the format of schema.GroupKind.String, to whether they are cluster-scoped. For other kinds, the built-in kinds and
-	// the CRDs of the bundle are used.
+	// ClusterScoped maps kinds, in the format of schema.GroupKind.String, to whether they are cluster-scoped. For other
+	// kinds, the built-in kinds and the CRDs of the bundle are used.
 	ClusterScoped map[string]bool
-	// Helm3 means that the agent is of Fleet 0.14 or earlier, with Helm 3: it does not change hooks, and a plain manifest is never a hook.
+	// Helm3 means that the agent is of Fleet 0.14 or earlier, with Helm 3: it does not change hooks, and a plain
+	// manifest is never a hook.
 	Helm3 bool
 	// OfflineDryRun means that the agent is of Fleet 0.14.0 or earlier: lookups find nothing in the dry run that it
 	// makes first.
@@ -75,16 +79,19 @@ type Input struct {
 type Result struct {
 	// ReleaseNamespace is also the namespace of namespaced objects that state none.
 	ReleaseName, ReleaseNamespace string
-	// Objects are the desired objects in the order of the manifest, including duplicates. Documents without a kind are not included.
+	// Objects are the desired objects in the order of the manifest, including duplicates. Documents without a kind are
+	// not included.
 	Objects []release.Object
-	// Helm applies Hooks in addition to the manifest, and CRDs, from the crds/ directory of a chart, before it. They are not desired objects. Hooks
-	// have ownership metadata, CRDs do not.
+	// Helm applies Hooks in addition to the manifest, and CRDs, from the crds/ directory of a chart, before it. They
+	// are not desired objects. Hooks have ownership metadata, CRDs do not.
 	Hooks, CRDs []release.Object
 	// Unstable are the objects that differ between two renderings. Their fields cannot be compared.
 	Unstable []Unstable
-	// RecordSize is the approximate size of the release record in its Secret, in bytes. It is 0 if it is not known or far below the limit.
+	// RecordSize is the approximate size of the release record in its Secret, in bytes. It is 0 if it is not known or
+	// far below the limit.
 	RecordSize int
-	// Gaps say what could not be resolved. With a gap, the agent may render other objects. With gaps and no objects, nothing could be rendered.
+	// Gaps say what could not be resolved. With a gap, the agent may render other objects. With gaps and no objects,
+	// nothing could be rendered.
 	Gaps []string
 	// Notes say what the agent ignores silently.
 	Notes []string
@@ -93,7 +100,8 @@ type Result struct {
 // Unstable names the fields of an object that differ between two renderings of the same input.
 type Unstable struct {
 	Object object.Ref
-	// Pointers are JSON pointers (RFC 6901). The empty pointer is the whole object: its name differs, or it is not in every rendering.
+	// Pointers are JSON pointers (RFC 6901). The empty pointer is the whole object: its name differs, or it is not in
+	// every rendering.
 	Pointers []string
 }
 
@@ -212,8 +220,8 @@ func (in Input) open(pass int) (*bundle, error) {
 	return b, nil
 }
 
-// chartMissing reports whether the options name a chart that is not among the contents, and adds the gap. The agent would deploy the other files as
-// manifests, which is never intended.
+// chartMissing reports whether the options name a chart that is not among the contents, and adds the gap. The agent
+// would deploy the other files as manifests, which is never intended.
 func (b *bundle) chartMissing() bool {
 	helm := b.in.Options.Helm
 	if b.style.chart != "" || !b.in.HelmOp && helm.Chart == "" && helm.Repo == "" {

@@ -25,7 +25,8 @@ import (
 func (b *bundle) readManifests() error {
 	res := b.result
 	read := func(into *[]release.Object, file, manifest string) error {
-		r := release.Record{Name: release.Name{Namespace: res.ReleaseNamespace, Name: res.ReleaseName, Revision: b.in.Revision}, Manifest: manifest}
+		r := release.Record{Name: release.Name{Namespace: res.ReleaseNamespace, Name: res.ReleaseName,
+			Revision: b.in.Revision}, Manifest: manifest}
 		objs, err := r.Objects()
 		if err != nil {
 			return b.in.fail(file, "the kind, name or namespace of an object is not a string")
@@ -43,8 +44,8 @@ func (b *bundle) readManifests() error {
 	return err
 }
 
-// scopes returns a function that tells whether a kind is cluster-scoped, if that is known from the input, the CRDs among the objects, or the built-in
-// kinds.
+// scopes returns a function that tells whether a kind is cluster-scoped, if that is known from the input, the CRDs
+// among the objects, or the built-in kinds.
 func (b *bundle) scopes(objs []*unstructured.Unstructured) func(schema.GroupKind) (scoped, known bool) {
 	stated := map[string]bool{}
 	for _, o := range objs {
@@ -98,7 +99,9 @@ func compareRenderings(first, second []release.Object) ([]Unstable, error) {
 			out = append(out, Unstable{Object: ref, Pointers: []string{""}})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Unstable) int { return cmp.Or(a.Object.Compare(b.Object), len(a.Pointers)-len(b.Pointers)) })
+	slices.SortStableFunc(out, func(a, b Unstable) int {
+		return cmp.Or(a.Object.Compare(b.Object), len(a.Pointers)-len(b.Pointers))
+	})
 	return out, nil
 }
 
@@ -125,7 +128,8 @@ func differences(a, b []byte) ([]string, error) {
 	return pointers("", x, y), errors.Join(errX, errY)
 }
 
-// pointers returns pointers to the smallest parts of two values that differ. Lists of different lengths differ as a whole.
+// pointers returns pointers to the smallest parts of two values that differ. Lists of different lengths differ as a
+// whole.
 func pointers(at string, a, b any) (out []string) {
 	switch x := a.(type) {
 	case map[string]any:

@@ -19,8 +19,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// TestSamples compares the rendered objects of every BundleDeployment of the captured clusters with those that Fleet's agent stored in the release
-// record, including order and fields. The resources of the Bundle must be those of the Content.
+// TestSamples compares the rendered objects of every BundleDeployment of the captured clusters with those that Fleet's
+// agent stored in the release record, including order and fields. The resources of the Bundle must be those of the
+// Content.
 func TestSamples(t *testing.T) {
 	for sample, want := range map[string]int{"clean": 2, "sick": 2, "drift": 16} {
 		t.Run(sample, func(t *testing.T) {
@@ -59,8 +60,9 @@ func TestSamples(t *testing.T) {
 						t.Errorf("manifest id: got %s, %v, want %s", id, err, content.Name)
 					}
 					record := recordOf(t, secrets, bd.Status.Release)
-					in := render.Input{Name: bd.Name, Resources: fromContent, Options: bd.Spec.Options, Commit: bd.Labels[fleet.CommitLabel],
-						SetID: fleet.SetID(bd.Name, ""), ValuesHash: bd.Spec.ValuesHash}
+					in := render.Input{Name: bd.Name, Resources: fromContent, Options: bd.Spec.Options,
+						Commit: bd.Labels[fleet.CommitLabel],
+						SetID:  fleet.SetID(bd.Name, ""), ValuesHash: bd.Spec.ValuesHash}
 					if s, ok := secrets[bd.Namespace+"/"+bd.Name]; ok {
 						in.Values = s.Data["values"]
 					}

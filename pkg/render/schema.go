@@ -15,8 +15,8 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// validate validates the values against the schemas of the chart and its dependencies, as Helm does. Helm's own function would fetch remote schemas,
-// and its message quotes values.
+// validate validates the values against the schemas of the chart and its dependencies, as Helm does. Helm's own
+// function would fetch remote schemas, and its message quotes values.
 func (b *bundle) validate(values map[string]any) error {
 	c := schemaCheck{fields: map[string]bool{}}
 	c.run(b.chart, values, "")
@@ -113,7 +113,8 @@ func declare(schema any, names map[string]bool) {
 	}
 }
 
-// maxIndex is the highest number that is shown as an index of a list. A higher number may be the name of a field, and secret.
+// maxIndex is the highest number that is shown as an index of a list. A higher number may be the name of a field, and
+// secret.
 const maxIndex = 999
 
 // fieldOf returns the path of a field. A name that the schema does not declare comes from the values and is not shown.
@@ -127,7 +128,8 @@ func fieldOf(location []string, declared map[string]bool) string {
 	return "/" + strings.Join(shown, "/")
 }
 
-// ruleOf returns the keyword of the schema that a value does not match, with the names of missing fields, which are the schema's own.
+// ruleOf returns the keyword of the schema that a value does not match, with the names of missing fields, which are the
+// schema's own.
 func ruleOf(k jsonschema.ErrorKind) string {
 	if missing, ok := k.(*kind.Required); ok {
 		return "required: " + strings.Join(missing.Missing, ", ")

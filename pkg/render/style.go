@@ -23,8 +23,9 @@ const (
 	templateDir       = "templates/" // also of a bundle without a chart
 )
 
-// style says how Fleet interprets the contents: the paths of Chart.yaml and kustomization.yaml among the contents, empty if they are not found.
-// A bundle without both has plain manifests. With both, the output of Helm is input of kustomize.
+// style says how Fleet interprets the contents: the paths of Chart.yaml and kustomization.yaml among the contents,
+// empty if they are not found. A bundle without both has plain manifests. With both, the output of Helm is input of
+// kustomize.
 type style struct{ chart, kustomization string }
 
 func (s style) plain() bool { return s == style{} }
@@ -47,7 +48,8 @@ func detectStyle(resources []resource, o *v1alpha1.Options) style {
 	return s
 }
 
-// embeddedChartDir is the directory among the contents in which Fleet stores a downloaded chart. Source: docs/fleet-behavior.md, 2.6.
+// embeddedChartDir is the directory among the contents in which Fleet stores a downloaded chart. Source:
+// docs/fleet-behavior.md, 2.6.
 func embeddedChartDir(helm *v1alpha1.HelmOptions) string {
 	return fmt.Sprintf(".chart/%x", sha256.Sum256([]byte(helm.Chart+":"+helm.Repo+":"+helm.Version)))
 }
@@ -103,8 +105,9 @@ func (b *bundle) generateChart(resources []resource, commit string) error {
 	return nil
 }
 
-// plainFiles returns plain manifests as files of a chart. Helm renders those in templates/. Others are in raw-yaml/, which Helm ignores. Left out are
-// files that are not YAML or JSON, and files below a directory that is another bundle or a chart.
+// plainFiles returns plain manifests as files of a chart. Helm renders those in templates/. Others are in raw-yaml/,
+// which Helm ignores. Left out are files that are not YAML or JSON, and files below a directory that is another bundle
+// or a chart.
 func plainFiles(resources []resource) []file {
 	var others []string
 	for _, r := range resources {

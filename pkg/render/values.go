@@ -27,7 +27,8 @@ func (r ValuesRef) String() string {
 	return fmt.Sprintf("key %s of %s %s/%s", r.Key, r.Kind, r.Namespace, r.Name)
 }
 
-// ValuesRefs returns the keys that the agent merges over the values, in this order. Source: docs/fleet-behavior.md, 2.5.
+// ValuesRefs returns the keys that the agent merges over the values, in this order. Source: docs/fleet-behavior.md,
+// 2.5.
 func ValuesRefs(o *v1alpha1.Options) []ValuesRef {
 	if o.Helm == nil {
 		return nil
@@ -53,25 +54,28 @@ func ValuesRefs(o *v1alpha1.Options) []ValuesRef {
 	return refs
 }
 
-// HasValues reports whether the bundle states values, or may state some: those of valuesFrom, and those in a Secret that was not read.
+// HasValues reports whether the bundle states values, or may state some: those of valuesFrom, and those in a Secret
+// that was not read.
 func (in *Input) HasValues() bool {
 	raw := in.Values
 	if raw == nil && in.Options.Helm != nil {
 		raw = in.Options.Helm.Values
 	}
 	var values map[string]any
-	return len(ValuesRefs(&in.Options)) > 0 || in.Values == nil && in.ValuesHash != "" || json.Unmarshal(raw, &values) == nil && len(values) > 0
+	return len(ValuesRefs(&in.Options)) > 0 || in.Values == nil && in.ValuesHash != "" ||
+		json.Unmarshal(raw, &values) == nil && len(values) > 0
 }
 
-// values returns the merged values of the release. The result is a copy, because Helm changes it. It has the types of JSON, as in the agent: every
-// number is a float64, which templates print in another format than an integer.
+// values returns the merged values of the release. The result is a copy, because Helm changes it. It has the types of
+// JSON, as in the agent: every number is a float64, which templates print in another format than an integer.
 func (b *bundle) values() (map[string]any, error) {
 	raw := b.in.Values
 	if raw == nil {
 		raw = b.in.Options.Helm.Values
 	}
 	values := map[string]any{}
-	if err := json.Unmarshal(raw, &values); err != nil && len(raw) > 0 { // the Secret of a bundle without values has an empty text
+	// the Secret of a bundle without values has an empty text
+	if err := json.Unmarshal(raw, &values); err != nil && len(raw) > 0 {
 		return nil, b.in.fail("", "its values are not a map")
 	}
 	if values == nil { // JSON null
@@ -92,12 +96,14 @@ func (b *bundle) values() (map[string]any, error) {
 		if json.Unmarshal(previous, &values) != nil {
 			return nil, b.in.fail("", "the values of its release are not a map")
 		}
-		b.result.Notes = append(b.result.Notes, "it has no Helm values: an upgrade keeps those of the deployed revision")
+		b.result.Notes = append(b.result.Notes,
+			"it has no Helm values: an upgrade keeps those of the deployed revision")
 	}
 	return values, nil
 }
 
-// readValues reads the first YAML document of a text, as the agent does. Errors are predicates without a subject, and never quote the text.
+// readValues reads the first YAML document of a text, as the agent does. Errors are predicates without a subject, and
+// never quote the text.
 func readValues(text []byte) (map[string]any, error) {
 	var m map[string]any
 	if len(bytes.TrimSpace(text)) == 0 {

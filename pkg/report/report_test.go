@@ -30,7 +30,8 @@ func ref(kind, namespace, name string) object.Ref {
 
 // unsorted returns a result and findings, with all lists that a report sorts in random order.
 func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
-	out := &evaluate.Result{Desired: &resolve.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}}, Tree: evaluate.Tree{}}
+	out := &evaluate.Result{Desired: &resolve.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}},
+		Tree: evaluate.Tree{}}
 	var findings []check.Finding
 	meta := func(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
 	for _, ns := range []string{"b", "a"} {

@@ -52,7 +52,8 @@ type StatefulSet struct {
 // CRDKind is the kind of CustomResourceDefinitions.
 const CRDKind = "CustomResourceDefinition"
 
-// losses finds what the uninstall of the release of a record deletes. Helm deletes by name: it also deletes an object that another release has taken over.
+// losses finds what the uninstall of the release of a record deletes. Helm deletes by name: it also deletes an object
+// that another release has taken over.
 func losses(c *directory.Cluster, rec *state.Record) Losses {
 	deleted := map[object.Key]bool{}
 	for _, o := range rec.Objects { // one of several objects with the same name is enough
@@ -130,7 +131,8 @@ func claimTemplates(o *Object) (StatefulSet, bool) {
 			} `json:"persistentVolumeClaimRetentionPolicy"`
 		} `json:"spec"`
 	}
-	if o.Kind != "StatefulSet" || object.Group(o.APIVersion) != "apps" || object.Into(o.Raw, &set) != nil || len(set.Spec.VolumeClaimTemplates) == 0 {
+	if o.Kind != "StatefulSet" || object.Group(o.APIVersion) != "apps" || object.Into(o.Raw, &set) != nil ||
+		len(set.Spec.VolumeClaimTemplates) == 0 {
 		return StatefulSet{}, false
 	}
 	out := StatefulSet{Namespace: o.Namespace, Name: o.Name, DeletesClaims: set.Spec.Retention.WhenDeleted == "Delete"}

@@ -48,7 +48,8 @@ func (w *builder) fleet(kind, raw string, args ...any) *builder {
 // bd adds a BundleDeployment with the release that its status names, or "".
 func (w *builder) bd(namespace, name, release string) *builder {
 	w.tb.Helper()
-	return w.fleet("BundleDeployment", `{"metadata":{"namespace":%q,"name":%q},"status":{"release":%q}}`, namespace, name, release)
+	return w.fleet("BundleDeployment", `{"metadata":{"namespace":%q,"name":%q},"status":{"release":%q}}`, namespace,
+		name, release)
 }
 
 // cluster adds a Cluster with the namespaces of its deployments and of its agent.
@@ -59,7 +60,8 @@ func (w *builder) cluster(name, deployments, agent string) *builder {
 
 func (w *builder) secret(agent, deployments string) *builder {
 	w.tb.Helper()
-	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent"},"data":{"deploymentNamespace":%q}}`, agent, base64.StdEncoding.EncodeToString([]byte(deployments)))
+	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent"},"data":{"deploymentNamespace":%q}}`,
+		agent, base64.StdEncoding.EncodeToString([]byte(deployments)))
 	if err := w.c.AddAgentSecret(raw); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -114,7 +116,8 @@ func (w *builder) recordWithSet(name, bundleID, agent, set string) *builder {
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	raw := fmt.Appendf(nil, `{"metadata":{"name":"x","labels":{%q:%q},"annotations":{%q:%q}}}`, fleet.HashLabel, fleet.Hash(set), fleet.IDAnnotation, set)
+	raw := fmt.Appendf(nil, `{"metadata":{"name":"x","labels":{%q:%q},"annotations":{%q:%q}}}`, fleet.HashLabel,
+		fleet.Hash(set), fleet.IDAnnotation, set)
 	r := &state.Record{Record: release.Record{Name: n, Status: "deployed", BundleID: bundleID, AgentNamespace: agent}}
 	r.Objects = []release.Object{{Ref: object.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "x"}, Raw: raw}}
 	w.c.AddRecord(r)
@@ -134,10 +137,12 @@ func (w *builder) build(renderings ...*Rendering) *DesiredState {
 func (w *builder) resolve(renderings ...*Rendering) *DesiredState {
 	clusters := []*state.Cluster{&w.c}
 	found := directory.Build(directory.Input{Fleet: &w.f, Clusters: clusters})
-	return Resolve(Input{Directory: found, Clusters: clusters, Renderings: renderings, Removals: Removals(found, clusters)})
+	return Resolve(Input{Directory: found, Clusters: clusters, Renderings: renderings,
+		Removals: Removals(found, clusters)})
 }
 
-// TestPlacement checks which bundle deployments are on this cluster, and how releases without a bundle deployment are reported.
+// TestPlacement checks which bundle deployments are on this cluster, and how releases without a bundle deployment are
+// reported.
 func TestPlacement(t *testing.T) {
 	const agent = "cattle-fleet-system"
 	for _, tc := range []struct {
@@ -149,7 +154,8 @@ func TestPlacement(t *testing.T) {
 		note      string
 	}{
 		{name: "placed by the agent's Secret", make: func(w *builder) {
-			w.secret(agent, "one").bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
+			w.secret(agent, "one").bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").record("web/a:1", "deployed",
+				"a", agent)
 		}, want: map[string]string{"one/a": "web/a:1", "two/a": "ClusterNotRead"}},
 		{name: "placed by a release", make: func(w *builder) {
 			w.cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
@@ -164,52 +170,66 @@ func TestPlacement(t *testing.T) {
 			w.cluster("one", "one", "").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", "")
 		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/a:1"}},
 		{name: "a Cluster that never reported, placed by all its releases", make: func(w *builder) {
-			w.cluster("one", "one", "").cluster("two", "two", "").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").bd("one", "new", "").bd("two", "a", "shop/a:1").
+			w.cluster("one", "one", "").cluster("two", "two", "").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").
+				bd("one", "new", "").bd("two", "a", "shop/a:1").
 				record("web/a:1", "deployed", "a", agent).record("web/b:1", "deployed", "b", agent)
-		}, want: map[string]string{"one/a": "web/a:1", "one/b": "web/b:1", "one/new": "NoReleaseRecord", "two/a": "ClusterNotRead"}, note: "was identified by its releases"},
+		}, want: map[string]string{"one/a": "web/a:1", "one/b": "web/b:1", "one/new": "NoReleaseRecord",
+			"two/a": "ClusterNotRead"}, note: "was identified by its releases"},
 		{name: "not placed by some of its releases", make: func(w *builder) {
-			w.cluster("one", "one", "").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").record("web/a:1", "deployed", "a", agent)
+			w.cluster("one", "one", "").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").record("web/a:1",
+				"deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "one/b": "ClusterNotRead", "a": "web/a:1"}},
 		{name: "not placed by releases that another cluster has too", make: func(w *builder) {
-			w.cluster("one", "one", "").cluster("two", "two", "").bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
+			w.cluster("one", "one", "").cluster("two", "two", "").bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").
+				record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "two/a": "ClusterNotRead", "a": "web/a:1"}},
 		{name: "not placed by a release with another name", make: func(w *builder) {
 			w.cluster("one", "one", "").bd("one", "a", "web/a:1").record("web/other:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/other:1"}},
 		{name: "two identical clusters", make: func(w *builder) {
-			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").
+			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "a",
+				"web/a:1").
 				record("web/a:1", "deployed", "a", agent)
-		}, want: map[string]string{"one/a": "ClusterNotRead", "two/a": "ClusterNotRead", "a": "web/a:1"}, note: "it is not known which of them is this cluster"},
+		}, want: map[string]string{"one/a": "ClusterNotRead", "two/a": "ClusterNotRead", "a": "web/a:1"},
+			note: "it is not known which of them is this cluster"},
 		{name: "two clusters that differ in one bundle", make: func(w *builder) {
-			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "b", "web/b:1").
+			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "b",
+				"web/b:1").
 				record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "web/a:1", "two/b": "ClusterNotRead"}},
 		{name: "the Secret names the deployments of another manager", make: func(w *builder) {
-			w.secret(agent, "elsewhere").cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
+			w.secret(agent, "elsewhere").cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1",
+				"deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/a:1"}},
 		{name: "a redacted Secret is ignored", make: func(w *builder) {
-			w.secret(agent, "REDACTED").cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
+			w.secret(agent, "REDACTED").cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1",
+				"deployed", "a", agent)
 		}, want: map[string]string{"one/a": "web/a:1"}},
 		{name: "two agents of two managers", make: func(w *builder) {
 			w.secret(agent, "one").secret("second", "two").bd("one", "a", "web/a:1").bd("two", "a", "shop/a:1").
 				record("web/a:1", "deployed", "a", agent).record("shop/a:1", "deployed", "a", "second")
 		}, want: map[string]string{"one/a": "web/a:1", "two/a": "shop/a:1"}},
 		{name: "leftover release of a known agent", make: func(w *builder) {
-			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent).record("web/gone:2", "deployed", "gone", agent)
+			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent).
+				record("web/gone:2", "deployed", "gone", agent)
 		}, want: map[string]string{"one/a": "web/a:1"}, leftovers: []string{"web/gone:2"}},
-		{name: "a release without BundleDeployment is no leftover if BundleDeployments could not be read", make: func(w *builder) {
-			w.unread = true
-			w.secret(agent, "one").bd("one", "a", "web/a:1").bd("one", "b", "").record("web/a:1", "deployed", "a", agent).
-				record("web/b:1", "pending-install", "b", agent).record("web/hidden:2", "deployed", "hidden", agent)
-		}, want: map[string]string{"one/a": "web/a:1", "one/b": "NoReleaseRecord", "hidden": "web/hidden:2"}},
+		{name: "a release without BundleDeployment is no leftover if BundleDeployments could not be read",
+			make: func(w *builder) {
+				w.unread = true
+				w.secret(agent, "one").bd("one", "a", "web/a:1").bd("one", "b", "").record("web/a:1", "deployed", "a",
+					agent).
+					record("web/b:1", "pending-install", "b", agent).record("web/hidden:2", "deployed", "hidden", agent)
+			}, want: map[string]string{"one/a": "web/a:1", "one/b": "NoReleaseRecord", "hidden": "web/hidden:2"}},
 		{name: "no leftover while the status of the BundleDeployment names no release", make: func(w *builder) {
 			w.secret(agent, "one").bd("one", "a", "").record("web/a:1", "pending-install", "a", agent)
 		}, want: map[string]string{"one/a": "NoReleaseRecord"}},
 		{name: "a release that Fleet did not make is ignored", make: func(w *builder) {
-			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent).record("web/chart:1", "deployed", "", "")
+			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent).
+				record("web/chart:1", "deployed", "", "")
 		}, want: map[string]string{"one/a": "web/a:1"}},
 		{name: "downstream", make: func(w *builder) {
-			w.secret(agent, "one").record("web/a:1", "superseded", "a", agent).record("web/a:2", "deployed", "a", agent).record("web/chart:1", "deployed", "", "")
+			w.secret(agent, "one").record("web/a:1", "superseded", "a", agent).record("web/a:2", "deployed", "a",
+				agent).record("web/chart:1", "deployed", "", "")
 		}, want: map[string]string{"a": "web/a:2"}},
 		{name: "a status with a malformed release name", make: func(w *builder) {
 			w.secret(agent, "one").bd("one", "a", "a:1")
@@ -237,7 +257,8 @@ func TestPlacement(t *testing.T) {
 			if diff := cmp.Diff(tc.leftovers, leftovers); diff != "" {
 				t.Errorf("leftovers (-want +got):\n%s", diff)
 			}
-			if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, tc.note) || (tc.note == "") != (notes == "") {
+			if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, tc.note) ||
+				(tc.note == "") != (notes == "") {
 				t.Errorf("notes %q, want %q", notes, tc.note)
 			}
 		})
@@ -253,14 +274,20 @@ func TestScope(t *testing.T) {
 		setID, from string
 		complete    bool
 	}{
-		{"the agent's workload", func(w *builder) { w.workload(agent, "custom") }, "default-a-custom", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
-		{"the agent's workload, without scope", func(w *builder) { w.workload(agent, "") }, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
+		{"the agent's workload", func(w *builder) { w.workload(agent, "custom") }, "default-a-custom",
+			"the environment of Deployment cattle-fleet-system/fleet-agent", true},
+		{"the agent's workload, without scope", func(w *builder) { w.workload(agent, "") }, "default-a",
+			"the environment of Deployment cattle-fleet-system/fleet-agent", true},
 		{"the workload has precedence over the Cluster", func(w *builder) {
-			w.workload(agent, "").fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
+			w.workload(agent, "").fleet("Cluster",
+				`{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
-		{"another agent's workload is ignored", func(w *builder) { w.workload("other", "custom") }, "default-a", "", false},
+		{"another agent's workload is ignored", func(w *builder) {
+			w.workload("other", "custom")
+		}, "default-a", "", false},
 		{"of two agents with the same deployments, the one that the Cluster reports", func(w *builder) {
-			w.secret("a-former-system", "one").workload("a-former-system", "former").workload(agent, "custom").cluster("c", "one", agent)
+			w.secret("a-former-system", "one").workload("a-former-system", "former").workload(agent, "custom").
+				cluster("c", "one", agent)
 		}, "default-a-custom", "Deployment " + agent, true},
 		{"a manager-initiated Cluster", func(w *builder) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
@@ -270,33 +297,43 @@ func TestScope(t *testing.T) {
 		}, "default-a", "cluster n/c", false},
 		{"the release has precedence over the Cluster", func(w *builder) {
 			w.recordWithSet("web/a:1", "a", agent, "default-a-released").
-				fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
+				fleet("Cluster",
+					`{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a-released", "the manifest of release web/a:1", true},
 		{"the running workload has precedence over the release", func(w *builder) {
 			w.workload(agent, "").recordWithSet("web/a:1", "a", agent, "default-a-released")
 		}, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
 		{"a workload that is scaled to zero is ignored", func(w *builder) {
-			w.workloadObject(agent, `"replicas":0,`, `{"name":"AGENT_SCOPE","value":"custom"}`, "").recordWithSet("web/a:1", "a", agent, "default-a")
+			w.workloadObject(agent, `"replicas":0,`, `{"name":"AGENT_SCOPE","value":"custom"}`, "").
+				recordWithSet("web/a:1", "a", agent, "default-a")
 		}, "default-a", "the manifest of release web/a:1", true},
 		{"a workload without ready pods is ignored", func(w *builder) {
-			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`, `{"observedGeneration":1,"replicas":1,"updatedReplicas":1}`).
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`,
+				`{"observedGeneration":1,"replicas":1,"updatedReplicas":1}`).
 				recordWithSet("web/a:1", "a", agent, "default-a")
 		}, "default-a", "the manifest of release web/a:1", true},
 		{"a workload with an incomplete rollout is ignored", func(w *builder) {
-			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`, `{"observedGeneration":1,"replicas":2,"updatedReplicas":1,"readyReplicas":1}`).
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`,
+				`{"observedGeneration":1,"replicas":2,"updatedReplicas":1,"readyReplicas":1}`).
 				recordWithSet("web/a:1", "a", agent, "default-a")
 		}, "default-a", "the manifest of release web/a:1", true},
 		{"a workload that runs", func(w *builder) {
-			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`, `{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1}`).
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`,
+				`{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1}`).
 				recordWithSet("web/a:1", "a", agent, "default-a")
 		}, "default-a-custom", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
 		{"a scope from a ConfigMap is unknown", func(w *builder) {
-			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","valueFrom":{"configMapKeyRef":{"name":"x","key":"y"}}}`, "").recordWithSet("web/a:1", "a", agent, "default-a-y")
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","valueFrom":{"configMapKeyRef":{"name":"x","key":"y"}}}`,
+				"").recordWithSet("web/a:1", "a", agent, "default-a-y")
 		}, "default-a-y", "the manifest of release web/a:1", true},
 		{"a redacted scope is unknown", func(w *builder) {
-			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"**REDACTED**"}`, "").recordWithSet("web/a:1", "a", agent, "default-a-y")
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"**REDACTED**"}`, "").recordWithSet("web/a:1",
+				"a", agent, "default-a-y")
 		}, "default-a-y", "the manifest of release web/a:1", true},
-		{"the other releases of the agent", func(w *builder) { w.recordWithSet("web/b:1", "b", agent, "default-b-custom") }, "default-a-custom", "the releases of the agent", true},
+		{"the other releases of the agent", func(w *builder) {
+			w.recordWithSet("web/b:1", "b", agent,
+				"default-b-custom")
+		}, "default-a-custom", "the releases of the agent", true},
 		{"other releases of the agent that disagree", func(w *builder) {
 			w.recordWithSet("web/b:1", "b", agent, "default-b-custom").recordWithSet("web/c:1", "c", agent, "default-c")
 		}, "default-a", "", false},
@@ -311,7 +348,8 @@ func TestScope(t *testing.T) {
 			s := w.build()
 			c := s.Clusters[0]
 			d := s.Deployments[0]
-			if d.Ownership.SetID != tc.setID || !strings.Contains(d.Scope.Source, tc.from) || (tc.from == "") != (d.Scope.Source == "") {
+			if d.Ownership.SetID != tc.setID || !strings.Contains(d.Scope.Source, tc.from) ||
+				(tc.from == "") != (d.Scope.Source == "") {
 				t.Errorf("set %q, scope from %q, want %q from %q", d.Ownership.SetID, d.Scope.Source, tc.setID, tc.from)
 			}
 			if c.SetsComplete != tc.complete {
@@ -321,12 +359,14 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestOwnerOf checks the owner of objects of a set that two bundle deployments share. The Helm annotations of the object select the owner.
+// TestOwnerOf checks the owner of objects of a set that two bundle deployments share. The Helm annotations of the
+// object select the owner.
 func TestOwnerOf(t *testing.T) {
 	w := &builder{tb: t}
 	w.secret("a-system", "one").secret("b-system", "two").workload("a-system", "").workload("b-system", "").
 		bd("one", "web", "web/web:1").bd("two", "web", "shop/web:1").bd("one", "alone", "web/alone:1").
-		record("web/web:1", "deployed", "web", "a-system", "x").record("shop/web:1", "deployed", "web", "b-system", "x").
+		record("web/web:1", "deployed", "web", "a-system", "x").record("shop/web:1", "deployed", "web", "b-system",
+		"x").
 		record("web/alone:1", "deployed", "alone", "a-system", "y")
 	s := w.build()
 	c := s.On(s.Clusters[0])
@@ -354,11 +394,13 @@ func TestOwnerOf(t *testing.T) {
 	}
 }
 
-// TestScopesShown checks which agents have a scope that their running workload shows. An agent that only a record names is not among them.
+// TestScopesShown checks which agents have a scope that their running workload shows. An agent that only a record names
+// is not among them.
 func TestScopesShown(t *testing.T) {
 	w := &builder{tb: t}
 	w.secret("a-system", "one").secret("b-system", "two").secret("c-system", "three").workload("a-system", "").
-		recordWithSet("web/x:1", "x", "nowhere", "default-x-evil").recordWithSet("web/y:1", "y", "b-system", "default-y-b")
+		recordWithSet("web/x:1", "x", "nowhere", "default-x-evil").recordWithSet("web/y:1", "y", "b-system",
+		"default-y-b")
 	s := w.build()
 	c := s.Clusters[0]
 	shown := map[string]bool{}

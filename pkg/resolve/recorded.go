@@ -78,7 +78,8 @@ func distinct(d *BundleDeployment, namespace string, objects []release.Object) (
 
 // newObject returns an object of a manifest with its namespace. namespace is the default namespace.
 func newObject(o release.Object, namespace string, namespaced func(schema.GroupVersionKind) bool) *Object {
-	x := &Object{Ref: o.Ref, Raw: o.Raw, Namespaced: namespaced(o.GroupVersionKind()), Document: o.Document, Alone: o.Alone}
+	x := &Object{Ref: o.Ref, Raw: o.Raw, Namespaced: namespaced(o.GroupVersionKind()), Document: o.Document,
+		Alone: o.Alone}
 	switch {
 	case !x.Namespaced:
 		x.Namespace = ""

@@ -24,26 +24,30 @@ type Removal struct {
 	Record *state.Record
 	// Watched is the namespace of the BundleDeployments of the agent.
 	Watched string
-	// Expects is the BundleDeployment of the release, which expects another one; nil if it does not exist. Expected is the release that it expects:
-	// "namespace/name".
+	// Expects is the BundleDeployment of the release, which expects another one; nil if it does not exist. Expected is
+	// the release that it expects: "namespace/name".
 	Expects  *v1alpha1.BundleDeployment
 	Expected string
-	// Converted is true if the BundleDeployment expects this release, but an agent of this version compares with the name that is not converted.
+	// Converted is true if the BundleDeployment expects this release, but an agent of this version compares with the
+	// name that is not converted.
 	Converted bool
 	// Cycle is the number of the agent's cycle, from 1, that removes the release at the earliest.
 	Cycle int
-	// BlockedBy is a release ("namespace/name") whose record the agent cannot remove: each of its cycles ends there. It is empty without one.
+	// BlockedBy is a release ("namespace/name") whose record the agent cannot remove: each of its cycles ends there. It
+	// is empty without one.
 	BlockedBy string
 	// Losses are empty if the objects are not known.
 	Losses
-	// CustomResources are the number of objects of the CustomKinds that could be counted, by the name of the definition.
+	// CustomResources are the number of objects of the CustomKinds that could be counted, by the name of the
+	// definition.
 	CustomResources map[string]int
-	// Confirmed is true if the record and the absence of the BundleDeployment were read again, or if the data is a capture, which does not change.
+	// Confirmed is true if the record and the absence of the BundleDeployment were read again, or if the data is a
+	// capture, which does not change.
 	Confirmed bool
 }
 
-// helm4List is the first minor version of Fleet whose garbage collection sees releases in every state. Before, it sees those that are deployed or
-// failed (docs/fleet-behavior.md, 1.9).
+// helm4List is the first minor version of Fleet whose garbage collection sees releases in every state. Before, it sees
+// those that are deployed or failed (docs/fleet-behavior.md, 1.9).
 const helm4List = 15
 
 // Removals finds the releases that garbage collection uninstalls. A release counts only if all data that decides was
@@ -52,7 +56,8 @@ const helm4List = 15
 func Removals(d *directory.Directory, clusters []*state.Cluster) []*Removal {
 	var out []*Removal
 	for i, c := range d.Clusters {
-		collector := collector{Directory: d, on: c, state: clusters[i], known: map[object.DeploymentID]*directory.Deployment{}}
+		collector := collector{Directory: d, on: c, state: clusters[i],
+			known: map[object.DeploymentID]*directory.Deployment{}}
 		out = append(out, collector.removals()...)
 	}
 	return out
@@ -203,15 +208,16 @@ func (c *collector) removal(rec *state.Record, d *directory.Deployment) *Removal
 	return x
 }
 
-// appliedAs reports whether the agent states that it deployed the present options as this release. If the options then seem to name another release, a
-// capture has left them out.
+// appliedAs reports whether the agent states that it deployed the present options as this release. If the options then
+// seem to name another release, a capture has left them out.
 func appliedAs(d *directory.Deployment, rec *state.Record) bool {
 	named, err := release.ParseName(d.BD.Status.Release)
 	return err == nil && named.Release() == rec.Release() && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
 }
 
-// ExpectedRelease returns the release ("namespace/name") that the garbage collection of an agent expects of a BundleDeployment. Agents before 0.15.6,
-// and of 0.16.0, do not convert its name to a valid name for Helm (docs/fleet-behavior.md, 1.6).
+// ExpectedRelease returns the release ("namespace/name") that the garbage collection of an agent expects of a
+// BundleDeployment. Agents before 0.15.6, and of 0.16.0, do not convert its name to a valid name for Helm
+// (docs/fleet-behavior.md, 1.6).
 func ExpectedRelease(bd *v1alpha1.BundleDeployment, converted bool) string {
 	o := &bd.Spec.Options
 	name := bd.Name

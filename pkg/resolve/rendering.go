@@ -14,7 +14,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// DesiredFrom is the source of the desired objects of a bundle deployment. The values are those of desiredFrom in the report.
+// DesiredFrom is the source of the desired objects of a bundle deployment. The values are those of desiredFrom in the
+// report.
 type DesiredFrom string
 
 // The sources; empty if the desired objects are not known.
@@ -30,7 +31,8 @@ type Rendering struct {
 	Deployment object.DeploymentID
 	// Masked is true if it is the result that a snapshot recorded, in which values are masked as in live objects.
 	Masked bool
-	// CompetitorOnly is true if the bundle deployment is not audited: only the identities of its desired objects matter.
+	// CompetitorOnly is true if the bundle deployment is not audited: only the identities of its desired objects
+	// matter.
 	CompetitorOnly bool
 
 	ReleaseName, ReleaseNamespace string
@@ -39,15 +41,17 @@ type Rendering struct {
 	Secrets [][]byte
 	// Unstable are the JSON pointers of fields that differ each time, by rendered object. They are not compared.
 	Unstable map[object.Ref][]string
-	// RecordSize is the approximate size of the release record in its Secret, in bytes; 0 if it is not known or far below the limit of a Secret.
+	// RecordSize is the approximate size of the release record in its Secret, in bytes; 0 if it is not known or far
+	// below the limit of a Secret.
 	RecordSize int
 
-	// Refused is the reason why Fleet's agent would not deploy the bundle. OverLimit is the reason why it could not be rendered here. Both are empty if
-	// it was rendered.
+	// Refused is the reason why Fleet's agent would not deploy the bundle. OverLimit is the reason why it could not be
+	// rendered here. Both are empty if it was rendered.
 	Refused, OverLimit string
 	// ContentDamage is what is wrong with the Content of the bundle; empty if nothing is, or if it was not read.
 	ContentDamage string
-	// ClusterScoped are the cluster-scoped objects because of which the agent would refuse a bundle with a targetNamespace.
+	// ClusterScoped are the cluster-scoped objects because of which the agent would refuse a bundle with a
+	// targetNamespace.
 	ClusterScoped []object.Ref
 	// Unresolved are the inputs that could not be resolved. If there are any, the agent may render other objects.
 	Unresolved []string
@@ -58,8 +62,8 @@ type Rendering struct {
 	Gaps []source.Gap
 }
 
-// render replaces the desired objects of bundle deployments by those of their rendered bundles, and returns notes for the
-// reader.
+// render replaces the desired objects of bundle deployments by those of their rendered bundles, and returns notes for
+// the reader.
 func render(deployments []*BundleDeployment, renderings []*Rendering) (notes []string) {
 	byID := map[object.DeploymentID]*BundleDeployment{}
 	for _, d := range deployments {
@@ -73,8 +77,8 @@ func render(deployments []*BundleDeployment, renderings []*Rendering) (notes []s
 	return notes
 }
 
-// Unmasked reports whether the desired objects have values that a snapshot masks in live objects: they were rendered from
-// files.
+// Unmasked reports whether the desired objects have values that a snapshot masks in live objects: they were rendered
+// from files.
 func (d *BundleDeployment) Unmasked() bool { return d.From != FromRelease && !d.Rendering.Masked }
 
 // render replaces the desired objects of the bundle deployment, and returns notes for the reader. The objects of its
@@ -142,7 +146,8 @@ func (d *BundleDeployment) replace(x *Rendering) {
 	}
 	for _, o := range d.Desired {
 		d.Recorded[o.Key()] = o.Raw
-		d.Earlier[KindName{o.Kind, o.Name}] = true // an object that the bundle no longer has is left over from the release
+		// an object that the bundle no longer has is left over from the release
+		d.Earlier[KindName{o.Kind, o.Name}] = true
 	}
 	d.Removed = d.Desired
 	d.From, d.Problem, d.Detail = FromBundle, "", ""
@@ -164,7 +169,8 @@ func (d *BundleDeployment) replace(x *Rendering) {
 	}
 }
 
-// renderedAs reports whether the object is the one that was rendered with an identity. namespace is that of the release.
+// renderedAs reports whether the object is the one that was rendered with an identity. namespace is that of the
+// release.
 func (o *Object) renderedAs(rendered object.Ref, namespace string) bool {
 	if rendered.GroupVersionKind() != o.GroupVersionKind() || rendered.Name != o.Name {
 		return false

@@ -19,7 +19,8 @@ func keys(objects []*Object) []string {
 	return out
 }
 
-// TestRender checks a rendered bundle deployment: its desired objects, the objects that only its release has, and the claims on each object.
+// TestRender checks a rendered bundle deployment: its desired objects, the objects that only its release has, and the
+// claims on each object.
 func TestRender(t *testing.T) {
 	w := &builder{tb: t}
 	w.secret("system", "one").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").
@@ -28,16 +29,19 @@ func TestRender(t *testing.T) {
 	rendered := func(name, raw string) release.Object {
 		return release.Object{Ref: object.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: name}, Raw: []byte(raw)}
 	}
-	s := w.build(&Rendering{Deployment: object.DeploymentID{Namespace: "one", Name: "a"}, ReleaseName: "a", ReleaseNamespace: "web", Objects: []release.Object{rendered("kept", "new"), rendered("added", "{}")},
+	s := w.build(&Rendering{Deployment: object.DeploymentID{Namespace: "one", Name: "a"}, ReleaseName: "a",
+		ReleaseNamespace: "web", Objects: []release.Object{rendered("kept", "new"), rendered("added", "{}")},
 		Unstable: map[object.Ref][]string{{APIVersion: "v1", Kind: "ConfigMap", Name: "added"}: {"/data/random"}}})
 	d := s.Deployments[0]
 	if diff := cmp.Diff([]string{"configmap web/kept", "configmap web/added"}, keys(d.Desired)); diff != "" {
 		t.Errorf("desired (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"configmap web/kept", "configmap web/dropped", "configmap web/shared"}, keys(d.Removed)); diff != "" {
+	if diff := cmp.Diff([]string{"configmap web/kept", "configmap web/dropped", "configmap web/shared"},
+		keys(d.Removed)); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"/data/random"}, d.Desired[1].Unstable); diff != "" || d.From != FromBundle || d.Problem != "" {
+	if diff := cmp.Diff([]string{"/data/random"}, d.Desired[1].Unstable); diff != "" || d.From != FromBundle ||
+		d.Problem != "" {
 		t.Errorf("unstable (-want +got), from %q, problem %q:\n%s", d.From, d.Problem, diff)
 	}
 	for name, want := range map[string]int{"kept": 1, "added": 1, "dropped": 0, "shared": 1} {
@@ -51,11 +55,13 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestUnstable checks that unstable fields are attributed to the object in the correct namespace, not to an object with the same name.
+// TestUnstable checks that unstable fields are attributed to the object in the correct namespace, not to an object with
+// the same name.
 func TestUnstable(t *testing.T) {
 	w := &builder{tb: t}
 	w.secret("system", "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", "system")
-	r := &Rendering{Deployment: object.DeploymentID{Namespace: "one", Name: "a"}, ReleaseName: "a", ReleaseNamespace: "web", Unstable: map[object.Ref][]string{}}
+	r := &Rendering{Deployment: object.DeploymentID{Namespace: "one", Name: "a"}, ReleaseName: "a",
+		ReleaseNamespace: "web", Unstable: map[object.Ref][]string{}}
 	for _, namespace := range []string{"", "shop", "till"} {
 		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "same"}
 		r.Objects = append(r.Objects, release.Object{Ref: ref, Raw: []byte("{}")})

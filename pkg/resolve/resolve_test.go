@@ -11,14 +11,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// TestDesired checks the desired objects of a manifest: they have a namespace, are in order, and the last of several duplicates is used.
+// TestDesired checks the desired objects of a manifest: they have a namespace, are in order, and the last of several
+// duplicates is used.
 func TestDesired(t *testing.T) {
 	w := &builder{tb: t}
 	w.secret("system", "one").bd("one", "a", "web/a:2").
 		record("web/a:1", "superseded", "a", "system", "dropped", "theme").
 		record("web/a:2", "deployed", "a", "system", "theme", "other", "theme").
 		record("web/a:3", "failed", "a", "system", "later")
-	w.c.Records[release.Name{Namespace: "web", Name: "a", Revision: 2}].Hooks = []release.Hook{{Kind: "Job", Name: "migrate"}}
+	w.c.Records[release.Name{Namespace: "web", Name: "a", Revision: 2}].Hooks = []release.Hook{{Kind: "Job",
+		Name: "migrate"}}
 	w.c.Records[release.Name{Namespace: "web", Name: "a", Revision: 2}].Objects[2].Raw = []byte("last")
 	s := w.build()
 	d := s.Deployments[0]
@@ -42,7 +44,8 @@ func TestDesired(t *testing.T) {
 	if !d.Hooks[KindName{"Job", "migrate"}] {
 		t.Error("the hook is missing")
 	}
-	if len(d.RecordProblems) != 1 || d.RecordProblems[0].Status != "failed" || d.RecordProblems[0].Record.Revision != 3 {
+	if len(d.RecordProblems) != 1 || d.RecordProblems[0].Status != "failed" ||
+		d.RecordProblems[0].Record.Revision != 3 {
 		t.Errorf("record problems %+v", d.RecordProblems)
 	}
 	key := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "theme"}.Key()

@@ -14,7 +14,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Uninstall is a release of a bundle deployment that its agent removes when the BundleDeployment is deleted (docs/fleet-behavior.md, 1.8 and 1.11).
+// Uninstall is a release of a bundle deployment that its agent removes when the BundleDeployment is deleted
+// (docs/fleet-behavior.md, 1.8 and 1.11).
 type Uninstall struct {
 	// Record is the newest record of the release, which decides, without its objects. Hooks are those of the record.
 	Record *state.Record
@@ -71,7 +72,8 @@ func (s *DesiredState) uninstalls(u *uninstaller, histories [][]*state.Record) [
 		out = append(out, x)
 	}
 	slices.SortFunc(out, func(x, y *Uninstall) int {
-		return cmp.Or(cmp.Compare(x.Record.Name.Name, y.Record.Name.Name), cmp.Compare(x.Record.Namespace, y.Record.Namespace))
+		return cmp.Or(cmp.Compare(x.Record.Name.Name, y.Record.Name.Name), cmp.Compare(x.Record.Namespace,
+			y.Record.Namespace))
 	})
 	if i := slices.IndexFunc(out, func(x *Uninstall) bool { return x.Spared != SparedUnseen }); i >= 0 {
 		out[i].First = true
@@ -121,7 +123,8 @@ func (u *uninstaller) uninstall(history []*state.Record) *Uninstall {
 	case rec.Damaged != "":
 		x.Spared, x.Problem, x.Detail = "", directory.RecordUnreadable, rec.Damaged
 	case x.Problem == VersionUnknown:
-		x.Detail = "its newest record is " + rec.Status + ", which only agents of some versions find, and the version of the agent is not known"
+		x.Detail = "its newest record is " + rec.Status +
+			", which only agents of some versions find, and the version of the agent is not known"
 	case x.Spared == SparedByOption, x.Spared == SparedAgent:
 		x.RecordsStay, x.Losses = rec.Name.Name != rec.BundleID, spares(u.on, rec)
 	case x.Spared != "":
@@ -158,8 +161,8 @@ func (u *uninstaller) spared(rec *state.Record) (Spared, directory.Problem) {
 	return "", ""
 }
 
-// UninstallUnknown returns the reason why it is not known which releases of a bundle deployment are removed, if none was found. Both are empty if there
-// are none.
+// UninstallUnknown returns the reason why it is not known which releases of a bundle deployment are removed, if none
+// was found. Both are empty if there are none.
 func (d *BundleDeployment) UninstallUnknown() (directory.Problem, string) {
 	switch {
 	case d.On == nil:

@@ -32,7 +32,8 @@ func newArchive(out io.Writer, at time.Time) *archive {
 
 // add writes a file.
 func (a *archive) add(name string, text []byte) error {
-	header := &tar.Header{Name: path.Join(root, name), Mode: 0o600, Size: int64(len(text)), ModTime: a.time, Typeflag: tar.TypeReg}
+	header := &tar.Header{Name: path.Join(root, name), Mode: 0o600, Size: int64(len(text)), ModTime: a.time,
+		Typeflag: tar.TypeReg}
 	if err := a.tar.WriteHeader(header); err != nil {
 		return fmt.Errorf("writing the archive: %w", err)
 	}
@@ -61,8 +62,8 @@ func fileName(resource, namespace, name string) string {
 	return path.Join(escaped(resource), escaped(namespace), escaped(name)+".json")
 }
 
-// escaped makes a name valid for a file on every system. Other tools, and the reader of snapshots, take a name with the word "selector" for a list
-// of selected objects.
+// escaped makes a name valid for a file on every system. Other tools, and the reader of snapshots, take a name with the
+// word "selector" for a list of selected objects.
 func escaped(name string) string {
 	var out strings.Builder
 	for i := range len(name) {

@@ -23,8 +23,9 @@ import (
 
 // fieldsOf returns the fields to capture for a desired state.
 func fieldsOf(desired *resolve.DesiredState, bundles bool) fields {
-	out := fields{desired: map[object.Key]map[string]bool{}, namespaces: map[string]bool{}, kubeConfigs: map[string]bool{},
-		bundles: bundles}
+	out := fields{desired: map[object.Key]map[string]bool{}, namespaces: map[string]bool{},
+		kubeConfigs: map[string]bool{},
+		bundles:     bundles}
 	for _, d := range desired.Deployments {
 		for _, o := range slices.Concat(d.Claimed(), d.Removed) {
 			out.desire(o.Key(), o.Raw)
@@ -83,7 +84,8 @@ func (t *taking) file(c capture, o source.Object) (name string, text []byte, ok 
 		return "", nil, false
 	}
 	name = fileName(c.resource(), m.Metadata.Namespace, t.hidden(m.Metadata.Name))
-	return name, pretty.PrettyOptions(raw, &pretty.Options{Indent: "  "}), true // json.Indent needs several times as long
+	// json.Indent needs several times as long
+	return name, pretty.PrettyOptions(raw, &pretty.Options{Indent: "  "}), true
 }
 
 // errObject does not quote the object.
@@ -125,7 +127,8 @@ func (t *taking) capture(ref object.Ref, raw []byte, partial bool) ([]byte, erro
 }
 
 // captureRecord returns the captured Secret of a release record.
-func (t *taking) captureRecord(name release.Name, masks *mask.Object, content map[string]any, key object.Key) map[string]any {
+func (t *taking) captureRecord(name release.Name, masks *mask.Object, content map[string]any,
+	key object.Key) map[string]any {
 	data, _ := content["data"].(map[string]any)
 	text, _ := data[release.DataKey].(string)
 	value, err := base64.StdEncoding.DecodeString(text)
@@ -141,7 +144,8 @@ func (t *taking) captureRecord(name release.Name, masks *mask.Object, content ma
 	return out
 }
 
-// environment is whether the variables of an agent agree with their hash in the status of a Cluster that a bundle desires.
+// environment is whether the variables of an agent agree with their hash in the status of a Cluster that a bundle
+// desires.
 type environment struct{ captured, agree bool }
 
 func environmentOf(content map[string]any, key object.Key) environment {

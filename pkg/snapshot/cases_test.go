@@ -58,16 +58,17 @@ func (l live) List(ctx context.Context, q source.Query, yield func(source.Object
 	return cover, err
 }
 
-// unequal are the parts of a report that differ between a cluster and its snapshot: the numbers of hidden values, because
-// equal values have equal masks only in one object; names of Contents, which are hashes, and the ids of their findings;
-// and the user in an address with a password.
+// unequal are the parts of a report that differ between a cluster and its snapshot: the numbers of hidden values,
+// because equal values have equal masks only in one object; names of Contents, which are hashes, and the ids of their
+// findings; and the user in an address with a password.
 var unequal = regexp.MustCompile(`(://([a-z]+:)?|\()?[a-zA-Z0-9+]*(\*\*\*|hmac_[0-9a-z]{16})[a-zA-Z0-9+/=]*\)?` +
 	`|s-[0-9a-f]{61}(:[0-9a-f]{64})?|FD60[13]-[0-9a-f]{10}`)
 
 // reported returns the report of an audit as JSON, line by line, without those parts.
 func reported(t *testing.T, src source.Source, desired audit.Desired) []string {
 	t.Helper()
-	found, err := audit.Run(t.Context(), src, audit.Options{Commands: cases.Commands, Desired: desired, Pause: func(context.Context) error { return nil }})
+	found, err := audit.Run(t.Context(), src, audit.Options{Commands: cases.Commands, Desired: desired,
+		Pause: func(context.Context) error { return nil }})
 	if err != nil {
 		return []string{err.Error()}
 	}

@@ -41,26 +41,30 @@ type fields struct {
 
 // otherFields are the fields of objects that no bundle desires. Their metadata is captured too.
 var otherFields = map[schema.GroupKind][]string{
-	{Kind: "Namespace"}:                                     {"status.phase"},
-	{Kind: "PersistentVolumeClaim"}:                         {"spec.volumeName"},
-	{Kind: "PersistentVolume"}:                              {"spec.persistentVolumeReclaimPolicy"},
-	{Kind: "Secret"}:                                        {"type"},
-	{Group: "apps", Kind: "Deployment"}:                     workload,
-	{Group: "apps", Kind: "StatefulSet"}:                    workload,
-	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {"spec.scaleTargetRef", "spec.minReplicas", "spec.maxReplicas"},
+	{Kind: "Namespace"}:                  {"status.phase"},
+	{Kind: "PersistentVolumeClaim"}:      {"spec.volumeName"},
+	{Kind: "PersistentVolume"}:           {"spec.persistentVolumeReclaimPolicy"},
+	{Kind: "Secret"}:                     {"type"},
+	{Group: "apps", Kind: "Deployment"}:  workload,
+	{Group: "apps", Kind: "StatefulSet"}: workload,
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {"spec.scaleTargetRef", "spec.minReplicas",
+		"spec.maxReplicas"},
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: {"spec.group", "spec.scope", "spec.names",
 		"spec.versions[].name", "spec.versions[].served"},
 }
 
-var workload = []string{"spec.replicas", "spec.template.spec.containers[].name", "spec.template.spec.containers[].image",
-	"spec.template.spec.containers[].env", "spec.template.spec.containers[].envFrom[].prefix", "status.observedGeneration",
+var workload = []string{"spec.replicas", "spec.template.spec.containers[].name",
+	"spec.template.spec.containers[].image",
+	"spec.template.spec.containers[].env", "spec.template.spec.containers[].envFrom[].prefix",
+	"status.observedGeneration",
 	"status.replicas", "status.updatedReplicas", "status.readyReplicas"}
 
 // workloadVariables are the environment variables of Fleet's programs that are read.
 var workloadVariables = []string{fleet.AgentScopeEnv, fleet.CheckinIntervalEnv, fleet.ImageScanEnv}
 
 // listedMetadata are the members of the metadata of every object that is captured.
-var listedMetadata = []string{"name", "namespace", "generateName", "uid", "resourceVersion", "generation", "creationTimestamp",
+var listedMetadata = []string{"name", "namespace", "generateName", "uid", "resourceVersion", "generation",
+	"creationTimestamp",
 	"deletionTimestamp", "deletionGracePeriodSeconds", "labels", "ownerReferences", "finalizers"}
 
 // readAnnotations are the annotations that an audit reads, beside those of Fleet.
@@ -225,7 +229,8 @@ func keepVariables(content map[string]any) {
 	}
 }
 
-// public takes the data of a Secret out that no bundle desires: what an audit reads of it is not secret, and not masked.
+// public takes the data of a Secret out that no bundle desires: what an audit reads of it is not secret, and not
+// masked.
 func (f *fields) public(content map[string]any, key object.Key) map[string]any {
 	if _, desired := f.desired[key]; desired || key.GroupKind() != secretKind.GroupKind() || content["data"] == nil {
 		return nil
@@ -236,8 +241,8 @@ func (f *fields) public(content map[string]any, key object.Key) map[string]any {
 }
 
 // secret adds the data of a Secret that an audit reads although no bundle desires it: the namespace that an agent
-// watches, and the address and the CA in the kubeconfig of one of Fleet's Clusters. The Secrets in which Fleet keeps Helm
-// values are captured with the bundles.
+// watches, and the address and the CA in the kubeconfig of one of Fleet's Clusters. The Secrets in which Fleet keeps
+// Helm values are captured with the bundles.
 func (f *fields) secret(content, out map[string]any, key object.Key) {
 	if f.bundles && (content["type"] == values.BundleType || content["type"] == values.DeploymentType) {
 		out["data"] = content["data"]
@@ -257,7 +262,10 @@ func (f *fields) secret(content, out map[string]any, key object.Key) {
 		}
 	}
 	if key.Name == fleet.AgentName {
-		keep(fleet.AgentSecretNamespaceKey, func(v string) (string, bool) { return v, len(validation.IsDNS1123Label(v)) == 0 })
+		keep(fleet.AgentSecretNamespaceKey, func(v string) (string, bool) {
+			return v,
+				len(validation.IsDNS1123Label(v)) == 0
+		})
 	}
 	if f.kubeConfigs[key.Namespace+"/"+key.Name] {
 		for _, name := range []string{agentconfig.URLKey, agentconfig.CAKey, agentconfig.KubeconfigKey} {
@@ -317,8 +325,8 @@ func typed(content map[string]any, into any) (map[string]any, error) {
 // present stands for a field of which only the presence is read.
 var present = json.RawMessage("{}")
 
-// withoutPayload removes what an object of Fleet may carry: the files of bundles and Helm values. The variables of agents
-// are masked.
+// withoutPayload removes what an object of Fleet may carry: the files of bundles and Helm values. The variables of
+// agents are masked.
 func withoutPayload(o any) {
 	switch o := o.(type) {
 	case *v1alpha1.Bundle:

@@ -22,14 +22,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// TestFields holds the list of captured fields. A field that is added to it may be secret: read docs/snapshots.md before
-// you accept the change.
+// TestFields holds the list of captured fields. A field that is added to it may be secret: read docs/snapshots.md
+// before you accept the change.
 func TestFields(t *testing.T) {
 	var out strings.Builder
 	fmt.Fprintln(&out, "metadata of every object")
-	write(&out, append(slices.Clone(listedMetadata), "managedFields (of an object that no bundle desires: without the names of fields)"))
+	write(&out, append(slices.Clone(listedMetadata),
+		"managedFields (of an object that no bundle desires: without the names of fields)"))
 	fmt.Fprintln(&out, "annotations of every object")
-	write(&out, append(slices.Clone(readAnnotations), fleetGroup+"/*", "those that the manifest of a desired object states",
+	write(&out, append(slices.Clone(readAnnotations), fleetGroup+"/*",
+		"those that the manifest of a desired object states",
 		appliedAnnotation+" (of a desired object)", "those of a Namespace that a bundle states"))
 	for _, kind := range slices.Sorted(maps.Keys(fleetTypes)) {
 		fmt.Fprintln(&out, kind+"."+fleetGroup)
@@ -44,7 +46,9 @@ func TestFields(t *testing.T) {
 		pathsOf(content, "", paths)
 		write(&out, slices.Sorted(maps.Keys(paths)))
 	}
-	for _, gk := range slices.SortedFunc(maps.Keys(otherFields), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, gk := range slices.SortedFunc(maps.Keys(otherFields), func(a, b schema.GroupKind) int {
+		return strings.Compare(a.String(), b.String())
+	}) {
 		fmt.Fprintln(&out, gk)
 		write(&out, otherFields[gk])
 	}

@@ -72,8 +72,10 @@ func (r *recorder) want(gvk schema.GroupVersionKind, whole bool, fallback []stri
 
 // others are the kinds that other verbs and other flags of audit read.
 var others = []schema.GroupKind{
-	{Kind: "ConfigMap"}, {Kind: "Namespace"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}, {Kind: "Secret"},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, {Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"},
+	{Kind: "ConfigMap"}, {Kind: "Namespace"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"},
+	{Kind: "Secret"},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, {Group: "apps", Kind: "Deployment"},
+	{Group: "apps", Kind: "StatefulSet"},
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"},
 }
 
@@ -107,8 +109,8 @@ type capture struct {
 	not []string
 }
 
-// plan returns the kinds to capture, each in one version, sorted. Secrets are the first: if they are not those of which the values are known, nothing else
-// is written.
+// plan returns the kinds to capture, each in one version, sorted. Secrets are the first: if they are not those of which
+// the values are known, nothing else is written.
 func (r *recorder) plan(kinds *source.Kinds) []capture {
 	byKind := map[schema.GroupKind]*capture{}
 	for _, gvk := range slices.SortedFunc(maps.Keys(r.kinds), func(a, b schema.GroupVersionKind) int {

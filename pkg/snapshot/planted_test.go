@@ -76,15 +76,21 @@ func archived(t *testing.T, name, text string) string {
 
 // templates are files of bundles with a value of a Secret.
 var templates = []string{
-	"stringData: # comment\n  a: VALUE", "stringData: {a: VALUE, b: VALUE}", `{"kind":"Secret","stringData":{"a":"VALUE"}}`,
-	`"stringData":` + "\n  \"a\": VALUE", `a: {{ "VALUE" | b64enc }}`, `a: {{ .Values.x | default "VALUE" }}`, "{{- $x := \"VALUE\" }}",
-	"# the password is VALUE", "apiVersion: v1\nkind: SecretList\nitems:\n- stringData: {a: VALUE}", "metadata: {name: x}\ndata: {a: VALUE}",
-	"secretGenerator:\n- literals: [a=VALUE]", `- {op: add, path: /data/a, value: VALUE}`, "stringData:\n  a: |\n    VALUE\n    VALUE",
-	"stringData:\n  a: >-\n    one\n    VALUE", "kind: ConfigMap\ndata: {x: 'VALUE'}", "env: [{name: PASSWORD, value: VALUE}]", "VALUE",
+	"stringData: # comment\n  a: VALUE", "stringData: {a: VALUE, b: VALUE}",
+	`{"kind":"Secret","stringData":{"a":"VALUE"}}`,
+	`"stringData":` + "\n  \"a\": VALUE", `a: {{ "VALUE" | b64enc }}`, `a: {{ .Values.x | default "VALUE" }}`,
+	"{{- $x := \"VALUE\" }}",
+	"# the password is VALUE", "apiVersion: v1\nkind: SecretList\nitems:\n- stringData: {a: VALUE}",
+	"metadata: {name: x}\ndata: {a: VALUE}",
+	"secretGenerator:\n- literals: [a=VALUE]", `- {op: add, path: /data/a, value: VALUE}`,
+	"stringData:\n  a: |\n    VALUE\n    VALUE",
+	"stringData:\n  a: >-\n    one\n    VALUE", "kind: ConfigMap\ndata: {x: 'VALUE'}",
+	"env: [{name: PASSWORD, value: VALUE}]", "VALUE",
 }
 
 // helmKeys are keys of Helm values.
-var helmKeys = []string{"password", "tokens", "passwords", "apiKeys", "tls.key", "extraEnv", "x", "auth", "user", "connection", "license", "pin", "salt"}
+var helmKeys = []string{"password", "tokens", "passwords", "apiKeys", "tls.key", "extraEnv", "x", "auth", "user",
+	"connection", "license", "pin", "salt"}
 
 // bundles plants values in the payloads of Fleet's objects.
 func (p *planting) bundles() {
@@ -98,8 +104,10 @@ func (p *planting) bundles() {
 	}
 	resources = append(resources, resource("values-of-production.yaml", p.fill("a: VALUE\nb: [VALUE]"), ""),
 		resource("chart.tgz", inBase64(archived(p.t, "chart/values.yaml", p.fill("a: VALUE"))), "base64"),
-		resource("charts.tgz", inBase64(archived(p.t, "chart.tgz", archived(p.t, "values.yaml", p.fill("a: VALUE")))), "base64"),
-		resource("hex", hex.EncodeToString([]byte(p.value())), ""), resource("base32", base32.StdEncoding.EncodeToString([]byte(p.value())), ""))
+		resource("charts.tgz", inBase64(archived(p.t, "chart.tgz", archived(p.t, "values.yaml", p.fill("a: VALUE")))),
+			"base64"),
+		resource("hex", hex.EncodeToString([]byte(p.value())), ""), resource("base32",
+			base32.StdEncoding.EncodeToString([]byte(p.value())), ""))
 	content, err := json.Marshal(map[string]any{"resources": resources})
 	must(p.t, err)
 	values := func() map[string]any {
@@ -110,22 +118,29 @@ func (p *planting) bundles() {
 		return out
 	}
 	meta := func(namespace, name string) map[string]any {
-		return map[string]any{"namespace": namespace, "name": name, "annotations": map[string]any{"example.com/note": p.value(),
-			"objectset.rio.cattle.io/applied": inBase64(gzipped(p.t, p.fill(`{"data":{"a":"VALUE"}}`)))}}
+		return map[string]any{"namespace": namespace, "name": name,
+			"annotations": map[string]any{"example.com/note": p.value(),
+				"objectset.rio.cattle.io/applied": inBase64(gzipped(p.t, p.fill(`{"data":{"a":"VALUE"}}`)))}}
 	}
 	of := func(kind string, meta, spec map[string]any) map[string]any {
 		return map[string]any{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": kind, "metadata": meta, "spec": spec}
 	}
 	id := "s-" + strings.Repeat("0", 61)
 	p.objects = append(p.objects,
-		of("Bundle", meta("fleet-local", "planted"), map[string]any{"resources": resources, "helm": map[string]any{"values": values()},
-			"targets": []any{map[string]any{"name": "x", "helm": map[string]any{"values": values(), "templateValues": map[string]any{"a": p.value()}}}}}),
+		of("Bundle", meta("fleet-local", "planted"), map[string]any{"resources": resources,
+			"helm": map[string]any{"values": values()},
+			"targets": []any{map[string]any{"name": "x", "helm": map[string]any{"values": values(),
+				"templateValues": map[string]any{"a": p.value()}}}}}),
 		of("BundleDeployment", meta("cluster-planted", "planted"), map[string]any{"deploymentID": id + ":1",
-			"options":       map[string]any{"helm": map[string]any{"values": values(), "templateValues": map[string]any{"a": p.value()}}},
-			"stagedOptions": map[string]any{"helm": map[string]any{"values": values()}}, "helmChartOptions": map[string]any{"password": p.value()}}),
-		of("HelmOp", meta("fleet-local", "planted-op"), map[string]any{"helm": map[string]any{"values": values()}, "unknown": p.value()}),
-		of("GitRepo", meta("fleet-local", "planted-repo"), map[string]any{"repo": p.fill("https://user:VALUE@git.example.com/a"), "caBundle": p.value(),
-			"bundles": []any{map[string]any{"base": p.value()}}}),
+			"options": map[string]any{"helm": map[string]any{"values": values(),
+				"templateValues": map[string]any{"a": p.value()}}},
+			"stagedOptions":    map[string]any{"helm": map[string]any{"values": values()}},
+			"helmChartOptions": map[string]any{"password": p.value()}}),
+		of("HelmOp", meta("fleet-local", "planted-op"), map[string]any{"helm": map[string]any{"values": values()},
+			"unknown": p.value()}),
+		of("GitRepo", meta("fleet-local", "planted-repo"),
+			map[string]any{"repo": p.fill("https://user:VALUE@git.example.com/a"), "caBundle": p.value(),
+				"bundles": []any{map[string]any{"base": p.value()}}}),
 		of("Cluster", meta("fleet-local", "planted-cluster"), map[string]any{"templateValues": values(),
 			"agentEnvVars": []any{map[string]any{"name": "HTTPS_PROXY", "value": p.value()}}}),
 		of("ClusterRegistration", meta("fleet-local", "planted-request"), map[string]any{"clientRandom": p.value()}),
@@ -141,17 +156,22 @@ func (p *planting) others() {
 	pod := `"template":{"spec":{"containers":[{"name":"c","image":"registry.example.com/a:1","args":["--token=VALUE"],` +
 		`"env":[{"name":"PASSWORD","value":"VALUE"}]}],"initContainers":[{"name":"i","env":[{"name":"A","value":"VALUE"}]}]}}`
 	for _, text := range []string{
-		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"one",` + annotations + `},"type":"Opaque",` +
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"one",` + annotations +
+			`},"type":"Opaque",` +
 			`"data":{"a":"` + inBase64(p.value()) + `","b":"` + inBase64("1234") + `","key-VALUE":""}}`,
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"registry"},"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":"` +
 			inBase64(p.fill(`{"auths":{"VALUE.example.com":{"auth":"VALUE","password":"VALUE"}}}`)) + `"}}`,
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"one",` + annotations + `},"data":{"a":"VALUE","VALUE":"x"},` +
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"one",` + annotations +
+			`},"data":{"a":"VALUE","VALUE":"x"},` +
 			`"binaryData":{"a":"` + inBase64(gzipped(p.t, p.value())) + `"}}`,
-		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"default","name":"one",` + annotations + `,"managedFields":[{"manager":"m",` +
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"default","name":"one",` + annotations +
+			`,"managedFields":[{"manager":"m",` +
 			`"operation":"Update","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:VALUE":{}}}}]},"spec":{"replicas":1,` + pod + `}}`,
-		`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"namespace":"default","name":"one"},"spec":{` + pod + `}}`,
+		`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"namespace":"default","name":"one"},"spec":{` + pod +
+			`}}`,
 		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"default",` + annotations + `}}`,
-		`{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":"one",` + annotations + `},"spec":{"externalName":"VALUE"}}`,
+		`{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":"one",` + annotations +
+			`},"spec":{"externalName":"VALUE"}}`,
 		`{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"one"},"spec":{"csi":{"volumeAttributes":{"password":"VALUE"}}}}`,
 		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.example.com"},` +
 			`"spec":{"group":"example.com","names":{"kind":"Thing","plural":"things"},"scope":"Namespaced","versions":[{"name":"v1","schema":{"d":"VALUE"}}]}}`,
@@ -166,7 +186,8 @@ func (p *planting) others() {
 // records plants values in release records: two revisions of a release of Fleet, and one that is not Fleet's.
 func (p *planting) records() {
 	const manifest = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: VALUE}\n---\n" +
-		"apiVersion: v1\nkind: SecretList\nitems:\n- {metadata: {name: b}, apiVersion: v1, kind: Secret, data: {a: VALUE}}\n"
+		"apiVersion: v1\nkind: SecretList\nitems:\n- {metadata: {name: b}, apiVersion: v1, kind: Secret, data: {a: " +
+		"VALUE}}\n"
 	const configMap = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: VALUE}\n"
 	for i, fleets := range []bool{true, true, false} {
 		name, status, annotations := "planted", "superseded", map[string]any{"note": p.value()}
@@ -179,18 +200,25 @@ func (p *planting) records() {
 		} else {
 			name, status = "foreign", "deployed"
 		}
-		raw, err := json.Marshal(map[string]any{"name": name, "namespace": "default", "version": i + 1, "manifest": p.fill(text),
-			"info":   map[string]any{"status": status, "notes": p.value(), "description": "Upgrade complete: " + p.value()},
-			"config": map[string]any{"password": p.value(), "list": []any{p.value()}}, "labels": map[string]any{"x": p.value()},
-			"hooks": []any{map[string]any{"name": "hook", "kind": "Secret", "path": "x/templates/a.yaml", "manifest": p.fill(manifest)}},
-			"chart": map[string]any{"metadata": map[string]any{"name": "x", "description": p.value(), "annotations": annotations},
+		raw, err := json.Marshal(map[string]any{"name": name, "namespace": "default", "version": i + 1,
+			"manifest": p.fill(text),
+			"info": map[string]any{"status": status, "notes": p.value(), "description": "Upgrade complete: " +
+				p.value()},
+			"config": map[string]any{"password": p.value(), "list": []any{p.value()}},
+			"labels": map[string]any{"x": p.value()},
+			"hooks": []any{map[string]any{"name": "hook", "kind": "Secret", "path": "x/templates/a.yaml",
+				"manifest": p.fill(manifest)}},
+			"chart": map[string]any{"metadata": map[string]any{"name": "x", "description": p.value(),
+				"annotations": annotations},
 				"values": map[string]any{"a": p.value()}, "schema": inBase64(p.value()), "lock": p.value(),
 				"templates": []any{map[string]any{"name": "templates/" + p.value(), "data": inBase64(p.value())}},
 				"files":     []any{map[string]any{"name": "x", "data": inBase64(p.value())}}}})
 		must(p.t, err)
 		p.objects = append(p.objects, map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
-			"metadata": map[string]any{"namespace": "default", "name": fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, i+1),
-				"labels": map[string]any{"owner": "helm", "name": name}, "annotations": map[string]any{"note": p.value()}},
+			"metadata": map[string]any{"namespace": "default", "name": fmt.Sprintf("sh.helm.release.v1.%s.v%d", name,
+				i+1),
+				"labels":      map[string]any{"owner": "helm", "name": name},
+				"annotations": map[string]any{"note": p.value()}},
 			"data": map[string]any{"release": inBase64(inBase64(gzipped(p.t, string(raw))))}})
 	}
 }
@@ -218,7 +246,8 @@ func TestPlanted(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("planted-%d.json", len(raw))), raw, 0o600))
 	}
 	src := live{open(t, dir)}
-	forms := []string{seed, strings.ToUpper(seed), hex.EncodeToString([]byte(seed)), base32.StdEncoding.EncodeToString([]byte(seed))[:10]}
+	forms := []string{seed, strings.ToUpper(seed), hex.EncodeToString([]byte(seed)),
+		base32.StdEncoding.EncodeToString([]byte(seed))[:10]}
 	_, content := taken(t, src)
 	if found := layers.Find(content, forms...); len(found) > 0 {
 		t.Errorf("%d values are in the snapshot:\n%s", len(found), strings.Join(found, "\n"))

@@ -26,7 +26,8 @@ import (
 // captured. Of an earlier revision, it has the metadata of the objects.
 func (t *taking) releaseRecord(name release.Name, masks *mask.Object, value string) string {
 	if unpacked := release.UnpackedSize([]byte(value)); unpacked > release.MostUnpacked(len(value)) {
-		return t.unreadable(name, source.Unreadable{Damaged: release.ErrUnpacked.Error(), Limit: release.ErrUnpacked.Error()})
+		return t.unreadable(name, source.Unreadable{Damaged: release.ErrUnpacked.Error(),
+			Limit: release.ErrUnpacked.Error()})
 	}
 	rec, err := release.Decode([]byte(value))
 	if bound, exceeded := errors.AsType[*release.BoundError](err); exceeded {
@@ -123,7 +124,8 @@ func capturedRecord(rec *release.Record, masks *mask.Object) record {
 				captured.Events = append(captured.Events, event)
 			}
 		}
-		for policy, on := range map[string]bool{"hook-succeeded": h.DeletePolicies.Succeeded, "hook-failed": h.DeletePolicies.Failed} {
+		for policy, on := range map[string]bool{"hook-succeeded": h.DeletePolicies.Succeeded,
+			"hook-failed": h.DeletePolicies.Failed} {
 			if on {
 				captured.DeletePolicies = append(captured.DeletePolicies, policy)
 			}
@@ -224,7 +226,8 @@ func manifest(objects []release.Object, captured func(release.Object) []byte) st
 // maxRatio is the ratio of the size of a record to its stored size up to which an audit reads any number of records.
 const maxRatio = 20
 
-// packRecord compresses a record. Without the contents of the chart, it can be much smaller than the record on the cluster.
+// packRecord compresses a record. Without the contents of the chart, it can be much smaller than the record on the
+// cluster.
 func packRecord(text []byte) string {
 	out := base64.StdEncoding.EncodeToString(pack(text, gzip.DefaultCompression))
 	if len(text) > maxRatio*len(out) {

@@ -89,11 +89,13 @@ func (t *taking) record(key object.Key, content map[string]any, raw []byte, part
 		t.recordBundle(key, raw)
 		hide(status, "resourcesSha256Sum", t.hiddenSum)
 		hide(spec, "valuesHash", func(hash string) string {
-			return t.hiddenValues(state.ValuesKey{Type: values.BundleType, Namespace: key.Namespace, Name: key.Name}, hash)
+			return t.hiddenValues(state.ValuesKey{Type: values.BundleType, Namespace: key.Namespace, Name: key.Name},
+				hash)
 		})
 	case state.BundleDeployment:
 		hide(spec, "valuesHash", func(hash string) string {
-			return t.hiddenValues(state.ValuesKey{Type: values.DeploymentType, Namespace: key.Namespace, Name: key.Name}, hash)
+			return t.hiddenValues(state.ValuesKey{Type: values.DeploymentType, Namespace: key.Namespace,
+				Name: key.Name}, hash)
 		})
 	case state.Content:
 		if !partial {
@@ -136,7 +138,8 @@ func (t *taking) keepResults(f *state.Fleet) {
 	u := &t.results
 	if before := t.description.Unmasked; before != nil {
 		for name, why := range before.Contents {
-			put(&u.Contents, t.hidden(name), source.Unreadable{Damaged: t.hidden(why.Damaged), Limit: t.hidden(why.Limit)})
+			put(&u.Contents, t.hidden(name), source.Unreadable{Damaged: t.hidden(why.Damaged),
+				Limit: t.hidden(why.Limit)})
 		}
 		u.Records = merged(u.Records, before.Records)
 		for name, result := range before.Bundles {
@@ -219,13 +222,15 @@ func (t *taking) renderings(a *archive) error {
 		if x.Deployment.Name == "" || d.FromFiles() {
 			continue
 		}
-		out := format.Rendering{APIVersion: format.ManifestAPIVersion, Kind: format.RenderingKind, Rendering: t.rendering(d)}
+		out := format.Rendering{APIVersion: format.ManifestAPIVersion, Kind: format.RenderingKind,
+			Rendering: t.rendering(d)}
 		out.Metadata.Namespace, out.Metadata.Name = d.Namespace, d.Name
 		text, err := json.MarshalIndent(out, "", "  ")
 		if err != nil {
 			return fmt.Errorf("encoding the rendered bundle %s: %w", d.Key(), err)
 		}
-		if err := a.add(strings.TrimSuffix(fileName("renderings", d.Namespace, d.Name), ".json"), append(t.hideIDs(text), '\n')); err != nil {
+		if err := a.add(strings.TrimSuffix(fileName("renderings", d.Namespace, d.Name), ".json"),
+			append(t.hideIDs(text), '\n')); err != nil {
 			return err
 		}
 	}
@@ -235,7 +240,8 @@ func (t *taking) renderings(a *archive) error {
 // rendering returns the result of rendering a bundle, with the values of Secrets masked as in live objects.
 func (t *taking) rendering(d *resolve.BundleDeployment) source.Rendering {
 	x := &d.Rendering
-	masks := t.masker.Object(object.Key{Group: fleetGroup, Kind: state.BundleDeployment, Namespace: d.Namespace, Name: d.Name})
+	masks := t.masker.Object(object.Key{Group: fleetGroup, Kind: state.BundleDeployment, Namespace: d.Namespace,
+		Name: d.Name})
 	texts := func(in []string) []string {
 		var out []string
 		for _, text := range in {
@@ -244,11 +250,13 @@ func (t *taking) rendering(d *resolve.BundleDeployment) source.Rendering {
 		return out
 	}
 	out := source.Rendering{ReleaseName: x.ReleaseName, ReleaseNamespace: x.ReleaseNamespace, RecordSize: x.RecordSize,
-		Refused: masks.Text(x.Refused), OverLimit: x.OverLimit, ContentDamage: x.ContentDamage, ClusterScoped: x.ClusterScoped,
-		Unresolved: texts(x.Unresolved), ValuesMissing: x.ValuesMissing, Notes: texts(x.Notes)}
+		Refused: masks.Text(x.Refused), OverLimit: x.OverLimit, ContentDamage: x.ContentDamage,
+		ClusterScoped: x.ClusterScoped,
+		Unresolved:    texts(x.Unresolved), ValuesMissing: x.ValuesMissing, Notes: texts(x.Notes)}
 	for _, o := range x.Objects {
 		if raw := t.recorded(&release.Record{Name: release.Name{Namespace: x.ReleaseNamespace}}, o, true); raw != nil {
-			out.Objects = append(out.Objects, source.RenderedObject{Ref: o.Ref, Object: raw, Unstable: x.Unstable[o.Ref]})
+			out.Objects = append(out.Objects, source.RenderedObject{Ref: o.Ref, Object: raw,
+				Unstable: x.Unstable[o.Ref]})
 		}
 	}
 	return out

@@ -2,10 +2,11 @@
 
 // Package snapshot takes a snapshot of a source: an archive with one file for each object that an audit reads, with the
 // fields that it reads (see fields), and a manifest. The values of Secrets are masked in them. What an audit concludes
-// from data that is not captured is recorded as a result. An audit of the snapshot has the result of an audit of the source.
+// from data that is not captured is recorded as a result. An audit of the snapshot has the result of an audit of the
+// source.
 //
-// The source is read by an audit, which shows what must be read. Then the values of Secrets are read, and the objects are
-// read and written one by one. At the end, the Secrets are read again, because a value may have changed.
+// The source is read by an audit, which shows what must be read. Then the values of Secrets are read, and the objects
+// are read and written one by one. At the end, the Secrets are read again, because a value may have changed.
 package snapshot
 
 import (
@@ -48,11 +49,12 @@ type Options struct {
 	Progress func(collect.Progress)
 }
 
-// Take writes a snapshot of a source to out and returns its manifest. An error means that the archive is not complete. A kind that could not be read
-// is a gap.
+// Take writes a snapshot of a source to out and returns its manifest. An error means that the archive is not complete.
+// A kind that could not be read is a gap.
 func Take(ctx context.Context, src source.Source, out io.Writer, o Options) (*format.Manifest, error) {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never returns an error. Nobody can compute the HMAC of a guessed value, because the key is not kept.
+	// it never returns an error. Nobody can compute the HMAC of a guessed value, because the key is not kept.
+	_, _ = rand.Read(key)
 	t := &taking{Source: src, options: o, masker: mask.New(key)}
 	t.masker.Same = o.SameMasks
 	if err := t.audit(ctx); err != nil {
@@ -109,8 +111,9 @@ func (t *taking) audit(ctx context.Context) error {
 	r := newRecorder(t.Source, t.options.Namespace, t.masker.Name)
 	var err error
 	// A bundle that is not deployed yet has no release: its kinds follow from its contents.
-	t.found, err = audit.Run(ctx, r, audit.Options{Desired: audit.DesiredAuto, Version: t.options.Version, Renderer: t.options.Renderer,
-		Pause: t.options.Pause, Progress: t.options.Progress})
+	t.found, err = audit.Run(ctx, r, audit.Options{Desired: audit.DesiredAuto, Version: t.options.Version,
+		Renderer: t.options.Renderer,
+		Pause:    t.options.Pause, Progress: t.options.Progress})
 	if err != nil {
 		return err
 	}
@@ -183,7 +186,8 @@ func (t *taking) hasHelmValues(o source.Object, content map[string]any) bool {
 	return err == nil && t.valuesFrom[m.Metadata.Namespace+"/"+m.Metadata.Name]
 }
 
-// changed reads the values of Secrets again. Other objects may have a new value that was not known when they were written.
+// changed reads the values of Secrets again. Other objects may have a new value that was not known when they were
+// written.
 func (t *taking) changed(ctx context.Context) error {
 	if t.description.Origin != source.OriginCluster {
 		return nil
@@ -194,7 +198,8 @@ func (t *taking) changed(ctx context.Context) error {
 		return err
 	}
 	if n := t.masker.Values() - before; n > 0 {
-		t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Listed: true, Gap: source.Gap{What: "values of Secrets", Reason: "Changed",
+		t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Listed: true, Gap: source.Gap{What: "values of Secrets",
+			Reason: "Changed",
 			Detail: fmt.Sprintf("%d values are new since the snapshot was begun", n),
 			Effect: "they may not be masked in other objects: take the snapshot again"}})
 	}
@@ -233,7 +238,8 @@ func (t *taking) write(ctx context.Context, a *archive) error {
 			return err
 		}
 		if bad > 0 {
-			cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: fmt.Sprintf("%d of the objects could not be decoded", bad)})
+			cover = source.NotCovered(source.Failure{Reason: source.ReadFailed,
+				Detail: fmt.Sprintf("%d of the objects could not be decoded", bad)})
 		}
 		t.captured(c, n, cover)
 	}
@@ -249,20 +255,24 @@ func (t *taking) checkLearned(written source.Coverage) error {
 			continue
 		}
 		g := source.CoverageGaps("listing secrets", source.CoveredIn(nil, source.Failure{}).With(ns, &failure), "")[0]
-		return fmt.Errorf("reading the values of Secrets, to mask them: %s: %s: take the snapshot again", g.What, g.Why())
+		return fmt.Errorf("reading the values of Secrets, to mask them: %s: %s: take the snapshot again", g.What,
+			g.Why())
 	}
 	return nil
 }
 
 // captured records a kind in the manifest.
 func (t *taking) captured(c capture, objects int, cover source.Coverage) {
-	k := format.Captured{Group: c.Group, Version: c.Version, Kind: c.Kind.Kind, Objects: objects, LabelSelector: c.query.LabelSelector}
+	k := format.Captured{Group: c.Group, Version: c.Version, Kind: c.Kind.Kind, Objects: objects,
+		LabelSelector: c.query.LabelSelector}
 	k.State(cover)
 	t.manifest.Captured = append(t.manifest.Captured, k)
 	t.unread(c.query.Kind, c.resource(), cover)
 	if len(c.not) > 0 {
-		t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Gap: source.Gap{What: c.resource() + " in the versions " + strings.Join(c.not, ", "),
-			Reason: string(source.NotInSnapshot), Detail: "each object is captured in one version, " + c.GroupVersion().String(),
+		t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Gap: source.Gap{What: c.resource() + " in the versions " +
+			strings.Join(c.not, ", "),
+			Reason: string(source.NotInSnapshot), Detail: "each object is captured in one version, " +
+				c.GroupVersion().String(),
 			Effect: "fields of the other versions cannot be compared"}})
 	}
 }
@@ -286,7 +296,8 @@ func (t *taking) complete() {
 	m, d, f := &t.manifest, t.description, t.found.Desired.Fleet
 	m.APIVersion, m.Kind = format.ManifestAPIVersion, format.ManifestKind
 	m.TakenAt, m.Earliest, m.Complete, m.Notes = d.TakenAt, d.Earliest, !d.Partial(), d.Notes
-	m.Versions = format.Versions{Tool: t.options.Version, Kubernetes: d.KubernetesVersion, FleetController: f.ControllerVersion, FleetAgents: map[string]string{}}
+	m.Versions = format.Versions{Tool: t.options.Version, Kubernetes: d.KubernetesVersion,
+		FleetController: f.ControllerVersion, FleetAgents: map[string]string{}}
 	for _, c := range t.found.Desired.Clusters {
 		for ns, w := range c.State.Workloads {
 			m.Versions.FleetAgents[ns] = w.Version
@@ -348,7 +359,8 @@ func maskAll(masks *mask.Object, failures map[string]source.Failure) {
 }
 
 func resource(k source.Kind) format.Resource {
-	return format.Resource{Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource, ShortNames: k.ShortNames, Namespaced: k.Namespaced}
+	return format.Resource{Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource, ShortNames: k.ShortNames,
+		Namespaced: k.Namespaced}
 }
 
 // reportEvery is the number of objects between two reports of the progress.

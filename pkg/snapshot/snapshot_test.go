@@ -49,7 +49,8 @@ func open(t *testing.T, path string) *format.Snapshot {
 func tryTake(t *testing.T, src source.Source) (path string, ok bool) {
 	t.Helper()
 	var out bytes.Buffer
-	if _, err := snapshot.Take(t.Context(), src, &out, snapshot.Options{Version: "test", Pause: func(context.Context) error { return nil }}); err != nil {
+	if _, err := snapshot.Take(t.Context(), src, &out, snapshot.Options{Version: "test",
+		Pause: func(context.Context) error { return nil }}); err != nil {
 		return "", false
 	}
 	path = filepath.Join(t.TempDir(), "snapshot.tar.gz")
@@ -86,7 +87,8 @@ func audited(t *testing.T, src source.Source, desired audit.Desired) *report.Aud
 func values(t *testing.T, src source.Source) []string {
 	t.Helper()
 	var out []string
-	_, err := src.List(t.Context(), source.Query{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, FieldSelector: "type!=helm.sh/release.v1"}, func(o source.Object) error {
+	_, err := src.List(t.Context(), source.Query{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
+		FieldSelector: "type!=helm.sh/release.v1"}, func(o source.Object) error {
 		var s struct {
 			Data map[string][]byte `json:"data"`
 		}
@@ -102,7 +104,8 @@ func values(t *testing.T, src source.Source) []string {
 	return out
 }
 
-// TestTakeOfCaptures takes snapshots of captured clusters: an audit of each has the same report, and none has a value of a Secret.
+// TestTakeOfCaptures takes snapshots of captured clusters: an audit of each has the same report, and none has a value
+// of a Secret.
 func TestTakeOfCaptures(t *testing.T) {
 	searched := 0
 	for _, name := range []string{"sick", "clean", "drift"} {
@@ -110,10 +113,12 @@ func TestTakeOfCaptures(t *testing.T) {
 			src := open(t, testdata+name)
 			path, content := taken(t, src)
 			got := open(t, path)
-			if diff := cmp.Diff(reported(t, src, audit.DesiredRelease), reported(t, got, audit.DesiredRelease)); diff != "" {
+			if diff := cmp.Diff(reported(t, src, audit.DesiredRelease),
+				reported(t, got, audit.DesiredRelease)); diff != "" {
 				t.Errorf("(-capture +snapshot):\n%s", diff)
 			}
-			if known := rendered(t, audited(t, src, audit.DesiredBundle), audited(t, got, audit.DesiredBundle)); known > 0 {
+			if known := rendered(t, audited(t, src, audit.DesiredBundle),
+				audited(t, got, audit.DesiredBundle)); known > 0 {
 				t.Errorf("%d bundles are rendered without their files", known)
 			}
 			secret := values(t, src)
@@ -132,8 +137,8 @@ func TestTakeOfCaptures(t *testing.T) {
 	}
 }
 
-// rendered compares the results for rendered bundles, and returns how many are known. A bundle that cannot be rendered is
-// Unknown, and never has another result.
+// rendered compares the results for rendered bundles, and returns how many are known. A bundle that cannot be rendered
+// is Unknown, and never has another result.
 func rendered(t *testing.T, want, got *report.Audit) (known int) {
 	t.Helper()
 	for i, bd := range got.BundleDeployments {
@@ -211,7 +216,8 @@ func (p partly) List(ctx context.Context, q source.Query, yield func(source.Obje
 	case "ConfigMap":
 		return source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "not for this user"}), nil
 	case "Service":
-		if err := yield(source.Object{Item: object.Item{Raw: []byte(`{"metadata":{"name":"x"},`)}, Kind: q.Kind}); err != nil {
+		if err := yield(source.Object{Item: object.Item{Raw: []byte(`{"metadata":{"name":"x"},`)},
+			Kind: q.Kind}); err != nil {
 			return source.Coverage{}, err
 		}
 	}
@@ -228,8 +234,10 @@ func TestGaps(t *testing.T) {
 	if !d.Complete {
 		t.Error("the snapshot of a cluster is not complete")
 	}
-	for kind, want := range map[string]source.Reason{"ConfigMap": source.Forbidden, "Service": source.ReadFailed, "Secret": ""} {
-		cover, err := got.List(t.Context(), source.Query{Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}}, func(source.Object) error { return nil })
+	for kind, want := range map[string]source.Reason{"ConfigMap": source.Forbidden, "Service": source.ReadFailed,
+		"Secret": ""} {
+		cover, err := got.List(t.Context(), source.Query{Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}},
+			func(source.Object) error { return nil })
 		must(t, err)
 		if f, _ := cover.Of("guestbook"); f.Reason != want {
 			t.Errorf("%s: %q, want %q", kind, f.Reason, want)
@@ -259,8 +267,8 @@ func (f failing) List(ctx context.Context, q source.Query, yield func(source.Obj
 	return f.Source.List(ctx, q, yield)
 }
 
-// TestSecretsNotRead checks that a snapshot states it if values of Secrets are not masked, and that no snapshot is taken if only the pass that learns
-// the values failed.
+// TestSecretsNotRead checks that a snapshot states it if values of Secrets are not masked, and that no snapshot is
+// taken if only the pass that learns the values failed.
 func TestSecretsNotRead(t *testing.T) {
 	take := func(fails func(int) source.Reason) (lists int, out []byte, m *format.Manifest, err error) {
 		var b bytes.Buffer
@@ -287,7 +295,8 @@ func TestSecretsNotRead(t *testing.T) {
 	for _, reason := range []source.Reason{source.Forbidden, source.NotInSnapshot} {
 		_, out, m, err = take(func(int) source.Reason { return reason })
 		must(t, err)
-		if len(m.Gaps) != 1 || m.Gaps[0].Reason != string(reason) || !strings.HasSuffix(m.Gaps[0].Effect, "values of Secrets in them are not masked in other objects") {
+		if len(m.Gaps) != 1 || m.Gaps[0].Reason != string(reason) || !strings.HasSuffix(m.Gaps[0].Effect,
+			"values of Secrets in them are not masked in other objects") {
 			t.Errorf("%s: the gaps are %+v", reason, m.Gaps)
 		}
 		path := filepath.Join(t.TempDir(), "snapshot.tar.gz")
@@ -331,8 +340,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestLookups takes a snapshot of a cluster with bundles that are not installed and whose templates look up objects: the snapshot has the rendered
-// objects, in which the values of the Secret are masked.
+// TestLookups takes a snapshot of a cluster with bundles that are not installed and whose templates look up objects:
+// the snapshot has the rendered objects, in which the values of the Secret are masked.
 func TestLookups(t *testing.T) {
 	capture, err := cases.Read(testdata+"preflights/lookup.yaml", &map[string]any{})
 	must(t, err)
@@ -361,7 +370,8 @@ func TestLookups(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"address .data.new", "address .data.text", "uncertain .data.text"}, paths); diff != "" {
+	if diff := cmp.Diff([]string{"address .data.new", "address .data.text", "uncertain .data.text"},
+		paths); diff != "" {
 		t.Errorf("differences (-want +got):\n%s", diff)
 	}
 }

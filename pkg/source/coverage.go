@@ -46,8 +46,8 @@ func CoveredIn(namespaces []string, f Failure) Coverage {
 	return c
 }
 
-// With returns the coverage with the failure of one namespace. nil means that all its objects were read. The namespace of cluster-scoped
-// objects is "".
+// With returns the coverage with the failure of one namespace. nil means that all its objects were read. The namespace
+// of cluster-scoped objects is "".
 func (c Coverage) With(namespace string, f *Failure) Coverage {
 	n := make(map[string]Failure, len(c.namespaces)+1)
 	maps.Copy(n, c.namespaces)
@@ -58,8 +58,8 @@ func (c Coverage) With(namespace string, f *Failure) Coverage {
 	return Coverage{all: c.all, namespaces: n, elsewhere: c.elsewhere}
 }
 
-// Of reports whether a List yielded all objects of a namespace ("" for cluster-scoped objects). Then an object that it did not yield does not
-// exist. Otherwise the failure is the reason.
+// Of reports whether a List yielded all objects of a namespace ("" for cluster-scoped objects). Then an object that it
+// did not yield does not exist. Otherwise the failure is the reason.
 func (c Coverage) Of(namespace string) (Failure, bool) {
 	if f, ok := c.namespaces[namespace]; ok {
 		return f, f == Failure{}
@@ -82,7 +82,8 @@ func (c Coverage) Within(namespaces []string) Coverage {
 	return out
 }
 
-// Namespaces returns the namespaces that are covered one by one, sorted. Those of a List of all namespaces are not among them.
+// Namespaces returns the namespaces that are covered one by one, sorted. Those of a List of all namespaces are not
+// among them.
 func (c Coverage) Namespaces() []string {
 	var out []string
 	for ns, f := range c.namespaces {
@@ -94,11 +95,12 @@ func (c Coverage) Namespaces() []string {
 	return out
 }
 
-// Whole reports whether a List yielded all objects of all namespaces. The List of one namespace does not, although it yields all cluster-scoped
-// objects.
+// Whole reports whether a List yielded all objects of all namespaces. The List of one namespace does not, although it
+// yields all cluster-scoped objects.
 func (c Coverage) Whole() bool { return c.all && len(c.Failures()) == 0 }
 
-// Failures returns the failures by namespace. The key "*" stands for all other namespaces. The map is empty for a complete coverage.
+// Failures returns the failures by namespace. The key "*" stands for all other namespaces. The map is empty for a
+// complete coverage.
 func (c Coverage) Failures() map[string]Failure {
 	out := map[string]Failure{}
 	for ns, f := range c.namespaces {

@@ -21,7 +21,8 @@ type Kind struct {
 	ReadOnly bool
 }
 
-// Called reports whether word names the kind, as kubectl accepts it: the kind, its plural or a short name, with or without its group.
+// Called reports whether word names the kind, as kubectl accepts it: the kind, its plural or a short name, with or
+// without its group.
 func (k Kind) Called(word string) bool {
 	word, group, grouped := strings.Cut(strings.ToLower(word), ".")
 	if grouped && group != k.Group {
@@ -61,7 +62,8 @@ func (s *Kinds) Break(gv schema.GroupVersion, f Failure) {
 	s.broken[gv] = f
 }
 
-// MissingMeans sets the failure of Lookup for a kind that is not in the set: KindNotServed for a cluster, NotInSnapshot for a snapshot.
+// MissingMeans sets the failure of Lookup for a kind that is not in the set: KindNotServed for a cluster, NotInSnapshot
+// for a snapshot.
 func (s *Kinds) MissingMeans(f Failure) { s.missing = f }
 
 // Missing returns the failure of MissingMeans.

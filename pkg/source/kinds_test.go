@@ -9,9 +9,11 @@ import (
 )
 
 func TestCalled(t *testing.T) {
-	deployment := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Resource: "deployments", ShortNames: []string{"deploy"}}
+	deployment := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
+		Resource: "deployments", ShortNames: []string{"deploy"}}
 	for word, want := range map[string]bool{
-		"deployment": true, "Deployment": true, "deployments": true, "deploy": true, "deployments.apps": true, "deployment.apps": true, "deploy.apps": true,
+		"deployment": true, "Deployment": true, "deployments": true, "deploy": true, "deployments.apps": true,
+		"deployment.apps": true, "deploy.apps": true,
 		"deployment.extensions": false, "pod": false, "": false, "apps": false, "deployment.": false,
 	} {
 		if got := deployment.Called(word); got != want {
@@ -22,7 +24,8 @@ func TestCalled(t *testing.T) {
 	if !pod.Called("pods") || pod.Called("pods.apps") {
 		t.Error("a kind of the core group was found with a group")
 	}
-	crd := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "storage.example.com", Version: "v1", Kind: "Filesystem"}, Resource: "filesystems"}
+	crd := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "storage.example.com", Version: "v1",
+		Kind: "Filesystem"}, Resource: "filesystems"}
 	if !crd.Called("filesystem.storage.example.com") || crd.Called("filesystem.storage") {
 		t.Error("only the whole group is accepted")
 	}

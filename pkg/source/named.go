@@ -10,8 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Named is the name of an object as the user writes it. Kind is a word that Kind.Called accepts; an empty Namespace means
-// all namespaces.
+// Named is the name of an object as the user writes it. Kind is a word that Kind.Called accepts; an empty Namespace
+// means all namespaces.
 type Named struct{ Kind, Namespace, Name string }
 
 // String writes the name as on the command line.
@@ -26,7 +26,8 @@ func (n Named) String() string {
 type NotFoundError struct {
 	// What names it in the message.
 	What string
-	// Word is the part of the argument that is not known, Before and After are the parts around it. If it is a kind, Kind is true.
+	// Word is the part of the argument that is not known, Before and After are the parts around it. If it is a kind,
+	// Kind is true.
 	Before, Word, After string
 	Kind                bool
 	// Known are words that are known in this place. If the name exists in other namespaces, Elsewhere are its names
@@ -42,7 +43,8 @@ type NotFoundError struct {
 func (e *NotFoundError) Error() string {
 	switch {
 	case e.Kind && e.Snapshot:
-		return fmt.Sprintf("%s not found: the snapshot has no objects of kind %q, and no definition of it", e.What, e.Word)
+		return fmt.Sprintf("%s not found: the snapshot has no objects of kind %q, and no definition of it", e.What,
+			e.Word)
 	case e.Kind:
 		return fmt.Sprintf("%s not found: the cluster does not serve a kind %q", e.What, e.Word)
 	case len(e.DesiredBy) > 0:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source is the interface through which objects are read from a cluster or from a captured snapshot.
-// A source yields objects one by one. A failed read is data and not an error, so that it never counts as an empty cluster.
+// Package source is the interface through which objects are read from a cluster or from a captured snapshot. A source
+// yields objects one by one. A failed read is data and not an error, so that it never counts as an empty cluster.
 package source
 
 import (
@@ -21,8 +21,9 @@ type Source interface {
 	Describe(ctx context.Context) (Description, error)
 	// Kinds lists the kinds that can be read.
 	Kinds(ctx context.Context) (*Kinds, error)
-	// List yields each object of one kind once, in no particular order. The coverage is the set of namespaces of which all objects were
-	// yielded. If a page fails, the objects of the pages before it were yielded. The error is that of yield or of the context.
+	// List yields each object of one kind once, in no particular order. The coverage is the set of namespaces of which
+	// all objects were yielded. If a page fails, the objects of the pages before it were yielded. The error is that of
+	// yield or of the context.
 	List(ctx context.Context, q Query, yield func(Object) error) (Coverage, error)
 }
 
@@ -46,7 +47,8 @@ type Description struct {
 	Earliest          bool     // TakenAt is the newest time in the data, which may have been taken later
 	Notes             []string // information that is not a gap, for example duplicate objects
 	Gaps              []Gap    // data that could not be read when the source was opened
-	// Complete is true for a snapshot whose manifest states what was read of a live cluster, and what could not be read.
+	// Complete is true for a snapshot whose manifest states what was read of a live cluster, and what could not be
+	// read.
 	Complete bool
 	// Unmasked has the results that masking the values of Secrets would change; nil if no value is masked.
 	Unmasked *Unmasked
@@ -93,7 +95,8 @@ func (g Gap) Why() string {
 	return g.Reason + ": " + g.Detail
 }
 
-// CoverageGaps returns the gaps of a list. A namespace with the same reason as all other namespaces ("*") has no gap of its own.
+// CoverageGaps returns the gaps of a list. A namespace with the same reason as all other namespaces ("*") has no gap of
+// its own.
 func CoverageGaps(what string, c Coverage, effect string) []Gap {
 	var out []Gap
 	failures := c.Failures()
@@ -112,8 +115,8 @@ func CoverageGaps(what string, c Coverage, effect string) []Gap {
 
 // Object is one object of a List. It is valid until yield returns.
 type Object struct {
-	// Item has no metadata if the source has not read them. Its Raw may have managedFields. API servers omit the kind in the items of a list, so
-	// Raw may lack it.
+	// Item has no metadata if the source has not read them. Its Raw may have managedFields. API servers omit the kind
+	// in the items of a list, so Raw may lack it.
 	object.Item
 	// Kind is the kind in the version in which the object was read.
 	Kind schema.GroupVersionKind
@@ -153,7 +156,8 @@ type Query struct {
 	Namespaces []string
 	// Fallback lists the namespaces that are read one by one if reading all namespaces is forbidden.
 	Fallback []string
-	// LabelSelector and FieldSelector have the API's syntax. A snapshot supports the fields metadata.name, metadata.namespace and type.
+	// LabelSelector and FieldSelector have the API's syntax. A snapshot supports the fields metadata.name,
+	// metadata.namespace and type.
 	LabelSelector, FieldSelector string
 	// MetadataOnly requests apiVersion, kind and metadata only. A source may yield more.
 	MetadataOnly bool

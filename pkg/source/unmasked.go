@@ -8,12 +8,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Unmasked has results that were computed before a snapshot left out payloads and masked the values of Secrets, because what it has would yield other results. It has
-// no value of a Secret. Objects are named NAMESPACE/NAME. The methods accept nil.
+// Unmasked has results that were computed before a snapshot left out payloads and masked the values of Secrets, because
+// what it has would yield other results. It has no value of a Secret. Objects are named NAMESPACE/NAME. The methods
+// accept nil.
 type Unmasked struct {
-	// ValuesSecrets are the results of the Secrets with Helm values. The key is the type that the Secret should have, a space and its name.
+	// ValuesSecrets are the results of the Secrets with Helm values. The key is the type that the Secret should have, a
+	// space and its name.
 	ValuesSecrets map[string]ValuesResult `json:"valuesSecrets,omitempty"`
-	// Contents are the Contents that could not be read, or of which files are left out, by their names. Another Content was intact.
+	// Contents are the Contents that could not be read, or of which files are left out, by their names. Another Content
+	// was intact.
 	Contents map[string]Unreadable `json:"contents,omitempty"`
 	// Records are the release records that could not be read, by the names of their Secrets.
 	Records map[string]Unreadable `json:"records,omitempty"`
@@ -22,7 +25,8 @@ type Unmasked struct {
 	// Copies are sums of the data of Secrets and ConfigMaps that Fleet copies, by "Kind namespace/name". Those of an
 	// original and of a copy are equal if their data are. The key of the sums is not known.
 	Copies map[string]string `json:"copies,omitempty"`
-	// Renderings are the results of rendering bundles, by the keys of their bundle deployments. They are documents of their own.
+	// Renderings are the results of rendering bundles, by the keys of their bundle deployments. They are documents of
+	// their own.
 	Renderings map[string]*Rendering `json:"-"`
 }
 
@@ -34,14 +38,15 @@ type Rendering struct {
 	Objects []RenderedObject `json:"objects,omitempty"`
 	// RecordSize is the approximate size of the release record, in bytes.
 	RecordSize int `json:"recordSize,omitempty"`
-	// Refused is why Fleet's agent would not deploy the bundle, OverLimit why it could not be rendered, ContentDamage what
-	// is wrong with its Content.
+	// Refused is why Fleet's agent would not deploy the bundle, OverLimit why it could not be rendered, ContentDamage
+	// what is wrong with its Content.
 	Refused       string `json:"refused,omitempty"`
 	OverLimit     string `json:"overLimit,omitempty"`
 	ContentDamage string `json:"contentDamage,omitempty"`
 	// ClusterScoped are the objects because of which the agent would refuse it.
 	ClusterScoped []object.Ref `json:"clusterScoped,omitempty"`
-	// Unresolved are the inputs that could not be resolved, ValuesMissing the values sources that a deploy would not find.
+	// Unresolved are the inputs that could not be resolved, ValuesMissing the values sources that a deploy would not
+	// find.
 	Unresolved    []string `json:"unresolved,omitempty"`
 	ValuesMissing []string `json:"valuesMissing,omitempty"`
 	Notes         []string `json:"notes,omitempty"`
@@ -57,7 +62,8 @@ type RenderedObject struct {
 
 // ValuesResult is the result of a Secret with Helm values.
 type ValuesResult struct {
-	// Hash is the valuesHash of the data if the owner of the Secret states the same hash. It is empty if the owner states another one.
+	// Hash is the valuesHash of the data if the owner of the Secret states the same hash. It is empty if the owner
+	// states another one.
 	Hash string `json:"hash,omitempty"`
 	// Emptied is true if the Secret has staged values and no current ones.
 	Emptied bool `json:"emptied,omitempty"`
@@ -65,10 +71,12 @@ type ValuesResult struct {
 
 // Unreadable is a release record or a Content that could not be read.
 type Unreadable struct {
-	// Damaged is the reason why it could not be decoded, Manifest the reason why the manifest of a record could not be read.
+	// Damaged is the reason why it could not be decoded, Manifest the reason why the manifest of a record could not be
+	// read.
 	Damaged  string `json:"damaged,omitempty"`
 	Manifest string `json:"manifest,omitempty"`
-	// Limit is the limit that it exceeds, or the reason why not all of it is in the snapshot. Then it is not known to be damaged.
+	// Limit is the limit that it exceeds, or the reason why not all of it is in the snapshot. Then it is not known to
+	// be damaged.
 	Limit string `json:"limit,omitempty"`
 }
 

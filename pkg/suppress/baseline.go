@@ -24,14 +24,17 @@ func NewBaseline(name string, content []byte, filter *report.Filter) (*Baseline,
 	case err != nil:
 		return nil, err
 	case before.Summary.Baseline != nil:
-		return nil, fmt.Errorf("%s was made with --baseline: it does not list the findings that were known then. Make it without --baseline", name)
+		return nil, fmt.Errorf("%s was made with --baseline: it does not list the findings that were known then. Make "+
+			"it without --baseline", name)
 	case before.Filter.Hides() && !before.Filter.Same(filter):
-		return nil, fmt.Errorf("%s was made with %s, which leaves out findings (%s): this audit would report them as new. Make it without %[2]s", name, before.Filter, before.Filter.Hidden)
+		return nil, fmt.Errorf("%s was made with %s, which leaves out findings (%s): this audit would report them as "+
+			"new. Make it without %[2]s", name, before.Filter, before.Filter.Hidden)
 	}
 	return &Baseline{name, before}, nil
 }
 
-// Check returns an error if the baseline is of another cluster than a report: the names of objects may be the same on both.
+// Check returns an error if the baseline is of another cluster than a report: the names of objects may be the same on
+// both.
 func (b *Baseline) Check(a *report.Audit) error {
 	if why := comparison.OtherCluster(b.before, a); why != "" {
 		return fmt.Errorf("%s and this audit are of different clusters: %s", b.name, why)
@@ -42,8 +45,8 @@ func (b *Baseline) Check(a *report.Audit) error {
 // maxNamed is the number of fixed findings that a note names.
 const maxNamed = 10
 
-// Apply returns a copy of a report without the findings that the baseline has, too. The report has a finding for each cluster. Notes name the findings
-// of the baseline that are fixed.
+// Apply returns a copy of a report without the findings that the baseline has, too. The report has a finding for each
+// cluster. Notes name the findings of the baseline that are fixed.
 func (b *Baseline) Apply(a *report.Audit) *report.Audit {
 	known := map[string]bool{}
 	earlier := comparison.Occurrences(b.before)
@@ -70,8 +73,8 @@ func (b *Baseline) Apply(a *report.Audit) *report.Audit {
 	return out.WithFindings(kept)
 }
 
-// notes name the findings that are fixed, and count those of which that is not known. Of the findings about bundle deployments that the present
-// report is not about, they say nothing.
+// notes name the findings that are fixed, and count those of which that is not known. Of the findings about bundle
+// deployments that the present report is not about, they say nothing.
 func (b *Baseline) notes(a *report.Audit, earlier []comparison.Occurrence, present map[string]bool) []string {
 	var out, fixed []string
 	if x, y := b.before.Source.Server, a.Source.Server; x != y && x != "" && y != "" {

@@ -13,8 +13,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Apply returns a copy of a report without the findings that the entries of the file select. The report has a finding for each cluster: an entry can
-// select one of them. Entries that have expired on the day of now select nothing. A finding that says that a deployment has no result stays.
+// Apply returns a copy of a report without the findings that the entries of the file select. The report has a finding
+// for each cluster: an entry can select one of them. Entries that have expired on the day of now select nothing. A
+// finding that says that a deployment has no result stays.
 func (f *IgnoreFile) Apply(a *report.Audit, now time.Time) *report.Audit {
 	used, refused := make([]bool, len(f.entries)), make([]bool, len(f.entries))
 	kept := make([]report.Finding, 0, len(a.Findings))
@@ -31,7 +32,8 @@ func (f *IgnoreFile) Apply(a *report.Audit, now time.Time) *report.Audit {
 			kept = append(kept, x)
 			continue
 		}
-		ignored := report.Ignored{ID: x.ID, Code: x.Code, Severity: x.Severity, Object: x.Object, Cluster: x.Cluster, BundleDeployment: x.BundleDeployment, Reason: by.reason}
+		ignored := report.Ignored{ID: x.ID, Code: x.Code, Severity: x.Severity, Object: x.Object, Cluster: x.Cluster,
+			BundleDeployment: x.BundleDeployment, Reason: by.reason}
 		if !by.expires.IsZero() {
 			ignored.Expires = by.expires.Format(dateLayout)
 		}
@@ -44,8 +46,8 @@ func (f *IgnoreFile) Apply(a *report.Audit, now time.Time) *report.Audit {
 	return out.WithFindings(kept)
 }
 
-// notes describe the entries that select nothing, and those that select a finding which stays. In a report about a part of the bundles, many entries
-// select nothing.
+// notes describe the entries that select nothing, and those that select a finding which stays. In a report about a part
+// of the bundles, many entries select nothing.
 func (f *IgnoreFile) notes(a *report.Audit, used, refused []bool, now time.Time) []string {
 	var expired, unused, without []string
 	for i, e := range f.entries {
@@ -61,10 +63,12 @@ func (f *IgnoreFile) notes(a *report.Audit, used, refused []bool, now time.Time)
 	}
 	var out []string
 	if len(expired) > 0 {
-		out = append(out, fmt.Sprintf("%s: entries that have expired ignore nothing: %s", f.name, strings.Join(expired, ", ")))
+		out = append(out, fmt.Sprintf("%s: entries that have expired ignore nothing: %s", f.name,
+			strings.Join(expired, ", ")))
 	}
 	if len(without) > 0 {
-		out = append(out, fmt.Sprintf("%s: findings about bundle deployments without a result are not ignored: %s", f.name, strings.Join(without, ", ")))
+		out = append(out, fmt.Sprintf("%s: findings about bundle deployments without a result are not ignored: %s",
+			f.name, strings.Join(without, ", ")))
 	}
 	if len(unused) > 0 {
 		out = append(out, fmt.Sprintf("%s: entries that match no finding: %s", f.name, strings.Join(unused, ", ")))
@@ -78,12 +82,13 @@ func (e *entry) expired(now time.Time) bool {
 }
 
 func (e *entry) selects(f *report.Finding) bool {
-	return slices.Contains(e.codes, f.Code) && matches(strings.ToLower(e.kind), strings.ToLower(f.Object.Kind)) && matches(e.namespace, f.Object.Namespace) &&
+	return slices.Contains(e.codes, f.Code) && matches(strings.ToLower(e.kind), strings.ToLower(f.Object.Kind)) &&
+		matches(e.namespace, f.Object.Namespace) &&
 		matches(e.name, f.Object.Name) && matchesKey(e.bundle, f.Bundle) && matchesKey(e.cluster, f.Cluster)
 }
 
-// matches reports whether a name matches a pattern. No name matches no pattern but the empty one: a pattern for namespaces selects no cluster-scoped
-// object.
+// matches reports whether a name matches a pattern. No name matches no pattern but the empty one: a pattern for
+// namespaces selects no cluster-scoped object.
 func matches(pattern, name string) bool {
 	if pattern == "" {
 		return true

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suppress removes findings from a report that the user does not want to see: those that an ignore file names, and those that an earlier
-// report has, too. The report counts what was removed.
+// Package suppress removes findings from a report that the user does not want to see: those that an ignore file names,
+// and those that an earlier report has, too. The report counts what was removed.
 package suppress
 
 import (
@@ -37,7 +37,8 @@ type entry struct {
 
 const dateLayout = "2006-01-02"
 
-// ParseIgnoreFile reads the content of an ignore file. Its errors name the file, the line and the remedy, all of them at once.
+// ParseIgnoreFile reads the content of an ignore file. Its errors name the file, the line and the remedy, all of them
+// at once.
 func ParseIgnoreFile(name string, content []byte) (*IgnoreFile, error) {
 	p := &parser{file: &IgnoreFile{name: name}}
 	var root yaml.Node
@@ -89,7 +90,8 @@ func (p *parser) fail(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d: "+format, slices.Concat([]any{p.file.name, n.Line}, args)...))
 }
 
-// fields calls the function of each field of a map. what is the name of the map, order lists the names of the fields for messages.
+// fields calls the function of each field of a map. what is the name of the map, order lists the names of the fields
+// for messages.
 func (p *parser) fields(what string, n *yaml.Node, known map[string]func(*yaml.Node), order ...string) {
 	if n.Kind != yaml.MappingNode {
 		p.fail(n, "%s: expected a map with the fields %s", what, strings.Join(order, ", "))
@@ -133,7 +135,8 @@ func (p *parser) pattern(field string, into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		*into, _ = p.text(field, n)
 		if _, err := path.Match(*into, ""); err != nil {
-			p.fail(n, "%s: invalid pattern %q: * matches any characters, ? matches one character, [a-z] matches one of a range", field, *into)
+			p.fail(n, "%s: invalid pattern %q: * matches any characters, ? matches one character, [a-z] matches one "+
+				"of a range", field, *into)
 		}
 	}
 }
@@ -152,8 +155,9 @@ func (p *parser) entry(n *yaml.Node) {
 			}
 		},
 		"object": func(n *yaml.Node) {
-			p.fields("object", n, map[string]func(*yaml.Node){"kind": p.pattern("object.kind", &e.kind), "namespace": p.pattern("object.namespace", &e.namespace),
-				"name": p.pattern("object.name", &e.name)}, "kind", "namespace", "name")
+			p.fields("object", n, map[string]func(*yaml.Node){"kind": p.pattern("object.kind", &e.kind),
+				"namespace": p.pattern("object.namespace", &e.namespace),
+				"name":      p.pattern("object.name", &e.name)}, "kind", "namespace", "name")
 		},
 		"bundle": p.pattern("bundle", &e.bundle), "cluster": p.pattern("cluster", &e.cluster),
 		"reason":  func(n *yaml.Node) { e.reason, _ = p.text("reason", n) },
@@ -189,7 +193,8 @@ func (p *parser) code(n *yaml.Node) string {
 	code := strings.ToUpper(value)
 	switch known := slices.ContainsFunc(check.Catalogue(), func(c check.Check) bool { return c.Code == code }); {
 	case code == check.CodeUnread: // without it, the report would look like that of a deployment without problems
-		p.fail(n, "code: %s cannot be ignored: it reports a bundle deployment without a result. Exclude the bundle deployment with the arguments of the command", code)
+		p.fail(n, "code: %s cannot be ignored: it reports a bundle deployment without a result. Exclude the bundle "+
+			"deployment with the arguments of the command", code)
 	case code != "" && !known:
 		p.fail(n, "code: %q is not known: kubectl fleetdoctor explain lists the codes, such as FD104", value)
 	}

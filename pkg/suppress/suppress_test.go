@@ -20,29 +20,39 @@ func TestParseIgnoreFileRefuses(t *testing.T) {
 		text string
 		want []string // parts of the message
 	}{
-		"no YAML":            {"ignore: [", []string{"f.yaml:"}},
-		"no YAML, line 3":    {"ignore:\n- code: FD104\n   reason: x", []string{"f.yaml:3: "}},
-		"no map":             {"- a", []string{"f.yaml:1: the ignore file has no field: it must have the field \"ignore\""}},
-		"text":               {"FD104", []string{"f.yaml:1: the ignore file has no field"}},
-		"an unknown section": {"ignored: []", []string{`f.yaml:1: unknown field "ignored" of the ignore file: expected ignore`}},
-		"no list":            {"ignore: {}", []string{"f.yaml:1: ignore: expected a list"}},
-		"an unknown field":   {"ignore:\n- code: FD104\n  resaon: x", []string{`f.yaml:3: unknown field "resaon"`, "reason"}},
-		"a field twice":      {"ignore:\n- code: FD104\n  code: FD101\n  reason: x", []string{"f.yaml:3: "}},
-		"no code":            {"ignore:\n- reason: x", []string{"f.yaml:2: ", "no code"}},
-		"no reason":          {"ignore:\n- code: FD104", []string{"f.yaml:2: ", "no reason"}},
-		"an empty reason":    {"ignore:\n- code: FD104\n  reason: ''", []string{"f.yaml:3: reason: "}},
-		"an unknown code":    {"ignore:\n- code: FD999\n  reason: x", []string{`f.yaml:2: code: "FD999" is not known`}},
-		"a code of a list":   {"ignore:\n- code:\n  - FD104\n  - FD99\n  reason: x", []string{`f.yaml:4: code: "FD99" is not known`}},
-		"the code of Unread": {"ignore:\n- code: FD607\n  reason: x", []string{"f.yaml:2: code: FD607 cannot be ignored"}},
-		"a bad pattern":      {"ignore:\n- code: FD104\n  object: {name: 'a['}\n  reason: x", []string{`f.yaml:3: object.name: invalid pattern "a["`}},
-		"a bad date":         {"ignore:\n- code: FD104\n  reason: x\n  expires: 31.12.2026", []string{`f.yaml:4: expires: invalid date "31.12.2026"`}},
-		"no date":            {"ignore:\n- code: FD104\n  reason: x\n  expires:", []string{"f.yaml:4: expires: expected a text"}},
-		"no object":          {"ignore:\n- code: FD104\n  object: configmap/x\n  reason: x", []string{"f.yaml:3: object: expected a map", "kind, namespace, name"}},
-		"no entry":           {"ignore:\n-", []string{"f.yaml:2: the entry: expected a map", "code"}},
-		"an alias":           {"x: &x [FD104]\nignore: *x", []string{`f.yaml:1: unknown field "x"`, "f.yaml:2: ignore: expected a list"}},
-		"several documents":  {"ignore: []\n---\nignore: []", []string{"f.yaml: ", "several"}},
-		"a bad document":     {"ignore: []\n---\nignore: [", []string{"f.yaml:3: "}},
-		"all at once":        {"ignore:\n- code: FD1\n- code: FD2", []string{"f.yaml:2: ", "f.yaml:3: "}},
+		"no YAML":         {"ignore: [", []string{"f.yaml:"}},
+		"no YAML, line 3": {"ignore:\n- code: FD104\n   reason: x", []string{"f.yaml:3: "}},
+		"no map": {"- a",
+			[]string{"f.yaml:1: the ignore file has no field: it must have the field \"ignore\""}},
+		"text": {"FD104", []string{"f.yaml:1: the ignore file has no field"}},
+		"an unknown section": {"ignored: []",
+			[]string{`f.yaml:1: unknown field "ignored" of the ignore file: expected ignore`}},
+		"no list": {"ignore: {}", []string{"f.yaml:1: ignore: expected a list"}},
+		"an unknown field": {"ignore:\n- code: FD104\n  resaon: x", []string{`f.yaml:3: unknown field "resaon"`,
+			"reason"}},
+		"a field twice":   {"ignore:\n- code: FD104\n  code: FD101\n  reason: x", []string{"f.yaml:3: "}},
+		"no code":         {"ignore:\n- reason: x", []string{"f.yaml:2: ", "no code"}},
+		"no reason":       {"ignore:\n- code: FD104", []string{"f.yaml:2: ", "no reason"}},
+		"an empty reason": {"ignore:\n- code: FD104\n  reason: ''", []string{"f.yaml:3: reason: "}},
+		"an unknown code": {"ignore:\n- code: FD999\n  reason: x", []string{`f.yaml:2: code: "FD999" is not known`}},
+		"a code of a list": {"ignore:\n- code:\n  - FD104\n  - FD99\n  reason: x",
+			[]string{`f.yaml:4: code: "FD99" is not known`}},
+		"the code of Unread": {"ignore:\n- code: FD607\n  reason: x",
+			[]string{"f.yaml:2: code: FD607 cannot be ignored"}},
+		"a bad pattern": {"ignore:\n- code: FD104\n  object: {name: 'a['}\n  reason: x",
+			[]string{`f.yaml:3: object.name: invalid pattern "a["`}},
+		"a bad date": {"ignore:\n- code: FD104\n  reason: x\n  expires: 31.12.2026",
+			[]string{`f.yaml:4: expires: invalid date "31.12.2026"`}},
+		"no date": {"ignore:\n- code: FD104\n  reason: x\n  expires:",
+			[]string{"f.yaml:4: expires: expected a text"}},
+		"no object": {"ignore:\n- code: FD104\n  object: configmap/x\n  reason: x",
+			[]string{"f.yaml:3: object: expected a map", "kind, namespace, name"}},
+		"no entry": {"ignore:\n-", []string{"f.yaml:2: the entry: expected a map", "code"}},
+		"an alias": {"x: &x [FD104]\nignore: *x", []string{`f.yaml:1: unknown field "x"`,
+			"f.yaml:2: ignore: expected a list"}},
+		"several documents": {"ignore: []\n---\nignore: []", []string{"f.yaml: ", "several"}},
+		"a bad document":    {"ignore: []\n---\nignore: [", []string{"f.yaml:3: "}},
+		"all at once":       {"ignore:\n- code: FD1\n- code: FD2", []string{"f.yaml:2: ", "f.yaml:3: "}},
 	} {
 		_, err := ParseIgnoreFile("f.yaml", []byte(tc.text))
 		if err == nil {
@@ -66,7 +76,8 @@ func TestParseIgnoreFileRefuses(t *testing.T) {
 func finding(s string) report.Finding {
 	w := strings.Fields(s)
 	namespace, name, _ := strings.Cut(w[2], "/")
-	f := report.Finding{Code: w[0], Severity: report.Warning, Object: object.Ref{APIVersion: "v1", Kind: w[1], Namespace: namespace, Name: name}, Message: w[2] + " differs"}
+	f := report.Finding{Code: w[0], Severity: report.Warning, Object: object.Ref{APIVersion: "v1", Kind: w[1],
+		Namespace: namespace, Name: name}, Message: w[2] + " differs"}
 	if len(w) > 4 {
 		f.Cluster, f.Bundle, f.BundleDeployment = w[4], "fleet/web", strings.ReplaceAll(w[4], "/", "-")+"/web"
 	}
@@ -81,7 +92,8 @@ func audit(findings ...string) *report.Audit {
 		a.Findings = append(a.Findings, f)
 		if f.BundleDeployment != "" {
 			namespace, name, _ := strings.Cut(f.BundleDeployment, "/")
-			a.BundleDeployments = append(a.BundleDeployments, report.BundleDeployment{Namespace: namespace, Name: name, Cluster: f.Cluster, Bundle: f.Bundle,
+			a.BundleDeployments = append(a.BundleDeployments, report.BundleDeployment{Namespace: namespace, Name: name,
+				Cluster: f.Cluster, Bundle: f.Bundle,
 				State: report.Modified, Counts: report.Counts{Desired: 1, Modified: 1}})
 		}
 	}
@@ -97,19 +109,27 @@ func ids(a *report.Audit) string {
 }
 
 func TestIgnore(t *testing.T) {
-	a := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two", "FD101 ConfigMap shop/theme on fleet/one", "FD102 ClusterRole /reader on fleet/one",
+	a := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two",
+		"FD101 ConfigMap shop/theme on fleet/one", "FD102 ClusterRole /reader on fleet/one",
 		"FD205 Cluster fleet/one")
 	const all = "smtp fleet/one; FD104 smtp fleet/two; FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "
 	for name, tc := range map[string]struct{ entry, want string }{
-		"a code":                    {"code: FD101", "FD104 smtp fleet/one; FD104 smtp fleet/two; FD102 reader fleet/one; FD205 one "},
-		"a code in lower case":      {"code: fd101", "FD104 smtp fleet/one; FD104 smtp fleet/two; FD102 reader fleet/one; FD205 one "},
-		"several codes":             {"code: [FD101, FD104, FD205]", "FD102 reader fleet/one"},
-		"a kind in any case":        {"code: FD104, object: {kind: secret}", "FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
-		"another kind":              {"code: FD104, object: {kind: ConfigMap}", "FD104 " + all},
-		"a pattern of a name":       {"code: FD104, object: {name: s*p}", "FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
-		"one of two clusters":       {"code: FD104, cluster: fleet/two", "FD104 smtp fleet/one; FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
-		"a cluster by its name":     {"code: FD104, cluster: 'o?e'", "FD104 smtp fleet/two; FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
-		"a bundle":                  {"code: [FD104, FD205], bundle: '*/web'", "FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
+		"a code": {"code: FD101",
+			"FD104 smtp fleet/one; FD104 smtp fleet/two; FD102 reader fleet/one; FD205 one "},
+		"a code in lower case": {"code: fd101",
+			"FD104 smtp fleet/one; FD104 smtp fleet/two; FD102 reader fleet/one; FD205 one "},
+		"several codes": {"code: [FD101, FD104, FD205]", "FD102 reader fleet/one"},
+		"a kind in any case": {"code: FD104, object: {kind: secret}",
+			"FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
+		"another kind": {"code: FD104, object: {kind: ConfigMap}", "FD104 " + all},
+		"a pattern of a name": {"code: FD104, object: {name: s*p}",
+			"FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
+		"one of two clusters": {"code: FD104, cluster: fleet/two",
+			"FD104 smtp fleet/one; FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
+		"a cluster by its name": {"code: FD104, cluster: 'o?e'",
+			"FD104 smtp fleet/two; FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
+		"a bundle": {"code: [FD104, FD205], bundle: '*/web'",
+			"FD101 theme fleet/one; FD102 reader fleet/one; FD205 one "},
 		"a namespace, but it has 0": {"code: FD102, object: {namespace: '*'}", "FD104 " + all},
 		"a star crosses no slash":   {"code: FD104, cluster: 'f*one/*'", "FD104 " + all},
 	} {
@@ -121,7 +141,8 @@ func TestIgnore(t *testing.T) {
 		if ids(got) != tc.want {
 			t.Errorf("%s: %s, want %s", name, ids(got), tc.want)
 		}
-		if n := len(a.Findings) - len(got.Findings); got.Summary.Ignored != n || len(got.Ignored) != n || got.Summary.Findings.Warning != len(got.Findings) {
+		if n := len(a.Findings) - len(got.Findings); got.Summary.Ignored != n || len(got.Ignored) != n ||
+			got.Summary.Findings.Warning != len(got.Findings) {
 			t.Errorf("%s: summary %+v, %d ignored", name, got.Summary, len(got.Ignored))
 		}
 		if unused := len(got.Notes) == 1; unused != (got.Summary.Ignored == 0) {
@@ -133,7 +154,8 @@ func TestIgnore(t *testing.T) {
 	}
 }
 
-// TestUnread checks that the finding that shows that a deployment has no result stays: FD602 reports the damaged record of a deployment.
+// TestUnread checks that the finding that shows that a deployment has no result stays: FD602 reports the damaged record
+// of a deployment.
 func TestUnread(t *testing.T) {
 	a := audit("FD602 BundleDeployment c/x on fleet/one", "FD602 BundleDeployment c/y on fleet/two")
 	a.BundleDeployments[0].Reason = "RecordUnreadable"
@@ -141,12 +163,14 @@ func TestUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string]*report.Audit{"ignored": f.Apply(a, time.Now()), "known": baseline(t, a).Apply(a)} {
+	for name, got := range map[string]*report.Audit{"ignored": f.Apply(a, time.Now()),
+		"known": baseline(t, a).Apply(a)} {
 		if s := ids(got); s != "FD602 x fleet/one" {
 			t.Errorf("%s: %s", name, s)
 		}
 	}
-	if notes := f.Apply(a, time.Now()).Notes; len(notes) != 1 || !strings.Contains(notes[0], "line 1 (FD602)") || !strings.Contains(notes[0], "not ignored") {
+	if notes := f.Apply(a, time.Now()).Notes; len(notes) != 1 || !strings.Contains(notes[0], "line 1 (FD602)") ||
+		!strings.Contains(notes[0], "not ignored") {
 		t.Errorf("notes %q", notes)
 	}
 }
@@ -169,7 +193,8 @@ func TestOtherCluster(t *testing.T) {
 }
 
 func TestExpiry(t *testing.T) {
-	f, err := ParseIgnoreFile("f.yaml", []byte("ignore:\n- {code: FD104, reason: r, expires: 2026-03-01}\n- {code: FD104, reason: s}"))
+	f, err := ParseIgnoreFile("f.yaml",
+		[]byte("ignore:\n- {code: FD104, reason: r, expires: 2026-03-01}\n- {code: FD104, reason: s}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,11 +234,14 @@ func baseline(t *testing.T, a *report.Audit) *Baseline {
 }
 
 func TestBaseline(t *testing.T) {
-	before := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two", "FD101 ConfigMap shop/theme on fleet/one", "FD607 BundleDeployment c/x on fleet/one")
-	now := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two", "FD104 Secret shop/smtp on fleet/three", "FD607 BundleDeployment c/x on fleet/one")
+	before := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two",
+		"FD101 ConfigMap shop/theme on fleet/one", "FD607 BundleDeployment c/x on fleet/one")
+	now := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two",
+		"FD104 Secret shop/smtp on fleet/three", "FD607 BundleDeployment c/x on fleet/one")
 	const left = "FD104 smtp fleet/three; FD607 x fleet/one"
 	fixed := []string{"fixed since b.json: FD101 configmap shop/theme"}
-	withoutIDs := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two", "FD101 ConfigMap shop/theme on fleet/one", "FD607 BundleDeployment c/x on fleet/one")
+	withoutIDs := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two",
+		"FD101 ConfigMap shop/theme on fleet/one", "FD607 BundleDeployment c/x on fleet/one")
 	for i := range withoutIDs.Findings {
 		withoutIDs.Findings[i].ID, withoutIDs.Findings[i].Bundle = "", ""
 	}
@@ -229,19 +257,22 @@ func TestBaseline(t *testing.T) {
 		}
 	}
 
-	one, rest := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two"), audit("FD104 Secret shop/smtp on fleet/two")
+	one, rest := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two"),
+		audit("FD104 Secret shop/smtp on fleet/two")
 	one.Source.Clusters, rest.Source.Clusters = merged.Source.Clusters, merged.Source.Clusters
 	if got := baseline(t, one.Merged()).Apply(rest); ids(got) != "" {
 		t.Errorf("repaired on the first cluster: new are %s", ids(got))
 	}
-	if got := one.Merged().Findings; len(got) != 1 || !slices.Equal(got[0].IDs, []string{one.Findings[0].ID, one.Findings[1].ID}) {
+	if got := one.Merged().Findings; len(got) != 1 ||
+		!slices.Equal(got[0].IDs, []string{one.Findings[0].ID, one.Findings[1].ID}) {
 		t.Errorf("merged findings: %+v", got)
 	}
 
 	unread := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two")
 	unread.Gaps = []report.Gap{{What: "listing ConfigMaps", Reason: "Forbidden"}}
 	got := baseline(t, before).Apply(unread)
-	if len(got.Notes) != 1 || strings.Contains(got.Notes[0], "fixed since") || !strings.Contains(got.Notes[0], "could not be read") {
+	if len(got.Notes) != 1 || strings.Contains(got.Notes[0], "fixed since") || !strings.Contains(got.Notes[0],
+		"could not be read") {
 		t.Errorf("what could not be read is fixed: %q", got.Notes)
 	}
 	ignored := audit()
@@ -280,7 +311,9 @@ func TestBaselineRefuses(t *testing.T) {
 		string(raw):   "--baseline",
 		string(hides): "--severity=error",
 	} {
-		if _, err := NewBaseline("b.json", []byte(text), &report.Filter{Severity: report.Error, Codes: []string{"FD104"}}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "b.json") {
+		if _, err := NewBaseline("b.json", []byte(text), &report.Filter{Severity: report.Error,
+			Codes: []string{"FD104"}}); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "b.json") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

@@ -21,7 +21,8 @@ func message(r targeting.Result) string {
 	case targeting.DoNotDeploy:
 		return kindOf(r.Decides) + " " + r.Decides.String() + ", which decides, says doNotDeploy"
 	case targeting.Restricted:
-		return "a target or customization matches the cluster, but the restrictions, which are the targets of the GitRepo, do not allow it"
+		return "a target or customization matches the cluster, but the restrictions, which are the targets of the " +
+			"GitRepo, do not allow it"
 	case targeting.CustomizationOnly:
 		return "only a customization matches the cluster, and customizations select no cluster"
 	case targeting.OtherAgent:
@@ -33,7 +34,8 @@ func message(r targeting.Result) string {
 	case targeting.GroupsUnread:
 		return "a target depends on ClusterGroups, and not all of them could be read"
 	case targeting.MappingsUnread:
-		return "a BundleNamespaceMapping may select the namespace of the cluster, and not all that is needed could be read"
+		return "a BundleNamespaceMapping may select the namespace of the cluster, and not all that is needed could be " +
+			"read"
 	}
 	return "no target matches the cluster"
 }
@@ -67,11 +69,13 @@ func selected(r targeting.Result) string {
 func changes(b *targeting.Bundle, r targeting.Result) []string {
 	var out []string
 	for _, t := range b.Ineffective(r) {
-		out = append(out, fmt.Sprintf("%s %s also matches and says doNotDeploy, without effect: it would have to come before the one that decides", kindOf(t), t))
+		out = append(out, fmt.Sprintf("%s %s also matches and says doNotDeploy, without effect: it would have to come "+
+			"before the one that decides", kindOf(t), t))
 	}
 	switch r.Reason {
 	case targeting.DoNotDeploy:
-		out = append(out, fmt.Sprintf("without doNotDeploy in %s %s, the next one that matches would decide", kindOf(r.Decides), r.Decides))
+		out = append(out, fmt.Sprintf("without doNotDeploy in %s %s, the next one that matches would decide",
+			kindOf(r.Decides), r.Decides))
 	case targeting.Restricted:
 		for i := range b.Spec.TargetRestrictions {
 			if unmet := b.UnmetRestriction(i, r.Cluster); len(unmet) > 0 {
@@ -100,7 +104,8 @@ func conditions(list []targeting.Condition) string {
 		case c.Field == "clusterGroup":
 			out = append(out, fmt.Sprintf("the cluster were in group %s", c.Requires))
 		case c.Field == "clusterGroupSelector" && c.Group == "":
-			out = append(out, fmt.Sprintf("the cluster were in a group with labels that match %s (it is in no group)", c.Requires))
+			out = append(out, fmt.Sprintf("the cluster were in a group with labels that match %s (it is in no group)",
+				c.Requires))
 		default:
 			of := "the cluster"
 			if c.Group != "" {

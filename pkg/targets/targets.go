@@ -34,9 +34,9 @@ type Options struct {
 	Progress func(collect.Progress)
 }
 
-// Of reports which clusters bundles are deployed to, and why. It reads only Fleet's own objects. A name without a namespace may match several
-// bundles. For each name that is not found or could not be read, there is an error, such as a
-// *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
+// Of reports which clusters bundles are deployed to, and why. It reads only Fleet's own objects. A name without a
+// namespace may match several bundles. For each name that is not found or could not be read, there is an error, such as
+// a *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
 func Of(ctx context.Context, src source.Source, o Options, names []source.Named) (*report.Targets, error) {
 	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
 	if err != nil {
@@ -50,7 +50,8 @@ func Of(ctx context.Context, src source.Source, o Options, names []source.Named)
 		return nil, err
 	}
 	desired := &directory.Directory{Fleet: f}
-	unread = slices.Concat(r.Description.Gaps, unread, gaps.OfFleet(f, gaps.Everywhere, targetKinds...), gaps.OfMappings(f, gaps.Everywhere))
+	unread = slices.Concat(r.Description.Gaps, unread, gaps.OfFleet(f, gaps.Everywhere, targetKinds...),
+		gaps.OfMappings(f, gaps.Everywhere))
 	out := &report.Targets{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
 		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(unread), Notes: targetNotes(f)}
 	all := &targetsOf{Fleet: f, targeting: f.Targeting(), deployments: map[string]*v1alpha1.BundleDeployment{}}
@@ -83,7 +84,8 @@ func targetNotes(f *state.Fleet) []string {
 	var out []string
 	if unread, _ := f.Coverage[state.BundleNamespaceMapping].Of(""); !f.Read(state.BundleNamespaceMapping, "") &&
 		len(gaps.OfMappings(f, gaps.Everywhere)) == 0 {
-		out = append(out, fmt.Sprintf("BundleNamespaceMappings could not be read (%s): a bundle may also target clusters of other namespaces", unread.Reason))
+		out = append(out, fmt.Sprintf("BundleNamespaceMappings could not be read (%s): a bundle may also target "+
+			"clusters of other namespaces", unread.Reason))
 	}
 	if f.ControllerVersion == "" {
 		out = append(out, "the version of the controller is not known: where versions differ, the result is Unknown")
@@ -115,7 +117,8 @@ func (f *targetsOf) bundle(b *targeting.Bundle) report.TargetedBundle {
 		out.Error = "a selector is not valid: " + b.Invalid.Error()
 	}
 	for _, t := range b.Targets {
-		out.Targets = append(out.Targets, report.Target{Name: t.String(), Customization: t.Customization, DoNotDeploy: t.DoNotDeploy, Selects: targeting.Describe(t.Spec)})
+		out.Targets = append(out.Targets, report.Target{Name: t.String(), Customization: t.Customization,
+			DoNotDeploy: t.DoNotDeploy, Selects: targeting.Describe(t.Spec)})
 	}
 	for i := range b.Spec.TargetRestrictions {
 		out.Restrictions = append(out.Restrictions, targeting.Describe(&b.Spec.TargetRestrictions[i]))
@@ -127,7 +130,8 @@ func (f *targetsOf) bundle(b *targeting.Bundle) report.TargetedBundle {
 }
 
 func (f *targetsOf) cluster(b *targeting.Bundle, r targeting.Result) report.TargetedCluster {
-	out := report.TargetedCluster{Cluster: r.Cluster.Key(), Result: report.TargetResult(r.Outcome), Reason: string(r.Reason), Message: message(r),
+	out := report.TargetedCluster{Cluster: r.Cluster.Key(), Result: report.TargetResult(r.Outcome),
+		Reason: string(r.Reason), Message: message(r),
 		Group: r.Group, Groups: r.Cluster.Groups(), Changes: changes(b, r)}
 	if r.Target != nil {
 		out.Target = r.Target.String()

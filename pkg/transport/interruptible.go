@@ -4,8 +4,8 @@ package transport
 
 import "net/http"
 
-// interruptible is the outermost transport of a client. It returns when the context of the request ends, even if an inner transport blocks.
-// client-go runs credential plugins in RoundTrip without the context.
+// interruptible is the outermost transport of a client. It returns when the context of the request ends, even if an
+// inner transport blocks. client-go runs credential plugins in RoundTrip without the context.
 type interruptible struct{ next http.RoundTripper }
 
 // WrappedRoundTripper implements client-go's RoundTripperWrapper.

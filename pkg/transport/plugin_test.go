@@ -33,8 +33,10 @@ func pipe(t *testing.T, name string) string {
 func TestPlugin(t *testing.T) {
 	t.Parallel()
 	started, end := pipe(t, "started"), pipe(t, "end")
-	config := &rest.Config{Host: "http://127.0.0.1:1", ExecProvider: &clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1",
-		Command: "sh", Args: []string{"-c", `echo > "$0"; read -r line < "$1"`, started, end}, InteractiveMode: clientcmdapi.NeverExecInteractiveMode}}
+	config := &rest.Config{Host: "http://127.0.0.1:1",
+		ExecProvider: &clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1",
+			Command: "sh", Args: []string{"-c", `echo > "$0"; read -r line < "$1"`, started, end},
+			InteractiveMode: clientcmdapi.NeverExecInteractiveMode}}
 	c := client(t, config, transport.Bounds{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -23,7 +23,8 @@ func (e *RedirectError) Error() string {
 	if e.To != "" {
 		to = fmt.Sprintf("to %q", e.To)
 	}
-	return fmt.Sprintf("%s redirects this %s request %s, and the redirect is not followed; check the server address in the kubeconfig (--server) and the "+
+	return fmt.Sprintf("%s redirects this %s request %s, and the redirect is not followed; check the server address "+
+		"in the kubeconfig (--server) and the "+
 		"proxy", e.From, e.Method, to)
 }
 
@@ -31,8 +32,8 @@ func (e *RedirectError) Error() string {
 var redirects = map[int]bool{http.StatusMovedPermanently: true, http.StatusFound: true, http.StatusSeeOther: true,
 	http.StatusTemporaryRedirect: true, http.StatusPermanentRedirect: true}
 
-// refuseRedirect returns an error for a redirect to another server or scheme. It refuses each redirect of a request that writes, because
-// net/http would send the body again or change the request to a read.
+// refuseRedirect returns an error for a redirect to another server or scheme. It refuses each redirect of a request
+// that writes, because net/http would send the body again or change the request to a read.
 func refuseRedirect(req *http.Request, resp *http.Response) error {
 	location := resp.Header.Get("Location")
 	if !redirects[resp.StatusCode] || location == "" {

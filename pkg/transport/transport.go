@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport limits the connections to an API server, because another server may answer at its address. It limits the targets of
-// redirects, the size of answers and the time of a Retry-After. Every client of this program uses a configuration from Guard or an HTTP client
-// from Client.
+// Package transport limits the connections to an API server, because another server may answer at its address. It
+// limits the targets of redirects, the size of answers and the time of a Retry-After. Every client of this program uses
+// a configuration from Guard or an HTTP client from Client.
 package transport
 
 import (
@@ -21,12 +21,13 @@ import (
 type Bounds struct {
 	// Answer is the size of one answer in bytes, after decompression.
 	Answer int64
-	// Page is the size of the answer to a request with the parameter "limit", which is a page of a list. Zero means Answer.
+	// Page is the size of the answer to a request with the parameter "limit", which is a page of a list. Zero means
+	// Answer.
 	Page int64
 }
 
-// MaxWait is the longest Retry-After that is accepted. API servers send at most 32 seconds. client-go waits up to 10 times for one request,
-// so a request waits at most 10 minutes.
+// MaxWait is the longest Retry-After that is accepted. API servers send at most 32 seconds. client-go waits up to 10
+// times for one request, so a request waits at most 10 minutes.
 const MaxWait = time.Minute
 
 // MaxError is the size of the largest body of an error that is read, in bytes after decompression. It is held in
@@ -41,15 +42,16 @@ func Guard(config *rest.Config, b Bounds) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		g := &guard{next: next, decompress: next, bounds: b}
 		if !config.DisableCompression {
-			g.decompress = gzhttp.Transport(buffered{next}, gzhttp.TransportEnableZstd(false), gzhttp.TransportAlwaysDecompress(true))
+			g.decompress = gzhttp.Transport(buffered{next}, gzhttp.TransportEnableZstd(false),
+				gzhttp.TransportAlwaysDecompress(true))
 		}
 		return g
 	})
 	return config
 }
 
-// Client makes an HTTP client with the limits of Guard. Each request ends with its context, even while a credential plugin runs, which
-// net/http cannot interrupt. The plugin itself continues to run.
+// Client makes an HTTP client with the limits of Guard. Each request ends with its context, even while a credential
+// plugin runs, which net/http cannot interrupt. The plugin itself continues to run.
 func Client(config *rest.Config, b Bounds) (*http.Client, error) {
 	client, err := rest.HTTPClientFor(Guard(config, b))
 	if err != nil {
@@ -63,8 +65,9 @@ func Client(config *rest.Config, b Bounds) (*http.Client, error) {
 // guard is the innermost transport of a client. It receives every answer after decompression.
 type guard struct {
 	next http.RoundTripper
-	// decompress is next with a faster decompression than that of net/http. It must not be used for a watch: client-go closes the body of a watch while
-	// another goroutine reads it, and gzhttp would use the same decompressor for another answer.
+	// decompress is next with a faster decompression than that of net/http. It must not be used for a watch: client-go
+	// closes the body of a watch while another goroutine reads it, and gzhttp would use the same decompressor for
+	// another answer.
 	decompress http.RoundTripper
 	bounds     Bounds
 }
@@ -168,10 +171,12 @@ type WaitError struct {
 
 // Error implements error.
 func (e *WaitError) Error() string {
-	return fmt.Sprintf("the server answered %q with a Retry-After of %s s; the longest wait is %.0f s", e.Status, e.Wait, MaxWait.Seconds())
+	return fmt.Sprintf("the server answered %q with a Retry-After of %s s; the longest wait is %.0f s", e.Status,
+		e.Wait, MaxWait.Seconds())
 }
 
-// waitsTooLong returns an error if client-go would wait longer than MaxWait. client-go accepts only a number of seconds.
+// waitsTooLong returns an error if client-go would wait longer than MaxWait. client-go accepts only a number of
+// seconds.
 func waitsTooLong(resp *http.Response) error {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < http.StatusInternalServerError {
 		return nil

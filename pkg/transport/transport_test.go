@@ -57,14 +57,20 @@ func TestRedirects(t *testing.T) {
 		status     int
 		followed   bool
 	}{
-		"a read, on the same server":     {method: http.MethodGet, to: "/there", status: http.StatusFound, followed: true},
-		"a read, to another server":      {method: http.MethodGet, to: other.URL + "/there?token=open-sesame", status: http.StatusFound},
-		"a read, without a scheme":       {method: http.MethodGet, to: strings.TrimPrefix(other.URL, "http:") + "/there", status: http.StatusMovedPermanently},
-		"a read, to an invalid address":  {method: http.MethodGet, to: "http://[::1", status: http.StatusFound},
-		"a write, to another server":     {method: http.MethodPatch, to: other.URL + "/there", status: http.StatusTemporaryRedirect},
-		"a write, on the same server":    {method: http.MethodPatch, to: "/there", status: http.StatusTemporaryRedirect},
-		"a write that becomes a read":    {method: http.MethodPatch, to: "/there", status: http.StatusFound},
-		"a deletion, on the same server": {method: http.MethodDelete, to: "/there", status: http.StatusPermanentRedirect},
+		"a read, on the same server": {method: http.MethodGet, to: "/there", status: http.StatusFound,
+			followed: true},
+		"a read, to another server": {method: http.MethodGet, to: other.URL + "/there?token=open-sesame",
+			status: http.StatusFound},
+		"a read, without a scheme": {method: http.MethodGet, to: strings.TrimPrefix(other.URL, "http:") +
+			"/there", status: http.StatusMovedPermanently},
+		"a read, to an invalid address": {method: http.MethodGet, to: "http://[::1", status: http.StatusFound},
+		"a write, to another server": {method: http.MethodPatch, to: other.URL + "/there",
+			status: http.StatusTemporaryRedirect},
+		"a write, on the same server": {method: http.MethodPatch, to: "/there",
+			status: http.StatusTemporaryRedirect},
+		"a write that becomes a read": {method: http.MethodPatch, to: "/there", status: http.StatusFound},
+		"a deletion, on the same server": {method: http.MethodDelete, to: "/there",
+			status: http.StatusPermanentRedirect},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +84,8 @@ func TestRedirects(t *testing.T) {
 				w.WriteHeader(test.status)
 			}))
 			t.Cleanup(s.Close)
-			_, err := send(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{}), test.method, s.URL+"/here", "a Secret's manifest")
+			_, err := send(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{}), test.method, s.URL+"/here",
+				"a Secret's manifest")
 			var redirect *transport.RedirectError
 			if refused := errors.As(err, &redirect); refused == test.followed || (there.Load() == 1) != test.followed {
 				t.Fatalf("error %v, %d requests there", err, there.Load())
@@ -87,7 +94,8 @@ func TestRedirects(t *testing.T) {
 				return
 			}
 			text := redirect.Error()
-			if !strings.Contains(text, s.URL) || !strings.Contains(text, "check the server address") || strings.Contains(text, "open-sesame") {
+			if !strings.Contains(text, s.URL) || !strings.Contains(text, "check the server address") ||
+				strings.Contains(text, "open-sesame") {
 				t.Errorf("error %s", text)
 			}
 		})
@@ -95,7 +103,8 @@ func TestRedirects(t *testing.T) {
 	t.Run("another scheme", func(t *testing.T) {
 		config := &rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 		_, err := send(t, client(t, config, transport.Bounds{}), http.MethodGet, secure.URL, "")
-		if want := strings.Replace(secure.URL, "https", `"http`, 1); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "open-sesame") {
+		if want := strings.Replace(secure.URL, "https", `"http`, 1); err == nil || !strings.Contains(err.Error(),
+			want) || strings.Contains(err.Error(), "open-sesame") {
 			t.Errorf("error %v, want one with %s", err, want)
 		}
 	})
@@ -118,7 +127,8 @@ func TestSize(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	c := client(t, &rest.Config{Host: s.URL}, transport.Bounds{Answer: 1 << 20, Page: 2 << 20})
-	for query, want := range map[string]string{"": "larger than 1 MiB", "?limit=500": "larger than 2 MiB", "?watch=true": ""} {
+	for query, want := range map[string]string{"": "larger than 1 MiB", "?limit=500": "larger than 2 MiB",
+		"?watch=true": ""} {
 		got, err := send(t, c, http.MethodGet, s.URL+query, "")
 		switch {
 		case want == "" && (err != nil || len(got) != size):
@@ -127,7 +137,8 @@ func TestSize(t *testing.T) {
 			t.Errorf("%q: error %v, want one with %q", query, err, want)
 		}
 	}
-	if got, err := send(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{Answer: size}), http.MethodGet, s.URL, ""); err != nil || len(got) != size {
+	if got, err := send(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{Answer: size}), http.MethodGet, s.URL,
+		""); err != nil || len(got) != size {
 		t.Errorf("an answer of the size of its limit: %d bytes, %v", len(got), err)
 	}
 }
@@ -147,7 +158,8 @@ func TestErrorSize(t *testing.T) {
 			}))
 			t.Cleanup(s.Close)
 			for _, query := range []string{"", "?limit=500", "?watch=true"} {
-				got, err := send(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{Page: 1 << 30}), http.MethodGet, s.URL+query, "")
+				got, err := send(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{Page: 1 << 30}),
+					http.MethodGet, s.URL+query, "")
 				_, large := errors.AsType[*transport.SizeError](err)
 				if large != refused || !refused && len(got) != size {
 					t.Errorf("status %d, %q: %d of %d bytes, error %v", status, query, len(got), size, err)
@@ -157,7 +169,8 @@ func TestErrorSize(t *testing.T) {
 	}
 }
 
-// TestCompression checks which requests accept compressed answers, and that answers are decompressed, also after a redirect.
+// TestCompression checks which requests accept compressed answers, and that answers are decompressed, also after a
+// redirect.
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -192,7 +205,8 @@ func TestCompression(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config := &rest.Config{Host: s.URL, DisableCompression: test.disabled, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+			config := &rest.Config{Host: s.URL, DisableCompression: test.disabled,
+				TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 			c := client(t, config, transport.Bounds{Answer: 1 << 10})
 			got, err := send(t, c, http.MethodGet, s.URL+test.path, "")
 			if (err != nil) != test.unusable || err == nil && got != test.want {
@@ -205,7 +219,8 @@ func TestCompression(t *testing.T) {
 // TestWait checks that client-go waits only for a short Retry-After.
 func TestWait(t *testing.T) {
 	t.Parallel()
-	for after, want := range map[string]bool{"": false, "1": false, "60": false, "61": true, "315360000": true, "99999999999999999999": false,
+	for after, want := range map[string]bool{"": false, "1": false, "60": false, "61": true, "315360000": true,
+		"99999999999999999999":          false,
 		"Wed, 21 Oct 2099 07:28:00 GMT": false} { // client-go does not wait for the last two
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", after)

@@ -103,7 +103,8 @@ func TestAgreesWithAudit(t *testing.T) {
 			states[key] = d
 		}
 		for kind, list := range map[string][]report.Aggregate{evaluate.TargetBundle: whole.Bundles,
-			evaluate.TargetGitRepo: whole.GitRepos, evaluate.TargetHelmOp: whole.HelmOps, evaluate.TargetCluster: whole.Clusters} {
+			evaluate.TargetGitRepo: whole.GitRepos, evaluate.TargetHelmOp: whole.HelmOps,
+			evaluate.TargetCluster: whole.Clusters} {
 			for _, a := range list {
 				targets = append(targets, evaluate.Target{Kind: kind, Name: a.Namespace + "/" + a.Name})
 			}

@@ -119,7 +119,8 @@ func (x *explainer) absentDependency(b blocker.Step, seen path) verdict {
 	}
 	switch r, ok := x.in.Targets(bundle).On(cluster.Namespace, cluster.Name); {
 	case ok && r.Outcome == targeting.Excluded:
-		s.Kind, s.Message, s.Cluster = Excluded, "its targets do not select the cluster ("+string(r.Reason)+")", d.Cluster
+		s.Kind, s.Message, s.Cluster = Excluded, "its targets do not select the cluster ("+string(r.Reason)+")",
+			d.Cluster
 		return notReady(only(x.in.Commands.ExplainTargets(bundle)), nil, s)
 	case ok && r.Outcome != targeting.Unknown:
 		return x.absent(bundle, r, seen)

@@ -157,7 +157,9 @@ func (x *explainer) unexplained(d *directory.Deployment) verdict {
 func (x *explainer) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) verdict {
 	s := stepOf(Unread, d, "its objects could not be read: "+d.Detail)
 	if e != nil && d.Problem == "" {
-		if i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool { return o.State == evaluate.Unknown }); i >= 0 {
+		if i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool {
+			return o.State == evaluate.Unknown
+		}); i >= 0 {
 			s.Message = e.Objects[i].Key().String() + " could not be read: " + e.Objects[i].Reason
 		}
 	}

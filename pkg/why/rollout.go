@@ -206,7 +206,8 @@ func (x *explainer) absent(b *v1alpha1.Bundle, t targeting.Result, seen path) ve
 	}
 	for _, f := range x.others[facts.Ref(state.Bundle, b.Namespace, b.Name)] {
 		if f.Code == "FD302" && f.Cluster == c.Key() {
-			s.Kind, s.Message, s.Evidence = Absent, "it has no BundleDeployment, although a target matches its cluster", f.Evidence
+			s.Kind, s.Message, s.Evidence = Absent, "it has no BundleDeployment, although a target matches its cluster",
+				f.Evidence
 			return notReady(f.Remedies, codes(f), s)
 		}
 	}

@@ -165,7 +165,8 @@ func newExplainer(in *check.Input, findings []check.Finding) *explainer {
 	x := &explainer{in: in, blockers: blocker.New(in.Facts), findings: map[string][]check.Finding{},
 		others:    map[object.Ref][]check.Finding{},
 		evaluated: map[object.DeploymentID]*evaluate.BundleDeployment{}, agents: map[string]evaluate.Agent{},
-		ofBundle: map[string][]*directory.Deployment{}, byKey: map[string]*directory.Deployment{}, rollouts: map[string]*rollout{}, stuck: in.Stuck()}
+		ofBundle: map[string][]*directory.Deployment{}, byKey: map[string]*directory.Deployment{},
+		rollouts: map[string]*rollout{}, stuck: in.Stuck()}
 	for _, f := range findings {
 		if f.BundleDeployment != "" {
 			x.findings[f.BundleDeployment] = append(x.findings[f.BundleDeployment], f)

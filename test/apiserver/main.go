@@ -9,7 +9,8 @@
 // K8S=1.34 selects another version of Kubernetes: the one of the go.mod in the directory 1.34.
 //
 // The directory is in the user's cache, outside the checkout. Its name depends on everything that the build depends on,
-// so a second run only prints it. If KUBEBUILDER_ASSETS is set, nothing is built: that directory is checked and printed.
+// so a second run only prints it. If KUBEBUILDER_ASSETS is set, nothing is built: that directory is checked and
+// printed.
 package main
 
 import (
@@ -253,7 +254,8 @@ func build(ctx context.Context, module, dir, kubernetesVersion string) error {
 	fmt.Fprintln(os.Stderr, "test/apiserver: building etcd, kube-apiserver and kubectl, "+kubernetesVersion+"; this takes a few minutes, once")
 	start := time.Now()
 	for _, b := range binaries {
-		args := slices.Concat([]string{"build", "-o", filepath.Join(dir, b.name)}, buildArgs(kubernetesVersion), []string{b.pkg})
+		args := slices.Concat([]string{"build", "-o", filepath.Join(dir, b.name)}, buildArgs(kubernetesVersion),
+			[]string{b.pkg})
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir = module
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -57,7 +57,8 @@ func (b *bench) newPatcher(ctx context.Context) (*patcher, error) {
 	p := &patcher{client: client}
 	for _, k := range kinds {
 		gvr := schema.ParseGroupResource(k.resource).WithVersion("v1")
-		list, err := client.Resource(gvr).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=bench"})
+		list, err := client.Resource(gvr).List(ctx,
+			metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=bench"})
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: %w", k.resource, err)
 		}
@@ -94,7 +95,8 @@ func (p *patcher) writeOwnership(ctx context.Context, remove bool) (time.Duratio
 // its namespace.
 func ownershipPatch(release string, remove bool) ([]byte, error) {
 	id := fleet.SetID(release, "")
-	values := ownership.Metadata{SetID: id, Hash: fleet.Hash(id), ManagedBy: "Helm", ReleaseName: release, ReleaseNamespace: release}.Values()
+	values := ownership.Metadata{SetID: id, Hash: fleet.Hash(id), ManagedBy: "Helm", ReleaseName: release,
+		ReleaseNamespace: release}.Values()
 	labels, annotations := map[string]any{}, map[string]any{}
 	for _, k := range ownership.Keys() {
 		into := annotations
@@ -131,7 +133,8 @@ func (b *bench) measureAdoption(ctx context.Context, l *loader) (adoptResult, er
 			return res, err
 		}
 		res.Rounds = append(res.Rounds, r)
-		b.progress("round %d of %d: bare %s, adopt %s, undo %s", i+1, b.options.rounds, seconds(r.Bare), seconds(r.Adopt.Wall), seconds(r.Undo.Wall))
+		b.progress("round %d of %d: bare %s, adopt %s, undo %s", i+1, b.options.rounds, seconds(r.Bare),
+			seconds(r.Adopt.Wall), seconds(r.Undo.Wall))
 	}
 	return res, nil
 }
@@ -158,7 +161,8 @@ func (b *bench) adoptRound(ctx context.Context, p *patcher, number int) (adoptRo
 
 // adopt runs the product once, as a user would, and checks that it wrote every object.
 func (b *bench) adopt(ctx context.Context, objects int, args ...string) (usage, error) {
-	u, out, err := execute(ctx, b.product, append([]string{"adopt", "--yes", "-o", "json", "--kubeconfig", b.kubeconfig()}, args...)...)
+	u, out, err := execute(ctx, b.product, append([]string{"adopt", "--yes", "-o", "json", "--kubeconfig",
+		b.kubeconfig()}, args...)...)
 	if err != nil {
 		return u, err
 	}

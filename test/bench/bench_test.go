@@ -22,7 +22,8 @@ import (
 // compared.
 func TestRun(t *testing.T) {
 	var out, progress bytes.Buffer
-	if err := run(t.Context(), []string{"-n", "10,505", "-rounds", "2", "-kubectl-rounds", "1", "-kubectl-limit", "10", "-json"}, &out, &progress); err != nil {
+	if err := run(t.Context(), []string{"-n", "10,505", "-rounds", "2", "-kubectl-rounds", "1", "-kubectl-limit", "10",
+		"-json"}, &out, &progress); err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
 	}
 	var doc document
@@ -34,8 +35,10 @@ func TestRun(t *testing.T) {
 	}
 	for i, want := range []struct{ objects, releases, diffs int }{{10, 1, 1}, {505, 2, 0}} {
 		r := doc.Results[i]
-		if r.Objects != want.objects || r.Releases != want.releases || len(r.Rounds) != 2 || len(r.diffs()) != want.diffs {
-			t.Errorf("%d objects in %d releases, %d rounds, %d of them with kubectl diff; want %+v", r.Objects, r.Releases, len(r.Rounds), len(r.diffs()), want)
+		if r.Objects != want.objects || r.Releases != want.releases || len(r.Rounds) != 2 ||
+			len(r.diffs()) != want.diffs {
+			t.Errorf("%d objects in %d releases, %d rounds, %d of them with kubectl diff; want %+v", r.Objects,
+				r.Releases, len(r.Rounds), len(r.diffs()), want)
 		}
 		if size := r.objectBytes(); size < 1800 || size > 3000 {
 			t.Errorf("an object has %d bytes, want about 2 KiB", size)
@@ -93,7 +96,8 @@ func TestRunAdoption(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if len(doc.Adoptions) != 1 || len(doc.Adoptions[0].Rounds) != 2 || doc.Adoptions[0].Objects != 20 || len(doc.Targets) != 2 {
+	if len(doc.Adoptions) != 1 || len(doc.Adoptions[0].Rounds) != 2 || doc.Adoptions[0].Objects != 20 ||
+		len(doc.Targets) != 2 {
 		t.Fatalf("measured: %s", &out)
 	}
 	for _, r := range doc.Adoptions[0].Rounds {
@@ -105,7 +109,8 @@ func TestRunAdoption(t *testing.T) {
 	if err := doc.print(&table); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fleetdoctor adopt, measured", "20 objects in 1 releases", "bare patches ", "adopt --undo ", "objects per second: bare"} {
+	for _, want := range []string{"fleetdoctor adopt, measured", "20 objects in 1 releases", "bare patches ",
+		"adopt --undo ", "objects per second: bare"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table does not contain %q:\n%s", want, &table)
 		}
@@ -121,7 +126,8 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{})); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
-	for _, args := range [][]string{{"-n", "many"}, {"-n", "0"}, {"-n", "20,10"}, {"-rounds", "0"}, {"-adopt", "-n", "10,20"}, {"-webhook", "-n", "10,20"},
+	for _, args := range [][]string{{"-n", "many"}, {"-n", "0"}, {"-n", "20,10"}, {"-rounds", "0"},
+		{"-adopt", "-n", "10,20"}, {"-webhook", "-n", "10,20"},
 		{"-webhook", "-adopt"}, {"-known", "-1"}, {"more"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
@@ -137,7 +143,8 @@ func TestListsOf(t *testing.T) {
 		}
 		return request{method: "GET", path: path, query: q, accept: accept, gzip: true}
 	}
-	const all, metadata = "application/json", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	const all, metadata = "application/json",
+		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 	patch := get("/api/v1/namespaces/a/secrets/b", "dryRun=All", all)
 	patch.method = "PATCH"
 	lists, excess := listsOf([]request{
@@ -155,26 +162,32 @@ func TestListsOf(t *testing.T) {
 		{Kind: "configmaps", Pages: 1, uri: "/api/v1/namespaces/a/configmaps/b", accept: all, gzip: true},
 		{Kind: "deployments.apps", Selector: "hash", Metadata: true, Pages: 1,
 			uri: "/apis/apps/v1/namespaces/a/deployments?labelSelector=hash&limit=500", accept: metadata, gzip: true},
-		{Kind: "secrets", Selector: "type!=x", Pages: 2, uri: "/api/v1/secrets?fieldSelector=type%21%3Dx&limit=500", accept: all, gzip: true},
+		{Kind: "secrets", Selector: "type!=x", Pages: 2, uri: "/api/v1/secrets?fieldSelector=type%21%3Dx&limit=500",
+			accept: all, gzip: true},
 		{Kind: "secrets", Pages: 2, uri: "/api/v1/secrets?limit=500", accept: all, gzip: true},
 	}
 	if diff := cmp.Diff(want, lists, cmp.AllowUnexported(list{})); diff != "" {
 		t.Errorf("lists (-want +got):\n%s", diff)
 	}
-	wantExcess := []string{"GET /api/v1/secrets?limit=500", "GET /api/v1/namespaces/a/configmaps/b", "PATCH /api/v1/namespaces/a/secrets/b?dryRun=All"}
+	wantExcess := []string{"GET /api/v1/secrets?limit=500", "GET /api/v1/namespaces/a/configmaps/b",
+		"PATCH /api/v1/namespaces/a/secrets/b?dryRun=All"}
 	if diff := cmp.Diff(wantExcess, excess); diff != "" {
 		t.Errorf("excess (-want +got):\n%s", diff)
 	}
 }
 
 func TestContinueToken(t *testing.T) {
-	items := `"items":[` + strings.Repeat(`{"metadata":{"continue":"no"}},`, endSize/10) + `{"metadata":{"continue":"nor"}}]`
+	items := `"items":[` + strings.Repeat(`{"metadata":{"continue":"no"}},`, endSize/10) +
+		`{"metadata":{"continue":"nor"}}]`
 	for text, want := range map[string]string{
-		`{"kind":"SecretList","metadata":{"resourceVersion":"1","continue":"abc"},` + items + `}`:                       "abc",
-		`{"apiVersion":"a/v1",` + items + `,"kind":"AList","metadata":{"continue":"abc","resourceVersion":"1"}}` + "\n": "abc",
-		`{"apiVersion":"a/v1",` + items + `,"kind":"AList","metadata":{"resourceVersion":"1"}}` + "\n":                  "",
-		`{"kind":"SecretList","metadata":{"resourceVersion":"1","continue":"abc"},"items":[]}`:                          "abc",
-		`{"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[{"data":{"continue":"nothing"}}]}`:            "",
+		`{"kind":"SecretList","metadata":{"resourceVersion":"1","continue":"abc"},` + items +
+			`}`: "abc",
+		`{"apiVersion":"a/v1",` + items + `,"kind":"AList","metadata":{"continue":"abc","resourceVersion":"1"}}` +
+			"\n": "abc",
+		`{"apiVersion":"a/v1",` + items + `,"kind":"AList","metadata":{"resourceVersion":"1"}}` +
+			"\n": "",
+		`{"kind":"SecretList","metadata":{"resourceVersion":"1","continue":"abc"},"items":[]}`:               "abc",
+		`{"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[{"data":{"continue":"nothing"}}]}`: "",
 		`{"gitVersion":"v1.36.3"}`: "",
 	} {
 		for _, size := range []int{7, endSize, len(text)} {
@@ -198,9 +211,11 @@ func sample() []result {
 		diff := usage{Wall: seconds(20), CPU: seconds(18), Peak: 90 * mebibyte}
 		return result{Objects: objects, Releases: objects / perRelease,
 			Lists: []*list{{Kind: "/version", Pages: 1, Bytes: 300},
-				{Kind: "configmaps", Pages: 2, Bytes: int64(2048 * objects)}, {Kind: "pods", Metadata: true, Selector: "hash", Pages: 1, Bytes: 200}},
+				{Kind: "configmaps", Pages: 2, Bytes: int64(2048 * objects)}, {Kind: "pods", Metadata: true,
+					Selector: "hash", Pages: 1, Bytes: 200}},
 			Rounds: []round{
-				{Floor: seconds(0.2), Audit: usage{Wall: seconds(0.3), CPU: seconds(0.4), Peak: 100 * mebibyte}, Diff: &diff},
+				{Floor: seconds(0.2), Audit: usage{Wall: seconds(0.3), CPU: seconds(0.4), Peak: 100 * mebibyte},
+					Diff: &diff},
 				{Floor: seconds(0.4), Audit: usage{Wall: seconds(1.2), CPU: seconds(0.6), Peak: 140 * mebibyte}},
 				{Floor: seconds(0.3), Audit: usage{Wall: seconds(0.57), CPU: seconds(0.5), Peak: 120 * mebibyte}},
 			}}
@@ -229,8 +244,9 @@ func TestTargetsOf(t *testing.T) {
 
 func TestPrint(t *testing.T) {
 	results := sample()
-	doc := document{Results: results, Targets: targetsOf(results), Machine: machine{Cores: 2, MemoryBytes: 8 << 30, Platform: "linux/amd64",
-		Go: "go1.26.0", Server: "v1.36.3", Kubectl: "v1.36.3", Taken: "2026-01-02T03:04:05Z"}}
+	doc := document{Results: results, Targets: targetsOf(results), Machine: machine{Cores: 2, MemoryBytes: 8 << 30,
+		Platform: "linux/amd64",
+		Go:       "go1.26.0", Server: "v1.36.3", Kubectl: "v1.36.3", Taken: "2026-01-02T03:04:05Z"}}
 	var out strings.Builder
 	if err := doc.print(&out); err != nil {
 		t.Fatal(err)
@@ -303,7 +319,8 @@ func TestPeakOfChildProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(out) != size || u.Peak > 100*mebibyte || u.Peak == 0 && runtime.GOOS == "linux" {
-		t.Errorf("%d bytes of output and a peak of %d bytes, want %d bytes and a peak that is not this process's", len(out), u.Peak, size)
+		t.Errorf("%d bytes of output and a peak of %d bytes, want %d bytes and a peak that is not this process's",
+			len(out), u.Peak, size)
 	}
 	if ballast[len(ballast)-1] != 1 {
 		t.Error("the ballast is gone")

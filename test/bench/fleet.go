@@ -53,15 +53,17 @@ func installation() []*unstructured.Unstructured {
 	}
 	return append(out,
 		object("v1", "Secret", agentNamespace, fleet.AgentName,
-			fields{"stringData": fields{fleet.AgentSecretNamespaceKey: deploymentNamespace, "clusterNamespace": workspace, "clusterName": clusterName}}),
+			fields{"stringData": fields{fleet.AgentSecretNamespaceKey: deploymentNamespace,
+				"clusterNamespace": workspace, "clusterName": clusterName}}),
 		workload(agentNamespace, fleet.AgentName), workload("cattle-fleet-system", fleet.ControllerName))
 }
 
 func workload(namespace, name string) *unstructured.Unstructured {
 	labels := fields{"app": name}
-	return object("apps/v1", "Deployment", namespace, name, fields{"spec": fields{"selector": fields{"matchLabels": labels},
-		"template": fields{"metadata": fields{"labels": labels}, "spec": fields{"containers": []any{
-			fields{"name": name, "image": "registry.example.com/rancher/" + name + ":v0.15.0"}}}}}})
+	return object("apps/v1", "Deployment", namespace, name,
+		fields{"spec": fields{"selector": fields{"matchLabels": labels},
+			"template": fields{"metadata": fields{"labels": labels}, "spec": fields{"containers": []any{
+				fields{"name": name, "image": "registry.example.com/rancher/" + name + ":v0.15.0"}}}}}})
 }
 
 // releaseObjects returns Fleet's objects of one release, with the status of a ready release. The Bundle has no
@@ -69,8 +71,10 @@ func workload(namespace, name string) *unstructured.Unstructured {
 func releaseObjects(r release) []*unstructured.Unstructured {
 	id := fmt.Sprintf("s-%x:%x", sha256.Sum256([]byte(r.manifest)), sha256.Sum256([]byte(r.name)))
 	options := fields{"defaultNamespace": r.name, "helm": fields{}}
-	bundle := fleetObject("Bundle", workspace, r.name, fields{"defaultNamespace": r.name, "targets": []any{fields{"clusterSelector": fields{}}}},
-		fields{"conditions": ready("Ready"), "summary": summary(1), "display": fields{"readyClusters": "1/1"}, "observedGeneration": int64(1)})
+	bundle := fleetObject("Bundle", workspace, r.name, fields{"defaultNamespace": r.name,
+		"targets": []any{fields{"clusterSelector": fields{}}}},
+		fields{"conditions": ready("Ready"), "summary": summary(1), "display": fields{"readyClusters": "1/1"},
+			"observedGeneration": int64(1)})
 	bundle.SetLabels(map[string]string{fleet.RepoLabel: gitRepo})
 	deployment := fleetObject("BundleDeployment", deploymentNamespace, r.name,
 		fields{"deploymentID": id, "stagedDeploymentID": id, "options": options, "stagedOptions": options},
@@ -78,8 +82,9 @@ func releaseObjects(r release) []*unstructured.Unstructured {
 			"conditions":     ready("Installed", "Deployed", "Ready", "Monitored"),
 			"display":        fields{"deployed": "True", "monitored": "True", "state": "Ready"},
 			"resourceCounts": counts(r.objects)})
-	deployment.SetLabels(map[string]string{fleet.RepoLabel: gitRepo, fleet.BundleLabel: r.name, fleet.BundleNamespaceLabel: workspace,
-		fleet.ClusterLabel: clusterName, fleet.ClusterNamespaceLabel: workspace})
+	deployment.SetLabels(map[string]string{fleet.RepoLabel: gitRepo, fleet.BundleLabel: r.name,
+		fleet.BundleNamespaceLabel: workspace,
+		fleet.ClusterLabel:         clusterName, fleet.ClusterNamespaceLabel: workspace})
 	return []*unstructured.Unstructured{bundle, deployment}
 }
 
@@ -87,12 +92,17 @@ func releaseObjects(r release) []*unstructured.Unstructured {
 func aggregates(releases, objects int) []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{
 		fleetObject("Cluster", workspace, clusterName, fields{"clientID": "bench"},
-			fields{"namespace": deploymentNamespace, "agent": fields{"namespace": agentNamespace, "lastSeen": time.Now().UTC().Format(time.RFC3339)}, "conditions": ready("Ready"),
-				"summary": summary(releases), "resourceCounts": counts(objects), "readyGitRepos": int64(1), "desiredReadyGitRepos": int64(1),
-				"display": fields{"readyBundles": fmt.Sprintf("%d/%[1]d", releases)}}),
-		fleetObject("GitRepo", workspace, gitRepo, fields{"repo": "https://git.example.com/bench.git", "branch": "main"},
-			fields{"conditions": ready("Ready"), "summary": summary(releases), "resourceCounts": counts(objects), "readyClusters": int64(1),
-				"desiredReadyClusters": int64(1), "display": fields{"readyBundleDeployments": fmt.Sprintf("%d/%[1]d", releases)}}),
+			fields{"namespace": deploymentNamespace, "agent": fields{"namespace": agentNamespace,
+				"lastSeen": time.Now().UTC().Format(time.RFC3339)}, "conditions": ready("Ready"),
+				"summary": summary(releases), "resourceCounts": counts(objects), "readyGitRepos": int64(1),
+				"desiredReadyGitRepos": int64(1),
+				"display":              fields{"readyBundles": fmt.Sprintf("%d/%[1]d", releases)}}),
+		fleetObject("GitRepo", workspace, gitRepo, fields{"repo": "https://git.example.com/bench.git",
+			"branch": "main"},
+			fields{"conditions": ready("Ready"), "summary": summary(releases), "resourceCounts": counts(objects),
+				"readyClusters":        int64(1),
+				"desiredReadyClusters": int64(1), "display": fields{"readyBundleDeployments": fmt.Sprintf("%d/%[1]d",
+					releases)}}),
 	}
 }
 
@@ -117,7 +127,8 @@ func counts(n int) fields {
 // apply writes an object with server-side apply, and its status through the subresource.
 func apply(ctx context.Context, c client.Client, o *unstructured.Unstructured) error {
 	owner := client.FieldOwner(controllerManager)
-	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), owner, client.ForceOwnership); err != nil {
+	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), owner,
+		client.ForceOwnership); err != nil {
 		return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	if o.Object["status"] == nil {

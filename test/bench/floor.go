@@ -106,8 +106,8 @@ func (f *floor) page(ctx context.Context, l *list, token string) (string, int64,
 	return e.continueToken(), n, err
 }
 
-// endSize is larger than the part before the items in any list of a built-in kind, and than the part after the items in any list of custom
-// resources.
+// endSize is larger than the part before the items in any list of a built-in kind, and than the part after the items in
+// any list of custom resources.
 const endSize = 2 << 10
 
 // ends keeps the first and the last bytes of what is written to it.

@@ -69,7 +69,8 @@ func (l *loader) upTo(ctx context.Context, n int) error {
 func (l *loader) install(ctx context.Context, r release) error {
 	setID := fleet.SetID(r.name, "")
 	_, err := l.cluster.Install(ctx, cluster.ReleaseOptions{
-		BundleID: r.name, Namespace: r.name, SetID: setID, Hash: fleet.Hash(setID), Manifest: r.manifest, AgentNamespace: agentNamespace,
+		BundleID: r.name, Namespace: r.name, SetID: setID, Hash: fleet.Hash(setID), Manifest: r.manifest,
+		AgentNamespace: agentNamespace,
 	})
 	if err != nil {
 		return err
@@ -103,7 +104,8 @@ func (l *loader) roll(ctx context.Context, namespace, name string) error {
 	d := &appsv1.Deployment{}
 	d.Namespace, d.Name = namespace, name
 	patch := client.RawPatch(types.MergePatchType, []byte(rolledOut))
-	if err := l.cluster.Client().Status().Patch(ctx, d, patch, client.FieldOwner("kube-controller-manager")); err != nil {
+	if err := l.cluster.Client().Status().Patch(ctx, d, patch,
+		client.FieldOwner("kube-controller-manager")); err != nil {
 		return fmt.Errorf("writing the status of deployment %s/%s: %w", namespace, name, err)
 	}
 	return nil

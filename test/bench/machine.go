@@ -27,7 +27,8 @@ type machine struct {
 }
 
 func machineOf(ctx context.Context, c *cluster.Cluster, now time.Time) (machine, error) {
-	m := machine{Cores: runtime.NumCPU(), MemoryBytes: memory(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
+	m := machine{Cores: runtime.NumCPU(), MemoryBytes: memory(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Go:    runtime.Version(),
 		Taken: now.UTC().Format(time.RFC3339)}
 	d, err := discovery.NewDiscoveryClientForConfig(c.Config())
 	if err != nil {

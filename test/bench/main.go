@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures an audit against a real API server and compares it with two other programs: the floor, which sends the same
-// requests and discards the responses, and kubectl diff, which is the alternative without this product. Run it at the top of the module:
+// Command bench measures an audit against a real API server and compares it with two other programs: the floor, which
+// sends the same requests and discards the responses, and kubectl diff, which is the alternative without this product.
+// Run it at the top of the module:
 //
 //	go run ./test/bench -n 5000
 //
-// It starts a control plane, installs releases of 500 objects with Helm and creates Fleet's objects for them, checks that an audit finds
-// every object ready, and then runs the floor, an audit as a process, and kubectl diff in interleaved rounds. With -adopt it removes the
-// ownership metadata of all objects, and then measures a bare loop of the patches that adopt writes, adopt, and its undo. With -webhook it
-// writes objects through the API server: without a webhook, with one that does nothing, and with ours. With -fleet it creates a management
-// cluster, and runs the floor and an audit of the status that Fleet reports, without release records and objects of bundles. With -snapshot it takes
-// snapshots, and audits them.
+// It starts a control plane, installs releases of 500 objects with Helm and creates Fleet's objects for them, checks
+// that an audit finds every object ready, and then runs the floor, an audit as a process, and kubectl diff in
+// interleaved rounds. With -adopt it removes the ownership metadata of all objects, and then measures a bare loop of
+// the patches that adopt writes, adopt, and its undo. With -webhook it writes objects through the API server: without a
+// webhook, with one that does nothing, and with ours. With -fleet it creates a management cluster, and runs the floor
+// and an audit of the status that Fleet reports, without release records and objects of bundles. With -snapshot it
+// takes snapshots, and audits them.
 //
-// It prints a table that compares each figure with its target. A missed target is not an error: the exit status is 1 only if something
-// could not be measured.
+// It prints a table that compares each figure with its target. A missed target is not an error: the exit status is 1
+// only if something could not be measured.
 package main
 
 import (
@@ -74,16 +76,24 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	sizes := flags.String("n", "", "numbers of objects, ascending and separated by commas: 5000,50000 also measures the growth (default 5000; with -webhook 400, with -fleet 50)")
+	sizes := flags.String("n", "",
+		"numbers of objects, ascending and separated by commas: 5000,50000 also measures the growth (default 5000; "+
+			"with -webhook 400, with -fleet 50)")
 	flags.IntVar(&o.rounds, "rounds", 7, "rounds at each size")
-	flags.IntVar(&o.kubectlRounds, "kubectl-rounds", 3, "rounds with kubectl diff, which needs about 17 s for 5000 objects")
+	flags.IntVar(&o.kubectlRounds, "kubectl-rounds", 3,
+		"rounds with kubectl diff, which needs about 17 s for 5000 objects")
 	flags.IntVar(&o.kubectlLimit, "kubectl-limit", 10_000, "largest number of objects for kubectl diff")
 	flags.StringVar(&o.product, "product", "", "program to measure; by default it is built from this checkout")
-	flags.BoolVar(&o.adopt, "adopt", false, "measure adopt and its undo instead of an audit, and compare them with a bare loop of the same patches")
-	flags.BoolVar(&o.webhook, "webhook", false, "measure writes through the webhook instead of an audit, and compare them with no webhook and with one that does nothing")
-	flags.BoolVar(&o.fleet, "fleet", false, "measure an audit of the status alone (--status-only) on a management cluster with -n bundles on -n clusters")
+	flags.BoolVar(&o.adopt, "adopt", false,
+		"measure adopt and its undo instead of an audit, and compare them with a bare loop of the same patches")
+	flags.BoolVar(&o.webhook, "webhook", false,
+		"measure writes through the webhook instead of an audit, and compare them with no webhook and with one that "+
+			"does nothing")
+	flags.BoolVar(&o.fleet, "fleet", false,
+		"measure an audit of the status alone (--status-only) on a management cluster with -n bundles on -n clusters")
 	flags.BoolVar(&o.snapshot, "snapshot", false, "measure snapshots of the cluster, and audits of them")
-	flags.IntVar(&o.known, "known", 100_000, "number of objects in the webhook's index, in addition to the written ones")
+	flags.IntVar(&o.known, "known", 100_000,
+		"number of objects in the webhook's index, in addition to the written ones")
 	flags.BoolVar(&o.json, "json", false, "print all figures as JSON")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -98,7 +108,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	switch {
 	case !slices.IsSorted(o.sizes):
 		return o, errors.New("reading -n: the numbers must ascend, because objects are only added")
-	case len(slices.DeleteFunc([]bool{o.adopt, o.webhook, o.fleet, o.snapshot}, func(set bool) bool { return !set })) > 1:
+	case len(slices.DeleteFunc([]bool{o.adopt, o.webhook, o.fleet, o.snapshot}, func(set bool) bool {
+		return !set
+	})) > 1:
 		return o, errors.New("reading flags: -adopt, -fleet, -snapshot and -webhook are mutually exclusive")
 	case (o.adopt || o.webhook || o.fleet) && len(o.sizes) > 1:
 		return o, errors.New("reading -n: -adopt, -fleet and -webhook measure at one size")
@@ -136,7 +148,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	b := &bench{options: o, dir: dir, start: time.Now(), stderr: stderr, product: o.product}
 	if b.product == "" && !o.webhook {
 		b.product = filepath.Join(dir, "kubectl-fleetdoctor")
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", b.product, productPackage)
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", b.product,
+			productPackage)
 		if out, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("building the product: %w\n%s", err, out)
 		}

@@ -25,7 +25,8 @@ const (
 	parallelCreates = 8
 )
 
-// management is a management cluster on which each of some bundles is deployed to as many clusters. Everything is ready.
+// management is a management cluster on which each of some bundles is deployed to as many clusters. Everything is
+// ready.
 type management struct{ bundles int }
 
 func (m management) deployments() int { return m.bundles * m.bundles }
@@ -114,10 +115,14 @@ func (m management) bundlesAndContents() []*unstructured.Unstructured {
 // cluster returns a Cluster and its BundleDeployments.
 func (m management) cluster(i int) []*unstructured.Unstructured {
 	repos := int64((m.bundles + perGitRepo - 1) / perGitRepo)
-	out := []*unstructured.Unstructured{fleetObject("Cluster", downstream, m.clusterName(i), fields{"clientID": m.clusterName(i)},
-		fields{"namespace": m.namespace(i), "conditions": ready("Ready"), "summary": summary(m.bundles), "resourceCounts": counts(m.bundles * perDeployment),
-			"agent":         fields{"namespace": "cattle-fleet-system", "lastSeen": time.Now().UTC().Format(time.RFC3339)},
-			"readyGitRepos": repos, "desiredReadyGitRepos": repos, "display": fields{"readyBundles": fmt.Sprintf("%d/%[1]d", m.bundles)}})}
+	out := []*unstructured.Unstructured{fleetObject("Cluster", downstream, m.clusterName(i),
+		fields{"clientID": m.clusterName(i)},
+		fields{"namespace": m.namespace(i), "conditions": ready("Ready"), "summary": summary(m.bundles),
+			"resourceCounts": counts(m.bundles * perDeployment),
+			"agent": fields{"namespace": "cattle-fleet-system", "lastSeen": time.Now().UTC().
+				Format(time.RFC3339)},
+			"readyGitRepos": repos, "desiredReadyGitRepos": repos,
+			"display": fields{"readyBundles": fmt.Sprintf("%d/%[1]d", m.bundles)}})}
 	for j := range m.bundles {
 		name := m.bundle(j)
 		id := fmt.Sprintf("%s:%x", m.content(j), sha256.Sum256([]byte(name)))
@@ -128,8 +133,9 @@ func (m management) cluster(i int) []*unstructured.Unstructured {
 				"conditions": ready("Installed", "Deployed", "Ready", "Monitored"),
 				"display":    fields{"deployed": "True", "monitored": "True", "state": "Ready"},
 				"resources":  m.resources(name), "resourceCounts": counts(perDeployment)})
-		deployment.SetLabels(map[string]string{fleet.RepoLabel: m.gitRepo(j), fleet.BundleLabel: name, fleet.BundleNamespaceLabel: downstream,
-			fleet.ClusterLabel: m.clusterName(i), fleet.ClusterNamespaceLabel: downstream})
+		deployment.SetLabels(map[string]string{fleet.RepoLabel: m.gitRepo(j), fleet.BundleLabel: name,
+			fleet.BundleNamespaceLabel: downstream,
+			fleet.ClusterLabel:         m.clusterName(i), fleet.ClusterNamespaceLabel: downstream})
 		out = append(out, deployment)
 	}
 	return out
@@ -144,7 +150,8 @@ func (m management) resources(namespace string) []any {
 		if k.name == "Deployment" {
 			version = "apps/v1"
 		}
-		out = append(out, fields{"apiVersion": version, "kind": k.name, "namespace": namespace, "name": fmt.Sprintf("application-component-%04d", i),
+		out = append(out, fields{"apiVersion": version, "kind": k.name, "namespace": namespace,
+			"name":      fmt.Sprintf("application-component-%04d", i),
 			"createdAt": timestamp})
 	}
 	return out
@@ -157,9 +164,12 @@ func (m management) gitRepos() []*unstructured.Unstructured {
 		deployed := min(perGitRepo, m.bundles-first) * m.bundles
 		clusters := int64(m.bundles)
 		out = append(out, fleetObject("GitRepo", downstream, m.gitRepo(first),
-			fields{"repo": "https://git.example.com/fleet.git", "branch": "main", "targets": []any{fields{"clusterSelector": fields{}}}},
-			fields{"conditions": ready("Ready"), "summary": summary(deployed), "resourceCounts": counts(deployed * perDeployment),
-				"readyClusters": clusters, "desiredReadyClusters": clusters, "display": fields{"readyBundleDeployments": fmt.Sprintf("%d/%[1]d", deployed)}}))
+			fields{"repo": "https://git.example.com/fleet.git", "branch": "main",
+				"targets": []any{fields{"clusterSelector": fields{}}}},
+			fields{"conditions": ready("Ready"), "summary": summary(deployed),
+				"resourceCounts": counts(deployed * perDeployment),
+				"readyClusters":  clusters, "desiredReadyClusters": clusters,
+				"display": fields{"readyBundleDeployments": fmt.Sprintf("%d/%[1]d", deployed)}}))
 	}
 	return out
 }
@@ -178,7 +188,8 @@ func (b *bench) measureManagement(ctx context.Context) (result, error) {
 	})
 }
 
-// auditStatus runs the product once on a management cluster, and checks that it found each deployment and nothing wrong.
+// auditStatus runs the product once on a management cluster, and checks that it found each deployment and nothing
+// wrong.
 func (b *bench) auditStatus(ctx context.Context, kubeconfig string, deployments int) (usage, error) {
 	u, out, err := execute(ctx, b.product, "audit", "--status-only", "-o", "json", "--kubeconfig", kubeconfig)
 	if err != nil {
@@ -193,7 +204,8 @@ func (b *bench) auditStatus(ctx context.Context, kubeconfig string, deployments 
 		return u, fmt.Errorf("reading the report: %w", err)
 	}
 	if got.Summary.BundleDeployments != deployments || len(got.Gaps)+len(got.Findings) > 0 {
-		return u, fmt.Errorf("auditing: %d bundle deployments, findings %+v, gaps %+v; want %d and none", got.Summary.BundleDeployments, got.Findings, got.Gaps,
+		return u, fmt.Errorf("auditing: %d bundle deployments, findings %+v, gaps %+v; want %d and none",
+			got.Summary.BundleDeployments, got.Findings, got.Gaps,
 			deployments)
 	}
 	if u.Peak == 0 {

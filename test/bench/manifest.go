@@ -12,10 +12,11 @@ import (
 // perRelease is the number of objects of one release; the last release of a size may have fewer.
 const perRelease = 500
 
-// kinds are the kinds of a release's objects, in rotation. They are typical for charts and use every path of a comparison: plain maps
-// (ConfigMap), values that must be hidden (Secret), lists with merge keys and defaults (Service), nested structs with many defaults and a
-// status that decides readiness (Deployment), and nearly empty objects (ServiceAccount). All are ready without a controller, except for the
-// Deployment, whose status the loader writes. Services are headless: the server needs more time for each cluster IP the more there are.
+// kinds are the kinds of a release's objects, in rotation. They are typical for charts and use every path of a
+// comparison: plain maps (ConfigMap), values that must be hidden (Secret), lists with merge keys and defaults
+// (Service), nested structs with many defaults and a status that decides readiness (Deployment), and nearly empty
+// objects (ServiceAccount). All are ready without a controller, except for the Deployment, whose status the loader
+// writes. Services are headless: the server needs more time for each cluster IP the more there are.
 var kinds = []kind{
 	{"ConfigMap", "configmaps", configMap}, {"Secret", "secrets", secret}, {"Service", "services", service},
 	{"Deployment", "deployments.apps", deployment}, {"ServiceAccount", "serviceaccounts", serviceAccount},
@@ -27,7 +28,8 @@ type kind struct {
 	document string // YAML with the placeholders NAME, NAMESPACE, TEXT, and VALUE for text in base64
 }
 
-// The documents of the kinds. With the text, an object has about 2 KiB on the wire, with managedFields, ownership metadata and defaults.
+// The documents of the kinds. With the text, an object has about 2 KiB on the wire, with managedFields, ownership
+// metadata and defaults.
 const (
 	configMap = `apiVersion: v1
 kind: ConfigMap
@@ -148,7 +150,8 @@ func newRelease(number, objects int) release {
 		text := randomText(rng, textSize)
 		value := base64.StdEncoding.EncodeToString([]byte("not a secret: " + text))
 		manifest.WriteString("---\n")
-		manifest.WriteString(strings.NewReplacer("NAMESPACE", r.name, "NAME", name, "TEXT", text, "VALUE", value).Replace(kind.document))
+		manifest.WriteString(strings.NewReplacer("NAMESPACE", r.name, "NAME", name, "TEXT", text, "VALUE", value).
+			Replace(kind.document))
 	}
 	r.manifest = manifest.String()
 	return r

@@ -153,13 +153,14 @@ func (b *bench) measure(ctx context.Context, res result, m measured) (result, er
 			return res, err
 		}
 		res.Rounds = append(res.Rounds, r)
-		b.progress("round %d of %d: floor %s, audit %s%s", i+1, b.options.rounds, seconds(r.Floor), seconds(r.Audit.Wall), diffSeconds(r.Diff))
+		b.progress("round %d of %d: floor %s, audit %s%s", i+1, b.options.rounds, seconds(r.Floor),
+			seconds(r.Audit.Wall), diffSeconds(r.Diff))
 	}
 	return res, nil
 }
 
-// round measures one round. The order of floor and audit is random: with a fixed order, the server collects garbage at about the same point of each
-// round, and so always during the same one of the two.
+// round measures one round. The order of floor and audit is random: with a fixed order, the server collects garbage at
+// about the same point of each round, and so always during the same one of the two.
 func (b *bench) round(ctx context.Context, f *floor, m measured, withDiff bool) (r round, err error) {
 	measure := []func() error{
 		func() (err error) { r.Floor, err = f.run(ctx); return err },
@@ -180,8 +181,10 @@ func (b *bench) round(ctx context.Context, f *floor, m measured, withDiff bool) 
 
 // kubectlDiff runs kubectl diff on the manifests of all releases.
 func (b *bench) kubectlDiff(ctx context.Context, l *loader) (usage, error) {
-	// Its status is 1 if anything differs. This is an error here: the work would not be comparable to an audit of a healthy cluster.
-	diff, _, err := execute(ctx, b.cluster.Kubectl(), "diff", "--server-side", "--concurrency=8", "--kubeconfig", b.kubeconfig(),
+	// Its status is 1 if anything differs. This is an error here: the work would not be comparable to an audit of a
+	// healthy cluster.
+	diff, _, err := execute(ctx, b.cluster.Kubectl(), "diff", "--server-side", "--concurrency=8", "--kubeconfig",
+		b.kubeconfig(),
 		"--cache-dir", filepath.Join(b.dir, "kubectl-cache"), "-f", l.manifests)
 	return diff, err
 }

@@ -29,7 +29,8 @@ func execute(ctx context.Context, name string, args ...string) (usage, []byte, e
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		key, _, _ := strings.Cut(v, "=")
-		return slices.Contains([]string{"GOMEMLIMIT", "GOGC", "GODEBUG", "GOMAXPROCS", "KUBECONFIG", "KUBECTL_EXTERNAL_DIFF"}, key)
+		return slices.Contains([]string{"GOMEMLIMIT", "GOGC", "GODEBUG", "GOMAXPROCS", "KUBECONFIG",
+			"KUBECTL_EXTERNAL_DIFF"}, key)
 	})
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -45,7 +46,8 @@ func execute(ctx context.Context, name string, args ...string) (usage, []byte, e
 	out, readErr := drain(stdout, peak.look)
 	peak.end() // before Wait: afterwards another process may get the same id
 	err = errors.Join(readErr, cmd.Wait())
-	u := usage{Wall: time.Since(start), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), Peak: peak.bytes}
+	u := usage{Wall: time.Since(start), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+		Peak: peak.bytes}
 	if err != nil {
 		return u, out, fmt.Errorf("running %s %s: %w\n%s", name, strings.Join(args, " "), err, &stderr)
 	}

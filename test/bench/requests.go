@@ -50,7 +50,9 @@ func listsOf(requests []request) (lists []*list, excess []string) {
 		}
 		at[id].Pages++
 	}
-	slices.SortFunc(lists, func(a, b *list) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.uri, b.uri)) })
+	slices.SortFunc(lists, func(a, b *list) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.uri, b.uri))
+	})
 	return lists, excess
 }
 

@@ -42,7 +42,8 @@ func (b *bench) measureSnapshots(ctx context.Context, l *loader) (snapshotResult
 		if r.Audit, err = b.audit(ctx, l.objects, "--kubeconfig", b.kubeconfig()); err != nil {
 			return res, err
 		}
-		if r.Snapshot, _, err = execute(ctx, b.product, "snapshot", "-o", file, "--require-complete", "--kubeconfig", b.kubeconfig()); err != nil {
+		if r.Snapshot, _, err = execute(ctx, b.product, "snapshot", "-o", file, "--require-complete", "--kubeconfig",
+			b.kubeconfig()); err != nil {
 			return res, err
 		}
 		if r.Offline, err = b.audit(ctx, l.objects, "--snapshot", file); err != nil {
@@ -54,7 +55,8 @@ func (b *bench) measureSnapshots(ctx context.Context, l *loader) (snapshotResult
 		}
 		res.Bytes = info.Size()
 		res.Rounds = append(res.Rounds, r)
-		b.progress("round %d of %d: audit %s, snapshot %s with %d MiB, audit of it %s with %d MiB", i+1, b.options.rounds, seconds(r.Audit.Wall),
+		b.progress("round %d of %d: audit %s, snapshot %s with %d MiB, audit of it %s with %d MiB", i+1,
+			b.options.rounds, seconds(r.Audit.Wall),
 			seconds(r.Snapshot.Wall), r.Snapshot.Peak/mebibyte, seconds(r.Offline.Wall), r.Offline.Peak/mebibyte)
 	}
 	return res, nil

@@ -74,9 +74,11 @@ func (p *printer) result(r result) {
 	}
 	p.line("")
 	if r.Deployments > 0 {
-		p.line("%d BundleDeployments with %d resources in status, %s", r.Deployments, r.Objects, strings.Join(names, ", "))
+		p.line("%d BundleDeployments with %d resources in status, %s", r.Deployments, r.Objects,
+			strings.Join(names, ", "))
 	} else {
-		p.line("%d objects (%s), %.1f KiB each, in %d releases", r.Objects, strings.Join(names, ", "), float64(r.objectBytes())/1024, r.Releases)
+		p.line("%d objects (%s), %.1f KiB each, in %d releases", r.Objects, strings.Join(names, ", "),
+			float64(r.objectBytes())/1024, r.Releases)
 	}
 	p.row("\tmedian\tlowest\thighest\tprocessor\tpeak memory\trounds")
 	p.times("floor", r.floors(), "", "")
@@ -152,11 +154,13 @@ func (p *printer) flush() {
 }
 
 func (p *printer) usages(name string, of []usage) {
-	p.times(name, ascending(of, wallOf), seconds(median(ascending(of, cpuOf))), figure(float64(highest(ascending(of, peakOf)))/mebibyte, "MiB"))
+	p.times(name, ascending(of, wallOf), seconds(median(ascending(of, cpuOf))),
+		figure(float64(highest(ascending(of, peakOf)))/mebibyte, "MiB"))
 }
 
 func (p *printer) times(name string, ascending []time.Duration, processor, peak string) {
-	p.row("%s\t%s\t%s\t%s\t%s\t%s\t%d", name, seconds(median(ascending)), seconds(ascending[0]), seconds(highest(ascending)), processor, peak,
+	p.row("%s\t%s\t%s\t%s\t%s\t%s\t%d", name, seconds(median(ascending)), seconds(ascending[0]),
+		seconds(highest(ascending)), processor, peak,
 		len(ascending))
 }
 

@@ -48,7 +48,8 @@ func targetsOf(results []result) []target {
 		if ratios := r.diffOver(); len(ratios) > 0 {
 			add(target{Name: "kubectl diff / audit", Figure: median(ratios), Bound: leastDiffOver, AtLeast: true})
 		}
-		peak := target{Name: "peak resident memory", Figure: float64(highest(ascending(r.audits(), peakOf))) / mebibyte, Unit: "MiB"}
+		peak := target{Name: "peak resident memory", Figure: float64(highest(ascending(r.audits(), peakOf))) / mebibyte,
+			Unit: "MiB"}
 		switch {
 		case r.Deployments > 0:
 			peak.Bound = managementPeak
@@ -64,8 +65,9 @@ func targetsOf(results []result) []target {
 		if i > 0 {
 			before := results[i-1]
 			add(target{Name: fmt.Sprintf("time / time at %d", before.Objects),
-				Figure: float64(median(ascending(r.audits(), wallOf))) / float64(median(ascending(before.audits(), wallOf))),
-				Bound:  mostGrowth * float64(r.Objects) / float64(before.Objects)})
+				Figure: float64(median(ascending(r.audits(), wallOf))) / float64(median(ascending(before.audits(),
+					wallOf))),
+				Bound: mostGrowth * float64(r.Objects) / float64(before.Objects)})
 		}
 	}
 	return out
@@ -93,8 +95,10 @@ func snapshotTargets(results []snapshotResult) []target {
 	for _, r := range results {
 		for _, t := range []target{
 			{Name: "snapshot / audit", Figure: median(r.overAudit()), Bound: mostOverAudit},
-			{Name: "peak resident memory, snapshot", Figure: float64(highest(ascending(r.of(snapshotOf), peakOf))) / mebibyte, Bound: snapshotPeak, Unit: "MiB"},
-			{Name: "peak resident memory, audit of it", Figure: float64(highest(ascending(r.of(offlineOf), peakOf))) / mebibyte, Bound: snapshotPeak, Unit: "MiB"},
+			{Name: "peak resident memory, snapshot", Figure: float64(highest(ascending(r.of(snapshotOf),
+				peakOf))) / mebibyte, Bound: snapshotPeak, Unit: "MiB"},
+			{Name: "peak resident memory, audit of it", Figure: float64(highest(ascending(r.of(offlineOf),
+				peakOf))) / mebibyte, Bound: snapshotPeak, Unit: "MiB"},
 		} {
 			t.Objects, t.Met = r.Objects, t.Figure <= t.Bound
 			out = append(out, t)

@@ -13,7 +13,8 @@ import (
 
 // measureWrites measures what the webhook adds to writes.
 func (b *bench) measureWrites(ctx context.Context) (writes.Result, error) {
-	r, err := writes.Measure(ctx, b.cluster, writes.Options{Objects: b.options.sizes[0], Rounds: b.options.rounds, Known: b.options.known,
+	r, err := writes.Measure(ctx, b.cluster, writes.Options{Objects: b.options.sizes[0], Rounds: b.options.rounds,
+		Known:   b.options.known,
 		Clients: []int{1, 8}, Progress: b.progress})
 	if err != nil {
 		return r, fmt.Errorf("measuring writes: %w", err)
@@ -31,7 +32,9 @@ type metric struct {
 var (
 	p50       = metric{"p50", func(r writes.Run) float64 { return float64(r.P50) }, milliseconds}
 	p99       = metric{"p99", func(r writes.Run) float64 { return float64(r.P99) }, milliseconds}
-	perSecond = metric{"per second", func(r writes.Run) float64 { return r.PerSecond }, func(f float64) string { return fmt.Sprintf("%.0f", f) }}
+	perSecond = metric{"per second", func(r writes.Run) float64 { return r.PerSecond }, func(f float64) string {
+		return fmt.Sprintf("%.0f", f)
+	}}
 )
 
 func milliseconds(nanoseconds float64) string { return fmt.Sprintf("%.2f ms", nanoseconds/1e6) }
@@ -52,7 +55,8 @@ func writesTargets(r writes.Result) []target {
 					metric, to, bound = p50, writes.None, farthest(r.Ratios(c, writes.Again, writes.None, p50.of))
 				}
 				figure := median(r.Ratios(c, writes.Ours, to, metric.of))
-				out = append(out, target{Name: fmt.Sprintf("%s / %s, %s: %s, %s, %d at once", writes.Ours, to, metric.name, t, op, clients),
+				out = append(out, target{Name: fmt.Sprintf("%s / %s, %s: %s, %s, %d at once", writes.Ours, to,
+					metric.name, t, op, clients),
 					Objects: r.Objects, Figure: figure, Bound: bound, Met: figure <= bound})
 			}
 		}
@@ -71,7 +75,8 @@ func farthest(ascending []float64) float64 {
 // the lowest and the highest, with a lower probability.
 func interval(ascending []float64) (low, high float64) {
 	n := len(ascending)
-	// A figure is below or above that median with equal probability; outside is the probability that at most k of n figures are below.
+	// A figure is below or above that median with equal probability; outside is the probability that at most k of n
+	// figures are below.
 	skip, outside := 0, math.Pow(0.5, float64(n))
 	for k, probability := 1, outside; k < n/2; k++ {
 		probability *= float64(n-k+1) / float64(k)
@@ -86,13 +91,17 @@ func interval(ascending []float64) (low, high float64) {
 // writes prints a block for each kind of traffic and number of clients.
 func (p *printer) writes(r writes.Result) {
 	p.line("")
-	p.line("%d objects of %s each in a run, %d rounds, %d objects in the webhook's index", r.Objects, kib(int64(r.ObjectBytes)), len(r.Rounds), r.Known)
-	p.line("A ratio is the median of the ratios of all rounds. The interval contains that median with a probability of 95 %% (with at least six rounds).")
+	p.line("%d objects of %s each in a run, %d rounds, %d objects in the webhook's index", r.Objects,
+		kib(int64(r.ObjectBytes)), len(r.Rounds), r.Known)
+	p.line("A ratio is the median of the ratios of all rounds. The interval contains that median with a probability " +
+		"of 95 %% (with at least six rounds).")
 	p.line("Webhook %q responds to each request with the same patch as ours, and reads nothing.", writes.Constant)
 	p.line("%s / %s is noise: it is the bound for requests that do not reach the webhook.", writes.Again, writes.None)
-	variants := map[writes.Variant]string{writes.None: "no webhook", writes.Again: "no webhook, again", writes.NoOp: "no-op webhook",
+	variants := map[writes.Variant]string{writes.None: "no webhook", writes.Again: "no webhook, again",
+		writes.NoOp:     "no-op webhook",
 		writes.Constant: "constant patch", writes.Ours: "ours"}
-	titles := map[writes.Traffic]string{writes.Adopted: "Helm's metadata only, as after takeOwnership: the webhook is called", writes.Plain: "no ownership metadata: not called",
+	titles := map[writes.Traffic]string{writes.Adopted: "Helm's metadata only, as after takeOwnership: the webhook is " +
+		"called", writes.Plain: "no ownership metadata: not called",
 		writes.Fleets: "complete ownership metadata, by Fleet's agent: not called"}
 	for _, t := range writes.Traffics() {
 		for _, clients := range r.Clients {
@@ -101,10 +110,12 @@ func (p *printer) writes(r writes.Result) {
 			p.row("\tcreate p50\tp99\tper second\tupdate p50\tp99\tper second")
 			for _, variant := range t.Variants() {
 				p.cells(variants[variant], func(op writes.Operation, m metric) string {
-					return m.print(median(ascending(r.Of(writes.Case{Traffic: t, Clients: clients, Operation: op}, variant), m.of)))
+					return m.print(median(ascending(r.Of(writes.Case{Traffic: t, Clients: clients, Operation: op},
+						variant), m.of)))
 				})
 			}
-			for _, over := range [][2]writes.Variant{{writes.Again, writes.None}, {writes.NoOp, writes.None}, {writes.Ours, writes.None},
+			for _, over := range [][2]writes.Variant{{writes.Again, writes.None}, {writes.NoOp, writes.None},
+				{writes.Ours, writes.None},
 				{writes.Ours, writes.NoOp}, {writes.Ours, writes.Constant}} {
 				if !slices.Contains(t.Variants(), over[1]) {
 					continue

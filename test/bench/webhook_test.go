@@ -19,7 +19,8 @@ import (
 // and the metadata of the objects.
 func TestRunWebhook(t *testing.T) {
 	var out, progress bytes.Buffer
-	if err := run(t.Context(), []string{"-webhook", "-n", "10", "-known", "1000", "-rounds", "2", "-json"}, &out, &progress); err != nil {
+	if err := run(t.Context(), []string{"-webhook", "-n", "10", "-known", "1000", "-rounds", "2", "-json"}, &out,
+		&progress); err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
 	}
 	var doc document
@@ -67,7 +68,8 @@ func sampleWrites() writes.Result {
 					case variant == writes.Ours && traffic == writes.Fleets:
 						took += 50 * time.Microsecond
 					}
-					round = append(round, writes.Run{Case: writes.Case{Traffic: traffic, Clients: 1, Operation: op}, Variant: variant, P50: took, P99: 2 * took,
+					round = append(round, writes.Run{Case: writes.Case{Traffic: traffic, Clients: 1, Operation: op},
+						Variant: variant, P50: took, P99: 2 * took,
 						PerSecond: 1 / took.Seconds()})
 				}
 			}
@@ -78,7 +80,8 @@ func sampleWrites() writes.Result {
 }
 
 func TestWritesTargets(t *testing.T) {
-	const bound = 1 / 0.97 // the second of nine ratios from 0.96 to 1.04; it deviates more from 1 than the second to last
+	// the second of nine ratios from 0.96 to 1.04; it deviates more from 1 than the second to last
+	const bound = 1 / 0.97
 	want := []target{
 		{Name: "ours / no-op, p99: adopted, create, 1 at once", Objects: 400, Figure: 3, Bound: 1.1},
 		{Name: "ours / no-op, p99: adopted, update, 1 at once", Objects: 400, Figure: 3, Bound: 1.1},
@@ -111,7 +114,8 @@ no-op / none        1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.
 ours / none         1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)
 ours / no-op        1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)
 `
-	for _, want := range []string{"kubectl fleetdoctor webhook, measured", "400 objects of 8 KiB each in a run, 9 rounds, 100400 objects in the webhook's index", block} {
+	for _, want := range []string{"kubectl fleetdoctor webhook, measured",
+		"400 objects of 8 KiB each in a run, 9 rounds, 100400 objects in the webhook's index", block} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table does not contain %q:\n%s", want, &out)
 		}
@@ -119,7 +123,8 @@ ours / no-op        1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.
 }
 
 func TestInterval(t *testing.T) {
-	for n, want := range map[int][2]float64{1: {1, 1}, 2: {1, 2}, 5: {1, 5}, 6: {1, 6}, 8: {1, 8}, 9: {2, 8}, 12: {3, 10}, 20: {6, 15}} {
+	for n, want := range map[int][2]float64{1: {1, 1}, 2: {1, 2}, 5: {1, 5}, 6: {1, 6}, 8: {1, 8}, 9: {2, 8},
+		12: {3, 10}, 20: {6, 15}} {
 		var figures []float64
 		for i := range n {
 			figures = append(figures, float64(i+1))

@@ -18,14 +18,17 @@ import (
 const shown = "[...document.querySelectorAll('details.finding')].filter((d) => d.checkVisibility()).length"
 
 // evil is a text that acts if it becomes markup, has a long word, and changes the direction of text.
-var evil = "\"'><script>alert(1)</script></style></title><img src=x onerror=alert(1)><a href=javascript:alert(1)>\u202e\u05d0\u05d1\u05d2\u2066" + strings.Repeat("long", 100)
+var evil = "\"'><script>alert(1)</script></style></title><img src=x onerror=alert(1)><a " +
+	"href=javascript:alert(1)>\u202e\u05d0\u05d1\u05d2\u2066" + strings.Repeat("long", 100)
 
 //go:embed contrast.js
 var contrast string
 
-// TestViolation checks that the tests would see an image, an inline style, a handler and a script that the document must not have.
+// TestViolation checks that the tests would see an image, an inline style, a handler and a script that the document
+// must not have.
 func TestViolation(t *testing.T) {
-	for _, wrong := range []string{`<img src="x">`, `<p style="color: red">x</p>`, `<svg onload="alert(1)"></svg>`, `<script>alert(1)</script>`, `<link rel="stylesheet" href="https://example.com/x.css">`} {
+	for _, wrong := range []string{`<img src="x">`, `<p style="color: red">x</p>`, `<svg onload="alert(1)"></svg>`,
+		`<script>alert(1)</script>`, `<link rel="stylesheet" href="https://example.com/x.css">`} {
 		var out bytes.Buffer
 		if err := html.Write(&out, reports.Full()); err != nil {
 			t.Fatal(err)
@@ -74,7 +77,8 @@ func TestKeyboard(t *testing.T) {
 		if n := eval[int](x, shown); n != want {
 			t.Errorf("%s: %d findings are shown, want %d", after, n, want)
 		}
-		if hidden := eval[bool](x, "document.getElementById('shown').classList.contains('filtered')"); hidden != (want < len(a.Findings)) {
+		if hidden := eval[bool](x,
+			"document.getElementById('shown').classList.contains('filtered')"); hidden != (want < len(a.Findings)) {
 			t.Errorf("%s: the page says that findings are hidden: %v", after, hidden)
 		}
 	}
@@ -127,7 +131,8 @@ func TestTheme(t *testing.T) {
 	for _, want := range []string{light, dark, dark} { // light, dark, as the system
 		x.press("\r")
 		if got := eval[string](x, background); got != want {
-			t.Errorf("theme %s has the background %s, want %s", eval[string](x, "document.getElementById('theme').textContent"), got, want)
+			t.Errorf("theme %s has the background %s, want %s",
+				eval[string](x, "document.getElementById('theme').textContent"), got, want)
 		}
 	}
 	x.clean()
@@ -162,7 +167,8 @@ func TestWithoutScripts(t *testing.T) {
 	if n := eval[int](x, "document.querySelectorAll('details:not([open])').length"); n != 0 {
 		t.Errorf("%d details are closed", n)
 	}
-	if n := eval[int](x, "[...document.querySelectorAll('button, input, select')].filter((e) => e.checkVisibility()).length"); n != 0 {
+	if n := eval[int](x, "[...document.querySelectorAll('button, input, select')].filter((e) => "+
+		"e.checkVisibility()).length"); n != 0 {
 		t.Errorf("%d controls without function are shown", n)
 	}
 	x.clean()
@@ -188,7 +194,8 @@ func TestPrint(t *testing.T) {
 	}
 	screen := eval[string](x, background)
 	x.do(media("print", "dark"))
-	if n := eval[int](x, "[...document.querySelectorAll('button, input, select')].filter((e) => e.checkVisibility()).length"); n != 0 {
+	if n := eval[int](x, "[...document.querySelectorAll('button, input, select')].filter((e) => "+
+		"e.checkVisibility()).length"); n != 0 {
 		t.Errorf("%d controls are printed", n)
 	}
 	if paper := eval[string](x, background); paper == screen {
@@ -204,7 +211,8 @@ func TestAddress(t *testing.T) {
 	if eval[bool](x, target+".open") {
 		t.Error("the findings of a long report are not folded")
 	}
-	eval[bool](x, "(document.getElementById('text').value = 'theme-00001', document.getElementById('filters').dispatchEvent(new Event('input')))")
+	eval[bool](x, "(document.getElementById('text').value = 'theme-00001', "+
+		"document.getElementById('filters').dispatchEvent(new Event('input')))")
 	if n := eval[int](x, shown); n != 1 {
 		t.Errorf("%d findings are shown, want 1", n)
 	}
@@ -221,7 +229,8 @@ func TestMany(t *testing.T) {
 	if n := eval[int](x, shown); n != 5000 {
 		t.Errorf("%d findings are shown", n)
 	}
-	eval[bool](x, "(document.getElementById('text').value = 'edge-07 theme-00', document.getElementById('filters').dispatchEvent(new Event('input')))")
+	eval[bool](x, "(document.getElementById('text').value = 'edge-07 theme-00', "+
+		"document.getElementById('filters').dispatchEvent(new Event('input')))")
 	if n := eval[int](x, shown); n != 20 {
 		t.Errorf("%d findings are shown after filtering, want 20", n)
 	}

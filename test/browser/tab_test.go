@@ -46,7 +46,8 @@ func start() (context.Context, error) {
 		return nil, errNoBrowser
 	}
 	// A container has no sandbox for the browser, and the pages are those of this test.
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(names[i]), chromedp.NoSandbox)
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(names[i]),
+		chromedp.NoSandbox)
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, _ := chromedp.NewContext(allocator)
 	return ctx, chromedp.Do(ctx)
@@ -196,7 +197,8 @@ func media(medium, scheme string) chromedp.Action[chromedp.Void] {
 // withoutScripts switches JavaScript off.
 func withoutScripts() chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true})
 		return err
 	})
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cases reads case files: captured clusters in readable form, with abbreviations for data that is encoded on a cluster.
-// test/testdata/cases/README.md describes the form.
+// Package cases reads case files: captured clusters in readable form, with abbreviations for data that is encoded on a
+// cluster. test/testdata/cases/README.md describes the form.
 package cases
 
 import (
@@ -79,7 +79,8 @@ func (c *Capture) Complete(notCaptured []string) error {
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.kinds)) {
 		i := strings.LastIndexByte(k, '/')
-		c.Documents = append(c.Documents, map[string]any{"apiVersion": k[:i], "kind": k[i+1:] + "List", "metadata": map[string]any{}, "items": []any{}})
+		c.Documents = append(c.Documents, map[string]any{"apiVersion": k[:i], "kind": k[i+1:] + "List",
+			"metadata": map[string]any{}, "items": []any{}})
 	}
 	return nil
 }
@@ -238,8 +239,9 @@ func (a caseAgent) objects(kinds map[string]bool) []map[string]any {
 	meta := func() map[string]any { return map[string]any{"name": fleet.AgentName, "namespace": a.Namespace} }
 	if a.Secret {
 		kinds["v1/Secret"] = true
-		out = append(out, map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": meta(), "data": map[string]any{
-			fleet.AgentSecretNamespaceKey: base64.StdEncoding.EncodeToString([]byte(a.Deployments))}})
+		out = append(out, map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": meta(),
+			"data": map[string]any{
+				fleet.AgentSecretNamespaceKey: base64.StdEncoding.EncodeToString([]byte(a.Deployments))}})
 	}
 	if a.Workload != "none" {
 		kinds["apps/v1/"+a.Workload] = true
@@ -299,7 +301,8 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 		return nil, err
 	}
 	annotations := map[string]string{}
-	for k, v := range map[string]string{fleet.BundleIDAnnotation: r.BundleID, fleet.AgentNamespaceAnnotation: r.AgentNamespace} {
+	for k, v := range map[string]string{fleet.BundleIDAnnotation: r.BundleID,
+		fleet.AgentNamespaceAnnotation: r.AgentNamespace} {
 		if v != "" {
 			annotations[k] = v
 		}
@@ -325,7 +328,8 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 	name := release.Name{Namespace: r.Namespace, Name: r.Name, Revision: r.Revision}
 	return map[string]any{"apiVersion": "v1", "kind": "Secret", "type": release.SecretType,
 		"metadata": map[string]any{"name": name.SecretName(), "namespace": r.Namespace,
-			"labels": map[string]any{"owner": "helm", "name": r.Name, "status": r.Status, "version": fmt.Sprint(r.Revision)}},
+			"labels": map[string]any{"owner": "helm", "name": r.Name, "status": r.Status,
+				"version": fmt.Sprint(r.Revision)}},
 		"data": map[string]any{release.DataKey: base64.StdEncoding.EncodeToString(r.encoded(doc))}}, nil
 }
 

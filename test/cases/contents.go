@@ -31,7 +31,8 @@ type caseContents struct {
 	Files map[string]string `json:"files"`
 	// Encoding of the files: empty, or base64+gz.
 	Encoding string `json:"encoding"`
-	// Stored is content (the default), or damaged: cut, sum (a wrong sha256sum), other (not a manifest document), or missing.
+	// Stored is content (the default), or damaged: cut, sum (a wrong sha256sum), other (not a manifest document), or
+	// missing.
 	Stored string `json:"stored"`
 	// Bundle, if not empty, is the "namespace/name" of a Bundle with the same files in its spec.
 	Bundle string `json:"bundle"`
@@ -92,8 +93,10 @@ func (c *caseContents) write(capture *Capture) error {
 	case "other":
 		content, sum = packed([]byte("not a manifest document")), ""
 	}
-	capture.Documents = append(capture.Documents, map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Content",
-		"metadata": map[string]any{"name": id}, "content": base64.StdEncoding.EncodeToString(content), "sha256sum": sum})
+	capture.Documents = append(capture.Documents, map[string]any{"apiVersion": v1alpha1.GroupVersion.String(),
+		"kind":     "Content",
+		"metadata": map[string]any{"name": id}, "content": base64.StdEncoding.EncodeToString(content),
+		"sha256sum": sum})
 	return nil
 }
 
@@ -138,7 +141,8 @@ func (v *caseValues) write(capture *Capture) error {
 	if !ok {
 		return errors.New("the BundleDeployment has no metadata")
 	}
-	capture.Documents = append(capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "fleet.cattle.io/bundle-deployment/v1alpha1",
+	capture.Documents = append(capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret",
+		"type":     "fleet.cattle.io/bundle-deployment/v1alpha1",
 		"metadata": map[string]any{"name": meta["name"], "namespace": meta["namespace"]},
 		"data":     map[string]any{"values": stored, "stagedValues": stored}})
 	return nil

@@ -13,8 +13,10 @@ import (
 )
 
 // Commands are those that findings suggest for the current cluster of the user.
-var Commands = remedy.Commands{Audit: "kubectl fleetdoctor audit", PrintRole: "kubectl fleetdoctor audit --print-rbac", Adopt: "kubectl fleetdoctor adopt",
-	Preflight: "kubectl fleetdoctor preflight", Targets: "kubectl fleetdoctor targets", Why: "kubectl fleetdoctor why", Kubectl: "kubectl", Helm: "helm"}
+var Commands = remedy.Commands{Audit: "kubectl fleetdoctor audit", PrintRole: "kubectl fleetdoctor audit --print-rbac",
+	Adopt:     "kubectl fleetdoctor adopt",
+	Preflight: "kubectl fleetdoctor preflight", Targets: "kubectl fleetdoctor targets", Why: "kubectl fleetdoctor why",
+	Kubectl: "kubectl", Helm: "helm"}
 
 // Desired states in the first document of a case where desired objects are read from.
 type Desired struct {

@@ -31,7 +31,8 @@ func TestAssetsFromEnvironment(t *testing.T) {
 func TestAssetsOfVersion(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"etcd", "kube-apiserver", "kubectl"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho Kubernetes v1.34.1\n"), 0o700); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho Kubernetes v1.34.1\n"),
+			0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

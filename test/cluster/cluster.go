@@ -28,8 +28,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// processTimeout is an emergency stop for the start and the stop of one process. Both take a few seconds; a machine that compiles at
-// the same time needs more.
+// processTimeout is an emergency stop for the start and the stop of one process. Both take a few seconds; a machine
+// that compiles at the same time needs more.
 const processTimeout = 5 * time.Minute
 
 //go:embed crds/*.yaml
@@ -161,7 +161,8 @@ func environment(dir string, opts []Option) (*envtest.Environment, error) {
 		ErrorIfCRDPathMissing:    true,
 		ControlPlaneStartTimeout: processTimeout,
 		ControlPlaneStopTimeout:  processTimeout,
-		CRDInstallOptions:        envtest.CRDInstallOptions{PollInterval: 20 * time.Millisecond, MaxTime: processTimeout},
+		CRDInstallOptions: envtest.CRDInstallOptions{PollInterval: 20 * time.Millisecond,
+			MaxTime: processTimeout},
 	}
 	// These paths take precedence over the environment variables that envtest reads.
 	env.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(dir, "etcd")}

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) { os.Exit(cluster.Run(m, &shared, cluster.WithFleetC
 
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), shared.Kubectl(), "--kubeconfig", shared.Kubeconfig(t), "version", "-o", "json").Output()
+	out, err := exec.CommandContext(t.Context(), shared.Kubectl(), "--kubeconfig", shared.Kubeconfig(t), "version",
+		"-o", "json").Output()
 	if err != nil {
 		t.Fatalf("running kubectl: %v", err)
 	}
@@ -71,8 +72,11 @@ metadata: {name: test-readers, namespace: default}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: test-readers}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: readers}]
 `)
-	poll.Until(t, func() error { return jane.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace("default")) })
-	shared.Grant(t, "jane", "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list"}})
+	poll.Until(t, func() error {
+		return jane.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace("default"))
+	})
+	shared.Grant(t, "jane", "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"},
+		Verbs: []string{"list"}})
 	if err := jane.List(t.Context(), &corev1.ServiceList{}); err != nil {
 		t.Errorf("listing services as soon as that is granted: %v", err)
 	}
@@ -154,7 +158,8 @@ func TestStart(t *testing.T) {
 	}
 	c.Namespace(t, "later")
 	c.Compact(t)
-	err := c.Client().List(t.Context(), list("example.com/v1", "WidgetList"), client.Limit(1), client.Continue(widgets.GetContinue()))
+	err := c.Client().List(t.Context(), list("example.com/v1", "WidgetList"), client.Limit(1),
+		client.Continue(widgets.GetContinue()))
 	if !apierrors.IsResourceExpired(err) {
 		t.Errorf("continuing a list after compaction: %v, want expired", err)
 	}

@@ -40,7 +40,8 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 			}
 			kind := &unstructured.Unstructured{Object: map[string]any{"apiVersion": list.GroupVersion, "kind": r.Kind}}
 			err := c.client.DeleteAllOf(ctx, kind, client.InNamespace(name))
-			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) { // a kind that was deleted meanwhile
+			// a kind that was deleted meanwhile
+			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 				return fmt.Errorf("deleting the %[2]s of namespace %[1]s: %[3]w", name, r.Name, err)
 			}
 		}

@@ -66,7 +66,8 @@ func (c *Cluster) Create(tb testing.TB, objs ...client.Object) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		created := Object(kind.GroupVersion().String(), kind.Kind, obj.GetNamespace(), obj.GetName()) // the test may change obj
+		// the test may change obj
+		created := Object(kind.GroupVersion().String(), kind.Kind, obj.GetNamespace(), obj.GetName())
 		tb.Cleanup(func() {
 			ctx := context.WithoutCancel(tb.Context())
 			unfinished := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
@@ -104,11 +105,13 @@ func (c *Cluster) apply(ctx context.Context, manager string, obj client.Object) 
 	unstructured.RemoveNestedField(desired.Object, "metadata", "creationTimestamp") // null in typed objects
 
 	owner := client.FieldOwner(manager)
-	if err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired.DeepCopy()), owner, client.ForceOwnership); err != nil {
+	if err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired.DeepCopy()), owner,
+		client.ForceOwnership); err != nil {
 		return err
 	}
 	if status, _, _ := unstructured.NestedMap(desired.Object, "status"); len(status) > 0 {
-		err := c.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(desired.DeepCopy()), owner, client.ForceOwnership)
+		err := c.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(desired.DeepCopy()), owner,
+			client.ForceOwnership)
 		// The object exists, so NotFound means that there is no subresource, and the first request wrote the status.
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("writing the status: %w", err)

@@ -40,11 +40,13 @@ func (c *Cluster) Grant(tb testing.TB, user, namespace string, rules ...rbacv1.P
 // AwaitGranted returns when the server allows a user everything that these rules grant, in one namespace or, if it
 // is empty, in all: it starts to enforce roles and bindings a moment after they are stored. The User and the
 // Groups of the review identify the user.
-func (c *Cluster) AwaitGranted(tb testing.TB, who authorizationv1.SubjectAccessReviewSpec, namespace string, rules ...rbacv1.PolicyRule) {
+func (c *Cluster) AwaitGranted(tb testing.TB, who authorizationv1.SubjectAccessReviewSpec, namespace string,
+	rules ...rbacv1.PolicyRule) {
 	tb.Helper()
 	for _, rule := range rules {
 		// The server reads a role as a whole: one permission of each rule is sufficient.
-		permission := authorizationv1.ResourceAttributes{Namespace: namespace, Group: rule.APIGroups[0], Resource: rule.Resources[0], Verb: rule.Verbs[0]}
+		permission := authorizationv1.ResourceAttributes{Namespace: namespace, Group: rule.APIGroups[0],
+			Resource: rule.Resources[0], Verb: rule.Verbs[0]}
 		if len(rule.ResourceNames) > 0 {
 			permission.Name = rule.ResourceNames[0]
 		}

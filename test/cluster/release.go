@@ -45,8 +45,8 @@ type ReleaseOptions struct {
 	Name     string
 	// Namespace is the release namespace, which contains the records. It is created if it does not exist.
 	Namespace string
-	// SetID and Hash are Fleet's ownership metadata of every object: the annotation objectset.rio.cattle.io/id and the label
-	// objectset.rio.cattle.io/hash (docs/fleet-behavior.md, 1.1, 1.2).
+	// SetID and Hash are Fleet's ownership metadata of every object: the annotation objectset.rio.cattle.io/id and the
+	// label objectset.rio.cattle.io/hash (docs/fleet-behavior.md, 1.1, 1.2).
 	SetID, Hash string
 
 	// Manifest has raw objects as YAML documents, Templates the chart's templates by file name, CRDs the content of
@@ -67,7 +67,8 @@ type ReleaseOptions struct {
 	// TakeOwnership makes an install take over objects of other owners. An upgrade always does. An install that
 	// takes ownership uses client-side apply (docs/fleet-behavior.md, 1.7).
 	TakeOwnership bool
-	// ClientSideApply makes an install use client-side apply, as before Fleet 0.15. An upgrade does as the previous revision.
+	// ClientSideApply makes an install use client-side apply, as before Fleet 0.15. An upgrade does as the previous
+	// revision.
 	ClientSideApply bool
 
 	// User is the user of Helm's requests, with all permissions; the administrator if it is empty.

@@ -51,7 +51,8 @@ metadata: {name: frontend}
 spec: {selector: {app: guestbook}, ports: [{port: 80}]}
 `
 	options.Templates = map[string]string{
-		"config.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: templated}, data: {colour: {{ .Values.colour }}}}",
+		"config.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: templated}, data: {colour: {{ " +
+			".Values.colour }}}}",
 	}
 	options.Values = map[string]any{"colour": "blue"}
 	shared.InstallRelease(t, options)
@@ -122,7 +123,8 @@ spec:
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if diff := cmp.Diff(ownership("edge", "upgrade"), ownershipOf(get(t, object("v1", "ConfigMap", "upgrade", "unowned")))); diff != "" {
+	if diff := cmp.Diff(ownership("edge", "upgrade"),
+		ownershipOf(get(t, object("v1", "ConfigMap", "upgrade", "unowned")))); diff != "" {
 		t.Errorf("ownership of the object that was taken (-want +got):\n%s", diff)
 	}
 	crd := get(t, object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets.upgrade.example.com"))
@@ -130,7 +132,8 @@ spec:
 		t.Errorf("resource policy of the CRD: %q, want keep", policy)
 	}
 	dropped := object("v1", "ConfigMap", "upgrade", "dropped")
-	if err := shared.Client().Get(t.Context(), client.ObjectKeyFromObject(dropped), dropped); client.IgnoreNotFound(err) != nil || err == nil {
+	if err := shared.Client().Get(t.Context(), client.ObjectKeyFromObject(dropped),
+		dropped); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("reading an object of the first revision only: %v, want not found", err)
 	}
 }
@@ -146,7 +149,8 @@ func TestUninstall(t *testing.T) {
 	if err := shared.Uninstall(options); err != nil {
 		t.Fatal(err)
 	}
-	for _, obj := range []*unstructured.Unstructured{object("v1", "ConfigMap", "uninstall", "one"), object("v1", "Secret", "uninstall", "sh.helm.release.v1.guestbook.v2")} {
+	for _, obj := range []*unstructured.Unstructured{object("v1", "ConfigMap", "uninstall", "one"),
+		object("v1", "Secret", "uninstall", "sh.helm.release.v1.guestbook.v2")} {
 		if err := shared.Client().Get(t.Context(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
 			t.Errorf("%s still exists: %v", obj.GetName(), err)
 		}
@@ -156,7 +160,8 @@ func TestUninstall(t *testing.T) {
 func TestTakeOwnership(t *testing.T) {
 	t.Parallel()
 	shared.Namespace(t, "take")
-	shared.ApplyYAML(t, "someone", `{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign, namespace: take}, data: {a: "1"}}`)
+	shared.ApplyYAML(t, "someone",
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign, namespace: take}, data: {a: "1"}}`)
 	options := guestbook(t, "take")
 	options.TakeOwnership = true
 	options.Manifest = `{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign}, data: {a: "2"}}`
@@ -177,8 +182,10 @@ func TestReleaseOptions(t *testing.T) {
 	t.Parallel()
 	shared.Namespace(t, "options-target")
 	configMap := "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}"
-	definition := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[1]ss.options.example.com}, " +
-		"spec: {group: options.example.com, names: {kind: %[1]s, listKind: %[1]sList, plural: %[1]ss, singular: %[1]s}, scope: Cluster, " +
+	definition := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " +
+		"%[1]ss.options.example.com}, " +
+		"spec: {group: options.example.com, names: {kind: %[1]s, listKind: %[1]sList, plural: %[1]ss, singular: " +
+		"%[1]s}, scope: Cluster, " +
 		"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}"
 	crd := func(name string) *unstructured.Unstructured {
 		return object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name+"s.options.example.com")

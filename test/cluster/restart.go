@@ -40,9 +40,10 @@ func (c *Cluster) StartAPIServer(tb testing.TB) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	err = wait.PollUntilContextTimeout(tb.Context(), 20*time.Millisecond, processTimeout, true, func(ctx context.Context) (bool, error) {
-		return d.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
-	})
+	err = wait.PollUntilContextTimeout(tb.Context(), 20*time.Millisecond, processTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			return d.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
+		})
 	if err != nil {
 		tb.Fatalf("waiting for kube-apiserver to be ready: %v", err)
 	}

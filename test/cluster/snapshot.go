@@ -45,9 +45,10 @@ var rank = map[schema.GroupKind]int{
 }
 
 // LoadSnapshot creates the objects of a captured cluster, with their status, from the YAML and JSON files in dir.
-// Existing objects are not changed. Pods, events, leases and API services are skipped, and kinds that the server
-// does not serve are skipped with a line in the test's log. Fields that only the server or a controller can write
-// (uid, resourceVersion, managedFields, times, owner references, cluster IPs) are removed. Secrets with values keep their owners.
+// Existing objects are not changed. Pods, events, leases and API services are skipped, and kinds that the server does
+// not serve are skipped with a line in the test's log. Fields that only the server or a controller can write (uid,
+// resourceVersion, managedFields, times, owner references, cluster IPs) are removed. Secrets with values keep their
+// owners.
 func (c *Cluster) LoadSnapshot(tb testing.TB, dir string) {
 	tb.Helper()
 	objs, err := parse(parser().
@@ -119,10 +120,12 @@ func (c *Cluster) load(ctx context.Context, captured *unstructured.Unstructured)
 	return nil
 }
 
-// restoreOwners sets the owners of a Secret with values, which Fleet finds by their uid. The owners must have been created before.
+// restoreOwners sets the owners of a Secret with values, which Fleet finds by their uid. The owners must have been
+// created before.
 func (c *Cluster) restoreOwners(ctx context.Context, captured, obj *unstructured.Unstructured) error {
 	kind, _, _ := unstructured.NestedString(captured.Object, "type")
-	if captured.GroupVersionKind() != corev1.SchemeGroupVersion.WithKind("Secret") || !strings.HasPrefix(kind, "fleet.cattle.io/") {
+	if captured.GroupVersionKind() != corev1.SchemeGroupVersion.WithKind("Secret") ||
+		!strings.HasPrefix(kind, "fleet.cattle.io/") {
 		return nil
 	}
 	owners := captured.GetOwnerReferences()
@@ -130,7 +133,8 @@ func (c *Cluster) restoreOwners(ctx context.Context, captured, obj *unstructured
 		owner := &unstructured.Unstructured{}
 		owner.SetAPIVersion(ref.APIVersion)
 		owner.SetKind(ref.Kind)
-		if err := c.client.Get(ctx, client.ObjectKey{Namespace: captured.GetNamespace(), Name: ref.Name}, owner); err != nil {
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: captured.GetNamespace(), Name: ref.Name},
+			owner); err != nil {
 			return fmt.Errorf("finding the owner of %s: %w", describe(captured), err)
 		}
 		owners[i].UID = owner.GetUID()

@@ -46,7 +46,8 @@ spec:
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `,
-	"deeper/arrays.yaml": "{apiVersion: snapshot.example.com/v1, kind: Part, metadata: {name: one, namespace: snapshot}, status: {phase: Ready}}",
+	"deeper/arrays.yaml": "{apiVersion: snapshot.example.com/v1, kind: Part, metadata: {name: one, namespace: " +
+		"snapshot}, status: {phase: Ready}}",
 	"deeper/left-out.yaml": `
 {apiVersion: v1, kind: Pod, metadata: {name: one, namespace: snapshot}, spec: {containers: [{name: a, image: b}]}}
 ---
@@ -54,14 +55,16 @@ spec:
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: kube-system, labels: {not: loaded}}}
 `,
-	"quota.yaml": "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: snapshot}, spec: {hard: {services: 0}}}",
+	"quota.yaml": "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: snapshot}, spec: {hard: " +
+		"{services: 0}}}",
 	"services.json": `{"apiVersion": "v1", "kind": "List", "items": [
   {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "with-ip", "namespace": "snapshot"},
    "spec": {"type": "LoadBalancer", "clusterIP": "172.20.0.9", "clusterIPs": ["172.20.0.9"], "ports": [{"port": 80}]},
    "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}},
   {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "headless", "namespace": "snapshot"},
    "spec": {"clusterIP": "None", "ports": [{"port": 80}]}}]}`,
-	"zz-namespace.yaml": "{apiVersion: v1, kind: Namespace, metadata: {name: snapshot, labels: {stated: label}}, status: {phase: Active}}",
+	"zz-namespace.yaml": "{apiVersion: v1, kind: Namespace, metadata: {name: snapshot, labels: {stated: label}}, " +
+		"status: {phase: Active}}",
 }
 
 func TestLoadSnapshot(t *testing.T) {
@@ -96,7 +99,8 @@ func TestLoadSnapshot(t *testing.T) {
 		{object("v1", "Service", "snapshot", "headless"), []string{"spec", "clusterIP"}, "None"},
 		{object("v1", "Service", "snapshot", "with-ip"), []string{"status", "loadBalancer", "ingress"},
 			[]any{map[string]any{"ip": "192.0.2.1", "ipMode": "VIP"}}},
-		{object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "snapshot"), []string{"kind"}, "ValidatingWebhookConfiguration"},
+		{object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "snapshot"), []string{"kind"},
+			"ValidatingWebhookConfiguration"},
 	} {
 		value, _, _ := unstructured.NestedFieldNoCopy(get(t, want.obj).Object, want.field...)
 		if diff := cmp.Diff(want.value, value); diff != "" {
@@ -104,7 +108,8 @@ func TestLoadSnapshot(t *testing.T) {
 		}
 	}
 	pods := list("v1", "PodList")
-	if err := shared.Client().List(t.Context(), pods, client.InNamespace("snapshot")); err != nil || len(pods.Items) > 0 {
+	if err := shared.Client().List(t.Context(), pods, client.InNamespace("snapshot")); err != nil ||
+		len(pods.Items) > 0 {
 		t.Errorf("%d pods were loaded, want none (%v)", len(pods.Items), err)
 	}
 
@@ -112,5 +117,6 @@ func TestLoadSnapshot(t *testing.T) {
 	if err := shared.Client().Delete(t.Context(), hook); err != nil {
 		t.Fatal(err)
 	}
-	poll.Until(t, func() error { return shared.RemoveNamespace(t.Context(), "snapshot") }) // the server calls the deleted webhook for a moment
+	// the server calls the deleted webhook for a moment
+	poll.Until(t, func() error { return shared.RemoveNamespace(t.Context(), "snapshot") })
 }

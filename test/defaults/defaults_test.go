@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package defaults_test compares the project's tables about the API with a real API server: the default values, and the kinds without a
-// namespace.
+// Package defaults_test compares the project's tables about the API with a real API server: the default values, and the
+// kinds without a namespace.
 package defaults_test
 
 import (
@@ -77,7 +77,8 @@ func TestDefaults(t *testing.T) {
 		})
 	}
 	chosenLater(t, confirmed)
-	for _, f := range slices.Concat(slices.Collect(maps.Keys(compare.Defaults)), slices.Collect(maps.Keys(compare.ComputedDefaults)), compare.Allocated.UnsortedList()) {
+	for _, f := range slices.Concat(slices.Collect(maps.Keys(compare.Defaults)),
+		slices.Collect(maps.Keys(compare.ComputedDefaults)), compare.Allocated.UnsortedList()) {
 		if !confirmed[key(f.Struct, f.Name)] {
 			t.Errorf("%s: no manifest confirms it", key(f.Struct, f.Name))
 		}
@@ -136,7 +137,8 @@ func (p evidence) observe(t *testing.T, stated, live *unstructured.Unstructured)
 func prepare(t *testing.T) {
 	t.Helper()
 	shared.Namespace(t, namespace)
-	shared.ApplyYAML(t, "test", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: "+namespace+"}}")
+	shared.ApplyYAML(t, "test",
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: "+namespace+"}}")
 }
 
 func manifests(t *testing.T) []*unstructured.Unstructured {
@@ -162,13 +164,15 @@ func manifests(t *testing.T) []*unstructured.Unstructured {
 
 // dryRun returns what the server would store. The mode of validation decides whether unknown fields are refused or
 // ignored. It retries while admission does not know a new object yet.
-func dryRun(ctx context.Context, manifest *unstructured.Unstructured, validation client.FieldValidation) (*unstructured.Unstructured, error) {
+func dryRun(ctx context.Context, manifest *unstructured.Unstructured,
+	validation client.FieldValidation) (*unstructured.Unstructured, error) {
 	object := manifest.DeepCopy()
 	if namespaced, err := shared.Client().IsObjectNamespaced(object); err != nil || namespaced {
 		object.SetNamespace(namespace)
 	}
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool,
+		error) {
 		last = shared.Client().Create(ctx, object, client.DryRunAll, validation)
 		return !apierrors.IsForbidden(last), nil
 	})
@@ -188,9 +192,11 @@ func TestPlaces(t *testing.T) {
 	live := parse(t, `{spec: {replicas: 1, template: {spec: {dnsPolicy: ClusterFirst, containers: [{name: c, ports: [{containerPort: 80, protocol: TCP}]}]}}}, status: {replicas: 1}}`)
 	var got []string
 	walkFilled(reflect.TypeOf(typed), nil, stated, live, func(f filled) {
-		got = append(got, strings.ReplaceAll(fmt.Sprint(f.owner.Name(), ".", f.name, "=", f.value, " ", f.omitted), "  ", " "))
+		got = append(got, strings.ReplaceAll(fmt.Sprint(f.owner.Name(), ".", f.name, "=", f.value, " ", f.omitted),
+			"  ", " "))
 	})
-	want := []string{"ContainerPort.protocol=TCP true", "DeploymentSpec.replicas=1 false", "PodSpec.dnsPolicy=ClusterFirst true"}
+	want := []string{"ContainerPort.protocol=TCP true", "DeploymentSpec.replicas=1 false",
+		"PodSpec.dnsPolicy=ClusterFirst true"}
 	if diff := cmp.Diff(want, sorted(got)); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

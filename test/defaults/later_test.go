@@ -125,15 +125,17 @@ func globalPriority(t *testing.T) {
 	class := &schedulingv1.PriorityClass{Value: 7, GlobalDefault: true}
 	class.Name = "global"
 	shared.Create(t, class)
-	probe := &unstructured.Unstructured{Object: parse(t, `{apiVersion: v1, kind: Pod, metadata: {name: probe}, spec: {containers: [{name: c, image: i}]}}`)}
-	err := wait.PollUntilContextTimeout(t.Context(), poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool, error) {
-		live, err := dryRun(ctx, probe, "Strict")
-		if err != nil {
-			return false, err
-		}
-		name, _, err := unstructured.NestedString(live.Object, "spec", "priorityClassName")
-		return name == class.Name, err
-	})
+	probe := &unstructured.Unstructured{Object: parse(t,
+		`{apiVersion: v1, kind: Pod, metadata: {name: probe}, spec: {containers: [{name: c, image: i}]}}`)}
+	err := wait.PollUntilContextTimeout(t.Context(), poll.Interval, poll.Deadline, true,
+		func(ctx context.Context) (bool, error) {
+			live, err := dryRun(ctx, probe, "Strict")
+			if err != nil {
+				return false, err
+			}
+			name, _, err := unstructured.NestedString(live.Object, "spec", "priorityClassName")
+			return name == class.Name, err
+		})
 	if err != nil {
 		t.Fatalf("waiting for a global priority class: %v", err)
 	}

@@ -49,9 +49,9 @@ func (r run) live() bool {
 // partial says that the program printed a report that states what could not be read.
 func (r run) partial() bool { return r.status == exit.Failed && r.stdout != "" && r.stderr == "" }
 
-// TestCommands runs each command of the documentation in this process, in a directory with the files that the pages name. A command that reads
-// a snapshot must print what its transcript shows. A command that needs a cluster must get as far as the connection: its flags and arguments
-// are right.
+// TestCommands runs each command of the documentation in this process, in a directory with the files that the pages
+// name. A command that reads a snapshot must print what its transcript shows. A command that needs a cluster must get
+// as far as the connection: its flags and arguments are right.
 func TestCommands(t *testing.T) {
 	total := 0
 	work := map[string][]block{}
@@ -88,7 +88,8 @@ func check(t *testing.T, page string, line int, s step) int {
 			t.Errorf("%s: status %d of %s\n%s", place, r.status, strings.Join(r.args, " "), r.stderr)
 		}
 	}
-	if s.transcript && len(runs) == 1 && runs[0].live() && strings.TrimSpace(s.output) != "" && !slices.Contains(walkthroughs, page) {
+	if s.transcript && len(runs) == 1 && runs[0].live() && strings.TrimSpace(s.output) != "" &&
+		!slices.Contains(walkthroughs, page) {
 		t.Errorf("%s: the output of a command for a cluster, which nothing checks: %s", place, s.script)
 	}
 	if s.transcript && len(runs) == 1 && !runs[0].live() {
@@ -99,8 +100,8 @@ func check(t *testing.T, page string, line int, s step) int {
 	return len(runs)
 }
 
-// execute interprets a script. Every other program than this one and yq reads its input, prints nothing and succeeds: the pages also show
-// kubectl, git and such.
+// execute interprets a script. Every other program than this one and yq reads its input, prints nothing and succeeds:
+// the pages also show kubectl, git and such.
 func execute(t *testing.T, script string) ([]run, error) {
 	t.Helper()
 	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
@@ -128,7 +129,8 @@ func execute(t *testing.T, script string) ([]run, error) {
 			return nil // the commands after a "&&" run too
 		}
 	}
-	shell, err := interp.New(interp.ExecHandlers(handler), interp.OpenHandler(open), interp.StdIO(strings.NewReader(""), io.Discard, io.Discard))
+	shell, err := interp.New(interp.ExecHandlers(handler), interp.OpenHandler(open), interp.StdIO(strings.NewReader(""),
+		io.Discard, io.Discard))
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +155,8 @@ func start(ctx context.Context, args []string, in io.Reader) run {
 	if in == nil {
 		in = strings.NewReader("")
 	}
-	env := verb.Environment{Streams: genericiooptions.IOStreams{In: in, Out: &out, ErrOut: &errOut}, Version: "v1.0.0"} // as a release: "webhook install" refuses others
+	// as a release: "webhook install" refuses others
+	env := verb.Environment{Streams: genericiooptions.IOStreams{In: in, Out: &out, ErrOut: &errOut}, Version: "v1.0.0"}
 	r := run{args: args}
 	if len(args) > 1 && args[0] == "webhook" && args[1] == "serve" {
 		c, flags, err := cmd.New("kubectl-fleetdoctor", env).Find(args)
@@ -170,8 +173,8 @@ func start(ctx context.Context, args []string, in io.Reader) run {
 	return r
 }
 
-// open opens a file of a redirection. A file that exists stands in for the output of a command that could not reach a cluster, so it is not
-// overwritten.
+// open opens a file of a redirection. A file that exists stands in for the output of a command that could not reach a
+// cluster, so it is not overwritten.
 func open(_ context.Context, path string, flag int, mode os.FileMode) (io.ReadWriteCloser, error) {
 	if flag&os.O_WRONLY == 0 {
 		return os.Open(path)
@@ -182,7 +185,8 @@ func open(_ context.Context, path string, flag int, mode os.FileMode) (io.ReadWr
 	return os.OpenFile(path, flag, mode)
 }
 
-// directory returns a directory with the files that the pages name. It is the home of the user, and kubectl's configuration.
+// directory returns a directory with the files that the pages name. It is the home of the user, and kubectl's
+// configuration.
 func directory(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -192,15 +196,18 @@ func directory(t *testing.T) string {
 	}
 	sample := top + "/test/testdata/sick"
 	for name, target := range map[string]string{
-		"test": filepath.Join(top, "test"), "docs": filepath.Join(top, "docs"), "manifests": filepath.Join(top, "manifests"),
+		"test": filepath.Join(top, "test"), "docs": filepath.Join(top, "docs"), "manifests": filepath.Join(top,
+			"manifests"),
 		"before.tgz": sample, "after.tgz": top + "/test/testdata/clean",
-		"management.tgz": top + "/test/testdata/impact/management.yaml", "edge-1.tgz": top + "/test/testdata/impact/edge-1.yaml",
+		"management.tgz": top + "/test/testdata/impact/management.yaml", "edge-1.tgz": top +
+			"/test/testdata/impact/edge-1.yaml",
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r := start(t.Context(), []string{"snapshot", "--snapshot", top + "/test/testdata/clean", "-o", filepath.Join(dir, "edge-1.tar.gz")}, nil); r.status != 0 {
+	if r := start(t.Context(), []string{"snapshot", "--snapshot", top + "/test/testdata/clean", "-o",
+		filepath.Join(dir, "edge-1.tar.gz")}, nil); r.status != 0 {
 		t.Fatalf("status %d: %s", r.status, r.stderr)
 	}
 	report := start(t.Context(), []string{"audit", "--snapshot", sample, "-o", "json"}, nil)
@@ -208,10 +215,12 @@ func directory(t *testing.T) string {
 	for _, name := range []string{"dev", "edge-1", "edge-2"} {
 		fmt.Fprintf(&contexts, "- {name: %s, context: {cluster: c, user: u}}\n", name)
 	}
-	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: dev\nclusters:\n- {name: c, cluster: {server: \"https://" + unreachable +
+	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: dev\nclusters:\n- {name: c, cluster: {server: " +
+		"\"https://" + unreachable +
 		"\"}}\nusers:\n- {name: u, user: {token: invented}}\ncontexts:\n" + contexts.String()
 	for name, text := range map[string]string{
-		"config": kubeconfig, "edge-1.yaml": kubeconfig, "edge-2.yaml": kubeconfig, "baseline.json": report.stdout, "last-night.json": report.stdout,
+		"config": kubeconfig, "edge-1.yaml": kubeconfig, "edge-2.yaml": kubeconfig, "baseline.json": report.stdout,
+		"last-night.json":           report.stdout,
 		"apps/guestbook/fleet.yaml": "defaultNamespace: guestbook\n",
 		"apps/guestbook/map.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theme}\n",
 	} {
@@ -238,7 +247,8 @@ func directory(t *testing.T) string {
 	return dir
 }
 
-// standIn writes dump.tgz: the capture from which the transcripts of a page are made, and an object that an example names.
+// standIn writes dump.tgz: the capture from which the transcripts of a page are made, and an object that an example
+// names.
 func standIn(t *testing.T, page string) {
 	t.Helper()
 	capture := "why/management.yaml"

@@ -45,8 +45,8 @@ var (
 	inline  = regexp.MustCompile("`(kubectl fleetdoctor [a-z][^`]*)`")
 )
 
-// read returns the commands of a page in the order in which they are shown. A block without a language has commands if it begins with one, or
-// with a comment and then one. A usage line ends with "[flags]" and is not a command.
+// read returns the commands of a page in the order in which they are shown. A block without a language has commands if
+// it begins with one, or with a comment and then one. A usage line ends with "[flags]" and is not a command.
 func read(t *testing.T, page string) []block {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, page))

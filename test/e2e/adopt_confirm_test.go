@@ -44,17 +44,22 @@ func TestNothingWrittenWithoutConfirmation(t *testing.T) {
 	if client.document.DryRun != "client" || client.document.Kind != report.KindAdoptionPlan {
 		t.Errorf("the client-side dry run printed %s, dryRun %q", client.document.Kind, client.document.DryRun)
 	}
-	for _, args := range [][]string{{"--dry-run", "server"}, {"--dry-run", "server", "--yes"}, {"--dry-run", "server", "--confirm", plan.document.Digest}} {
+	for _, args := range [][]string{{"--dry-run", "server"}, {"--dry-run", "server", "--yes"},
+		{"--dry-run", "server", "--confirm", plan.document.Digest}} {
 		server := b.adopt(args...)
-		expectAdoption(t, server, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done", frontendKey: "Adopt NoMark Done"})
-		if d := server.document; d.DryRun != "server" || d.Kind != report.KindAdoptionResult || d.Receipt != "" || d.Deployments != nil {
-			t.Errorf("%s: the server's dry run printed %s, dryRun %q, receipt %q, deployments %v", args, d.Kind, d.DryRun, d.Receipt, d.Deployments)
+		expectAdoption(t, server, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done",
+			frontendKey: "Adopt NoMark Done"})
+		if d := server.document; d.DryRun != "server" || d.Kind != report.KindAdoptionResult || d.Receipt != "" ||
+			d.Deployments != nil {
+			t.Errorf("%s: the server's dry run printed %s, dryRun %q, receipt %q, deployments %v", args, d.Kind,
+				d.DryRun, d.Receipt, d.Deployments)
 		}
 	}
 	wrong := b.adopt("--confirm", strings.Repeat("0", 64))
 	expectAdoption(t, wrong, 1, adopts)
 	expectContains(t, "stderr", wrong.stderr, "not applied", strings.Repeat("0", 64), plan.document.Digest)
-	for _, args := range [][]string{{"--yes", "--confirm", plan.document.Digest}, {"--policy", "all"}, {"--dry-run", "maybe"}, {"--undo", "x", "bundle/guestbook"},
+	for _, args := range [][]string{{"--yes", "--confirm", plan.document.Digest}, {"--policy", "all"},
+		{"--dry-run", "maybe"}, {"--undo", "x", "bundle/guestbook"},
 		{"--undo", "x", "--policy", "unmarked"}} {
 		if r := b.adopt(args...); r.status != 2 || r.stdout != "" {
 			t.Errorf("%s: status %d, want 2: %s", args, r.status, r.stdout)
@@ -72,14 +77,16 @@ func TestConfirmDigest(t *testing.T) {
 	f.merge("kubectl-edit", configMap("settings"), `{"data":{"extra":"1"}}`)
 	before := f.getAll(guestbookObjects()...)
 	a := f.adopt("--confirm", reviewed)
-	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done", frontendKey: "Adopt NoMark Done"})
+	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done",
+		frontendKey: "Adopt NoMark Done"})
 	b.expectOnlyOwnership(b.ownership(), before...)
 
 	if u := f.undo(a.receipt); u.status != 0 {
 		t.Fatalf("undoing: status %d", u.status)
 	}
 	f.remove(configMap("settings"))
-	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}") // the same name and another uid
+	// the same name and another uid
+	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}")
 	before = f.getAll(guestbookObjects()...)
 	if again := f.adopt("--confirm", reviewed); again.status != 1 {
 		t.Errorf("a plan for another object with that name: status %d", again.status)
@@ -108,7 +115,8 @@ func TestPrompt(t *testing.T) {
 			if status != test.status {
 				t.Errorf("status %d, want %d", status, test.status)
 			}
-			expectContains(t, "the terminal", written, "adopt   configmap apps/settings", "Adopt 3 objects? [y/N] ", test.contains)
+			expectContains(t, "the terminal", written, "adopt   configmap apps/settings", "Adopt 3 objects? [y/N] ",
+				test.contains)
 			if !test.writes {
 				b.expectUnchanged(before...)
 				if _, err := os.Stat(receipt); err == nil {
@@ -133,7 +141,8 @@ func (b *bundle) terminal(input string, args ...string) (status int, written str
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), poll.Deadline)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, built.path(b.t), append([]string{"adopt", "--kubeconfig", b.kubeconfig, "--color", "never"}, args...)...)
+	cmd := exec.CommandContext(ctx, built.path(b.t), append([]string{"adopt", "--kubeconfig", b.kubeconfig, "--color",
+		"never"}, args...)...)
 	stderr := &prompt{asked: make(chan struct{})}
 	cmd.Stderr = stderr
 	terminal, err := pty.Start(cmd)
@@ -187,7 +196,8 @@ func TestAdoptionFormats(t *testing.T) {
 			{report.KindAdoptionResult, 0, true, []string{"--undo", receipt, "--dry-run", "server"}},
 			{report.KindAdoptionResult, 0, true, []string{"--undo", receipt, "--yes"}},
 		} {
-			r := run(t.Context(), t, append([]string{"adopt", "--kubeconfig", b.kubeconfig, "-o", format}, step.args...)...)
+			r := run(t.Context(), t, append([]string{"adopt", "--kubeconfig", b.kubeconfig, "-o", format},
+				step.args...)...)
 			if r.status != step.status {
 				t.Errorf("%s %s: status %d, want %d: %s", format, step.args, r.status, step.status, r.stderr)
 			}
@@ -198,8 +208,10 @@ func TestAdoptionFormats(t *testing.T) {
 				continue
 			}
 			d := decodeStrict(t, format, r.stdout)
-			if d.Kind != step.kind || d.APIVersion != report.APIVersion || d.Undo != step.undo || d.Digest == "" || len(d.Objects) != 3 {
-				t.Errorf("%s %s: %s %s, undo %t, digest %q, %d objects", format, step.args, d.APIVersion, d.Kind, d.Undo, d.Digest, len(d.Objects))
+			if d.Kind != step.kind || d.APIVersion != report.APIVersion || d.Undo != step.undo || d.Digest == "" ||
+				len(d.Objects) != 3 {
+				t.Errorf("%s %s: %s %s, undo %t, digest %q, %d objects", format, step.args, d.APIVersion, d.Kind,
+					d.Undo, d.Digest, len(d.Objects))
 			}
 		}
 		b.expectRestored(before...)

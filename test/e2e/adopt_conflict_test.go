@@ -36,7 +36,8 @@ func TestWriteConflicts(t *testing.T) {
 		if n > conflictsPerObject {
 			return
 		}
-		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"writer":"%d"}},"data":{"writer":"%d"}}`, n, n))
+		patch := client.RawPatch(types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"annotations":{"writer":"%d"}},"data":{"writer":"%d"}}`, n, n))
 		if err := b.Client().Patch(t.Context(), configMap(name), patch, client.FieldOwner("writer")); err != nil {
 			t.Error(err)
 		}
@@ -84,7 +85,8 @@ func TestChangedAfterPlan(t *testing.T) {
 	f.removeOwnership(objs...)
 	before := f.getAll(objs...)
 	left := map[string]string{ // the messages
-		"item-00": "deleted in the meantime", "item-01": "deleted and created again", "item-02": "ownership metadata was changed", "item-03": "being deleted",
+		"item-00": "deleted in the meantime", "item-01": "deleted and created again",
+		"item-02": "ownership metadata was changed", "item-03": "being deleted",
 		"item-04": "controlled by Service owner",
 	}
 	f.merge("wait", objs[3], `{"metadata":{"finalizers":["example.com/wait"]}}`)
@@ -99,11 +101,14 @@ func TestChangedAfterPlan(t *testing.T) {
 			f.remove(objs[0])
 			f.remove(objs[1])
 			f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: item-01, namespace: apps}}")
-			f.merge("other", objs[2], `{"metadata":{"annotations":{"objectset.rio.cattle.io/id":"default-other"},"labels":{"objectset.rio.cattle.io/hash":"`+
-				fleet.Hash("default-other")+`"}}}`)
+			f.merge("other", objs[2],
+				`{"metadata":{"annotations":{"objectset.rio.cattle.io/id":"default-other"},"labels":{"objectset.rio.cattle.io/hash":"`+
+					fleet.Hash("default-other")+`"}}}`)
 			f.remove(objs[3])
-			f.merge("controller", objs[4], `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"owner","uid":"u","controller":true}]}}`)
-			f.merge("adopter", objs[5], ownershipPatch(t, anyValues(b.ownership()))) // another client that adopts the object
+			f.merge("controller", objs[4],
+				`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"owner","uid":"u","controller":true}]}}`)
+			// another client that adopts the object
+			f.merge("adopter", objs[5], ownershipPatch(t, anyValues(b.ownership())))
 		})
 	})
 	a := f.adopt("--yes", "--kubeconfig", p.kubeconfig)

@@ -37,9 +37,11 @@ func TestWriteForbidden(t *testing.T) {
 
 	const forbidden = "configmap elsewhere/theme"
 	a := f.adopt("--yes", "--kubeconfig", writer)
-	expectAdoption(t, a, 3, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done", frontendKey: "Adopt NoMark Done",
-		forbidden: "Adopt NoMark Failed"})
-	expectContains(t, "the message", a.object(t, forbidden).Message, `User "writer" cannot patch resource "configmaps"`, `in the namespace "elsewhere"`)
+	expectAdoption(t, a, 3, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done",
+		frontendKey: "Adopt NoMark Done",
+		forbidden:   "Adopt NoMark Failed"})
+	expectContains(t, "the message", a.object(t, forbidden).Message, `User "writer" cannot patch resource "configmaps"`,
+		`in the namespace "elsewhere"`)
 	b.expectOnlyOwnership(b.ownership(), before[:3]...)
 	f.expectUnchanged(before[3])
 	if _, settled := receiptOutcomes(t, a.receipt); settled["Done"] != 3 || settled["Failed"] != 1 {
@@ -47,7 +49,8 @@ func TestWriteForbidden(t *testing.T) {
 	}
 
 	undone := f.undo(a.receipt, "--kubeconfig", writer)
-	expectAdoption(t, undone, 0, map[string]string{settings: "Restore Done", textsKey: "Restore Done", frontendKey: "Restore Done", forbidden: "None"})
+	expectAdoption(t, undone, 0, map[string]string{settings: "Restore Done", textsKey: "Restore Done",
+		frontendKey: "Restore Done", forbidden: "None"})
 	f.expectRestored(before...)
 
 	reader := f.user("only-reader", rule("*", "*", "get", "list"))
@@ -64,7 +67,8 @@ func TestClusterUnknown(t *testing.T) {
 	f.deploy("guestbook", guestbook)
 	f.removeOwnership(guestbookObjects()...)
 	before := f.getAll(guestbookObjects()...)
-	grants := []grant{ofFleet, ofSecrets, ofObjects, rule("apps", "deployments,statefulsets", "list"), rule("", "configmaps,services", "get", "patch")}
+	grants := []grant{ofFleet, ofSecrets, ofObjects, rule("apps", "deployments,statefulsets", "list"),
+		rule("", "configmaps,services", "get", "patch")}
 	a := f.adopt("--yes", "--kubeconfig", f.user("no-namespaces", grants...))
 	if a.status != 3 || a.stdout != "" {
 		t.Errorf("status %d, stdout %s", a.status, a.stdout)
@@ -148,7 +152,8 @@ func TestDeniedByAdmissionPolicy(t *testing.T) {
 	f.awaitDenied(team, configMap("settings"))
 	before := f.getAll(guestbookObjects()...)
 
-	want := map[string]string{settings: "Adopt NoMark Failed", textsKey: "Adopt NoMark Done", frontendKey: "Adopt NoMark Done"}
+	want := map[string]string{settings: "Adopt NoMark Failed", textsKey: "Adopt NoMark Done",
+		frontendKey: "Adopt NoMark Done"}
 	dry := f.adopt("--dry-run", "server")
 	expectAdoption(t, dry, 3, want)
 	expectContains(t, "the message of the dry run", dry.object(t, settings).Message, "the platform team keeps settings")
@@ -189,10 +194,13 @@ func TestWriteChanged(t *testing.T) {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	})
 	a := f.adopt("--yes", "--kubeconfig", p.kubeconfig)
-	expectAdoption(t, a, 3, map[string]string{settings: "Adopt NoMark Failed", textsKey: "Adopt NoMark Failed", frontendKey: "Adopt NoMark Failed"})
-	expectContains(t, "the message", a.object(t, settings).Message, "did not keep it: label "+fleet.HashLabel+" is gone")
+	expectAdoption(t, a, 3, map[string]string{settings: "Adopt NoMark Failed", textsKey: "Adopt NoMark Failed",
+		frontendKey: "Adopt NoMark Failed"})
+	expectContains(t, "the message", a.object(t, settings).Message,
+		"did not keep it: label "+fleet.HashLabel+" is gone")
 	undone := f.undo(a.receipt)
-	expectAdoption(t, undone, 0, map[string]string{settings: "Restore Done", textsKey: "Restore Done", frontendKey: "Restore Done"})
+	expectAdoption(t, undone, 0, map[string]string{settings: "Restore Done", textsKey: "Restore Done",
+		frontendKey: "Restore Done"})
 	f.expectRestored(before...)
 }
 
@@ -218,7 +226,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	f.awaitDenied(quoting, more)
 
 	var shown strings.Builder
-	for _, args := range [][]string{{"table"}, {"wide", "--diff"}, {"json"}, {"yaml", "--diff"}, {"name"}, {"wide", "--dry-run", "server"},
+	for _, args := range [][]string{{"table"}, {"wide", "--diff"}, {"json"}, {"yaml", "--diff"}, {"name"},
+		{"wide", "--dry-run", "server"},
 		{"json", "--dry-run", "server"}} {
 		r := run(t.Context(), t, append([]string{"adopt", "--kubeconfig", f.kubeconfig, "-o"}, args...)...)
 		shown.WriteString(r.stdout + r.stderr)

@@ -33,8 +33,10 @@ func (f *fleetServer) recreateByHand(obj *unstructured.Unstructured, document st
 // TestAdoptExistingObjects adopts existing objects that the bundle does not own, in each way that is known from
 // running clusters (docs/fleet-behavior.md, 1.7).
 func TestAdoptExistingObjects(t *testing.T) {
-	gone := ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "Helm", ReleaseName: "gone", ReleaseNamespace: apps}.Values()
-	const settingsByHand = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps, labels: {app: guestbook, mine: \"1\"}}, " +
+	gone := ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "Helm",
+		ReleaseName: "gone", ReleaseNamespace: apps}.Values()
+	const settingsByHand = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps, labels: " +
+		"{app: guestbook, mine: \"1\"}}, " +
 		"data: {colour: blue, size: large, extra: more}, binaryData: {b: AAECAw==}, immutable: true}"
 	for name, test := range map[string]struct {
 		manifest string
@@ -49,14 +51,16 @@ func TestAdoptExistingObjects(t *testing.T) {
 		"takeOwnership, with Helm's metadata only": {
 			manifest: guestbook, object: configMap("settings"), expected: "Adopt OwnRelease",
 			change: func(b *bundle) {
-				b.setOwnership(configMap("settings"), ownership.Metadata{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: apps}.Values())
+				b.setOwnership(configMap("settings"), ownership.Metadata{ManagedBy: "Helm", ReleaseName: "guestbook",
+					ReleaseNamespace: apps}.Values())
 			},
 		},
 		"a custom resource that no write changed": {
 			manifest: widget, object: object("example.com/v1", "Widget", apps, "one"), expected: "Adopt NoMark",
 			change: func(b *bundle) {
 				b.recreateByHand(object("example.com/v1", "Widget", apps, "one"),
-					"{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: apps}, spec: {rules: [{name: mine, port: 1}]}}")
+					"{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: apps}, spec: {rules: "+
+						"[{name: mine, port: 1}]}}")
 			},
 		},
 		"a cluster-scoped object of a deleted set": {
@@ -153,7 +157,8 @@ func TestNamedObjects(t *testing.T) {
 	f.deploy("guestbook", guestbook)
 	f.remove(configMap("texts"))
 	a := f.adopt("--yes", "configmap/settings", "cm/apps/texts", "svc/frontend")
-	expectAdoption(t, a, 0, map[string]string{settings: "None", "configmap apps/texts": "None", "service apps/frontend": "None"})
+	expectAdoption(t, a, 0, map[string]string{settings: "None", "configmap apps/texts": "None",
+		"service apps/frontend": "None"})
 	expectContains(t, "the message of the absent one", a.object(t, "configmap apps/texts").Message, "does not exist")
 	expectContains(t, "the message of the owned one", a.object(t, settings).Message, "already")
 	a = f.adopt("--yes", "configmap/settings", "deployment/undesired")
@@ -173,7 +178,8 @@ func TestHelmAfterAdoption(t *testing.T) {
 			b.options.ClientSideApply = clientSide
 			b.deploy()
 			f.remove(configMap("texts"))
-			f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: texts, namespace: apps}, data: {greeting: hello}}")
+			f.ApplyYAML(t, "kubectl",
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: texts, namespace: apps}, data: {greeting: hello}}")
 			f.removeOwnership(configMap("settings"), object("v1", "Service", apps, "frontend"))
 			a := f.adopt("--yes")
 			if a.status != 0 || a.document.Summary.Done != 3 {
@@ -181,13 +187,15 @@ func TestHelmAfterAdoption(t *testing.T) {
 			}
 			b.upgrade(strings.NewReplacer("colour: blue", "colour: green", "port: 80", "port: 81").Replace(guestbook))
 			expect(t, f.audit(), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
-			if got, _, _ := unstructured.NestedString(f.get(configMap("settings")).Object, "data", "colour"); got != "green" {
+			if got, _, _ := unstructured.NestedString(f.get(configMap("settings")).Object, "data",
+				"colour"); got != "green" {
 				t.Errorf("after the upgrade the colour is %q", got)
 			}
 			// The undo works, and a note says that the next deploy writes the metadata again.
 			undone := f.undo(a.receipt)
 			if undone.status != 0 || undone.document.Summary.Done != 3 || len(undone.document.Notes) != 1 {
-				t.Fatalf("undoing after the upgrade: status %d, notes %q: %s", undone.status, undone.document.Notes, undone.stderr)
+				t.Fatalf("undoing after the upgrade: status %d, notes %q: %s", undone.status, undone.document.Notes,
+					undone.stderr)
 			}
 			expectContains(t, "the note", undone.document.Notes[0], b.key(), "next deploy")
 		})

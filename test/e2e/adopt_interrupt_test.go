@@ -56,7 +56,8 @@ func (b *bundle) kill(n int, ready func(), args ...string) {
 	b.t.Helper()
 	p := b.proxy()
 	stalled, _ := p.stallAfter(n)
-	cmd := exec.CommandContext(b.t.Context(), built.path(b.t), append([]string{"adopt", "--kubeconfig", p.kubeconfig, "--yes"}, args...)...)
+	cmd := exec.CommandContext(b.t.Context(), built.path(b.t),
+		append([]string{"adopt", "--kubeconfig", p.kubeconfig, "--yes"}, args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
@@ -83,7 +84,8 @@ func TestKilledWhileWriting(t *testing.T) {
 				t.Fatalf("%d objects were adopted, want %d", got, n)
 			}
 			if objects, settled := receiptOutcomes(t, receipt); objects != itemCount || settled["Done"] != n {
-				t.Errorf("the receipt has %d objects and the outcomes %v, want %d and %d", objects, settled, itemCount, n)
+				t.Errorf("the receipt has %d objects and the outcomes %v, want %d and %d", objects, settled, itemCount,
+					n)
 			}
 			a := b.adopt("--yes")
 			if a.status != 0 || a.document.Summary.Done != itemCount-n {
@@ -91,7 +93,8 @@ func TestKilledWhileWriting(t *testing.T) {
 			}
 			b.expectOnlyOwnership(b.ownership(), before...)
 
-			b.kill(itemCount/2, func() {}, "--undo", receipt) // the receipt of the killed run also undoes the writes of the second run
+			// the receipt of the killed run also undoes the writes of the second run
+			b.kill(itemCount/2, func() {}, "--undo", receipt)
 			if got := b.countOwned(before); got != itemCount/2 {
 				t.Errorf("%d objects are adopted after half of them were undone", got)
 			}
@@ -115,7 +118,8 @@ func awaitReceipt(t *testing.T, receipt string, n int) {
 	t.Helper()
 	poll.Until(t, func() error {
 		content, err := os.ReadFile(receipt)
-		if lines := bytes.Count(content, []byte("\n")); err == nil && lines != 1+itemCount+n { // a header, the objects, the results
+		// a header, the objects, the results
+		if lines := bytes.Count(content, []byte("\n")); err == nil && lines != 1+itemCount+n {
 			err = fmt.Errorf("the receipt has %d lines, want %d", lines, 1+itemCount+n)
 		}
 		return err
@@ -151,14 +155,16 @@ func TestWritesInterrupted(t *testing.T) {
 		interrupt()
 	}()
 	receipt := filepath.Join(t.TempDir(), "receipt.jsonl")
-	a := adoption{result: run(ctx, t, "adopt", "--kubeconfig", p.kubeconfig, "--yes", "-o", "json", "--receipt", receipt)}
+	a := adoption{result: run(ctx, t, "adopt", "--kubeconfig", p.kubeconfig, "--yes", "-o", "json", "--receipt",
+		receipt)}
 	a.document = decodeAdoption(t, a.stdout)
 	if a.status != 3 || a.document == nil {
 		t.Fatalf("status %d, stdout %s, stderr %s", a.status, a.stdout, a.stderr)
 	}
 	expectContains(t, "stderr", a.stderr, "interrupted: ", "were not tried", "--undo "+receipt)
 	done := b.countOwned(before)
-	if s := a.document.Summary; s.Done != done || s.Change != itemCount || s.Failed != 0 || done < 5 || done > 5+adopt.Concurrency {
+	if s := a.document.Summary; s.Done != done || s.Change != itemCount || s.Failed != 0 || done < 5 ||
+		done > 5+adopt.Concurrency {
 		t.Errorf("%d objects were adopted, and the summary is %+v", done, s)
 	}
 	if objects, settled := receiptOutcomes(t, receipt); objects != itemCount || settled["Done"] != done {
@@ -177,7 +183,8 @@ func TestInterruptWithoutResponse(t *testing.T) {
 	p := b.proxy()
 	stalled, release := p.stallAfter(5)
 	receipt := filepath.Join(t.TempDir(), "receipt.jsonl")
-	cmd := exec.CommandContext(t.Context(), built.path(t), "adopt", "--kubeconfig", p.kubeconfig, "--yes", "--receipt", receipt)
+	cmd := exec.CommandContext(t.Context(), built.path(t), "adopt", "--kubeconfig", p.kubeconfig, "--yes", "--receipt",
+		receipt)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
@@ -192,10 +199,13 @@ func TestInterruptWithoutResponse(t *testing.T) {
 		t.Errorf("status %d, want 3", got)
 	}
 	release()
-	expectContains(t, "stdout", stdout.String(), fmt.Sprintf("Adopted 5 of %d objects", itemCount), "whether it was written is not known")
-	expectContains(t, "stderr", stderr.String(), "interrupted: the server did not answer", "were not tried", "--undo "+receipt)
+	expectContains(t, "stdout", stdout.String(), fmt.Sprintf("Adopted 5 of %d objects", itemCount),
+		"whether it was written is not known")
+	expectContains(t, "stderr", stderr.String(), "interrupted: the server did not answer", "were not tried",
+		"--undo "+receipt)
 	done := b.countOwned(before)
-	if objects, settled := receiptOutcomes(t, receipt); objects != itemCount || settled["Done"] != 5 || settled["Failed unanswered"] == 0 || done != 5 {
+	if objects, settled := receiptOutcomes(t, receipt); objects != itemCount || settled["Done"] != 5 ||
+		settled["Failed unanswered"] == 0 || done != 5 {
 		t.Errorf("%d objects were adopted; the receipt has %d objects and the outcomes %v", done, objects, settled)
 	}
 	if undone := b.undo(receipt); undone.status != 0 || undone.document.Summary.Done != done {
@@ -220,7 +230,8 @@ func TestParallelAdoptions(t *testing.T) {
 	for i := range results {
 		receipts[i] = filepath.Join(t.TempDir(), "receipt.jsonl")
 		group.Go(func() error {
-			results[i] = run(t.Context(), t, "adopt", "--kubeconfig", p.kubeconfig, "--yes", "-o", "json", "--receipt", receipts[i])
+			results[i] = run(t.Context(), t, "adopt", "--kubeconfig", p.kubeconfig, "--yes", "-o", "json", "--receipt",
+				receipts[i])
 			return nil
 		})
 	}
@@ -283,7 +294,8 @@ func TestReceiptNameExists(t *testing.T) {
 	if err := os.WriteFile(name+".jsonl", []byte("theirs"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := runWith(t.Context(), t, verb.Environment{Now: func() time.Time { return now }}, "adopt", "--kubeconfig", f.kubeconfig, "--yes", "-o", "json")
+	r := runWith(t.Context(), t, verb.Environment{Now: func() time.Time { return now }}, "adopt", "--kubeconfig",
+		f.kubeconfig, "--yes", "-o", "json")
 	a := decodeAdoption(t, r.stdout)
 	if r.status != 0 || a == nil || a.Receipt != name+"-2.jsonl" {
 		t.Fatalf("status %d, %+v: %s", r.status, a, r.stderr)

@@ -49,7 +49,8 @@ func unownedCases() []unownedCase {
 		{"id-of-unknown", ownership.Metadata{SetID: "default-gone"}, ownership.UnknownID, "default-gone"},
 		{"of-bundle", helm(of("default-other"), apps, "other"), ownership.KnownHash, "other"},
 		{"of-unknown", helm(of("default-gone"), apps, "gone"), ownership.UnknownHash, "default-gone"},
-		{"hash-of-unknown", ownership.Metadata{Hash: fleet.Hash("default-lost")}, ownership.UnknownHash, fleet.Hash("default-lost")},
+		{"hash-of-unknown", ownership.Metadata{Hash: fleet.Hash("default-lost")}, ownership.UnknownHash,
+			fleet.Hash("default-lost")},
 		{"of-fleet", of("fleet-agent-bootstrap"), ownership.SystemSet, "fleet-agent-bootstrap"},
 		{"of-rancher", of("monitoring"), ownership.SystemSet, "monitoring"},
 		{"contested", none, ownership.Contested, "other"},
@@ -157,8 +158,9 @@ func testPolicy(t *testing.T, b *bundle, before []*unstructured.Unstructured, ta
 	b.expectRestored(before...)
 }
 
-// TestIfNoDiff adopts only objects that are as the bundle desires them. A field that the bundle does not state, or that the server sets, is no
-// difference. A field that comparePatches ignore is one. An object that another client writes to after the plan was made is left.
+// TestIfNoDiff adopts only objects that are as the bundle desires them. A field that the bundle does not state, or that
+// the server sets, is no difference. A field that comparePatches ignore is one. An object that another client writes to
+// after the plan was made is left.
 func TestIfNoDiff(t *testing.T) {
 	f := newFleet(t, shared)
 	const manifest = `---
@@ -183,19 +185,23 @@ spec: {serviceName: web, selector: {matchLabels: {app: web}}, template: {metadat
 	b.spec = "{diff: {comparePatches: [{apiVersion: v1, kind: ConfigMap, name: ignored, jsonPointers: [/data/a]}]}}"
 	b.deploy()
 	left := []*unstructured.Unstructured{configMap("other"), configMap("ignored"), configMap("raced")}
-	taken := []*unstructured.Unstructured{configMap("same"), object("v1", "Secret", apps, "invented"), object("v1", "Service", apps, "web"),
+	taken := []*unstructured.Unstructured{configMap("same"), object("v1", "Secret", apps, "invented"),
+		object("v1", "Service", apps, "web"),
 		object("apps/v1", "StatefulSet", apps, "web")}
 	f.removeOwnership(slices.Concat(left, taken)...)
 	f.merge("kubectl", configMap("same"), `{"data":{"more":"c"}}`)
 	f.merge("kubectl", configMap("other"), `{"data":{"a":"changed"}}`)
 	f.merge("kubectl", configMap("ignored"), `{"data":{"a":"changed"}}`)
 	before, unowned := f.getAll(taken...), f.getAll(left[:2]...)
-	want := map[string]string{"configmap apps/same": "Adopt NoMark", "configmap apps/raced": "Adopt NoMark", "secret apps/invented": "Adopt NoMark",
-		"service apps/web": "Adopt NoMark", "statefulset.apps apps/web": "Adopt NoMark", "configmap apps/other": "Refuse Differs", "configmap apps/ignored": "Refuse Differs"}
+	want := map[string]string{"configmap apps/same": "Adopt NoMark", "configmap apps/raced": "Adopt NoMark",
+		"secret apps/invented": "Adopt NoMark",
+		"service apps/web":     "Adopt NoMark", "statefulset.apps apps/web": "Adopt NoMark",
+		"configmap apps/other": "Refuse Differs", "configmap apps/ignored": "Refuse Differs"}
 	policy := []string{"--policy", string(ownership.IfNoDiff)}
 	plan := f.adopt(policy...)
 	expectAdoption(t, plan, 1, want)
-	all := f.adopt("--confirm", plan.document.Digest, "configmap/same", "configmap/raced", "secret/invented", "service/web", "statefulset/web")
+	all := f.adopt("--confirm", plan.document.Digest, "configmap/same", "configmap/raced", "secret/invented",
+		"service/web", "statefulset/web")
 	if expectContains(t, "stderr", all.stderr, "the confirmed plan has the digest"); all.status != 1 {
 		t.Errorf("the plan of if-no-diff confirmed one of if-unowned: status %d", all.status)
 	}
@@ -232,7 +238,8 @@ func TestUndecided(t *testing.T) {
 	mystery := f.deploy("mystery", "{apiVersion: v1, kind: ConfigMap, metadata: {name: mystery}}")
 	f.merge("kubectl", mystery.record(1), `{"data":{"release":"bm90IGEgcmVjb3Jk"}}`)
 	f.remove(object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "mystery"))
-	f.setOwnership(configMap("theme"), ownership.Metadata{SetID: "default-somebody", Hash: fleet.Hash("default-somebody")}.Values())
+	f.setOwnership(configMap("theme"), ownership.Metadata{SetID: "default-somebody",
+		Hash: fleet.Hash("default-somebody")}.Values())
 	before := f.get(configMap("theme"))
 	for _, policy := range ownership.Policies {
 		a := f.adopt("--yes", "--policy", string(policy))

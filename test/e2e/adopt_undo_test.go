@@ -21,7 +21,8 @@ import (
 
 // guestbookObjects are the three objects of the guestbook.
 func guestbookObjects() []*unstructured.Unstructured {
-	return []*unstructured.Unstructured{configMap("settings"), configMap("texts"), object("v1", "Service", apps, "frontend")}
+	return []*unstructured.Unstructured{configMap("settings"), configMap("texts"),
+		object("v1", "Service", apps, "frontend")}
 }
 
 const (
@@ -35,11 +36,15 @@ func adoptedGuestbook(t *testing.T) (b *bundle, before []*unstructured.Unstructu
 	f := newFleet(t, shared)
 	b = f.deploy("guestbook", guestbook)
 	f.removeOwnership(configMap("settings"))
-	f.setOwnership(configMap("texts"), ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "kustomize"}.Values())
-	f.setOwnership(object("v1", "Service", apps, "frontend"), map[string]string{fleet.IDAnnotation: "", fleet.ManagedByLabel: ""}) // an empty value is not a missing one
+	f.setOwnership(configMap("texts"), ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"),
+		ManagedBy: "kustomize"}.Values())
+	// an empty value is not a missing one
+	f.setOwnership(object("v1", "Service", apps, "frontend"), map[string]string{fleet.IDAnnotation: "",
+		fleet.ManagedByLabel: ""})
 	before = f.getAll(guestbookObjects()...)
 	a = f.adopt("--yes")
-	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt UnknownHash Done", frontendKey: "Adopt NoMark Done"})
+	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt UnknownHash Done",
+		frontendKey: "Adopt NoMark Done"})
 	f.expectOnlyOwnership(b.ownership(), before...)
 	return b, before, a
 }
@@ -80,15 +85,22 @@ func TestUndoAfterChanges(t *testing.T) {
 		change                   func(*bundle, *unstructured.Unstructured)
 	}{
 		{"untouched", "Restore Done", "", func(*bundle, *unstructured.Unstructured) {}},
-		{"other-fields", "Restore Done", "", set(`{"data":{"a":"2"},"metadata":{"labels":{"more":"1"}}}`)}, // other fields do not matter
+		// other fields do not matter
+		{"other-fields", "Restore Done", "", set(`{"data":{"a":"2"},"metadata":{"labels":{"more":"1"}}}`)},
 		{"hash-gone", "Restore Done", "", set(`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}}}`)},
-		{"other-set", "Refuse", "its owner was changed", set(`{"metadata":{"annotations":{"objectset.rio.cattle.io/id":"default-other"}}}`)},
-		{"other-release", "Refuse", `meta.helm.sh/release-name is "other"`, set(`{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`)},
-		{"restored-by-hand", "None", "has its previous ownership metadata", func(b *bundle, obj *unstructured.Unstructured) { b.removeOwnership(obj) }},
-		{"deleted", "None", "does not exist any more", func(b *bundle, obj *unstructured.Unstructured) { b.remove(obj) }},
+		{"other-set", "Refuse", "its owner was changed",
+			set(`{"metadata":{"annotations":{"objectset.rio.cattle.io/id":"default-other"}}}`)},
+		{"other-release", "Refuse", `meta.helm.sh/release-name is "other"`,
+			set(`{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`)},
+		{"restored-by-hand", "None", "has its previous ownership metadata",
+			func(b *bundle, obj *unstructured.Unstructured) { b.removeOwnership(obj) }},
+		{"deleted", "None", "does not exist any more", func(b *bundle, obj *unstructured.Unstructured) {
+			b.remove(obj)
+		}},
 		{"created-again", "Refuse", "deleted and created again", func(b *bundle, obj *unstructured.Unstructured) {
 			b.remove(obj)
-			b.ApplyYAML(b.t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: created-again, namespace: apps}}")
+			b.ApplyYAML(b.t, "kubectl",
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: created-again, namespace: apps}}")
 			b.setOwnership(obj, b.ownership())
 		}},
 	}
@@ -96,7 +108,8 @@ func TestUndoAfterChanges(t *testing.T) {
 	var manifest strings.Builder
 	var objs []*unstructured.Unstructured
 	for _, test := range tests {
-		fmt.Fprintf(&manifest, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {a: b}}\n", test.name)
+		fmt.Fprintf(&manifest, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {a: b}}\n",
+			test.name)
 		objs = append(objs, configMap(test.name))
 	}
 	b := f.deploy("guestbook", manifest.String())
@@ -144,15 +157,18 @@ func TestUndoReceipts(t *testing.T) {
 		content  []byte
 		contains string
 	}{
-		"of another cluster":    {receiptWithUID(t, content, "00000000-0000-0000-0000-000000000000"), "another cluster"},
-		"of no cluster":         {receiptWithUID(t, content, ""), "clusterUID"},
-		"changed cluster":       {bytes.Replace(content, stated, []byte(`"clusterUID":""`), 1), "line 1 is damaged"},
-		"changed hash":          {bytes.Replace(content, []byte(fleet.Hash("default-gone")), []byte(fleet.Hash("default-other")), 1), "is damaged: its digest does not match"},
-		"two receipts":          {slices.Concat(content, content), "begins another receipt"},
-		"empty":                 {nil, "empty"},
-		"no receipt":            {[]byte("{}\n"), "line 1 is not the header"},
-		"damaged in the middle": {bytes.Join([][]byte{lines[0], []byte("{\"na\n"), lines[2], lines[3]}, nil), "line 2 is damaged"},
-		"truncated header":      {lines[0][:len(lines[0])/2], "line 1"},
+		"of another cluster": {receiptWithUID(t, content, "00000000-0000-0000-0000-000000000000"),
+			"another cluster"},
+		"of no cluster":   {receiptWithUID(t, content, ""), "clusterUID"},
+		"changed cluster": {bytes.Replace(content, stated, []byte(`"clusterUID":""`), 1), "line 1 is damaged"},
+		"changed hash": {bytes.Replace(content, []byte(fleet.Hash("default-gone")),
+			[]byte(fleet.Hash("default-other")), 1), "is damaged: its digest does not match"},
+		"two receipts": {slices.Concat(content, content), "begins another receipt"},
+		"empty":        {nil, "empty"},
+		"no receipt":   {[]byte("{}\n"), "line 1 is not the header"},
+		"damaged in the middle": {bytes.Join([][]byte{lines[0], []byte("{\"na\n"), lines[2], lines[3]}, nil),
+			"line 2 is damaged"},
+		"truncated header": {lines[0][:len(lines[0])/2], "line 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := b.undo(writeReceipt(t, test.content))
@@ -195,8 +211,9 @@ func receiptWithUID(t *testing.T, content []byte, clusterUID string) []byte {
 	}
 	var items []adopt.Item
 	for _, e := range entries {
-		items = append(items, adopt.Item{Before: ownership.FromValues(e.Before), After: ownership.FromValues(e.After), AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
-			BundleDeployment: e.BundleDeployment, Release: e.Release, Action: report.ActionAdopt}})
+		items = append(items, adopt.Item{Before: ownership.FromValues(e.Before), After: ownership.FromValues(e.After),
+			AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
+				BundleDeployment: e.BundleDeployment, Release: e.Release, Action: report.ActionAdopt}})
 	}
 	h.ClusterUID = clusterUID
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")

@@ -76,12 +76,14 @@ func (f *fleetServer) agents(status int, args ...string) *report.Agents {
 	return out
 }
 
-// TestAgents predicts an import on a live management cluster, as administrator and as users who may not read everything.
+// TestAgents predicts an import on a live management cluster, as administrator and as users who may not read
+// everything.
 func TestAgents(t *testing.T) {
 	f := newFleet(t, shared)
 	withImported(f)
 	clusters := rule("fleet.cattle.io", "clusters", "list")
-	workloads, configs, secrets := rule("apps", "deployments,statefulsets", "list"), rule("", "configmaps", "list"), rule("", "secrets", "list")
+	workloads, configs, secrets := rule("apps", "deployments,statefulsets", "list"), rule("", "configmaps", "list"),
+		rule("", "secrets", "list")
 	for _, tc := range []struct {
 		name       string
 		kubeconfig string
@@ -91,12 +93,14 @@ func TestAgents(t *testing.T) {
 		gaps       []string
 	}{
 		{"administrator", f.kubeconfig, 1, "re-import none", "FD501 FD502", nil},
-		{"sufficient permissions", f.user("agents-reader", clusters, workloads, configs, secrets), 1, "re-import none", "FD501 FD502", nil},
+		{"sufficient permissions", f.user("agents-reader", clusters, workloads, configs, secrets), 1, "re-import none",
+			"FD501 FD502", nil},
 		{"without Secrets", f.user("agents-no-secrets", clusters, workloads, configs), 1, "unknown unknown", "FD502",
 			[]string{"reading the kubeconfig Secrets in namespace fleet-local: Forbidden"}},
 		{"without ConfigMaps", f.user("agents-no-configmaps", clusters, workloads, secrets), 3, "unknown unknown", "",
 			[]string{"reading ConfigMap fleet-controller: Forbidden"}},
-		{"without Deployments", f.user("agents-no-deployments", clusters, configs, secrets), 1, "unknown none", "FD502", nil},
+		{"without Deployments", f.user("agents-no-deployments", clusters, configs, secrets), 1, "unknown none", "FD502",
+			nil},
 	} {
 		got := f.agents(tc.status, "--kubeconfig", tc.kubeconfig)
 		i := slices.IndexFunc(got.Agents, func(a report.Agent) bool { return a.Name == "imported" })
@@ -104,7 +108,8 @@ func TestAgents(t *testing.T) {
 			t.Fatalf("%s: %d agents, not the imported one", tc.name, len(got.Agents))
 		}
 		a := got.Agents[i]
-		if results := a.Now.Result + " " + a.AfterUpgrade.Result; results != tc.results || strings.Join(a.Findings, " ") != tc.findings {
+		if results := a.Now.Result + " " + a.AfterUpgrade.Result; results != tc.results ||
+			strings.Join(a.Findings, " ") != tc.findings {
 			t.Errorf("%s: %s with %v, want %s with %s", tc.name, results, a.Findings, tc.results, tc.findings)
 		}
 		var gaps []string
@@ -138,7 +143,8 @@ func TestRequestsOfAgents(t *testing.T) {
 	}
 }
 
-// TestAuditOfAgents: an audit reports the import with the URL, and hides the token of the kubeconfig where another object quotes it.
+// TestAuditOfAgents: an audit reports the import with the URL, and hides the token of the kubeconfig where another
+// object quotes it.
 func TestAuditOfAgents(t *testing.T) {
 	f := newFleet(t, shared)
 	withImported(f)

@@ -34,7 +34,8 @@ spec: {kubeConfigSecret: local-cluster, agentNamespace: `+agentNamespace+`}
 	before := f.getAll(stripped...)
 	refused := f.adopt("--yes", "--kubeconfig", blind)
 	expectAdoption(t, refused, 1, map[string]string{settings: "Refuse NoMark"})
-	expectContains(t, "the refusal", refused.object(t, settings).Refusals[0], "cluster fleet-local/local", "no running agent", "--agent-scope")
+	expectContains(t, "the refusal", refused.object(t, settings).Refusals[0], "cluster fleet-local/local",
+		"no running agent", "--agent-scope")
 	f.expectUnchanged(before...)
 	f.expectUnchanged(healthy...)
 
@@ -45,7 +46,8 @@ spec: {kubeConfigSecret: local-cluster, agentNamespace: `+agentNamespace+`}
 
 	contradicting := f.adopt("--yes", "--agent-scope="+agentNamespace)
 	if contradicting.status != 3 {
-		t.Errorf("status %d, want 3: the Deployment of the agent, which the administrator can read, has no scope", contradicting.status)
+		t.Errorf("status %d, want 3: the Deployment of the agent, which the administrator can read, has no scope",
+			contradicting.status)
 	}
 	expectContains(t, "stderr", contradicting.stderr, "contradicts --agent-scope")
 	f.expectUnchanged(healthy...)

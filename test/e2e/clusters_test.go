@@ -20,7 +20,8 @@ import (
 // edge is the namespace of the BundleDeployments of the second cluster.
 const edge = "cluster-fleet-default-edge-0123456789ab"
 
-// manageEdge adds a second cluster to Fleet, with the bundle guestbook. kubeconfig is the name of the Secret with its kubeconfig.
+// manageEdge adds a second cluster to Fleet, with the bundle guestbook. kubeconfig is the name of the Secret with its
+// kubeconfig.
 func (f *fleetServer) manageEdge(kubeconfig string) {
 	f.t.Helper()
 	f.namespace("fleet-default")
@@ -58,11 +59,13 @@ func TestOtherCluster(t *testing.T) {
 	f.manageEdge("")
 	r := f.audit("--require-complete")
 	if r.status != 0 || len(r.report.BundleDeployments) != 2 || len(r.report.Findings) > 0 {
-		t.Fatalf("status %d, %d deployments, findings %+v", r.status, len(r.report.BundleDeployments), r.report.Findings)
+		t.Fatalf("status %d, %d deployments, findings %+v", r.status, len(r.report.BundleDeployments),
+			r.report.Findings)
 	}
 	// The order is by namespace.
 	other, this := r.report.BundleDeployments[0], r.report.BundleDeployments[1]
-	if other.State != "Unknown" || other.Reason != "ClusterNotRead" || *other.Reported.Ready != 1 || len(other.Resources) > 0 {
+	if other.State != "Unknown" || other.Reason != "ClusterNotRead" || *other.Reported.Ready != 1 ||
+		len(other.Resources) > 0 {
 		t.Errorf("of the other cluster: %+v", other)
 	}
 	if this.State != "Ready" || this.Counts.Ready != 1 {
@@ -70,7 +73,8 @@ func TestOtherCluster(t *testing.T) {
 	}
 }
 
-// TestTwoClusters reads the management cluster and a second API server in one run, in two ways. A third server does not answer.
+// TestTwoClusters reads the management cluster and a second API server in one run, in two ways. A third server does not
+// answer.
 func TestTwoClusters(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", theme)
@@ -80,10 +84,13 @@ func TestTwoClusters(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.manageEdge("edge-kubeconfig")
-	f.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "edge-kubeconfig", Namespace: "fleet-default"}, Data: map[string][]byte{"value": kubeconfig}})
-	downstream.ApplyYAML(t, controller, `{apiVersion: v1, kind: Secret, metadata: {name: fleet-agent, namespace: `+agentNamespace+`}, stringData: {deploymentNamespace: `+edge+`}}`)
+	f.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "edge-kubeconfig", Namespace: "fleet-default"},
+		Data: map[string][]byte{"value": kubeconfig}})
+	downstream.ApplyYAML(t, controller,
+		`{apiVersion: v1, kind: Secret, metadata: {name: fleet-agent, namespace: `+agentNamespace+`}, stringData: {deploymentNamespace: `+edge+`}}`)
 	id := fleet.SetID("guestbook", "")
-	downstream.InstallRelease(t, cluster.ReleaseOptions{BundleID: "guestbook", Namespace: apps, SetID: id, Hash: fleet.Hash(id), AgentNamespace: agentNamespace,
+	downstream.InstallRelease(t, cluster.ReleaseOptions{BundleID: "guestbook", Namespace: apps, SetID: id,
+		Hash: fleet.Hash(id), AgentNamespace: agentNamespace,
 		Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: theme}, data: {colour: blue}}"})
 	downstream.merge("kubectl-edit", configMap("theme"), `{"data":{"colour":"red"}}`)
 
@@ -92,8 +99,9 @@ func TestTwoClusters(t *testing.T) {
 	defer close(ended)
 	silent.onRequest(func(*http.Request) { <-ended })
 	for name, args := range map[string][]string{
-		"a kubeconfig for each cluster": {"--cluster", "edge=" + downstream.kubeconfig, "--cluster", "silent=" + silent.kubeconfig, "--request-timeout", "5s"},
-		"the kubeconfig in a Secret":    {"--via-kubeconfig-secrets"},
+		"a kubeconfig for each cluster": {"--cluster", "edge=" + downstream.kubeconfig, "--cluster", "silent=" +
+			silent.kubeconfig, "--request-timeout", "5s"},
+		"the kubeconfig in a Secret": {"--via-kubeconfig-secrets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.audit(args...)

@@ -40,7 +40,8 @@ func TestCompareWithNow(t *testing.T) {
 	missing := func(r report.ResourceChange) bool {
 		return r.Effect == report.Worse && r.Name == "theme" && r.After.State == report.Missing
 	}
-	if got.status != 1 || len(changes.Resources) != 1 || !slices.ContainsFunc(changes.Resources, missing) || changes.Summary.BundleDeployments.Worse != 1 {
+	if got.status != 1 || len(changes.Resources) != 1 || !slices.ContainsFunc(changes.Resources, missing) ||
+		changes.Summary.BundleDeployments.Worse != 1 {
 		t.Errorf("a deleted object: status %d, %+v", got.status, changes)
 	}
 	// The server gave the Namespace kube-system another uid.

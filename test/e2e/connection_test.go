@@ -20,11 +20,15 @@ func TestNoConnection(t *testing.T) {
 		args     []string
 		contains []string
 	}{
-		"an unknown context":    {args: []string{"--context", "nope"}, contains: []string{`"nope"`, "--context"}},
-		"no such kubeconfig":    {args: []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, contains: []string{"none"}},
-		"connection refused":    {args: []string{"--kubeconfig", closed}, contains: []string{"reaching the cluster at https://127.0.0.1:", "refused"}},
-		"anonymous":             {args: []string{"--kubeconfig", kubeconfigOf(t, f.Config().Host), "--insecure-skip-tls-verify"}, contains: []string{"for its kinds", "forbidden", "system:discovery"}},
-		"untrusted certificate": {args: []string{"--kubeconfig", kubeconfigOf(t, f.Config().Host)}, contains: []string{"certificate"}},
+		"an unknown context": {args: []string{"--context", "nope"}, contains: []string{`"nope"`, "--context"}},
+		"no such kubeconfig": {args: []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")},
+			contains: []string{"none"}},
+		"connection refused": {args: []string{"--kubeconfig", closed},
+			contains: []string{"reaching the cluster at https://127.0.0.1:", "refused"}},
+		"anonymous": {args: []string{"--kubeconfig", kubeconfigOf(t, f.Config().Host),
+			"--insecure-skip-tls-verify"}, contains: []string{"for its kinds", "forbidden", "system:discovery"}},
+		"untrusted certificate": {args: []string{"--kubeconfig", kubeconfigOf(t, f.Config().Host)},
+			contains: []string{"certificate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.audit(test.args...)
@@ -63,9 +67,12 @@ func TestInterrupted(t *testing.T) {
 	f.deploy("guestbook", guestbook)
 	f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`) // a difference to confirm
 	for name, at := range map[string]string{
-		"version": "/version", "discovery": "/apis", "Fleet's objects": "/apis/fleet.cattle.io/v1alpha1/bundledeployments",
-		"release records": "/api/v1/secrets", "live objects": "/api/v1/configmaps", "leftovers": "/api/v1/persistentvolumes",
-		"permissions": "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "differing objects": "/api/v1/namespaces/apps/configmaps/settings",
+		"version": "/version", "discovery": "/apis",
+		"Fleet's objects": "/apis/fleet.cattle.io/v1alpha1/bundledeployments",
+		"release records": "/api/v1/secrets", "live objects": "/api/v1/configmaps",
+		"leftovers":         "/api/v1/persistentvolumes",
+		"permissions":       "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+		"differing objects": "/api/v1/namespaces/apps/configmaps/settings",
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := f.proxy()

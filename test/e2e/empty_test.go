@@ -26,7 +26,8 @@ func TestWithoutFleet(t *testing.T) {
 	c := cluster.Start(t)
 	t.Run("no Fleet", func(t *testing.T) {
 		f := onServer(t, c)
-		f.InstallRelease(t, cluster.ReleaseOptions{Name: "theirs", Namespace: apps, Manifest: theme}) // a release without Fleet
+		// a release without Fleet
+		f.InstallRelease(t, cluster.ReleaseOptions{Name: "theirs", Namespace: apps, Manifest: theme})
 		r := f.audit()
 		expect(t, r, outcome{Status: 3})
 		expectContains(t, "stderr", r.stderr, "no Fleet found here: https://127.0.0.1:", "snapshot")
@@ -48,20 +49,23 @@ func testDownstream(t *testing.T, c *cluster.Cluster) {
 	install := func(name, namespace, manifest string) {
 		id := fleet.SetID(name, "edge")
 		f.namespace(namespace)
-		f.InstallRelease(t, cluster.ReleaseOptions{BundleID: name, Namespace: namespace, SetID: id, Hash: fleet.Hash(id),
+		f.InstallRelease(t, cluster.ReleaseOptions{BundleID: name, Namespace: namespace, SetID: id,
+			Hash:           fleet.Hash(id),
 			AgentNamespace: agentNamespace, Manifest: manifest})
 	}
 	install("guestbook", apps, guestbook)
 	install("back", "other", theme)
-	f.InstallRelease(t, cluster.ReleaseOptions{Name: "theirs", Namespace: apps, Manifest: "{apiVersion: v1, kind: Secret, metadata: {name: theirs}}"})
+	f.InstallRelease(t, cluster.ReleaseOptions{Name: "theirs", Namespace: apps,
+		Manifest: "{apiVersion: v1, kind: Secret, metadata: {name: theirs}}"})
 
 	r := f.audit("--require-complete", "--fail-on", "info")
 	expect(t, r, outcome{Deployments: map[string]string{"guestbook": "Ready", "back": "Ready"}})
 	got := r.deployment(t, "guestbook")
 	got.Resources = nil
 	id := fleet.SetID("guestbook", "edge")
-	want := report.BundleDeployment{Name: "guestbook", Release: "apps/guestbook:1", SetID: id, Hash: fleet.Hash(id), DesiredFrom: "release",
-		State: report.Ready, Counts: report.Counts{Desired: 3, Ready: 3}}
+	want := report.BundleDeployment{Name: "guestbook", Release: "apps/guestbook:1", SetID: id, Hash: fleet.Hash(id),
+		DesiredFrom: "release",
+		State:       report.Ready, Counts: report.Counts{Desired: 3, Ready: 3}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("deployment (-want +got):\n%s", diff)
 	}

@@ -18,7 +18,8 @@ type outcome struct {
 	Status int
 	// Deployments has the state and reason of each BundleDeployment by name: "Unknown Forbidden".
 	Deployments map[string]string
-	// Objects has the state and reason of each object that is not Ready: "configmap apps/settings" and "Unowned HashStripped".
+	// Objects has the state and reason of each object that is not Ready: "configmap apps/settings" and "Unowned
+	// HashStripped".
 	Objects map[string]string
 	// Findings has each code with its object: "FD101 configmap apps/settings".
 	Findings []string

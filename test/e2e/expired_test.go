@@ -17,9 +17,11 @@ import (
 
 // TestExpired compacts etcd between the first and the second page of a list.
 func TestExpired(t *testing.T) {
-	c := cluster.Start(t, cluster.WithFleetCRDs(), cluster.WithAPIServerFlag("watch-cache", "false")) // the watch cache would keep compacted revisions
+	// the watch cache would keep compacted revisions
+	c := cluster.Start(t, cluster.WithFleetCRDs(), cluster.WithAPIServerFlag("watch-cache", "false"))
 	f := newFleet(t, c)
-	const first, last = "{apiVersion: v1, kind: ConfigMap, metadata: {name: aa-first}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: zz-last}}"
+	const first, last = "{apiVersion: v1, kind: ConfigMap, metadata: {name: aa-first}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: zz-last}}"
 	f.deploy("guestbook", first+"\n---\n"+last)
 	var group errgroup.Group
 	group.SetLimit(16)
@@ -40,7 +42,8 @@ func TestExpired(t *testing.T) {
 			})
 		}
 	})
-	expect(t, f.audit("--kubeconfig", p.kubeconfig, "--require-complete"), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
+	expect(t, f.audit("--kubeconfig", p.kubeconfig, "--require-complete"),
+		outcome{Deployments: map[string]string{"guestbook": "Ready"}})
 
 	var got []string
 	tokens := map[string]bool{}

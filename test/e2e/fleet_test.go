@@ -89,7 +89,8 @@ func (f *fleetServer) audit(args ...string) result {
 }
 
 // cleanedKinds are the kinds of objects that tests leave in namespaces.
-var cleanedKinds = []string{"v1/ConfigMap", "v1/Secret", "v1/Service", "apps/v1/Deployment", "autoscaling/v2/HorizontalPodAutoscaler",
+var cleanedKinds = []string{"v1/ConfigMap", "v1/Secret", "v1/Service", "apps/v1/Deployment",
+	"autoscaling/v2/HorizontalPodAutoscaler",
 	"fleet.cattle.io/v1alpha1/BundleDeployment", "fleet.cattle.io/v1alpha1/Bundle", "fleet.cattle.io/v1alpha1/GitRepo",
 	"fleet.cattle.io/v1alpha1/HelmOp", "fleet.cattle.io/v1alpha1/Cluster"}
 
@@ -123,7 +124,8 @@ func (f *fleetServer) removeObjects(ctx context.Context) error {
 			if !f.namespaces[ns] {
 				continue
 			}
-			if err := f.Client().DeleteAllOf(ctx, object(kind[:i], kind[i+1:], "", ""), client.InNamespace(ns)); err != nil {
+			if err := f.Client().DeleteAllOf(ctx, object(kind[:i], kind[i+1:], "", ""),
+				client.InNamespace(ns)); err != nil {
 				return fmt.Errorf("deleting %s in namespace %s: %w", kind, ns, err)
 			}
 		}
@@ -148,7 +150,8 @@ type bundle struct {
 func (f *fleetServer) bundle(name, manifest string) *bundle {
 	id := fleet.SetID(name, "")
 	return &bundle{fleetServer: f, name: name, workspace: workspace, options: cluster.ReleaseOptions{
-		BundleID: name, Namespace: apps, SetID: id, Hash: fleet.Hash(id), AgentNamespace: agentNamespace, Manifest: manifest,
+		BundleID: name, Namespace: apps, SetID: id, Hash: fleet.Hash(id), AgentNamespace: agentNamespace,
+		Manifest: manifest,
 	}}
 }
 

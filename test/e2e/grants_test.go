@@ -56,5 +56,6 @@ func (f *fleetServer) awaitGrant(user string, g grant) {
 }
 
 func (g grant) rule() rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{g.group}, Resources: g.resources, ResourceNames: g.names, Verbs: g.verbs}
+	return rbacv1.PolicyRule{APIGroups: []string{g.group}, Resources: g.resources, ResourceNames: g.names,
+		Verbs: g.verbs}
 }

@@ -56,7 +56,8 @@ spec:
 `
 
 // liveKinds are the kinds of the objects that an uninstall may delete.
-var liveKinds = []string{"v1/ConfigMap", "v1/Service", "v1/PersistentVolumeClaim", "v1/Namespace", "apps/v1/StatefulSet",
+var liveKinds = []string{"v1/ConfigMap", "v1/Service", "v1/PersistentVolumeClaim", "v1/Namespace",
+	"apps/v1/StatefulSet",
 	"apiextensions.k8s.io/v1/CustomResourceDefinition", "impact.example.com/v1/Database"}
 
 // alive returns the objects that exist and are not being deleted: without controllers, some finalizers stay.
@@ -68,7 +69,8 @@ func (f *fleetServer) alive() map[string]bool {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(kind[:i])
 		list.SetKind(kind[i+1:])
-		if err := f.Client().List(f.t.Context(), list); meta.IsNoMatchError(err) || err != nil && kind[i+1:] == "Database" {
+		if err := f.Client().List(f.t.Context(), list); meta.IsNoMatchError(err) || err != nil &&
+			kind[i+1:] == "Database" {
 			continue // the kind is deleted
 		} else if err != nil {
 			f.t.Fatal(err)
@@ -97,7 +99,8 @@ func (f *fleetServer) impact(args ...string) *report.Impact {
 	return &out
 }
 
-// TestImpact deletes a bundle and uninstalls its release as the agent does. The objects that are gone must be those that impact listed before.
+// TestImpact deletes a bundle and uninstalls its release as the agent does. The objects that are gone must be those
+// that impact listed before.
 func TestImpact(t *testing.T) {
 	f := newFleet(t, cluster.Start(t, cluster.WithFleetCRDs()))
 	b := f.bundle("databases", databases)
@@ -116,12 +119,14 @@ spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], persistentVolumeR
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: unrelated, namespace: apps}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
 `)
 	for _, name := range []string{"one", "two", "three"} {
-		f.ApplyYAML(t, "customer", "{apiVersion: impact.example.com/v1, kind: Database, metadata: {name: "+name+", namespace: apps}}")
+		f.ApplyYAML(t, "customer",
+			"{apiVersion: impact.example.com/v1, kind: Database, metadata: {name: "+name+", namespace: apps}}")
 	}
 
 	before := f.alive()
 	d := f.impact("bundle/databases").Deletions[0]
-	if c := d.Summary; d.Clusters[0].Result != report.ImpactRemoves || c.CustomResources != 3 || c.DeletedVolumes != 1 || c.Kept != 3 {
+	if c := d.Summary; d.Clusters[0].Result != report.ImpactRemoves || c.CustomResources != 3 ||
+		c.DeletedVolumes != 1 || c.Kept != 3 {
 		t.Errorf("result %s, summary %+v", d.Clusters[0].Result, c)
 	}
 	release := d.Clusters[0].BundleDeployments[0].Releases[0]
@@ -155,7 +160,8 @@ spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], persistentVolumeR
 	if diff := cmp.Diff(slices.Sorted(slices.Values(created)), missing(after, before)); diff != "" {
 		t.Errorf("hooks that stay (-impact +uninstall):\n%s", diff)
 	}
-	for _, ref := range append(kept, "CustomResourceDefinition backups.impact.example.com", "PersistentVolumeClaim apps/unrelated") {
+	for _, ref := range append(kept, "CustomResourceDefinition backups.impact.example.com",
+		"PersistentVolumeClaim apps/unrelated") {
 		if !after[ref] {
 			t.Errorf("%s is gone", ref)
 		}
@@ -194,7 +200,8 @@ func TestImpactKeepResources(t *testing.T) {
 	}
 }
 
-// TestImpactTakenOver has two bundles that desire the same object. It is deleted with the one that no longer owns it, if Helm does not look at the owner.
+// TestImpactTakenOver has two bundles that desire the same object. It is deleted with the one that no longer owns it,
+// if Helm does not look at the owner.
 func TestImpactTakenOver(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("first", theme)
@@ -202,7 +209,8 @@ func TestImpactTakenOver(t *testing.T) {
 	second.options.TakeOwnership = true
 	second.deploy()
 	removed := f.impact("bundle/first").Deletions[0].Clusters[0].BundleDeployments[0].Releases[0].Removed
-	if len(removed) != 1 || removed[0].OwnedBy != apps+"/second" || !slices.Equal(removed[0].DesiredBy, []string{second.key()}) {
+	if len(removed) != 1 || removed[0].OwnedBy != apps+"/second" || !slices.Equal(removed[0].DesiredBy,
+		[]string{second.key()}) {
 		t.Errorf("removed %+v", removed)
 	}
 }

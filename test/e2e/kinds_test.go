@@ -29,7 +29,8 @@ func TestKindRemoved(t *testing.T) {
 		Objects:     map[string]string{widgetKey: "Unknown KindNotServed"},
 		Gaps:        []string{"reading Widget objects in namespace apps: KindNotServed"},
 	})
-	if got, want := r.deployment(t, "guestbook").Counts, (report.Counts{Desired: 2, Ready: 1, Unknown: 1}); got != want {
+	if got, want := r.deployment(t, "guestbook").Counts, (report.Counts{Desired: 2, Ready: 1,
+		Unknown: 1}); got != want {
 		t.Errorf("counts: %+v, want %+v", got, want)
 	}
 	if status := f.audit("--require-complete").status; status != 3 {

@@ -40,7 +40,8 @@ func TestOrphaned(t *testing.T) {
 	}
 
 	// The label excludes the object.
-	f.merge("kubectl", object("v1", "Service", apps, "kept"), `{"metadata":{"labels":{"objectset.rio.cattle.io/prune":"false"}}}`)
+	f.merge("kubectl", object("v1", "Service", apps, "kept"),
+		`{"metadata":{"labels":{"objectset.rio.cattle.io/prune":"false"}}}`)
 	expect(t, f.audit("bundle/guestbook"), outcome{
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Modified"},
@@ -76,7 +77,8 @@ func TestOrphanedInTwoVersions(t *testing.T) {
 func TestAbandoned(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", theme)
-	withHash := "{apiVersion: v1, kind: %s, metadata: {name: %s, namespace: apps, labels: {objectset.rio.cattle.io/hash: %s}, annotations: {%s}}}\n---\n"
+	withHash := "{apiVersion: v1, kind: %s, metadata: {name: %s, namespace: apps, labels: " +
+		"{objectset.rio.cattle.io/hash: %s}, annotations: {%s}}}\n---\n"
 	of := func(kind, name, id, more string) string {
 		return fmt.Sprintf(withHash, kind, name, fleet.Hash(id), "objectset.rio.cattle.io/id: "+id+more)
 	}
@@ -103,8 +105,9 @@ func TestLeftoverRelease(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", theme)
 	id := fleet.SetID("gone", "")
-	f.InstallRelease(t, cluster.ReleaseOptions{BundleID: "gone", Namespace: apps, SetID: id, Hash: fleet.Hash(id), AgentNamespace: agentNamespace,
-		Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: left}}"})
+	f.InstallRelease(t, cluster.ReleaseOptions{BundleID: "gone", Namespace: apps, SetID: id, Hash: fleet.Hash(id),
+		AgentNamespace: agentNamespace,
+		Manifest:       "{apiVersion: v1, kind: ConfigMap, metadata: {name: left}}"})
 	expect(t, f.audit(), outcome{
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Ready"},

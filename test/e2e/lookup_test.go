@@ -38,8 +38,8 @@ func chartDirectory(t *testing.T, templates map[string]string) string {
 	return dir
 }
 
-// TestLookups compares the answers to lookups with those that Helm gets from the API server when it installs the release: the objects that preflight
-// renders do not differ from those that Helm wrote.
+// TestLookups compares the answers to lookups with those that Helm gets from the API server when it installs the
+// release: the objects that preflight renders do not differ from those that Helm wrote.
 func TestLookups(t *testing.T) {
 	f := newFleet(t, shared)
 	f.namespace(vault)
@@ -111,7 +111,8 @@ spec: {replicas: 3, selector: {matchLabels: {a: b}}, template: {metadata: {label
 var readers = []grant{rule("", "configmaps", "list"), rule("fleet.cattle.io", "bundledeployments,bundles,gitrepos,helmops,clusters,clustergroups", "list"),
 	rule("apps", "deployments,statefulsets", "list")}
 
-// reusedPassword is a chart that keeps the password of an earlier installation, as Bitnami's charts do. It also writes the password into a ConfigMap.
+// reusedPassword is a chart that keeps the password of an earlier installation, as Bitnami's charts do. It also writes
+// the password into a ConfigMap.
 var reusedPassword = map[string]string{"all.yaml": `
 {{- $old := lookup "v1" "Secret" "vault" "db" }}
 {{- $password := dig "data" "password" (randAlphaNum 20 | b64enc) $old | b64dec }}
@@ -126,7 +127,8 @@ metadata: {name: settings}
 data: {address: "postgres://app:{{ $password }}@db"}
 `}
 
-// TestLookupAdopt follows preflight to adopt and to the installation by Helm, for a chart that looks up a password. The password is in no output.
+// TestLookupAdopt follows preflight to adopt and to the installation by Helm, for a chart that looks up a password. The
+// password is in no output.
 func TestLookupAdopt(t *testing.T) {
 	const password = "planted-Passw0rd+x/y"
 	f := newFleet(t, shared)
@@ -153,7 +155,8 @@ func TestLookupAdopt(t *testing.T) {
 		return expectHidden(run(t.Context(), t, append([]string{verb, "--kubeconfig", kubeconfig, "-f", dir}, args...)...))
 	}
 
-	// A user who may not read the Secret gets the gap. Helm's refusal is not predicted, because the release records are Secrets too.
+	// A user who may not read the Secret gets the gap. Helm's refusal is not predicted, because the release records are
+	// Secrets too.
 	user := f.user("without-vault", append(slices.Clone(readers), rule("", "secrets", "list").in(apps), rule("", "secrets", "list").in(agentNamespace))...)
 	const gap = "a template looks up secret vault/db, which could not be read (Forbidden: "
 	blind := verb(user, "preflight", "-o", "json")
@@ -206,7 +209,8 @@ func TestLookupAdopt(t *testing.T) {
 	expectRollout(t, status, r, 0, report.VerdictOK)
 }
 
-// TestLookupForbidden checks that preflight recommends adopt only if adopt does not refuse: here a lookup is not allowed.
+// TestLookupForbidden checks that preflight recommends adopt only if adopt does not refuse: here a lookup is not
+// allowed.
 func TestLookupForbidden(t *testing.T) {
 	f := newFleet(t, shared)
 	f.namespace(vault)

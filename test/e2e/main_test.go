@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e runs the program against a real API server as users do, with a kubeconfig and arguments, and checks its output and exit
-// status.
+// Package e2e runs the program against a real API server as users do, with a kubeconfig and arguments, and checks its
+// output and exit status.
 //
-// The tests run one after the other and share a server. Each test creates the Fleet that it needs and deletes it at its end, so that each
-// audit finds only the objects of its own test.
+// The tests run one after the other and share a server. Each test creates the Fleet that it needs and deletes it at its
+// end, so that each audit finds only the objects of its own test.
 package e2e
 
 import (

@@ -12,7 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 )
 
-// TestNumbers deletes one of eleven objects by hand. No Fleet runs here, so every status still reports eleven of eleven.
+// TestNumbers deletes one of eleven objects by hand. No Fleet runs here, so every status still reports eleven of
+// eleven.
 func TestNumbers(t *testing.T) {
 	f := newFleet(t, shared)
 	var manifests []string
@@ -41,7 +42,8 @@ func TestNumbers(t *testing.T) {
 	if diff := cmp.Diff(want, reported); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]facts.Cause{"FD101": "", "FD201": facts.Lag, "FD202": facts.Lag, "FD205": facts.Lag}, cause); diff != "" {
+	if diff := cmp.Diff(map[string]facts.Cause{"FD101": "", "FD201": facts.Lag, "FD202": facts.Lag, "FD205": facts.Lag},
+		cause); diff != "" {
 		t.Errorf("causes (-want +got):\n%s", diff)
 	}
 }

@@ -43,7 +43,8 @@ func (f *fleetServer) merge(manager string, obj *unstructured.Unstructured, patc
 	if len(subresource) == 0 {
 		err = f.Client().Patch(f.t.Context(), obj.DeepCopy(), raw, client.FieldOwner(manager))
 	} else {
-		err = f.Client().SubResource(subresource[0]).Patch(f.t.Context(), obj.DeepCopy(), raw, client.FieldOwner(manager))
+		err = f.Client().SubResource(subresource[0]).Patch(f.t.Context(), obj.DeepCopy(), raw,
+			client.FieldOwner(manager))
 	}
 	if err != nil {
 		f.t.Fatalf("patching %s %s: %v", obj.GetKind(), obj.GetName(), err)
@@ -60,7 +61,8 @@ func (f *fleetServer) remove(obj *unstructured.Unstructured) {
 // removeFinalizers removes the finalizers of an object, so that it can be deleted.
 func (f *fleetServer) removeFinalizers(obj *unstructured.Unstructured) {
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	if err := client.IgnoreNotFound(f.Client().Patch(context.WithoutCancel(f.t.Context()), obj.DeepCopy(), patch)); err != nil {
+	if err := client.IgnoreNotFound(f.Client().Patch(context.WithoutCancel(f.t.Context()), obj.DeepCopy(),
+		patch)); err != nil {
 		f.t.Errorf("removing the finalizers of %s %s: %v", obj.GetKind(), obj.GetName(), err)
 	}
 }
@@ -95,7 +97,8 @@ func (f *fleetServer) undefine(ctx context.Context, name string) error {
 		return fmt.Errorf("deleting kind %s: %w", name, err)
 	}
 	plural, group, _ := strings.Cut(name, ".")
-	err := wait.PollUntilContextTimeout(ctx, poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool,
+		error) {
 		served, err := f.serves(ctx, group, plural)
 		return !served, err
 	})

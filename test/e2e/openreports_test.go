@@ -18,7 +18,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-// TestOpenReports applies the objects of -o openreports with kubectl to a server that has the API, and reads them again.
+// TestOpenReports applies the objects of -o openreports with kubectl to a server that has the API, and reads them
+// again.
 func TestOpenReports(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api").Output()
 	if err != nil {

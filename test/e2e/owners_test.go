@@ -24,7 +24,8 @@ func TestForeignOwner(t *testing.T) {
 		Objects:     map[string]string{settings: "Unowned ForeignOwner"},
 		Findings:    []string{"FD102 " + settings},
 	})
-	want := &report.Owner{SetID: other.options.SetID, Hash: other.options.Hash, Release: "apps/guestbook", BundleDeployment: other.key()}
+	want := &report.Owner{SetID: other.options.SetID, Hash: other.options.Hash, Release: "apps/guestbook",
+		BundleDeployment: other.key()}
 	if diff := cmp.Diff(want, r.resource(t, "guestbook", settings).Owner); diff != "" {
 		t.Errorf("owner (-want +got):\n%s", diff)
 	}
@@ -35,7 +36,8 @@ func TestForeignOwner(t *testing.T) {
 func TestContested(t *testing.T) {
 	f := newFleet(t, shared)
 	first := f.deploy("first", guestbook)
-	second := f.bundle("second", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {app: guestbook}}, data: {colour: green}}`)
+	second := f.bundle("second",
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {app: guestbook}}, data: {colour: green}}`)
 	second.options.TakeOwnership = true
 	second.deploy()
 	r := f.audit()
@@ -47,7 +49,8 @@ func TestContested(t *testing.T) {
 	})
 	contested := r.finding(t, "FD103")
 	expectContains(t, "the finding", contested.Message, first.key(), second.key()+" owns it now")
-	want := &report.Owner{SetID: second.options.SetID, Hash: second.options.Hash, Release: "apps/second", BundleDeployment: second.key()}
+	want := &report.Owner{SetID: second.options.SetID, Hash: second.options.Hash, Release: "apps/second",
+		BundleDeployment: second.key()}
 	if diff := cmp.Diff(want, r.resource(t, "first", settings).Owner); diff != "" {
 		t.Errorf("owner (-want +got):\n%s", diff)
 	}

@@ -21,7 +21,8 @@ import (
 func directory(t *testing.T, manifest string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{"fleet.yaml": "name: guestbook\ndefaultNamespace: " + apps + "\n", "all.yaml": manifest} {
+	for name, content := range map[string]string{"fleet.yaml": "name: guestbook\ndefaultNamespace: " + apps + "\n",
+		"all.yaml": manifest} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -92,8 +93,10 @@ func TestPreflightAndHelm(t *testing.T) {
 	before := f.getAll(configMap("settings"), configMap("texts"))
 
 	status, r := f.preflight("-f", dir)
-	expectRollout(t, status, r, 1, report.VerdictRefused, "InvalidOwnership configmap apps/settings", "InvalidOwnership configmap apps/texts")
-	if r.Action != report.RolloutInstall || r.Release != "apps/guestbook" || r.Counts.Create != 1 || r.Counts.TakeOver != 2 {
+	expectRollout(t, status, r, 1, report.VerdictRefused, "InvalidOwnership configmap apps/settings",
+		"InvalidOwnership configmap apps/texts")
+	if r.Action != report.RolloutInstall || r.Release != "apps/guestbook" || r.Counts.Create != 1 ||
+		r.Counts.TakeOver != 2 {
 		t.Errorf("rollout %+v", r)
 	}
 	expectContains(t, "the remediation", r.Items[1].Remediation, "adopt --kubeconfig "+f.kubeconfig+" -f "+dir)
@@ -104,7 +107,8 @@ func TestPreflightAndHelm(t *testing.T) {
 	f.expectUnchanged(before...)
 
 	a := f.adopt("-f", dir, "--yes")
-	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done", "configmap apps/texts": "Adopt NoMark Done"})
+	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done",
+		"configmap apps/texts": "Adopt NoMark Done"})
 	status, r = f.preflight("-f", dir)
 	expectRollout(t, status, r, 0, report.VerdictOK)
 	b.deploy()
@@ -118,7 +122,8 @@ func TestPreflightConflict(t *testing.T) {
 	f := newFleet(t, shared)
 	dir := directory(t, threeDesired)
 	f.ApplyYAML(t, "kubectl", strings.Replace(twoExisting, "blue", "green", 1))
-	expectAdoption(t, f.adopt("-f", dir, "--yes"), 0, map[string]string{settings: "Adopt NoMark Done", "configmap apps/texts": "Adopt NoMark Done"})
+	expectAdoption(t, f.adopt("-f", dir, "--yes"), 0, map[string]string{settings: "Adopt NoMark Done",
+		"configmap apps/texts": "Adopt NoMark Done"})
 	status, r := f.preflight("-f", dir)
 	expectRollout(t, status, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings")
 	b := f.bundle("guestbook", threeDesired)
@@ -155,14 +160,17 @@ func TestPreflightConflictOnUpgrade(t *testing.T) {
 // TestPreflightUpgrade checks that an upgrade takes over, overwrites and deletes what was predicted.
 func TestPreflightUpgrade(t *testing.T) {
 	f := newFleet(t, shared)
-	b := f.bundle("guestbook", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: red}}\n---\n"+
+	b := f.bundle("guestbook", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: "+
+		"red}}\n---\n"+
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: dropped}}\n")
 	b.options.ClientSideApply = true
 	b.deploy()
-	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: texts, namespace: apps}, data: {hello: world}}")
+	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: texts, namespace: apps}, data: "+
+		"{hello: world}}")
 	dir := directory(t, threeDesired)
 	status, r := f.preflight("-f", dir)
-	expectRollout(t, status, r, 0, report.VerdictOK, "Deleted configmap apps/dropped", "Overwritten configmap apps/settings", "TakenOver configmap apps/texts")
+	expectRollout(t, status, r, 0, report.VerdictOK, "Deleted configmap apps/dropped",
+		"Overwritten configmap apps/settings", "TakenOver configmap apps/texts")
 	b.upgrade(threeDesired)
 	got := f.audit("--server-check", "never")
 	if got.status != 0 {
@@ -178,14 +186,16 @@ func TestPreflightUpgrade(t *testing.T) {
 // verdict is Unknown.
 func TestPreflightInUse(t *testing.T) {
 	f := newFleet(t, shared)
-	f.InstallRelease(t, cluster.ReleaseOptions{Name: "guestbook", Namespace: apps, Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}"})
+	f.InstallRelease(t, cluster.ReleaseOptions{Name: "guestbook", Namespace: apps,
+		Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}"})
 	dir := directory(t, threeDesired)
 	status, r := f.preflight("-f", dir)
 	expectRollout(t, status, r, 1, report.VerdictContested, "ReleaseInUse")
 	expectContains(t, "the message", r.Items[0].Message, "is not a release of Fleet")
 
 	blind := *f
-	blind.kubeconfig = f.user("blind", rule("fleet.cattle.io", "bundledeployments,bundles,gitrepos,helmops,clusters,clustergroups", "list"), rule("", "configmaps", "list"))
+	blind.kubeconfig = f.user("blind", rule("fleet.cattle.io",
+		"bundledeployments,bundles,gitrepos,helmops,clusters,clustergroups", "list"), rule("", "configmaps", "list"))
 	status, r = blind.preflight("-f", dir)
 	expectRollout(t, status, r, 3, report.VerdictUnknown, "RecordsUnread")
 }

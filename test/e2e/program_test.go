@@ -35,7 +35,8 @@ func (b *build) path(t *testing.T) string {
 	t.Helper()
 	b.once.Do(func() {
 		// The build must outlive this test: later tests use the program.
-		build := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "build", fmt.Sprintf("-race=%t", raced), "-o", b.program(),
+		build := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "build", fmt.Sprintf("-race=%t", raced),
+			"-o", b.program(),
 			"github.com/fleetdoctor/kubectl-fleetdoctor/cmd/kubectl-fleetdoctor")
 		if out, err := build.CombinedOutput(); err != nil {
 			b.err = fmt.Errorf("%w\n%s", err, out)
@@ -70,7 +71,8 @@ func testStatus(t *testing.T, f *fleetServer, program string) {
 		if want == 1 {
 			f.remove(configMap("settings"))
 		}
-		out, err := exec.CommandContext(t.Context(), program, append([]string{"audit", "--kubeconfig", f.kubeconfig}, args...)...).Output()
+		out, err := exec.CommandContext(t.Context(), program, append([]string{"audit", "--kubeconfig", f.kubeconfig},
+			args...)...).Output()
 		if got := exitStatus(t, err); got != want {
 			t.Errorf("audit %s: status %d, want %d", strings.Join(args, " "), got, want)
 		}
@@ -141,7 +143,8 @@ func testSecondInterrupt(t *testing.T, program string) {
 	t.Helper()
 	var deployments strings.Builder // the report is larger than a pipe
 	for i := range 1000 {
-		fmt.Fprintf(&deployments, `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"b%d","namespace":"n"}}`, i)
+		fmt.Fprintf(&deployments,
+			`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"b%d","namespace":"n"}}`, i)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "audit", "--snapshot", "-", "-o", "json")
 	cmd.Stdin = strings.NewReader(deployments.String())

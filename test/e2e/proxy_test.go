@@ -63,7 +63,9 @@ func (f *fleetServer) proxy() *proxy {
 		ModifyResponse: func(r *http.Response) error {
 			return p.record(r)
 		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // the client has disconnected
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+			w.WriteHeader(http.StatusBadGateway)
+		}, // the client has disconnected
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -132,7 +134,8 @@ func (p *proxy) stallAfter(n int) (stalled <-chan struct{}, release func()) {
 		if !delay {
 			return
 		}
-		if body, err := io.ReadAll(r.Body); err == nil { // a server notices a disconnected client only after it has read the whole body
+		// a server notices a disconnected client only after it has read the whole body
+		if body, err := io.ReadAll(r.Body); err == nil {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		select {

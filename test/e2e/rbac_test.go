@@ -43,7 +43,8 @@ func TestPartialPermissions(t *testing.T) {
 				Status:      1,
 				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Unknown Forbidden"},
 				Findings:    []string{"FD607 " + about + "/elsewhere"},
-				Gaps:        []string{ofRecords + ": Forbidden", leftOver, "reading ConfigMap objects: Forbidden", "reading Service objects: Forbidden", searching},
+				Gaps: []string{ofRecords + ": Forbidden", leftOver, "reading ConfigMap objects: Forbidden",
+					"reading Service objects: Forbidden", searching},
 			},
 		},
 		"records everywhere and objects in one namespace": {
@@ -53,7 +54,8 @@ func TestPartialPermissions(t *testing.T) {
 				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Unknown"},
 				Objects:     map[string]string{"configmap elsewhere/theme": "Unknown Forbidden"},
 				Findings:    []string{"FD607 " + about + "/elsewhere"},
-				Gaps: []string{leftOver, "reading ConfigMap objects: Forbidden", "reading ConfigMap objects in namespace elsewhere: Forbidden",
+				Gaps: []string{leftOver, "reading ConfigMap objects: Forbidden",
+					"reading ConfigMap objects in namespace elsewhere: Forbidden",
 					"reading Service objects: Forbidden", searching},
 			},
 		},
@@ -63,7 +65,8 @@ func TestPartialPermissions(t *testing.T) {
 				Status:      3,
 				Deployments: map[string]string{"guestbook": "Unknown", "elsewhere": "Ready"},
 				Objects:     map[string]string{"service apps/frontend": "Unknown Forbidden"},
-				Gaps:        []string{leftOver, "reading Service objects: Forbidden", "reading Service objects in namespace apps: Forbidden", searching},
+				Gaps: []string{leftOver, "reading Service objects: Forbidden",
+					"reading Service objects in namespace apps: Forbidden", searching},
 			},
 		},
 		"without Fleet's objects": { // the rest is what a downstream cluster has
@@ -71,8 +74,10 @@ func TestPartialPermissions(t *testing.T) {
 			want: outcome{
 				Status:      3,
 				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Ready"},
-				Gaps: []string{"listing Bundle objects: Forbidden", "listing BundleDeployment objects: Forbidden", "listing Cluster objects: Forbidden",
-					"listing ClusterGroup objects: Forbidden", "listing GitRepo objects: Forbidden", "listing HelmOp objects: Forbidden", searching},
+				Gaps: []string{"listing Bundle objects: Forbidden", "listing BundleDeployment objects: Forbidden",
+					"listing Cluster objects: Forbidden",
+					"listing ClusterGroup objects: Forbidden", "listing GitRepo objects: Forbidden",
+					"listing HelmOp objects: Forbidden", searching},
 			},
 		},
 	} {
@@ -109,7 +114,8 @@ func TestNoPermissions(t *testing.T) {
 	f.deploy("guestbook", guestbook)
 	r := f.audit("--kubeconfig", f.user("nobody"))
 	expect(t, r, outcome{Status: 3})
-	expectContains(t, "stderr", r.stderr, "no object of Fleet could be read", `forbidden: User "nobody"`, "--print-rbac")
+	expectContains(t, "stderr", r.stderr, "no object of Fleet could be read", `forbidden: User "nobody"`,
+		"--print-rbac")
 }
 
 // TestPrintedRole checks that the role that --print-rbac prints is sufficient.

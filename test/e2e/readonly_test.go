@@ -30,19 +30,22 @@ import (
 // auditor is the user whose requests the shared API server writes to its audit log before it handles them.
 const auditor = "auditor"
 
-// TestAuditOnlyReads checks, in the API server's audit log and metrics, that an audit sends read requests only and causes no admission
-// call, also if objects differ. With --server-check=auto both must show the additional requests.
+// TestAuditOnlyReads checks, in the API server's audit log and metrics, that an audit sends read requests only and
+// causes no admission call, also if objects differ. With --server-check=auto both must show the additional requests.
 func TestAuditOnlyReads(t *testing.T) {
 	f := newFleet(t, shared)
-	b := f.deploy("guestbook", guestbook+"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: stripped}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: gone}}")
+	b := f.deploy("guestbook", guestbook+"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: "+
+		"stripped}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: gone}}")
 	f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`)
-	f.merge("kubectl-edit", object("v1", "Service", apps, "frontend"), `{"spec":{"sessionAffinity":"ClientIP","selector":{"app":"other"}}}`)
+	f.merge("kubectl-edit", object("v1", "Service", apps, "frontend"),
+		`{"spec":{"sessionAffinity":"ClientIP","selector":{"app":"other"}}}`)
 	f.removeOwnership(configMap("stripped"))
 	f.remove(configMap("gone"))
 	kubeconfig := f.user(auditor, rule("*", "*", "*"))
 	calls := f.countAdmission(b)
 	want := outcome{Status: 1, Deployments: map[string]string{"guestbook": "Modified"}, Objects: map[string]string{
-		settings: "Modified", "service apps/frontend": "Modified", "configmap apps/stripped": "Unowned Unmarked", "configmap apps/gone": "Missing",
+		settings: "Modified", "service apps/frontend": "Modified", "configmap apps/stripped": "Unowned Unmarked",
+		"configmap apps/gone": "Missing",
 	}}
 	for _, test := range []struct {
 		args []string
@@ -53,7 +56,8 @@ func TestAuditOnlyReads(t *testing.T) {
 		{[]string{"--diff", "--require-complete"}, map[string]int{}},
 		{[]string{"--desired=auto"}, map[string]int{}},
 		{[]string{"--server-check=auto"}, map[string]int{
-			"get configmaps": 1, "get services": 1, "patch configmaps": 1, "patch services": 1, "create selfsubjectaccessreviews": 2}},
+			"get configmaps": 1, "get services": 1, "patch configmaps": 1, "patch services": 1,
+			"create selfsubjectaccessreviews": 2}},
 	} {
 		read, counted, called := len(auditorsRequests(t)), f.countRequests(), calls()
 		got := f.audit(append(test.args, "--kubeconfig", kubeconfig)...)
@@ -73,7 +77,8 @@ func TestAuditOnlyReads(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(test.other, other); diff != "" || lists["configmaps"] == 0 {
-			t.Errorf("%v: the audit log has the lists %v, and of other requests (-want +got):\n%s", test.args, lists, diff)
+			t.Errorf("%v: the audit log has the lists %v, and of other requests (-want +got):\n%s", test.args, lists,
+				diff)
 		}
 		f.awaitCounted(counted, lists, test.other)
 		if more := calls() - called; (more > 0) != (len(test.other) > 0) {
@@ -147,7 +152,8 @@ func (f *fleetServer) awaitCounted(before, lists, want map[string]int) {
 			if verb == "list" && n < lists[resource] {
 				return fmt.Errorf("%d lists of %s are counted, want %d", n, resource, lists[resource])
 			}
-			counts := strings.HasSuffix(resource, "reviews") || slices.Contains([]string{"configmaps", "secrets", "services"}, resource)
+			counts := strings.HasSuffix(resource, "reviews") ||
+				slices.Contains([]string{"configmaps", "secrets", "services"}, resource)
 			if counts && n > 0 && verb != "list" && verb != "watch" {
 				got[key] = n
 			}
@@ -212,7 +218,8 @@ webhooks:
 	probe := f.clientAs(auditor)
 	poll.Until(f.t, func() error {
 		was := calls()
-		if err := probe.Create(f.t.Context(), b.withHelmOwnership(configMap("is-it-called")), client.DryRunAll); err != nil {
+		if err := probe.Create(f.t.Context(), b.withHelmOwnership(configMap("is-it-called")),
+			client.DryRunAll); err != nil {
 			return err
 		}
 		if calls() != was+2 {

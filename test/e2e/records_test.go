@@ -25,8 +25,9 @@ func TestRecords(t *testing.T) {
 		contains []string // words in the only finding
 	}{
 		"deleted": {
-			change:   func(b *bundle) { b.remove(b.record(1)) },
-			want:     outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"}, Findings: []string{finding}},
+			change: func(b *bundle) { b.remove(b.record(1)) },
+			want: outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"},
+				Findings: []string{finding}},
 			contains: []string{"revision 1", "no longer recorded", "empty bundle"},
 		},
 		"pruned, with a newer record": { // Fleet uses the revision in the status
@@ -34,7 +35,8 @@ func TestRecords(t *testing.T) {
 				b.UpgradeRelease(b.t, b.options)
 				b.remove(b.record(1))
 			},
-			want:     outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"}, Findings: []string{finding}},
+			want: outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"},
+				Findings: []string{finding}},
 			contains: []string{"revision 1"},
 		},
 		"a newer one is pending": {
@@ -53,14 +55,17 @@ func TestRecords(t *testing.T) {
 		},
 		"damaged": {
 			change: func(b *bundle) {
-				b.merge("kubectl", b.record(1), `{"data":{"release":"`+base64.StdEncoding.EncodeToString([]byte("H4sI not a record"))+`"}}`)
+				b.merge("kubectl", b.record(1),
+					`{"data":{"release":"`+base64.StdEncoding.EncodeToString([]byte("H4sI not a record"))+`"}}`)
 			},
-			want:     outcome{Status: 3, Deployments: map[string]string{"guestbook": "Unknown RecordUnreadable"}, Findings: []string{finding}},
+			want: outcome{Status: 3, Deployments: map[string]string{"guestbook": "Unknown RecordUnreadable"},
+				Findings: []string{finding}},
 			contains: []string{"damaged"},
 		},
 		"emptied": {
-			change:   func(b *bundle) { b.merge("kubectl", b.record(1), `{"data":{"release":null}}`) },
-			want:     outcome{Status: 3, Deployments: map[string]string{"guestbook": "Unknown RecordUnreadable"}, Findings: []string{finding}},
+			change: func(b *bundle) { b.merge("kubectl", b.record(1), `{"data":{"release":null}}`) },
+			want: outcome{Status: 3, Deployments: map[string]string{"guestbook": "Unknown RecordUnreadable"},
+				Findings: []string{finding}},
 			contains: []string{"damaged"},
 		},
 	} {
@@ -90,7 +95,8 @@ func TestNothingInstalled(t *testing.T) {
 		`{"status":{"release":null,"appliedDeploymentID":null,"resourceCounts":null}}`, "status")
 	r := f.audit()
 	const about = " bundledeployment.fleet.cattle.io " + clusterNamespace + "/guestbook"
-	want := outcome{Status: 1, Deployments: map[string]string{"guestbook": "WaitApplied NoReleaseRecord"}, Findings: []string{"FD208" + about, "FD607" + about}}
+	want := outcome{Status: 1, Deployments: map[string]string{"guestbook": "WaitApplied NoReleaseRecord"},
+		Findings: []string{"FD208" + about, "FD607" + about}}
 	expect(t, r, want)
 }
 
@@ -120,7 +126,8 @@ func TestSecretValuesHidden(t *testing.T) {
 		Objects:     map[string]string{"secret apps/smtp": "Modified"},
 		Findings:    []string{"FD104 secret apps/smtp"},
 	})
-	if diffs := r.resource(t, "guestbook", "secret apps/smtp").Differences; len(diffs) != 1 || diffs[0].Manager != "intruder" {
+	if diffs := r.resource(t, "guestbook", "secret apps/smtp").Differences; len(diffs) != 1 ||
+		diffs[0].Manager != "intruder" {
 		t.Errorf("differences: %+v, want one by the manager intruder", diffs)
 	}
 }
@@ -147,7 +154,8 @@ func (b *bundle) writeRecord(revision int, status string, age time.Duration) {
 	if err != nil {
 		b.t.Fatalf("packing a record: %v", err)
 	}
-	b.ApplyYAML(b.t, "helm", fmt.Sprintf("{apiVersion: v1, kind: Secret, type: helm.sh/release.v1, metadata: {name: %s, namespace: %s, "+
+	b.ApplyYAML(b.t, "helm", fmt.Sprintf("{apiVersion: v1, kind: Secret, type: helm.sh/release.v1, metadata: {name: "+
+		"%s, namespace: %s, "+
 		"labels: {owner: helm, name: %s, status: %s, version: %q}}, data: {release: %s}}",
 		b.record(revision).GetName(), b.options.Namespace, b.name, status, fmt.Sprint(revision), packed))
 }
@@ -180,7 +188,8 @@ func pack(record any) (string, error) {
 // removeRecords deletes every record of a bundle's release.
 func (f *fleetServer) removeRecords(b *bundle) {
 	f.t.Helper()
-	err := f.Client().DeleteAllOf(f.t.Context(), object("v1", "Secret", "", ""), client.InNamespace(b.options.Namespace), client.MatchingLabels{"owner": "helm", "name": b.name})
+	err := f.Client().DeleteAllOf(f.t.Context(), object("v1", "Secret", "", ""),
+		client.InNamespace(b.options.Namespace), client.MatchingLabels{"owner": "helm", "name": b.name})
 	if err != nil {
 		f.t.Fatalf("deleting the records of %s: %v", b.name, err)
 	}

@@ -47,7 +47,9 @@ func TestRequests(t *testing.T) {
 			t.Errorf("a list without a limit: %s", r)
 		}
 	}
-	whole := slices.DeleteFunc(slices.Clone(lists), func(r string) bool { return strings.Contains(r, "labelSelector=") })
+	whole := slices.DeleteFunc(slices.Clone(lists), func(r string) bool {
+		return strings.Contains(r, "labelSelector=")
+	})
 	if len(whole) == len(lists) {
 		t.Error("no kind was searched for objects with the hash label")
 	}
@@ -63,7 +65,8 @@ func TestRequests(t *testing.T) {
 		"GET /apis/apps/v1/deployments?fieldSelector=metadata.name=fleet-agent&limit=500",
 		"GET /apis/apps/v1/deployments?fieldSelector=metadata.name=fleet-controller&limit=500",
 		"GET /apis/apps/v1/statefulsets?fieldSelector=metadata.name=fleet-agent&limit=500",
-		fleet + "bundledeployments?limit=500", fleet + "bundlenamespacemappings?limit=500", fleet + "bundles?limit=500", fleet + "clustergroups?limit=500",
+		fleet + "bundledeployments?limit=500", fleet + "bundlenamespacemappings?limit=500", fleet + "bundles?limit=500",
+		fleet + "clustergroups?limit=500",
 		fleet + "clusters?limit=500", fleet + "gitrepos?limit=500", fleet + "helmops?limit=500",
 	}
 	if diff := cmp.Diff(want, whole); diff != "" {
@@ -77,7 +80,8 @@ func TestRequestsForDifferences(t *testing.T) {
 	f.deploy("guestbook", guestbook)
 	f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`)
 	f.merge("kubectl-edit", configMap("texts"), `{"data":{"greeting":"bonjour"}}`)
-	f.merge("kubectl-edit", object("v1", "Service", apps, "frontend"), `{"spec":{"sessionAffinity":"ClientIP","selector":{"app":"other"}}}`)
+	f.merge("kubectl-edit", object("v1", "Service", apps, "frontend"),
+		`{"spec":{"sessionAffinity":"ClientIP","selector":{"app":"other"}}}`)
 	p := f.proxy()
 	f.audit("--kubeconfig", p.kubeconfig, "--server-check=auto")
 	asked := slices.DeleteFunc(p.requestLines(), func(r string) bool {
@@ -85,10 +89,13 @@ func TestRequestsForDifferences(t *testing.T) {
 	})
 	const dry = "?dryRun=All&fieldManager=fleetdoctor-check&force=true"
 	want := []string{
-		"GET /api/v1/namespaces/apps/configmaps/settings", "GET /api/v1/namespaces/apps/configmaps/texts", "GET /api/v1/namespaces/apps/services/frontend",
-		"PATCH /api/v1/namespaces/apps/configmaps/settings" + dry, "PATCH /api/v1/namespaces/apps/configmaps/texts" + dry,
+		"GET /api/v1/namespaces/apps/configmaps/settings", "GET /api/v1/namespaces/apps/configmaps/texts",
+		"GET /api/v1/namespaces/apps/services/frontend",
+		"PATCH /api/v1/namespaces/apps/configmaps/settings" + dry, "PATCH /api/v1/namespaces/apps/configmaps/texts" +
+			dry,
 		"PATCH /api/v1/namespaces/apps/services/frontend" + dry,
-		"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+		"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+		"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
 	}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

@@ -39,7 +39,8 @@ func (r *rollout) manifest(name string, revision int) string {
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s-%[2]d}}\n", name, revision)
 }
 
-// next deploys the next revision of all bundles: the controller changes the deployment ids, then the agent deploys with Helm and reports.
+// next deploys the next revision of all bundles: the controller changes the deployment ids, then the agent deploys with
+// Helm and reports.
 func (r *rollout) next(ctx context.Context) error {
 	r.revision++
 	group, ctx := errgroup.WithContext(ctx)
@@ -72,13 +73,15 @@ func (r *rollout) write(ctx context.Context, b *bundle, requested, applied int) 
 	o.Object["spec"] = map[string]any{"deploymentID": id(requested), "stagedDeploymentID": id(requested)}
 	status := map[string]any{}
 	if applied > 0 {
-		status = map[string]any{"appliedDeploymentID": id(applied), "release": fmt.Sprintf("%s/%s:%d", apps, b.name, applied), "ready": true, "nonModified": true}
+		status = map[string]any{"appliedDeploymentID": id(applied), "release": fmt.Sprintf("%s/%s:%d", apps, b.name,
+			applied), "ready": true, "nonModified": true}
 	}
 	if err := r.apply(ctx, o); err != nil {
 		return err
 	}
 	o.Object["status"] = status
-	err := r.Client().Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(controller), client.ForceOwnership)
+	err := r.Client().Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(controller),
+		client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("writing the status of %s: %w", b.name, err)
 	}
@@ -86,15 +89,16 @@ func (r *rollout) write(ctx context.Context, b *bundle, requested, applied int) 
 }
 
 func (r *rollout) apply(ctx context.Context, o *unstructured.Unstructured) error {
-	err := r.Client().Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner(controller), client.ForceOwnership)
+	err := r.Client().Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner(controller),
+		client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", o.GetName(), err)
 	}
 	return nil
 }
 
-// TestRollout audits a cluster while an agent upgrades all deployments. Each upgrade creates, changes and removes an object. None of them may be
-// reported, but an object of another deployment that was really deleted must be.
+// TestRollout audits a cluster while an agent upgrades all deployments. Each upgrade creates, changes and removes an
+// object. None of them may be reported, but an object of another deployment that was really deleted must be.
 func TestRollout(t *testing.T) {
 	f := newFleet(t, shared)
 	n := rolledOut
@@ -108,7 +112,8 @@ func TestRollout(t *testing.T) {
 	if err := r.next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.deploy("steady", "{apiVersion: v1, kind: ConfigMap, metadata: {name: deleted}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: left}}\n")
+	f.deploy("steady", "{apiVersion: v1, kind: ConfigMap, metadata: {name: deleted}}\n---\n{apiVersion: v1, kind: "+
+		"ConfigMap, metadata: {name: left}}\n")
 	f.remove(configMap("deleted"))
 
 	audits := 0
@@ -135,7 +140,8 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// expectOnlyDeleted checks that an audit reports the deleted object as missing, and nothing else as missing, modified or orphaned.
+// expectOnlyDeleted checks that an audit reports the deleted object as missing, and nothing else as missing, modified
+// or orphaned.
 func expectOnlyDeleted(t *testing.T, r result) {
 	t.Helper()
 	if r.report == nil {
@@ -162,7 +168,8 @@ func expectOnlyDeleted(t *testing.T, r result) {
 	}
 }
 
-// TestPendingUpgrade audits a cluster while the record of a new revision is pending. Of two objects that do not exist, the new revision has one.
+// TestPendingUpgrade audits a cluster while the record of a new revision is pending. Of two objects that do not exist,
+// the new revision has one.
 func TestPendingUpgrade(t *testing.T) {
 	f := newFleet(t, shared)
 	const kept = "{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}\n---\n"
@@ -177,7 +184,8 @@ func TestPendingUpgrade(t *testing.T) {
 	if got := during.resource(t, "app", "configmap apps/kept"); got.State != report.Missing {
 		t.Errorf("an object that both revisions have: %+v", got)
 	}
-	if got := during.resource(t, "app", "configmap apps/dropped"); got.State != report.Unknown || got.Reason != evaluate.ReleaseChanged {
+	if got := during.resource(t, "app", "configmap apps/dropped"); got.State != report.Unknown ||
+		got.Reason != evaluate.ReleaseChanged {
 		t.Errorf("an object that the new revision does not have: %+v", got)
 	}
 	if got := f.audit().deployment(t, "app").Counts; got.Desired != 2 || got.Ready != 2 {

@@ -96,8 +96,10 @@ func TestReplicas(t *testing.T) {
 				if !test.modified {
 					continue
 				}
-				diff := cmp.Diff([]report.Difference{{Path: ".spec.replicas", Pointer: "/spec/replicas", Desired: evaluate.Plain(2.0), Live: evaluate.Plain(float64(test.replicas)),
-					Manager: "horizontal-pod-autoscaler", Operation: "Update", Subresource: "scale"}}, // the server records no time here
+				diff := cmp.Diff([]report.Difference{{Path: ".spec.replicas", Pointer: "/spec/replicas",
+					Desired: evaluate.Plain(2.0), Live: evaluate.Plain(float64(test.replicas)),
+					// the server records no time here
+					Manager: "horizontal-pod-autoscaler", Operation: "Update", Subresource: "scale"}},
 					r.resource(t, "web", webKey).Differences)
 				if diff != "" {
 					t.Errorf("differences (-want +got):\n%s", diff)

@@ -31,16 +31,26 @@ func TestScope(t *testing.T) {
 		want  []string
 		scope report.Scope
 	}{
-		"everything":        {want: []string{"back", "front", "other"}},
-		"workspace":         {args: []string{"-n", "team"}, want: []string{"other"}, scope: report.Scope{Namespaces: []string{"team"}}},
-		"selector":          {args: []string{"-l", "tier=web"}, want: []string{"front", "other"}, scope: report.Scope{Selectors: []string{"tier=web"}}},
-		"GitRepo":           {args: []string{"gitrepo/apps", "-n", "fleet-local"}, want: []string{"back", "front"}, scope: report.Scope{Namespaces: []string{"fleet-local"}, Targets: []string{"gitrepo/apps"}}},
-		"bundle":            {args: []string{"bundle/front"}, want: []string{"front"}, scope: report.Scope{Targets: []string{"bundle/front"}}},
-		"bundle, two words": {args: []string{"bundle", "front"}, want: []string{"front"}, scope: report.Scope{Targets: []string{"bundle/front"}}},
-		"two bundles":       {args: []string{"bundles.fleet.cattle.io/front", "bundle/other"}, want: []string{"front", "other"}, scope: report.Scope{Targets: []string{"bundle/front", "bundle/other"}}},
-		"cluster":           {args: []string{"cluster/local"}, want: []string{"back", "front", "other"}, scope: report.Scope{Targets: []string{"cluster/local"}}},
-		"BundleDeployment":  {args: []string{"bd/back"}, want: []string{"back"}, scope: report.Scope{Targets: []string{"bundledeployment/back"}}},
-		"all three":         {args: []string{"-n", "fleet-local", "-l", "tier=web", "cluster/local"}, want: []string{"front"}, scope: report.Scope{Namespaces: []string{"fleet-local"}, Selectors: []string{"tier=web"}, Targets: []string{"cluster/local"}}},
+		"everything": {want: []string{"back", "front", "other"}},
+		"workspace": {args: []string{"-n", "team"}, want: []string{"other"},
+			scope: report.Scope{Namespaces: []string{"team"}}},
+		"selector": {args: []string{"-l", "tier=web"}, want: []string{"front", "other"},
+			scope: report.Scope{Selectors: []string{"tier=web"}}},
+		"GitRepo": {args: []string{"gitrepo/apps", "-n", "fleet-local"}, want: []string{"back", "front"},
+			scope: report.Scope{Namespaces: []string{"fleet-local"}, Targets: []string{"gitrepo/apps"}}},
+		"bundle": {args: []string{"bundle/front"}, want: []string{"front"},
+			scope: report.Scope{Targets: []string{"bundle/front"}}},
+		"bundle, two words": {args: []string{"bundle", "front"}, want: []string{"front"},
+			scope: report.Scope{Targets: []string{"bundle/front"}}},
+		"two bundles": {args: []string{"bundles.fleet.cattle.io/front", "bundle/other"},
+			want: []string{"front", "other"}, scope: report.Scope{Targets: []string{"bundle/front", "bundle/other"}}},
+		"cluster": {args: []string{"cluster/local"}, want: []string{"back", "front", "other"},
+			scope: report.Scope{Targets: []string{"cluster/local"}}},
+		"BundleDeployment": {args: []string{"bd/back"}, want: []string{"back"},
+			scope: report.Scope{Targets: []string{"bundledeployment/back"}}},
+		"all three": {args: []string{"-n", "fleet-local", "-l", "tier=web", "cluster/local"},
+			want: []string{"front"}, scope: report.Scope{Namespaces: []string{"fleet-local"},
+				Selectors: []string{"tier=web"}, Targets: []string{"cluster/local"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.audit(test.args...)
@@ -68,7 +78,8 @@ func TestScope(t *testing.T) {
 func TestWrongScope(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", theme)
-	f.ApplyYAML(t, controller, "{apiVersion: fleet.cattle.io/v1alpha1, kind: Bundle, metadata: {name: targetless, namespace: fleet-local}}")
+	f.ApplyYAML(t, controller, "{apiVersion: fleet.cattle.io/v1alpha1, kind: Bundle, metadata: {name: targetless, "+
+		"namespace: fleet-local}}")
 	for name, test := range map[string]struct {
 		args     []string
 		status   int
@@ -80,18 +91,27 @@ func TestWrongScope(t *testing.T) {
 			contains: []string{"namespace team has no objects of Fleet"}},
 		"an empty workspace": {args: []string{"-n", "nowhere"}, status: 3,
 			contains: []string{"namespace nowhere has no objects of Fleet", "fleet-local"}},
-		"one of two targets":           {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3, contains: []string{"gitrepo/nope"}},
-		"a bundle without deployments": {args: []string{"bundle/targetless"}, status: 3, contains: []string{"no bundle deployment matches: bundle/targetless"}},
-		"a selector without a match":   {args: []string{"-l", "tier=none"}, status: 3, contains: []string{`no bundle deployment matches: selector "tier=none"`}},
-		"an invalid namespace":         {args: []string{"-n", "No/Namespace"}, status: 2, contains: []string{"parsing --namespace"}},
-		"one namespace and all":        {args: []string{"-n", "fleet-local", "-A"}, status: 2, contains: []string{"--namespace", "--all-namespaces"}},
-		"a kind that is not a target":  {args: []string{"pod/web"}, status: 2, contains: []string{`"pod/web"`, "--help"}},
-		"a name without kind":          {args: []string{"guestbook"}, status: 2, contains: []string{`"guestbook"`}},
-		"a kind without name":          {args: []string{"bundle/"}, status: 2, contains: []string{`"bundle/"`}},
-		"an invalid selector":          {args: []string{"-l", "=="}, status: 2, contains: []string{"parsing --selector"}},
-		"an invalid choice":            {args: []string{"--server-check", "maybe"}, status: 2, contains: []string{"auto, always, never"}},
-		"an invalid output format":     {args: []string{"-o", "csv"}, status: 2, contains: []string{"json"}},
-		"a snapshot of a live cluster": {args: []string{"--snapshot", "somewhere"}, status: 2, contains: []string{"--snapshot", "--kubeconfig"}},
+		"one of two targets": {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3,
+			contains: []string{"gitrepo/nope"}},
+		"a bundle without deployments": {args: []string{"bundle/targetless"}, status: 3,
+			contains: []string{"no bundle deployment matches: bundle/targetless"}},
+		"a selector without a match": {args: []string{"-l", "tier=none"}, status: 3,
+			contains: []string{`no bundle deployment matches: selector "tier=none"`}},
+		"an invalid namespace": {args: []string{"-n", "No/Namespace"}, status: 2,
+			contains: []string{"parsing --namespace"}},
+		"one namespace and all": {args: []string{"-n", "fleet-local", "-A"}, status: 2,
+			contains: []string{"--namespace", "--all-namespaces"}},
+		"a kind that is not a target": {args: []string{"pod/web"}, status: 2, contains: []string{`"pod/web"`,
+			"--help"}},
+		"a name without kind": {args: []string{"guestbook"}, status: 2, contains: []string{`"guestbook"`}},
+		"a kind without name": {args: []string{"bundle/"}, status: 2, contains: []string{`"bundle/"`}},
+		"an invalid selector": {args: []string{"-l", "=="}, status: 2,
+			contains: []string{"parsing --selector"}},
+		"an invalid choice": {args: []string{"--server-check", "maybe"}, status: 2,
+			contains: []string{"auto, always, never"}},
+		"an invalid output format": {args: []string{"-o", "csv"}, status: 2, contains: []string{"json"}},
+		"a snapshot of a live cluster": {args: []string{"--snapshot", "somewhere"}, status: 2,
+			contains: []string{"--snapshot", "--kubeconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.audit(test.args...)

@@ -42,16 +42,19 @@ spec:
                 items: {type: object, required: [name], properties: {name: {type: string}, port: {type: integer}}}
 `
 
-const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one}, spec: {rules: [{name: mine, port: 1}]}}"
+const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one}, spec: {rules: [{name: mine, port: " +
+	"1}]}}"
 
 const widgetKey = "widget.example.com apps/one"
 
-// TestServerCheckOrder changes the order of a list of a custom resource, which the schema declares as a map. Applying the manifest restores it.
+// TestServerCheckOrder changes the order of a list of a custom resource, which the schema declares as a map. Applying
+// the manifest restores it.
 func TestServerCheckOrder(t *testing.T) {
 	f := newFleet(t, shared)
 	f.define(widgets, "widgets.example.com")
 	f.deploy("guestbook", strings.Replace(widget, "port: 1}", "port: 1}, {name: other, port: 2}", 1))
-	f.merge("kubectl-edit", object("example.com/v1", "Widget", apps, "one"), `{"spec":{"rules":[{"name":"other","port":2},{"name":"mine","port":1}]}}`)
+	f.merge("kubectl-edit", object("example.com/v1", "Widget", apps, "one"),
+		`{"spec":{"rules":[{"name":"other","port":2},{"name":"mine","port":1}]}}`)
 	for _, check := range []string{"never", "auto", "always"} {
 		expect(t, f.audit("--server-check", check), modifiedWidget)
 	}
@@ -66,12 +69,14 @@ func TestServerCheckAddition(t *testing.T) {
 	f := newFleet(t, shared)
 	f.define(widgets, "widgets.example.com")
 	f.deploy("guestbook", widget)
-	f.ApplyYAML(t, "sidecar", "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: apps}, spec: {rules: [{name: theirs}]}}")
+	f.ApplyYAML(t, "sidecar", "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: apps}, "+
+		"spec: {rules: [{name: theirs}]}}")
 	for _, check := range []string{"never", "auto", "always"} {
 		r := f.audit("--server-check", check)
 		expect(t, r, modifiedWidget)
 		got := r.resource(t, "guestbook", widgetKey)
-		if len(got.Differences) != 1 || got.Differences[0].Manager != "sidecar" || (got.Message == "") != (check == "never") {
+		if len(got.Differences) != 1 || got.Differences[0].Manager != "sidecar" ||
+			(got.Message == "") != (check == "never") {
 			t.Errorf("%s: the message is %q, the differences are %+v", check, got.Message, got.Differences)
 		}
 	}
@@ -91,7 +96,8 @@ func TestServerCheckConfirms(t *testing.T) {
 		expect(t, r, outcome{Status: 1, Deployments: map[string]string{"guestbook": "Modified"},
 			Objects: map[string]string{settings: "Modified"}, Findings: []string{"FD104 " + settings}})
 		got := r.resource(t, "guestbook", settings)
-		want := []report.Difference{{Path: ".data.colour", Pointer: "/data/colour", Desired: evaluate.Plain("blue"), Live: evaluate.Plain("red"),
+		want := []report.Difference{{Path: ".data.colour", Pointer: "/data/colour", Desired: evaluate.Plain("blue"),
+			Live:    evaluate.Plain("red"),
 			Manager: "kubectl-edit", Operation: "Update", Time: justNow}}
 		if diff := cmp.Diff(want, got.Differences); diff != "" || got.Message != message {
 			t.Errorf("%s: message %q, want %q; differences (-want +got):\n%s", check, got.Message, message, diff)
@@ -106,7 +112,8 @@ func TestServerCheckConfirms(t *testing.T) {
 func (f *fleetServer) resourceVersions() map[string]string {
 	f.t.Helper()
 	out := map[string]string{}
-	for _, obj := range []struct{ kind, name string }{{"ConfigMap", "settings"}, {"ConfigMap", "texts"}, {"Service", "frontend"}} {
+	for _, obj := range []struct{ kind, name string }{{"ConfigMap", "settings"}, {"ConfigMap", "texts"},
+		{"Service", "frontend"}} {
 		out[obj.name] = f.get(object("v1", obj.kind, apps, obj.name)).GetResourceVersion()
 	}
 	return out
@@ -115,8 +122,10 @@ func (f *fleetServer) resourceVersions() map[string]string {
 // TestServerCheckImmutable creates objects again with other values of immutable fields.
 func TestServerCheckImmutable(t *testing.T) {
 	f := newFleet(t, shared)
-	b := f.deploy("guestbook", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: theme}, data: {colour: blue}}\n---"+web)
-	metadata := fmt.Sprintf("namespace: apps, labels: {objectset.rio.cattle.io/hash: %s}, annotations: {objectset.rio.cattle.io/id: %s}",
+	b := f.deploy("guestbook", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: theme}, data: "+
+		"{colour: blue}}\n---"+web)
+	metadata := fmt.Sprintf("namespace: apps, labels: {objectset.rio.cattle.io/hash: %s}, annotations: "+
+		"{objectset.rio.cattle.io/id: %s}",
 		b.options.Hash, b.options.SetID)
 	f.remove(configMap("theme"))
 	f.remove(deployment("web"))
@@ -152,7 +161,8 @@ func TestServerCheckForbidden(t *testing.T) {
 	f := newFleet(t, shared)
 	f.define(widgets, "widgets.example.com")
 	f.deploy("guestbook", widget)
-	f.ApplyYAML(t, "sidecar", "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: apps}, spec: {rules: [{name: theirs}]}}")
+	f.ApplyYAML(t, "sidecar", "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: apps}, "+
+		"spec: {rules: [{name: theirs}]}}")
 	reader := f.user("reader", rule("*", "*", "list"))
 	getter := f.user("getter", rule("*", "*", "list", "get"))
 	for name, test := range map[string]struct{ kubeconfig, check, message string }{
@@ -182,20 +192,24 @@ aggregationRule: {clusterRoleSelectors: [{matchLabels: {e2e: aggregated}}]}
 rules: []
 `)
 	f.removeAtEnd(object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "e2e-aggregated"))
-	b.spec = "{diff: {comparePatches: [{apiVersion: v1, kind: ConfigMap, name: texts, namespace: apps, jsonPointers: [/data/greeting]}]}}"
+	b.spec = "{diff: {comparePatches: [{apiVersion: v1, kind: ConfigMap, name: texts, namespace: apps, jsonPointers: " +
+		"[/data/greeting]}]}}"
 	b.deploy()
 	f.merge("translator", configMap("texts"), `{"data":{"greeting":"bonjour"}}`)
-	f.merge("mesh", object("v1", "Service", apps, "frontend"), `{"spec":{"selector":{"mesh":"in"}}}`) // a selector is applied as a whole
+	// a selector is applied as a whole
+	f.merge("mesh", object("v1", "Service", apps, "frontend"), `{"spec":{"selector":{"mesh":"in"}}}`)
 	f.merge("kube-controller-manager", object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "e2e-aggregated"),
 		`{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`)
 	p := f.proxy()
 	for _, check := range []string{"never", "auto", "always"} {
-		expect(t, f.audit("--kubeconfig", p.kubeconfig, "--server-check", check), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
+		expect(t, f.audit("--kubeconfig", p.kubeconfig, "--server-check", check),
+			outcome{Deployments: map[string]string{"guestbook": "Ready"}})
 	}
 	patched := p.matching("PATCH")
 	slices.Sort(patched)
 	want := []string{
-		"/api/v1/namespaces/apps/configmaps/settings", "/api/v1/namespaces/apps/configmaps/texts", "/api/v1/namespaces/apps/services/frontend",
+		"/api/v1/namespaces/apps/configmaps/settings", "/api/v1/namespaces/apps/configmaps/texts",
+		"/api/v1/namespaces/apps/services/frontend",
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/e2e-aggregated",
 	}
 	if diff := cmp.Diff(want, patched); diff != "" {

@@ -23,7 +23,8 @@ func TestSnapshotAndLive(t *testing.T) {
 	c.LoadSnapshot(t, dir)
 	// The server starts the generation of this Deployment anew, and no controller observes it.
 	f := &fleetServer{Cluster: c, t: t}
-	f.merge("kube-controller-manager", object("apps/v1", "Deployment", "guestbook", "frontend"), `{"status":{"observedGeneration":1}}`, "status")
+	f.merge("kube-controller-manager", object("apps/v1", "Deployment", "guestbook", "frontend"),
+		`{"status":{"observedGeneration":1}}`, "status")
 	captured := run(t.Context(), t, "audit", "--snapshot", dir, "-o", "json")
 	captured.report = &report.Audit{}
 	if err := json.Unmarshal([]byte(captured.stdout), captured.report); err != nil {

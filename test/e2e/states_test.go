@@ -40,8 +40,10 @@ func TestAllReady(t *testing.T) {
 	got := r.deployment(t, "guestbook")
 	got.Resources, got.Reported.AsOf = nil, ""
 	want := report.BundleDeployment{
-		Namespace: clusterNamespace, Name: "guestbook", Cluster: "fleet-local/local", Bundle: "fleet-local/guestbook", GitRepo: "fleet-local/apps",
-		Release: "apps/guestbook:1", SetID: id, Hash: fleet.Hash(id), DesiredFrom: "release", State: report.Ready, Counts: all,
+		Namespace: clusterNamespace, Name: "guestbook", Cluster: "fleet-local/local", Bundle: "fleet-local/guestbook",
+		GitRepo: "fleet-local/apps",
+		Release: "apps/guestbook:1", SetID: id, Hash: fleet.Hash(id), DesiredFrom: "release", State: report.Ready,
+		Counts: all,
 		Reported: &report.Reported{State: "Ready", DesiredReady: &ready, Ready: &ready,
 			Missing: new(int), Modified: new(int), NotReady: new(int), Orphaned: new(int)},
 	}
@@ -49,7 +51,8 @@ func TestAllReady(t *testing.T) {
 		t.Errorf("deployment (-want +got):\n%s", diff)
 	}
 	actual := report.Actual{BundleDeployments: 1, ReadyBundleDeployments: 1, Counts: all}
-	for kind, list := range map[string][]report.Aggregate{"GitRepo": r.report.GitRepos, "Bundle": r.report.Bundles, "Cluster": r.report.Clusters} {
+	for kind, list := range map[string][]report.Aggregate{"GitRepo": r.report.GitRepos, "Bundle": r.report.Bundles,
+		"Cluster": r.report.Clusters} {
 		if len(list) != 1 || *list[0].Actual != actual {
 			t.Errorf("%s: %+v, want one with %+v", kind, list, actual)
 		}
@@ -68,7 +71,8 @@ func TestStates(t *testing.T) {
 	id := fleet.SetID("guestbook", "")
 	patch := func(labels, annotations string) func(*fleetServer) {
 		return func(f *fleetServer) {
-			f.merge("remover", configMap("settings"), `{"metadata":{"labels":{`+labels+`},"annotations":{`+annotations+`}}}`)
+			f.merge("remover", configMap("settings"),
+				`{"metadata":{"labels":{`+labels+`},"annotations":{`+annotations+`}}}`)
 		}
 	}
 	const (
@@ -90,9 +94,10 @@ func TestStates(t *testing.T) {
 			finding:  "FD101",
 		},
 		"hash removed": {
-			change:   patch(noHash, ""),
-			expected: report.Resource{State: report.Unowned, Reason: "HashStripped", Owner: &report.Owner{SetID: id, Release: "apps/guestbook"}},
-			finding:  "FD102",
+			change: patch(noHash, ""),
+			expected: report.Resource{State: report.Unowned, Reason: "HashStripped", Owner: &report.Owner{SetID: id,
+				Release: "apps/guestbook"}},
+			finding: "FD102",
 		},
 		"Fleet's metadata removed": {
 			change:   patch(noHash, noID),
@@ -107,7 +112,8 @@ func TestStates(t *testing.T) {
 		"created again by hand": {
 			change: func(f *fleetServer) {
 				f.remove(configMap("settings"))
-				f.ApplyYAML(f.t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}")
+				f.ApplyYAML(f.t, "kubectl",
+					"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}")
 			},
 			expected: report.Resource{State: report.Unowned, Reason: "Unmarked", Differences: []report.Difference{
 				{Path: ".data.colour", Desired: evaluate.Plain("blue")},
@@ -128,38 +134,56 @@ func TestStates(t *testing.T) {
 			finding: "FD102",
 		},
 		"metadata of an unknown set": {
-			change: patch(`"objectset.rio.cattle.io/hash":"`+fleet.Hash("default-other")+`"`, `"objectset.rio.cattle.io/id":"default-other"`),
+			change: patch(`"objectset.rio.cattle.io/hash":"`+fleet.Hash("default-other")+`"`,
+				`"objectset.rio.cattle.io/id":"default-other"`),
 			expected: report.Resource{State: report.Unowned, Reason: "ForeignOwner",
-				Owner: &report.Owner{SetID: "default-other", Hash: fleet.Hash("default-other"), Release: "apps/guestbook"}},
+				Owner: &report.Owner{SetID: "default-other", Hash: fleet.Hash("default-other"),
+					Release: "apps/guestbook"}},
 			finding: "FD102",
 		},
 		"metadata of another Helm release": {
-			change:   patch(noHash, noID+`,"meta.helm.sh/release-name":"other","meta.helm.sh/release-namespace":"elsewhere"`),
-			expected: report.Resource{State: report.Unowned, Reason: "ForeignOwner", Owner: &report.Owner{Release: "elsewhere/other"}},
-			finding:  "FD102",
+			change: patch(noHash,
+				noID+`,"meta.helm.sh/release-name":"other","meta.helm.sh/release-namespace":"elsewhere"`),
+			expected: report.Resource{State: report.Unowned, Reason: "ForeignOwner",
+				Owner: &report.Owner{Release: "elsewhere/other"}},
+			finding: "FD102",
 		},
 		"a field updated": {
-			change: func(f *fleetServer) { f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`) },
-			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour", Pointer: "/data/colour",
-				Desired: evaluate.Plain("blue"), Live: evaluate.Plain("red"), Manager: "kubectl-edit", Operation: "Update", Time: justNow}}},
+			change: func(f *fleetServer) {
+				f.merge("kubectl-edit", configMap("settings"),
+					`{"data":{"colour":"red"}}`)
+			},
+			expected: report.Resource{State: report.Modified,
+				Differences: []report.Difference{{Path: ".data.colour", Pointer: "/data/colour",
+					Desired: evaluate.Plain("blue"), Live: evaluate.Plain("red"), Manager: "kubectl-edit",
+					Operation: "Update", Time: justNow}}},
 			finding: "FD104",
 		},
 		"a field applied": {
 			change: func(f *fleetServer) {
-				f.ApplyYAML(f.t, "argocd", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {size: small}}")
+				f.ApplyYAML(f.t, "argocd",
+					"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {size: small}}")
 			},
-			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.size", Pointer: "/data/size",
-				Desired: evaluate.Plain("large"), Live: evaluate.Plain("small"), Manager: "argocd", Operation: "Apply", Time: justNow}}},
+			expected: report.Resource{State: report.Modified,
+				Differences: []report.Difference{{Path: ".data.size", Pointer: "/data/size",
+					Desired: evaluate.Plain("large"), Live: evaluate.Plain("small"), Manager: "argocd", Operation: "Apply",
+					Time: justNow}}},
 			finding: "FD104",
 		},
 		"a field removed": { // a removed field has no manager
-			change:   func(f *fleetServer) { f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":null}}`) },
-			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour", Pointer: "/data/colour", Desired: evaluate.Plain("blue")}}},
-			finding:  "FD104",
+			change: func(f *fleetServer) {
+				f.merge("kubectl-edit", configMap("settings"),
+					`{"data":{"colour":null}}`)
+			},
+			expected: report.Resource{State: report.Modified,
+				Differences: []report.Difference{{Path: ".data.colour", Pointer: "/data/colour",
+					Desired: evaluate.Plain("blue")}}},
+			finding: "FD104",
 		},
 		"only additions": {
 			change: func(f *fleetServer) {
-				f.merge("sidecar", configMap("settings"), `{"data":{"extra":"1"},"metadata":{"labels":{"extra":"1"},"annotations":{"extra":"1"}}}`)
+				f.merge("sidecar", configMap("settings"),
+					`{"data":{"extra":"1"},"metadata":{"labels":{"extra":"1"},"annotations":{"extra":"1"}}}`)
 			},
 			expected: report.Resource{State: report.Ready},
 		},
@@ -177,7 +201,8 @@ func TestStates(t *testing.T) {
 			if test.expected.State != report.Ready {
 				want.Status = 1
 				want.Deployments["guestbook"] = "Modified" // Fleet's state for any object that is not ready
-				want.Objects = map[string]string{settings: strings.TrimSpace(string(test.expected.State) + " " + test.expected.Reason)}
+				want.Objects = map[string]string{settings: strings.TrimSpace(string(test.expected.State) + " " +
+					test.expected.Reason)}
 			}
 			expect(t, r, want)
 			got := r.resource(t, "guestbook", settings)

@@ -57,22 +57,32 @@ metadata: {name: web}
 spec: {ports: [{port: 80}]}
 `
 
-// plantSecrets makes a Fleet in which every state occurs, with values of Secrets in every place where Fleet and Helm write them.
+// plantSecrets makes a Fleet in which every state occurs, with values of Secrets in every place where Fleet and Helm
+// write them.
 func plantSecrets(f *fleetServer) {
 	f.t.Helper()
 	b := f.deploy("guestbook", withSecrets)
 	old := f.get(object("v1", "ConfigMap", apps, "old"))
 	b.upgrade(strings.Replace(withSecrets, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: old}\n", "", 1))
-	f.ApplyYAML(f.t, "fleetagent", fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: %s, labels: {objectset.rio.cattle.io/hash: %s}, "+
-		"annotations: {objectset.rio.cattle.io/id: %s}}}", apps, old.GetLabels()["objectset.rio.cattle.io/hash"], old.GetAnnotations()["objectset.rio.cattle.io/id"]))
+	f.ApplyYAML(f.t, "fleetagent",
+		fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: %s, labels: "+
+			"{objectset.rio.cattle.io/hash: %s}, "+
+			"annotations: {objectset.rio.cattle.io/id: %s}}}", apps, old.GetLabels()["objectset.rio.cattle.io/hash"], old.GetAnnotations()["objectset.rio.cattle.io/id"]))
 	f.merge("intruder", object("v1", "Secret", apps, "smtp"), `{"stringData":{"password":"planted-live"}}`)
-	f.merge("editor", object("v1", "ConfigMap", apps, "settings"), `{"data":{"url":"smtp://user:planted-live@mail","colour":"red"}}`)
-	f.merge("editor", object("v1", "Service", apps, "web"), `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}}}`)
+	f.merge("editor", object("v1", "ConfigMap", apps, "settings"),
+		`{"data":{"url":"smtp://user:planted-live@mail","colour":"red"}}`)
+	f.merge("editor", object("v1", "Service", apps, "web"),
+		`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}}}`)
 	f.remove(object("v1", "ConfigMap", apps, "gone"))
-	f.ApplyYAML(f.t, "kubectl-create", "{apiVersion: v1, kind: Secret, metadata: {name: unrelated, namespace: "+apps+"}, stringData: {token: planted-unrelated}}")
-	f.ApplyYAML(f.t, "kubectl-create", "{apiVersion: v1, kind: ConfigMap, metadata: {name: unrelated, namespace: "+apps+"}, data: {x: 'Bearer planted-unrelated'}}")
+	f.ApplyYAML(f.t, "kubectl-create",
+		"{apiVersion: v1, kind: Secret, metadata: {name: unrelated, namespace: "+apps+"}, stringData: {token: "+
+			"planted-unrelated}}")
+	f.ApplyYAML(f.t, "kubectl-create",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: unrelated, namespace: "+apps+"}, data: {x: 'Bearer "+
+			"planted-unrelated'}}")
 	f.deploy("damaged", "{apiVersion: v1, kind: ConfigMap, metadata: {name: damaged}}")
-	f.merge("editor", object("v1", "Secret", apps, "sh.helm.release.v1.damaged.v1"), `{"data":{"release":"`+base64.StdEncoding.EncodeToString([]byte("planted-damage"))+`"}}`)
+	f.merge("editor", object("v1", "Secret", apps, "sh.helm.release.v1.damaged.v1"),
+		`{"data":{"release":"`+base64.StdEncoding.EncodeToString([]byte("planted-damage"))+`"}}`)
 	f.plantInStatus()
 	f.plantValues("guestbook", `{"password":"planted-values"}`, "")
 	f.plantValues("damaged", `{"password":"planted-other-values"}`, "another")
@@ -81,12 +91,14 @@ func plantSecrets(f *fleetServer) {
 
 func (f *fleetServer) plantInStatus() {
 	f.t.Helper()
-	patch, err := json.Marshal(`{"data":{"password":"` + base64.StdEncoding.EncodeToString([]byte("planted-desired")) + `"}}`)
+	patch, err := json.Marshal(`{"data":{"password":"` + base64.StdEncoding.EncodeToString([]byte("planted-desired")) +
+		`"}}`)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.merge("fleetagent", object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook"), fmt.Sprintf(
-		`{"status":{"modifiedStatus":[{"apiVersion":"v1","kind":"Secret","namespace":%q,"name":"smtp","patch":%s}],"conditions":[
+	f.merge("fleetagent", object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook"),
+		fmt.Sprintf(
+			`{"status":{"modifiedStatus":[{"apiVersion":"v1","kind":"Secret","namespace":%q,"name":"smtp","patch":%s}],"conditions":[
 {"type":"Ready","status":"False","message":"secret.v1 %s/smtp modified {\"password\":\"planted-desired\"}"}]}}`, apps, patch, apps), "status")
 }
 
@@ -96,14 +108,16 @@ func (f *fleetServer) plantValues(name, text, other string) {
 	bd := object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, name)
 	f.ApplyYAML(f.t, controller, fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: %s, ownerReferences:
   [{apiVersion: fleet.cattle.io/v1alpha1, kind: BundleDeployment, name: %s, uid: %s, controller: true}]}, type: %s, data: {values: %s, stagedValues: ""}}`,
-		name, clusterNamespace, name, f.get(bd).GetUID(), values.DeploymentType, base64.StdEncoding.EncodeToString([]byte(text))))
+		name, clusterNamespace, name, f.get(bd).
+			GetUID(), values.DeploymentType, base64.StdEncoding.EncodeToString([]byte(text))))
 	f.merge(controller, bd, `{"spec":{"valuesHash":"`+values.DeploymentHash([]byte(text+other), nil)+`"}}`)
 }
 
 // plantContents writes the files of the bundle guestbook, with a Secret that no release has.
 func (f *fleetServer) plantContents() {
 	f.t.Helper()
-	file := strings.Replace(withSecrets, "{name: smtp}", "{name: later}", 1) + "---\n{apiVersion: v1, kind: Secret, metadata: {name: more}, stringData: {x: planted-later}}\n"
+	file := strings.Replace(withSecrets, "{name: smtp}", "{name: later}", 1) +
+		"---\n{apiVersion: v1, kind: Secret, metadata: {name: more}, stringData: {x: planted-later}}\n"
 	resources := []any{map[string]any{"name": "all.yaml", "content": file}}
 	text, err := json.Marshal(map[string]any{"resources": resources})
 	if err != nil {
@@ -118,15 +132,19 @@ func (f *fleetServer) plantContents() {
 		f.t.Fatal(err)
 	}
 	const id = "s-0000000000000000000000000000000000000000000000000000000000000"
-	f.ApplyYAML(f.t, controller, "{apiVersion: fleet.cattle.io/v1alpha1, kind: Content, metadata: {name: "+id+"}, content: "+base64.StdEncoding.EncodeToString(packed.Bytes())+"}")
+	f.ApplyYAML(f.t, controller,
+		"{apiVersion: fleet.cattle.io/v1alpha1, kind: Content, metadata: {name: "+id+"}, content: "+base64.StdEncoding.EncodeToString(packed.Bytes())+"}")
 	f.removeAtEnd(object("fleet.cattle.io/v1alpha1", "Content", "", id))
-	bundle, err := json.Marshal(map[string]any{"spec": map[string]any{"resources": resources, "helm": map[string]any{"values": map[string]any{"password": "planted-in-spec"}}}})
+	bundle, err := json.Marshal(map[string]any{"spec": map[string]any{"resources": resources,
+		"helm": map[string]any{"values": map[string]any{"password": "planted-in-spec"}}}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.merge(controller, object("fleet.cattle.io/v1alpha1", "Bundle", workspace, "guestbook"), string(bundle))
-	f.merge(controller, object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook"), `{"spec":{"deploymentID":"`+id+`:1","stagedDeploymentID":"`+id+`:1"}}`)
-	f.merge("fleetagent", object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook"), `{"status":{"appliedDeploymentID":"`+id+`:1"}}`, "status")
+	f.merge(controller, object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook"),
+		`{"spec":{"deploymentID":"`+id+`:1","stagedDeploymentID":"`+id+`:1"}}`)
+	f.merge("fleetagent", object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook"),
+		`{"status":{"appliedDeploymentID":"`+id+`:1"}}`, "status")
 }
 
 // commands matches the flags that name the source in suggested commands, and the placeholder for a captured cluster.
@@ -139,11 +157,13 @@ var logins = regexp.MustCompile(`://[^@ "]+@`)
 func sameButSource(t *testing.T, r result) map[string]any {
 	t.Helper()
 	var out map[string]any
-	if err := json.Unmarshal([]byte(logins.ReplaceAllString(commands.ReplaceAllString(r.stdout, ""), "://***@")), &out); err != nil {
+	if err := json.Unmarshal([]byte(logins.ReplaceAllString(commands.ReplaceAllString(r.stdout, ""), "://***@")),
+		&out); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, r.stdout, r.stderr)
 	}
 	if source, ok := out["source"].(map[string]any); ok {
-		for _, key := range []string{"kind", "context", "server", "path", "clusterUID"} { // a live audit does not list the Namespace with the uid
+		// a live audit does not list the Namespace with the uid
+		for _, key := range []string{"kind", "context", "server", "path", "clusterUID"} {
 			delete(source, key)
 		}
 	}
@@ -151,14 +171,16 @@ func sameButSource(t *testing.T, r result) map[string]any {
 	return out
 }
 
-// TestTakeSnapshot compares reports of a cluster with those of its snapshot, and searches the snapshot for the values of Secrets.
+// TestTakeSnapshot compares reports of a cluster with those of its snapshot, and searches the snapshot for the values
+// of Secrets.
 func TestTakeSnapshot(t *testing.T) {
 	f := newFleet(t, shared)
 	plantSecrets(f)
 	now := time.Now().Add(2 * time.Minute) // so that nothing is in progress
 	env := verb.Environment{Now: func() time.Time { return now }}
 	file := filepath.Join(t.TempDir(), "snapshot.tar.gz")
-	if r := runWith(t.Context(), t, env, "snapshot", "--kubeconfig", f.kubeconfig, "-o", file); r.status != 0 || r.stdout != "" {
+	if r := runWith(t.Context(), t, env, "snapshot", "--kubeconfig", f.kubeconfig, "-o", file); r.status != 0 ||
+		r.stdout != "" {
 		t.Fatalf("status %d: %s", r.status, r.stderr)
 	}
 	again := filepath.Join(t.TempDir(), "again.tar.gz")
@@ -166,7 +188,8 @@ func TestTakeSnapshot(t *testing.T) {
 		t.Fatalf("a snapshot of the snapshot: status %d: %s", r.status, r.stderr)
 	}
 	for _, args := range [][]string{
-		{"audit"}, {"audit", "--diff", "-n", workspace}, {"audit", "bundle/guestbook", "-n", workspace}, {"audit", "--status-only"},
+		{"audit"}, {"audit", "--diff", "-n", workspace}, {"audit", "bundle/guestbook", "-n", workspace},
+		{"audit", "--status-only"},
 		{"why", "bundle/guestbook", "-n", workspace}, {"agents"}, {"targets", "bundle/guestbook", "-n", workspace},
 		{"owner", "configmap/settings", "-n", apps}, {"impact", "bundle/guestbook", "-n", workspace},
 	} {
@@ -183,8 +206,9 @@ func TestTakeSnapshot(t *testing.T) {
 	expect(t, live, outcome{
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Modified", "damaged": "Unknown RecordUnreadable"},
-		Objects: map[string]string{"secret apps/smtp": "Modified", "configmap apps/settings": "Modified", "configmap apps/gone": "Missing",
-			"service apps/web": "Unowned HashStripped", "configmap apps/old": "Orphaned"},
+		Objects: map[string]string{"secret apps/smtp": "Modified", "configmap apps/settings": "Modified",
+			"configmap apps/gone": "Missing",
+			"service apps/web":    "Unowned HashStripped", "configmap apps/old": "Orphaned"},
 		Findings: outcomeOf(live).Findings,
 		Gaps:     outcomeOf(live).Gaps,
 	})
@@ -214,7 +238,8 @@ func noPlanted(t *testing.T, file string) {
 	}
 }
 
-// readByKubectl unpacks a snapshot, and lets kubectl read its files: each is an object that kubectl finds on the cluster.
+// readByKubectl unpacks a snapshot, and lets kubectl read its files: each is an object that kubectl finds on the
+// cluster.
 func readByKubectl(t *testing.T, f *fleetServer, file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -234,12 +259,14 @@ func readByKubectl(t *testing.T, f *fleetServer, file string) {
 		return strings.Contains(name, "/contents.fleet.cattle.io/") || !strings.HasSuffix(name, ".json")
 	})
 	for _, args := range [][]string{{"get", "-o", "name"}, {"create", "--dry-run=client", "-o", "name"}} {
-		cmd := exec.CommandContext(t.Context(), f.Kubectl(), append(args, "--kubeconfig", f.kubeconfig, "-R", "-f", dir)...)
+		cmd := exec.CommandContext(t.Context(), f.Kubectl(), append(args, "--kubeconfig", f.kubeconfig, "-R", "-f",
+			dir)...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil || strings.Count(string(out), "\n") != len(objects) {
-			t.Errorf("kubectl %s: %v: %d lines for %d objects\n%s", args[0], err, strings.Count(string(out), "\n"), len(objects), stderr.String())
+			t.Errorf("kubectl %s: %v: %d lines for %d objects\n%s", args[0], err, strings.Count(string(out), "\n"),
+				len(objects), stderr.String())
 		}
 	}
 }

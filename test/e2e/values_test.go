@@ -18,8 +18,8 @@ import (
 	sourcecluster "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
-// TestValuesSecrets reads values Secrets from a real API server, with its field selectors and managedFields. The clock of an audit is two minutes
-// ahead, so that nothing belongs to an update in progress, or not ahead.
+// TestValuesSecrets reads values Secrets from a real API server, with its field selectors and managedFields. The clock
+// of an audit is two minutes ahead, so that nothing belongs to an update in progress, or not ahead.
 func TestValuesSecrets(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
@@ -34,7 +34,9 @@ func TestValuesSecrets(t *testing.T) {
 	}
 	findings := func(ahead time.Duration, pause func()) []string {
 		t.Helper()
-		src, err := sourcecluster.New(f.Config(), sourcecluster.Options{Now: func() time.Time { return time.Now().Add(ahead) }})
+		src, err := sourcecluster.New(f.Config(), sourcecluster.Options{Now: func() time.Time {
+			return time.Now().Add(ahead)
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,11 +75,14 @@ func TestValuesSecrets(t *testing.T) {
 	}
 	expectFindings("right", findings(later, pause))
 	f.remove(secret) // in the second of the controller's write, an edit would not count as later
-	f.ApplyYAML(t, "kubectl-create", fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: guestbook, namespace: %s}, type: %s, data: {values: e30=, stagedValues: \"\"}}",
-		clusterNamespace, values.DeploymentType))
+	f.ApplyYAML(t, "kubectl-create",
+		fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: guestbook, namespace: %s}, type: %s, data: "+
+			"{values: e30=, stagedValues: \"\"}}",
+			clusterNamespace, values.DeploymentType))
 	expectFindings("written by hand now", findings(0, pause), "FD403 BundleDeployment guestbook")
 	f.remove(secret)
-	f.ApplyYAML(t, "kubectl", fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: guestbook, namespace: %s}, stringData: {word: invented-value}}", clusterNamespace))
+	f.ApplyYAML(t, "kubectl", fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: guestbook, namespace: %s}, "+
+		"stringData: {word: invented-value}}", clusterNamespace))
 	expectFindings("of another type", findings(later, pause), "FD402 BundleDeployment guestbook")
 	f.remove(secret)
 	write()

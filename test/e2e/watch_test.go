@@ -14,9 +14,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
-// TestWatch changes a cluster between the rounds of a watch. Its lines show each change, and the exit status is that of the last round.
+// TestWatch changes a cluster between the rounds of a watch. Its lines show each change, and the exit status is that of
+// the last round.
 func TestWatch(t *testing.T) {
-	for name, args := range map[string][]string{"audit": {"audit", "--code=FD101"}, "tree": {"tree", "bundle/guestbook"}} {
+	for name, args := range map[string][]string{"audit": {"audit", "--code=FD101"},
+		"tree": {"tree", "bundle/guestbook"}} {
 		t.Run(name, func(t *testing.T) { testWatch(t, args) })
 	}
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // alone is a manifest with one of the guestbook's three objects.
-const alone = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {app: guestbook}}, data: {colour: blue, size: large}}\n"
+const alone = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {app: guestbook}}, data: {colour: " +
+	"blue, size: large}}\n"
 
 // TestWebhookAccountChanges upgrades with another service account under deny, and removes objects of the previous
 // revision.
@@ -27,7 +28,8 @@ func TestWebhookAccountChanges(t *testing.T) {
 	b.deploy()
 	h := f.serveWebhook("default", "--guard-default=deny")
 	b.options.ServiceAccount, b.options.User = "after", account(agentNamespace, "after")
-	b.options.Recorded = func() { h.awaitObjectsInCallback(4) } // the index has the new account as soon as the record is stored
+	// the index has the new account as soon as the record is stored
+	b.options.Recorded = func() { h.awaitObjectsInCallback(4) }
 	b.upgrade(alone)
 	expect(t, f.audit(), outcome{Status: 0, Deployments: map[string]string{"guestbook": "Ready"}})
 }
@@ -64,7 +66,8 @@ func TestWebhookForgedClaim(t *testing.T) {
 	f.createRecord(record.Record{Bundle: "guestbook", Namespace: "tenant", AgentNamespace: "tenant",
 		Objects: []named.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: apps, Name: "settings"}}})
 	h.awaitObjects(4)
-	for name, may := range map[string]bool{account(agentNamespace, "fleet-agent"): true, account("tenant", "fleet-agent"): false} {
+	for name, may := range map[string]bool{account(agentNamespace, "fleet-agent"): true,
+		account("tenant", "fleet-agent"): false} {
 		err := f.clientAs(name).Delete(t.Context(), configMap("settings"), client.DryRunAll)
 		if (err == nil) != may {
 			t.Errorf("%s: error %v, allowed %t", name, err, may)
@@ -85,8 +88,8 @@ func (f *fleetServer) createRecord(r record.Record) {
 }
 
 // TestWebhookForgedRelease creates a record in a tenant's namespace that states the set of a removed bundle, and two
-// objects of another namespace that have the hash or the id of this set. The record neither stamps nor denies under deny,
-// until an administrator trusts the namespace.
+// objects of another namespace that have the hash or the id of this set. The record neither stamps nor denies under
+// deny, until an administrator trusts the namespace.
 func TestWebhookForgedRelease(t *testing.T) {
 	f := newFleet(t, shared)
 	f.namespace(apps)
@@ -94,7 +97,8 @@ func TestWebhookForgedRelease(t *testing.T) {
 	set := ownership.Desired("default-gone", "gone", "tenant")
 	kept, copied := configMap("kept"), configMap("copied")
 	f.Apply(t, "test", kept, copied)
-	both, id := ownership.Metadata{Hash: set.Hash, SetID: set.SetID}.Values(), ownership.Metadata{SetID: set.SetID}.Values()
+	both, id := ownership.Metadata{Hash: set.Hash, SetID: set.SetID}.Values(),
+		ownership.Metadata{SetID: set.SetID}.Values()
 	f.setOwnershipAsAdopt(both, kept)
 	f.setOwnershipAsAdopt(id, copied)
 	h := f.serveWebhook("default", "--guard-default=deny")
@@ -111,11 +115,14 @@ func TestWebhookForgedRelease(t *testing.T) {
 		return admin.takeWarnings()
 	}
 	strip := func() error { return admin.patchOwnership(kept, noOwnership(), client.DryRunAll) }
-	expectContains(t, "the warning of a write", touch(), "fleetdoctor/Unconfirmed: configmap apps/copied", "bundle gone", "namespace tenant", "fleetdoctor.io/records=trusted")
+	expectContains(t, "the warning of a write", touch(), "fleetdoctor/Unconfirmed: configmap apps/copied",
+		"bundle gone", "namespace tenant", "fleetdoctor.io/records=trusted")
 	admin.must("removing the metadata", strip())
-	expectContains(t, "the warning of the removal", admin.takeWarnings(), "fleetdoctor/Unconfirmed", "fleetdoctor/Stripped", "fleetdoctor/OwnerInDoubt")
+	expectContains(t, "the warning of the removal", admin.takeWarnings(), "fleetdoctor/Unconfirmed",
+		"fleetdoctor/Stripped", "fleetdoctor/OwnerInDoubt")
 	admin.must("deleting", admin.Delete(t.Context(), kept.DeepCopy(), client.DryRunAll))
-	expectContains(t, "the warning of the deletion", admin.takeWarnings(), "fleetdoctor/Deleted", "fleetdoctor/OwnerInDoubt")
+	expectContains(t, "the warning of the deletion", admin.takeWarnings(), "fleetdoctor/Deleted",
+		"fleetdoctor/OwnerInDoubt")
 	f.expectOwnership(id, copied)
 
 	f.labelNamespace("tenant", map[string]string{"fleetdoctor.io/records": "trusted"})

@@ -28,7 +28,8 @@ func TestWebhookDryRun(t *testing.T) {
 	if err := compareOwnership(b.ownership(), created); err != nil {
 		t.Error(err)
 	}
-	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(created), configMap("texts")); !apierrors.IsNotFound(err) {
+	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(created),
+		configMap("texts")); !apierrors.IsNotFound(err) {
 		t.Errorf("a dry run stored something: %v", err)
 	}
 
@@ -41,7 +42,8 @@ func TestWebhookDryRun(t *testing.T) {
 		t.Error(err)
 	}
 	shown := &unstructured.Unstructured{}
-	out := f.kubectl(asList(t, []*unstructured.Unstructured{b.withHelmOwnership(configMap("settings"))}), "apply", "--server-side", "--force-conflicts",
+	out := f.kubectl(asList(t, []*unstructured.Unstructured{b.withHelmOwnership(configMap("settings"))}), "apply",
+		"--server-side", "--force-conflicts",
 		"--dry-run=server", "-o", "json", "-f", "-")
 	if err := json.Unmarshal([]byte(out), shown); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,8 @@ rules:
 	if err := os.WriteFile(policy, []byte(rules), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the audit policy: %w", err)
 	}
-	return []cluster.Option{cluster.WithAPIServerFlag("audit-policy-file", policy), cluster.WithAPIServerFlag("audit-log-path", auditLog())}, nil
+	return []cluster.Option{cluster.WithAPIServerFlag("audit-policy-file", policy),
+		cluster.WithAPIServerFlag("audit-log-path", auditLog())}, nil
 }
 
 // auditAnnotations returns the annotations of the last logged request with this verb for an object.
@@ -58,8 +59,10 @@ func TestWebhookAuditLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for verb, want := range map[string]map[string]string{
-		"patch":  {"stamp.fleetdoctor.io/decision": "stamped", "stamp.fleetdoctor.io/reason": "Adopted", "stamp.fleetdoctor.io/bundle": "hello"},
-		"delete": {"guard.fleetdoctor.io/decision": "warned", "guard.fleetdoctor.io/reason": "Deleted", "guard.fleetdoctor.io/bundle": "hello"},
+		"patch": {"stamp.fleetdoctor.io/decision": "stamped", "stamp.fleetdoctor.io/reason": "Adopted",
+			"stamp.fleetdoctor.io/bundle": "hello"},
+		"delete": {"guard.fleetdoctor.io/decision": "warned", "guard.fleetdoctor.io/reason": "Deleted",
+			"guard.fleetdoctor.io/bundle": "hello"},
 	} {
 		poll.Until(t, func() error { // the server answers before it writes the log
 			got := map[string]string{}

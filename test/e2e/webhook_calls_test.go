@@ -71,7 +71,8 @@ func (h *webhookProcess) awaitNotCalled(b *bundle, namespaces ...string) {
 		poll.Until(h.t, func() error {
 			var err error
 			calls := h.calls(func() {
-				err = admin.Create(h.t.Context(), b.withHelmOwnership(object("v1", "ConfigMap", ns, "is-it-called")), client.DryRunAll)
+				err = admin.Create(h.t.Context(), b.withHelmOwnership(object("v1", "ConfigMap", ns, "is-it-called")),
+					client.DryRunAll)
 			})
 			if err == nil && len(calls) > 0 {
 				return fmt.Errorf("the webhook is still called for namespace %s", ns)
@@ -101,11 +102,13 @@ func unrelated(b *bundle, objs []*unstructured.Unstructured) map[string]func(*te
 	}
 	foreign := configMap("unrelated")
 	foreign.SetLabels(map[string]string{fleet.ManagedByLabel: "kustomize", "app": "some"})
-	lease, event := object("coordination.k8s.io/v1", "Lease", apps, "unrelated"), object("v1", "Event", apps, "unrelated")
+	lease, event := object("coordination.k8s.io/v1", "Lease", apps, "unrelated"),
+		object("v1", "Event", apps, "unrelated")
 	event.Object["involvedObject"] = map[string]any{"kind": "ConfigMap", "namespace": apps, "name": "texts"}
 	return map[string]func(*testing.T){
-		"a plain object":                 cycle(admin, configMap("unrelated")),
-		"a cluster-scoped one":           cycle(admin, object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "unrelated")),
+		"a plain object": cycle(admin, configMap("unrelated")),
+		"a cluster-scoped one": cycle(admin, object("rbac.authorization.k8s.io/v1", "ClusterRole", "",
+			"unrelated")),
 		"a custom resource":              cycle(admin, object("example.com/v1", "Widget", apps, "unrelated")),
 		"another manager's":              cycle(admin, foreign),
 		"a lease with Helm's metadata":   cycle(admin, b.withHelmOwnership(lease)),
@@ -120,7 +123,8 @@ func unrelated(b *bundle, objs []*unstructured.Unstructured) map[string]func(*te
 			scale := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(2)}}}
 			scale.SetAPIVersion("autoscaling/v1")
 			scale.SetKind("Scale")
-			admin.must("scaling", b.Client().SubResource("scale").Update(t.Context(), deployment("frontend"), client.WithSubResourceBody(scale)))
+			admin.must("scaling", b.Client().SubResource("scale").Update(t.Context(), deployment("frontend"),
+				client.WithSubResourceBody(scale)))
 		},
 		"reviews": func(t *testing.T) {
 			t.Helper()
@@ -131,7 +135,8 @@ func unrelated(b *bundle, objs []*unstructured.Unstructured) map[string]func(*te
 		"owned objects with other changes": func(t *testing.T) {
 			t.Helper()
 			for _, obj := range objs {
-				admin.must("patching "+obj.GetName(), admin.patch(obj, `{"metadata":{"labels":{"touched":"twice"},"annotations":{"example.com/a":"b"}}}`))
+				admin.must("patching "+obj.GetName(), admin.patch(obj,
+					`{"metadata":{"labels":{"touched":"twice"},"annotations":{"example.com/a":"b"}}}`))
 				admin.must("updating "+obj.GetName(), admin.Update(t.Context(), b.get(obj)))
 			}
 		},
@@ -141,7 +146,8 @@ func unrelated(b *bundle, objs []*unstructured.Unstructured) map[string]func(*te
 				created := withoutServerFields(live)
 				created.SetName("more-" + live.GetName())
 				agent.must("creating "+created.GetName(), agent.Create(t.Context(), created.DeepCopy()))
-				agent.must("patching "+created.GetName(), agent.patch(created, `{"metadata":{"annotations":{"example.com/a":"b"}}}`))
+				agent.must("patching "+created.GetName(), agent.patch(created,
+					`{"metadata":{"annotations":{"example.com/a":"b"}}}`))
 				deleteAsGarbageCollector(t, b, created)
 			}
 		},
@@ -181,14 +187,17 @@ func TestWebhookCallsOfExact(t *testing.T) {
 	event.Object["involvedObject"] = map[string]any{"kind": "ConfigMap", "namespace": "exact", "name": "theme"}
 	record.Object["type"] = "helm.sh/release.v1"
 	yes := true
-	controlled.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "theme", UID: "u", Controller: &yes}})
+	controlled.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "theme", UID: "u",
+		Controller: &yes}})
 	h.expectCalls("an object without metadata", map[string]int{"stamp-exact": 2}, cycle(in("v1", "ConfigMap")))
-	h.expectCalls("an object with Helm's metadata", map[string]int{"stamp": 2}, cycle(b.withHelmOwnership(in("v1", "ConfigMap"))))
+	h.expectCalls("an object with Helm's metadata", map[string]int{"stamp": 2},
+		cycle(b.withHelmOwnership(in("v1", "ConfigMap"))))
 	h.expectCalls("a lease", nil, cycle(in("coordination.k8s.io/v1", "Lease")))
 	h.expectCalls("an event", nil, cycle(event))
 	h.expectCalls("a release record", nil, cycle(record))
 	h.expectCalls("a controlled object", nil, cycle(controlled))
-	h.expectCalls("an object without a namespace", nil, cycle(object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "unrelated")))
+	h.expectCalls("an object without a namespace", nil, cycle(object("rbac.authorization.k8s.io/v1", "ClusterRole", "",
+		"unrelated")))
 	h.expectCalls("an owned object", nil, func() {
 		f.merge("somebody", object("v1", "ConfigMap", "exact", "theme"), `{"data":{"touched":"yes"}}`)
 	})
@@ -216,7 +225,8 @@ func TestWebhookCallsOfHelm(t *testing.T) {
 			f := newFleet(t, shared)
 			h := f.serveWebhook("default")
 			f.namespace("tools")
-			o := cluster.ReleaseOptions{Name: "chart", Namespace: "tools", ClientSideApply: clientSide, Manifest: fmt.Sprintf(fiveObjects, "1")}
+			o := cluster.ReleaseOptions{Name: "chart", Namespace: "tools", ClientSideApply: clientSide,
+				Manifest: fmt.Sprintf(fiveObjects, "1")}
 			h.expectCalls("install", map[string]int{"stamp": 5}, func() { f.InstallRelease(t, o) })
 			o.Manifest = fmt.Sprintf(fiveObjects, "2")
 			written := 5 // a server-side apply is sent even if it changes nothing
@@ -230,7 +240,8 @@ func TestWebhookCallsOfHelm(t *testing.T) {
 				}
 			})
 			if got := h.requestCount("stamp", "", "NotWanted"); got != h.requestCount("stamp", "", "") {
-				t.Errorf("%d requests were for objects that no bundle desires, of %d", got, h.requestCount("stamp", "", ""))
+				t.Errorf("%d requests were for objects that no bundle desires, of %d", got,
+					h.requestCount("stamp", "", ""))
 			}
 		})
 	}

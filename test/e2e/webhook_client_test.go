@@ -80,7 +80,8 @@ func (p *userClient) patch(obj *unstructured.Unstructured, patch string, options
 }
 
 // patchOwnership writes some of the five ownership keys; nil removes a key.
-func (p *userClient) patchOwnership(obj *unstructured.Unstructured, keys map[string]any, options ...client.PatchOption) error {
+func (p *userClient) patchOwnership(obj *unstructured.Unstructured, keys map[string]any,
+	options ...client.PatchOption) error {
 	return p.patch(obj, ownershipPatch(p.t, keys), options...)
 }
 
@@ -99,7 +100,8 @@ func (f *fleetServer) setOwnershipAsAdopt(metadata map[string]string, objs ...*u
 	f.t.Helper()
 	keys, p := onlyThese(metadata), f.clientAs("")
 	for _, obj := range objs {
-		p.must("writing metadata of "+obj.GetName(), p.patchOwnership(obj, keys, client.FieldOwner(ownership.FieldManager)))
+		p.must("writing metadata of "+obj.GetName(), p.patchOwnership(obj, keys,
+			client.FieldOwner(ownership.FieldManager)))
 	}
 }
 
@@ -152,7 +154,8 @@ func (f *fleetServer) kubectl(stdin string, args ...string) string {
 func withoutServerFields(live *unstructured.Unstructured) *unstructured.Unstructured {
 	out := live.DeepCopy()
 	unstructured.RemoveNestedField(out.Object, "status")
-	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"} {
+	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields",
+		"selfLink"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	return out
@@ -172,9 +175,10 @@ func (h *webhookProcess) awaitObjects(objects int) {
 // awaitObjectsInCallback is awaitObjects for functions that do not run in the test's goroutine, such as Helm's
 // actions.
 func (h *webhookProcess) awaitObjectsInCallback(objects int) {
-	err := wait.PollUntilContextTimeout(h.t.Context(), poll.Interval, poll.Deadline, true, func(context.Context) (bool, error) {
-		return h.gauge("cache_objects") == objects, nil
-	})
+	err := wait.PollUntilContextTimeout(h.t.Context(), poll.Interval, poll.Deadline, true,
+		func(context.Context) (bool, error) {
+			return h.gauge("cache_objects") == objects, nil
+		})
 	if err != nil {
 		h.t.Errorf("waiting until the index has %d objects: %v", objects, err)
 	}

@@ -29,7 +29,8 @@ func TestWebhookStale(t *testing.T) {
 
 	first.options.ServiceAccount, first.options.User = "after", account(agentNamespace, "after")
 	first.upgrade(greetings("texts", "kept"))
-	if err := f.Client().Get(t.Context(), client.ObjectKey{Namespace: apps, Name: "dropped"}, configMap("dropped")); !apierrors.IsNotFound(err) {
+	if err := f.Client().Get(t.Context(), client.ObjectKey{Namespace: apps, Name: "dropped"},
+		configMap("dropped")); !apierrors.IsNotFound(err) {
 		t.Errorf("reading the dropped object: error %v, want not found", err)
 	}
 	second := f.bundle("second", greetings("texts"))

@@ -126,7 +126,9 @@ func TestWebhookFaultSelfSigned(t *testing.T) {
 		switch {
 		case string(h.served()) == served:
 			return errors.New("the certificate is still the old one")
-		case slices.ContainsFunc(now, func(bundle string) bool { return bundle == "" || slices.Contains(trusted, bundle) }):
+		case slices.ContainsFunc(now, func(bundle string) bool {
+			return bundle == "" || slices.Contains(trusted, bundle)
+		}):
 			return errors.New("the configurations do not have the new certificate authority")
 		}
 		return nil
@@ -144,7 +146,8 @@ func TestWebhookFaultSelfSigned(t *testing.T) {
 // TestWebhookFaultAPIServer stops and starts the API server. The webhook keeps serving, and sees later releases.
 func TestWebhookFaultAPIServer(t *testing.T) {
 	// A stopping server waits for watches as long as for other requests.
-	c := cluster.Start(t, cluster.WithCertDir(t.TempDir()), cluster.WithFleetCRDs(), cluster.WithAPIServerFlag("request-timeout", "10s"))
+	c := cluster.Start(t, cluster.WithCertDir(t.TempDir()), cluster.WithFleetCRDs(),
+		cluster.WithAPIServerFlag("request-timeout", "10s"))
 	f := newFleet(t, c)
 	b := f.deploy("hello", greetings("texts"))
 	h, _ := f.serveSelfSigned()
@@ -234,7 +237,8 @@ func TestWebhookFaultRecord(t *testing.T) {
 		return base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(s))))
 	}
 	for name, test := range map[string]struct {
-		value  string // data of the second bundle's record; if empty, another namespace has a record of the first bundle
+		// data of the second bundle's record; if empty, another namespace has a record of the first bundle
+		value  string
 		logged string
 	}{
 		"not a record": {value: base64twice("not a record"), logged: "A release record could not be read"},
@@ -313,7 +317,8 @@ func (b *bundle) awaitUnknownHash(h *webhookProcess, reason string) {
 		}
 		unchanged := cm.GetLabels()["objectset.rio.cattle.io/hash"] == nobody
 		if want := reason == "Foreign"; unchanged != want || h.requestCount("stamp", "", reason) == before {
-			return fmt.Errorf("the hash is unchanged: %t, want %t with reason %s; log of the webhook:\n%s", unchanged, want, reason, h.log)
+			return fmt.Errorf("the hash is unchanged: %t, want %t with reason %s; log of the webhook:\n%s", unchanged,
+				want, reason, h.log)
 		}
 		return nil
 	})
@@ -332,8 +337,10 @@ func (f *fleetServer) recordData(record *unstructured.Unstructured) string {
 // writeRecordData creates or changes the Secret of a record.
 func (f *fleetServer) writeRecordData(record *unstructured.Unstructured, value string) {
 	f.t.Helper()
-	f.ApplyYAML(f.t, "kubectl", fmt.Sprintf("{apiVersion: v1, kind: Secret, type: helm.sh/release.v1, metadata: {name: %s, namespace: %s}, data: {release: %s}}",
-		record.GetName(), record.GetNamespace(), value))
+	f.ApplyYAML(f.t, "kubectl",
+		fmt.Sprintf("{apiVersion: v1, kind: Secret, type: helm.sh/release.v1, metadata: {name: %s, namespace: %s}, "+
+			"data: {release: %s}}",
+			record.GetName(), record.GetNamespace(), value))
 }
 
 // forgedRecord is the record of the bundle's release with one more object.
@@ -369,7 +376,8 @@ func TestWebhookFaultForbidden(t *testing.T) {
 	b.expectHelmOnly("texts")
 	poll.Until(t, func() error {
 		for _, kind := range []string{"secrets", "namespaces"} {
-			if missing := `User \"webhook\" cannot list resource \"` + kind + `\"`; !strings.Contains(strings.ReplaceAll(h.log.String(), `\\`, `\`), missing) {
+			if missing := `User \"webhook\" cannot list resource \"` + kind +
+				`\"`; !strings.Contains(strings.ReplaceAll(h.log.String(), `\\`, `\`), missing) {
 				return fmt.Errorf("the log does not contain %q: %s", missing, h.log)
 			}
 		}

@@ -278,7 +278,8 @@ func (h *webhookProcess) registerAs(changes ...func(clientConfig map[string]any)
 func (h *webhookProcess) at(host string, port int) func(map[string]any) {
 	return func(clientConfig map[string]any) {
 		if url, ok := clientConfig["url"].(string); ok {
-			clientConfig["url"] = strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", h.port), fmt.Sprintf("%s:%d", host, port), 1)
+			clientConfig["url"] = strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", h.port),
+				fmt.Sprintf("%s:%d", host, port), 1)
 		}
 	}
 }
@@ -297,13 +298,14 @@ func (h *webhookProcess) caBundles() []string {
 	h.t.Helper()
 	var out []string
 	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
-		h.eachWebhook(h.get(object("admissionregistration.k8s.io/v1", kind, "", "fleetdoctor-webhook")), func(w map[string]any) {
-			bundle, _, err := unstructured.NestedString(w, "clientConfig", "caBundle")
-			if err != nil {
-				h.t.Fatal(err)
-			}
-			out = append(out, bundle)
-		})
+		h.eachWebhook(h.get(object("admissionregistration.k8s.io/v1", kind, "", "fleetdoctor-webhook")),
+			func(w map[string]any) {
+				bundle, _, err := unstructured.NestedString(w, "clientConfig", "caBundle")
+				if err != nil {
+					h.t.Fatal(err)
+				}
+				out = append(out, bundle)
+			})
 	}
 	return out
 }

@@ -153,7 +153,9 @@ func TestWebhookFaultHung(t *testing.T) {
 	h.awaitCalls()
 	h.signal(syscall.SIGSTOP)
 	b.awaitFailOpen("texts")
-	b.expectTimeouts("a write that would be stamped", map[string]int{stampWebhook: 1}, func() { b.mustRecreate("texts") })
+	b.expectTimeouts("a write that would be stamped", map[string]int{stampWebhook: 1}, func() {
+		b.mustRecreate("texts")
+	})
 	b.setOwnership(configMap("owned"), b.ownership())
 	b.expectTimeouts("a write that removes the ownership metadata", map[string]int{stampWebhook: 1, guardWebhook: 1},
 		func() { b.removeOwnership(configMap("owned")) })

@@ -57,7 +57,8 @@ func TestWebhookNotReady(t *testing.T) {
 			if got := admin.takeWarnings(); got != "" {
 				t.Errorf("warnings: %s", got)
 			}
-			if passed, all := h.requestCount("", "passed", "NotReady"), h.requestCount("", "", ""); passed != all || all == 0 {
+			if passed, all := h.requestCount("", "passed", "NotReady"), h.requestCount("", "", ""); passed != all ||
+				all == 0 {
 				t.Errorf("%d of %d requests passed with the reason NotReady", passed, all)
 			}
 
@@ -101,7 +102,8 @@ func TestWebhookLateRecord(t *testing.T) {
 
 	f.remove(b.record(1))
 	h.awaitObjects(0)
-	admin.must("removing metadata of an undesired object", admin.patchOwnership(texts, map[string]any{fleet.HashLabel: nil, fleet.IDAnnotation: nil}))
+	admin.must("removing metadata of an undesired object",
+		admin.patchOwnership(texts, map[string]any{fleet.HashLabel: nil, fleet.IDAnnotation: nil}))
 	f.expectOwnership(b.helmOwnership(), texts)
 	write()
 	f.expectOwnership(b.helmOwnership(), texts)
@@ -166,7 +168,8 @@ func TestWebhookContested(t *testing.T) {
 		admin.must("creating it", admin.Create(t.Context(), obj.DeepCopy()))
 		return admin.takeWarnings()
 	}
-	expectContains(t, "the warning about an object without metadata", recreate(bare), "bundle first", "bundle second", "fleetdoctor/Contested")
+	expectContains(t, "the warning about an object without metadata", recreate(bare), "bundle first", "bundle second",
+		"fleetdoctor/Contested")
 	f.expectOwnership(map[string]string{}, bare)
 	for name, b := range bundles {
 		if warnings := recreate(b.withHelmOwnership(configMap("theme"))); warnings != "" {
@@ -179,6 +182,8 @@ func TestWebhookContested(t *testing.T) {
 	}
 	theirs := configMap("theme")
 	theirs.SetLabels(map[string]string{fleet.ManagedByLabel: "Helm"})
-	theirs.SetAnnotations(map[string]string{fleet.ReleaseNameAnnotation: "chart", fleet.ReleaseNamespaceAnnotation: "tools"})
-	expectContains(t, "the warning about an object of another release", recreate(theirs), "fleetdoctor/Contested", "bundle first", "bundle second")
+	theirs.SetAnnotations(map[string]string{fleet.ReleaseNameAnnotation: "chart",
+		fleet.ReleaseNamespaceAnnotation: "tools"})
+	expectContains(t, "the warning about an object of another release", recreate(theirs), "fleetdoctor/Contested",
+		"bundle first", "bundle second")
 }

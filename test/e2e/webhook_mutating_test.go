@@ -38,7 +38,8 @@ func (f *fleetServer) deployMixed() (*bundle, []*unstructured.Unstructured) {
 	f.t.Helper()
 	f.define(widgets, "widgets.example.com")
 	f.removeAtEnd(clusterRole())
-	objs := []*unstructured.Unstructured{configMap("texts"), deployment("frontend"), object("example.com/v1", "Widget", apps, "one"), clusterRole()}
+	objs := []*unstructured.Unstructured{configMap("texts"), deployment("frontend"), object("example.com/v1", "Widget",
+		apps, "one"), clusterRole()}
 	b := f.deploy("guestbook", mixed)
 	f.rollOut("frontend")
 	return b, objs
@@ -83,9 +84,11 @@ func TestWebhookTakeOwnership(t *testing.T) {
 	expect(t, f.audit(), outcome{
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Modified"},
-		Objects: map[string]string{"configmap apps/texts": "Unowned HelmOnly", "deployment.apps apps/frontend": "Unowned HelmOnly",
-			widgetKey: "Unowned HelmOnly", "clusterrole.rbac.authorization.k8s.io e2e-reader": "Unowned HelmOnly"},
-		Findings: []string{"FD102 configmap apps/texts", "FD102 deployment.apps apps/frontend", "FD102 " + widgetKey, "FD102 clusterrole.rbac.authorization.k8s.io e2e-reader"},
+		Objects: map[string]string{"configmap apps/texts": "Unowned HelmOnly",
+			"deployment.apps apps/frontend": "Unowned HelmOnly",
+			widgetKey:                       "Unowned HelmOnly", "clusterrole.rbac.authorization.k8s.io e2e-reader": "Unowned HelmOnly"},
+		Findings: []string{"FD102 configmap apps/texts", "FD102 deployment.apps apps/frontend", "FD102 " + widgetKey,
+			"FD102 clusterrole.rbac.authorization.k8s.io e2e-reader"},
 	})
 
 	h := f.serveWebhook("default")
@@ -122,10 +125,17 @@ func TestWebhookTakeOwnership(t *testing.T) {
 				t.Errorf("the second apply: %s", out)
 			}
 		},
-		"kubectl apply on existing objects": func() { f.kubectl(changed, "apply", "-f", "-") }, // kubectl does not write unchanged objects
-		"kubectl apply, server-side":        func() { remove(); f.kubectl(document, "apply", "--server-side", "-f", "-") },
-		"kubectl apply, server-side, again": func() { f.kubectl(document, "apply", "--server-side", "--force-conflicts", "-f", "-") },
-		"kubectl replace":                   func() { f.kubectl(document, "replace", "-f", "-") },
+		// kubectl does not write unchanged objects
+		"kubectl apply on existing objects": func() { f.kubectl(changed, "apply", "-f", "-") },
+		"kubectl apply, server-side": func() {
+			remove()
+			f.kubectl(document, "apply", "--server-side", "-f",
+				"-")
+		},
+		"kubectl apply, server-side, again": func() {
+			f.kubectl(document, "apply", "--server-side", "--force-conflicts", "-f", "-")
+		},
+		"kubectl replace": func() { f.kubectl(document, "replace", "-f", "-") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f.setOwnershipAsAdopt(b.helmOwnership(), objs...)
@@ -182,7 +192,8 @@ func TestWebhookWithoutMetadata(t *testing.T) {
 			admin.must("changing it", admin.patch(mine, `{"metadata":{"labels":{"touched":"yes"}}}`))
 			admin.must("creating the other", admin.Create(t.Context(), theirs.DeepCopy()))
 			unowned := outcome{Status: 1, Deployments: map[string]string{"inside": "Modified", "outside": "Modified"},
-				Objects:  map[string]string{"configmap exact/theme": "Unowned Unmarked", "configmap inexact/theme": "Unowned Unmarked"},
+				Objects: map[string]string{"configmap exact/theme": "Unowned Unmarked",
+					"configmap inexact/theme": "Unowned Unmarked"},
 				Findings: []string{"FD102 configmap exact/theme", "FD102 configmap inexact/theme"}}
 			want := inside.ownership()
 			if stamped {
@@ -209,7 +220,8 @@ func (h *webhookProcess) awaitExact(namespace string) {
 	h.t.Helper()
 	poll.Until(h.t, func() error {
 		before := h.requestCount("stamp-exact", "", "")
-		if err := h.Client().Create(h.t.Context(), object("v1", "ConfigMap", namespace, "is-it-called"), client.DryRunAll); err != nil {
+		if err := h.Client().Create(h.t.Context(), object("v1", "ConfigMap", namespace, "is-it-called"),
+			client.DryRunAll); err != nil {
 			return err
 		}
 		if h.requestCount("stamp-exact", "", "") == before {
@@ -239,13 +251,17 @@ func TestWebhookForeignOwner(t *testing.T) {
 		// complete reports whether hash and id are set: then a later write of another field does not reach the webhook.
 		complete bool
 	}{
-		"a bundle":                         {other.ownership(), []string{"bundle guestbook", "bundle other"}, true},
-		"the id of a bundle":               {ownership.Metadata{SetID: other.options.SetID}.Values(), []string{"bundle guestbook", "bundle other"}, false},
-		"a bundle, with our Helm metadata": {of(ownership.Metadata{SetID: other.options.SetID, Hash: other.options.Hash}), []string{"bundle guestbook", "bundle other"}, true},
-		"a release of Helm's":              {ownership.Metadata{ManagedBy: "Helm", ReleaseName: "chart", ReleaseNamespace: "tools"}.Values(), []string{"bundle guestbook", "Helm release tools/chart"}, false},
-		"a set of Rancher's":               {of(ownership.Metadata{SetID: "monitoring", Hash: fleet.Hash("monitoring")}), []string{"bundle guestbook", `set "monitoring"`}, true},
-		"a deleted set":                    {of(gone), nil, true},
-		"a hash of a deleted set":          {of(ownership.Metadata{Hash: gone.Hash}), nil, false},
+		"a bundle": {other.ownership(), []string{"bundle guestbook", "bundle other"}, true},
+		"the id of a bundle": {ownership.Metadata{SetID: other.options.SetID}.Values(),
+			[]string{"bundle guestbook", "bundle other"}, false},
+		"a bundle, with our Helm metadata": {of(ownership.Metadata{SetID: other.options.SetID,
+			Hash: other.options.Hash}), []string{"bundle guestbook", "bundle other"}, true},
+		"a release of Helm's": {ownership.Metadata{ManagedBy: "Helm", ReleaseName: "chart",
+			ReleaseNamespace: "tools"}.Values(), []string{"bundle guestbook", "Helm release tools/chart"}, false},
+		"a set of Rancher's": {of(ownership.Metadata{SetID: "monitoring",
+			Hash: fleet.Hash("monitoring")}), []string{"bundle guestbook", `set "monitoring"`}, true},
+		"a deleted set":           {of(gone), nil, true},
+		"a hash of a deleted set": {of(ownership.Metadata{Hash: gone.Hash}), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			admin, cm := f.clientAs(""), configMap("texts")

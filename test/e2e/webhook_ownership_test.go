@@ -12,7 +12,8 @@ import (
 // leaves it.
 func (b *bundle) withHelmOwnership(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm"})
-	obj.SetAnnotations(map[string]string{"meta.helm.sh/release-name": b.name, "meta.helm.sh/release-namespace": b.options.Namespace})
+	obj.SetAnnotations(map[string]string{"meta.helm.sh/release-name": b.name,
+		"meta.helm.sh/release-namespace": b.options.Namespace})
 	return obj
 }
 

@@ -33,7 +33,8 @@ func removeHash(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(string(review.Request.Object.Raw), `"`+fleet.HashLabel+`"`) {
 		kind := admissionv1.PatchTypeJSONPatch
 		response.PatchType = &kind
-		response.Patch = []byte(`[{"op":"remove","path":"/metadata/labels/` + strings.ReplaceAll(fleet.HashLabel, "/", "~1") + `"}]`)
+		response.Patch = []byte(`[{"op":"remove","path":"/metadata/labels/` + strings.ReplaceAll(fleet.HashLabel, "/",
+			"~1") + `"}]`)
 	}
 	review.Request, review.Response = nil, response
 	w.Header().Set("Content-Type", "application/json")
@@ -48,16 +49,20 @@ func (f *fleetServer) serveRemovingWebhook() {
 	server := httptest.NewTLSServer(http.HandlerFunc(removeHash))
 	f.t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	ignore, again, effects := admissionregistrationv1.Ignore, admissionregistrationv1.IfNeededReinvocationPolicy, admissionregistrationv1.SideEffectClassNone
+	ignore, again, effects := admissionregistrationv1.Ignore, admissionregistrationv1.IfNeededReinvocationPolicy,
+		admissionregistrationv1.SideEffectClassNone
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "zz-remove-hash"}, // the server calls webhooks in the order of their names
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "remove-hash.example.com", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: ca},
+			Name: "remove-hash.example.com", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL,
+				CABundle: ca},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}}}},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{"configmaps"}}}},
 			ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"remove-hash": "true"}},
-			FailurePolicy:  &ignore, ReinvocationPolicy: &again, SideEffects: &effects, AdmissionReviewVersions: []string{"v1"},
+			FailurePolicy:  &ignore, ReinvocationPolicy: &again, SideEffects: &effects,
+			AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
 	if err := f.Client().Create(f.t.Context(), configuration); err != nil {
@@ -93,8 +98,10 @@ func TestWebhookRateLimit(t *testing.T) {
 	for start := n; !strings.Contains(warnings, "fleetdoctor/RateLimited") && n < start+500; {
 		warnings = write()
 	}
-	expectContains(t, "the warning", warnings, "fleetdoctor/RateLimited: configmap apps/texts", "1h0m0s", "kubectl fleetdoctor owner")
-	t.Logf("limited after %d writes, %d stamps", n, h.requestCount("stamp", "stamped", "Adopted")+h.requestCount("stamp", "stamped", "Restored"))
+	expectContains(t, "the warning", warnings, "fleetdoctor/RateLimited: configmap apps/texts", "1h0m0s",
+		"kubectl fleetdoctor owner")
+	t.Logf("limited after %d writes, %d stamps", n, h.requestCount("stamp", "stamped",
+		"Adopted")+h.requestCount("stamp", "stamped", "Restored"))
 	stamped := h.requestCount("stamp", "stamped", "")
 	for range 5 {
 		expectContains(t, "the next warning", write(), "fleetdoctor/RateLimited")
@@ -130,7 +137,8 @@ func (f *fleetServer) expectRateLimitEvent(name string) {
 				of = append(of, e)
 			}
 		}
-		if len(of) != 1 || of[0].Reason != "StampingPaused" || of[0].Type != "Warning" || !strings.Contains(of[0].Note, "is ignored for") {
+		if len(of) != 1 || of[0].Reason != "StampingPaused" || of[0].Type != "Warning" ||
+			!strings.Contains(of[0].Note, "is ignored for") {
 			return fmt.Errorf("events of the object: %+v", of)
 		}
 		f.removeAtEnd(object("v1", "Event", apps, of[0].Name))

@@ -71,7 +71,8 @@ func TestWebhookScoped(t *testing.T) {
 	f.expectOwnership(b.ownership(), texts)
 	f.expectOwnership(elsewhere.helmOwnership(), theirs)
 	for _, set := range []string{"default-gone", elsewhere.options.SetID} {
-		metadata := ownership.Metadata{SetID: set, Hash: fleet.Hash(set), ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "guestbook"}.Values()
+		metadata := ownership.Metadata{SetID: set, Hash: fleet.Hash(set), ManagedBy: "Helm", ReleaseName: "guestbook",
+			ReleaseNamespace: "guestbook"}.Values()
 		admin.must("deleting it", admin.Delete(t.Context(), texts.DeepCopy()))
 		admin.takeWarnings()
 		created := b.withHelmOwnership(texts.DeepCopy())

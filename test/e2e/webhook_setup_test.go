@@ -36,7 +36,8 @@ type webhookProcess struct {
 	port, metrics, probes int
 	process               *exec.Cmd
 	log                   *lockedBuffer
-	// timeout is the timeoutSeconds of the webhooks. With the two seconds of the manifests, a write could pass unstamped on a slow machine.
+	// timeout is the timeoutSeconds of the webhooks. With the two seconds of the manifests, a write could pass
+	// unstamped on a slow machine.
 	timeout int64
 }
 
@@ -72,9 +73,12 @@ func (f *fleetServer) newWebhook(args ...string) *webhookProcess {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	h := &webhookProcess{fleetServer: f, dir: f.t.TempDir(), port: free[0], metrics: free[1], probes: free[2], log: &lockedBuffer{}, timeout: 30}
-	h.args = append([]string{"webhook", "serve", "--kubeconfig", f.kubeconfig, "--namespace", "fleetdoctor-system", "--certificates=files", "--cert-dir", h.dir,
-		"--bind-address=127.0.0.1", "--port", strconv.Itoa(h.port), "--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", h.metrics),
+	h := &webhookProcess{fleetServer: f, dir: f.t.TempDir(), port: free[0], metrics: free[1], probes: free[2],
+		log: &lockedBuffer{}, timeout: 30}
+	h.args = append([]string{"webhook", "serve", "--kubeconfig", f.kubeconfig, "--namespace", "fleetdoctor-system",
+		"--certificates=files", "--cert-dir", h.dir,
+		"--bind-address=127.0.0.1", "--port", strconv.Itoa(h.port), "--metrics-bind-address",
+		fmt.Sprintf("127.0.0.1:%d", h.metrics),
 		"--health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", h.probes), "--shutdown-delay=0s"}, args...)
 	h.writePair(newPair(f.t, certutil.SelfSignedCertKeyOptions{}))
 	return h
@@ -184,7 +188,8 @@ func (h *webhookProcess) configurations(variant string) []*unstructured.Unstruct
 				h.t.Fatal(err)
 			}
 			w["timeoutSeconds"] = h.timeout
-			w["clientConfig"] = map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d%s", h.port, path), "caBundle": base64.StdEncoding.EncodeToString(h.authority())}
+			w["clientConfig"] = map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d%s", h.port, path),
+				"caBundle": base64.StdEncoding.EncodeToString(h.authority())}
 		})
 		out = append(out, obj)
 	}
@@ -257,7 +262,8 @@ func (h *webhookProcess) requestCount(handler, decision, reason string) int {
 	h.t.Helper()
 	sum := 0
 	for _, s := range h.series("requests_total") {
-		if (handler == "" || s.labels["handler"] == handler) && (decision == "" || s.labels["decision"] == decision) && (reason == "" || s.labels["reason"] == reason) {
+		if (handler == "" || s.labels["handler"] == handler) && (decision == "" || s.labels["decision"] == decision) &&
+			(reason == "" || s.labels["reason"] == reason) {
 			sum += s.value
 		}
 	}

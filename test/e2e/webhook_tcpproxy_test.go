@@ -54,7 +54,8 @@ func (h *webhookProcess) tcpProxy() *tcpProxy {
 	return w
 }
 
-// serveThroughProxy starts the webhook, registers it with the address of a tcpProxy, and returns when requests reach it.
+// serveThroughProxy starts the webhook, registers it with the address of a tcpProxy, and returns when requests reach
+// it.
 func (h *webhookProcess) serveThroughProxy(changes ...func(clientConfig map[string]any)) *tcpProxy {
 	h.t.Helper()
 	h.start()

@@ -91,22 +91,30 @@ func violations(other *bundle) map[string]violation {
 	}
 	const owned = "bundle eleven"
 	return map[string]violation{
-		"remove all": {write(noOwnership()), []string{owned, fleet.HashLabel}, tenOfEleven, admission.WarnStripped, true},
+		"remove all": {write(noOwnership()), []string{owned, fleet.HashLabel}, tenOfEleven, admission.WarnStripped,
+			true},
 		"remove every label": {func(p *userClient, obj *unstructured.Unstructured) error {
 			return p.patch(obj, `{"metadata":{"labels":null,"annotations":null}}`)
 		}, []string{owned, fleet.HashLabel}, tenOfEleven, admission.WarnStripped, true},
-		"remove the hash":     {write(map[string]any{fleet.HashLabel: nil}), []string{owned, fleet.HashLabel}, tenOfEleven, admission.WarnStripped, true},
-		"remove the id":       {write(map[string]any{fleet.IDAnnotation: nil}), []string{owned, fleet.IDAnnotation}, "", admission.WarnStripped, true},
-		"remove Helm's name":  {write(map[string]any{fleet.ReleaseNameAnnotation: nil}), []string{owned, fleet.ReleaseNameAnnotation}, "", admission.WarnStripped, false},
-		"change Helm's label": {write(map[string]any{fleet.ManagedByLabel: "kustomize"}), []string{owned, fleet.ManagedByLabel}, "", admission.WarnChanged, false},
-		"change the hash":     {write(map[string]any{fleet.HashLabel: fleet.Hash("default-gone")}), []string{owned, fleet.HashLabel}, tenOfEleven, admission.WarnChanged, true},
-		"change the owner":    {write(anyValues(other.ownership())), []string{owned, fleet.HashLabel}, tenOfEleven, admission.WarnChanged, false},
+		"remove the hash": {write(map[string]any{fleet.HashLabel: nil}), []string{owned, fleet.HashLabel},
+			tenOfEleven, admission.WarnStripped, true},
+		"remove the id": {write(map[string]any{fleet.IDAnnotation: nil}), []string{owned, fleet.IDAnnotation}, "",
+			admission.WarnStripped, true},
+		"remove Helm's name": {write(map[string]any{fleet.ReleaseNameAnnotation: nil}),
+			[]string{owned, fleet.ReleaseNameAnnotation}, "", admission.WarnStripped, false},
+		"change Helm's label": {write(map[string]any{fleet.ManagedByLabel: "kustomize"}),
+			[]string{owned, fleet.ManagedByLabel}, "", admission.WarnChanged, false},
+		"change the hash": {write(map[string]any{fleet.HashLabel: fleet.Hash("default-gone")}),
+			[]string{owned, fleet.HashLabel}, tenOfEleven, admission.WarnChanged, true},
+		"change the owner": {write(anyValues(other.ownership())), []string{owned, fleet.HashLabel}, tenOfEleven,
+			admission.WarnChanged, false},
 		"delete": {func(p *userClient, obj *unstructured.Unstructured) error {
 			return p.Delete(p.t.Context(), obj.DeepCopy())
 		},
 			[]string{owned}, tenOfEleven, admission.WarnDeleted, false},
 		"delete a collection": {func(p *userClient, obj *unstructured.Unstructured) error {
-			return p.DeleteAllOf(p.t.Context(), obj.DeepCopy(), client.InNamespace(obj.GetNamespace()), client.MatchingFields{"metadata.name": obj.GetName()})
+			return p.DeleteAllOf(p.t.Context(), obj.DeepCopy(), client.InNamespace(obj.GetNamespace()),
+				client.MatchingFields{"metadata.name": obj.GetName()})
 		}, []string{owned}, tenOfEleven, admission.WarnDeleted, false},
 	}
 }
@@ -177,7 +185,8 @@ func testViolation(t *testing.T, b *bundle, mode string, violation violation, ob
 		if !apierrors.IsForbidden(err) {
 			t.Fatalf("the request is not denied: %v", err)
 		}
-		expectContains(t, "the refusal", err.Error(), append(violation.contains, violation.count, admission.IgnoreLabel+"=true")...)
+		expectContains(t, "the refusal", err.Error(), append(violation.contains, violation.count,
+			admission.IgnoreLabel+"=true")...)
 		b.expectUnchanged(before)
 		return
 	case "off":
@@ -185,7 +194,8 @@ func testViolation(t *testing.T, b *bundle, mode string, violation violation, ob
 			t.Errorf("warnings: %s", warnings)
 		}
 	default:
-		expectContains(t, "the warning", warnings, append(violation.contains, violation.count, "fleetdoctor/"+string(violation.code))...)
+		expectContains(t, "the warning", warnings, append(violation.contains, violation.count,
+			"fleetdoctor/"+string(violation.code))...)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +224,8 @@ func TestWebhookGuardClusterScoped(t *testing.T) {
 		t.Run("default "+fallback, func(t *testing.T) {
 			f := newFleet(t, shared)
 			f.removeAtEnd(clusterRole())
-			b := f.deploy("eleven", "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: e2e-reader}, rules: []}")
+			b := f.deploy("eleven",
+				"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: e2e-reader}, rules: []}")
 			f.serveWebhook("default", "--guard-default="+fallback)
 			for _, label := range []string{"off", "warn", "deny", "invalid mode", ""} {
 				mode := label
@@ -236,18 +247,21 @@ func testClusterScoped(t *testing.T, b *bundle, mode string, invalid bool) {
 	t.Helper()
 	admin := b.clientAs("")
 	for name, err := range map[string]error{
-		"delete":             admin.Delete(t.Context(), clusterRole(), client.DryRunAll),
-		"remove Helm's name": admin.patchOwnership(clusterRole(), map[string]any{fleet.ReleaseNameAnnotation: nil}, client.DryRunAll),
-		"remove all":         admin.patchOwnership(clusterRole(), noOwnership(), client.DryRunAll),
+		"delete": admin.Delete(t.Context(), clusterRole(), client.DryRunAll),
+		"remove Helm's name": admin.patchOwnership(clusterRole(), map[string]any{fleet.ReleaseNameAnnotation: nil},
+			client.DryRunAll),
+		"remove all": admin.patchOwnership(clusterRole(), noOwnership(), client.DryRunAll),
 		"remove the hash and change the mode": admin.patch(clusterRole(),
-			`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null,"fleetdoctor.io/guard":"off"}}}`, client.DryRunAll),
+			`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null,"fleetdoctor.io/guard":"off"}}}`,
+			client.DryRunAll),
 	} {
 		if apierrors.IsForbidden(err) != (mode == "deny") || err != nil && mode != "deny" {
 			t.Errorf("%s under %s: %v", name, mode, err)
 		}
 	}
 	warnings := admin.takeWarnings()
-	if got := countWarnings(warnings, admission.WarnStripped, admission.WarnDeleted); got != map[string]int{"warn": 4}[mode] {
+	if got := countWarnings(warnings, admission.WarnStripped,
+		admission.WarnDeleted); got != map[string]int{"warn": 4}[mode] {
 		t.Errorf("%d warnings under %s: %s", got, mode, warnings)
 	}
 	if invalid && mode != "off" {
@@ -281,7 +295,8 @@ func TestWebhookGuardNamespace(t *testing.T) {
 				t.Errorf("%s under %s: %v", name, mode, err)
 			}
 		}
-		if got := countWarnings(admin.takeWarnings(), admission.WarnStripped, admission.WarnDeleted); got != map[string]int{"warn": 2}[mode] {
+		if got := countWarnings(admin.takeWarnings(), admission.WarnStripped,
+			admission.WarnDeleted); got != map[string]int{"warn": 2}[mode] {
 			t.Errorf("%d warnings under %s", got, mode)
 		}
 	}
@@ -294,7 +309,8 @@ func (f *fleetServer) finalizeAtEnd(ns *unstructured.Unstructured) {
 	ctx := context.WithoutCancel(f.t.Context())
 	f.t.Cleanup(func() {
 		live := ns.DeepCopy()
-		err := errors.Join(f.Client().Delete(ctx, ns.DeepCopy()), f.Client().Get(ctx, client.ObjectKeyFromObject(ns), live))
+		err := errors.Join(f.Client().Delete(ctx, ns.DeepCopy()), f.Client().Get(ctx, client.ObjectKeyFromObject(ns),
+			live))
 		unstructured.RemoveNestedField(live.Object, "spec", "finalizers")
 		if err = errors.Join(err, f.Client().SubResource("finalize").Update(ctx, live)); err != nil {
 			f.t.Errorf("deleting namespace %s: %v", ns.GetName(), err)
@@ -310,10 +326,14 @@ func TestWebhookGuardUsers(t *testing.T) {
 	b.setGuardMode("deny", objs[0])
 	const kube = "kube-system"
 	may := map[string]bool{
-		account(agentNamespace, "fleet-agent"): true, account(agentNamespace, "fleet-default"): true, account(agentNamespace, "deployer"): true,
-		account(kube, "generic-garbage-collector"): true, account(kube, "namespace-controller"): true, "system:kube-controller-manager": true,
-		account(apps, "fleet-agent"): false, account("guarded", "fleet-default"): false, account(apps, "deployer"): false, account("guarded", "deployer"): false,
-		account(agentNamespace, "default"): false, account(agentNamespace, ""): false, account(kube, "job-controller"): false,
+		account(agentNamespace, "fleet-agent"): true, account(agentNamespace, "fleet-default"): true,
+		account(agentNamespace, "deployer"):        true,
+		account(kube, "generic-garbage-collector"): true, account(kube, "namespace-controller"): true,
+		"system:kube-controller-manager": true,
+		account(apps, "fleet-agent"):     false, account("guarded", "fleet-default"): false,
+		account(apps, "deployer"): false, account("guarded", "deployer"): false,
+		account(agentNamespace, "default"): false, account(agentNamespace, ""): false,
+		account(kube, "job-controller"):       false,
 		account(apps, "namespace-controller"): false, "fleet-agent": false, "system:admin": false, "": false,
 	}
 	for name, want := range may {
@@ -321,11 +341,15 @@ func TestWebhookGuardUsers(t *testing.T) {
 			t.Parallel() // a denied request waits for a record that may arrive late
 			p := f.clientAs(name)
 			for what, err := range map[string]error{
-				"delete":              p.Delete(t.Context(), objs[0].DeepCopy(), client.DryRunAll),
-				"delete all":          p.DeleteAllOf(t.Context(), objs[0].DeepCopy(), client.InNamespace("guarded"), &client.DeleteAllOfOptions{DeleteOptions: client.DeleteOptions{DryRun: []string{"All"}}}),
-				"remove all":          p.patchOwnership(objs[0], noOwnership(), client.DryRunAll),
-				"change Helm's label": p.patchOwnership(objs[0], map[string]any{fleet.ManagedByLabel: "me"}, client.DryRunAll),
-				"change everything":   p.patchOwnership(objs[0], map[string]any{fleet.HashLabel: fleet.Hash("default-gone"), fleet.IDAnnotation: "default-gone"}, client.DryRunAll),
+				"delete": p.Delete(t.Context(), objs[0].DeepCopy(), client.DryRunAll),
+				"delete all": p.DeleteAllOf(t.Context(), objs[0].DeepCopy(), client.InNamespace("guarded"),
+					&client.DeleteAllOfOptions{DeleteOptions: client.DeleteOptions{DryRun: []string{"All"}}}),
+				"remove all": p.patchOwnership(objs[0], noOwnership(), client.DryRunAll),
+				"change Helm's label": p.patchOwnership(objs[0], map[string]any{fleet.ManagedByLabel: "me"},
+					client.DryRunAll),
+				"change everything": p.patchOwnership(objs[0],
+					map[string]any{fleet.HashLabel: fleet.Hash("default-gone"), fleet.IDAnnotation: "default-gone"},
+					client.DryRunAll),
 			} {
 				if (err == nil) != want || err != nil && !apierrors.IsForbidden(err) {
 					t.Errorf("%s: %v", what, err)
@@ -349,22 +373,27 @@ func TestWebhookUpgradeUnderDeny(t *testing.T) {
 	manifest := func(data map[string]string) string {
 		var out strings.Builder
 		for name, value := range data {
-			fmt.Fprintf(&out, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {value: %q}}\n", name, value)
+			fmt.Fprintf(&out, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {value: %q}}\n", name,
+				value)
 		}
 		return out.String()
 	}
-	for name, user := range map[string]string{"agent": account(agentNamespace, "fleet-agent"), "default": account(agentNamespace, "fleet-default"),
+	for name, user := range map[string]string{"agent": account(agentNamespace, "fleet-agent"),
+		"default":  account(agentNamespace, "fleet-default"),
 		"deployer": account(agentNamespace, "deployer"), "other-user": account(apps, "fleet-agent")} {
 		t.Run(name, func(t *testing.T) {
 			key := func(part string) string { return name + "-" + part }
-			of := func(part string) *unstructured.Unstructured { return object("v1", "ConfigMap", "guarded", key(part)) }
+			of := func(part string) *unstructured.Unstructured {
+				return object("v1", "ConfigMap", "guarded", key(part))
+			}
 			b := f.bundle(name, manifest(map[string]string{key("goes"): "1", key("changes"): "1", key("stays"): "1"}))
 			b.options.Namespace, b.options.ServiceAccount, b.options.User = "guarded", "deployer", user
 			b.deploy()
 			b.awaitGuardMode("deny", of("goes")) // the index has the release
 			b.options.Manifest = manifest(map[string]string{key("changes"): "2", key("stays"): "1", key("new"): "1"})
 			_, err := f.Upgrade(t.Context(), b.options)
-			gone := apierrors.IsNotFound(f.Client().Get(t.Context(), client.ObjectKeyFromObject(of("goes")), of("goes")))
+			gone := apierrors.IsNotFound(f.Client().Get(t.Context(), client.ObjectKeyFromObject(of("goes")),
+				of("goes")))
 			if name == "other-user" {
 				if gone || err == nil {
 					t.Fatalf("upgrading: %v; object removed: %v", err, gone)
@@ -376,14 +405,16 @@ func TestWebhookUpgradeUnderDeny(t *testing.T) {
 				t.Errorf("upgrading: %v; object removed: %v", err, gone)
 			}
 			f.expectOwnership(b.ownership(), of("changes"), of("stays"), of("new"))
-			if value, _, err := unstructured.NestedString(f.get(of("changes")).Object, "data", "value"); value != "2" || err != nil {
+			if value, _, err := unstructured.NestedString(f.get(of("changes")).Object, "data", "value"); value != "2" ||
+				err != nil {
 				t.Errorf("data is %q (%v), want 2", value, err)
 			}
 			if err := f.Uninstall(b.options); err != nil {
 				t.Error(err)
 			}
 			for _, part := range []string{"changes", "stays", "new"} {
-				if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(of(part)), of(part)); !apierrors.IsNotFound(err) {
+				if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(of(part)),
+					of(part)); !apierrors.IsNotFound(err) {
 					t.Errorf("%s after uninstalling: %v, want not found", part, err)
 				}
 			}

@@ -54,7 +54,8 @@ func (w *walkthrough) run(line string, status int, words ...string) {
 	var out bytes.Buffer
 	var got int
 	if args[1] == "fleetdoctor" {
-		got = cmd.Main(w.t.Context(), append([]string{"kubectl-fleetdoctor"}, args[2:]...), verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}})
+		got = cmd.Main(w.t.Context(), append([]string{"kubectl-fleetdoctor"}, args[2:]...),
+			verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}})
 	} else {
 		kubectl := exec.CommandContext(w.t.Context(), w.Kubectl(), args[1:]...)
 		kubectl.Dir, kubectl.Stdout, kubectl.Stderr = w.dir, &out, &out
@@ -82,7 +83,8 @@ func TestWalkthroughWebhook(t *testing.T) {
 	}
 	w.remove(configMap("texts"))
 
-	w.text("The bundle guestbook has three objects. One of them was deleted. Somebody creates it again, with Helm's label and annotations but without Fleet's. `helm.takeOwnership` can leave an object in this state.")
+	w.text("The bundle guestbook has three objects. One of them was deleted. Somebody creates it again, with Helm's " +
+		"label and annotations but without Fleet's. `helm.takeOwnership` can leave an object in this state.")
 	w.text("```\n$ cat texts.yaml\n" + texts + "```")
 	w.text("Without the webhook, the object exists as the bundle desires it, and Fleet reports it as missing:")
 	w.run("kubectl create -f texts.yaml", 0)
@@ -92,21 +94,25 @@ func TestWalkthroughWebhook(t *testing.T) {
 	h := w.serveWebhook("default")
 	w.text("With the webhook, the same object gets the missing label and annotation when it is created:")
 	w.run("kubectl create -f texts.yaml", 0)
-	w.run("kubectl get configmap texts -n apps -o yaml", 0, "objectset.rio.cattle.io/hash: c5c68538ff9800def965853a87784a250ad1f566", "objectset.rio.cattle.io/id: default-guestbook",
+	w.run("kubectl get configmap texts -n apps -o yaml", 0,
+		"objectset.rio.cattle.io/hash: c5c68538ff9800def965853a87784a250ad1f566",
+		"objectset.rio.cattle.io/id: default-guestbook",
 		"app.kubernetes.io/managed-by: Helm", "meta.helm.sh/release-name: guestbook", "meta.helm.sh/release-namespace: apps")
 	w.run("kubectl fleetdoctor audit", 0, "3/3")
 	w.text("`owner` shows who set them:")
 	w.run("kubectl fleetdoctor owner configmap/texts -n apps", 0, "set at admission")
 
 	w.text("A request that removes ownership metadata gets a warning, and the metadata is restored:")
-	w.run("kubectl label configmap/texts -n apps objectset.rio.cattle.io/hash-", 0, "guestbook will be at most 2/3", "fleetdoctor/Restored")
+	w.run("kubectl label configmap/texts -n apps objectset.rio.cattle.io/hash-", 0, "guestbook will be at most 2/3",
+		"fleetdoctor/Restored")
 	w.run("kubectl fleetdoctor audit", 0, "3/3")
 	w.text("It also warns if somebody deletes the object:")
 	w.run("kubectl delete configmap/texts -n apps --dry-run=server", 0, "guestbook will be at most 2/3")
 	w.text("With the label `fleetdoctor.io/guard=deny` on the namespace, both requests are denied:")
 	w.run("kubectl label namespace apps fleetdoctor.io/guard=deny", 0)
 	h.awaitGuard("denied")
-	w.run("kubectl delete configmap/texts -n apps", 1, "guestbook will be at most 2/3", "fleetdoctor.io/ignore=true first")
+	w.run("kubectl delete configmap/texts -n apps", 1, "guestbook will be at most 2/3",
+		"fleetdoctor.io/ignore=true first")
 	w.run("kubectl label configmap/texts -n apps objectset.rio.cattle.io/hash-", 1, "denied the request")
 	w.run("kubectl label namespace apps fleetdoctor.io/guard-", 0)
 	h.awaitGuard("warned")
@@ -120,8 +126,10 @@ func (h *webhookProcess) awaitGuard(decision string) {
 	h.t.Helper()
 	poll.Until(h.t, func() error {
 		before := h.requestCount("guard", decision, "")
-		out, _ := exec.CommandContext(h.t.Context(), h.Kubectl(), "delete", "configmap/texts", "-n", apps, "--dry-run=server").CombinedOutput()
-		if h.requestCount("guard", decision, "") == before { // the metric shows the decision; kubectl's status follows from it
+		out, _ := exec.CommandContext(h.t.Context(), h.Kubectl(), "delete", "configmap/texts", "-n", apps,
+			"--dry-run=server").CombinedOutput()
+		// the metric shows the decision; kubectl's status follows from it
+		if h.requestCount("guard", decision, "") == before {
 			return fmt.Errorf("the deletion is not %s: %s", decision, out)
 		}
 		return nil

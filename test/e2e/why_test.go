@@ -31,7 +31,8 @@ func TestWhy(t *testing.T) {
 		{[]string{"bundle", "absent"}, 3, "", ""},
 	} {
 		var out, errOut bytes.Buffer
-		status := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor", "why", "-o", "json"}, tc.args...), verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
+		status := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor", "why", "-o", "json"}, tc.args...),
+			verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
 		if status != tc.status {
 			t.Errorf("%v: status %d, want %d: %s", tc.args, status, tc.status, errOut.String())
 			continue

@@ -28,19 +28,22 @@ func TestWorkspaceUser(t *testing.T) {
 		says   []string // parts of both outputs
 		gaps   int      // lines below NOT READ that begin a gap
 	}{
-		{"workspace", []grant{ofWorkspace}, "audit", 3, []string{hidden, "nothing was found, but not everything was read",
-			"--print-rbac -n fleet-local"}, 2},
+		{"workspace", []grant{ofWorkspace}, "audit", 3,
+			[]string{hidden, "nothing was found, but not everything was read",
+				"--print-rbac -n fleet-local"}, 2},
 		{"workspace", []grant{ofWorkspace}, "audit --status-only", 3, []string{hidden}, 1},
 		{"workspace", []grant{ofWorkspace}, "tree", 3, []string{hidden}, 2},
 		{"workspace", []grant{ofWorkspace}, "why bundle/guestbook", 3, []string{"It is not known whether guestbook " +
 			"is ready", hidden}, 2},
-		{"workspace", []grant{ofWorkspace}, "impact gitrepo/apps", 3, []string{"It is not known what deleting", hidden}, 2},
+		{"workspace", []grant{ofWorkspace}, "impact gitrepo/apps", 3, []string{"It is not known what deleting", hidden},
+			2},
 		{"with BundleDeployments", []grant{ofWorkspace, ofCluster}, "audit --status-only", 0, nil, 0},
 		{"with BundleDeployments", []grant{ofWorkspace, ofCluster}, "audit", 3, []string{records,
 			"no bundle deployment has a result"}, 1},
 		{"with objects", []grant{ofWorkspace, ofCluster, ofSecrets.in(apps), ofObjects.in(apps)}, "audit", 0,
 			[]string{"3 of 3 objects ready"}, 1},
-		{"with objects", []grant{ofWorkspace, ofCluster, ofSecrets.in(apps), ofObjects.in(apps)}, "why bundle/guestbook", 0,
+		{"with objects", []grant{ofWorkspace, ofCluster, ofSecrets.in(apps), ofObjects.in(apps)},
+			"why bundle/guestbook", 0,
 			[]string{"guestbook is ready"}, 1},
 	} {
 		t.Run(tc.name+" "+tc.args, func(t *testing.T) {
@@ -81,7 +84,8 @@ func TestPrintedWorkspaceRoles(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
 	roles := run(t.Context(), t, "audit", "-n", workspace, "--kubeconfig", f.kubeconfig, "--print-rbac")
-	if roles.status != 0 || strings.Contains(roles.stdout, "- secrets") || strings.Contains(roles.stdout, "ClusterRole") {
+	if roles.status != 0 || strings.Contains(roles.stdout, "- secrets") || strings.Contains(roles.stdout,
+		"ClusterRole") {
 		t.Fatalf("status %d: %s%s", roles.status, roles.stdout, roles.stderr)
 	}
 	document := roles.stdout

@@ -23,7 +23,8 @@ func findings() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString("# Findings\n\n" + generated)
-	b.WriteString("The meaning of a code never changes. `audit --fail-on` selects findings by severity. `kubectl fleetdoctor explain FD101` shows a section of this page.\n\n" +
+	b.WriteString("The meaning of a code never changes. `audit --fail-on` selects findings by severity. `kubectl " +
+		"fleetdoctor explain FD101` shows a section of this page.\n\n" +
 		"| code | severity | title |\n|---|---|---|\n")
 	of := func(kind report.TopicKind, write func(report.Topic)) {
 		for _, t := range topics {
@@ -33,21 +34,26 @@ func findings() ([]byte, error) {
 		}
 	}
 	of(report.TopicFinding, func(t report.Topic) {
-		fmt.Fprintf(&b, "| [%s](#%s) %s | %s | %s |\n", t.Name, strings.ToLower(t.Name+"-"+t.Title), t.Title, t.Severity, t.What)
+		fmt.Fprintf(&b, "| [%s](#%s) %s | %s | %s |\n", t.Name, strings.ToLower(t.Name+"-"+t.Title), t.Title,
+			t.Severity, t.What)
 	})
 	of(report.TopicFinding, func(t report.Topic) { finding(&b, t, anchors) })
 	for _, list := range []struct {
 		kind               report.TopicKind
 		heading, about, of string
 	}{
-		{report.TopicState, "States", "An object has the first of the states Unknown, Missing, Unowned, Modified, NotReady and Ready that applies.", "state"},
+		{report.TopicState, "States",
+			"An object has the first of the states Unknown, Missing, Unowned, Modified, NotReady and Ready that applies.", "state"},
 		{report.TopicReason, "Reasons", "The state Unowned or Unknown has a reason.", "reason"},
-		{report.TopicCause, "Causes", "A finding about a number that Fleet reports (FD201 to FD206) has a cause.", "cause"},
+		{report.TopicCause, "Causes", "A finding about a number that Fleet reports (FD201 to FD206) has a cause.",
+			"cause"},
 	} {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| %s | meaning | remedy |\n|---|---|---|\n", list.heading, list.about, list.of)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| %s | meaning | remedy |\n|---|---|---|\n", list.heading, list.about,
+			list.of)
 		of(list.kind, func(t report.Topic) {
 			_, anchor, _ := strings.Cut(t.URL, "#")
-			fmt.Fprintf(&b, "| <a id=%q></a>%s | %s | %s |\n", anchor, t.Name, strings.TrimSuffix(t.What+". "+t.Why, " "), linked(t.Remedy))
+			fmt.Fprintf(&b, "| <a id=%q></a>%s | %s | %s |\n", anchor, t.Name, strings.TrimSuffix(t.What+". "+t.Why,
+				" "), linked(t.Remedy))
 		})
 	}
 	return b.Bytes(), nil
@@ -56,8 +62,10 @@ func findings() ([]byte, error) {
 // finding writes the section of a code. Its anchor does not change with its name.
 func finding(b *bytes.Buffer, t report.Topic, sections map[string]string) {
 	_, anchor, _ := strings.Cut(t.URL, "#")
-	fmt.Fprintf(b, "\n<a id=%q></a>\n\n## %s %s\n\n**%s**: %s.\n\n%s\n\n", anchor, t.Name, t.Title, t.Severity, t.What, t.Why)
-	fmt.Fprintf(b, "- **Evidence:** %s\n- **Remedy:** %s\n- **Fleet versions:** %s.\n", t.Evidence, t.Remedy, t.Versions)
+	fmt.Fprintf(b, "\n<a id=%q></a>\n\n## %s %s\n\n**%s**: %s.\n\n%s\n\n", anchor, t.Name, t.Title, t.Severity, t.What,
+		t.Why)
+	fmt.Fprintf(b, "- **Evidence:** %s\n- **Remedy:** %s\n- **Fleet versions:** %s.\n", t.Evidence, t.Remedy,
+		t.Versions)
 	if len(t.Issues) > 0 {
 		var issues []string
 		for _, address := range t.Issues {
@@ -73,7 +81,8 @@ func finding(b *bytes.Buffer, t report.Topic, sections map[string]string) {
 	fmt.Fprintf(b, "- **Facts:** how Fleet behaves, %s\n", strings.Join(facts, ", "))
 }
 
-// heading3 matches a numbered section of docs/fleet-behavior.md, notInAnchor the characters that GitHub leaves out of an anchor.
+// heading3 matches a numbered section of docs/fleet-behavior.md, notInAnchor the characters that GitHub leaves out of
+// an anchor.
 var (
 	heading3    = regexp.MustCompile(`(?m)^### ((\d\.\d+) .*)$`)
 	notInAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)

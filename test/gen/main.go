@@ -40,18 +40,24 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"audit.svg": picture, "findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage, "targets.md": verb("targets", example), "impact.md": verb("impact", impactExample),
-		"tree.md": verb("tree", treeExample), "compare.md": verb("compare", compareExample), "comparison-report.schema.json": schema(&report.Comparison{}, report.KindComparison),
-		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
-		"webhook-commands.md": webhookVerbs, "explain.md": verb("explain"), "snapshot.md": verb("snapshot"), "version.md": verb("version"), "version-report.schema.json": schema(&report.Version{}, report.KindVersion),
-		"explanation.schema.json": schema(&report.Explanation{}, report.KindExplanation),
-		"report.schema.json":      schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
-		"preflight-report.schema.json": schema(&report.Preflight{}, report.KindPreflight), "owner-report.schema.json": schema(&report.Ownership{}, report.KindOwnership),
-		"agents-report.schema.json":  schema(&report.Agents{}, report.KindAgents),
-		"targets-report.schema.json": schema(&report.Targets{}, report.KindTargets),
-		"why.md":                     whyPage, "why-report.schema.json": schema(&report.Why{}, report.KindWhy),
+		"audit.svg": picture, "findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"),
+		"agents.md": agentsPage, "targets.md": verb("targets", example), "impact.md": verb("impact", impactExample),
+		"tree.md": verb("tree", treeExample), "compare.md": verb("compare", compareExample),
+		"comparison-report.schema.json": schema(&report.Comparison{}, report.KindComparison),
+		"adopt.md":                      verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
+		"webhook-commands.md": webhookVerbs, "explain.md": verb("explain"), "snapshot.md": verb("snapshot"),
+		"version.md": verb("version"), "version-report.schema.json": schema(&report.Version{}, report.KindVersion),
+		"explanation.schema.json":      schema(&report.Explanation{}, report.KindExplanation),
+		"report.schema.json":           schema(&report.Audit{}, report.Kind),
+		"adoption-plan.schema.json":    schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
+		"preflight-report.schema.json": schema(&report.Preflight{}, report.KindPreflight),
+		"owner-report.schema.json":     schema(&report.Ownership{}, report.KindOwnership),
+		"agents-report.schema.json":    schema(&report.Agents{}, report.KindAgents),
+		"targets-report.schema.json":   schema(&report.Targets{}, report.KindTargets),
+		"why.md":                       whyPage, "why-report.schema.json": schema(&report.Why{}, report.KindWhy),
 		"impact-report.schema.json":  schema(&report.Impact{}, report.KindImpact),
-		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind), "webhook-test.schema.json": schema(&installation.Test{}, installation.TestKind),
+		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind),
+		"webhook-test.schema.json":   schema(&installation.Test{}, installation.TestKind),
 	} {
 		b, err := content()
 		if err == nil {
@@ -67,7 +73,8 @@ func main() {
 // example repeats a command on captured data.
 func example(b *bytes.Buffer) {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
-	args := []string{program, "targets", "bundle/shop", "bundle/shop-eu", "--snapshot", "test/testdata/targets/example.yaml"}
+	args := []string{program, "targets", "bundle/shop", "bundle/shop-eu", "--snapshot",
+		"test/testdata/targets/example.yaml"}
 	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != 0 {
 		fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
 		os.Exit(1)
@@ -81,11 +88,13 @@ func impactExample(b *bytes.Buffer) {
 	const data = "test/testdata/impact/"
 	args := []string{program, "impact", "gitrepo/platform", "--snapshot", data + "management.yaml",
 		"--cluster-snapshot", "edge-1=" + data + "edge-1.yaml", "--cluster-snapshot", "edge-2=" + data + "edge-2.yaml"}
-	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != exit.Failed {
+	if status := cmd.Main(context.Background(), args,
+		environment.Environment{Streams: streams}); status != exit.Failed {
 		fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
 		os.Exit(1)
 	}
-	fmt.Fprintf(b, "\n## An example\n\nThe third cluster is not read, so the exit status is %d.\n\n```\n$ kubectl fleetdoctor %s\n%s```\n", exit.Failed, strings.Join(args[1:], " "), out)
+	fmt.Fprintf(b, "\n## An example\n\nThe third cluster is not read, so the exit status is %d.\n\n```\n$ kubectl "+
+		"fleetdoctor %s\n%s```\n", exit.Failed, strings.Join(args[1:], " "), out)
 }
 
 // treeExample repeats commands on captured data.
@@ -94,11 +103,14 @@ func treeExample(b *bytes.Buffer) {
 	b.WriteString("\n## Examples of the output\n")
 	for _, example := range []struct{ text, args string }{
 		{"A GitRepo with one of five objects ready:", "gitrepo/guestbook --snapshot test/testdata/sick"},
-		{"Three clusters, of which two are read:", "gitrepo/platform --snapshot " + data + "management.yaml --cluster-snapshot edge-1=" + data + "edge-1.yaml --cluster-snapshot edge-2=" + data + "edge-2.yaml"},
+		{"Three clusters, of which two are read:", "gitrepo/platform --snapshot " + data +
+			"management.yaml --cluster-snapshot edge-1=" + data + "edge-1.yaml --cluster-snapshot edge-2=" + data +
+			"edge-2.yaml"},
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
 		args := append([]string{program, "tree"}, strings.Fields(example.args)...)
-		if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != exit.Found {
+		if status := cmd.Main(context.Background(), args,
+			environment.Environment{Streams: streams}); status != exit.Found {
 			fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
 			os.Exit(1)
 		}
@@ -174,7 +186,8 @@ func webhookVerbs() ([]byte, error) {
 		var page bytes.Buffer
 		help(&page, c)
 		b.WriteByte('\n')
-		b.Write(heading.ReplaceAll(bytes.ReplaceAll(page.Bytes(), []byte(generated), nil), []byte("#$0"))) // a section of this page
+		// a section of this page
+		b.Write(heading.ReplaceAll(bytes.ReplaceAll(page.Bytes(), []byte(generated), nil), []byte("#$0")))
 	}
 	return b.Bytes(), nil
 }
@@ -184,7 +197,8 @@ var heading = regexp.MustCompile(`(?m)^#+ `)
 
 // truthTable writes the policy of adopt.
 func truthTable(b *bytes.Buffer) {
-	b.WriteString("\n## What is taken\n\nThis table is the policy. If several rows apply to an object, every one of them must permit it.\n\n| the object has |")
+	b.WriteString("\n## What is taken\n\nThis table is the policy. If several rows apply to an object, every one of " +
+		"them must permit it.\n\n| the object has |")
 	for _, p := range ownership.Policies {
 		fmt.Fprintf(b, " `--policy=%s` |", p)
 	}
@@ -196,14 +210,23 @@ func truthTable(b *bytes.Buffer) {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("\nNo policy takes objects that are being deleted, objects with a controller, objects of a `fleet-agent` bundle, and cluster-scoped objects of a bundle with a " +
-		"targetNamespace.\n\nThe policy `if-no-diff` compares the fields that the bundle states, also those that its comparePatches ignore, because the next deploy overwrites them. It takes nothing if the release record is older than the bundle: use `--desired=bundle` then. Naming an owner does not permit a difference. The policies are those of `adopt` only: the [webhook](webhook.md#the-mutating-handler) decides about owners as `if-unowned` does, and compares no fields.\n\nOnly the labels `objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
-		"`meta.helm.sh/release-namespace` are written, with the field manager `" + ownership.FieldManager + "`, and only to the object of the plan: its uid is checked.\n")
+	b.WriteString("\nNo policy takes objects that are being deleted, objects with a controller, objects of a " +
+		"`fleet-agent` bundle, and cluster-scoped objects of a bundle with a " +
+		"targetNamespace.\n\nThe policy `if-no-diff` compares the fields that the bundle states, also those that its " +
+		"comparePatches ignore, because the next deploy overwrites them. It takes nothing if the release record " +
+		"is older than the bundle: use `--desired=bundle` then. Naming an owner does not permit a difference. The " +
+		"policies are those of `adopt` only: the [webhook](webhook.md#the-mutating-handler) decides about owners " +
+		"as `if-unowned` does, and compares no fields.\n\nOnly the labels `objectset.rio.cattle.io/hash` and " +
+		"`app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, " +
+		"`meta.helm.sh/release-name` and " +
+		"`meta.helm.sh/release-namespace` are written, with the field manager `" + ownership.FieldManager +
+		"`, and only to the object of the plan: its uid is checked.\n")
 }
 
 // rules writes the rules of preflight.
 func rules(b *bytes.Buffer) {
-	b.WriteString("\n## Rules\n\nAn error sets the result of the bundle. Of the other rules, only those with the result Unknown do.\n\n| rule | severity | result | meaning |\n|---|---|---|---|\n")
+	b.WriteString("\n## Rules\n\nAn error sets the result of the bundle. Of the other rules, only those with the " +
+		"result Unknown do.\n\n| rule | severity | result | meaning |\n|---|---|---|---|\n")
 	for _, r := range preflight.Rules() {
 		_, anchor, _ := strings.Cut(preflight.URL(r.Name), "#")
 		fmt.Fprintf(b, "| <a id=%q></a>%s | %s | %s | %s |\n", anchor, r.Name, r.Severity, r.Verdict, r.Description)
@@ -213,7 +236,8 @@ func rules(b *bytes.Buffer) {
 func help(b *bytes.Buffer, c *cobra.Command) {
 	shared := pflag.NewFlagSet("shared", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(shared)
-	fmt.Fprintf(b, "# %s\n\n%s%s\n\n```\n%s\n```\n\n## Examples\n\n```\n%s\n```\n\n## Flags\n\n| flag | default | meaning |\n|---|---|---|\n",
+	fmt.Fprintf(b, "# %s\n\n%s%s\n\n```\n%s\n```\n\n## Examples\n\n```\n%s\n```\n\n## Flags\n\n| flag | default | "+
+		"meaning |\n|---|---|---|\n",
 		strings.TrimPrefix(c.CommandPath(), c.Root().CommandPath()+" "), generated, c.Long, c.UseLine(), c.Example)
 	var others []string
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -247,7 +271,8 @@ func schema(document any, kinds ...string) func() ([]byte, error) {
 			AllowAdditionalProperties: true, // fields may be added, so readers must accept unknown ones
 			Mapper: func(t reflect.Type) *jsonschema.Schema {
 				if t == reflect.TypeFor[report.Value]() {
-					return &jsonschema.Schema{Description: "any JSON value; for a value of a Secret, an ordinal such as ***1"}
+					return &jsonschema.Schema{Description: "any JSON value; for a value of a Secret, an ordinal such " +
+						"as ***1"}
 				}
 				return nil
 			},

@@ -60,7 +60,8 @@ func pictureOf(root string) ([]byte, error) {
 	bundle, _, _ := strings.Cut(rest, "\n")
 	finding := unowned.FindString(rest)
 	total := out.String()[strings.LastIndexByte(strings.TrimSpace(out.String()), '\n')+1:]
-	text := "$ kubectl fleetdoctor audit --snapshot " + sample + "\n" + before + "\n\x1b[1mbundle " + bundle + "\n  …\n" + finding + "  …\n\n" + total
+	text := "$ kubectl fleetdoctor audit --snapshot " + sample + "\n" + before + "\n\x1b[1mbundle " + bundle +
+		"\n  …\n" + finding + "  …\n\n" + total
 	text = strings.ReplaceAll(text, filepath.Join(root, sample), sample)
 	return terminal(strings.Split(strings.TrimSpace(text), "\n")), nil
 }
@@ -83,7 +84,8 @@ func terminal(lines []string) []byte {
 		// The length of the line is fixed, so that columns are aligned in every font.
 		length := utf8.RuneCountInString(coloured.ReplaceAllString(l, "$2")) * columnWidth
 		text := coloured.ReplaceAllString(html.EscapeString(l), `<tspan class="c$1">$2</tspan>`)
-		fmt.Fprintf(&b, `<text x="%d" y="%d" textLength="%d" xml:space="preserve">%s</text>`+"\n", margin, margin+lineHeight*(i+1)-5, length, text)
+		fmt.Fprintf(&b, `<text x="%d" y="%d" textLength="%d" xml:space="preserve">%s</text>`+"\n", margin,
+			margin+lineHeight*(i+1)-5, length, text)
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()

@@ -38,13 +38,17 @@ func agentsTranscript(root string) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	b.WriteString("\n## Transcript\n\nA management cluster with Fleet 0.12. Every kubeconfig Secret has its own URL and CA, so every restart of the controller imports these agents " +
-		"again. An upgrade ends that; only the agent with a raised generation is imported in any case. The cluster `edge-1` registered itself.\n\n")
-	fmt.Fprintf(&b, "```\n$ kubectl fleetdoctor agents --snapshot dump.tgz\n%s```\n", strings.Replace(out, "snapshot -", "snapshot dump.tgz", 1))
+	b.WriteString("\n## Transcript\n\nA management cluster with Fleet 0.12. Every kubeconfig Secret has its own URL " +
+		"and CA, so every restart of the controller imports these agents " +
+		"again. An upgrade ends that; only the agent with a raised generation is imported in any case. The cluster " +
+		"`edge-1` registered itself.\n\n")
+	fmt.Fprintf(&b, "```\n$ kubectl fleetdoctor agents --snapshot dump.tgz\n%s```\n", strings.Replace(out, "snapshot -",
+		"snapshot dump.tgz", 1))
 	return b.Bytes(), nil
 }
 
-// printed returns what a verb prints for a case, which it reads from standard input. It returns an error if the exit status is another one.
+// printed returns what a verb prints for a case, which it reads from standard input. It returns an error if the exit
+// status is another one.
 func printed(file string, want int, args ...string) (string, error) {
 	var head map[string]any
 	c, err := cases.Read(file, &head)

@@ -10,7 +10,8 @@ import (
 
 // TestTranscript repeats the transcripts of the pages. After an intended change, run make generate.
 func TestTranscript(t *testing.T) {
-	for name, transcript := range map[string]func(root string) ([]byte, error){"agents": agentsTranscript, "why": whyTranscript} {
+	for name, transcript := range map[string]func(root string) ([]byte, error){"agents": agentsTranscript,
+		"why": whyTranscript} {
 		page, err := os.ReadFile("../../docs/" + name + ".md")
 		if err != nil {
 			t.Fatal(err)

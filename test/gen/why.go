@@ -23,7 +23,8 @@ func whyPage() ([]byte, error) {
 
 // whyKinds lists the kinds of steps.
 func whyKinds(b *bytes.Buffer) {
-	b.WriteString("\n## Kinds of steps\n\nThe last step of a chain is the root cause. `-o json` has its kind in `root`.\n\n| kind | meaning |\n|---|---|\n")
+	b.WriteString("\n## Kinds of steps\n\nThe last step of a chain is the root cause. `-o json` has its kind in " +
+		"`root`.\n\n| kind | meaning |\n|---|---|\n")
 	for _, k := range why.Kinds() {
 		fmt.Fprintf(b, "| %s | %s |\n", k.Kind, k.Meaning)
 	}
@@ -40,12 +41,14 @@ func whyTranscript(root string) ([]byte, error) {
 		{"The same for one cluster:", "cluster/edge-2"},
 	} {
 		const notReady = 1
-		out, err := printed(filepath.Join(root, "test", "testdata", "why", "management.yaml"), notReady, "why", step.args)
+		out, err := printed(filepath.Join(root, "test", "testdata", "why", "management.yaml"), notReady, "why",
+			step.args)
 		if err != nil {
 			return nil, err
 		}
 		shown := strings.ReplaceAll(out, "snapshot -", "snapshot dump.tgz")
-		fmt.Fprintf(&b, "%s\n\n```\n$ kubectl fleetdoctor why %s --snapshot dump.tgz\n%s```\n\n", step.text, step.args, shown)
+		fmt.Fprintf(&b, "%s\n\n```\n$ kubectl fleetdoctor why %s --snapshot dump.tgz\n%s```\n\n", step.text, step.args,
+			shown)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

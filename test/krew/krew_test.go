@@ -70,7 +70,8 @@ func TestKrewPlatforms(t *testing.T) {
 			}
 		}
 		for _, goarch := range config.Builds[0].GOARCH {
-			name := strings.NewReplacer("{{ .Env.VERSION }}", sampleTag, "{{ .Os }}", goos, "{{ .Arch }}", goarch).Replace(archive.NameTemplate)
+			name := strings.NewReplacer("{{ .Env.VERSION }}", sampleTag, "{{ .Os }}", goos, "{{ .Arch }}", goarch).
+				Replace(archive.NameTemplate)
 			want = append(want, fmt.Sprintf("%s/%s %s%s/%s.%s", goos, goarch, releases, sampleTag, name, format))
 		}
 	}
@@ -95,7 +96,9 @@ func TestKrewRulesRefuse(t *testing.T) {
 		name   string
 		change func(*krewPlugin)
 	}{
-		{"api version", "older", func(p *krewPlugin) { p.APIVersion = "krew.googlecontainertools.github.com/v1alpha1" }},
+		{"api version", "older", func(p *krewPlugin) {
+			p.APIVersion = "krew.googlecontainertools.github.com/v1alpha1"
+		}},
 		{"kind", "other", func(p *krewPlugin) { p.Kind = "Receipt" }},
 		{"name", "snake case", func(p *krewPlugin) { p.Metadata.Name = "fleet_doctor" }},
 		{"name", "upper case", func(p *krewPlugin) { p.Metadata.Name = "FleetDoctor" }},
@@ -113,7 +116,9 @@ func TestKrewRulesRefuse(t *testing.T) {
 		{"short description", "redundant", func(p *krewPlugin) { p.Spec.ShortDescription = "A kubectl tool" }},
 		{"description", "absent", func(p *krewPlugin) { p.Spec.Description = "\n" }},
 		{"description", "not wrapped", func(p *krewPlugin) { p.Spec.Description = strings.Repeat("word ", 17) }},
-		{"description", "usage", func(p *krewPlugin) { p.Spec.Description = "Use it:\n  $ kubectl fleetdoctor audit\n" }},
+		{"description", "usage", func(p *krewPlugin) {
+			p.Spec.Description = "Use it:\n  $ kubectl fleetdoctor audit\n"
+		}},
 		{"caveats", "not wrapped", func(p *krewPlugin) { p.Spec.Caveats = strings.Repeat("word ", 17) }},
 		{"selector", "absent", platform(func(p *krewPlatform) { p.Selector = nil })},
 		{"selector", "empty", platform(func(p *krewPlatform) { p.Selector = &metav1.LabelSelector{} })},
@@ -185,13 +190,16 @@ func renderKrew(t *testing.T, tag string) krewPlugin {
 	return plugin
 }
 
-// TestFillNamesAMissingArchive checks that an archive without a digest is an error: a manifest with an empty one would be submitted.
+// TestFillNamesAMissingArchive checks that an archive without a digest is an error: a manifest with an empty one would
+// be submitted.
 func TestFillNamesAMissingArchive(t *testing.T) {
 	checksums := filepath.Join(t.TempDir(), "checksums.txt")
-	if err := os.WriteFile(checksums, []byte(sampleDigest+"  kubectl-fleetdoctor_v1.2.3_linux_amd64.tar.gz\n"), 0o600); err != nil {
+	if err := os.WriteFile(checksums, []byte(sampleDigest+"  kubectl-fleetdoctor_v1.2.3_linux_amd64.tar.gz\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run("../../krew.yaml", sampleTag, checksums); err == nil || !strings.Contains(err.Error(), "kubectl-fleetdoctor_v1.2.3_linux_arm64.tar.gz") {
+	if _, err := run("../../krew.yaml", sampleTag, checksums); err == nil || !strings.Contains(err.Error(),
+		"kubectl-fleetdoctor_v1.2.3_linux_arm64.tar.gz") {
 		t.Errorf("error %v", err)
 	}
 }

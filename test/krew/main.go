@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command krew fills the template krew.yaml for a release: with its version, and with the digest of each archive from checksums.txt. It prints the
-// manifest that is submitted to krew-index.
+// Command krew fills the template krew.yaml for a release: with its version, and with the digest of each archive from
+// checksums.txt. It prints the manifest that is submitted to krew-index.
 package main
 
 import (
@@ -55,21 +55,23 @@ func run(templateFile, version, checksums string) ([]byte, error) {
 	})
 }
 
-// fill executes the template. Its function addURIAndSha writes the same text as in krew-release-bot, including the fixed indent of the second line.
+// fill executes the template. Its function addURIAndSha writes the same text as in krew-release-bot, including the
+// fixed indent of the second line.
 func fill(text, version string, digest func(archive string) (string, error)) ([]byte, error) {
 	values := map[string]string{"TagName": version}
-	tmpl, err := template.New("krew.yaml").Option("missingkey=error").Funcs(template.FuncMap{"addURIAndSha": func(uri, _ string) (string, error) {
-		inner, err := template.New("uri").Parse(uri)
-		if err != nil {
-			return "", err
-		}
-		var out strings.Builder
-		if err := inner.Execute(&out, values); err != nil {
-			return "", err
-		}
-		sum, err := digest(path.Base(out.String()))
-		return fmt.Sprintf("uri: %s\n    sha256: %s", &out, sum), err
-	}}).Parse(text)
+	tmpl, err := template.New("krew.yaml").Option("missingkey=error").
+		Funcs(template.FuncMap{"addURIAndSha": func(uri, _ string) (string, error) {
+			inner, err := template.New("uri").Parse(uri)
+			if err != nil {
+				return "", err
+			}
+			var out strings.Builder
+			if err := inner.Execute(&out, values); err != nil {
+				return "", err
+			}
+			sum, err := digest(path.Base(out.String()))
+			return fmt.Sprintf("uri: %s\n    sha256: %s", &out, sum), err
+		}}).Parse(text)
 	if err != nil {
 		return nil, err
 	}

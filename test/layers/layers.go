@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package layers searches data for texts in every layer of its encoding: archives, compressed data, base64 and JSON strings.
+// Package layers searches data for texts in every layer of its encoding: archives, compressed data, base64 and JSON
+// strings.
 package layers
 
 import (
@@ -18,7 +19,8 @@ import (
 // maxDepth is the number of layers that are searched.
 const maxDepth = 8
 
-// Find returns the texts that are in a layer of the data, each with the layers around it: "gzip > tar secrets/a.json > base64: text".
+// Find returns the texts that are in a layer of the data, each with the layers around it: "gzip > tar secrets/a.json >
+// base64: text".
 func Find(data []byte, texts ...string) []string {
 	s := search{texts: texts}
 	s.in(data, "", maxDepth)

@@ -42,7 +42,8 @@ func TestTexts(t *testing.T) {
 			[]string{"COPYING", "LICENCE.md", "LICENSE-MIT", "License.txt", "NOTICE", "PATENTS"}},
 		{"names of other files", []string{"LICENSE", "LICENSE_TEMPLATE", "license.go", "licenses", "notices/a"},
 			[]string{"LICENSE"}},
-		{"directories above a linked package", []string{"LICENSE", "a/NOTICE", "a/b/LICENSE", "a/b/d/LICENSE", "a/c/LICENSE"},
+		{"directories above a linked package", []string{"LICENSE", "a/NOTICE", "a/b/LICENSE", "a/b/d/LICENSE",
+			"a/c/LICENSE"},
 			[]string{"LICENSE", "a/NOTICE", "a/b/LICENSE"}},
 		{"none", []string{"README.md"}, nil},
 		{"only a notice", []string{"NOTICE"}, nil},
@@ -54,7 +55,8 @@ func TestTexts(t *testing.T) {
 			root := t.TempDir()
 			write(t, root, append(tt.files, "a/b/b.go")...)
 			found, err := texts(module{"example.com/m", "v1.2.3", root, []string{filepath.Join(root, "a", "b")}})
-			const message = "example.com/m v1.2.3 has no licence file: use a version with one, or add that of its repository " +
+			const message = "example.com/m v1.2.3 has no licence file: use a version with one, or add that of its " +
+				"repository " +
 				"as test/licenses/texts/example.com/m@v1.2.3/LICENSE"
 			if tt.want == nil {
 				if err == nil || err.Error() != message {
@@ -103,7 +105,8 @@ func TestSame(t *testing.T) {
 		{name: "same", goVersion: "go1.26.1", version: "v1.2.3"},
 		{name: "other version", goVersion: "go1.26.1", version: "v1.2.4",
 			want: `it has version "v1.2.4" of example.com/m, not v1.2.3`},
-		{name: "other Go", goVersion: "go1.26.2", version: "v1.2.3", want: `it has version "go1.26.2" of std, not go1.26.1`},
+		{name: "other Go", goVersion: "go1.26.2", version: "v1.2.3",
+			want: `it has version "go1.26.2" of std, not go1.26.1`},
 		{name: "another module", goVersion: "go1.26.1", version: "v1.2.3", more: "example.com/n",
 			want: "it has example.com/n v1.0.0, which this checkout does not link"},
 	}

@@ -33,7 +33,8 @@ func TestRelease(t *testing.T) {
 	if err := run(file, binary); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := command(nil, "run", "-C", "../release", "./sbom", "-version", "v1.2.3", "-o", sbom, binary); err != nil {
+	if _, err := command(nil, "run", "-C", "../release", "./sbom", "-version", "v1.2.3", "-o", sbom,
+		binary); err != nil {
 		t.Fatal(err)
 	}
 	content := read(t, file)
@@ -41,7 +42,8 @@ func TestRelease(t *testing.T) {
 		t.Errorf("modules (-SBOM +licence texts):\n%s", diff)
 	}
 
-	files := map[string][]byte{"kubectl-fleetdoctor": []byte("program"), "LICENSE": []byte("licence"), textsName: content}
+	files := map[string][]byte{"kubectl-fleetdoctor": []byte("program"), "LICENSE": []byte("licence"),
+		textsName: content}
 	for _, arch := range []string{"amd64", "arm64"} {
 		archive(t, filepath.Join(dir, "kubectl-fleetdoctor_v1.2.3_linux_"+arch+".tar.gz"), files)
 	}

@@ -45,7 +45,8 @@ func run(dir, version, epoch string) error {
 func write(dir, version string, date time.Time) error {
 	root := cmd.New("kubectl-fleetdoctor", verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
 	prepare(root)
-	header := &doc.GenManHeader{Section: "1", Date: &date, Source: "kubectl-fleetdoctor " + version, Manual: "kubectl fleetdoctor"}
+	header := &doc.GenManHeader{Section: "1", Date: &date, Source: "kubectl-fleetdoctor " + version,
+		Manual: "kubectl fleetdoctor"}
 	return doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Header: header, Path: dir, CommandSeparator: "-"})
 }
 

@@ -39,7 +39,8 @@ func pages(t *testing.T) map[string]string {
 	return out
 }
 
-// TestPages checks that each command has a page with its description and its flags, and that there is no page of another command.
+// TestPages checks that each command has a page with its description and its flags, and that there is no page of
+// another command.
 func TestPages(t *testing.T) {
 	got := pages(t)
 	var visit func(c *cobra.Command)
@@ -51,7 +52,8 @@ func TestPages(t *testing.T) {
 		name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
 		page, ok := got[name]
 		delete(got, name)
-		if plain := strings.ReplaceAll(page, `\-`, "-"); !ok || !strings.Contains(plain, c.Short) || !strings.Contains(plain, "v1.2.3") || !strings.Contains(plain, `"Jan 2026"`) {
+		if plain := strings.ReplaceAll(page, `\-`, "-"); !ok || !strings.Contains(plain, c.Short) ||
+			!strings.Contains(plain, "v1.2.3") || !strings.Contains(plain, `"Jan 2026"`) {
 			t.Errorf("%s: no page, or without its description, version or date:\n%.300s", name, page)
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {

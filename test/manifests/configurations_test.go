@@ -20,13 +20,18 @@ import (
 func webhooks(t *testing.T, variant string) []admissionv1.MutatingWebhook {
 	t.Helper()
 	objs := rendered(t, variant)
-	mutating := pick[admissionv1.MutatingWebhookConfiguration](t, objs, "MutatingWebhookConfiguration", "fleetdoctor-webhook")
-	validating := pick[admissionv1.ValidatingWebhookConfiguration](t, objs, "ValidatingWebhookConfiguration", "fleetdoctor-webhook")
+	mutating := pick[admissionv1.MutatingWebhookConfiguration](t, objs, "MutatingWebhookConfiguration",
+		"fleetdoctor-webhook")
+	validating := pick[admissionv1.ValidatingWebhookConfiguration](t, objs, "ValidatingWebhookConfiguration",
+		"fleetdoctor-webhook")
 	all := mutating.Webhooks
 	for _, w := range validating.Webhooks {
-		all = append(all, admissionv1.MutatingWebhook{Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy,
-			MatchPolicy: w.MatchPolicy, NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
-			TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions})
+		all = append(all, admissionv1.MutatingWebhook{Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules,
+			FailurePolicy: w.FailurePolicy,
+			MatchPolicy:   w.MatchPolicy, NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector,
+			SideEffects:    w.SideEffects,
+			TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions,
+			MatchConditions: w.MatchConditions})
 	}
 	return all
 }
@@ -37,7 +42,8 @@ func notIn(key string, values ...string) metav1.LabelSelectorRequirement {
 
 // excludedNamespaces select the namespaces for which the server never calls a webhook.
 var excludedNamespaces = []metav1.LabelSelectorRequirement{
-	notIn(corev1.LabelMetadataName, "kube-system", "kube-public", "kube-node-lease", "cattle-fleet-system", "cattle-fleet-local-system",
+	notIn(corev1.LabelMetadataName, "kube-system", "kube-public", "kube-node-lease", "cattle-fleet-system",
+		"cattle-fleet-local-system",
 		"cattle-fleet-clusters-system", "fleet-system", "fleet-clusters-system", systemNamespace),
 	notIn("fleet.cattle.io/managed", "true"),
 	notIn("fleetdoctor.io/ignore", "true"),
@@ -45,7 +51,8 @@ var excludedNamespaces = []metav1.LabelSelectorRequirement{
 
 // expectedWebhook is a webhook with the fields that all of them have: it never blocks a write, and no subresource
 // reaches it.
-func expectedWebhook(name, path string, operations []admissionv1.OperationType, effects admissionv1.SideEffectClass, scope admissionv1.ScopeType,
+func expectedWebhook(name, path string, operations []admissionv1.OperationType, effects admissionv1.SideEffectClass,
+	scope admissionv1.ScopeType,
 	more ...metav1.LabelSelectorRequirement,
 ) admissionv1.MutatingWebhook {
 	return admissionv1.MutatingWebhook{
@@ -54,9 +61,10 @@ func expectedWebhook(name, path string, operations []admissionv1.OperationType, 
 			Namespace: systemNamespace, Name: "fleetdoctor-webhook", Path: &path}},
 		Rules: []admissionv1.RuleWithOperations{{Operations: operations, Rule: admissionv1.Rule{
 			APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: &scope}}},
-		FailurePolicy:     ptr.To(admissionv1.Ignore),
-		MatchPolicy:       ptr.To(admissionv1.Equivalent),
-		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: append(append([]metav1.LabelSelectorRequirement{}, excludedNamespaces...), more...)},
+		FailurePolicy: ptr.To(admissionv1.Ignore),
+		MatchPolicy:   ptr.To(admissionv1.Equivalent),
+		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: append(append([]metav1.LabelSelectorRequirement{},
+			excludedNamespaces...), more...)},
 		ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			notIn("fleetdoctor.io/ignore", "true"), notIn(installation.NameLabel, installation.Name)}},
 		SideEffects:             &effects,
@@ -67,12 +75,16 @@ func expectedWebhook(name, path string, operations []admissionv1.OperationType, 
 
 func TestConfigurations(t *testing.T) {
 	writes := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
-	stamp := expectedWebhook("stamp.fleetdoctor.io", "/stamp", writes, admissionv1.SideEffectClassNoneOnDryRun, admissionv1.AllScopes)
+	stamp := expectedWebhook("stamp.fleetdoctor.io", "/stamp", writes, admissionv1.SideEffectClassNoneOnDryRun,
+		admissionv1.AllScopes)
 	stamp.ReinvocationPolicy = ptr.To(admissionv1.IfNeededReinvocationPolicy)
-	exact := expectedWebhook("stamp-exact.fleetdoctor.io", "/stamp-exact", writes, admissionv1.SideEffectClassNoneOnDryRun, admissionv1.NamespacedScope,
-		metav1.LabelSelectorRequirement{Key: "fleetdoctor.io/adopt", Operator: metav1.LabelSelectorOpIn, Values: []string{"exact"}})
+	exact := expectedWebhook("stamp-exact.fleetdoctor.io", "/stamp-exact", writes,
+		admissionv1.SideEffectClassNoneOnDryRun, admissionv1.NamespacedScope,
+		metav1.LabelSelectorRequirement{Key: "fleetdoctor.io/adopt", Operator: metav1.LabelSelectorOpIn,
+			Values: []string{"exact"}})
 	exact.ReinvocationPolicy = stamp.ReinvocationPolicy
-	guard := expectedWebhook("guard.fleetdoctor.io", "/guard", []admissionv1.OperationType{admissionv1.Update, admissionv1.Delete},
+	guard := expectedWebhook("guard.fleetdoctor.io", "/guard", []admissionv1.OperationType{admissionv1.Update,
+		admissionv1.Delete},
 		admissionv1.SideEffectClassNone, admissionv1.AllScopes, notIn("fleetdoctor.io/guard", "off"))
 
 	withoutExact := []admissionv1.MutatingWebhook{stamp, guard}

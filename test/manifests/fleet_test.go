@@ -43,14 +43,17 @@ func TestFleetRenders(t *testing.T) {
 		t.Errorf("the release's namespace is %q, want %q", rendering.ReleaseNamespace, systemNamespace)
 	}
 	if len(rendering.Gaps)+len(rendering.Hooks)+len(rendering.CRDs)+len(rendering.Unstable) > 0 {
-		t.Errorf("gaps %q, hooks %v, CRDs %v, unstable %v; want none", rendering.Gaps, rendering.Hooks, rendering.CRDs, rendering.Unstable)
+		t.Errorf("gaps %q, hooks %v, CRDs %v, unstable %v; want none", rendering.Gaps, rendering.Hooks, rendering.CRDs,
+			rendering.Unstable)
 	}
 	var got []string
 	for _, obj := range rendering.Objects {
 		got = append(got, obj.Kind+" "+strings.TrimPrefix(obj.Namespace+"/"+obj.Name, "/"))
 	}
 	slices.Sort(got)
-	want := slices.DeleteFunc(names(rendered(t, "default")), func(name string) bool { return strings.HasPrefix(name, "Namespace ") })
+	want := slices.DeleteFunc(names(rendered(t, "default")), func(name string) bool {
+		return strings.HasPrefix(name, "Namespace ")
+	})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("objects (-program +agent):\n%s", diff)
 	}

@@ -15,8 +15,10 @@ func TestLint(t *testing.T) {
 	lint.Strict, lint.Namespace = true, systemNamespace
 	for name, values := range map[string]map[string]any{
 		"default": {},
-		"all": {"exact": true, "certificates": "cert-manager", "guardDefault": "off", "releaseNamespaces": []any{"shop"},
-			"apiServers": []any{"192.0.2.10"}, "image": "example.com/webhook:1", "replicas": 3, "global": map[string]any{}},
+		"all": {"exact": true, "certificates": "cert-manager", "guardDefault": "off",
+			"releaseNamespaces": []any{"shop"},
+			"apiServers":        []any{"192.0.2.10"}, "image": "example.com/webhook:1", "replicas": 3,
+			"global": map[string]any{}},
 	} {
 		for _, message := range lint.Run([]string{directory}, values).Messages {
 			if message.Severity > support.InfoSev {

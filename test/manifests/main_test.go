@@ -69,7 +69,8 @@ func pick[T any](t *testing.T, objs []*unstructured.Unstructured, kind, name str
 			t.Fatalf("two objects %s %s", kind, name)
 		}
 		found = new(T)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, found, true); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, found,
+			true); err != nil {
 			t.Fatalf("decoding %s %s: %v", kind, name, err)
 		}
 	}

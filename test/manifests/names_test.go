@@ -13,7 +13,8 @@ import (
 // TestNames checks that packages that may not import each other use the same names.
 func TestNames(t *testing.T) {
 	if adopt.WebhookLabel != installation.Selector {
-		t.Errorf("adopt with for a webhook by %q, and it is installed with %q", adopt.WebhookLabel, installation.Selector)
+		t.Errorf("adopt with for a webhook by %q, and it is installed with %q", adopt.WebhookLabel,
+			installation.Selector)
 	}
 	if server.Name != installation.Name {
 		t.Errorf("the webhook uses the name %q, and is installed as %q", server.Name, installation.Name)

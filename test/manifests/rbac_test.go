@@ -41,12 +41,17 @@ var (
 	}
 	// never is granted by no variant.
 	never = []permission{
-		{"create", "secrets", systemNamespace, ""}, {"delete", "secrets", systemNamespace, cert}, {"patch", "secrets", systemNamespace, cert},
-		{"update", "secrets", systemNamespace, "another"}, {"update", "secrets", "guestbook", cert}, {"get", "secrets", "guestbook", "any"},
+		{"create", "secrets", systemNamespace, ""}, {"delete", "secrets", systemNamespace, cert},
+		{"patch", "secrets", systemNamespace, cert},
+		{"update", "secrets", systemNamespace, "another"}, {"update", "secrets", "guestbook", cert},
+		{"get", "secrets", "guestbook", "any"},
 		{"get", "namespaces", "", "guestbook"}, {"update", "namespaces", "", "guestbook"}, {"list", "events", "", ""},
-		{"create", mutating, "", ""}, {"delete", validating, "", own}, {"update", mutating, "", own}, {"update", validating, "", own},
-		{"patch", mutating, "", "another"}, {"patch", validating, "", "another"}, {"list", mutating, "", ""}, {"list", validating, "", ""},
-		{"list", "configmaps", systemNamespace, ""}, {"list", "pods", systemNamespace, ""}, {"impersonate", "users", "", ""},
+		{"create", mutating, "", ""}, {"delete", validating, "", own}, {"update", mutating, "", own},
+		{"update", validating, "", own},
+		{"patch", mutating, "", "another"}, {"patch", validating, "", "another"}, {"list", mutating, "", ""},
+		{"list", validating, "", ""},
+		{"list", "configmaps", systemNamespace, ""}, {"list", "pods", systemNamespace, ""},
+		{"impersonate", "users", "", ""},
 		{"create", "subjectaccessreviews.authorization.k8s.io", "", ""},
 	}
 	certificates = []permission{
@@ -55,11 +60,13 @@ var (
 		{"list", mutating, "", own}, {"watch", mutating, "", own}, {"patch", mutating, "", own},
 		{"list", validating, "", own}, {"watch", validating, "", own}, {"patch", validating, "", own},
 	}
-	ownSecret   = []permission{{"get", "secrets", systemNamespace, cert}, {"update", "secrets", systemNamespace, cert}}
-	writes      = []permission{{"list", mutating, "", own}, {"patch", mutating, "", own}, {"list", validating, "", own}, {"patch", validating, "", own}}
+	ownSecret = []permission{{"get", "secrets", systemNamespace, cert}, {"update", "secrets", systemNamespace, cert}}
+	writes    = []permission{{"list", mutating, "", own}, {"patch", mutating, "", own}, {"list", validating, "", own},
+		{"patch", validating, "", own}}
 	everySecret = []permission{{"list", "secrets", "", ""}, {"watch", "secrets", "", ""}}
 	releases    = []permission{
-		{"list", "secrets", "guestbook", ""}, {"watch", "secrets", "guestbook", ""}, {"list", "secrets", "shop", ""}, {"watch", "secrets", "shop", ""},
+		{"list", "secrets", "guestbook", ""}, {"watch", "secrets", "guestbook", ""}, {"list", "secrets", "shop", ""},
+		{"watch", "secrets", "shop", ""},
 	}
 	beyond = []permission{{"list", "secrets", "default", ""}, {"list", "secrets", "kube-system", ""}}
 )
@@ -75,7 +82,8 @@ func TestPermissions(t *testing.T) {
 		{"exact", slices.Concat(always, certificates, everySecret), never},
 		{"cert-manager", slices.Concat(always, everySecret), slices.Concat(never, ownSecret, writes)},
 		{"scoped", slices.Concat(always, certificates, releases), slices.Concat(never, everySecret, beyond)},
-		{"all", slices.Concat(always, releases), slices.Concat(never, everySecret, beyond, ownSecret, writes, []permission{{"list", "secrets", systemNamespace, ""}})},
+		{"all", slices.Concat(always, releases), slices.Concat(never, everySecret, beyond, ownSecret, writes,
+			[]permission{{"list", "secrets", systemNamespace, ""}})},
 	}
 	if len(tests) != len(variantNames()) {
 		t.Errorf("%d variants, but %d expectations", len(variantNames()), len(tests))
@@ -83,7 +91,8 @@ func TestPermissions(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.variant, func(t *testing.T) {
 			createNamespaces(t)
-			granted := slices.DeleteFunc(rendered(t, tt.variant), isNot("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
+			granted := slices.DeleteFunc(rendered(t, tt.variant), isNot("Role", "RoleBinding", "ClusterRole",
+				"ClusterRoleBinding"))
 			for _, obj := range granted {
 				shared.Apply(t, "test", obj)
 				removeAfter(t, obj)

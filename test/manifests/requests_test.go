@@ -79,16 +79,18 @@ func field(value any, path ...string) modifier {
 }
 
 var (
-	other  = with(label("app", "guestbook"), annotation("note", "other"))
-	hash   = label(fleet.HashLabel, "c5c68538ff9800def965853a87784a250ad1f566")
-	id     = annotation(fleet.IDAnnotation, "default-guestbook")
-	helm   = with(label(fleet.ManagedByLabel, fleet.ManagedByHelm), annotation(fleet.ReleaseNameAnnotation, "guestbook"), annotation(fleet.ReleaseNamespaceAnnotation, "guestbook"))
+	other = with(label("app", "guestbook"), annotation("note", "other"))
+	hash  = label(fleet.HashLabel, "c5c68538ff9800def965853a87784a250ad1f566")
+	id    = annotation(fleet.IDAnnotation, "default-guestbook")
+	helm  = with(label(fleet.ManagedByLabel, fleet.ManagedByHelm), annotation(fleet.ReleaseNameAnnotation,
+		"guestbook"), annotation(fleet.ReleaseNamespaceAnnotation, "guestbook"))
 	full   = with(hash, id, helm)
 	ignore = label("fleetdoctor.io/ignore", "true")
 	pinned = func(obj *unstructured.Unstructured) { obj.SetFinalizers([]string{"example.com/pinned"}) }
 	child  = func(obj *unstructured.Unstructured) {
 		controller := true
-		obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "any", UID: "1", Controller: &controller}})
+		obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "any",
+			UID: "1", Controller: &controller}})
 	}
 	record = field("helm.sh/release.v1", "type")
 )
@@ -234,7 +236,8 @@ func (r request) store(t *testing.T, obj *unstructured.Unstructured) {
 		cached := obj.DeepCopy()
 		err := admin.Get(t.Context(), key, cached, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
 		if err == nil && cached.GetResourceVersion() != obj.GetResourceVersion() {
-			err = fmt.Errorf("the watch cache has version %s, and etcd has %s", cached.GetResourceVersion(), obj.GetResourceVersion())
+			err = fmt.Errorf("the watch cache has version %s, and etcd has %s", cached.GetResourceVersion(),
+				obj.GetResourceVersion())
 		}
 		return err
 	})

@@ -66,7 +66,8 @@ func TestServerAccepts(t *testing.T) {
 	}
 	for _, variant := range variantNames() {
 		for _, obj := range rendered(t, variant) {
-			if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("test"), client.DryRunAll); err != nil {
+			if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj.DeepCopy()),
+				client.FieldOwner("test"), client.DryRunAll); err != nil {
 				t.Errorf("variant %s: %s %s: %v", variant, obj.GetKind(), obj.GetName(), err)
 			}
 			if warned := collected.take(); len(warned) > 0 {
@@ -87,8 +88,12 @@ func TestPodsAreRestricted(t *testing.T) {
 	}{
 		{name: "unchanged", change: func(*corev1.PodSpec) {}},
 		{name: "as root", change: func(s *corev1.PodSpec) { s.SecurityContext.RunAsNonRoot = nil }, refused: true},
-		{name: "without a profile", change: func(s *corev1.PodSpec) { s.SecurityContext.SeccompProfile = nil }, refused: true},
-		{name: "with capabilities", change: func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.Capabilities = nil }, refused: true},
+		{name: "without a profile", change: func(s *corev1.PodSpec) {
+			s.SecurityContext.SeccompProfile = nil
+		}, refused: true},
+		{name: "with capabilities", change: func(s *corev1.PodSpec) {
+			s.Containers[0].SecurityContext.Capabilities = nil
+		}, refused: true},
 	}
 	for _, variant := range variantNames() {
 		template := pick[appsv1.Deployment](t, rendered(t, variant), "Deployment", "fleetdoctor-webhook").Spec.Template
@@ -96,7 +101,8 @@ func TestPodsAreRestricted(t *testing.T) {
 			t.Errorf("variant %s: the root file system is writable", variant) // the standard permits this
 		}
 		for _, tt := range tests {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "webhook", Labels: template.Labels}, Spec: *template.Spec.DeepCopy()}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "webhook",
+				Labels: template.Labels}, Spec: *template.Spec.DeepCopy()}
 			tt.change(&pod.Spec)
 			err := shared.Client().Create(t.Context(), pod, client.DryRunAll)
 			if refused := apierrors.IsForbidden(err); refused != tt.refused || err != nil && !refused {
@@ -109,7 +115,8 @@ func TestPodsAreRestricted(t *testing.T) {
 // TestApplyAgain checks that a repeated installation keeps the certificate and the caBundles.
 func TestApplyAgain(t *testing.T) {
 	createNamespaces(t)
-	objs := slices.DeleteFunc(rendered(t, "exact"), isNot("Secret", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))
+	objs := slices.DeleteFunc(rendered(t, "exact"), isNot("Secret", "MutatingWebhookConfiguration",
+		"ValidatingWebhookConfiguration"))
 	for _, obj := range objs {
 		shared.Apply(t, "installer", obj)
 		removeAfter(t, obj)
@@ -119,7 +126,8 @@ func TestApplyAgain(t *testing.T) {
 	read := func() {
 		t.Helper()
 		err := errors.Join(
-			shared.Client().Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "fleetdoctor-webhook-cert"}, secret),
+			shared.Client().Get(t.Context(), client.ObjectKey{Namespace: systemNamespace,
+				Name: "fleetdoctor-webhook-cert"}, secret),
 			shared.Client().Get(t.Context(), client.ObjectKey{Name: "fleetdoctor-webhook"}, mutating),
 			shared.Client().Get(t.Context(), client.ObjectKey{Name: "fleetdoctor-webhook"}, validating))
 		if err != nil {
@@ -144,7 +152,8 @@ func TestApplyAgain(t *testing.T) {
 	if len(secret.Data) != 1 {
 		t.Errorf("the Secret has %d keys after it was applied again, want 1", len(secret.Data))
 	}
-	for _, bundle := range [][]byte{mutating.Webhooks[0].ClientConfig.CABundle, mutating.Webhooks[1].ClientConfig.CABundle, validating.Webhooks[0].ClientConfig.CABundle} {
+	for _, bundle := range [][]byte{mutating.Webhooks[0].ClientConfig.CABundle,
+		mutating.Webhooks[1].ClientConfig.CABundle, validating.Webhooks[0].ClientConfig.CABundle} {
 		if !slices.Equal(bundle, authority) {
 			t.Error("a webhook lost its caBundle when it was applied again")
 		}

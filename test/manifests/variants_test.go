@@ -56,7 +56,8 @@ var (
 		"Issuer fleetdoctor-system/fleetdoctor-webhook-selfsigned",
 	}
 	everywhere  = []string{"ClusterRoleBinding fleetdoctor-webhook-records"}
-	inNamespace = []string{"RoleBinding guestbook/fleetdoctor-webhook-records", "RoleBinding shop/fleetdoctor-webhook-records"}
+	inNamespace = []string{"RoleBinding guestbook/fleetdoctor-webhook-records",
+		"RoleBinding shop/fleetdoctor-webhook-records"}
 )
 
 // serve are the arguments of the webhook.
@@ -110,8 +111,10 @@ func TestVariants(t *testing.T) {
 				t.Errorf("volume of certificates (-want +got):\n%s", diff)
 			}
 			for _, obj := range objs {
-				if from := obj.GetAnnotations()["cert-manager.io/inject-ca-from"]; from != want.caFrom && strings.HasSuffix(obj.GetKind(), "WebhookConfiguration") {
-					t.Errorf("the certificate authority of %s %s is from %q, want %q", obj.GetKind(), obj.GetName(), from, want.caFrom)
+				if from := obj.GetAnnotations()["cert-manager.io/inject-ca-from"]; from != want.caFrom &&
+					strings.HasSuffix(obj.GetKind(), "WebhookConfiguration") {
+					t.Errorf("the certificate authority of %s %s is from %q, want %q", obj.GetKind(), obj.GetName(),
+						from, want.caFrom)
 				}
 			}
 		})
@@ -158,7 +161,8 @@ func TestSelectors(t *testing.T) {
 	pod := deployment.Spec.Template
 	var selecting []string
 	for _, obj := range objs {
-		for _, field := range [][]string{{"spec", "selector"}, {"spec", "selector", "matchLabels"}, {"spec", "podSelector", "matchLabels"}} {
+		for _, field := range [][]string{{"spec", "selector"}, {"spec", "selector", "matchLabels"},
+			{"spec", "podSelector", "matchLabels"}} {
 			selector, found, err := unstructured.NestedStringMap(obj.Object, field...)
 			if err != nil || !found {
 				continue
@@ -170,7 +174,8 @@ func TestSelectors(t *testing.T) {
 		}
 	}
 	slices.Sort(selecting)
-	if diff := cmp.Diff([]string{"Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service"}, selecting); diff != "" {
+	if diff := cmp.Diff([]string{"Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service"},
+		selecting); diff != "" {
 		t.Errorf("kinds with a selector (-want +got):\n%s", diff)
 	}
 	service := pick[corev1.Service](t, objs, "Service", "fleetdoctor-webhook")
@@ -181,8 +186,8 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicy checks which clients reach the webhook, and what it reaches. Without addresses, every client reaches
-// the port for admission requests.
+// TestNetworkPolicy checks which clients reach the webhook, and what it reaches. Without addresses, every client
+// reaches the port for admission requests.
 func TestNetworkPolicy(t *testing.T) {
 	for variant, want := range map[string][]string{
 		"default": {"from [] to [TCP webhook]", "to [] [TCP ]"},
@@ -258,7 +263,8 @@ func TestBindings(t *testing.T) {
 				continue
 			}
 			binding := pick[rbacv1.RoleBinding](t, []*unstructured.Unstructured{obj}, obj.GetKind(), obj.GetName())
-			want := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "fleetdoctor-webhook", Namespace: systemNamespace}}
+			want := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "fleetdoctor-webhook",
+				Namespace: systemNamespace}}
 			if diff := cmp.Diff(want, binding.Subjects); diff != "" {
 				t.Errorf("variant %s: subjects of %s %s (-want +got):\n%s", variant, obj.GetKind(), obj.GetName(), diff)
 			}

@@ -74,12 +74,14 @@ func (w *recordingWebhook) register(variant string) {
 		*to = admissionv1.WebhookClientConfig{URL: ptr.To(w.server.URL + *to.Service.Path), CABundle: authority}
 	}
 	objs := rendered(w.t, variant)
-	mutating := pick[admissionv1.MutatingWebhookConfiguration](w.t, objs, "MutatingWebhookConfiguration", "fleetdoctor-webhook")
+	mutating := pick[admissionv1.MutatingWebhookConfiguration](w.t, objs, "MutatingWebhookConfiguration",
+		"fleetdoctor-webhook")
 	for i := range mutating.Webhooks {
 		redirect(&mutating.Webhooks[i].ClientConfig)
 		mutating.Webhooks[i].TimeoutSeconds = ptr.To[int32](30)
 	}
-	validating := pick[admissionv1.ValidatingWebhookConfiguration](w.t, objs, "ValidatingWebhookConfiguration", "fleetdoctor-webhook")
+	validating := pick[admissionv1.ValidatingWebhookConfiguration](w.t, objs, "ValidatingWebhookConfiguration",
+		"fleetdoctor-webhook")
 	for i := range validating.Webhooks {
 		redirect(&validating.Webhooks[i].ClientConfig)
 		validating.Webhooks[i].TimeoutSeconds = ptr.To[int32](30)
@@ -127,8 +129,9 @@ func object(t *testing.T, kind, namespace, name string) *unstructured.Unstructur
 		content["involvedObject"] = map[string]any{"kind": "ConfigMap", "namespace": namespace, "name": "any"}
 	case "NewEvent":
 		kind, apiVersion = "Event", "events.k8s.io/v1"
-		content = map[string]any{"eventTime": "2026-01-02T03:04:05.000000Z", "reportingController": "test", "reportingInstance": "test",
-			"action": "Testing", "reason": "Test", "type": "Normal",
+		content = map[string]any{"eventTime": "2026-01-02T03:04:05.000000Z", "reportingController": "test",
+			"reportingInstance": "test",
+			"action":            "Testing", "reason": "Test", "type": "Normal",
 			"regarding": map[string]any{"kind": "ConfigMap", "namespace": namespace, "name": "any"}}
 	case "ClusterRole":
 		apiVersion = "rbac.authorization.k8s.io/v1"
@@ -137,7 +140,8 @@ func object(t *testing.T, kind, namespace, name string) *unstructured.Unstructur
 		content["spec"] = map[string]any{"selfSigned": map[string]any{}}
 	case "SubjectAccessReview", "LocalSubjectAccessReview":
 		apiVersion, name = "authorization.k8s.io/v1", ""
-		content["spec"] = map[string]any{"user": "jane", "resourceAttributes": map[string]any{"verb": "get", "resource": "pods", "namespace": namespace}}
+		content["spec"] = map[string]any{"user": "jane", "resourceAttributes": map[string]any{"verb": "get",
+			"resource": "pods", "namespace": namespace}}
 	case "TokenReview":
 		apiVersion, name = "authentication.k8s.io/v1", ""
 		content["spec"] = map[string]any{"token": "invented"}

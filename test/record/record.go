@@ -47,7 +47,8 @@ func (r Record) Value() []byte {
 	if r.AgentNamespace == "" {
 		r.AgentNamespace = "cattle-fleet-system"
 	}
-	annotations := map[string]string{fleet.BundleIDAnnotation: r.Bundle, fleet.AgentNamespaceAnnotation: r.AgentNamespace,
+	annotations := map[string]string{fleet.BundleIDAnnotation: r.Bundle,
+		fleet.AgentNamespaceAnnotation: r.AgentNamespace,
 		fleet.ServiceAccountAnnotation: r.ServiceAccount}
 	if r.Plain {
 		annotations = nil
@@ -76,7 +77,8 @@ func (r Record) manifest() string {
 			fmt.Fprintf(&out, "  namespace: %s\n", o.Namespace)
 		}
 		if !r.Plain {
-			fmt.Fprintf(&out, "  labels:\n    %s: %q\n  annotations:\n    %s: %s\n", fleet.HashLabel, hash, fleet.IDAnnotation, id)
+			fmt.Fprintf(&out, "  labels:\n    %s: %q\n  annotations:\n    %s: %s\n", fleet.HashLabel, hash,
+				fleet.IDAnnotation, id)
 		}
 	}
 	return out.String()
@@ -86,7 +88,8 @@ func (r Record) manifest() string {
 func ConfigMaps(namespace string, n int) []object.Ref {
 	out := make([]object.Ref, n)
 	for i := range out {
-		out[i] = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: fmt.Sprintf("object-%d", i)}
+		out[i] = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: fmt.Sprintf("object-%d",
+			i)}
 	}
 	return out
 }

@@ -42,7 +42,7 @@ func guarded(req Request, f Facts, d Decision) Decision {
 		return Decision{action: Passed, reason: Foreign, release: d.release}
 	case guard.action == Warned:
 		restored := Warning{WarnRestored, "the ownership metadata of " + req.Key.String() + " was restored"}
-		d.warnings = append(guard.warnings, restored)
+		d.warnings = slices.Concat(guard.warnings, []Warning{restored})
 	}
 	return d
 }

@@ -79,7 +79,8 @@ func TestSchema(t *testing.T) {
 	t.Parallel()
 	for _, v := range []Values{{Certificates: "mine"}, {GuardDefault: "denny"}, {Replicas: -1},
 		{ReleaseNamespaces: []string{"A"}}, {APIServers: []string{"example.com"}}} {
-		if _, err := Render(Namespace, v); err == nil || !strings.Contains(err.Error(), "values don't meet the specifications") {
+		if _, err := Render(Namespace, v); err == nil || !strings.Contains(err.Error(),
+			"values don't meet the specifications") {
 			t.Errorf("%+v: %v", v, err)
 		}
 	}

@@ -35,8 +35,10 @@ func TestListExpires(t *testing.T) {
 	}{
 		{name: "not expired", pages: []string{"a b", "c"}, want: []string{"a", "b", "c"}},
 		{name: "expired once", pages: []string{"a b", "expired", "a b", "c"}, want: []string{"a", "b", "c"}},
-		{name: "expired once, and the objects have changed", pages: []string{"a b", "c", "expired", "b d", "e"}, want: []string{"a", "b", "c", "d", "e"}},
-		{name: "expired twice", pages: []string{"a", "expired", "a", "expired", "a"}, want: []string{"a"}, wantError: true},
+		{name: "expired once, and the objects have changed", pages: []string{"a b", "c", "expired", "b d", "e"},
+			want: []string{"a", "b", "c", "d", "e"}},
+		{name: "expired twice", pages: []string{"a", "expired", "a", "expired", "a"}, want: []string{"a"},
+			wantError: true},
 		{name: "expired on the first page", pages: []string{"expired", "a"}, wantError: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -44,9 +46,11 @@ func TestListExpires(t *testing.T) {
 			kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 			mapper := meta.NewDefaultRESTMapper(nil)
 			mapper.Add(kind, meta.RESTScopeNamespace)
-			client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{{Version: "v1", Resource: "configmaps"}: "ConfigMapList"})
+			client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+				map[schema.GroupVersionResource]string{{Version: "v1", Resource: "configmaps"}: "ConfigMapList"})
 			asked, token := 0, ""
-			client.PrependReactor("list", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			client.PrependReactor("list", "configmaps", func(action clienttesting.Action) (bool, runtime.Object,
+				error) {
 				if got := optionsOf(action).Continue; got != token {
 					t.Errorf("request %d continues at %q, want %q", asked+1, got, token)
 				}
@@ -56,7 +60,8 @@ func TestListExpires(t *testing.T) {
 				if page == "expired" {
 					return true, nil, apierrors.NewResourceExpired("too old")
 				}
-				list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMapList"}}
+				list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1",
+					"kind": "ConfigMapList"}}
 				for name := range strings.FieldsSeq(page) {
 					u := unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 					u.SetName(name)
@@ -71,7 +76,8 @@ func TestListExpires(t *testing.T) {
 			})
 			var got []string
 			var err error
-			for u, failed := range (&Cluster{Dynamic: client, Mapper: mapper}).List(t.Context(), kind, "shop", metav1.ListOptions{}) {
+			for u, failed := range (&Cluster{Dynamic: client, Mapper: mapper}).List(t.Context(), kind, "shop",
+				metav1.ListOptions{}) {
 				if err = failed; err == nil {
 					got = append(got, u.GetName())
 				}
@@ -115,7 +121,8 @@ func TestListEndless(t *testing.T) {
 			return list
 		})
 		var err error
-		for _, failed := range (&Cluster{Dynamic: reader, Mapper: mapper}).List(t.Context(), kind, "shop", metav1.ListOptions{}) {
+		for _, failed := range (&Cluster{Dynamic: reader, Mapper: mapper}).List(t.Context(), kind, "shop",
+			metav1.ListOptions{}) {
 			if err = failed; err == nil {
 				yields++
 			}

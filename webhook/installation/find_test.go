@@ -39,7 +39,8 @@ func TestFindBy(t *testing.T) {
 	}
 	plain := func(*unstructured.Unstructured) {}
 	byHelm := func(o *unstructured.Unstructured) {
-		o.SetAnnotations(map[string]string{fleet.ReleaseNameAnnotation: "doctor", fleet.ReleaseNamespaceAnnotation: "other"})
+		o.SetAnnotations(map[string]string{fleet.ReleaseNameAnnotation: "doctor",
+			fleet.ReleaseNamespaceAnnotation: "other"})
 	}
 	byFleet := func(o *unstructured.Unstructured) {
 		byHelm(o)
@@ -60,24 +61,30 @@ func TestFindBy(t *testing.T) {
 	}{
 		{name: "no installation"},
 		{name: "by its configuration", forbidden: true,
-			configurations: []*unstructured.Unstructured{of(mutatingKind.Kind, byHelm)}, want: Installation{Namespace: "other", Release: "doctor"}},
+			configurations: []*unstructured.Unstructured{of(mutatingKind.Kind, byHelm)},
+			want:           Installation{Namespace: "other", Release: "doctor"}},
 		{name: "with a URL", configurations: []*unstructured.Unstructured{of(mutatingKind.Kind, url)},
 			want: Installation{Namespace: "other", Release: "doctor"}},
-		{name: "by its Deployment", deployment: of("Deployment", byHelm), want: Installation{Namespace: "other", Release: "doctor"}},
+		{name: "by its Deployment", deployment: of("Deployment", byHelm), want: Installation{Namespace: "other",
+			Release: "doctor"}},
 		{name: "by Argo CD", deployment: of("Deployment", plain), want: Installation{Namespace: "other"}},
-		{name: "by Fleet", deployment: of("Deployment", byFleet), want: Installation{Namespace: "other", Release: "doctor", Fleet: "other/doctor"}},
-		{name: "from before the chart", deployment: of("Deployment", old), want: Installation{Namespace: "other", Old: true}},
+		{name: "by Fleet", deployment: of("Deployment", byFleet), want: Installation{Namespace: "other",
+			Release: "doctor", Fleet: "other/doctor"}},
+		{name: "from before the chart", deployment: of("Deployment", old), want: Installation{Namespace: "other",
+			Old: true}},
 		{name: "without rights", deployment: of("Deployment", plain), forbidden: true, unknown: true},
 	} {
 		var exist []runtime.Object
 		if tc.deployment != nil {
 			exist = append(exist, tc.deployment)
 		}
-		client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-			{Group: "apps", Version: "v1", Resource: "deployments"}: "DeploymentList"}, exist...)
+		client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+			map[schema.GroupVersionResource]string{
+				{Group: "apps", Version: "v1", Resource: "deployments"}: "DeploymentList"}, exist...)
 		if tc.forbidden {
 			client.PrependReactor("*", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "", errors.New("forbidden"))
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "",
+					errors.New("forbidden"))
 			})
 		}
 		got, err := (&Cluster{Dynamic: client}).FindBy(t.Context(), tc.configurations)
@@ -109,8 +116,9 @@ func TestAllowedNamespace(t *testing.T) {
 			}
 		}
 	}
-	for n, want := range map[string]bool{"default": false, "fleet-local": false, "cluster-fleet-local-local-1a3d67d0a899": false,
-		"cattle-fleet-other": false, "shop": true, "fleet-doctor": true} {
+	for n, want := range map[string]bool{"default": false, "fleet-local": false,
+		"cluster-fleet-local-local-1a3d67d0a899": false,
+		"cattle-fleet-other":                     false, "shop": true, "fleet-doctor": true} {
 		if AllowedNamespace(n) != want {
 			t.Errorf("%s: %t, want %t", n, AllowedNamespace(n), want)
 		}

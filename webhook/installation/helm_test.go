@@ -30,7 +30,8 @@ func TestChanges(t *testing.T) {
 			"--exact: now false (before: true)", "--guard-default: now warn (before: deny)",
 			"--image: now that of the chart (before: example.com/webhook:1)",
 			"--release-namespaces: now all (before: apps platform)", "--replicas: now 2 (before: 3)"}},
-		{name: "fewer rights", now: Values{ReleaseNamespaces: []string{"apps"}}, want: []string{"--release-namespaces: now apps (before: all)"}},
+		{name: "fewer rights", now: Values{ReleaseNamespaces: []string{"apps"}},
+			want: []string{"--release-namespaces: now apps (before: all)"}},
 	} {
 		c, err := loadChart()
 		if err != nil {

@@ -38,7 +38,8 @@ func TestParseMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]Calls{StampWebhook: {Total: 4, FailedOpen: 2, MeanSeconds: 0.75}, GuardWebhook: {Refused: 4, Failed: 1}}
+	want := map[string]Calls{StampWebhook: {Total: 4, FailedOpen: 2, MeanSeconds: 0.75},
+		GuardWebhook: {Refused: 4, Failed: 1}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}

@@ -23,10 +23,12 @@ func TestAnswerOf(t *testing.T) {
 	stamped := &unstructured.Unstructured{}
 	stamped.SetLabels(map[string]string{TestedLabel: "0a"})
 	denies := func(webhook string) string {
-		return `admission webhook "` + webhook + `" denied the request: configmap shop/settings is owned by bundle guestbook`
+		return `admission webhook "` + webhook +
+			`" denied the request: configmap shop/settings is owned by bundle guestbook`
 	}
 	fails := func(webhook string) string {
-		return `Internal error occurred: failed calling webhook "` + webhook + `": failed to call webhook: context deadline exceeded`
+		return `Internal error occurred: failed calling webhook "` + webhook +
+			`": failed to call webhook: context deadline exceeded`
 	}
 	const forbidden = `configmaps "settings" is forbidden: User "somebody" cannot patch resource "configmaps"`
 	for _, tc := range []struct {
@@ -110,7 +112,8 @@ func TestWarned(t *testing.T) {
 		"of the mutating handler":   {warnings: []Warning{{Code: "Contested"}}, mutating: true},
 		"of a forged record":        {warnings: []Warning{{Code: "Unconfirmed"}}, mutating: true},
 		"of the validating handler": {warnings: []Warning{{Code: "Deleted"}}, validating: true},
-		"of both handlers":          {warnings: []Warning{{Code: "Stripped"}, {Code: "Restored"}}, mutating: true, validating: true},
+		"of both handlers": {warnings: []Warning{{Code: "Stripped"}, {Code: "Restored"}}, mutating: true,
+			validating: true},
 	} {
 		if warned(tc.warnings, StampWebhook) != tc.mutating || warned(tc.warnings, GuardWebhook) != tc.validating {
 			t.Errorf("%s: %v", name, tc.warnings)
@@ -125,18 +128,21 @@ func TestSupportsDryRun(t *testing.T) {
 	client.PrependReactor("get", "apiservices", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		get, _ := action.(clienttesting.GetActionImpl)
 		name := get.Name
-		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService"}}
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1",
+			"kind": "APIService"}}
 		switch name {
 		case "v1.custom.example.com":
 		case "v1.aggregated.example.com":
 			o.Object["spec"] = map[string]any{"service": map[string]any{"name": "server"}}
 		default:
-			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "apiservices"}, name, errors.New("forbidden"))
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "apiservices"}, name,
+				errors.New("forbidden"))
 		}
 		return true, o, nil
 	})
 	tester := &Tester{Cluster: &Cluster{Dynamic: client}}
-	for version, want := range map[string]bool{"v1": true, "apps/v1": true, "custom.example.com/v1": true, "aggregated.example.com/v1": false, "unread.example.com/v1": false} {
+	for version, want := range map[string]bool{"v1": true, "apps/v1": true, "custom.example.com/v1": true,
+		"aggregated.example.com/v1": false, "unread.example.com/v1": false} {
 		if got := tester.supportsDryRun(t.Context(), object.Ref{APIVersion: version, Kind: "Kind"}); got != want {
 			t.Errorf("%s: %t", version, got)
 		}

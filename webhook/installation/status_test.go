@@ -40,7 +40,8 @@ func newAuthority(t *testing.T) *authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "invented"}, NotBefore: now.AddDate(-1, 0, 0), NotAfter: now.AddDate(10, 0, 0),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "invented"},
+		NotBefore: now.AddDate(-1, 0, 0), NotAfter: now.AddDate(10, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -70,8 +71,10 @@ const serviceName = "fleetdoctor-webhook.fleetdoctor-system.svc"
 // healthy returns the facts of an installation without problems. With cert-manager it has no certificate.
 func healthy(t *testing.T, a *authority, v Values) *Facts {
 	t.Helper()
-	f := &Facts{Namespace: Namespace, TakenAt: now, Manifest: Manifest{Objects: render(t, v)}, Objects: map[object.Key]Reading{}, Ready: 2,
-		Labels: map[string]map[string]string{}, Calls: map[string]Calls{StampWebhook: {Total: 10, MeanSeconds: 0.002}, GuardWebhook: {Total: 1}}}
+	f := &Facts{Namespace: Namespace, TakenAt: now, Manifest: Manifest{Objects: render(t, v)},
+		Objects: map[object.Key]Reading{}, Ready: 2,
+		Labels: map[string]map[string]string{}, Calls: map[string]Calls{StampWebhook: {Total: 10, MeanSeconds: 0.002},
+			GuardWebhook: {Total: 1}}}
 	for _, d := range f.Manifest.Objects {
 		o := d.DeepCopy()
 		for _, w := range rawWebhooks(o) {
@@ -148,13 +151,17 @@ func TestEvaluate(t *testing.T) {
 				{"manifests", Wrong, 1},
 			},
 			change: func(f *Facts) {
-				f.change(mutatingKind.Kind, Name, func(o *Reading) { set(rawWebhooks(o.Object)[0], "Fail", "failurePolicy") })
+				f.change(mutatingKind.Kind, Name, func(o *Reading) {
+					set(rawWebhooks(o.Object)[0], "Fail", "failurePolicy")
+				})
 			},
 		},
 		{
 			name: "the caBundle is that of another authority", state: Wrong, checks: []result{{"validating", Wrong, 1}},
 			change: func(f *Facts) {
-				f.change(validatingKind.Kind, Name, func(o *Reading) { set(rawWebhooks(o.Object)[0], other.pem, "clientConfig", "caBundle") })
+				f.change(validatingKind.Kind, Name, func(o *Reading) {
+					set(rawWebhooks(o.Object)[0], other.pem, "clientConfig", "caBundle")
+				})
 			},
 		},
 		{
@@ -203,7 +210,9 @@ func TestEvaluate(t *testing.T) {
 			},
 		},
 		{
-			name: "the certificate expires soon", state: Wrong, change: certificate(a.issue(t, serviceName, now.AddDate(-1, 0, 0), now.Add(30*time.Hour))), checks: []result{
+			name: "the certificate expires soon", state: Wrong,
+			change: certificate(a.issue(t, serviceName, now.AddDate(-1, 0, 0), now.Add(30*time.Hour))),
+			checks: []result{
 				{"certificate", Wrong, 0},
 			},
 		},
@@ -222,7 +231,9 @@ func TestEvaluate(t *testing.T) {
 		{
 			name: "labels", state: Wrong, checks: []result{{"namespaces", Wrong, 5}},
 			change: func(f *Facts) {
-				f.Labels = map[string]map[string]string{"a": {admission.GuardLabel: "denny"}, "b": {admission.IgnoreLabel: "yes"}, "c": {admission.IgnoreLabel: "true", admission.GuardLabel: "deny"}, "d": {exactLabel: "exact"}}
+				f.Labels = map[string]map[string]string{"a": {admission.GuardLabel: "denny"},
+					"b": {admission.IgnoreLabel: "yes"}, "c": {admission.IgnoreLabel: "true",
+						admission.GuardLabel: "deny"}, "d": {exactLabel: "exact"}}
 			},
 		},
 		{
@@ -262,8 +273,9 @@ func availableStatus(n int64) map[string]any {
 	condition := func(kind, reason string) any {
 		return map[string]any{"type": kind, "status": "True", "reason": reason}
 	}
-	return map[string]any{"observedGeneration": int64(1), "replicas": n, "readyReplicas": n, "availableReplicas": n, "updatedReplicas": n,
-		"conditions": []any{condition("Available", ""), condition("Progressing", "NewReplicaSetAvailable")}}
+	return map[string]any{"observedGeneration": int64(1), "replicas": n, "readyReplicas": n, "availableReplicas": n,
+		"updatedReplicas": n,
+		"conditions":      []any{condition("Available", ""), condition("Progressing", "NewReplicaSetAvailable")}}
 }
 
 // TestStatusManifest checks that an installation without a Helm release, or with one that could not be read, is not

@@ -91,7 +91,8 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		Flags:  in,
 		scope:  scope.New(in, engine.DesiredAuto),
 		format: output.NewPrintFlags(),
-		policy: flags.NewEnum(string(ownership.IfUnowned), string(ownership.IfUnowned), string(ownership.TakeUnmarked), string(ownership.IfNoDiff)),
+		policy: flags.NewEnum(string(ownership.IfUnowned), string(ownership.IfUnowned), string(ownership.TakeUnmarked),
+			string(ownership.IfNoDiff)),
 		dryRun: flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer),
 	}
 	c := &cobra.Command{
@@ -119,11 +120,14 @@ func (f *adoptFlags) addFlags(c *cobra.Command) {
 	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: objects without another owner "+
 		"(unmarked); also objects of an owner that is gone (if-unowned); the objects of if-unowned, but only if all of "+
 		"their fields have the values of the bundle (if-no-diff)")
-	fs.StringArrayVar(&f.takeFrom, "dangerous-take-from", nil, "Also take the objects of this bundle, set id or release (NAMESPACE/NAME). May be repeated")
+	fs.StringArrayVar(&f.takeFrom, "dangerous-take-from", nil,
+		"Also take the objects of this bundle, set id or release (NAMESPACE/NAME). May be repeated")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "Apply the plan without asking")
 	fs.StringVar(&f.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")
-	f.dryRun.AddTo(c, "dry-run", "Only show the plan (client), or send every write to the server without storing it (server)")
-	fs.StringVar(&f.receipt, "receipt", "", "File for the previous values, which must not exist yet (default fleetdoctor-adopt-TIME.jsonl)")
+	f.dryRun.AddTo(c, "dry-run",
+		"Only show the plan (client), or send every write to the server without storing it (server)")
+	fs.StringVar(&f.receipt, "receipt", "",
+		"File for the previous values, which must not exist yet (default fleetdoctor-adopt-TIME.jsonl)")
 	fs.StringVar(&f.undo, "undo", "", "Restore the previous values from the receipt in this file")
 	f.diff.AddFlags(fs, "Show the fields that the next deploy overwrites as a unified diff, with who wrote them and when")
 }

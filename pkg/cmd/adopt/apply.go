@@ -42,11 +42,12 @@ func (s *session) apply(ctx context.Context) error {
 	progress := s.StartProgress()
 	defer progress.Clear()
 	done := 0
-	err := adopt.Apply(ctx, finish, &cluster.Writer{Cluster: s.cluster, Manager: ownership.FieldManager, DryRun: dry}, s.items, func(i int) error {
-		done++
-		progress.Show("writing", done)
-		return record(i)
-	})
+	err := adopt.Apply(ctx, finish, &cluster.Writer{Cluster: s.cluster, Manager: ownership.FieldManager, DryRun: dry},
+		s.items, func(i int) error {
+			done++
+			progress.Show("writing", done)
+			return record(i)
+		})
 	if !dry && ctx.Err() == nil {
 		s.evaluateAgain(ctx)
 	}
@@ -57,12 +58,14 @@ func (s *session) apply(ctx context.Context) error {
 	return s.status(ctx, err)
 }
 
-// status returns the error with the exit status: 3 if a write failed or could not be recorded, or after an interruption, 1 if objects were refused.
+// status returns the error with the exit status: 3 if a write failed or could not be recorded, or after an
+// interruption, 1 if objects were refused.
 func (s *session) status(ctx context.Context, err error) error {
 	unanswered := s.count(func(i adopt.Item) bool { return i.Unanswered })
 	switch {
 	case unanswered > 0 && s.dryRun.String() != dryRunServer:
-		return s.interrupted(fmt.Sprintf("the server did not answer the write of %s, which may be stored; the other objects were not tried", objects(unanswered)), s.resume())
+		return s.interrupted(fmt.Sprintf("the server did not answer the write of %s, which may be stored; the other "+
+			"objects were not tried", objects(unanswered)), s.resume())
 	case err != nil && ctx.Err() != nil:
 		return s.interrupted("the pending writes were completed, the other objects were not tried", s.resume())
 	case err != nil:
@@ -75,7 +78,8 @@ func (s *session) status(ctx context.Context, err error) error {
 	return s.refusals()
 }
 
-// interrupted reports an interruption, and returns the error with its exit status. The root has a message only for verbs that printed nothing.
+// interrupted reports an interruption, and returns the error with its exit status. The root has a message only for
+// verbs that printed nothing.
 func (s *session) interrupted(lines ...string) error {
 	fmt.Fprintf(escape.TextWriter(s.Streams.ErrOut), "interrupted: %s\n", strings.Join(lines, "\n"))
 	return &exit.Error{Status: exit.Failed, Shown: true}
@@ -86,7 +90,8 @@ func (s *session) resume() string {
 	if s.undo != "" {
 		return "Run the same command again to continue."
 	}
-	return fmt.Sprintf("%s --undo %s restores the previous values; run adopt again to continue.", s.Command("adopt"), escape.Shell(s.document.Receipt))
+	return fmt.Sprintf("%s --undo %s restores the previous values; run adopt again to continue.", s.Command("adopt"),
+		escape.Shell(s.document.Receipt))
 }
 
 // createReceipt creates the receipt and syncs it to disk. Nothing is written to the cluster before.
@@ -96,7 +101,8 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 		return nil, fmt.Errorf("writing the receipt: %w", err)
 	}
 	now := s.Now().UTC()
-	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server, ClusterUID: uid, Digest: s.document.Digest}
+	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server,
+		ClusterUID: uid, Digest: s.document.Digest}
 	base := "fleetdoctor-adopt-" + now.Format("20060102-150405")
 	path := cmp.Or(s.receipt, base+".jsonl")
 	r, err := adopt.CreateReceipt(path, h, s.items)
@@ -105,7 +111,8 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 		r, err = adopt.CreateReceipt(path, h, s.items)
 	}
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: "Nothing was changed on the cluster. --receipt names another file."}
+		return nil, &exit.Error{Status: exit.Failed, Err: err,
+			Hint: "Nothing was changed on the cluster. --receipt names another file."}
 	}
 	s.document.Receipt = path
 	if s.format.ForPeople() {
@@ -117,7 +124,8 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 // clusterUID returns the uid of the namespace kube-system, which identifies a cluster.
 func (s *session) clusterUID(ctx context.Context) (uid string, err error) {
 	const name = metav1.NamespaceSystem
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" + name, MetadataOnly: true}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" + name,
+		MetadataOnly: true}
 	cover, err := s.src.List(ctx, q, func(o source.Object) error {
 		if m, err := o.ReadMeta(); err == nil {
 			uid = m.Metadata.UID
@@ -131,14 +139,17 @@ func (s *session) clusterUID(ctx context.Context) (uid string, err error) {
 	if f, all := cover.Of(""); !all {
 		why = strings.TrimSpace(fmt.Sprintf("%s %s", f.Reason, f.Detail))
 	}
-	hint := "Nothing was changed on the cluster. Grant the verb list on namespaces, at least for the resourceName " + name + "."
+	hint := "Nothing was changed on the cluster. Grant the verb list on namespaces, at least for the resourceName " +
+		name + "."
 	if s.Captured() {
 		hint = "Also capture the namespace " + name + "."
 	}
-	return "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("reading the uid of the cluster: namespace %s: %s", name, why), Hint: hint}
+	return "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("reading the uid of the cluster: namespace %s: %s",
+		name, why), Hint: hint}
 }
 
-// evaluateAgain evaluates the bundle deployments whose objects were written. If that fails, the result is printed without their counts.
+// evaluateAgain evaluates the bundle deployments whose objects were written. If that fails, the result is printed
+// without their counts.
 func (s *session) evaluateAgain(ctx context.Context) {
 	written := map[string]bool{}
 	for _, i := range s.items {
@@ -166,8 +177,11 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		before, after := counts[d.ID()], report.Counts(d.Counts)
 		after.Orphaned = before.Orphaned // orphans are not read again
 		if n := after.Unknown - before.Unknown; n > 0 {
-			s.document.Notes = append(s.document.Notes, fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n), d.Key()))
+			s.document.Notes = append(s.document.Notes,
+				fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n),
+					d.Key()))
 		}
-		s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: after})
+		s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace,
+			Name: d.Name, Before: before, After: after})
 	}
 }

@@ -18,19 +18,22 @@ func notApplied(why, hint string) error {
 	return &exit.Error{Status: exit.Found, Err: fmt.Errorf("not applied: %s", why), Hint: hint}
 }
 
-// decide prints the plan if it must be reviewed, and returns whether to apply it. If not, the error has the exit status.
+// decide prints the plan if it must be reviewed, and returns whether to apply it. If not, the error has the exit
+// status.
 func (s *session) decide(ctx context.Context) (bool, error) {
 	writes, digest := s.count(adopt.Item.Writes), s.document.Digest
 	decided := s.yes || s.confirm != ""
 	onlyResult := !s.format.ForPeople() && s.dryRun.String() == dryRunServer // a program expects one document
-	if !decided && !onlyResult || writes == 0 || s.dryRun.String() == dryRunClient || s.confirm != "" && s.confirm != digest {
+	if !decided && !onlyResult || writes == 0 || s.dryRun.String() == dryRunClient || s.confirm != "" &&
+		s.confirm != digest {
 		if err := s.print(ctx, report.KindAdoptionPlan); err != nil {
 			return false, err
 		}
 	}
 	switch {
 	case s.confirm != "" && s.confirm != digest:
-		return false, notApplied(fmt.Sprintf("the confirmed plan has the digest %s, the present plan has %s", s.confirm, digest),
+		return false, notApplied(fmt.Sprintf("the confirmed plan has the digest %s, the present plan has %s", s.confirm,
+			digest),
 			"Review the plan above: the cluster has changed.")
 	case writes == 0, s.dryRun.String() == dryRunClient:
 		return false, s.refusals()
@@ -39,7 +42,8 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 	case s.Captured():
 		return false, &exit.Error{Status: exit.Found, Shown: true}
 	case !s.format.ForPeople() || !output.IsTerminal(s.Streams.In):
-		return false, notApplied("this is only the plan", "--confirm="+digest+" applies exactly this plan, --yes applies a new plan without a review.")
+		return false, notApplied("this is only the plan",
+			"--confirm="+digest+" applies exactly this plan, --yes applies a new plan without a review.")
 	}
 	return s.ask(ctx, writes)
 }

@@ -62,13 +62,15 @@ func (o *options) Validate() error {
 	case o.yes && o.confirm != "":
 		return errors.New("--yes and --confirm are mutually exclusive: the first applies any plan, the second only one")
 	case o.Captured() && (o.yes || o.confirm != "" || o.dryRun.String() == dryRunServer):
-		return errors.New("--yes, --confirm and --dry-run=server cannot be used with --snapshot: a snapshot cannot be written to")
+		return errors.New("--yes, --confirm and --dry-run=server cannot be used with --snapshot: a snapshot cannot be " +
+			"written to")
 	case o.undo == "":
 		return nil
 	case len(o.objects)+len(o.auditOptions.Scope.Targets) > 0:
 		return errors.New("--undo takes no arguments: it restores everything that its receipt recorded")
 	}
-	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt", "desired", "filename", "gitrepo", "path", "agent-scope"} {
+	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt", "desired",
+		"filename", "gitrepo", "path", "agent-scope"} {
 		if o.changed(name) {
 			return fmt.Errorf("--undo and --%s are mutually exclusive", name)
 		}
@@ -91,7 +93,9 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	if n := s.found.Coverage().Unread; n > 0 {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known which of their objects to adopt", n),
+		return &exit.Error{Status: exit.Failed,
+			Err: fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known which of their "+
+				"objects to adopt", n),
 			Hint: s.Command("audit") + " shows why (FD602, FD607)."}
 	}
 	if hidden := s.found.HiddenDeployments(); hidden != "" {
@@ -142,15 +146,19 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	s.items, notOwners = adopt.Plan(found.Result, o)
 	switch {
 	case len(notOwners) > 0:
-		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", notOwners[0]),
+		return &exit.Error{Status: exit.Found,
+			Err:  fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", notOwners[0]),
 			Hint: s.Command("adopt") + " shows the owners of the objects."}
 	case len(notFound) > 0:
 		return s.notDesired(notFound[0], found)
 	}
 	s.describe(found)
-	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *directory.Cluster) bool { return !c.SetsComplete })
+	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *directory.Cluster) bool {
+		return !c.SetsComplete
+	})
 	if setsUnknown && slices.ContainsFunc(s.items, adopt.Item.Writes) {
-		s.document.Notes = append(s.document.Notes, "not every release record could be read: other bundles may desire these objects")
+		s.document.Notes = append(s.document.Notes,
+			"not every release record could be read: other bundles may desire these objects")
 	}
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
 	return nil
@@ -175,7 +183,8 @@ func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
 func (s *session) describe(found *engine.Audit) {
 	s.found, s.secrets = found, found.Secrets
 	s.document = report.Adoption{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: s.Version},
-		Source: report.NewSource(found.Source, found.Desired.Directory), Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
+		Source: report.NewSource(found.Source, found.Desired.Directory), Scope: report.NewScope(found.Scope),
+		Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
 }
 
 // shown returns the document with a kind, its objects, and without secrets.
@@ -194,7 +203,8 @@ func (s *session) shown(kind string) *report.Adoption {
 
 // print prints the document with a kind.
 func (s *session) print(ctx context.Context, kind string) error {
-	options := printers.Options{Colour: s.format.Coloured(s.Streams.Out), Width: s.format.Width(s.Streams.Out), PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}
+	options := printers.Options{Colour: s.format.Coloured(s.Streams.Out), Width: s.format.Width(s.Streams.Out),
+		PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}
 	s.diff.Set(&options, s.format.ForPeople())
 	if err := s.show.Print(ctx, s.Streams.Out, printers.Adoption(s.shown(kind), options)); err != nil {
 		return err

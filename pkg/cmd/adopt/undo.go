@@ -38,7 +38,8 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	if s.items, err = adopt.PlanUndo(ctx, s.src, entries); err != nil {
 		return err
 	}
-	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer, Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report,
+	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer,
+		Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report,
 		Pause: func(context.Context) error { return nil }}) // no finding is shown
 	switch {
 	case errors.Is(err, gaps.ErrNoFleet), errors.Is(err, gaps.ErrNothingRead): // an undo does not need Fleet
@@ -46,7 +47,8 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 		if err != nil {
 			return err
 		}
-		s.document.Source = report.Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, KubernetesVersion: d.KubernetesVersion}
+		s.document.Source = report.Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server,
+			KubernetesVersion: d.KubernetesVersion}
 	case err != nil:
 		return err
 	default:
@@ -54,26 +56,31 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 		s.document.Notes = append(s.document.Notes, writtenAgain(found.Result, s.items)...)
 	}
 	if n := header.Objects - len(entries); n > 0 {
-		s.document.Notes = append(s.document.Notes, fmt.Sprintf("the receipt has %d of %d objects: it is truncated, by a crash before the first write or by a "+
-			"later change; the other objects are not restored", len(entries), header.Objects))
+		s.document.Notes = append(s.document.Notes,
+			fmt.Sprintf("the receipt has %d of %d objects: it is truncated, by a crash before the first write or by a "+
+				"later change; the other objects are not restored", len(entries), header.Objects))
 	}
 	notes, err := s.webhooks(ctx)
 	s.document.Notes = append(s.document.Notes, notes...)
 	return err
 }
 
-// sameCluster refuses a receipt of another cluster, or of an unknown one: uids, names and previous values are only valid on their cluster.
+// sameCluster refuses a receipt of another cluster, or of an unknown one: uids, names and previous values are only
+// valid on their cluster.
 func (s *session) sameCluster(ctx context.Context, h adopt.Header) error {
 	if h.ClusterUID == "" {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: reading the receipt: line 1 has no uid of a cluster (clusterUID)", s.undo),
-			Hint: "Nothing was changed on the cluster. The following lines have the previous values of each object in \"before\": restore them with kubectl."}
+		return &exit.Error{Status: exit.Failed,
+			Err: fmt.Errorf("%s: reading the receipt: line 1 has no uid of a cluster (clusterUID)", s.undo),
+			Hint: "Nothing was changed on the cluster. The following lines have the previous values of each object in " +
+				"\"before\": restore them with kubectl."}
 	}
 	uid, err := s.clusterUID(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: comparing the cluster of the receipt: %w", s.undo, err)
 	case uid != h.ClusterUID:
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: the receipt is of another cluster, %s", s.undo, h.Server),
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: the receipt is of another cluster, %s", s.undo,
+			h.Server),
 			Hint: "Select that cluster with --context or --kubeconfig."}
 	}
 	return nil
@@ -92,7 +99,8 @@ func (s *session) readReceipt() (adopt.Header, []adopt.Entry, error) {
 	return h, entries, err
 }
 
-// writtenAgain lists the releases that will write the ownership metadata again: every upgrade takes ownership of the objects in its manifest.
+// writtenAgain lists the releases that will write the ownership metadata again: every upgrade takes ownership of the
+// objects in its manifest.
 func writtenAgain(r *evaluate.Result, items []adopt.Item) []string {
 	desiredBy := map[string]bool{}
 	for _, i := range items {
@@ -114,7 +122,8 @@ func writtenAgain(r *evaluate.Result, items []adopt.Item) []string {
 		if correct := d.Options().CorrectDrift; correct != nil && correct.Enabled {
 			when = "immediately, because of correctDrift"
 		}
-		out = append(out, fmt.Sprintf("bundle deployment %s still desires these objects: it takes them over again %s", d.Key(), when))
+		out = append(out, fmt.Sprintf("bundle deployment %s still desires these objects: it takes them over again %s",
+			d.Key(), when))
 	}
 	return out
 }
@@ -122,16 +131,20 @@ func writtenAgain(r *evaluate.Result, items []adopt.Item) []string {
 // webhooks lists the admission webhooks of this program, which would write the ownership metadata again.
 func (s *session) webhooks(ctx context.Context) ([]string, error) {
 	var out []string
-	kind := schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}
-	cover, err := s.src.List(ctx, source.Query{Kind: kind, LabelSelector: adopt.WebhookLabel, MetadataOnly: true}, func(o source.Object) error {
-		if m, err := o.ReadMeta(); err == nil {
-			out = append(out, fmt.Sprintf("the admission webhook %s adds the ownership metadata again with the next write to an object; the label "+
-				"fleetdoctor.io/ignore=true on the object or its namespace prevents that", m.Metadata.Name))
-		}
-		return nil
-	})
+	kind := schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "MutatingWebhookConfiguration"}
+	cover, err := s.src.List(ctx, source.Query{Kind: kind, LabelSelector: adopt.WebhookLabel, MetadataOnly: true},
+		func(o source.Object) error {
+			if m, err := o.ReadMeta(); err == nil {
+				out = append(out, fmt.Sprintf("the admission webhook %s adds the ownership metadata again with the next "+
+					"write to an object; the label "+
+					"fleetdoctor.io/ignore=true on the object or its namespace prevents that", m.Metadata.Name))
+			}
+			return nil
+		})
 	if f, all := cover.Of(""); !all && f.Reason != source.NotInSnapshot {
-		out = append(out, fmt.Sprintf("whether an admission webhook adds the ownership metadata again could not be read (%s)", f.Reason))
+		out = append(out, fmt.Sprintf("whether an admission webhook adds the ownership metadata again could not be "+
+			"read (%s)", f.Reason))
 	}
 	return out, err
 }

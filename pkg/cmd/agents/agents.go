@@ -61,7 +61,9 @@ const examples = `  # all clusters of the management cluster
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env), failOn: flags.NewEnum("warning", "none", "info", "warning", "error")}
-	c := &cobra.Command{Use: "agents [CLUSTER ...]", Short: "Show the heartbeats of agents, and which ones the controller imports again", Long: long, Example: examples,
+	c := &cobra.Command{Use: "agents [CLUSTER ...]",
+		Short: "Show the heartbeats of agents, and which ones the controller imports again", Long: long,
+		Example:           examples,
 		ValidArgsFunction: scope.CompleteClusters}
 	o.failOn.AddTo(o.Setup(c, o, "Namespace of the Clusters; without it, all namespaces"), "fail-on",
 		"Exit with status 1 on findings of this severity or above; all findings are warnings")

@@ -31,7 +31,8 @@ func run(t *testing.T, file string, args ...string) (status int, out, errOut str
 	}
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
 	streams.In = in
-	status = cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "agents", "--snapshot", "-"}, args), verb.Environment{Streams: streams})
+	status = cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "agents", "--snapshot", "-"}, args),
+		verb.Environment{Streams: streams})
 	return status, stdout.String(), stderr.String()
 }
 
@@ -49,15 +50,19 @@ func TestStatus(t *testing.T) {
 			"3 never reported"}},
 		{file: "agent-heartbeats", args: "--fail-on=error", status: 0},
 		{file: "agent-heartbeats", args: "--fail-on=none", status: 0},
-		{file: "agent-heartbeats", args: "alive -n fleet-default", status: 0, out: []string{"fleet-default/alive"}, not: []string{"silent"}},
-		{file: "agent-heartbeats", args: "alive silent", status: 1, out: []string{"fleet-default/alive", "fleet-default/silent"}, not: []string{"never"}},
+		{file: "agent-heartbeats", args: "alive -n fleet-default", status: 0, out: []string{"fleet-default/alive"},
+			not: []string{"silent"}},
+		{file: "agent-heartbeats", args: "alive silent", status: 1, out: []string{"fleet-default/alive",
+			"fleet-default/silent"}, not: []string{"never"}},
 		{file: "agent-heartbeats", args: "nope", status: 3, errOut: "cluster/nope not found"},
 		{file: "agent-heartbeats", args: "-n nope", status: 3, errOut: "namespace nope has no Clusters"},
-		{file: "agent-heartbeats", args: "-o name", status: 1, out: []string{"-n fleet-default cluster.fleet.cattle.io/silent\n"}, not: []string{"alive"}},
+		{file: "agent-heartbeats", args: "-o name", status: 1,
+			out: []string{"-n fleet-default cluster.fleet.cattle.io/silent\n"}, not: []string{"alive"}},
 		{file: "reimport-fleet-0.12", status: 1, out: []string{"re-import", "apiServerURL"}, not: []string{"s3cr3t"}},
 		{file: "reimport-fleet-0.13", status: 0, not: []string{"re-import", "s3cr3t"}},
-		{file: "reimport-masked", status: 3, out: []string{"unknown", "masked"}, errOut: "it is not known whether the " +
-			"controller imports"},
+		{file: "reimport-masked", status: 3, out: []string{"unknown", "masked"},
+			errOut: "it is not known whether the " +
+				"controller imports"},
 		{file: "agent-disabled", status: 0, out: []string{"disabled"}},
 		{file: "downstream", status: 3, errOut: "there are no Clusters"},
 		{file: "agent-heartbeats", args: "-o nope", status: 2, errOut: "invalid --output"},

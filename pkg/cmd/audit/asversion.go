@@ -18,8 +18,8 @@ import (
 // maxDiffering is the number of differing results that a note names.
 const maxDiffering = 10
 
-// audit runs the audit. With --as-version, it also returns the audit of the versions that run if the source is a snapshot. A live cluster changes
-// between two audits, so that its results may differ for other reasons.
+// audit runs the audit. With --as-version, it also returns the audit of the versions that run if the source is a
+// snapshot. A live cluster changes between two audits, so that its results may differ for other reasons.
 func (o *options) audit(ctx context.Context, in *input.Reading) (found, actual *engine.Audit, err error) {
 	if o.auditOptions.AsVersion != "" && in.Cluster == nil {
 		running := o.auditOptions
@@ -56,7 +56,8 @@ func differing(running, as *report.Audit) string {
 	if n := len(names) - maxDiffering; n > 0 {
 		rest = fmt.Sprintf(" and %d more: compare --%s lists them", n, flags.AsVersionFlag)
 	}
-	return fmt.Sprintf("results that differ from those of the version that runs: %d: %s%s", len(names), strings.Join(names[:min(len(names), maxDiffering)], ", "), rest)
+	return fmt.Sprintf("results that differ from those of the version that runs: %d: %s%s", len(names),
+		strings.Join(names[:min(len(names), maxDiffering)], ", "), rest)
 }
 
 // noteDiffering adds the note to a report. actual is nil if there is no audit to compare with.

@@ -127,13 +127,14 @@ type auditFlags struct {
 func NewCommand(env verb.Environment) *cobra.Command {
 	in := input.New(env)
 	f := &auditFlags{
-		Flags:       in,
-		scope:       scope.New(in, engine.DesiredRelease),
-		clusters:    clusters.New(in),
-		print:       output.NewPrintFlags(formats()...),
-		filter:      view.NewFilter(),
-		failOn:      flags.NewEnum("warning", "none", "info", "warning", "error"),
-		serverCheck: flags.NewEnum(string(collect.CheckNever), string(collect.CheckAuto), string(collect.CheckAlways), string(collect.CheckNever)),
+		Flags:    in,
+		scope:    scope.New(in, engine.DesiredRelease),
+		clusters: clusters.New(in),
+		print:    output.NewPrintFlags(formats()...),
+		filter:   view.NewFilter(),
+		failOn:   flags.NewEnum("warning", "none", "info", "warning", "error"),
+		serverCheck: flags.NewEnum(string(collect.CheckNever), string(collect.CheckAuto), string(collect.CheckAlways),
+			string(collect.CheckNever)),
 	}
 	c := &cobra.Command{
 		Use:               "audit " + scope.TargetArgs,
@@ -163,14 +164,20 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.filter.AddFlags(c)
 	f.watch.AddFlags(c)
 	f.diff.AddFlags(fs, "Show the fields that differ as a unified diff, with who wrote them and when")
-	fs.BoolVar(&f.all, "all", false, "Also show ready bundle deployments, correct totals and informational findings, and show lists in full")
+	fs.BoolVar(&f.all, "all", false,
+		"Also show ready bundle deployments, correct totals and informational findings, and show lists in full")
 	fs.BoolVar(&f.summary, summaryFlag, false, "Show only totals")
 	f.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")
 	fs.BoolVar(&f.requireComplete, "require-complete", false, "Exit with status 3 if anything could not be read")
-	fs.BoolVar(&f.statusOnly, statusOnlyFlag, false, "Check only the status that Fleet reports; read no release record and no live object")
-	f.serverCheck.AddTo(c, serverCheckFlag, "Confirm differences with a server-side dry run, which calls admission webhooks: where permitted (auto), for every object (always), or never")
+	fs.BoolVar(&f.statusOnly, statusOnlyFlag, false,
+		"Check only the status that Fleet reports; read no release record and no live object")
+	f.serverCheck.AddTo(c, serverCheckFlag,
+		"Confirm differences with a server-side dry run, which calls admission webhooks: where permitted (auto), for "+
+			"every object (always), or never")
 	f.suppression.addFlags(fs)
-	fs.Var(&f.asVersion, flags.AsVersionFlag, "Evaluate as if the controller and the agents of Fleet had this version, such as 0.13; a note lists the results that differ")
+	fs.Var(&f.asVersion, flags.AsVersionFlag,
+		"Evaluate as if the controller and the agents of Fleet had this version, such as 0.13; a note lists the "+
+			"results that differ")
 	fs.BoolVar(&f.printRBAC, "print-rbac", false, "Print the smallest role that may read what an audit of this "+
 		"source reads, and exit: a ClusterRole, or with --namespace the Roles for a workspace")
 }

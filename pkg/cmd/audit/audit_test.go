@@ -19,17 +19,21 @@ import (
 // TestPrintRBAC checks that the printed role has only the verb list, and the kinds of the capture.
 func TestPrintRBAC(t *testing.T) {
 	for args, kinds := range map[string][]string{
-		"--snapshot ../../../test/testdata/sick --print-rbac": {" configmaps", " secrets", "apps deployments", "fleet.cattle.io bundledeployments", "rbac.authorization.k8s.io clusterroles"},
-		"--kubeconfig not-there --print-rbac":                 {" secrets", "apps statefulsets", "networking.k8s.io ingresses"},
+		"--snapshot ../../../test/testdata/sick --print-rbac": {" configmaps", " secrets", "apps deployments",
+			"fleet.cattle.io bundledeployments", "rbac.authorization.k8s.io clusterroles"},
+		"--kubeconfig not-there --print-rbac": {" secrets", "apps statefulsets",
+			"networking.k8s.io ingresses"},
 	} {
 		var out bytes.Buffer
-		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
+		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,
+			ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
 		c.SetArgs(strings.Fields(args))
 		if err := c.ExecuteContext(t.Context()); err != nil {
 			t.Fatalf("%s: %v", args, err)
 		}
 		var role rbacv1.ClusterRole
-		if err := yaml.UnmarshalStrict(out.Bytes(), &role); err != nil || role.Kind != "ClusterRole" || role.Name == "" {
+		if err := yaml.UnmarshalStrict(out.Bytes(), &role); err != nil || role.Kind != "ClusterRole" ||
+			role.Name == "" {
 			t.Fatalf("%s: no ClusterRole: %v\n%s", args, err, out.String())
 		}
 		if !strings.Contains(out.String(), "--require-complete") {

@@ -23,13 +23,17 @@ import (
 const (
 	roleName = "fleetdoctor-audit"
 
-	roleHead = "An audit reads Fleet's objects, Helm's release records, and the kinds that bundles deploy. It only needs the verb list. " +
-		"RBAC cannot distinguish release records from other Secrets: this rule permits reading every Secret. Without it, no bundle has a result (FD607)."
+	roleHead = "An audit reads Fleet's objects, Helm's release records, and the kinds that bundles deploy. It only " +
+		"needs the verb list. " +
+		"RBAC cannot distinguish release records from other Secrets: this rule permits reading every Secret. Without " +
+		"it, no bundle has a result (FD607)."
 	// roleKinds describes kinds that were read from the source, roleGuess the usual kinds if they could not be read.
 	roleKinds = "The kinds are those that the bundles deploy now."
-	roleGuess = "The kinds that the bundles deploy could not be read (%s): these are the usual ones. Add your custom resources."
+	roleGuess = "The kinds that the bundles deploy could not be read (%s): these are the usual ones. Add your custom " +
+		"resources."
 	// roleLess is what this role does not permit.
-	roleLess = "With this role, an audit does not find orphaned objects of kinds that no bundle deploys now. It then reports a gap, and with --require-complete " +
+	roleLess = "With this role, an audit does not find orphaned objects of kinds that no bundle deploys now. It then " +
+		"reports a gap, and with --require-complete " +
 		"it exits with 3. To avoid that, add the rule in the comment below."
 	roleTail = `# To find orphaned objects of kinds that no bundle deploys now, add:
 #   - {apiGroups: ["*"], resources: ["*"], verbs: ["list"]}
@@ -46,7 +50,8 @@ const (
 
 // usualKinds are the kinds that most bundles deploy.
 var usualKinds = map[string][]string{
-	"":                          {"configmaps", "limitranges", "namespaces", "persistentvolumeclaims", "resourcequotas", "serviceaccounts", "services"},
+	"": {"configmaps", "limitranges", "namespaces", "persistentvolumeclaims", "resourcequotas",
+		"serviceaccounts", "services"},
 	"apps":                      {"daemonsets", "deployments", "statefulsets"},
 	"autoscaling":               {"horizontalpodautoscalers"},
 	"batch":                     {"cronjobs", "jobs"},
@@ -55,7 +60,8 @@ var usualKinds = map[string][]string{
 	"rbac.authorization.k8s.io": {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
 }
 
-// role returns the smallest role that may read what an audit of the source reads, as YAML. unread is the reason if there is no source.
+// role returns the smallest role that may read what an audit of the source reads, as YAML. unread is the reason if
+// there is no source.
 func role(ctx context.Context, src source.Source, unread error) ([]byte, error) {
 	var kinds []source.Kind
 	if src != nil {
@@ -69,7 +75,8 @@ func role(ctx context.Context, src source.Source, unread error) ([]byte, error) 
 		resources[k.Group] = append(resources[k.Group], k.Resource)
 	}
 	if len(kinds) == 0 {
-		resources, origin = maps.Clone(usualKinds), fmt.Sprintf(roleGuess, cmp.Or(unread, errors.New("there are no release records")))
+		resources, origin = maps.Clone(usualKinds), fmt.Sprintf(roleGuess,
+			cmp.Or(unread, errors.New("there are no release records")))
 	}
 	body, err := yaml.Marshal(clusterRole(resources))
 	if err != nil {
@@ -80,7 +87,8 @@ func role(ctx context.Context, src source.Source, unread error) ([]byte, error) 
 
 // comment formats a paragraph as a YAML comment of at most 100 columns. Longer words are not broken.
 func comment(paragraph string) string {
-	return "# " + strings.ReplaceAll(wordwrap.WrapString(strings.Join(strings.Fields(paragraph), " "), 98), "\n", "\n# ") + "\n"
+	return "# " + strings.ReplaceAll(wordwrap.WrapString(strings.Join(strings.Fields(paragraph), " "), 98), "\n",
+		"\n# ") + "\n"
 }
 
 func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
@@ -88,13 +96,18 @@ func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 		ObjectMeta: metav1.ObjectMeta{Name: roleName},
 	}
-	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundlenamespacemappings", "bundles", "clustergroups", "clusters", "contents", "gitrepos", "helmops")
-	resources[""] = append(resources[""], "configmaps", "namespaces", "secrets")            // the configuration of the controller, and labels on which targets may depend
-	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")            // Fleet's own, for its versions and the scope of the agent
-	resources["autoscaling"] = append(resources["autoscaling"], "horizontalpodautoscalers") // they may set the number of replicas
+	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundlenamespacemappings",
+		"bundles", "clustergroups", "clusters", "contents", "gitrepos", "helmops")
+	// the configuration of the controller, and labels on which targets may depend
+	resources[""] = append(resources[""], "configmaps", "namespaces", "secrets")
+	// Fleet's own, for its versions and the scope of the agent
+	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")
+	// they may set the number of replicas
+	resources["autoscaling"] = append(resources["autoscaling"], "horizontalpodautoscalers")
 	for _, group := range slices.Sorted(maps.Keys(resources)) {
 		names := slices.Sorted(slices.Values(resources[group]))
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: slices.Compact(names), Verbs: []string{"list"}})
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: slices.Compact(names),
+			Verbs: []string{"list"}})
 	}
 	return role
 }

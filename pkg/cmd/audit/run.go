@@ -54,7 +54,8 @@ func (o *options) Validate() error {
 		return errors.New("--snapshot and --" + serverCheckFlag + " are mutually exclusive: a snapshot has no server")
 	}
 	if name := o.objectFlag(); o.statusOnly && name != "" {
-		return fmt.Errorf("--%s and --%s are mutually exclusive: the first reads no release record and no live object", statusOnlyFlag, name)
+		return fmt.Errorf("--%s and --%s are mutually exclusive: the first reads no release record and no live object",
+			statusOnlyFlag, name)
 	}
 	if err := o.watch.Validate(o.Captured(), o.print); err != nil {
 		return err
@@ -65,7 +66,8 @@ func (o *options) Validate() error {
 	case o.summary && o.changed("diff"):
 		return errors.New("--" + summaryFlag + " and --diff are mutually exclusive: the first shows only totals")
 	case o.summary && !o.print.ForPeople():
-		return fmt.Errorf("--%s and --output=%s are mutually exclusive: use --output=jsonpath={.summary}", summaryFlag, o.print.Format)
+		return fmt.Errorf("--%s and --output=%s are mutually exclusive: use --output=jsonpath={.summary}", summaryFlag,
+			o.print.Format)
 	}
 	return o.diff.Validate()
 }
@@ -136,7 +138,8 @@ func (o *options) once(ctx context.Context) (*engine.Audit, *report.Audit, error
 func (o *options) document(result *report.Audit, width, rows int) printers.Document {
 	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: width, Rows: rows,
 		NoHeaders: !o.print.Headers(), All: o.all, Summary: o.summary,
-		Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, Explain: input.Explain, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
+		Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, Explain: input.Explain,
+		ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
 	o.diff.Set(&shown, o.print.ForPeople() && !o.watch.Enabled)
 	return printers.Audit(result, shown)
 }
@@ -166,7 +169,8 @@ func (o *options) printRole(ctx context.Context) error {
 // noResultHint returns the next step if no deployment has a result, after the report was printed.
 func (o *options) noResultHint(err error) string {
 	hint := "The report lists what could not be read."
-	if unread, ok := errors.AsType[*evaluate.NoResultError](err); ok && (unread.Reason == string(source.NotInSnapshot) || unread.Reason == string(source.Forbidden)) {
+	if unread, ok := errors.AsType[*evaluate.NoResultError](err); ok &&
+		(unread.Reason == string(source.NotInSnapshot) || unread.Reason == string(source.Forbidden)) {
 		hint = o.UnreadHint(unread.Reason)
 	}
 	if o.objectFlag() == "" {
@@ -184,12 +188,14 @@ func (o *options) status(evaluated *engine.Audit, a *report.Audit) error {
 		return &exit.Error{Status: exit.Failed, Err: errors.New("the audit is not complete: " + unread)}
 	}
 	f := a.Summary.Findings
-	found := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning + f.Info}[o.failOn.String()]
+	found := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning +
+		f.Info}[o.failOn.String()]
 	if found > 0 {
 		return &exit.Error{Status: exit.Found, Shown: true}
 	}
 	if unread := evaluated.Undecided(); unread != "" && o.failOn.String() != "none" {
-		return &exit.Error{Status: exit.Failed, Err: errors.New("nothing was found, but not everything was read: " + unread),
+		return &exit.Error{Status: exit.Failed, Err: errors.New("nothing was found, but not everything was read: " +
+			unread),
 			Hint: "--fail-on=none accepts this: the exit status then says nothing about findings."}
 	}
 	return nil

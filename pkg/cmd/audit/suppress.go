@@ -38,12 +38,15 @@ type suppression struct {
 }
 
 func (s *suppression) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&s.ignoreFile, ignoreFileFlag, defaultIgnoreFile, "File with findings to ignore, with a reason for each; the default is used if it exists in the current directory; '' reads none")
-	fs.StringVar(&s.baselineFile, baselineFlag, "", "Report of an earlier audit (-o json or yaml): report only the findings that it does not have")
+	fs.StringVar(&s.ignoreFile, ignoreFileFlag, defaultIgnoreFile,
+		"File with findings to ignore, with a reason for each; the default is used if it exists in the current "+
+			"directory; '' reads none")
+	fs.StringVar(&s.baselineFile, baselineFlag, "",
+		"Report of an earlier audit (-o json or yaml): report only the findings that it does not have")
 }
 
-// load reads the files. stated is true if the user states the ignore file, selected are the findings that the report will have, audit is the command
-// for hints.
+// load reads the files. stated is true if the user states the ignore file, selected are the findings that the report
+// will have, audit is the command for hints.
 func (s *suppression) load(stated bool, selected *report.Filter, audit string) error {
 	s.implied = !stated
 	if s.ignoreFile != "" {
@@ -55,7 +58,8 @@ func (s *suppression) load(stated bool, selected *report.Filter, audit string) e
 			s.ignore, err = suppress.ParseIgnoreFile(s.ignoreFile, content)
 		}
 		if err != nil {
-			return &exit.Error{Status: exit.Usage, Err: err, Hint: check.Pages + "ignore.md describes the file. --" + ignoreFileFlag + "='' reads none."}
+			return &exit.Error{Status: exit.Usage, Err: err, Hint: check.Pages + "ignore.md describes the file. --" +
+				ignoreFileFlag + "='' reads none."}
 		}
 	}
 	if s.baselineFile != "" {
@@ -72,11 +76,12 @@ func (s *suppression) load(stated bool, selected *report.Filter, audit string) e
 
 // baselineError is the error of a baseline that cannot be used, with the command that makes one.
 func baselineError(err error, audit string) error {
-	return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("reading the baseline: %w", err), Hint: audit + " -o json > baseline.json makes a baseline."}
+	return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("reading the baseline: %w", err), Hint: audit +
+		" -o json > baseline.json makes a baseline."}
 }
 
-// readIgnoreFile returns the content of an ignore file; nil if the default does not exist. The default is read from the current directory only, also
-// if it is a link.
+// readIgnoreFile returns the content of an ignore file; nil if the default does not exist. The default is read from the
+// current directory only, also if it is a link.
 func readIgnoreFile(name string, stated bool) ([]byte, error) {
 	if stated {
 		return input.ReadFile(name, maxIgnoreFile)
@@ -103,14 +108,16 @@ func readIgnoreFile(name string, stated bool) ([]byte, error) {
 	return input.ReadLimited(name, f, maxIgnoreFile)
 }
 
-// report returns the report of an audit without the findings that are removed. actual is that of the versions of Fleet that run; nil if the report is
-// of them, too.
+// report returns the report of an audit without the findings that are removed. actual is that of the versions of Fleet
+// that run; nil if the report is of them, too.
 func (o *options) report(found, actual *engine.Audit) (*report.Audit, error) {
 	out := o.noteDiffering(found.Unmerged(), actual)
 	if o.ignore != nil {
 		out = o.ignore.Apply(out, o.Now())
 		if n := out.Summary.Ignored; n > 0 && o.implied { // the user may not know the file
-			out.Notes = append(out.Notes, fmt.Sprintf("%s in the current directory ignores %d of the findings; --%s='' shows them", o.ignoreFile, n, ignoreFileFlag))
+			out.Notes = append(out.Notes,
+				fmt.Sprintf("%s in the current directory ignores %d of the findings; --%s='' shows them", o.ignoreFile,
+					n, ignoreFileFlag))
 		}
 	}
 	if o.baseline != nil {

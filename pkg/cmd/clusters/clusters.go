@@ -24,7 +24,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// defaultTimeout is the request timeout of each cluster, unless --request-timeout sets one, so that a cluster that does not answer ends as a gap.
+// defaultTimeout is the request timeout of each cluster, unless --request-timeout sets one, so that a cluster that does
+// not answer ends as a gap.
 const defaultTimeout = "30s"
 
 // Flags mirror the flags. Make them with New.
@@ -48,7 +49,8 @@ type target struct {
 	in   *input.Flags
 }
 
-// New returns the flags. It must be called before the flags of in are added: --cluster also has the meaning that kubectl gives it.
+// New returns the flags. It must be called before the flags of in are added: --cluster also has the meaning that
+// kubectl gives it.
 func New(in *input.Flags) *Flags {
 	in.Config.ClusterName = nil
 	return &Flags{in: in}
@@ -64,11 +66,16 @@ const (
 
 // AddFlags adds the flags.
 func (f *Flags) AddFlags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.clusters, clusterFlag, nil, "Also read a cluster: NAME=KUBECONFIG or NAME=KUBECONFIG#CONTEXT. May be repeated. A value without = is the name of the kubeconfig cluster to use")
+	fs.StringArrayVar(&f.clusters, clusterFlag, nil,
+		"Also read a cluster: NAME=KUBECONFIG or NAME=KUBECONFIG#CONTEXT. May be repeated. A value without = is the "+
+			"name of the kubeconfig cluster to use")
 	fs.StringSliceVar(&f.contexts, contextsFlag, nil, "Also read the clusters of these contexts of the kubeconfig")
-	fs.StringArrayVar(&f.snapshots, snapshotFlag, nil, "Also read the snapshot of a cluster: NAME=PATH. May be repeated")
-	fs.BoolVar(&f.viaRancher, viaRancherFlag, false, "Also read each Cluster of Fleet through the Rancher server of the current context")
-	fs.BoolVar(&f.viaKubeconfig, viaKubeconfigFlag, false, "Also read each Cluster of Fleet with the kubeconfig in the Secret that it names")
+	fs.StringArrayVar(&f.snapshots, snapshotFlag, nil,
+		"Also read the snapshot of a cluster: NAME=PATH. May be repeated")
+	fs.BoolVar(&f.viaRancher, viaRancherFlag, false,
+		"Also read each Cluster of Fleet through the Rancher server of the current context")
+	fs.BoolVar(&f.viaKubeconfig, viaKubeconfigFlag, false,
+		"Also read each Cluster of Fleet with the kubeconfig in the Secret that it names")
 }
 
 // Complete parses the flags.
@@ -79,7 +86,8 @@ func (f *Flags) Complete() error {
 		name, kubeconfig, ok := strings.Cut(value, "=")
 		switch {
 		case !ok && kubectls != "":
-			return fmt.Errorf("parsing --%s %q: %q already names the cluster of the kubeconfig", clusterFlag, value, kubectls)
+			return fmt.Errorf("parsing --%s %q: %q already names the cluster of the kubeconfig", clusterFlag, value,
+				kubectls)
 		case !ok:
 			kubectls = value
 			continue
@@ -107,14 +115,16 @@ func (f *Flags) Complete() error {
 	}
 	for flag, set := range map[string]bool{viaRancherFlag: f.viaRancher, viaKubeconfigFlag: f.viaKubeconfig} {
 		if set && f.in.Captured() {
-			return fmt.Errorf("--snapshot and --%s are mutually exclusive: the clusters are found through a live management cluster", flag)
+			return fmt.Errorf("--snapshot and --%s are mutually exclusive: the clusters are found through a live "+
+				"management cluster", flag)
 		}
 		if set {
 			f.args += " --" + flag
 		}
 	}
 	if f.viaRancher && f.viaKubeconfig {
-		return errors.New("--" + viaRancherFlag + " and --" + viaKubeconfigFlag + " are mutually exclusive: both read every Cluster")
+		return errors.New("--" + viaRancherFlag + " and --" + viaKubeconfigFlag +
+			" are mutually exclusive: both read every Cluster")
 	}
 	return nil
 }
@@ -122,7 +132,8 @@ func (f *Flags) Complete() error {
 // add adds the cluster of one flag.
 func (f *Flags) add(flag, value, name, from string, in *input.Flags) error {
 	if name == "" || from == "" {
-		return fmt.Errorf("parsing --%s %q: it must be NAME=%s", flag, value, map[string]string{clusterFlag: "KUBECONFIG[#CONTEXT]", snapshotFlag: "PATH", contextsFlag: "CONTEXT"}[flag])
+		return fmt.Errorf("parsing --%s %q: it must be NAME=%s", flag, value,
+			map[string]string{clusterFlag: "KUBECONFIG[#CONTEXT]", snapshotFlag: "PATH", contextsFlag: "CONTEXT"}[flag])
 	}
 	if slices.ContainsFunc(f.targets, func(t target) bool { return t.name == name }) {
 		return fmt.Errorf("parsing --%s %q: another cluster is named %q", flag, value, name)
@@ -132,8 +143,8 @@ func (f *Flags) add(flag, value, name, from string, in *input.Flags) error {
 	return nil
 }
 
-// Check returns a usage error if a flag names a file or a context that does not exist: a typing error must not look like a cluster that could not be
-// read. Every other problem becomes a gap when the cluster is read.
+// Check returns a usage error if a flag names a file or a context that does not exist: a typing error must not look
+// like a cluster that could not be read. Every other problem becomes a gap when the cluster is read.
 func (f *Flags) Check() error {
 	for _, t := range f.targets {
 		if err := t.exists(); err != nil {
@@ -199,7 +210,8 @@ func (f *Flags) Suggest(audit string) string {
 // Args are the flags for a command that repeats the audit, with a leading space.
 func (f *Flags) Args() string { return f.args }
 
-// Clusters returns the function that finds the clusters to read; nil if only the source is read. src is the management cluster.
+// Clusters returns the function that finds the clusters to read; nil if only the source is read. src is the management
+// cluster.
 func (f *Flags) Clusters(src source.Source) func(*state.Fleet) ([]engine.Cluster, []source.Gap) {
 	if len(f.targets) == 0 && !f.viaRancher && !f.viaKubeconfig {
 		return nil
@@ -207,10 +219,11 @@ func (f *Flags) Clusters(src source.Source) func(*state.Fleet) ([]engine.Cluster
 	return func(fleet *state.Fleet) ([]engine.Cluster, []source.Gap) {
 		var out []engine.Cluster
 		for _, t := range f.targets {
-			out = append(out, engine.Cluster{Name: t.name, Commands: commands(t.name, t.in), Open: func(ctx context.Context) (source.Source, error) {
-				opened, _, err := t.in.Open(ctx)
-				return opened, err
-			}})
+			out = append(out, engine.Cluster{Name: t.name, Commands: commands(t.name, t.in),
+				Open: func(ctx context.Context) (source.Source, error) {
+					opened, _, err := t.in.Open(ctx)
+					return opened, err
+				}})
 		}
 		var found []engine.Cluster
 		var gaps []source.Gap
@@ -224,8 +237,8 @@ func (f *Flags) Clusters(src source.Source) func(*state.Fleet) ([]engine.Cluster
 	}
 }
 
-// commands returns the commands for the objects of a cluster. A command that is pasted into a shell must not write to the cluster of the current
-// context, so the commands for a captured cluster use its name as the context.
+// commands returns the commands for the objects of a cluster. A command that is pasted into a shell must not write to
+// the cluster of the current context, so the commands for a captured cluster use its name as the context.
 func commands(name string, in *input.Flags) remedy.Commands {
 	if in.Captured() {
 		live := input.New(in.Environment)
@@ -240,6 +253,7 @@ func commands(name string, in *input.Flags) remedy.Commands {
 // configFlags returns flags with the same kubeconfig, context and user.
 func (f *Flags) configFlags() *genericclioptions.ConfigFlags {
 	have, out := f.in.Config, genericclioptions.NewConfigFlags(true)
-	*out.KubeConfig, *out.Context, *out.AuthInfoName, *out.Impersonate = *have.KubeConfig, *have.Context, *have.AuthInfoName, *have.Impersonate
+	*out.KubeConfig, *out.Context, *out.AuthInfoName, *out.Impersonate = *have.KubeConfig, *have.Context,
+		*have.AuthInfoName, *have.Impersonate
 	return out
 }

@@ -30,7 +30,8 @@ import (
 // parse returns the flags of a command line.
 func parse(t *testing.T, args string) (*Flags, error) {
 	t.Helper()
-	env := verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard(), Now: time.Now, Name: "kubectl fleetdoctor"}
+	env := verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard(), Now: time.Now,
+		Name: "kubectl fleetdoctor"}
 	in := input.New(env)
 	f := New(in)
 	fs := pflag.NewFlagSet("audit", pflag.ContinueOnError)
@@ -50,17 +51,18 @@ func TestComplete(t *testing.T) {
 		"--cluster prod":            nil, // kubectl's own meaning
 		"--cluster one=one.yaml":    {"one: kubectl --kubeconfig one.yaml"},
 		"--cluster one=one.yaml#c1": {"one: kubectl --kubeconfig one.yaml --context c1"},
-		"--cluster prod --cluster one=one.yaml --contexts a,b": {"one: kubectl --kubeconfig one.yaml", "a: kubectl --context a", "b: kubectl --context b"},
-		"--kubeconfig all.yaml --contexts a":                   {"a: kubectl --kubeconfig all.yaml --context a"},
-		"--cluster-snapshot one=one.tgz":                       {"one: kubectl --context one"},
-		"--snapshot dump.tgz --cluster one=one.yaml":           {"one: kubectl --kubeconfig one.yaml"},
-		"--cluster one=":                         {`error: --cluster "one=": it must be NAME=KUBECONFIG[#CONTEXT]`},
-		"--cluster =one.yaml":                    {`error: --cluster "=one.yaml": it must be`},
-		"--cluster-snapshot one":                 {`error: --cluster-snapshot "one": it must be NAME=PATH`},
-		"--cluster one=a --contexts one":         {`error: --contexts "one": another cluster is named "one"`},
-		"--cluster a --cluster b":                {`error: "a" already names`},
-		"--snapshot dump.tgz --via-rancher":      {"error: --snapshot and --via-rancher"},
-		"--via-rancher --via-kubeconfig-secrets": {"error: --via-rancher and --via-kubeconfig-secrets"},
+		"--cluster prod --cluster one=one.yaml --contexts a,b": {"one: kubectl --kubeconfig one.yaml",
+			"a: kubectl --context a", "b: kubectl --context b"},
+		"--kubeconfig all.yaml --contexts a":         {"a: kubectl --kubeconfig all.yaml --context a"},
+		"--cluster-snapshot one=one.tgz":             {"one: kubectl --context one"},
+		"--snapshot dump.tgz --cluster one=one.yaml": {"one: kubectl --kubeconfig one.yaml"},
+		"--cluster one=":                             {`error: --cluster "one=": it must be NAME=KUBECONFIG[#CONTEXT]`},
+		"--cluster =one.yaml":                        {`error: --cluster "=one.yaml": it must be`},
+		"--cluster-snapshot one":                     {`error: --cluster-snapshot "one": it must be NAME=PATH`},
+		"--cluster one=a --contexts one":             {`error: --contexts "one": another cluster is named "one"`},
+		"--cluster a --cluster b":                    {`error: "a" already names`},
+		"--snapshot dump.tgz --via-rancher":          {"error: --snapshot and --via-rancher"},
+		"--via-rancher --via-kubeconfig-secrets":     {"error: --via-rancher and --via-kubeconfig-secrets"},
 	} {
 		f, err := parse(t, args)
 		var got []string
@@ -81,25 +83,29 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestCheck checks that a name of something that does not exist is wrong usage, and that every other problem is left to the reader of the cluster.
+// TestCheck checks that a name of something that does not exist is wrong usage, and that every other problem is left to
+// the reader of the cluster.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
-	for name, content := range map[string]string{"config": "contexts: [{name: edge, context: {cluster: edge}}]\n", "wrong": "contexts: invented\n"} {
+	for name, content := range map[string]string{"config": "contexts: [{name: edge, context: {cluster: edge}}]\n",
+		"wrong": "contexts: invented\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for args, want := range map[string]string{
-		"--cluster-snapshot one=DIR":               "",
-		"--cluster-snapshot one=-":                 "",
-		"--cluster-snapshot one=DIR/nope":          "--cluster-snapshot one=DIR/nope: no such file or directory",
-		"--cluster one=DIR/config":                 "",
-		"--cluster one=DIR/config#edge":            "",
-		"--cluster one=DIR/wrong#edge":             "",
-		"--cluster one=DIR/nope":                   "--cluster one=DIR/nope: no such file or directory",
-		"--cluster one=DIR/config#egde":            "--cluster one=DIR/config#egde: the kubeconfig has no such context; kubectl config get-contexts lists the contexts",
-		"--kubeconfig DIR/config --contexts edge":  "",
-		"--kubeconfig DIR/config --contexts other": "--contexts other: the kubeconfig has no such context; kubectl config get-contexts lists the contexts",
+		"--cluster-snapshot one=DIR":      "",
+		"--cluster-snapshot one=-":        "",
+		"--cluster-snapshot one=DIR/nope": "--cluster-snapshot one=DIR/nope: no such file or directory",
+		"--cluster one=DIR/config":        "",
+		"--cluster one=DIR/config#edge":   "",
+		"--cluster one=DIR/wrong#edge":    "",
+		"--cluster one=DIR/nope":          "--cluster one=DIR/nope: no such file or directory",
+		"--cluster one=DIR/config#egde": "--cluster one=DIR/config#egde: the kubeconfig has no such " +
+			"context; kubectl config get-contexts lists the contexts",
+		"--kubeconfig DIR/config --contexts edge": "",
+		"--kubeconfig DIR/config --contexts other": "--contexts other: the kubeconfig has no such context; kubectl " +
+			"config get-contexts lists the contexts",
 	} {
 		f, err := parse(t, strings.ReplaceAll(args, "DIR", dir))
 		if err != nil {
@@ -149,9 +155,11 @@ func TestThroughRancher(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clusters, gaps := f.Clusters(nil)(fleetOf(t, "metadata: {name: local, namespace: fleet-local, labels: {"+fleet.RancherClusterLabel+": local}}",
+	clusters, gaps := f.Clusters(nil)(fleetOf(t,
+		"metadata: {name: local, namespace: fleet-local, labels: {"+fleet.RancherClusterLabel+": local}}",
 		"metadata: {name: one, namespace: fleet-default, labels: {"+fleet.RancherClusterLabel+": c-m-1}}", "metadata: {name: two, namespace: fleet-default}"))
-	if len(clusters) != 1 || clusters[0].Name != "fleet-default/one" || len(gaps) != 1 || gaps[0].Cluster != "fleet-default/two" {
+	if len(clusters) != 1 || clusters[0].Name != "fleet-default/one" || len(gaps) != 1 ||
+		gaps[0].Cluster != "fleet-default/two" {
 		t.Fatalf("clusters %+v, gaps %+v", clusters, gaps)
 	}
 	src, err := clusters[0].Open(t.Context())
@@ -160,7 +168,8 @@ func TestThroughRancher(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := src.Describe(ctx); err == nil || !strings.Contains(err.Error(), "https://rancher.example.com/k8s/clusters/c-m-1") {
+	if _, err := src.Describe(ctx); err == nil || !strings.Contains(err.Error(),
+		"https://rancher.example.com/k8s/clusters/c-m-1") {
 		t.Errorf("the address is not that of the cluster: %v", err)
 	}
 }
@@ -186,7 +195,8 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `
 
-// TestThroughSecrets accepts a kubeconfig with a token, and refuses one that runs a program or reads a file. No error quotes the kubeconfig.
+// TestThroughSecrets accepts a kubeconfig with a token, and refuses one that runs a program or reads a file. No error
+// quotes the kubeconfig.
 func TestThroughSecrets(t *testing.T) {
 	const invented = "an-invented-token"
 	f, err := parse(t, "--via-kubeconfig-secrets")
@@ -199,20 +209,25 @@ func TestThroughSecrets(t *testing.T) {
 		want                  string
 	}{
 		{user: "token: " + invented, coverage: source.Covered()},
-		{user: "token: " + invented + ", exec: {apiVersion: client.authentication.k8s.io/v1, command: touch}", coverage: source.Covered(), want: "credential plugin"},
+		{user: "token: " + invented + ", exec: {apiVersion: client.authentication.k8s.io/v1, command: touch}",
+			coverage: source.Covered(), want: "credential plugin"},
 		{user: "tokenFile: /etc/passwd", coverage: source.Covered(), want: "tokenFile"},
 		{user: "client-certificate: /etc/passwd", coverage: source.Covered(), want: "client-certificate"},
 		{user: "client-key: /etc/passwd", coverage: source.Covered(), want: "client-key"},
 		{user: "auth-provider: {name: gcp}", coverage: source.Covered(), want: "auth-provider"},
-		{user: "token: " + invented, cluster: ", certificate-authority: /etc/passwd", coverage: source.Covered(), want: "certificate-authority"},
-		{secret: `{"data": {"value": "` + base64.StdEncoding.EncodeToString([]byte("{"+invented)) + `"}}`, coverage: source.Covered(), want: "not a kubeconfig"},
+		{user: "token: " + invented, cluster: ", certificate-authority: /etc/passwd", coverage: source.Covered(),
+			want: "certificate-authority"},
+		{secret: `{"data": {"value": "` + base64.StdEncoding.EncodeToString([]byte("{"+invented)) + `"}}`,
+			coverage: source.Covered(), want: "not a kubeconfig"},
 		{secret: `{"data": {"other": "eA=="}}`, coverage: source.Covered(), want: "no kubeconfig in the key"},
 		{secret: "-", coverage: source.Covered(), want: "not found"},
-		{secret: "-", coverage: source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "no"}), want: "Forbidden"},
+		{secret: "-", coverage: source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "no"}),
+			want: "Forbidden"},
 	} {
 		raw := strings.TrimPrefix(test.secret, "-")
 		if test.secret == "" {
-			raw = `{"data": {"value": "` + base64.StdEncoding.EncodeToString(fmt.Appendf(nil, kubeconfig, test.cluster, test.user)) + `"}}`
+			raw = `{"data": {"value": "` + base64.StdEncoding.EncodeToString(fmt.Appendf(nil, kubeconfig, test.cluster,
+				test.user)) + `"}}`
 		}
 		clusters, gaps := f.Clusters(secrets{raw: raw, coverage: test.coverage})(fleetOf(t,
 			"{metadata: {name: one, namespace: fleet-default}, spec: {kubeConfigSecret: one-kubeconfig}}", "metadata: {name: two, namespace: fleet-default}"))

@@ -35,7 +35,8 @@ const (
 	noResult = "its bundle deployments have no result"
 )
 
-// throughRancher returns the Clusters that a Rancher server forwards to. The credentials go to the server of the current context only.
+// throughRancher returns the Clusters that a Rancher server forwards to. The credentials go to the server of the
+// current context only.
 func (f *Flags) throughRancher(fleetState *state.Fleet) (out []engine.Cluster, gaps []source.Gap) {
 	for _, c := range fleetState.Clusters {
 		name, id := c.Namespace+"/"+c.Name, c.Labels[fleet.RancherClusterLabel]
@@ -55,12 +56,13 @@ func (f *Flags) throughRancher(fleetState *state.Fleet) (out []engine.Cluster, g
 			config.Host, err = rancherServer(config.Host, id)
 			*shown.Config.APIServer = config.Host
 		}
-		out = append(out, engine.Cluster{Name: name, Commands: commands(name, shown), Open: func(context.Context) (source.Source, error) {
-			if err != nil {
-				return nil, err
-			}
-			return f.connect(config, name)
-		}})
+		out = append(out, engine.Cluster{Name: name, Commands: commands(name, shown),
+			Open: func(context.Context) (source.Source, error) {
+				if err != nil {
+					return nil, err
+				}
+				return f.connect(config, name)
+			}})
 	}
 	return out, gaps
 }
@@ -69,7 +71,8 @@ func (f *Flags) throughRancher(fleetState *state.Fleet) (out []engine.Cluster, g
 func rancherServer(host, id string) (string, error) {
 	u, err := url.Parse(host)
 	if err != nil || u.Scheme != "https" {
-		return "", errors.New("finding the Rancher server: the address of the current context does not begin with https://")
+		return "", errors.New("finding the Rancher server: the address of the current context does not begin with " +
+			"https://")
 	}
 	prefix, _, _ := strings.Cut(u.Path, rancherClusters)
 	u.Path = strings.TrimSuffix(prefix, "/") + rancherClusters + id
@@ -80,7 +83,8 @@ func rancherServer(host, id string) (string, error) {
 func (f *Flags) connect(config *rest.Config, name string) (source.Source, error) {
 	timeout, err := clientcmd.ParseTimeout(f.timeout())
 	if err != nil {
-		return nil, fmt.Errorf("parsing --request-timeout %q: it must be a number of seconds, or a number with a unit, such as 30s or 2m", f.timeout())
+		return nil, fmt.Errorf("parsing --request-timeout %q: it must be a number of seconds, or a number with a "+
+			"unit, such as 30s or 2m", f.timeout())
 	}
 	config.Timeout = timeout
 	config.WarningHandlerWithContext, config.UserAgent = rest.NoWarnings{}, rest.DefaultKubernetesUserAgent()
@@ -88,7 +92,8 @@ func (f *Flags) connect(config *rest.Config, name string) (source.Source, error)
 }
 
 // throughSecrets returns the Clusters with a Secret that has their kubeconfig.
-func (f *Flags) throughSecrets(fleetState *state.Fleet, management source.Source) (out []engine.Cluster, gaps []source.Gap) {
+func (f *Flags) throughSecrets(fleetState *state.Fleet, management source.Source) (out []engine.Cluster,
+	gaps []source.Gap) {
 	for _, c := range fleetState.Clusters {
 		name := c.Namespace + "/" + c.Name
 		if c.Spec.KubeConfigSecret == "" {
@@ -98,17 +103,18 @@ func (f *Flags) throughSecrets(fleetState *state.Fleet, management source.Source
 		}
 		shown := input.New(f.in.Environment)
 		*shown.Config.KubeConfig = "KUBECONFIG-OF-" + name
-		out = append(out, engine.Cluster{Name: name, Commands: commands(name, shown), Open: func(ctx context.Context) (source.Source, error) {
-			kubeconfig, err := readKubeconfig(ctx, management, c)
-			if err != nil {
-				return nil, err
-			}
-			config, err := kubeconfigClient(kubeconfig)
-			if err != nil {
-				return nil, fmt.Errorf("using the kubeconfig in Secret %s: %w", secretOf(c), err)
-			}
-			return f.connect(config, name)
-		}})
+		out = append(out, engine.Cluster{Name: name, Commands: commands(name, shown),
+			Open: func(ctx context.Context) (source.Source, error) {
+				kubeconfig, err := readKubeconfig(ctx, management, c)
+				if err != nil {
+					return nil, err
+				}
+				config, err := kubeconfigClient(kubeconfig)
+				if err != nil {
+					return nil, fmt.Errorf("using the kubeconfig in Secret %s: %w", secretOf(c), err)
+				}
+				return f.connect(config, name)
+			}})
 	}
 	return out, gaps
 }
@@ -126,7 +132,8 @@ func readKubeconfig(ctx context.Context, management source.Source, c *v1alpha1.C
 		Data map[string]string `json:"data"`
 	}
 	found := false
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Secret"), Namespaces: []string{agentconfig.SecretNamespace(c)}, FieldSelector: "metadata.name=" + c.Spec.KubeConfigSecret}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Secret"),
+		Namespaces: []string{agentconfig.SecretNamespace(c)}, FieldSelector: "metadata.name=" + c.Spec.KubeConfigSecret}
 	cover, err := management.List(ctx, q, func(o source.Object) error {
 		found = true
 		return object.Into(o.Raw, &secret)
@@ -147,8 +154,9 @@ func readKubeconfig(ctx context.Context, management source.Source, c *v1alpha1.C
 	return kubeconfig, nil
 }
 
-// kubeconfigClient returns the client configuration of a kubeconfig from a cluster. A kubeconfig that runs a program or reads a file of this computer
-// is refused, because everybody who may write the Secret could choose them. The errors do not quote the kubeconfig.
+// kubeconfigClient returns the client configuration of a kubeconfig from a cluster. A kubeconfig that runs a program or
+// reads a file of this computer is refused, because everybody who may write the Secret could choose them. The errors do
+// not quote the kubeconfig.
 func kubeconfigClient(kubeconfig []byte) (*rest.Config, error) {
 	loaded, err := clientcmd.Load(kubeconfig)
 	if err != nil {

@@ -58,10 +58,12 @@ const examples = `  # what changed since a snapshot
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	c := &cobra.Command{Use: "compare BEFORE [AFTER]", Short: "Show what got better and worse between two audits", Long: long, Example: examples}
+	c := &cobra.Command{Use: "compare BEFORE [AFTER]", Short: "Show what got better and worse between two audits",
+		Long: long, Example: examples}
 	o.Setup(c, o, scope.NamespaceUsage)
 	o.AddRowsFlag(c, report.Comparison{}, "findings")
-	c.Flags().Var(&o.asVersion, flags.AsVersionFlag, "Compare a snapshot with itself, evaluated for this version of Fleet")
+	c.Flags().Var(&o.asVersion, flags.AsVersionFlag,
+		"Compare a snapshot with itself, evaluated for this version of Fleet")
 	return c
 }
 
@@ -146,7 +148,8 @@ func (o *options) compare(ctx context.Context, before *side) (*report.Comparison
 // versions compares a snapshot with itself under another version of Fleet.
 func (o *options) versions(ctx context.Context, of *side, version string) (*report.Comparison, error) {
 	if of.report != nil {
-		return nil, exit.UsageError(fmt.Errorf("--%s requires a snapshot, and %s is a report: the objects that were evaluated are not in it", flags.AsVersionFlag, o.before))
+		return nil, exit.UsageError(fmt.Errorf("--%s requires a snapshot, and %s is a report: the objects that were "+
+			"evaluated are not in it", flags.AsVersionFlag, o.before))
 	}
 	first, err := o.audit(ctx, of, "")
 	if err != nil {
@@ -165,7 +168,8 @@ func (o *options) versions(ctx context.Context, of *side, version string) (*repo
 // explain adds the next step to an error.
 func (o *options) explain(err error) error {
 	if errors.Is(err, comparison.ErrNotComparable) {
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: "Make both audits of one cluster, with the same arguments."}
+		return &exit.Error{Status: exit.Failed, Err: err,
+			Hint: "Make both audits of one cluster, with the same arguments."}
 	}
 	return o.Explain(err)
 }
@@ -177,7 +181,8 @@ func status(c *report.Comparison) error {
 	case s.BundleDeployments.Worse+s.Findings.Worse+s.Resources.Worse > 0:
 		return &exit.Error{Status: exit.Found, Shown: true}
 	case !s.Complete:
-		return &exit.Error{Status: exit.Failed, Err: errors.New("it is not known whether something got worse: one of the audits could not read everything"),
+		return &exit.Error{Status: exit.Failed,
+			Err:  errors.New("it is not known whether something got worse: one of the audits could not read everything"),
 			Hint: "The section NOT KNOWN lists what that is about."}
 	}
 	return nil

@@ -33,7 +33,8 @@ type side struct {
 // nameFile is the next step after an error of reading an argument.
 const nameFile = "Name a snapshot, or a report of audit -o json."
 
-// maxReport is the size of the largest report that is read, sniffed the number of bytes by which a report is recognized.
+// maxReport is the size of the largest report that is read, sniffed the number of bytes by which a report is
+// recognized.
 const (
 	maxReport = 512 << 20
 	sniffed   = 4 << 10
@@ -86,7 +87,8 @@ func readReport(name string, in io.Reader) (*side, error) {
 	}
 	a, err := comparison.Decode(name, content)
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: "audit -o json > REPORT makes a report that can be compared."}
+		return nil, &exit.Error{Status: exit.Failed, Err: err,
+			Hint: "audit -o json > REPORT makes a report that can be compared."}
 	}
 	return &side{report: a}, nil
 }
@@ -97,7 +99,8 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 		return s.report, nil
 	}
 	run := func(src source.Source, in *input.Reading) (*report.Audit, error) {
-		found, err := engine.Run(ctx, src, engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: o.Pause, Commands: o.Commands(), Progress: in.Report,
+		found, err := engine.Run(ctx, src, engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: o.Pause,
+			Commands: o.Commands(), Progress: in.Report,
 			Scope: evaluate.Scope{Namespace: *o.Config.Namespace}, AsVersion: version})
 		if err != nil {
 			return nil, err
@@ -124,7 +127,8 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 
 // clusterUID returns the uid of the Namespace kube-system, which identifies a cluster; empty if it could not be read.
 func clusterUID(ctx context.Context, src source.Source) (uid string, err error) {
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" + metav1.NamespaceSystem, MetadataOnly: true}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" +
+		metav1.NamespaceSystem, MetadataOnly: true}
 	_, err = src.List(ctx, q, func(o source.Object) error {
 		if m, err := o.ReadMeta(); err == nil {
 			uid = m.Metadata.UID

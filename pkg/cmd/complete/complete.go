@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package complete completes names in a shell. It reads them from the cluster or the snapshot that the command line names, for a short time, and offers
-// nothing if that fails: a completion must not print errors.
+// Package complete completes names in a shell. It reads them from the cluster or the snapshot that the command line
+// names, for a short time, and offers nothing if that fails: a completion must not print errors.
 package complete
 
 import (
@@ -41,7 +41,8 @@ func Kinds(kinds []string) ([]string, cobra.ShellCompDirective) {
 	return offered, kind
 }
 
-// Names offers the names of the objects of a kind, each after a prefix. Namespaced objects are those of --namespace, or of all namespaces.
+// Names offers the names of the objects of a kind, each after a prefix. Namespaced objects are those of --namespace, or
+// of all namespaces.
 func Names(c *cobra.Command, kind, prefix string) ([]string, cobra.ShellCompDirective) {
 	return read(c, func(ctx context.Context, in *input.Flags, src source.Source) ([]string, error) {
 		namespace := *in.Config.Namespace
@@ -83,7 +84,8 @@ var (
 )
 
 // list returns the sorted names of the objects of a kind, formatted by show.
-func list(ctx context.Context, src source.Source, word, namespace string, show func(namespace, name string) string) ([]string, error) {
+func list(ctx context.Context, src source.Source, word, namespace string,
+	show func(namespace, name string) string) ([]string, error) {
 	kinds, err := src.Kinds(ctx)
 	if err != nil {
 		return nil, err
@@ -111,7 +113,8 @@ func list(ctx context.Context, src source.Source, word, namespace string, show f
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// read opens the source that the flags of a command name, and returns the result of use. It is empty if use fails or takes too long.
+// read opens the source that the flags of a command name, and returns the result of use. It is empty if use fails or
+// takes too long.
 func read(c *cobra.Command, use func(context.Context, *input.Flags, source.Source) ([]string, error)) []string {
 	ctx := c.Context()
 	if ctx == nil {
@@ -142,13 +145,15 @@ func read(c *cobra.Command, use func(context.Context, *input.Flags, source.Sourc
 	}
 }
 
-// unreadable reports whether a snapshot cannot be read for a completion: standard input is the terminal, and a pipe can be read only once.
+// unreadable reports whether a snapshot cannot be read for a completion: standard input is the terminal, and a pipe can
+// be read only once.
 func unreadable(path string) bool {
 	info, err := os.Stat(path)
 	return err != nil || !info.Mode().IsRegular() && !info.IsDir()
 }
 
-// flagsOf returns the flags for the source with the values that the command line has; nil if the command reads no source.
+// flagsOf returns the flags for the source with the values that the command line has; nil if the command reads no
+// source.
 func flagsOf(c *cobra.Command) *input.Flags {
 	if c.Flags().Lookup("kubeconfig") == nil {
 		return nil

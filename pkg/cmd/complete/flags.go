@@ -16,7 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// AddFlags completes the values of the flags that name parts of a cluster or of the kubeconfig, for a command and all commands below it.
+// AddFlags completes the values of the flags that name parts of a cluster or of the kubeconfig, for a command and all
+// commands below it.
 func AddFlags(c *cobra.Command) {
 	for flag, names := range map[string]cobra.CompletionFunc{
 		"namespace": namespaces,
@@ -34,12 +35,16 @@ func AddFlags(c *cobra.Command) {
 	}
 }
 
-// namespaces offers the namespaces with objects of Fleet, because a verb refuses others. Without such objects, it offers all namespaces.
+// namespaces offers the namespaces with objects of Fleet, because a verb refuses others. Without such objects, it
+// offers all namespaces.
 func namespaces(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return read(c, func(ctx context.Context, _ *input.Flags, src source.Source) ([]string, error) {
 		found := map[string]bool{}
-		for _, kind := range []string{evaluate.TargetGitRepo, evaluate.TargetHelmOp, evaluate.TargetBundle, evaluate.TargetCluster} {
-			of, err := list(ctx, src, kind+"s.fleet.cattle.io", "", func(namespace, _ string) string { return namespace })
+		for _, kind := range []string{evaluate.TargetGitRepo, evaluate.TargetHelmOp, evaluate.TargetBundle,
+			evaluate.TargetCluster} {
+			of, err := list(ctx, src, kind+"s.fleet.cattle.io", "", func(namespace, _ string) string {
+				return namespace
+			})
 			if err != nil {
 				return nil, err
 			}

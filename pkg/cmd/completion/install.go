@@ -16,7 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 )
 
-// Name is the file that the completion of kubectl calls to complete the arguments of "kubectl fleetdoctor". It must be on the PATH.
+// Name is the file that the completion of kubectl calls to complete the arguments of "kubectl fleetdoctor". It must be
+// on the PATH.
 const Name = "kubectl_complete-fleetdoctor"
 
 // mark is in every version of the script. A file without it is not ours.
@@ -26,8 +27,8 @@ const script = "#!/bin/sh\n" + mark + "\n" +
 	"# The completion of kubectl calls it to complete the arguments of: kubectl fleetdoctor\n" +
 	"exec kubectl fleetdoctor __complete \"$@\"\n"
 
-// Install writes the script beside the program, and returns what it did. path is the PATH, in which kubectl finds both. A file that is not ours is never
-// overwritten.
+// Install writes the script beside the program, and returns what it did. path is the PATH, in which kubectl finds both.
+// A file that is not ours is never overwritten.
 func Install(executable, path string) (string, error) {
 	if runtime.GOOS == "windows" {
 		return "", failed("installing the completion: not available on Windows, where kubectl cannot call a shell script",
@@ -48,20 +49,23 @@ func Install(executable, path string) (string, error) {
 		fallthrough
 	default:
 		if err := write(file, was != nil); err != nil {
-			return "", failed(fmt.Sprintf("installing the completion: %s", err), "Run the command as a user who may write to "+dir+".")
+			return "", failed(fmt.Sprintf("installing the completion: %s", err),
+				"Run the command as a user who may write to "+dir+".")
 		}
 	}
 	if !onPath {
 		done += "\n" + dir + " is not on the PATH: kubectl finds neither the program nor this file there"
 	}
-	return done + "\nIn a new shell with the completion of kubectl (kubectl completion --help), try: kubectl fleetdoctor <TAB>", nil
+	return done + "\nIn a new shell with the completion of kubectl (kubectl completion --help), try: kubectl " +
+		"fleetdoctor <TAB>", nil
 }
 
 func failed(message, hint string) error {
 	return &exit.Error{Status: exit.Failed, Err: errors.New(message), Hint: hint}
 }
 
-// directory returns the directory on the PATH in which kubectl finds the program, which may be a link to it, or else that of the program.
+// directory returns the directory on the PATH in which kubectl finds the program, which may be a link to it, or else
+// that of the program.
 func directory(executable, path string) (dir string, onPath bool) {
 	program, err := os.Stat(executable)
 	for _, dir := range filepath.SplitList(path) {
@@ -89,7 +93,8 @@ func ours(file string) ([]byte, error) {
 		}
 	}
 	if !strings.Contains(string(was), mark+"\n") {
-		return nil, failed(fmt.Sprintf("installing the completion: %s exists, and is not of this program", file), "Remove it, if nothing else needs it.")
+		return nil, failed(fmt.Sprintf("installing the completion: %s exists, and is not of this program", file),
+			"Remove it, if nothing else needs it.")
 	}
 	return was, nil
 }

@@ -56,14 +56,17 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestInstallBesideTheLink checks that the script is in the directory of the PATH that has a link to the program, as krew makes it.
+// TestInstallBesideTheLink checks that the script is in the directory of the PATH that has a link to the program, as
+// krew makes it.
 func TestInstallBesideTheLink(t *testing.T) {
 	p, bin, other := program(t), t.TempDir(), filepath.Dir(program(t))
 	if err := os.Symlink(p, filepath.Join(bin, "kubectl-fleetdoctor")); err != nil {
 		t.Fatal(err)
 	}
-	path := strings.Join([]string{".", other, bin}, string(filepath.ListSeparator)) // another program of this name comes first
-	if done, err := completion.Install(p, path); err != nil || !strings.Contains(done, filepath.Join(bin, completion.Name)) {
+	// another program of this name comes first
+	path := strings.Join([]string{".", other, bin}, string(filepath.ListSeparator))
+	if done, err := completion.Install(p, path); err != nil ||
+		!strings.Contains(done, filepath.Join(bin, completion.Name)) {
 		t.Errorf("%q: %v", done, err)
 	}
 	if done, err := completion.Install(p, other); err != nil || !strings.Contains(done, "is not on the PATH") {
@@ -88,7 +91,8 @@ func TestInstallRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := completion.Install(p, filepath.Dir(p)); exit.Status(err) != exit.Failed || !strings.Contains(err.Error(), file) {
+		if _, err := completion.Install(p, filepath.Dir(p)); exit.Status(err) != exit.Failed ||
+			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 		after, err := os.Lstat(file)

@@ -49,8 +49,9 @@ func (e *external) add(cluster string, of object.Ref, differences []report.Diffe
 	e.objects = append(e.objects, modified{cluster, of, differences})
 }
 
-// Run starts the program of the user, if Set selected it and the document has differences. As for kubectl diff, the program gets two directories with one
-// file for each object, and its exit status is 0 or 1. The directories are removed before Run returns, also after an interruption.
+// Run starts the program of the user, if Set selected it and the document has differences. As for kubectl diff, the
+// program gets two directories with one file for each object, and its exit status is 0 or 1. The directories are
+// removed before Run returns, also after an interruption.
 func (f *Flags) Run(ctx context.Context, env verb.Environment) error {
 	if len(f.external.objects) == 0 {
 		return nil
@@ -62,7 +63,9 @@ func (f *Flags) Run(ctx context.Context, env verb.Environment) error {
 			fmt.Fprintln(env.Streams.ErrOut, "interrupted: the output may be incomplete")
 			return &exit.Error{Status: exit.Failed, Err: ctx.Err(), Shown: true}
 		}
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: variable + " must name a program that compares two directories, and exits with 0 or 1. Without it, --diff prints a unified diff."}
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: variable +
+			" must name a program that compares two directories, and exits with 0 or 1. Without it, --diff prints a " +
+			"unified diff."}
 	}
 	return nil
 }
@@ -81,7 +84,9 @@ func (e *external) run(ctx context.Context, env verb.Environment) (err error) {
 	}
 	program, arguments, ignored := parse(e.command)
 	for _, a := range ignored {
-		fmt.Fprintf(escape.TextWriter(env.Streams.ErrOut), "%s: the argument %q is ignored, as kubectl diff does: it has other characters than letters, digits, - and =\n", variable, a)
+		fmt.Fprintf(escape.TextWriter(env.Streams.ErrOut),
+			"%s: the argument %q is ignored, as kubectl diff does: it has other characters than letters, digits, - "+
+				"and =\n", variable, a)
 	}
 	// Like kubectl, this runs what the user configured.
 	c := exec.CommandContext(ctx, program, append([]string{from, to}, arguments...)...) // #nosec G204
@@ -93,7 +98,8 @@ func (e *external) run(ctx context.Context, env verb.Environment) (err error) {
 	return fmt.Errorf("running %q of %s: %w", program, variable, err)
 }
 
-// parse splits the value of the variable as kubectl diff does: at blanks. It ignores arguments with other characters than letters, digits, - and =.
+// parse splits the value of the variable as kubectl diff does: at blanks. It ignores arguments with other characters
+// than letters, digits, - and =.
 func parse(command string) (program string, arguments, ignored []string) {
 	words := strings.Split(command, " ")
 	for _, a := range words[1:] {

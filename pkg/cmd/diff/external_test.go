@@ -29,8 +29,10 @@ var (
 	frontend = object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web", Name: "frontend"}
 	smtp     = object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "web", Name: "smtp"}
 	role     = object.Ref{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "system:../x"}
-	replicas = report.Difference{Path: ".spec.replicas", Steps: []report.Step{{Name: "spec"}, {Name: "replicas"}}, Desired: evaluate.Plain(int64(1)), Live: evaluate.Plain(int64(3))}
-	password = report.Difference{Path: ".data.password", Steps: []report.Step{{Name: "data"}, {Name: "password"}}, Desired: evaluate.Secret("aW52ZW50ZWQ="), Live: evaluate.Masked("***2")}
+	replicas = report.Difference{Path: ".spec.replicas", Steps: []report.Step{{Name: "spec"}, {Name: "replicas"}},
+		Desired: evaluate.Plain(int64(1)), Live: evaluate.Plain(int64(3))}
+	password = report.Difference{Path: ".data.password", Steps: []report.Step{{Name: "data"}, {Name: "password"}},
+		Desired: evaluate.Secret("aW52ZW50ZWQ="), Live: evaluate.Masked("***2")}
 )
 
 // result is what Run did.
@@ -74,7 +76,9 @@ func program(t *testing.T, script string) string {
 func TestFiles(t *testing.T) {
 	script := `cd "$1/.." || exit 9; ls -ld . * | cut -c1-10; ls -l bundle cluster | cut -c1-10 | sort -u; for f in */*; do echo "== $f"; cat "$f"; done`
 	got := runs(t.Context(), t, program(t, script), modified{ref: frontend, differences: []report.Difference{replicas}},
-		modified{ref: smtp, differences: []report.Difference{password}}, modified{ref: frontend, differences: []report.Difference{replicas}}, modified{ref: role, differences: []report.Difference{replicas}})
+		modified{ref: smtp, differences: []report.Difference{password}}, modified{ref: frontend,
+			differences: []report.Difference{replicas}}, modified{ref: role,
+			differences: []report.Difference{replicas}})
 	if got.err != nil || got.errOut != "" {
 		t.Errorf("error %v, printed %s", got.err, got.errOut)
 	}
@@ -84,12 +88,15 @@ func TestFiles(t *testing.T) {
 	var want strings.Builder
 	want.WriteString("drwx------\ndrwx------\ndrwx------\n\n-rw-------\nbundle:\ncluster:\ntotal N\n")
 	for _, side := range []struct{ name, replicas, password string }{{"bundle", "1", "***"}, {"cluster", "3", "***2"}} {
-		deployment := object("apps/v1", "Deployment", "  name: frontend\n  namespace: web\n", "spec:\n  replicas: "+side.replicas)
+		deployment := object("apps/v1", "Deployment", "  name: frontend\n  namespace: web\n",
+			"spec:\n  replicas: "+side.replicas)
 		for _, f := range []struct{ name, content string }{
 			{"apps.v1.Deployment.web.frontend", deployment},
 			{"apps.v1.Deployment.web.frontend-2", deployment},
-			{"rbac.authorization.k8s.io.v1.ClusterRole..system_.._x", object("rbac.authorization.k8s.io/v1", "ClusterRole", "  name: system:../x\n", "spec:\n  replicas: "+side.replicas)},
-			{"v1.Secret.web.smtp", object("v1", "Secret", "  name: smtp\n  namespace: web\n", `data:`+"\n"+`  password: "`+side.password+`"`)},
+			{"rbac.authorization.k8s.io.v1.ClusterRole..system_.._x", object("rbac.authorization.k8s.io/v1",
+				"ClusterRole", "  name: system:../x\n", "spec:\n  replicas: "+side.replicas)},
+			{"v1.Secret.web.smtp", object("v1", "Secret", "  name: smtp\n  namespace: web\n",
+				`data:`+"\n"+`  password: "`+side.password+`"`)},
 		} {
 			fmt.Fprintf(&want, "== %s/%s\n%s", side.name, f.name, f.content)
 		}
@@ -107,7 +114,8 @@ func TestFiles(t *testing.T) {
 // TestClusters checks that the names of files have the cluster if there are several.
 func TestClusters(t *testing.T) {
 	diffs := []report.Difference{replicas}
-	got := runs(t.Context(), t, program(t, `ls "$1"`), modified{"fleet-default/one", frontend, diffs}, modified{"fleet-default/two", frontend, diffs}, modified{"", frontend, diffs})
+	got := runs(t.Context(), t, program(t, `ls "$1"`), modified{"fleet-default/one", frontend, diffs},
+		modified{"fleet-default/two", frontend, diffs}, modified{"", frontend, diffs})
 	if want := "fleet-default_one.apps.v1.Deployment.web.frontend\nfleet-default_two.apps.v1.Deployment.web.frontend\nunknown.apps.v1.Deployment.web.frontend\n"; got.err != nil || got.out != want {
 		t.Errorf("error %v, files\n%s", got.err, got.out)
 	}
@@ -130,13 +138,15 @@ func TestArguments(t *testing.T) {
 // TestStatus checks the exit status: 0 and 1 are those of a comparison, others are failures.
 func TestStatus(t *testing.T) {
 	o := modified{ref: frontend, differences: []report.Difference{replicas}}
-	for script, want := range map[string]int{"exit 0": exit.OK, "exit 1": exit.OK, "exit 2": exit.Failed, "kill -9 $$": exit.Failed} {
+	for script, want := range map[string]int{"exit 0": exit.OK, "exit 1": exit.OK, "exit 2": exit.Failed,
+		"kill -9 $$": exit.Failed} {
 		if got := runs(t.Context(), t, program(t, script), o); exit.Status(got.err) != want {
 			t.Errorf("%s: %v, want status %d", script, got.err, want)
 		}
 	}
 	got := runs(t.Context(), t, "not-there --flag", o)
-	if exit.Status(got.err) != exit.Failed || !strings.Contains(got.err.Error(), `"not-there"`) || !strings.Contains(got.err.Error(), variable) {
+	if exit.Status(got.err) != exit.Failed || !strings.Contains(got.err.Error(), `"not-there"`) ||
+		!strings.Contains(got.err.Error(), variable) {
 		t.Errorf("a program that is not there: %v", got.err)
 	}
 	if got := runs(t.Context(), t, "not-there"); got.err != nil {
@@ -149,7 +159,8 @@ func TestNotSelected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		diff, forPeople bool
 		command         string
-	}{"without --diff": {false, true, "x"}, "a format for programs": {true, false, "x"}, "without the variable": {true, true, ""}} {
+	}{"without --diff": {false, true, "x"}, "a format for programs": {true, false, "x"}, "without the variable": {true,
+		true, ""}} {
 		t.Setenv(variable, tc.command)
 		f := &Flags{diff: tc.diff}
 		var o printers.Options
@@ -173,7 +184,8 @@ func TestInterruption(t *testing.T) {
 		defer cancel()
 		_, _ = os.ReadFile(started) // returns when the program has written
 	}()
-	got := runs(ctx, t, program(t, fmt.Sprintf("echo > %s; read -r line < %s", started, never)), modified{ref: frontend, differences: []report.Difference{replicas}})
+	got := runs(ctx, t, program(t, fmt.Sprintf("echo > %s; read -r line < %s", started, never)),
+		modified{ref: frontend, differences: []report.Difference{replicas}})
 	if exit.Status(got.err) != exit.Failed || got.errOut != "interrupted: the output may be incomplete\n" {
 		t.Errorf("error %v, printed %q", got.err, got.errOut)
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diff has the flags with which verbs show the fields of objects that differ, and passes the fields to the program of the user.
+// Package diff has the flags with which verbs show the fields of objects that differ, and passes the fields to the
+// program of the user.
 package diff
 
 import (
@@ -32,8 +33,8 @@ func (f *Flags) Validate() error {
 	return nil
 }
 
-// Set sets the options of a printed document. If it is for people, and the user has a program for differences, the document leaves the values to it; Run
-// then starts it.
+// Set sets the options of a printed document. If it is for people, and the user has a program for differences, the
+// document leaves the values to it; Run then starts it.
 func (f *Flags) Set(o *printers.Options, forPeople bool) {
 	o.Diff, o.Full = f.diff, f.full
 	if command := os.Getenv(variable); f.diff && forPeople && command != "" {

@@ -87,8 +87,9 @@ func (o *options) Complete(words []string) error {
 			if hint == "" {
 				hint = o.env.Name + " explain lists all words."
 			}
-			return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%q is not a code, state, reason, cause, step, rule or "+
-				"situation of a report", word), Hint: hint}
+			return &exit.Error{Status: exit.Usage,
+				Err: fmt.Errorf("%q is not a code, state, reason, cause, step, rule or "+
+					"situation of a report", word), Hint: hint}
 		}
 		o.topics = append(o.topics, found...)
 	}

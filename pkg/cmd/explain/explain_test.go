@@ -60,7 +60,8 @@ func TestTopics(t *testing.T) {
 
 // TestUnknownWord checks that a word that is not known is wrong usage, with a similar word as hint.
 func TestUnknownWord(t *testing.T) {
-	for word, hint := range map[string]string{"FD1011": "FD101", "Mising": "Missing", "Forbiddn": "Forbidden", "quite-something-else": "explain lists"} {
+	for word, hint := range map[string]string{"FD1011": "FD101", "Mising": "Missing", "Forbiddn": "Forbidden",
+		"quite-something-else": "explain lists"} {
 		_, err := run(t, word)
 		var e *exit.Error
 		if !errors.As(err, &e) || e.Status != exit.Usage || !strings.Contains(e.Hint, hint) {

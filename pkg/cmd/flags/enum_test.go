@@ -25,14 +25,16 @@ func TestEnum(t *testing.T) {
 	}
 	for _, word := range []string{"fatal", "Error", "", "none,error"} {
 		err := set.Parse([]string{"--fail-on=" + word})
-		if err == nil || !strings.Contains(err.Error(), "--fail-on") || !strings.Contains(err.Error(), "none, warning, error") {
+		if err == nil || !strings.Contains(err.Error(), "--fail-on") || !strings.Contains(err.Error(),
+			"none, warning, error") {
 			t.Errorf("%q: error %v", word, err)
 		}
 		if e.String() != "error" {
 			t.Errorf("%q was refused and changed the flag to %q", word, e)
 		}
 	}
-	if usage := set.FlagUsages(); !strings.Contains(usage, "none|warning|error") || !strings.Contains(usage, "default warning") {
+	if usage := set.FlagUsages(); !strings.Contains(usage, "none|warning|error") ||
+		!strings.Contains(usage, "default warning") {
 		t.Errorf("usage %q", usage)
 	}
 	words, directive := e.Complete(nil, nil, "")

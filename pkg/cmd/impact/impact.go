@@ -71,7 +71,8 @@ func (o *options) Complete(args []string) (err error) {
 	for _, x := range o.objects {
 		if !scope.IsTargetKind(x.Kind) {
 			return &exit.Error{Status: exit.Usage, Hint: scope.NearKind(x.String()),
-				Err: fmt.Errorf("parsing argument %q: it must be gitrepo/NAME, helmop/NAME, bundle/NAME, bundledeployment/NAME or cluster/NAME", x.Kind+"/"+x.Name)}
+				Err: fmt.Errorf("parsing argument %q: it must be gitrepo/NAME, helmop/NAME, bundle/NAME, "+
+					"bundledeployment/NAME or cluster/NAME", x.Kind+"/"+x.Name)}
 		}
 	}
 	return o.Options.Complete()
@@ -80,7 +81,8 @@ func (o *options) Complete(args []string) (err error) {
 // Validate implements verb.Options.
 func (o *options) Validate() error {
 	if len(o.objects) == 0 {
-		return errors.New("an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, bundledeployment/NAME or cluster/NAME")
+		return errors.New("an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, bundledeployment/NAME or " +
+			"cluster/NAME")
 	}
 	return nil
 }
@@ -92,7 +94,8 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	o.Document.ReadClusters = o.clusters.Suggest(o.repeated() + o.clusters.Args())
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Impact, error) {
-		how := engine.Options{Version: o.Version, Progress: in.Report, Commands: o.Commands(), Clusters: o.clusters.Clusters(in.Source)}
+		how := engine.Options{Version: o.Version, Progress: in.Report, Commands: o.Commands(),
+			Clusters: o.clusters.Clusters(in.Source)}
 		how.Scope.Namespace = o.objects[0].Namespace
 		return read.Impact(ctx, in.Source, how, o.objects)
 	}, printers.Impact)

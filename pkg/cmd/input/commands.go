@@ -9,14 +9,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// program is how a command for users begins. It does not depend on how this process was called, so that a report is the same everywhere.
+// program is how a command for users begins. It does not depend on how this process was called, so that a report is the
+// same everywhere.
 const program = "kubectl fleetdoctor"
 
 // Explain is the command that explains a code.
 const Explain = program + " explain"
 
-// Command returns the beginning of a command line of this program that reads the same source: "kubectl fleetdoctor adopt --context prod". It
-// has no token and no password.
+// Command returns the beginning of a command line of this program that reads the same source: "kubectl fleetdoctor
+// adopt --context prod". It has no token and no password.
 func (f *Flags) Command(name string) string {
 	command := program + " " + name
 	for _, s := range f.Snapshots {
@@ -38,8 +39,8 @@ func (f *Flags) evaluating(name string) string {
 // savedInput is the placeholder for a file with the data of a pipe.
 const savedInput = "SAVED-INPUT"
 
-// repeatable is the path of a snapshot for a command that can be repeated. A pipe cannot be read again: the user has to save its data to a
-// file.
+// repeatable is the path of a snapshot for a command that can be repeated. A pipe cannot be read again: the user has to
+// save its data to a file.
 func repeatable(snapshot string) string {
 	if snapshot == "-" || snapshot == "/dev/stdin" || strings.HasPrefix(snapshot, "/dev/fd/") {
 		return savedInput
@@ -59,8 +60,10 @@ func (f *Flags) Commands() remedy.Commands {
 	if f.Captured() && *f.Config.Context == "" {
 		kubectl, helm = " --context="+capturedCluster+kubectl, " --kube-context="+capturedCluster+helm
 	}
-	return remedy.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac", Adopt: f.evaluating("adopt"),
-		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Why: f.Command("why"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
+	return remedy.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac",
+		Adopt:     f.evaluating("adopt"),
+		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Why: f.Command("why"), Kubectl: "kubectl" +
+			kubectl, Helm: "helm" + helm}
 }
 
 // InWorkspace returns the commands for a workspace: the role is then one for this namespace. An empty workspace
@@ -97,6 +100,6 @@ func (f *Flags) connectArgs() (kubectl, helm string) {
 	return kubectl, helm
 }
 
-// hasCredentials reports whether an address has more than a server, such as a user, a password or a token. A string that is not an address can
-// contain any of them.
+// hasCredentials reports whether an address has more than a server, such as a user, a password or a token. A string
+// that is not an address can contain any of them.
 func hasCredentials(server string) bool { return escape.Address(server) != server }

@@ -44,23 +44,32 @@ func TestCommands(t *testing.T) {
 		want remedy.Commands
 	}{
 		{nil, plain},
-		{[]string{"--snapshot", "a b.tgz", "--snapshot", "-"}, remedy.Commands{Audit: "kubectl fleetdoctor audit --snapshot 'a b.tgz' --snapshot SAVED-INPUT", Kubectl: kubectl, Helm: helm}},
-		{[]string{"--snapshot", "/dev/fd/63", "--snapshot", "/dev/stdin"}, remedy.Commands{Audit: "kubectl fleetdoctor audit --snapshot SAVED-INPUT --snapshot SAVED-INPUT", Kubectl: kubectl, Helm: helm}},
-		{[]string{"--context", "prod", "--kubeconfig", "/k", "--as", "me", "--token", "invented-token", "--cluster", "c", "--user", "u"}, remedy.Commands{
+		{[]string{"--snapshot", "a b.tgz", "--snapshot", "-"},
+			remedy.Commands{Audit: "kubectl fleetdoctor audit --snapshot 'a b.tgz' --snapshot SAVED-INPUT",
+				Kubectl: kubectl, Helm: helm}},
+		{[]string{"--snapshot", "/dev/fd/63", "--snapshot", "/dev/stdin"},
+			remedy.Commands{Audit: "kubectl fleetdoctor audit --snapshot SAVED-INPUT --snapshot SAVED-INPUT",
+				Kubectl: kubectl, Helm: helm}},
+		{[]string{"--context", "prod", "--kubeconfig", "/k", "--as", "me", "--token", "invented-token", "--cluster",
+			"c", "--user", "u"}, remedy.Commands{
 			Audit:   "kubectl fleetdoctor audit --kubeconfig /k --context prod --cluster c --user u --as me",
 			Kubectl: "kubectl --kubeconfig /k --context prod --cluster c --user u --as me",
 			Helm:    "helm --kubeconfig /k --kube-context prod --kube-as-user me"}},
-		{[]string{"--snapshot", "dump.tgz", "--context", "prod"}, remedy.Commands{Audit: "kubectl fleetdoctor audit --snapshot dump.tgz --context prod",
-			Kubectl: "kubectl --context prod", Helm: "helm --kube-context prod"}},
-		{[]string{"--server", "https://example.com:6443"}, remedy.Commands{Audit: "kubectl fleetdoctor audit --server https://example.com:6443",
-			Kubectl: "kubectl --server https://example.com:6443", Helm: "helm --kube-apiserver https://example.com:6443"}},
+		{[]string{"--snapshot", "dump.tgz", "--context", "prod"},
+			remedy.Commands{Audit: "kubectl fleetdoctor audit --snapshot dump.tgz --context prod",
+				Kubectl: "kubectl --context prod", Helm: "helm --kube-context prod"}},
+		{[]string{"--server", "https://example.com:6443"},
+			remedy.Commands{Audit: "kubectl fleetdoctor audit --server https://example.com:6443",
+				Kubectl: "kubectl --server https://example.com:6443",
+				Helm:    "helm --kube-apiserver https://example.com:6443"}},
 		{[]string{"--server", "https://somebody:invented-password@example.com"}, plain},
 		{[]string{"--server", "somebody:invented-password@example.com"}, plain},
 		{[]string{"--server", "https://somebody@example.com"}, plain},
 		{[]string{"--server", "https://example.com/?token=invented-token"}, plain},
 		{[]string{"--server", "https://somebody:invented%zzpassword@example.com"}, plain},
 	} {
-		tc.want.PrintRole, tc.want.Adopt = tc.want.Audit+" --print-rbac", strings.Replace(tc.want.Audit, " audit", " adopt", 1)
+		tc.want.PrintRole, tc.want.Adopt = tc.want.Audit+" --print-rbac", strings.Replace(tc.want.Audit, " audit",
+			" adopt", 1)
 		tc.want.Preflight = strings.Replace(tc.want.Audit, " audit", " preflight", 1)
 		tc.want.Targets = strings.Replace(tc.want.Audit, " audit", " targets", 1)
 		tc.want.Why = strings.Replace(tc.want.Audit, " audit", " why", 1)
@@ -68,7 +77,8 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", tc.args, diff)
 		}
 	}
-	if got, want := parsed(t, "--context", "prod").Command("adopt"), "kubectl fleetdoctor adopt --context prod"; got != want {
+	if got, want := parsed(t, "--context", "prod").
+		Command("adopt"), "kubectl fleetdoctor adopt --context prod"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -79,21 +89,27 @@ func TestExplain(t *testing.T) {
 		err               error
 		cluster, snapshot string // part of the hint, "" for no hint
 	}{
-		"no Fleet":           {fmt.Errorf("%w: x", gaps.ErrNoFleet), "current-context", "Name a snapshot of"},
-		"nothing read":       {fmt.Errorf("%w of Fleet", gaps.ErrNothingRead), "kubectl fleetdoctor audit --context prod --print-rbac", "Capture it again: kubectl fleetdoctor snapshot"},
-		"an unknown bundle":  {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetBundle, Name: "x"}}, "kubectl --context prod get bundles.fleet.cattle.io -A", "kubectl fleetdoctor audit --snapshot dump.tgz -o wide"},
-		"an unknown cluster": {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetCluster, Name: "x"}}, "kubectl --context prod get clusters.fleet.cattle.io -A", "-o wide"},
-		"another error":      {errors.New("reaching the cluster"), "current-context", ""},
+		"no Fleet": {fmt.Errorf("%w: x", gaps.ErrNoFleet), "current-context", "Name a snapshot of"},
+		"nothing read": {fmt.Errorf("%w of Fleet", gaps.ErrNothingRead),
+			"kubectl fleetdoctor audit --context prod --print-rbac", "Capture it again: kubectl fleetdoctor snapshot"},
+		"an unknown bundle": {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetBundle, Name: "x"}},
+			"kubectl --context prod get bundles.fleet.cattle.io -A",
+			"kubectl fleetdoctor audit --snapshot dump.tgz -o wide"},
+		"an unknown cluster": {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetCluster,
+			Name: "x"}}, "kubectl --context prod get clusters.fleet.cattle.io -A", "-o wide"},
+		"another error": {errors.New("reaching the cluster"), "current-context", ""},
 	} {
 		for args, want := range map[string]string{"--context prod": tc.cluster, "--snapshot dump.tgz": tc.snapshot} {
 			var e *exit.Error
-			if err := parsed(t, strings.Fields(args)...).Explain(tc.err); !errors.As(err, &e) || e.Status != exit.Failed || !errors.Is(err, tc.err) {
+			if err := parsed(t, strings.Fields(args)...).Explain(tc.err); !errors.As(err, &e) ||
+				e.Status != exit.Failed || !errors.Is(err, tc.err) {
 				t.Fatalf("%s, %s: %v", name, args, err)
 			}
 			if !strings.Contains(e.Hint, want) || (e.Hint == "") != (want == "") {
 				t.Errorf("%s, %s: %q, want %q", name, args, e.Hint, want)
 			}
-			if strings.HasPrefix(args, "--snapshot") && (strings.Contains(e.Hint, "context") || strings.Contains(e.Hint, "--print-rbac")) {
+			if strings.HasPrefix(args, "--snapshot") && (strings.Contains(e.Hint, "context") ||
+				strings.Contains(e.Hint, "--print-rbac")) {
 				t.Errorf("%s: the hint for a snapshot is %q", name, e.Hint)
 			}
 		}
@@ -107,7 +123,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestAgentScopeInCommands checks that commands that evaluate repeat --agent-scope, even if it is empty, and that commands that undo do not.
+// TestAgentScopeInCommands checks that commands that evaluate repeat --agent-scope, even if it is empty, and that
+// commands that undo do not.
 func TestAgentScopeInCommands(t *testing.T) {
 	f := parsed(t, "--agent-scope=")
 	if scope, err := f.AgentScope(); err != nil || scope == nil || *scope != "" {
@@ -127,7 +144,8 @@ func TestPlaceholder(t *testing.T) {
 	t.Parallel()
 	dir, ran := t.TempDir(), filepath.Join(t.TempDir(), "ran")
 	for _, name := range []string{"kubectl", "helm", "captured", "cluster", "awk"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho \"$0 $*\" >> "+ran+"\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho \"$0 $*\" >> "+ran+"\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,7 +159,8 @@ func TestPlaceholder(t *testing.T) {
 		tested = append(tested, shell)
 		for _, line := range []string{
 			c.Kubectl + " -n kube-system delete configmap/x", c.Kubectl + " delete clusterrole/x", c.Kubectl,
-			c.Helm + " -n web get manifest x | awk x | " + c.Kubectl + " apply -f -", c.Kubectl + " get x && " + c.Kubectl + " delete x",
+			c.Helm + " -n web get manifest x | awk x | " + c.Kubectl + " apply -f -", c.Kubectl + " get x && " +
+				c.Kubectl + " delete x",
 		} {
 			script := filepath.Join(t.TempDir(), "script") // fish -c ends with status 0
 			if err := os.WriteFile(script, []byte(line+"\n"), 0o600); err != nil {

@@ -32,7 +32,8 @@ func (f *Flags) Explain(err error) error {
 	return &exit.Error{Status: exit.Failed, Err: err, Hint: strings.Trim(near(err)+"\n"+f.hint(err), "\n")}
 }
 
-// ExplainSnapshot does what Explain does for a snapshot that no flag names. hint is the next step after an error without another hint.
+// ExplainSnapshot does what Explain does for a snapshot that no flag names. hint is the next step after an error
+// without another hint.
 func (f *Flags) ExplainSnapshot(path string, err error, hint string) error {
 	of := *f
 	of.Snapshots = []string{path}
@@ -72,13 +73,15 @@ func (f *Flags) UnreadHint(reason string) string {
 
 func (f *Flags) hint(err error) string {
 	if e, ok := errors.AsType[*source.NotFoundError](err); ok && len(e.DesiredBy) > 0 {
-		return f.Command("audit bundledeployment/"+strings.TrimPrefix(e.DesiredBy[0], "/")) + " shows the state of all its objects."
+		return f.Command("audit bundledeployment/"+strings.TrimPrefix(e.DesiredBy[0], "/")) +
+			" shows the state of all its objects."
 	}
 	listing := f.listing(err)
 	unread, noResult := errors.AsType[*evaluate.NoResultError](err)
 	switch {
 	case noResult && strings.Contains(unread.Detail, source.NotCaptured.Detail):
-		return "A snapshot has the fields of the objects that a bundle desired when it was taken. For others, read the cluster."
+		return "A snapshot has the fields of the objects that a bundle desired when it was taken. For others, read " +
+			"the cluster."
 	case noResult:
 		return f.UnreadHint(unread.Reason)
 	case errors.Is(err, engine.ErrScopeContradicted):
@@ -96,13 +99,15 @@ func (f *Flags) hint(err error) string {
 	case f.Captured():
 		return ""
 	case errors.Is(err, gaps.ErrNoFleet):
-		return "Check the context (kubectl config current-context), or name a snapshot of a cluster that Fleet deploys to."
+		return "Check the context (kubectl config current-context), or name a snapshot of a cluster that Fleet " +
+			"deploys to."
 	case errors.Is(err, gaps.ErrNothingRead):
 		return f.Commands().PrintRole + " prints a role that may read what an audit reads."
 	case listing != "":
 		return listing + " lists what exists on this cluster (kubectl config current-context shows which one it is)."
 	}
-	return "Is this the right cluster? kubectl config current-context shows it; --context and --kubeconfig select another."
+	return "Is this the right cluster? kubectl config current-context shows it; --context and --kubeconfig select " +
+		"another."
 }
 
 // listing is the command that lists the targets of a kind, "" if the error is not about a target.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package input has the flags that name the source of a verb's data, a cluster or a snapshot. It opens the source, suggests commands that
-// read the same source, and adds hints to errors of reading it.
+// Package input has the flags that name the source of a verb's data, a cluster or a snapshot. It opens the source,
+// suggests commands that read the same source, and adds hints to errors of reading it.
 package input
 
 import (
@@ -55,7 +55,8 @@ const agentScopeFlag = "agent-scope"
 
 // AddAgentScopeFlag adds the flag for the scope of agents that the source does not show.
 func (f *Flags) AddAgentScopeFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&f.agentScope, agentScopeFlag, "", "Scope (AGENT_SCOPE) of the agents if no running agent shows it; '' means no scope")
+	fs.StringVar(&f.agentScope, agentScopeFlag, "",
+		"Scope (AGENT_SCOPE) of the agents if no running agent shows it; '' means no scope")
 }
 
 // AgentScope parses --agent-scope; nil if it is not given.

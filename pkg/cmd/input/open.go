@@ -51,7 +51,8 @@ func (f *Flags) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 
 func (f *Flags) cluster() (*cluster.Cluster, error) {
 	if _, err := clientcmd.ParseTimeout(*f.Config.Timeout); err != nil {
-		return nil, exit.UsageError(fmt.Errorf("parsing --request-timeout %q: it must be a number of seconds, or a number with a unit, such as 30s or 2m", *f.Config.Timeout))
+		return nil, exit.UsageError(fmt.Errorf("parsing --request-timeout %q: it must be a number of seconds, or a "+
+			"number with a unit, such as 30s or 2m", *f.Config.Timeout))
 	}
 	config, err := f.RESTConfig("Name a kubeconfig with --kubeconfig or KUBECONFIG, or a context with --context, or " +
 		"read a snapshot with --snapshot.")
@@ -72,7 +73,8 @@ func (f *Flags) connection() string {
 	genericclioptions.NewConfigFlags(true).AddFlags(all)
 	first, unused := "", []string{"namespace", "context"}
 	all.VisitAll(func(flag *pflag.Flag) {
-		clusters := flag.Name == "cluster" && (f.Config.ClusterName == nil || *f.Config.ClusterName == "") // it names a cluster to read in addition
+		// it names a cluster to read in addition
+		clusters := flag.Name == "cluster" && (f.Config.ClusterName == nil || *f.Config.ClusterName == "")
 		if first == "" && !slices.Contains(unused, flag.Name) && !clusters && f.changed(flag.Name) {
 			first = flag.Name
 		}

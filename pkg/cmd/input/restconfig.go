@@ -20,11 +20,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// RESTConfig returns the client configuration that results from the command line and the kubeconfig. Its address has no credentials. The hint
-// is for a kubeconfig that cannot be loaded. Warnings of the API server are dropped. Its errors are exit.Errors.
+// RESTConfig returns the client configuration that results from the command line and the kubeconfig. Its address has no
+// credentials. The hint is for a kubeconfig that cannot be loaded. Warnings of the API server are dropped. Its errors
+// are exit.Errors.
 func (f *Flags) RESTConfig(hint string) (*rest.Config, error) {
 	if server := *f.Config.APIServer; server != "" && escape.Address(server) == escape.NoAddress {
-		return nil, &exit.Error{Status: exit.Failed, Err: errors.New("parsing --server: it is not a URL like https://HOST:PORT")}
+		return nil, &exit.Error{Status: exit.Failed,
+			Err: errors.New("parsing --server: it is not a URL like https://HOST:PORT")}
 	}
 	if err := CheckKubeconfig(f.Config); err != nil {
 		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
@@ -86,9 +88,9 @@ func places(flags *genericclioptions.ConfigFlags) string {
 	return "looked in " + strings.Join(files, " and ") + from
 }
 
-// HideCredentials moves user and password from the address to the fields that client-go has for them, and drops a query, which client-go does
-// not send. Libraries quote the address in their errors. A user in the address is ignored if the configuration has another credential for
-// the header Authorization.
+// HideCredentials moves user and password from the address to the fields that client-go has for them, and drops a
+// query, which client-go does not send. Libraries quote the address in their errors. A user in the address is ignored
+// if the configuration has another credential for the header Authorization.
 func HideCredentials(config *rest.Config) error {
 	shown := escape.Address(config.Host)
 	switch shown {
@@ -105,7 +107,8 @@ func HideCredentials(config *rest.Config) error {
 	if err != nil {
 		return errors.New("parsing the address of the cluster's server") // not err, which quotes it
 	}
-	authorized := config.Username != "" || config.BearerToken != "" || config.BearerTokenFile != "" || config.ExecProvider != nil || config.AuthProvider != nil
+	authorized := config.Username != "" || config.BearerToken != "" || config.BearerTokenFile != "" ||
+		config.ExecProvider != nil || config.AuthProvider != nil
 	if u.User != nil && !authorized {
 		config.Username = u.User.Username()
 		config.Password, _ = u.User.Password()

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// The formats of columns, as in kubectl. They are not in cli-runtime, and kubectl's own package registers every API of Kubernetes when the
-// program starts, which costs 6 MB and 20 ms in each process.
+// The formats of columns, as in kubectl. They are not in cli-runtime, and kubectl's own package registers every API of
+// Kubernetes when the program starts, which costs 6 MB and 20 ms in each process.
 const (
 	customColumns     = "custom-columns"
 	customColumnsFile = "custom-columns-file"
@@ -84,7 +84,8 @@ func bracketed(path string) string {
 	return "{." + strings.TrimPrefix(bare, ".") + "}"
 }
 
-// printColumns writes a table of the rows, with or without headers. Their text is escaped first: a line end in a cell would look like another row.
+// printColumns writes a table of the rows, with or without headers. Their text is escaped first: a line end in a cell
+// would look like another row.
 func printColumns(w io.Writer, list any, columns []column, headed bool) error {
 	var rows []any
 	if err := decode(list, &rows); err != nil {

@@ -85,9 +85,11 @@ func (f *PrintFlags) AddFlags(c *cobra.Command) {
 	f.given = c.Flags().Changed
 	c.Flags().StringVarP(&f.Format, "output", "o", f.Format, "Output format: one of "+strings.Join(f.Formats(), ", "))
 	f.templates.AddFlags(c)
-	c.Flags().Lookup("template").Usage = "Template, or path of a template file, for the formats that take one; without -o, a Go template"
+	c.Flags().Lookup("template").
+		Usage = "Template, or path of a template file, for the formats that take one; without -o, a Go template"
 	c.Flags().Lookup("allow-missing-template-keys").Usage = "Ignore fields of a template that are not found"
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.Formats(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	// the flag exists
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.Formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // AddColorFlag adds the flag --color, for a command with a coloured table.
@@ -95,7 +97,8 @@ func (f *PrintFlags) AddColorFlag(c *cobra.Command) { f.colour.AddTo(c, "color",
 
 // AddViewFlags adds the flags --no-headers and --quiet, for a command that only reads.
 func (f *PrintFlags) AddViewFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print no headers in the formats table, wide and custom-columns")
+	c.Flags().BoolVar(&f.noHeaders, "no-headers", false,
+		"Print no headers in the formats table, wide and custom-columns")
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "Print only errors: the exit status is the result")
 }
 
@@ -105,13 +108,15 @@ func (f *PrintFlags) Headers() bool { return !f.noHeaders }
 // Quiet reports whether nothing is printed but errors.
 func (f *PrintFlags) Quiet() bool { return f.quiet }
 
-// Formats lists the names of the formats, the default first. Those of templates take an argument after an equals sign, or from --template.
+// Formats lists the names of the formats, the default first. Those of templates take an argument after an equals sign,
+// or from --template.
 func (f *PrintFlags) Formats() []string {
 	own := make([]string, 0, len(f.own))
 	for _, format := range f.own {
 		own = append(own, format.Name)
 	}
-	return slices.Concat([]string{table, wide, "json", "yaml", "name"}, own, f.templates.AllowedFormats(), []string{customColumns, customColumnsFile})
+	return slices.Concat([]string{table, wide, "json", "yaml", "name"}, own, f.templates.AllowedFormats(),
+		[]string{customColumns, customColumnsFile})
 }
 
 // ForPeople reports whether the output is for a person, who can answer a question, and not for a program.
@@ -184,7 +189,8 @@ func (f *PrintFlags) selected() (Printer, error) {
 func (f *PrintFlags) template(format string) (Printer, error) {
 	name, argument, _ := strings.Cut(format, "=")
 	if name == customColumns || name == customColumnsFile {
-		parse := map[string]func(string) ([]column, error){customColumns: parseColumns, customColumnsFile: readColumns}[name]
+		parse := map[string]func(string) ([]column, error){customColumns: parseColumns,
+			customColumnsFile: readColumns}[name]
 		columns, err := parse(cmp.Or(argument, *f.templates.TemplateArgument))
 		if err != nil {
 			return nil, err
@@ -205,7 +211,8 @@ func WriteYAML(w io.Writer, v any) error {
 	return err
 }
 
-// printTemplate executes a template on the content. Its output is escaped afterwards, because a template can decode base64.
+// printTemplate executes a template on the content. Its output is escaped afterwards, because a template can decode
+// base64.
 func printTemplate(w io.Writer, d Document, printer cliprinters.ResourcePrinter, asJSON bool) error {
 	var content map[string]any
 	if err := decode(d.Content(), &content); err != nil {

@@ -67,7 +67,9 @@ func printed(t *testing.T, args ...string) (string, error) {
 func printedOf(t *testing.T, d Document, args ...string) (string, error) {
 	t.Helper()
 	f := NewPrintFlags()
-	c := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return nil }}
+	c := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {
+		return nil
+	}}
 	f.AddFlags(c)
 	f.AddViewFlags(c)
 	f.AddSortFlag(c, "rows", "n")
@@ -88,7 +90,8 @@ func printedOf(t *testing.T, d Document, args ...string) (string, error) {
 // TestFormats checks the output of each format. No text acts on a terminal or looks like another row.
 func TestFormats(t *testing.T) {
 	dir := t.TempDir()
-	for name, content := range map[string]string{"columns": "NAME N\n.name .n\n", "path": "{.kind}", "template": "{{.kind}}"} {
+	for name, content := range map[string]string{"columns": "NAME N\n.name .n\n", "path": "{.kind}",
+		"template": "{{.kind}}"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -103,13 +106,17 @@ func TestFormats(t *testing.T) {
 		{[]string{"-o", "text"}, "as table"}, // its former name
 		{[]string{"-o", "wide"}, "as wide"},
 		{[]string{"-o", "name"}, "as names"},
-		{[]string{"-o", "json"}, "{\n  \"kind\": \"Example\",\n  \"rows\": [\n    {\n      \"name\": \"one\\u001b[31m\\nthree 3\",\n      \"n\": 20000000\n    },\n    {\n      \"name\": \"two\",\n      \"n\": 2\n    }\n  ]\n}\n"},
-		{[]string{"-o", "yaml"}, "kind: Example\nrows:\n- \"n\": 20000000\n  name: \"one\\e[31m\\nthree 3\"\n- \"n\": 2\n  name: two\n"},
+		{[]string{"-o", "json"},
+			"{\n  \"kind\": \"Example\",\n  \"rows\": [\n    {\n      \"name\": \"one\\u001b[31m\\nthree 3\",\n      " +
+				"\"n\": 20000000\n    },\n    {\n      \"name\": \"two\",\n      \"n\": 2\n    }\n  ]\n}\n"},
+		{[]string{"-o", "yaml"},
+			"kind: Example\nrows:\n- \"n\": 20000000\n  name: \"one\\e[31m\\nthree 3\"\n- \"n\": 2\n  name: two\n"},
 		{[]string{"-o", "jsonpath={.rows[*].n}"}, "20000000 2"},
 		{[]string{"-o", "jsonpath={.rows[0].name}{.absent}"}, "one\ufffd[31m\nthree 3"},
 		{[]string{"-o", "jsonpath-as-json={.rows[0].name}"}, "[\n    \"one\\u001b[31m\\nthree 3\"\n]\n"},
 		{[]string{"-o", "jsonpath-file=" + filepath.Join(dir, "path")}, "Example"},
-		{[]string{"-o", "go-template={{range .rows}}{{.n}},{{end}}{{base64decode \"G1szMW0=\"}}"}, "20000000,2,\ufffd[31m"},
+		{[]string{"-o", "go-template={{range .rows}}{{.n}},{{end}}{{base64decode \"G1szMW0=\"}}"},
+			"20000000,2,\ufffd[31m"},
 		{[]string{"-o", "go-template-file=" + filepath.Join(dir, "template")}, "Example"},
 		{[]string{"--template", "{{.kind}}"}, "Example"},
 		{[]string{"-o", "jsonpath", "--template", "{.kind}"}, "Example"},
@@ -128,9 +135,11 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestWrongFormats checks that an unknown format, and a format without its template, are usage errors. The error for an unknown format lists all formats.
+// TestWrongFormats checks that an unknown format, and a format without its template, are usage errors. The error for an
+// unknown format lists all formats.
 func TestWrongFormats(t *testing.T) {
-	for _, format := range []string{"xml", "", "JSON", "jsonpath", "jsonpath=", "jsonpath={.a[}", "jsonpath-file=" + t.TempDir(), "go-template={{", "custom-columns", "custom-columns=A",
+	for _, format := range []string{"xml", "", "JSON", "jsonpath", "jsonpath=", "jsonpath={.a[}", "jsonpath-file=" +
+		t.TempDir(), "go-template={{", "custom-columns", "custom-columns=A",
 		"custom-columns=", "custom-columns-file=/absent"} {
 		if out, err := printed(t, "-o", format); exit.Status(err) != exit.Usage || out != "" {
 			t.Errorf("-o %q: %q, error %v", format, out, err)
@@ -149,7 +158,8 @@ func TestWrongFormats(t *testing.T) {
 
 // TestTemplateErrors checks that the error of a failing template does not quote the document.
 func TestTemplateErrors(t *testing.T) {
-	for _, args := range [][]string{{"-o", "jsonpath={.rows[7].name}"}, {"-o", "jsonpath={.absent}", "--allow-missing-template-keys=false"},
+	for _, args := range [][]string{{"-o", "jsonpath={.rows[7].name}"},
+		{"-o", "jsonpath={.absent}", "--allow-missing-template-keys=false"},
 		{"-o", "go-template={{index .rows 7}}"}, {"-o", "go-template={{.kind.absent}}"}} {
 		out, err := printed(t, args...)
 		if err == nil || exit.Status(err) != exit.Failed || out != "" || strings.Contains(err.Error(), "three 3") {

@@ -20,8 +20,8 @@ const (
 	eraseLine = "\r\x1b[K"
 )
 
-// Progress is one line on a terminal that is overwritten, and erased at the end. A timer draws it, not the events, because a server that hangs
-// causes no events.
+// Progress is one line on a terminal that is overwritten, and erased at the end. A timer draws it, not the events,
+// because a server that hangs causes no events.
 type Progress struct {
 	out   io.Writer
 	width func() int
@@ -54,7 +54,8 @@ func startProgress(out io.Writer, width func() int, text string) *Progress {
 	return p
 }
 
-// Show changes the text. objects is the number of objects that were processed; 0 is not shown. It may be called from several goroutines.
+// Show changes the text. objects is the number of objects that were processed; 0 is not shown. It may be called from
+// several goroutines.
 func (p *Progress) Show(text string, objects int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,8 +31,8 @@ func (o *terminal) taken() string {
 	return o.out.String()
 }
 
-// TestProgress checks that the line appears after a second even if nothing happens, that it is not rewritten all the time, and that it is
-// erased.
+// TestProgress checks that the line appears after a second even if nothing happens, that it is not rewritten all the
+// time, and that it is erased.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out terminal

@@ -76,7 +76,8 @@ func checkColumns(columns []column, row reflect.Type) error {
 	for _, c := range columns {
 		err := checkPath(c.text, row)
 		if unknown, ok := errors.AsType[*unknownFieldError](err); ok {
-			return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("column %q: %w", c.header, err), Hint: unknown.hint()}
+			return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("column %q: %w", c.header, err),
+				Hint: unknown.hint()}
 		}
 	}
 	return nil

@@ -15,11 +15,12 @@ func TestRows(t *testing.T) {
 	d := printable{document{Rows: []row{{Name: "one"}}, Others: []other{{Code: "OK",
 		Rows: []row{{Name: "a"}, {Name: "b"}}}, {Code: "BAD"}}}}
 	for args, want := range map[string]string{
-		"-o custom-columns=N:.name":                                        "N\none\n",
-		"-o custom-columns=N:.name --rows=rows":                            "N\none\n",
-		"-o custom-columns=C:.code,N:.rows[*].name --rows=others":          "C     N\nOK    a,b\nBAD   <none>\n",
-		"-o custom-columns=N:.rows[0].name,A:.rows[0].any.x --rows=others": "N        A\na        <none>\n<none>   <none>\n",
-		"-o custom-columns=C:.rows[?(@.name==\"b\")].name --rows=others":   "C\nb\n<none>\n",
+		"-o custom-columns=N:.name":                               "N\none\n",
+		"-o custom-columns=N:.name --rows=rows":                   "N\none\n",
+		"-o custom-columns=C:.code,N:.rows[*].name --rows=others": "C     N\nOK    a,b\nBAD   <none>\n",
+		"-o custom-columns=N:.rows[0].name,A:.rows[0].any.x --rows=others": "N        A\na        <none>\n<none>   " +
+			"<none>\n",
+		"-o custom-columns=C:.rows[?(@.name==\"b\")].name --rows=others": "C\nb\n<none>\n",
 	} {
 		if got, err := printedOf(t, d, strings.Fields(args)...); err != nil || got != want {
 			t.Errorf("%s: %q, error %v, want %q", args, got, err, want)

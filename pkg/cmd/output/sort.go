@@ -18,7 +18,9 @@ import (
 
 // AddSortFlag adds the flag --sort-by, for a document with one list. rows are its elements.
 func (f *PrintFlags) AddSortFlag(c *cobra.Command, rows, example string) {
-	c.Flags().StringVar(&f.sortBy, "sort-by", "", "Sort the "+rows+" by a field of -o json, a number or a text, in ascending order: a JSONPath expression, such as "+example)
+	c.Flags().StringVar(&f.sortBy, "sort-by", "",
+		"Sort the "+rows+" by a field of -o json, a number or a text, in ascending order: a JSONPath expression, such "+
+			"as "+example)
 }
 
 // Sorted reports whether the user chose the order of the rows.
@@ -35,8 +37,8 @@ func (f *PrintFlags) checkSort() error {
 	return nil
 }
 
-// Sort sorts the rows of a document by --sort-by, as kubectl does: rows without the field come first, and a number in a text counts as a number. The order
-// of equal rows does not change.
+// Sort sorts the rows of a document by --sort-by, as kubectl does: rows without the field come first, and a number in a
+// text counts as a number. The order of equal rows does not change.
 func Sort[T any](f *PrintFlags, rows []T) error {
 	if f.sortBy == "" || len(rows) == 0 {
 		return nil
@@ -46,7 +48,8 @@ func Sort[T any](f *PrintFlags, rows []T) error {
 		return err
 	}
 	if unknown, ok := errors.AsType[*unknownFieldError](checkPath(f.sortBy, value(reflect.TypeFor[T]()))); ok {
-		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("sorting by %q: %w", f.sortBy, unknown), Hint: unknown.hint()}
+		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("sorting by %q: %w", f.sortBy, unknown),
+			Hint: unknown.hint()}
 	}
 	type keyed struct {
 		key any

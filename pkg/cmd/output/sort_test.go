@@ -20,7 +20,8 @@ type sortable struct {
 func TestSort(t *testing.T) {
 	n := func(i int) *int { return &i }
 	for path, want := range map[string]string{
-		"name": "a2 a10 b1 c", "{.name}": "a2 a10 b1 c", ".n": "c b1 a10 a2", "of.deep": "c a2 a10 b1", "{.of.mixed}": "b1 c a10 a2", "": "b1 a10 c a2",
+		"name": "a2 a10 b1 c", "{.name}": "a2 a10 b1 c", ".n": "c b1 a10 a2", "of.deep": "c a2 a10 b1",
+		"{.of.mixed}": "b1 c a10 a2", "": "b1 a10 c a2",
 	} {
 		rows := []sortable{
 			{"b1", n(3), map[string]any{"deep": "z"}},
@@ -41,15 +42,18 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestWrongSort checks that a wrong expression, an absent field and a field with an object are usage errors that name the expression.
+// TestWrongSort checks that a wrong expression, an absent field and a field with an object are usage errors that name
+// the expression.
 func TestWrongSort(t *testing.T) {
 	rows := []sortable{{Name: "a", Of: map[string]any{"deep": "z"}}}
 	for _, path := range []string{"absent", "of", "{.a[}"} {
-		if err := Sort(&PrintFlags{sortBy: path}, rows); exit.Status(err) == exit.OK || !strings.Contains(err.Error(), path) {
+		if err := Sort(&PrintFlags{sortBy: path}, rows); exit.Status(err) == exit.OK || !strings.Contains(err.Error(),
+			path) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
-	if _, err := printed(t, "--sort-by", "{.a[}"); exit.Status(err) != exit.Usage || !strings.Contains(err.Error(), "{.a[}") {
+	if _, err := printed(t, "--sort-by", "{.a[}"); exit.Status(err) != exit.Usage || !strings.Contains(err.Error(),
+		"{.a[}") {
 		t.Errorf("a malformed expression: %v", err)
 	}
 	if err := Sort(&PrintFlags{sortBy: "absent"}, []sortable{}); err != nil {

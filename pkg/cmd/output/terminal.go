@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package output prints the results of verbs: the flag -o and its printers, colours, a progress line, and questions on a terminal.
+// Package output prints the results of verbs: the flag -o and its printers, colours, a progress line, and questions on
+// a terminal.
 package output
 
 import (
@@ -64,7 +65,8 @@ func Size(w io.Writer) (columns, lines int) {
 	return 80, 24
 }
 
-// Ask asks a question on the terminal. Only the answers y and yes return true. Its error is that of the context, which an interrupt ends.
+// Ask asks a question on the terminal. Only the answers y and yes return true. Its error is that of the context, which
+// an interrupt ends.
 func Ask(ctx context.Context, streams genericiooptions.IOStreams, question string) (bool, error) {
 	fmt.Fprintf(streams.ErrOut, "%s [y/N] ", escape.Text(question))
 	answers := make(chan string, 1)

@@ -40,7 +40,8 @@ const examples = `  # an object of the current cluster
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	c := &cobra.Command{Use: "owner KIND/NAME ...", Short: "Show which bundle owns an object, and why", Long: long, Example: examples,
+	c := &cobra.Command{Use: "owner KIND/NAME ...", Short: "Show which bundle owns an object, and why", Long: long,
+		Example:           examples,
 		ValidArgsFunction: complete.Objects}
 	return o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
 }
@@ -70,7 +71,8 @@ func (o *options) Validate() error {
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Ownership, error) {
-		evaluate := engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: o.Pause, Commands: o.Commands(), Progress: in.Report}
+		evaluate := engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: o.Pause, Commands: o.Commands(),
+			Progress: in.Report}
 		return owner.Of(ctx, in.Source, evaluate, o.objects)
 	}, printers.Ownership)
 	if err != nil {

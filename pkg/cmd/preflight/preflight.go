@@ -80,7 +80,8 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	f.print.AddColorFlag(c)
 	f.print.AddViewFlags(c)
 	f.print.AddSortFlag(c, "bundle deployments", "name or counts.takeOver")
-	f.diff.AddFlags(c.Flags(), "Show the fields that would be overwritten as a unified diff, with who wrote them and when")
+	f.diff.AddFlags(c.Flags(), "Show the fields that would be overwritten as a unified diff, with who wrote them and "+
+		"when")
 	return c
 }
 
@@ -123,7 +124,8 @@ func (o *options) Run(ctx context.Context) error {
 	if err := output.Sort(o.print, result.BundleDeployments); err != nil {
 		return err
 	}
-	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), NoHeaders: !o.print.Headers(), Sorted: o.print.Sorted(),
+	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out),
+		NoHeaders: !o.print.Headers(), Sorted: o.print.Sorted(),
 		PrintRole: o.auditOptions.Commands.PrintRole}
 	o.diff.Set(&shown, o.print.ForPeople())
 	if err := o.show.Print(ctx, o.Streams.Out, printers.Preflight(result, shown)); err != nil {
@@ -137,10 +139,13 @@ func (o *options) Run(ctx context.Context) error {
 
 func (o *options) predict(found *engine.Audit) *report.Preflight {
 	rollouts, elsewhere := preflight.Check(found.Input())
-	p := &report.Preflight{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: o.Version}, Source: report.NewSource(found.Source, found.Desired.Directory),
-		Scope: report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
+	p := &report.Preflight{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: o.Version},
+		Source: report.NewSource(found.Source, found.Desired.Directory),
+		Scope:  report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps),
+		Notes: found.Notes}
 	if p.Summary.Elsewhere = elsewhere; elsewhere > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("bundle deployments on other clusters, which are not evaluated: %d", elsewhere))
+		p.Notes = append(p.Notes, fmt.Sprintf("bundle deployments on other clusters, which are not evaluated: %d",
+			elsewhere))
 	}
 	return p.Redacted(found.Secrets)
 }
@@ -157,7 +162,8 @@ func status(p *report.Preflight, hidden string) error {
 		return nil // everything was read, and nothing is deployed
 	case s.BundleDeployments == 0:
 		return &exit.Error{Status: exit.Failed, Err: errors.New("nothing in scope is deployed to this cluster"),
-			Hint: "preflight evaluates a bundle on the cluster that it is deployed to. -f names the directory of a bundle that is not deployed yet."}
+			Hint: "preflight evaluates a bundle on the cluster that it is deployed to. -f names the directory of a " +
+				"bundle that is not deployed yet."}
 	case s.Unknown > 0:
 		return &exit.Error{Status: exit.Failed, Shown: true}
 	}

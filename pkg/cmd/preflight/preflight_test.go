@@ -48,7 +48,8 @@ func capture(t *testing.T, name string) string {
 func folder(t *testing.T, bundle string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{"fleet.yaml": "name: " + bundle + "\ndefaultNamespace: web\n", "cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unmarked}\n"} {
+	for name, content := range map[string]string{"fleet.yaml": "name: " + bundle + "\ndefaultNamespace: web\n",
+		"cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unmarked}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +58,8 @@ func folder(t *testing.T, bundle string) string {
 }
 
 // counts prints the summary.
-const counts = "-o=jsonpath=ok {.summary.ok}, contested {.summary.contested}, refused {.summary.refused}, unknown {.summary.unknown}"
+const counts = "-o=jsonpath=ok {.summary.ok}, contested {.summary.contested}, refused {.summary.refused}, unknown " +
+	"{.summary.unknown}"
 
 // TestStatus checks the exit status, what is printed, and the suggested commands.
 func TestStatus(t *testing.T) {
@@ -68,13 +70,18 @@ func TestStatus(t *testing.T) {
 		status int
 		text   string // a part of the output or of the error
 	}{
-		{[]string{"--snapshot", install, "bundledeployment/taker", counts}, exit.OK, "ok 1, contested 0, refused 0, unknown 0"},
-		{[]string{"--snapshot", install, "bundle/guestbook", "-n", "fleet-local"}, exit.Found, "adopt --snapshot " + install + " bundle/guestbook -n fleet-local"},
+		{[]string{"--snapshot", install, "bundledeployment/taker", counts}, exit.OK,
+			"ok 1, contested 0, refused 0, unknown 0"},
+		{[]string{"--snapshot", install, "bundle/guestbook", "-n", "fleet-local"}, exit.Found, "adopt --snapshot " +
+			install + " bundle/guestbook -n fleet-local"},
 		{[]string{"--snapshot", install, counts}, exit.Found, "ok 1, contested 0, refused 1, unknown 1"},
-		{[]string{"--snapshot", refused, "bundledeployment/helmop", counts}, exit.Failed, "ok 0, contested 0, refused 0, unknown 1"},
-		{[]string{"--snapshot", refused, "bundledeployment/elsewhere"}, exit.Failed, "nothing in scope is deployed to this cluster"},
+		{[]string{"--snapshot", refused, "bundledeployment/helmop", counts}, exit.Failed,
+			"ok 0, contested 0, refused 0, unknown 1"},
+		{[]string{"--snapshot", refused, "bundledeployment/elsewhere"}, exit.Failed,
+			"nothing in scope is deployed to this cluster"},
 		{[]string{"--snapshot", install, "-f", dir}, exit.Found, "adopt --snapshot " + install + " -f " + dir},
-		{[]string{"--snapshot", install, "-f", other}, exit.Found, "bundle deployment cluster-one/guestbook desires configmap web/unmarked too"},
+		{[]string{"--snapshot", install, "-f", other}, exit.Found,
+			"bundle deployment cluster-one/guestbook desires configmap web/unmarked too"},
 		{[]string{"--snapshot", install, "-f", dir, "bundle/guestbook"}, exit.Usage, "-f and"},
 		{[]string{"--snapshot", install, "-f", dir, "-n", "fleet-local"}, exit.Usage, "-f and"},
 		{[]string{"--snapshot", install, "--gitrepo", "apps"}, exit.Usage, "--gitrepo"},
@@ -84,7 +91,8 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", install, "-f", filepath.Join(dir, "absent")}, exit.Failed, "opening bundle directory"},
 	} {
 		var out bytes.Buffer
-		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
+		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,
+			ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
 		c.SilenceErrors, c.SilenceUsage = true, true
 		c.SetArgs(tc.args)
 		err := c.ExecuteContext(t.Context())

@@ -35,8 +35,8 @@ func New(env verb.Environment) *Options {
 	return &Options{Flags: input.New(env), print: output.NewPrintFlags()}
 }
 
-// Setup completes a command that has Use, Short, Long and Example: its arguments, its flags, and the steps of v. In Example, %[1]s is the name of
-// the program.
+// Setup completes a command that has Use, Short, Long and Example: its arguments, its flags, and the steps of v. In
+// Example, %[1]s is the name of the program.
 func (o *Options) Setup(c *cobra.Command, v verb.Options, namespaceUsage string) *cobra.Command {
 	c.Example = fmt.Sprintf(c.Example, o.Name)
 	c.Args = cobra.ArbitraryArgs
@@ -97,7 +97,8 @@ func (o *Options) Watching() bool { return o.watch != nil && o.watch.Enabled }
 
 // Show reads the source with read, and prints the document of the result. If read returns both a result and an error,
 // such as for one of several names, Show prints the result and returns the error.
-func Show[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error), document func(T, printers.Options) printers.Document) (T, error) {
+func Show[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error),
+	document func(T, printers.Options) printers.Document) (T, error) {
 	var none T
 	result, failed := once(ctx, o, read)
 	if any(result) == any(none) {
@@ -109,9 +110,10 @@ func Show[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, 
 	return result, failed
 }
 
-// Watch does what Show does until ctx ends. lines describe the changes from the result before; it is nil in the first round. The error is that of the
-// status of the last result.
-func Watch[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error), document func(T, printers.Options) printers.Document, status func(T) error,
+// Watch does what Show does until ctx ends. lines describe the changes from the result before; it is nil in the first
+// round. The error is that of the status of the last result.
+func Watch[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error),
+	document func(T, printers.Options) printers.Document, status func(T) error,
 	lines func(before *T, after T) []string) error {
 	return watch.Run(ctx, o.watch, o.Environment, watch.Rounds[T]{
 		Read:   func(ctx context.Context) (T, error) { return once(ctx, o, read) },

@@ -23,13 +23,16 @@ const (
 
 // AddDesiredFlag adds the flag that selects the source of desired objects.
 func (f *Flags) AddDesiredFlag(c *cobra.Command) {
-	f.desired.AddTo(c, desiredFlag, "Source of the desired objects: the release record, the bundle rendered from its contents, the first of the two that is available (auto), or the files of -f")
+	f.desired.AddTo(c, desiredFlag,
+		"Source of the desired objects: the release record, the bundle rendered from its contents, the first of the "+
+			"two that is available (auto), or the files of -f")
 }
 
 // directoryArgs repeat the flags that name the directory, "" without one.
 func (f *Flags) directoryArgs() string {
 	var args []string
-	for _, flag := range []struct{ name, value string }{{"-f", f.directory}, {"--gitrepo", f.gitRepo}, {"--path", f.path}} {
+	for _, flag := range []struct{ name, value string }{{"-f", f.directory}, {"--gitrepo", f.gitRepo},
+		{"--path", f.path}} {
 		if flag.value != "" {
 			args = append(args, flag.name, escape.Shell(flag.value))
 		}
@@ -50,7 +53,8 @@ func (f *Flags) from(scope evaluate.Scope) (engine.Desired, error) {
 	case f.directory == "":
 		return from, nil
 	case !scope.Whole():
-		return "", errors.New("-f and bundles, --namespace or --selector are mutually exclusive: the directory is the scope")
+		return "", errors.New("-f and bundles, --namespace or --selector are mutually exclusive: the directory is the " +
+			"scope")
 	case f.changed(desiredFlag) && from != engine.DesiredFiles:
 		return "", fmt.Errorf("-f and --desired=%s are mutually exclusive", from)
 	}

@@ -43,20 +43,27 @@ func TestDesired(t *testing.T) {
 		{args: []string{"--desired", "auto"}, want: engine.DesiredAuto},
 		{args: []string{"-f", named}, want: engine.DesiredFiles, bundle: "guestbook"},
 		{args: []string{"-f", named, "--desired=files"}, want: engine.DesiredFiles, bundle: "guestbook"},
-		{args: []string{"-f", named, "--gitrepo=apps", "--path=web"}, want: engine.DesiredFiles, bundle: "guestbook"}, // the name in the fleet.yaml has precedence
+		// the name in the fleet.yaml has precedence
+		{args: []string{"-f", named, "--gitrepo=apps", "--path=web"}, want: engine.DesiredFiles, bundle: "guestbook"},
 		{args: []string{"-f", unnamed, "--gitrepo=apps", "--path=web"}, want: engine.DesiredFiles, bundle: "apps-web"},
 		{args: []string{"-f", unnamed, "--gitrepo=apps"}, want: engine.DesiredFiles, bundle: "apps"},
 		{args: []string{"--desired=files"}, status: exit.Usage, message: "--desired=files requires -f"},
 		{args: []string{"--gitrepo=apps"}, status: exit.Usage, message: "require -f"},
 		{args: []string{"--path="}, status: exit.Usage, message: "require -f"},
-		{args: []string{"-f", named, "--desired=bundle"}, status: exit.Usage, message: "-f and --desired=bundle are mutually exclusive"},
-		{args: []string{"-f", named, "--desired=release"}, status: exit.Usage, message: "-f and --desired=release are mutually exclusive"},
+		{args: []string{"-f", named, "--desired=bundle"}, status: exit.Usage,
+			message: "-f and --desired=bundle are mutually exclusive"},
+		{args: []string{"-f", named, "--desired=release"}, status: exit.Usage,
+			message: "-f and --desired=release are mutually exclusive"},
 		{args: []string{"-f", ""}, status: exit.Usage, message: "-f is empty"},
-		{args: []string{"-f", unnamed}, status: exit.Usage, message: "no fleet.yaml states its name; add --gitrepo=NAME and --path=PATH"},
+		{args: []string{"-f", unnamed}, status: exit.Usage,
+			message: "no fleet.yaml states its name; add --gitrepo=NAME and --path=PATH"},
 		{args: []string{"-f", empty, "--gitrepo=apps"}, status: exit.Failed, message: "it has no file to deploy"},
-		{args: []string{"-f", filepath.Join(empty, "absent")}, status: exit.Failed, message: "opening bundle directory"},
-		{args: []string{"-f", filepath.Join(named, "cm.yaml")}, status: exit.Failed, message: "opening bundle directory"},
-		{args: []string{"-f", wrong, "--gitrepo=apps"}, want: engine.DesiredFiles, bundle: "apps"}, // refused by fleet apply, which is a result
+		{args: []string{"-f", filepath.Join(empty, "absent")}, status: exit.Failed,
+			message: "opening bundle directory"},
+		{args: []string{"-f", filepath.Join(named, "cm.yaml")}, status: exit.Failed,
+			message: "opening bundle directory"},
+		// refused by fleet apply, which is a result
+		{args: []string{"-f", wrong, "--gitrepo=apps"}, want: engine.DesiredFiles, bundle: "apps"},
 	} {
 		f := parsed(t, tc.args...)
 		o, err := f.ToOptions(nil)
@@ -67,7 +74,8 @@ func TestDesired(t *testing.T) {
 		}
 		got, in := o.Desired, o.Files
 		if exit.Status(err) != tc.status || err == nil && got != tc.want {
-			t.Errorf("%q: %q and status %d, want %q and %d: %v", tc.args, got, exit.Status(err), tc.want, tc.status, err)
+			t.Errorf("%q: %q and status %d, want %q and %d: %v", tc.args, got, exit.Status(err), tc.want, tc.status,
+				err)
 			continue
 		}
 		if err != nil && (!strings.Contains(err.Error(), tc.message) || strings.Contains(err.Error(), "invented")) {

@@ -27,7 +27,8 @@ func ParseObject(arg, namespace string) (Object, error) {
 	case len(parts) == 3:
 		return Object{Kind: parts[0], Namespace: parts[1], Name: parts[2]}, sameNamespace(arg, parts[1], namespace)
 	}
-	return Object{}, exit.UsageError(fmt.Errorf("parsing argument %q: it must be KIND/NAME or KIND/NAMESPACE/NAME", arg))
+	return Object{}, exit.UsageError(fmt.Errorf("parsing argument %q: it must be KIND/NAME or KIND/NAMESPACE/NAME",
+		arg))
 }
 
 // ParseObjects parses arguments of the form KIND/NAME or KIND NAME, as ParseObject does.

@@ -35,7 +35,8 @@ type Flags struct {
 
 // New returns the flags of a verb; desired is its default source of desired objects.
 func New(in *input.Flags, desired engine.Desired) *Flags {
-	return &Flags{in: in, desired: flags.NewEnum(string(desired), string(engine.DesiredAuto), string(engine.DesiredRelease), string(engine.DesiredBundle), string(engine.DesiredFiles))}
+	return &Flags{in: in, desired: flags.NewEnum(string(desired), string(engine.DesiredAuto),
+		string(engine.DesiredRelease), string(engine.DesiredBundle), string(engine.DesiredFiles))}
 }
 
 // AddFlags adds the flags, but for --desired, which not every verb has.
@@ -45,9 +46,11 @@ func (f *Flags) AddFlags(c *cobra.Command) {
 	fs.StringVarP(&f.selector, "selector", "l", "", "Only the BundleDeployments with these labels")
 	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "All workspaces; the default")
 	f.in.AddAgentScopeFlag(fs)
-	fs.StringVarP(&f.directory, directoryFlag, "f", "", "Directory of a bundle, with or without a fleet.yaml. Only this bundle "+
-		"and those of the directories below with a fleet.yaml are evaluated, with the objects in the directories")
-	fs.StringVar(&f.gitRepo, "gitrepo", "", "GitRepo of the directory of -f: it names the bundle, unless the fleet.yaml does, and has the targets")
+	fs.StringVarP(&f.directory, directoryFlag, "f", "",
+		"Directory of a bundle, with or without a fleet.yaml. Only this bundle "+
+			"and those of the directories below with a fleet.yaml are evaluated, with the objects in the directories")
+	fs.StringVar(&f.gitRepo, "gitrepo", "",
+		"GitRepo of the directory of -f: it names the bundle, unless the fleet.yaml does, and has the targets")
 	fs.StringVar(&f.path, "path", "", "Path of the directory of -f in the repository")
 }
 

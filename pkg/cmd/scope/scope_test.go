@@ -41,13 +41,19 @@ func TestTargets(t *testing.T) {
 		{[]string{"GitRepo/guestbook"}, []evaluate.Target{repo}},
 		{[]string{"gitrepos.fleet.cattle.io/guestbook"}, []evaluate.Target{repo}},
 		{[]string{"gitrepo", "guestbook"}, []evaluate.Target{repo}},
-		{[]string{"gitrepo/fleet-local/guestbook"}, []evaluate.Target{{Kind: evaluate.TargetGitRepo, Name: "fleet-local/guestbook"}}},
-		{[]string{"gitrepo", "fleet-local/guestbook"}, []evaluate.Target{{Kind: evaluate.TargetGitRepo, Name: "fleet-local/guestbook"}}},
-		{[]string{"bundle", "a", "b"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"}, {Kind: evaluate.TargetBundle, Name: "b"}}},
-		{[]string{"bundle", "a", "cluster"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"}, {Kind: evaluate.TargetBundle, Name: "cluster"}}}, // a name, not a kind
+		{[]string{"gitrepo/fleet-local/guestbook"}, []evaluate.Target{{Kind: evaluate.TargetGitRepo,
+			Name: "fleet-local/guestbook"}}},
+		{[]string{"gitrepo", "fleet-local/guestbook"},
+			[]evaluate.Target{{Kind: evaluate.TargetGitRepo, Name: "fleet-local/guestbook"}}},
+		{[]string{"bundle", "a", "b"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"},
+			{Kind: evaluate.TargetBundle, Name: "b"}}},
+		// a name, not a kind
+		{[]string{"bundle", "a", "cluster"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"},
+			{Kind: evaluate.TargetBundle, Name: "cluster"}}},
 		{[]string{"gitrepo", "guestbook", "bd/a", "cluster", "b"}, []evaluate.Target{repo,
 			{Kind: evaluate.TargetBundleDeployment, Name: "a"}, {Kind: evaluate.TargetCluster, Name: "b"}}},
-		{[]string{"helmop/nginx", "bundle/b"}, []evaluate.Target{{Kind: evaluate.TargetHelmOp, Name: "nginx"}, {Kind: evaluate.TargetBundle, Name: "b"}}},
+		{[]string{"helmop/nginx", "bundle/b"}, []evaluate.Target{{Kind: evaluate.TargetHelmOp, Name: "nginx"},
+			{Kind: evaluate.TargetBundle, Name: "b"}}},
 		{[]string{"guestbook"}, nil},
 		{[]string{"gitrepo"}, nil},
 		{[]string{"gitrepo/"}, nil},
@@ -92,7 +98,8 @@ func TestScopeFlags(t *testing.T) {
 		if tc.refused != (err != nil) || err == nil && got.Namespace != tc.namespace {
 			t.Errorf("%q: namespace %q, error %v", tc.args, got.Namespace, err)
 		}
-		if selector := got.Selector; err == nil && (selector != nil) != (tc.selector != "") || err == nil && selector != nil && selector.String() != tc.selector {
+		if selector := got.Selector; err == nil && (selector != nil) != (tc.selector != "") || err == nil &&
+			selector != nil && selector.String() != tc.selector {
 			t.Errorf("%q: selector %v, want %q", tc.args, selector, tc.selector)
 		}
 	}

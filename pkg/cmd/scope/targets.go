@@ -19,7 +19,8 @@ import (
 const TargetArgs = "[gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...]"
 
 // kinds are the kinds of targets, in the order of messages.
-var kinds = []string{evaluate.TargetGitRepo, evaluate.TargetHelmOp, evaluate.TargetBundle, evaluate.TargetCluster, evaluate.TargetBundleDeployment}
+var kinds = []string{evaluate.TargetGitRepo, evaluate.TargetHelmOp, evaluate.TargetBundle, evaluate.TargetCluster,
+	evaluate.TargetBundleDeployment}
 
 // ParseTargets parses "gitrepo/a bundle/b" and "bundle a b": the arguments after a kind alone are names, up to the
 // next KIND/NAME. namespace is that of
@@ -39,7 +40,8 @@ func ParseTargets(args []string, namespace string) ([]evaluate.Target, error) {
 			names, args = args[:end], args[end:]
 		}
 		if targetKind(kind) == "" || len(names) == 0 || slices.Contains(names, "") {
-			err := fmt.Errorf("parsing argument %q: it must be KIND/NAME, with one of the kinds %s", first, strings.Join(kinds, ", "))
+			err := fmt.Errorf("parsing argument %q: it must be KIND/NAME, with one of the kinds %s", first,
+				strings.Join(kinds, ", "))
 			return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: NearKind(first)}
 		}
 		for _, name := range names {
@@ -98,12 +100,14 @@ func targetKind(s string) string {
 	return ""
 }
 
-// CompleteTargets completes targets in a shell: kinds, and then names from the cluster or the snapshot. "bundle a b" is completed too.
+// CompleteTargets completes targets in a shell: kinds, and then names from the cluster or the snapshot. "bundle a b" is
+// completed too.
 func CompleteTargets(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	if kind, _, slash := strings.Cut(toComplete, "/"); slash && targetKind(kind) != "" {
 		return complete.Names(c, resource(kind), toComplete[:strings.LastIndexByte(toComplete, '/')+1])
 	}
-	if i := slices.IndexFunc(args, func(arg string) bool { return targetKind(arg) != "" }); i >= 0 && !slices.ContainsFunc(args[i+1:], isTarget) {
+	if i := slices.IndexFunc(args, func(arg string) bool { return targetKind(arg) != "" }); i >= 0 &&
+		!slices.ContainsFunc(args[i+1:], isTarget) {
 		return complete.Names(c, resource(args[i]), "")
 	}
 	return complete.Kinds(kinds)

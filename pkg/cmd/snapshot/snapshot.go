@@ -80,14 +80,19 @@ type options struct {
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Flags: input.New(env)}
-	c := &cobra.Command{Use: "snapshot [-o FILE.tar.gz]", Short: "Write what an audit reads to an archive, with the values of Secrets masked",
-		Long: long, Example: fmt.Sprintf(examples, env.Name), Args: cobra.ArbitraryArgs, RunE: verb.RunE(o)}
+	c := &cobra.Command{Use: "snapshot [-o FILE.tar.gz]",
+		Short: "Write what an audit reads to an archive, with the values of Secrets masked",
+		Long:  long, Example: fmt.Sprintf(examples, env.Name), Args: cobra.ArbitraryArgs, RunE: verb.RunE(o)}
 	o.command = c
 	o.AddFlags(c.Flags(), "Workspace that is read too if listing all namespaces is forbidden")
-	c.Flags().StringVarP(&o.output, "output", "o", "", "File to write, or - for standard output (default fleetdoctor-snapshot-TIME.tar.gz)")
-	c.Flags().BoolVar(&o.withBundles, "with-bundles", false, "Also write the files and Helm values of bundles, and the data of all ConfigMaps: they may contain passwords")
-	c.Flags().BoolVar(&o.sameMasks, "same-masks", false, "Give equal values equal masks in the whole archive: who can write objects to the cluster can then check guesses")
-	c.Flags().BoolVar(&o.requireComplete, "require-complete", false, "Write no archive and exit with status 3 if anything could not be read")
+	c.Flags().StringVarP(&o.output, "output", "o", "",
+		"File to write, or - for standard output (default fleetdoctor-snapshot-TIME.tar.gz)")
+	c.Flags().BoolVar(&o.withBundles, "with-bundles", false,
+		"Also write the files and Helm values of bundles, and the data of all ConfigMaps: they may contain passwords")
+	c.Flags().BoolVar(&o.sameMasks, "same-masks", false,
+		"Give equal values equal masks in the whole archive: who can write objects to the cluster can then check guesses")
+	c.Flags().BoolVar(&o.requireComplete, "require-complete", false,
+		"Write no archive and exit with status 3 if anything could not be read")
 	return c
 }
 
@@ -105,16 +110,19 @@ func (o *options) Complete(args []string) error {
 // Validate implements verb.Options. It finds a wrong file before the cluster is read, which may take minutes.
 func (o *options) Validate() error {
 	if o.output == "-" && output.IsTerminal(o.Streams.Out) {
-		return errors.New("-o - writes a compressed archive, which a terminal cannot show: name a file with -o FILE, or redirect the output")
+		return errors.New("-o - writes a compressed archive, which a terminal cannot show: name a file with -o FILE, " +
+			"or redirect the output")
 	}
 	if name, _, _ := strings.Cut(o.output, "="); slices.Contains(formats(o.command.Root()), name) {
-		return fmt.Errorf("-o names a file, but %q is an output format of other verbs: use -o %s.tar.gz, or -o ./%s for a file of that name", o.output, name, o.output)
+		return fmt.Errorf("-o names a file, but %q is an output format of other verbs: use -o %s.tar.gz, or -o ./%s "+
+			"for a file of that name", o.output, name, o.output)
 	}
 	if err := o.validateFile(); err != nil {
 		return err
 	}
 	if (o.stream || o.output == "-") && o.requireComplete {
-		return fmt.Errorf("-o %s and --require-complete are mutually exclusive: what was written to a stream cannot be withdrawn", o.output)
+		return fmt.Errorf("-o %s and --require-complete are mutually exclusive: what was written to a stream cannot "+
+			"be withdrawn", o.output)
 	}
 	return nil
 }
@@ -140,7 +148,9 @@ func (o *options) Run(ctx context.Context) error {
 	var m *format.Manifest
 	if err := o.Read(ctx, func(in *input.Reading) (err error) {
 		take := func(out io.Writer) error {
-			m, err = engine.Take(ctx, in.Source, out, engine.Options{Namespace: *o.Config.Namespace, Bundles: o.withBundles, SameMasks: o.sameMasks, Version: o.Version, Renderer: o.Renderer, Pause: o.Pause,
+			m, err = engine.Take(ctx, in.Source, out, engine.Options{Namespace: *o.Config.Namespace,
+				Bundles: o.withBundles, SameMasks: o.sameMasks, Version: o.Version, Renderer: o.Renderer,
+				Pause:    o.Pause,
 				Progress: in.Report})
 			return err
 		}
@@ -151,8 +161,10 @@ func (o *options) Run(ctx context.Context) error {
 			if err := take(out); err != nil || !o.requireComplete || len(m.Gaps) == 0 {
 				return err
 			}
-			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("taking a snapshot: %s: %s", m.Gaps[0].What, m.Gaps[0].Why()),
-				Hint: "--require-complete refuses a snapshot that lacks anything. Without it, the snapshot states what it lacks."}
+			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("taking a snapshot: %s: %s", m.Gaps[0].What,
+				m.Gaps[0].Why()),
+				Hint: "--require-complete refuses a snapshot that lacks anything. Without it, the snapshot states " +
+					"what it lacks."}
 		})
 	}); err != nil {
 		return err
@@ -212,7 +224,8 @@ func (o *options) failed(err error, written string) error {
 	if cause == nil {
 		return err
 	}
-	return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("writing %s: %w", o.target(), cause), Hint: "-o FILE names another file."}
+	return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("writing %s: %w", o.target(), cause),
+		Hint: "-o FILE names another file."}
 }
 
 // target names what is written.
@@ -242,9 +255,11 @@ func (o *options) summary(m *format.Manifest) {
 	for _, c := range m.Captured {
 		objects += c.Objects
 	}
-	fmt.Fprintf(out, "wrote %d objects to %s; the values of Secrets are masked in %d of them\n", objects, o.target(), m.Masked.Objects)
+	fmt.Fprintf(out, "wrote %d objects to %s; the values of Secrets are masked in %d of them\n", objects, o.target(),
+		m.Masked.Objects)
 	if m.Bundles {
-		fmt.Fprintln(out, "warning: it has the files and Helm values of bundles and the data of ConfigMaps as they are: they may contain passwords")
+		fmt.Fprintln(out, "warning: it has the files and Helm values of bundles and the data of ConfigMaps as they "+
+			"are: they may contain passwords")
 	}
 	for _, g := range m.Gaps {
 		fmt.Fprintf(out, "gap: %s: %s: %s\n", g.What, g.Why(), g.Effect)

@@ -20,8 +20,9 @@ const (
 	mostEdits      = 3
 )
 
-// Nearest returns the known words that are most similar to a word, the most similar first: those that differ from it in a few letters and, if there are
-// none, those that begin with it. It ignores case. It is empty if the word itself is known.
+// Nearest returns the known words that are most similar to a word, the most similar first: those that differ from it in
+// a few letters and, if there are none, those that begin with it. It ignores case. It is empty if the word itself is
+// known.
 func Nearest(word string, known []string) []string {
 	type near struct {
 		word  string
@@ -35,7 +36,8 @@ func Nearest(word string, known []string) []string {
 		switch {
 		case k == word:
 			return nil
-		case folded == "" || abs(len(other)-len(folded)) > 4*mostEdits: // the distance of long words is costly; a rune has at most four bytes
+		// the distance of long words is costly; a rune has at most four bytes
+		case folded == "" || abs(len(other)-len(folded)) > 4*mostEdits:
 		default:
 			if n := distance(folded, other); n <= limit && n < len([]rune(folded)) {
 				found = append(found, near{k, n})
@@ -48,7 +50,9 @@ func Nearest(word string, known []string) []string {
 	if len(found) == 0 {
 		found = longer
 	}
-	slices.SortFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.edits, b.edits), cmp.Compare(a.word, b.word)) })
+	slices.SortFunc(found, func(a, b near) int {
+		return cmp.Or(cmp.Compare(a.edits, b.edits), cmp.Compare(a.word, b.word))
+	})
 	found = slices.Compact(found)
 	var out []string
 	for _, n := range found[:min(len(found), most)] {

@@ -37,7 +37,8 @@ func TestNearest(t *testing.T) {
 
 // TestHint checks the question, in which names are quoted: they come from a cluster.
 func TestHint(t *testing.T) {
-	if got, want := suggest.HintIn("bundle/", "gestbook", "", []string{"guestbook"}), `Did you mean "bundle/guestbook"?`; got != want {
+	if got, want := suggest.HintIn("bundle/", "gestbook", "",
+		[]string{"guestbook"}), `Did you mean "bundle/guestbook"?`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := suggest.Hint("gestbook", []string{"ingress"}); got != "" {

@@ -43,7 +43,8 @@ const examples = `  # the clusters of a bundle, on the current management cluste
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	c := &cobra.Command{Use: "targets bundle/NAME ...", Short: "Show which clusters a bundle targets, and why", Long: long, Example: examples,
+	c := &cobra.Command{Use: "targets bundle/NAME ...", Short: "Show which clusters a bundle targets, and why",
+		Long: long, Example: examples,
 		ValidArgsFunction: scope.CompleteBundles}
 	return o.Setup(c, o, "Namespace of the bundles; without it, all namespaces")
 }
@@ -58,7 +59,8 @@ type options struct {
 func (o *options) Complete(args []string) (err error) {
 	for _, arg := range scope.KindNames(args) {
 		if kind, _, _ := strings.Cut(arg, "/"); !scope.IsBundle(kind) || kind == arg {
-			return &exit.Error{Status: exit.Usage, Hint: scope.NearKind(arg), Err: fmt.Errorf("parsing argument %q: it must be bundle/NAME", arg)}
+			return &exit.Error{Status: exit.Usage, Hint: scope.NearKind(arg),
+				Err: fmt.Errorf("parsing argument %q: it must be bundle/NAME", arg)}
 		}
 	}
 	if o.bundles, err = scope.ParseObjects(args, *o.Config.Namespace); err != nil {
@@ -89,8 +91,9 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	for _, b := range result.Bundles {
 		if b.Summary.Unknown > 0 {
-			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether bundle %s/%s targets %d of "+
-				"its clusters", b.Namespace, b.Name, b.Summary.Unknown)}
+			return &exit.Error{Status: exit.Failed,
+				Err: fmt.Errorf("it is not known whether bundle %s/%s targets %d of "+
+					"its clusters", b.Namespace, b.Name, b.Summary.Unknown)}
 		}
 	}
 	return nil

@@ -65,7 +65,8 @@ const examples = `  # a GitRepo with the objects that are not ready
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	o.clusters = clusters.New(o.Flags)
-	c := &cobra.Command{Use: "tree " + scope.TargetArgs, Short: "Show what Fleet deploys as a tree with states", Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
+	c := &cobra.Command{Use: "tree " + scope.TargetArgs, Short: "Show what Fleet deploys as a tree with states",
+		Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
 	o.clusters.AddFlags(c.Flags())
 	o.AddWatchFlags(c)
@@ -108,8 +109,10 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	o.Document.ReadClusters = o.clusters.Suggest(o.Command("tree") + o.clusters.Args())
 	read := func(in *input.Reading) (*report.Audit, error) {
-		found, err := engine.Run(ctx, in.Source, engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: pause, Commands: commands, Progress: in.Report,
-			Clusters: o.clusters.Clusters(in.Source), Scope: evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}})
+		found, err := engine.Run(ctx, in.Source, engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: pause,
+			Commands: commands, Progress: in.Report,
+			Clusters: o.clusters.Clusters(in.Source), Scope: evaluate.Scope{Namespace: *o.Config.Namespace,
+				Targets: o.targets}})
 		if err != nil {
 			return nil, err
 		}
@@ -155,5 +158,6 @@ func (o *options) status(a *report.Audit) error {
 	if why == "" {
 		return nil
 	}
-	return &exit.Error{Status: exit.Failed, Err: errors.New("it is not known whether everything is ready: " + why), Hint: o.Command("audit") + " shows what could not be read."}
+	return &exit.Error{Status: exit.Failed, Err: errors.New("it is not known whether everything is ready: " + why),
+		Hint: o.Command("audit") + " shows what could not be read."}
 }

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// Interruption coordinates a verb and the process after an interruption. A verb ends when its context ends. If it does not, the process
-// ends it, unless the verb holds the interruption. On a nil Interruption the methods have no effect: the process never ends the verb.
+// Interruption coordinates a verb and the process after an interruption. A verb ends when its context ends. If it does
+// not, the process ends it, unless the verb holds the interruption. On a nil Interruption the methods have no effect:
+// the process never ends the verb.
 type Interruption struct {
 	mu       sync.Mutex
 	holders  int
@@ -16,8 +17,9 @@ type Interruption struct {
 	cancels  []context.CancelFunc
 }
 
-// Hold keeps the process from ending the verb until release is called: while the verb writes to the cluster and records the writes, or drains
-// connections. The returned context does not end with ctx. Expire ends it, which cancels pending requests.
+// Hold keeps the process from ending the verb until release is called: while the verb writes to the cluster and records
+// the writes, or drains connections. The returned context does not end with ctx. Expire ends it, which cancels pending
+// requests.
 func (i *Interruption) Hold(ctx context.Context) (finish context.Context, release func()) {
 	finish, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if i == nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestInterruption checks that Expire ends the contexts of all holders, and that its channel closes when the last holder has released.
+// TestInterruption checks that Expire ends the contexts of all holders, and that its channel closes when the last
+// holder has released.
 func TestInterruption(t *testing.T) {
 	t.Parallel()
 	i := &Interruption{}

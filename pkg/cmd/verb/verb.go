@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verb has the parts that all verbs share: the environment that the root passes on, the three steps of their options, and the behaviour
-// after an interruption.
+// Package verb has the parts that all verbs share: the environment that the root passes on, the three steps of their
+// options, and the behaviour after an interruption.
 package verb
 
 import (

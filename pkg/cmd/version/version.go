@@ -41,7 +41,8 @@ const examples = `  # this program and the current cluster
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Flags: input.New(env), print: output.NewPrintFlags()}
-	c := &cobra.Command{Use: "version", Short: "Show the versions of this program, of Kubernetes and of Fleet", Long: long, Example: fmt.Sprintf(examples, env.Name),
+	c := &cobra.Command{Use: "version", Short: "Show the versions of this program, of Kubernetes and of Fleet",
+		Long: long, Example: fmt.Sprintf(examples, env.Name),
 		Args: verb.NoCommand, ValidArgsFunction: cobra.NoFileCompletions, RunE: verb.RunE(o)}
 	o.AddFlags(c.Flags(), "Has no effect: the versions are those of the cluster")
 	o.print.AddFlags(c)
@@ -74,7 +75,8 @@ func (o *options) Validate() error {
 
 // Run implements verb.Options. The version of this program is also printed if the cluster could not be read.
 func (o *options) Run(ctx context.Context) error {
-	v := &report.Version{APIVersion: report.APIVersion, Kind: report.KindVersion, Client: client(o.Environment), Gaps: []report.Gap{}}
+	v := &report.Version{APIVersion: report.APIVersion, Kind: report.KindVersion, Client: client(o.Environment),
+		Gaps: []report.Gap{}}
 	var failed error
 	if !o.client {
 		failed = o.Read(ctx, func(in *input.Reading) error {
@@ -95,9 +97,11 @@ func (o *options) Run(ctx context.Context) error {
 	return failed
 }
 
-// client is the version of this program. The commit is that of the environment or, for a build by the go command, the one that this command records.
+// client is the version of this program. The commit is that of the environment or, for a build by the go command, the
+// one that this command records.
 func client(env verb.Environment) report.ClientVersion {
-	out := report.ClientVersion{Version: env.Version, GitCommit: env.Commit, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	out := report.ClientVersion{Version: env.Version, GitCommit: env.Commit, GoVersion: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if built, ok := debug.ReadBuildInfo(); ok && out.GitCommit == "" {
 		for _, s := range built.Settings {
 			if s.Key == "vcs.revision" {

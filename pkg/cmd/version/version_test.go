@@ -32,7 +32,8 @@ func TestVersion(t *testing.T) {
 		"more":                               {exit.Usage, ""},
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
-		c := version.NewCommand(verb.Environment{Streams: streams, Name: "kubectl fleetdoctor", Version: "v1.2.3", Commit: "abc", Now: time.Now})
+		c := version.NewCommand(verb.Environment{Streams: streams, Name: "kubectl fleetdoctor", Version: "v1.2.3",
+			Commit: "abc", Now: time.Now})
 		c.SetArgs(append(strings.Fields(args), "-o", "json"))
 		c.SilenceErrors, c.SilenceUsage = true, true
 		err := c.ExecuteContext(t.Context())
@@ -49,10 +50,12 @@ func TestVersion(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &v); err != nil { // the client's version is printed in any case
 			t.Fatalf("%s: %v", args, err)
 		}
-		if v.Client != (report.ClientVersion{Version: "v1.2.3", GitCommit: "abc", GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}) {
+		if v.Client != (report.ClientVersion{Version: "v1.2.3", GitCommit: "abc", GoVersion: runtime.Version(),
+			Platform: runtime.GOOS + "/" + runtime.GOARCH}) {
 			t.Errorf("%s: %+v", args, v.Client)
 		}
-		if want.controller == "" && v.Source != nil || want.controller != "" && v.Source.FleetVersions.Controller != want.controller {
+		if want.controller == "" && v.Source != nil || want.controller != "" &&
+			v.Source.FleetVersions.Controller != want.controller {
 			t.Errorf("%s: %+v, want the controller %q", args, v.Source, want.controller)
 		}
 	}

@@ -30,16 +30,20 @@ func NewFilter() *Filter {
 // AddFlags adds the flags to a command.
 func (f *Filter) AddFlags(c *cobra.Command) {
 	f.severity.AddTo(c, "severity", "Show only findings of this severity or above")
-	c.Flags().StringSliceVar(&f.codes, "code", nil, "Show only findings with these codes or names, such as FD104 or Modified. May be repeated, or a list with commas")
+	c.Flags().StringSliceVar(&f.codes, "code", nil,
+		"Show only findings with these codes or names, such as FD104 or Modified. May be repeated, or a list with commas")
 	_ = c.RegisterFlagCompletionFunc("code", completeCodes) // the flag exists
 }
 
-// ToFilter parses the flags. A code may be in lower case, and the name of a finding stands for its code, as in the verb explain.
+// ToFilter parses the flags. A code may be in lower case, and the name of a finding stands for its code, as in the verb
+// explain.
 func (f *Filter) ToFilter() (report.Filter, error) {
 	out := report.Filter{Severity: report.Severity(f.severity.String())}
 	for _, code := range f.codes {
 		word := strings.TrimSpace(code)
-		at := slices.IndexFunc(check.Catalogue(), func(c check.Check) bool { return strings.EqualFold(c.Code, word) || strings.EqualFold(c.Name, word) })
+		at := slices.IndexFunc(check.Catalogue(), func(c check.Check) bool {
+			return strings.EqualFold(c.Code, word) || strings.EqualFold(c.Name, word)
+		})
 		if at < 0 {
 			return out, fmt.Errorf("invalid --code %q: %s", code, suggestion(word))
 		}
@@ -50,8 +54,8 @@ func (f *Filter) ToFilter() (report.Filter, error) {
 	return out, nil
 }
 
-// suggestion asks whether the user meant one of the codes that are most similar to a word, by their number or their name. All codes begin with the same
-// letters, so that only the digits are compared.
+// suggestion asks whether the user meant one of the codes that are most similar to a word, by their number or their
+// name. All codes begin with the same letters, so that only the digits are compared.
 func suggestion(word string) string {
 	const letters = "FD"
 	number := strings.TrimPrefix(strings.ToUpper(word), letters)

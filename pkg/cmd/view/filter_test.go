@@ -17,7 +17,9 @@ import (
 func filter(t *testing.T, args ...string) (report.Filter, error) {
 	t.Helper()
 	f := NewFilter()
-	c := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return nil }}
+	c := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {
+		return nil
+	}}
 	f.AddFlags(c)
 	c.SetArgs(args)
 	if err := c.Execute(); err != nil {
@@ -47,8 +49,10 @@ func TestFilter(t *testing.T) {
 
 // TestWrongFilter checks which codes an error suggests.
 func TestWrongFilter(t *testing.T) {
-	for wrong, want := range map[string]string{"FD140": "FD104", "FD1044": "FD104", "modifed": "FD104", "104": "FD104", "FD999": "explain lists the codes", "": "explain lists the codes"} {
-		if _, err := filter(t, "--code", wrong+","); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), wrong) {
+	for wrong, want := range map[string]string{"FD140": "FD104", "FD1044": "FD104", "modifed": "FD104", "104": "FD104",
+		"FD999": "explain lists the codes", "": "explain lists the codes"} {
+		if _, err := filter(t, "--code", wrong+","); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), wrong) {
 			t.Errorf("%q: %v, want %s", wrong, err, want)
 		}
 	}

@@ -11,12 +11,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Changes describes what changed between two reports of an audit, one change on each line. Without a report before, it describes what is not well. A finding
-// that is not in the second report is resolved only if everything that it depends on could be read.
+// Changes describes what changed between two reports of an audit, one change on each line. Without a report before, it
+// describes what is not well. A finding that is not in the second report is resolved only if everything that it depends
+// on could be read.
 func Changes(before, after *report.Audit) []string {
 	if before == nil {
 		s := after.Summary
-		out := []string{fmt.Sprintf("audit: objects ready: %d/%d, bundle deployments: %d, without a result: %d, errors: %d, warnings: %d, not read: %d",
+		out := []string{fmt.Sprintf("audit: objects ready: %d/%d, bundle deployments: %d, without a result: %d, "+
+			"errors: %d, warnings: %d, not read: %d",
 			s.Counts.Ready, s.Counts.Desired, s.BundleDeployments, after.WithoutResult(), s.Findings.Error, s.Findings.Warning, len(after.Gaps))}
 		before = &report.Audit{}
 		for _, bd := range after.BundleDeployments {
@@ -30,8 +32,8 @@ func Changes(before, after *report.Audit) []string {
 	return slices.Concat(gaps(before, after), deployments(before, after, on), findings(before, after, on))
 }
 
-// onCluster returns a function that returns the end of a line with the cluster; "" if the reports are about one cluster. Bundle deployments of downstream
-// clusters, and objects, have the same names on several clusters.
+// onCluster returns a function that returns the end of a line with the cluster; "" if the reports are about one
+// cluster. Bundle deployments of downstream clusters, and objects, have the same names on several clusters.
 func onCluster(reports ...*report.Audit) func(cluster string) string {
 	clusters := map[string]bool{}
 	for _, a := range reports {
@@ -47,7 +49,8 @@ func onCluster(reports ...*report.Audit) func(cluster string) string {
 	}
 }
 
-// clusterNotRead is the reason of a bundle deployment on a cluster that was not read. Of these, only the state that Fleet reports changes.
+// clusterNotRead is the reason of a bundle deployment on a cluster that was not read. Of these, only the state that
+// Fleet reports changes.
 const clusterNotRead, notReadButReady = "ClusterNotRead", "Unknown (Fleet reports Ready)"
 
 // stateOf is the state of a bundle deployment, with the reason if it has no result.
@@ -86,7 +89,8 @@ func deployments(before, after *report.Audit, on func(cluster string) string) []
 	for i := range before.BundleDeployments {
 		bd := &before.BundleDeployments[i]
 		if key := comparison.KeyOf(bd); is[key] == "" {
-			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s%s", key.Key, was[key], cmp.Or(absent(before, after), "deleted"), on(key.Cluster)))
+			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s%s", key.Key, was[key],
+				cmp.Or(absent(before, after), "deleted"), on(key.Cluster)))
 		}
 	}
 	return out
@@ -94,7 +98,8 @@ func deployments(before, after *report.Audit, on func(cluster string) string) []
 
 const notRead = "unknown (it could not be read)"
 
-// absent is the word for something that is not in the second report because it could not be read; "" if it would have been read.
+// absent is the word for something that is not in the second report because it could not be read; "" if it would have
+// been read.
 func absent(before, after *report.Audit) string {
 	if len(comparison.NewGaps(before, after)) > 0 {
 		return notRead
@@ -102,8 +107,8 @@ func absent(before, after *report.Audit) string {
 	return ""
 }
 
-// findings describes the findings on each cluster. It compares as compare does, with one difference: after a new gap, no finding is resolved. The lines
-// of a watch are read one by one, without the gap that explains them.
+// findings describes the findings on each cluster. It compares as compare does, with one difference: after a new gap,
+// no finding is resolved. The lines of a watch are read one by one, without the gap that explains them.
 func findings(before, after *report.Audit, on func(cluster string) string) []string {
 	was, is := comparison.ByID(before), comparison.ByID(after)
 	var out []string
@@ -112,7 +117,8 @@ func findings(before, after *report.Audit, on func(cluster string) string) []str
 		case !known:
 			out = append(out, fmt.Sprintf("finding %s %s: %s", o.ID, o.Severity, o.Message+on(o.Cluster)))
 		case old.Severity != o.Severity:
-			out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, old.Severity, o.Severity, o.Message+on(o.Cluster)))
+			out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, old.Severity, o.Severity,
+				o.Message+on(o.Cluster)))
 		}
 	}
 	pair := comparison.NewPair(before, after)
@@ -135,7 +141,9 @@ func gaps(before, after *report.Audit) []string {
 		out = append(out, fmt.Sprintf("not read: %s: %s", of(g), g.Why()))
 	}
 	for _, g := range before.Gaps {
-		if !slices.ContainsFunc(after.Gaps, func(x report.Gap) bool { return x.Cluster == g.Cluster && x.What == g.What }) {
+		if !slices.ContainsFunc(after.Gaps, func(x report.Gap) bool {
+			return x.Cluster == g.Cluster && x.What == g.What
+		}) {
 			out = append(out, "read again: "+of(g))
 		}
 	}

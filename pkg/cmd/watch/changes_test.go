@@ -19,12 +19,16 @@ var theme = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", N
 func modified() *report.Audit {
 	return &report.Audit{
 		BundleDeployments: []report.BundleDeployment{
-			{Namespace: "x", Name: "app", Cluster: "c", State: report.Modified, Resources: []report.Resource{{Ref: theme, State: report.Modified}}},
+			{Namespace: "x", Name: "app", Cluster: "c", State: report.Modified,
+				Resources: []report.Resource{{Ref: theme, State: report.Modified}}},
 			{Namespace: "x", Name: "well", Cluster: "c", State: report.Ready},
-			{Namespace: "y", Name: "app", Cluster: "d", State: report.Unknown, Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready"}},
+			{Namespace: "y", Name: "app", Cluster: "d", State: report.Unknown, Reason: "ClusterNotRead",
+				Reported: &report.Reported{State: "Ready"}},
 		},
-		Findings: []report.Finding{{Code: "FD104", Severity: report.Warning, Cluster: "c", BundleDeployment: "x/app", Object: theme, Message: "theme differs"}},
-		Summary:  report.Summary{BundleDeployments: 3, Counts: report.Counts{Desired: 5, Ready: 4}, Findings: report.FindingCounts{Warning: 1}},
+		Findings: []report.Finding{{Code: "FD104", Severity: report.Warning, Cluster: "c", BundleDeployment: "x/app",
+			Object: theme, Message: "theme differs"}},
+		Summary: report.Summary{BundleDeployments: 3, Counts: report.Counts{Desired: 5, Ready: 4},
+			Findings: report.FindingCounts{Warning: 1}},
 	}
 }
 
@@ -45,52 +49,76 @@ func TestChanges(t *testing.T) {
 	}{
 		"nothing": {},
 		"resolved": {after: func(a *report.Audit) {
-			a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State, a.Findings = report.Ready, report.Ready, nil
-		}, want: []string{"bundledeployment x/app Modified -> Ready (cluster c)", "finding FD104-ID warning -> resolved: theme differs (cluster c)"}},
+			a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State, a.Findings = report.Ready,
+				report.Ready, nil
+		}, want: []string{"bundledeployment x/app Modified -> Ready (cluster c)",
+			"finding FD104-ID warning -> resolved: theme differs (cluster c)"}},
 		"another finding": {after: func(a *report.Audit) {
-			a.Findings = append(a.Findings, report.Finding{Code: "FD101", Severity: report.Error, Message: "theme is missing"})
+			a.Findings = append(a.Findings, report.Finding{Code: "FD101", Severity: report.Error,
+				Message: "theme is missing"})
 		}, want: []string{"finding FD101-ID error: theme is missing"}},
 		"another severity": {after: func(a *report.Audit) { a.Findings[0].Severity = report.Error },
 			want: []string{"finding FD104-ID warning -> error: theme differs (cluster c)"}},
-		"resolved on one of two clusters": {before: func(a *report.Audit) { a.Findings[0].Clusters = []string{"c", "d"} },
+		"resolved on one of two clusters": {before: func(a *report.Audit) {
+			a.Findings[0].Clusters = []string{"c", "d"}
+		},
 			want: []string{"finding FD104-ID warning -> resolved: theme differs (cluster d)"}},
-		"a deployment of a downstream cluster has no result": {before: func(a *report.Audit) { a.BundleDeployments[0].Namespace, a.Findings[0].BundleDeployment = "", "app" },
+		"a deployment of a downstream cluster has no result": {before: func(a *report.Audit) {
+			a.BundleDeployments[0].Namespace, a.Findings[0].BundleDeployment = "", "app"
+		},
 			after: func(a *report.Audit) {
 				a.BundleDeployments[0].Namespace, a.Findings = "", nil
 				a.BundleDeployments[0].State, a.BundleDeployments[0].Reason, a.BundleDeployments[0].Resources = report.Unknown, "RecordUnreadable", nil
 			},
-			want: []string{"bundledeployment app Modified -> Unknown (RecordUnreadable) (cluster c)", "finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
+			want: []string{"bundledeployment app Modified -> Unknown (RecordUnreadable) (cluster c)",
+				"finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
 		"the object cannot be read": {after: func(a *report.Audit) {
-			a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State, a.Findings = report.NotReady, report.Unknown, nil
-		}, want: []string{"bundledeployment x/app Modified -> NotReady (cluster c)", "finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
+			a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State, a.Findings = report.NotReady,
+				report.Unknown, nil
+		}, want: []string{"bundledeployment x/app Modified -> NotReady (cluster c)",
+			"finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
 		"the deployment has no result": {after: func(a *report.Audit) {
 			a.BundleDeployments[0].State, a.BundleDeployments[0].Reason, a.BundleDeployments[0].Resources, a.Findings = report.Unknown, "Forbidden", nil, nil
-		}, want: []string{"bundledeployment x/app Modified -> Unknown (Forbidden) (cluster c)", "finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
+		}, want: []string{"bundledeployment x/app Modified -> Unknown (Forbidden) (cluster c)",
+			"finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
 		"something else cannot be read": {after: func(a *report.Audit) { a.Findings, a.Gaps = nil, []report.Gap{gap} },
-			want: []string{"not read: listing ConfigMaps: Forbidden", "finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
-		"it is read again": {before: func(a *report.Audit) { a.Gaps = []report.Gap{gap} }, want: []string{"read again: listing ConfigMaps"}},
+			want: []string{"not read: listing ConfigMaps: Forbidden",
+				"finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
+		"it is read again": {before: func(a *report.Audit) { a.Gaps = []report.Gap{gap} },
+			want: []string{"read again: listing ConfigMaps"}},
 		"a new deployment, and one less": {after: func(a *report.Audit) { a.BundleDeployments[1].Name = "new" },
-			want: []string{"bundledeployment x/new Ready (cluster c)", "bundledeployment x/well Ready -> deleted (cluster c)"}},
-		"a deployment that cannot be read": {after: func(a *report.Audit) { a.BundleDeployments, a.Gaps = a.BundleDeployments[:2], []report.Gap{gap} },
-			want: []string{"not read: listing ConfigMaps: Forbidden", "bundledeployment y/app Unknown (Fleet reports Ready) -> unknown (it could not be read) (cluster d)"}},
+			want: []string{"bundledeployment x/new Ready (cluster c)",
+				"bundledeployment x/well Ready -> deleted (cluster c)"}},
+		"a deployment that cannot be read": {after: func(a *report.Audit) {
+			a.BundleDeployments, a.Gaps = a.BundleDeployments[:2], []report.Gap{gap}
+		},
+			want: []string{"not read: listing ConfigMaps: Forbidden",
+				"bundledeployment y/app Unknown (Fleet reports Ready) -> unknown (it could not be read) (cluster d)"}},
 		"one of several clusters": {
 			before: func(a *report.Audit) {
-				a.Findings[0].Clusters, a.Findings[0].IDs = []string{"c", "d", "e"}, []string{"FD104-1", "FD104-2", "FD104-3"}
+				a.Findings[0].Clusters, a.Findings[0].IDs = []string{"c", "d", "e"}, []string{"FD104-1", "FD104-2",
+					"FD104-3"}
 			}, after: func(a *report.Audit) {
 				f := &a.Findings[0]
-				f.ID, f.Cluster, f.Clusters, f.IDs = "FD104-2", "d", []string{"d", "e", "f"}, []string{"FD104-2", "FD104-3", "FD104-4"}
+				f.ID, f.Cluster, f.Clusters, f.IDs = "FD104-2", "d", []string{"d", "e", "f"},
+					[]string{"FD104-2", "FD104-3", "FD104-4"}
 				a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State = report.Ready, report.Ready
-			}, want: []string{"bundledeployment x/app Modified -> Ready (cluster c)", "finding FD104-ID warning: theme differs (cluster f)",
+			}, want: []string{"bundledeployment x/app Modified -> Ready (cluster c)",
+				"finding FD104-ID warning: theme differs (cluster f)",
 				"finding FD104-ID warning -> resolved: theme differs (cluster c)"}},
 		"one cluster": {before: func(a *report.Audit) { a.BundleDeployments = a.BundleDeployments[:2] },
 			after: func(a *report.Audit) { a.BundleDeployments, a.Findings = a.BundleDeployments[:2], nil },
 			want:  []string{"finding FD104-ID warning -> resolved: theme differs"}},
 		"another detail of a gap": {before: func(a *report.Audit) { a.Gaps = []report.Gap{gap} },
 			after: func(a *report.Audit) {
-				a.Findings, a.Gaps = nil, []report.Gap{{What: gap.What, Reason: gap.Reason, Detail: "after 1.3s", Effect: gap.Effect}}
+				a.Findings, a.Gaps = nil, []report.Gap{{What: gap.What, Reason: gap.Reason, Detail: "after 1.3s",
+					Effect: gap.Effect}}
 			}, want: []string{"finding FD104-ID warning -> resolved: theme differs (cluster c)"}},
-		"another state in a status": {after: func(a *report.Audit) { a.BundleDeployments[2].Reported = &report.Reported{State: "ErrApplied"} },
-			want: []string{"bundledeployment y/app Unknown (Fleet reports Ready) -> Unknown (Fleet reports ErrApplied) (cluster d)"}},
+		"another state in a status": {after: func(a *report.Audit) {
+			a.BundleDeployments[2].Reported = &report.Reported{State: "ErrApplied"}
+		},
+			want: []string{"bundledeployment y/app Unknown (Fleet reports Ready) -> Unknown (Fleet reports " +
+				"ErrApplied) (cluster d)"}},
 	} {
 		before, after := modified(), modified()
 		if tc.before != nil {
@@ -104,7 +132,9 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	first := withoutIDs(Changes(nil, modified()))
-	if diff := cmp.Diff([]string{"bundledeployment x/app Modified (cluster c)", "finding FD104-ID warning: theme differs (cluster c)"}, first[1:]); diff != "" || !strings.HasPrefix(first[0], "audit: objects ready: 4/5, bundle deployments: 3, without a result: 1,") {
+	if diff := cmp.Diff([]string{"bundledeployment x/app Modified (cluster c)",
+		"finding FD104-ID warning: theme differs (cluster c)"}, first[1:]); diff != "" || !strings.HasPrefix(first[0],
+		"audit: objects ready: 4/5, bundle deployments: 3, without a result: 1,") {
 		t.Errorf("the first round: %q (-want +got):\n%s", first[0], diff)
 	}
 }

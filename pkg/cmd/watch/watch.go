@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch repeats a verb that only reads: on a terminal it redraws the result, elsewhere it prints a line for each change.
+// Package watch repeats a verb that only reads: on a terminal it redraws the result, elsewhere it prints a line for
+// each change.
 package watch
 
 import (
@@ -40,7 +41,8 @@ func (f *Flags) AddFlags(c *cobra.Command) {
 	f.changed = c.Flags().Changed
 	c.Flags().BoolVarP(&f.Enabled, "watch", "w", false, "Repeat until interrupted: redraw the screen on a terminal, "+
 		"print changes as lines elsewhere")
-	c.Flags().DurationVar(&f.interval, intervalFlag, defaultInterval, "Time between the end of a round of --watch and the next one, at least "+minInterval.String()+". Each round reads everything again")
+	c.Flags().DurationVar(&f.interval, intervalFlag, defaultInterval,
+		"Time between the end of a round of --watch and the next one, at least "+minInterval.String()+". Each round reads everything again")
 }
 
 // Validate refuses flags that a watch cannot follow. captured is true for a snapshot.
@@ -55,7 +57,8 @@ func (f *Flags) Validate(captured bool, format *output.PrintFlags) error {
 	case format.Quiet():
 		return errors.New("--watch and --quiet are mutually exclusive")
 	case !format.ForPeople():
-		return fmt.Errorf("--watch and --output=%s are mutually exclusive: a watch prints a table or lines", format.Format)
+		return fmt.Errorf("--watch and --output=%s are mutually exclusive: a watch prints a table or lines",
+			format.Format)
 	case f.interval < minInterval:
 		return fmt.Errorf("--%s=%s is too short: it must be at least %s", intervalFlag, f.interval, minInterval)
 	}
@@ -96,8 +99,8 @@ type watch[T any] struct {
 // resizeCheck is how often the size of the terminal is read.
 const resizeCheck = time.Second
 
-// Run repeats the rounds until ctx ends. Its error is that of the last complete round. An error of the first round, and an error of usage, end the watch;
-// others are shown, and the next round follows.
+// Run repeats the rounds until ctx ends. Its error is that of the last complete round. An error of the first round, and
+// an error of usage, end the watch; others are shown, and the next round follows.
 func Run[T any](ctx context.Context, f *Flags, env verb.Environment, rounds Rounds[T]) error {
 	w := &watch[T]{Rounds: rounds, env: env, interval: f.interval}
 	draw := output.Redraws(env.Streams.Out)
@@ -179,7 +182,8 @@ func (w *watch[T]) status() error {
 	}
 	err := w.Status(*w.last)
 	if explained, ok := errors.AsType[*exit.Error](err); ok {
-		return &exit.Error{Status: explained.Status, Err: explained.Err, Shown: true} // the interruption is no error to explain
+		// the interruption is no error to explain
+		return &exit.Error{Status: explained.Status, Err: explained.Err, Shown: true}
 	}
 	return err
 }
@@ -194,7 +198,8 @@ func (w *watch[T]) draw() error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Every %s, last at %s. Ctrl-C to stop.\n", w.interval, w.time(w.at))
 	if w.err != nil {
-		b.WriteString(printers.Wrapped(fmt.Sprintf("%s error: %s. The result below is older.", w.time(w.env.Now()), message(w.err)), w.columns))
+		b.WriteString(printers.Wrapped(fmt.Sprintf("%s error: %s. The result below is older.", w.time(w.env.Now()),
+			message(w.err)), w.columns))
 	}
 	b.WriteByte('\n')
 	changes := w.listChanges()

@@ -20,8 +20,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
-// script is a sequence of rounds: a number is the result and the exit status of a round, a negative number an error. After the last one, the watch is
-// interrupted: while it waits, or during one more round.
+// script is a sequence of rounds: a number is the result and the exit status of a round, a negative number an error.
+// After the last one, the watch is interrupted: while it waits, or during one more round.
 type script struct {
 	rounds      []int
 	duringRound bool
@@ -46,7 +46,9 @@ func (s script) play(t *testing.T, out io.Writer, waiting func()) played {
 	}
 	next := 0
 	clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	env := verb.Environment{Streams: genericiooptions.IOStreams{Out: out, ErrOut: &errOut}, Now: func() time.Time { return clock },
+	env := verb.Environment{Streams: genericiooptions.IOStreams{Out: out, ErrOut: &errOut}, Now: func() time.Time {
+		return clock
+	},
 		Wait: func(ctx context.Context, d time.Duration) error {
 			p.waits, clock = append(p.waits, d), clock.Add(d)
 			if waiting != nil {
@@ -97,24 +99,31 @@ func (s script) play(t *testing.T, out io.Writer, waiting func()) played {
 	return p
 }
 
-// TestLines checks the lines of a watch that is not on a terminal, and its exit status: that of the last complete round.
+// TestLines checks the lines of a watch that is not on a terminal, and its exit status: that of the last complete
+// round.
 func TestLines(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script
 		out, errOut string
 		status      int
 	}{
-		"changes": {script{rounds: []int{1, 1, 0}}, "2026-01-02T03:04:05Z first \ufffd[2J1\n2026-01-02T03:04:25Z 1 -> 0\n", "", 0},
-		"an error between": {script{rounds: []int{0, -1, 1}}, "2026-01-02T03:04:05Z first \ufffd[2J0\n2026-01-02T03:04:25Z 0 -> 1\n",
+		"changes": {script{rounds: []int{1, 1, 0}},
+			"2026-01-02T03:04:05Z first \ufffd[2J1\n2026-01-02T03:04:25Z 1 -> 0\n", "", 0},
+		"an error between": {script{rounds: []int{0, -1, 1}},
+			"2026-01-02T03:04:05Z first \ufffd[2J0\n2026-01-02T03:04:25Z 0 -> 1\n",
 			"2026-01-02T03:04:15Z error: error -1 with two lines\n", 1},
-		"an error at the end":        {script{rounds: []int{0, -1}}, "2026-01-02T03:04:05Z first \ufffd[2J0\n", "2026-01-02T03:04:15Z error: error -1 with two lines\n", 3},
-		"interrupted during a round": {script{rounds: []int{1}, duringRound: true}, "2026-01-02T03:04:05Z first \ufffd[2J1\n", "", 1},
-		"an error at the start":      {script{rounds: []int{-1, 0}}, "", "", 3},
-		"wrong usage later":          {script{rounds: []int{0, -1, 0}, usage: true}, "2026-01-02T03:04:05Z first \ufffd[2J0\n", "", 2},
+		"an error at the end": {script{rounds: []int{0, -1}}, "2026-01-02T03:04:05Z first \ufffd[2J0\n",
+			"2026-01-02T03:04:15Z error: error -1 with two lines\n", 3},
+		"interrupted during a round": {script{rounds: []int{1}, duringRound: true},
+			"2026-01-02T03:04:05Z first \ufffd[2J1\n", "", 1},
+		"an error at the start": {script{rounds: []int{-1, 0}}, "", "", 3},
+		"wrong usage later": {script{rounds: []int{0, -1, 0}, usage: true},
+			"2026-01-02T03:04:05Z first \ufffd[2J0\n", "", 2},
 	} {
 		got := tc.play(t, nil, nil)
 		if got.out != tc.out || got.errOut != tc.errOut || exit.Status(got.err) != tc.status {
-			t.Errorf("%s: status %d, want %d\n%q, want\n%q\n%q, want\n%q", name, exit.Status(got.err), tc.status, got.out, tc.out, got.errOut, tc.errOut)
+			t.Errorf("%s: status %d, want %d\n%q, want\n%q\n%q, want\n%q", name, exit.Status(got.err), tc.status,
+				got.out, tc.out, got.errOut, tc.errOut)
 		}
 		if e, explained := errors.AsType[*exit.Error](got.err); tc.status == 1 && (!explained || !e.Shown) {
 			t.Errorf("%s: the error would be printed: %v", name, got.err)
@@ -135,8 +144,9 @@ func TestNoAnswer(t *testing.T) {
 		took     time.Duration
 	}{
 		"from the start": {interval: 10 * time.Second, took: longestRound},
-		"later":          {10 * time.Second, 1, "error: reading the cluster was not complete after 5m\n", longestRound + 20*time.Second},
-		"long interval":  {time.Hour, 1, "error: reading the cluster was not complete after 60m\n", 3 * time.Hour},
+		"later": {10 * time.Second, 1, "error: reading the cluster was not complete after 5m\n", longestRound +
+			20*time.Second},
+		"long interval": {time.Hour, 1, "error: reading the cluster was not complete after 60m\n", 3 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -160,7 +170,8 @@ func TestNoAnswer(t *testing.T) {
 					Status: func(int) error { return nil },
 					Lines:  func(*int, int) []string { return []string{"changed"} },
 				})
-				if took := time.Since(start); exit.Status(err) != exit.Failed || took != tc.took || !strings.HasSuffix(errOut.String(), tc.errOut) {
+				if took := time.Since(start); exit.Status(err) != exit.Failed || took != tc.took ||
+					!strings.HasSuffix(errOut.String(), tc.errOut) {
 					t.Errorf("status %d after %s, want %s: %s", exit.Status(err), took, tc.took, errOut.String())
 				}
 			})
@@ -200,7 +211,8 @@ func TestScreen(t *testing.T) {
 	screens := strings.Split(strings.ReplaceAll(<-read, "\r\n", "\n"), clearScreen)[1:]
 	_ = user.Close() // nothing more is read
 	if len(screens) != 4 || len(got.waits) != 21 || exit.Status(got.err) != exit.Failed || got.errOut != "" {
-		t.Fatalf("%d screens, %d waits, status %d, %q:\n%s", len(screens), len(got.waits), exit.Status(got.err), got.errOut, strings.Join(screens, "--\n"))
+		t.Fatalf("%d screens, %d waits, status %d, %q:\n%s", len(screens), len(got.waits), exit.Status(got.err),
+			got.errOut, strings.Join(screens, "--\n"))
 	}
 	for i, want := range [][]string{
 		{"Every 10s, last at 2026-01-02T03:04:05Z", "\n  result 1 for 78 × 17\n  line"},

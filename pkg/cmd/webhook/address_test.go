@@ -11,24 +11,29 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// TestInstallOverURL checks that an installation with URLs is found, reported and corrected. The webhook then writes the caBundle again.
+// TestInstallOverURL checks that an installation with URLs is found, reported and corrected. The webhook then writes
+// the caBundle again.
 func TestInstallOverURL(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "addressed")
 	setURLs := func(host string) {
 		t.Helper()
-		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, "https://"+host+"/stamp", []byte("invented")))
-		f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, "https://"+host+"/guard", nil))
+		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
+			urlPatch(t, "https://"+host+"/stamp", []byte("invented")))
+		f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name,
+			urlPatch(t, "https://"+host+"/guard", nil))
 	}
 	setURLs("192.0.2.1:1")
 	r := f.call(t, "status")
-	for _, want := range []string{"Namespace: addressed", `.webhooks[name="stamp.fleetdoctor.io"].clientConfig.service.name is missing`,
+	for _, want := range []string{"Namespace: addressed",
+		`.webhooks[name="stamp.fleetdoctor.io"].clientConfig.service.name is missing`,
 		`.webhooks[name="stamp.fleetdoctor.io"].clientConfig.url https://192.0.2.1:1/stamp is not in the manifest`} {
 		if !strings.Contains(r.text(), want) {
 			t.Errorf("with a URL on another machine, status does not print %q:\n%s", want, r.out)
 		}
 	}
-	if r := f.call(t, "install", "-n", "other"); r.status != 3 || !strings.Contains(r.errOut, "the webhook is installed in namespace addressed, not in other") {
+	if r := f.call(t, "install", "-n", "other"); r.status != 3 ||
+		!strings.Contains(r.errOut, "the webhook is installed in namespace addressed, not in other") {
 		t.Errorf("into another namespace: status %d: %s%s", r.status, r.out, r.errOut)
 	}
 	f.must(t, "install", "--dry-run=server")
@@ -47,17 +52,20 @@ func TestInstallOverURL(t *testing.T) {
 func TestHints(t *testing.T) {
 	f := onCluster(t)
 	user := f.UserKubeconfig(t, "visitor")
-	for verb, want := range map[string]string{"disable": "It requires list and delete on mutatingwebhookconfigurations", "install": "bind and escalate", "uninstall": "It requires get, list and delete"} {
+	for verb, want := range map[string]string{"disable": "It requires list and delete on mutatingwebhookconfigurations",
+		"install": "bind and escalate", "uninstall": "It requires get, list and delete"} {
 		r := f.as(t, user, verb)
 		if r.status != 3 || !strings.Contains(r.errOut, want) || strings.Contains(r.errOut, "Is this the cluster") {
 			t.Errorf("%s, without rights: status %d: %s", verb, r.status, r.errOut)
 		}
 	}
 	f.installed(t, "hints")
-	if r := f.call(t, "test", "cm/unknown", "-n", "shop"); r.status != 3 || strings.Contains(r.errOut, "Is this the cluster") {
+	if r := f.call(t, "test", "cm/unknown", "-n", "shop"); r.status != 3 ||
+		strings.Contains(r.errOut, "Is this the cluster") {
 		t.Errorf("an object that does not exist: status %d: %s", r.status, r.errOut)
 	}
-	if r := f.call(t, "disable", "--server=https://127.0.0.1:1"); r.status != 3 || !strings.Contains(r.errOut, "current-context") {
+	if r := f.call(t, "disable", "--server=https://127.0.0.1:1"); r.status != 3 ||
+		!strings.Contains(r.errOut, "current-context") {
 		t.Errorf("no cluster: status %d: %s", r.status, r.errOut)
 	}
 }

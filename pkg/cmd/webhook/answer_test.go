@@ -64,12 +64,14 @@ func certificate(t *testing.T, name string) (ca, cert string) {
 		}
 		return der
 	}
-	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "invented"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "invented"}, IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	encode := func(der []byte) string {
 		return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	}
 	ca = encode(sign(authority, authority))
-	return ca, encode(sign(&x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, authority))
+	return ca, encode(sign(&x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{name},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, authority))
 }
 
 // ready sets the status of the Deployment and the caBundles as in a running installation.
@@ -79,7 +81,8 @@ func (f *fixture) ready(t *testing.T, namespace, ca string) {
 	d := &appsv1.Deployment{}
 	f.get(t, d, namespace, installation.Name)
 	n := *d.Spec.Replicas
-	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, ReadyReplicas: n, AvailableReplicas: n, UpdatedReplicas: n,
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, ReadyReplicas: n,
+		AvailableReplicas: n, UpdatedReplicas: n,
 		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},
 			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}}}
 	if err := f.Client().Status().Update(t.Context(), d); err != nil {
@@ -96,15 +99,18 @@ func (f *fixture) caBundle(t *testing.T, ca string) {
 		}
 		return "[" + strings.Join(all, ",") + "]"
 	}
-	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, patch(len(f.mutating(t).Webhooks)))
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
+		patch(len(f.mutating(t).Webhooks)))
 	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, patch(1))
 }
 
 // endpoint adds an address without a server to the Service.
 func (f *fixture) endpoint(t *testing.T, namespace string) {
 	t.Helper()
-	s := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}}
-	s.Namespace, s.Name, s.Labels = namespace, "made-by-hand", map[string]string{discoveryv1.LabelServiceName: installation.Name}
+	s := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}}
+	s.Namespace, s.Name, s.Labels = namespace, "made-by-hand",
+		map[string]string{discoveryv1.LabelServiceName: installation.Name}
 	if err := f.Client().Create(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +119,8 @@ func (f *fixture) endpoint(t *testing.T, namespace string) {
 // setURL sets the URL of the mutating webhook.
 func (f *fixture) setURL(t *testing.T, address string, ca []byte) {
 	t.Helper()
-	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, address+"/stamp", ca))
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
+		urlPatch(t, address+"/stamp", ca))
 }
 
 // urlPatch returns the patch that sets the URL of the first webhook of a configuration.
@@ -133,7 +140,8 @@ func urlPatch(t *testing.T, address string, ca []byte) string {
 func (f *fixture) patchAfter(t *testing.T, o client.Object, name, patch string) {
 	t.Helper()
 	o.SetName(name)
-	if err := f.Client().Patch(context.WithoutCancel(t.Context()), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	if err := f.Client().Patch(context.WithoutCancel(t.Context()), o, client.RawPatch(types.MergePatchType,
+		[]byte(patch))); err != nil {
 		t.Error(err)
 	}
 }
@@ -185,8 +193,10 @@ func pass(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 
 func restore(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	kind := admissionv1.PatchTypeJSONPatch
-	return &admissionv1.AdmissionResponse{Allowed: true, PatchType: &kind, Warnings: []string{"fleetdoctor/Restored: any text"},
-		Patch: []byte(`[{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"` + setHash + `"}]`)}
+	return &admissionv1.AdmissionResponse{Allowed: true, PatchType: &kind,
+		Warnings: []string{"fleetdoctor/Restored: any text"},
+		Patch: []byte(`[{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"` + setHash +
+			`"}]`)}
 }
 
 // warnOfDeletion is the answer of a working validating handler.
@@ -198,7 +208,8 @@ func warnOfDeletion(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionRespo
 }
 
 func deny(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden, Message: "configmap shop/settings is owned by bundle guestbook"}}
+	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden,
+		Message: "configmap shop/settings is owned by bundle guestbook"}}
 }
 
 func warn(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -286,7 +297,8 @@ func TestTest(t *testing.T) {
 		{"warned", warn, nil, works(installation.Warned)},
 		{"not answered", pass, nil, passed},
 		{"not answered, named", pass, []string{"cm/settings", "-n", "shop"}, passed},
-		{"no release", pass, []string{"cm/orphan", "-n", "shop"}, outcome{3, installation.NoObject, installation.NotAnswered,
+		{"no release", pass, []string{"cm/orphan", "-n", "shop"}, outcome{3, installation.NoObject,
+			installation.NotAnswered,
 			installation.NotAnswered}},
 		{"no hash", pass, []string{"cm/bare", "-n", "shop"}, outcome{3, installation.NoObject, "", ""}},
 		{"no such object", pass, []string{"cm/unknown", "-n", "shop"}, outcome{status: 3}},
@@ -299,7 +311,8 @@ func TestTest(t *testing.T) {
 			a.guard.answer(pass)
 		}
 		d := f.expect(t, tc.name, f.kubeconfig, tc.want, tc.args...)
-		if tc.want.status < 2 && (d.Release != "shop/guestbook" && tc.want.result != installation.Works || d.Strip.Object.Key().String() != "configmap shop/settings") {
+		if tc.want.status < 2 && (d.Release != "shop/guestbook" && tc.want.result != installation.Works ||
+			d.Strip.Object.Key().String() != "configmap shop/settings") {
 			t.Errorf("%s: %+v", tc.name, d)
 		}
 	}
@@ -312,7 +325,8 @@ func TestTest(t *testing.T) {
 	if diff := cmp.Diff(want, took.ReplaceAllString(f.must(t, "test").text(), "(in …")); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
-	for format, want := range map[string]string{"name": "configmap/settings\n", "jsonpath={.result}": "Works", "go-template={{.kind}}": "WebhookTest"} {
+	for format, want := range map[string]string{"name": "configmap/settings\n", "jsonpath={.result}": "Works",
+		"go-template={{.kind}}": "WebhookTest"} {
 		if r := f.must(t, "test", "-o", format); r.out != want {
 			t.Errorf("-o %s: %q, want %q", format, r.out, want)
 		}
@@ -331,7 +345,8 @@ func (f *fixture) answering(t *testing.T, namespace string) *admission {
 	a := newAdmission(t)
 	a.guard = newAdmission(t)
 	f.setURL(t, a.URL, a.ca())
-	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, a.guard.URL+"/guard", a.guard.ca()))
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name,
+		urlPatch(t, a.guard.URL+"/guard", a.guard.ca()))
 	f.raiseTimeouts(t)
 	a.answer(restore)
 	a.guard.answer(warnOfDeletion)
@@ -371,8 +386,11 @@ func TestTestHung(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "hung")
 	f.setURL(t, silentServer(t), nil)
-	f.until(t, "test waits for the webhook", func(o outcome) bool { return o.status == 1 && o.strip == installation.NotAnswered })
-	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
+	f.until(t, "test waits for the webhook", func(o outcome) bool {
+		return o.status == 1 && o.strip == installation.NotAnswered
+	})
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
+		`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
 	poll.True(t, "a write is refused", func() bool {
 		d, _ := f.test(t, f.kubeconfig)
 		return d.Result == installation.NotCalled && strings.Contains(d.Strip.Message, "failed calling webhook")

@@ -47,8 +47,10 @@ func onCluster(t *testing.T) *fixture {
 	f := &fixture{shared, shared.Kubeconfig(t)}
 	err := f.Client().Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "settings"}, &corev1.ConfigMap{})
 	if apierrors.IsNotFound(err) {
-		f.InstallRelease(t, cluster.ReleaseOptions{BundleID: "guestbook", Namespace: "shop", SetID: "default-guestbook", Hash: setHash,
-			AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  colour: green\n"})
+		f.InstallRelease(t, cluster.ReleaseOptions{BundleID: "guestbook", Namespace: "shop", SetID: "default-guestbook",
+			Hash:           setHash,
+			AgentNamespace: "cattle-fleet-system",
+			Manifest:       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  colour: green\n"})
 	} else if err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +74,10 @@ func (f *fixture) call(t *testing.T, args ...string) result {
 func (f *fixture) as(t *testing.T, kubeconfig string, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args, []string{"--kubeconfig", kubeconfig}),
-		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
+	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args,
+		[]string{"--kubeconfig", kubeconfig}),
+		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
+			ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
 
@@ -117,7 +121,8 @@ func (f *fixture) patch(t *testing.T, o client.Object, namespace, name, patch st
 	if strings.HasPrefix(patch, "[") {
 		kind = types.JSONPatchType
 	}
-	if err := f.Client().Patch(t.Context(), o, client.RawPatch(kind, []byte(patch)), client.FieldOwner("somebody")); err != nil {
+	if err := f.Client().Patch(t.Context(), o, client.RawPatch(kind, []byte(patch)),
+		client.FieldOwner("somebody")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -154,7 +159,8 @@ func TestInstall(t *testing.T) {
 	if f.get(t, namespace, "", "in"); namespace.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
 		t.Errorf("labels of the namespace: %v", namespace.Labels)
 	}
-	f.patch(t, &corev1.Secret{}, "in", "fleetdoctor-webhook-cert", `{"data":{"tls.crt":"aW52ZW50ZWQ=","tls.key":"aW52ZW50ZWQ="}}`)
+	f.patch(t, &corev1.Secret{}, "in", "fleetdoctor-webhook-cert",
+		`{"data":{"tls.crt":"aW52ZW50ZWQ=","tls.key":"aW52ZW50ZWQ="}}`)
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
 		`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"aW52ZW50ZWQ="}]`)
 	before := f.mutating(t)
@@ -171,7 +177,8 @@ func TestInstall(t *testing.T) {
 	f.get(t, secret, "in", "fleetdoctor-webhook-cert")
 	w := f.mutating(t).Webhooks[0]
 	if string(secret.Data["tls.key"]) != "invented" || string(w.ClientConfig.CABundle) != "invented" {
-		t.Errorf("after the last installation: %d keys in the Secret, caBundle %q", len(secret.Data), w.ClientConfig.CABundle)
+		t.Errorf("after the last installation: %d keys in the Secret, caBundle %q", len(secret.Data),
+			w.ClientConfig.CABundle)
 	}
 	if *w.FailurePolicy != admissionregistrationv1.Ignore {
 		t.Errorf("failurePolicy %s", *w.FailurePolicy)
@@ -188,7 +195,8 @@ func TestInstallOptions(t *testing.T) {
 	f.installed(t, "opt", "--exact", "--release-namespaces=shop,default")
 	bindings := func() []string {
 		var list rbacv1.RoleBindingList
-		if err := f.Client().List(t.Context(), &list, client.MatchingLabels{installation.NameLabel: installation.Name}); err != nil {
+		if err := f.Client().List(t.Context(), &list,
+			client.MatchingLabels{installation.NameLabel: installation.Name}); err != nil {
 			t.Fatal(err)
 		}
 		var out []string
@@ -198,12 +206,14 @@ func TestInstallOptions(t *testing.T) {
 		return out
 	}
 	f.absent(t, &rbacv1.ClusterRoleBinding{}, "", "fleetdoctor-webhook-records")
-	want := []string{"default/fleetdoctor-webhook-records", "opt/fleetdoctor-webhook-certificates", "shop/fleetdoctor-webhook-records"}
+	want := []string{"default/fleetdoctor-webhook-records", "opt/fleetdoctor-webhook-certificates",
+		"shop/fleetdoctor-webhook-records"}
 	if diff := cmp.Diff(want, bindings()); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)
 	}
 	// Another field manager owns this caBundle, so an apply without the entry would not remove the entry.
-	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, `[{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":"aW52ZW50ZWQ="}]`)
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
+		`[{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":"aW52ZW50ZWQ="}]`)
 	f.must(t, "install", "-n", "opt", "--dry-run=server")
 	if n := len(f.mutating(t).Webhooks); n != 2 {
 		t.Errorf("a dry run left %d webhooks of 2", n)
@@ -222,7 +232,8 @@ func TestInstallOptions(t *testing.T) {
 	if diff := cmp.Diff(want[1:2], bindings()); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)
 	}
-	if r := f.call(t, "install", "-n", "opt", "--certificates=cert-manager"); r.status != 3 || !strings.Contains(r.errOut, "Install cert-manager first") {
+	if r := f.call(t, "install", "-n", "opt", "--certificates=cert-manager"); r.status != 3 ||
+		!strings.Contains(r.errOut, "Install cert-manager first") {
 		t.Errorf("without cert-manager: status %d: %s", r.status, r.errOut)
 	}
 }
@@ -231,8 +242,9 @@ func TestInstallWait(t *testing.T) {
 	f := onCluster(t)
 	t.Cleanup(func() { f.uninstall(t, "wait") })
 	r := f.call(t, "install", "-n", "wait", "--wait", "--timeout=5s")
-	if r.status != 3 || !strings.Contains(r.errOut, "error: the webhook is installed, but not ready after 5s: resource "+
-		"Deployment/wait/fleetdoctor-webhook not ready. status: InProgress, message: Replicas: 0/2") {
+	if r.status != 3 || !strings.Contains(r.errOut,
+		"error: the webhook is installed, but not ready after 5s: resource "+
+			"Deployment/wait/fleetdoctor-webhook not ready. status: InProgress, message: Replicas: 0/2") {
 		t.Errorf("status %d: %s", r.status, r.errOut)
 	}
 	f.ready(t, "wait", "Y2E=")
@@ -245,8 +257,10 @@ func (f *fixture) uninstall(t *testing.T, namespace string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	var errOut bytes.Buffer
-	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--yes", "-n", namespace, "--kubeconfig", f.kubeconfig}
-	if s := cmd.Main(ctx, args, verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &errOut}}); s != 0 {
+	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--yes", "-n", namespace, "--kubeconfig",
+		f.kubeconfig}
+	if s := cmd.Main(ctx, args, verb.Environment{Version: release,
+		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &errOut}}); s != 0 {
 		t.Errorf("uninstalling: status %d: %s", s, &errOut)
 	}
 	if err := f.RemoveNamespace(ctx, namespace); err != nil {
@@ -258,7 +272,8 @@ func (f *fixture) uninstall(t *testing.T, namespace string) {
 func TestUninstall(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "out", "--release-namespaces=shop")
-	if r := f.call(t, "uninstall", "-n", "out"); r.status != 1 || r.out != "" || !strings.Contains(r.errOut, "--yes deletes without asking.") {
+	if r := f.call(t, "uninstall", "-n", "out"); r.status != 1 || r.out != "" ||
+		!strings.Contains(r.errOut, "--yes deletes without asking.") {
 		t.Errorf("without --yes, in a pipe: status %d, printed %q: %s", r.status, r.out, r.errOut)
 	}
 	for _, dryRun := range []string{"client", "server"} {
@@ -272,7 +287,8 @@ func TestUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := f.must(t, "uninstall", "-n", "out", "--yes")
-	const kept = "Namespace out is kept: others may have objects in it. If nobody needs them:\n  kubectl delete namespace out\n"
+	const kept = "Namespace out is kept: others may have objects in it. If nobody needs them:\n  kubectl delete " +
+		"namespace out\n"
 	if r.errOut != kept {
 		t.Errorf("it printed: %s", r.errOut)
 	}
@@ -282,7 +298,8 @@ func TestUninstall(t *testing.T) {
 	}
 	first := "mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook deleted\n" +
 		"validatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook deleted\n"
-	if !strings.HasPrefix(r.out, first) || !strings.Contains(r.out, "rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records -n shop deleted\n") {
+	if !strings.HasPrefix(r.out, first) || !strings.Contains(r.out,
+		"rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records -n shop deleted\n") {
 		t.Errorf("it deleted:\n%s", r.out)
 	}
 	f.absent(t, &rbacv1.RoleBinding{}, "shop", "fleetdoctor-webhook-records")
@@ -292,7 +309,8 @@ func TestUninstall(t *testing.T) {
 	if f.get(t, namespace, "", "out"); namespace.DeletionTimestamp != nil {
 		t.Error("the namespace is being deleted")
 	}
-	if r := f.must(t, "uninstall", "-n", "out", "--yes"); r.out != "" || r.errOut != "Nothing to remove: there is no installation in namespace out.\n" {
+	if r := f.must(t, "uninstall", "-n", "out", "--yes"); r.out != "" ||
+		r.errOut != "Nothing to remove: there is no installation in namespace out.\n" {
 		t.Errorf("a second time: %s%s", r.out, r.errOut)
 	}
 	f.must(t, "install", "-n", "out") // into the namespace that was kept
@@ -335,7 +353,8 @@ func TestDisable(t *testing.T) {
 		t.Errorf("it deleted:\n%s", r.out)
 	}
 	for _, want := range []string{
-		"Fleet deployed mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook (release emergency/doctor)", `"paused":true`,
+		"Fleet deployed mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook (release " +
+			"emergency/doctor)", `"paused":true`,
 		"kubectl patch bundles.fleet.cattle.io doctor -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":false}}'\n",
 	} {
 		if !strings.Contains(r.errOut, want) {
@@ -348,10 +367,12 @@ func TestDisable(t *testing.T) {
 	poll.True(t, "no webhook is called", func() bool { return write() == nil })
 	f.get(t, &corev1.Secret{}, "emergency", "fleetdoctor-webhook-cert") // all other objects exist
 	again := "To enable it again:\n  kubectl fleetdoctor webhook enable --kubeconfig " + f.kubeconfig + "\n"
-	if r := f.must(t, "disable"); r.out != "" || !strings.Contains(r.errOut, "No webhook configuration has the label") || !strings.HasSuffix(r.errOut, again) {
+	if r := f.must(t, "disable"); r.out != "" || !strings.Contains(r.errOut,
+		"No webhook configuration has the label") || !strings.HasSuffix(r.errOut, again) {
 		t.Errorf("a second time: %s%s", r.out, r.errOut)
 	}
-	if r := f.call(t, "install", "-n", "other"); r.status != 3 || !strings.Contains(r.errOut, "error: the webhook is installed in namespace emergency, not in other\n") {
+	if r := f.call(t, "install", "-n", "other"); r.status != 3 ||
+		!strings.Contains(r.errOut, "error: the webhook is installed in namespace emergency, not in other\n") {
 		t.Errorf("into another namespace, after disable: status %d: %s%s", r.status, r.out, r.errOut)
 	}
 }
@@ -365,7 +386,8 @@ func TestEnable(t *testing.T) {
 	f.installed(t, "again", "--exact", "--guard-default=deny", "--release-namespaces=shop")
 	before := f.mutating(t)
 	r := f.must(t, "disable")
-	if want := "To enable it again:\n  kubectl fleetdoctor webhook enable --kubeconfig " + f.kubeconfig + "\n"; !strings.HasSuffix(r.errOut, want) {
+	if want := "To enable it again:\n  kubectl fleetdoctor webhook enable --kubeconfig " + f.kubeconfig +
+		"\n"; !strings.HasSuffix(r.errOut, want) {
 		t.Errorf("disable printed: %s", r.errOut)
 	}
 	for _, dryRun := range []string{"client", "server"} {
@@ -374,7 +396,8 @@ func TestEnable(t *testing.T) {
 		}
 	}
 	f.absent(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name)
-	if r := f.must(t, "enable"); strings.Count(r.out, "fleetdoctor-webhook applied\n") != 2 || strings.Count(r.out, "\n") != 2 {
+	if r := f.must(t, "enable"); strings.Count(r.out, "fleetdoctor-webhook applied\n") != 2 ||
+		strings.Count(r.out, "\n") != 2 {
 		t.Errorf("it applied:\n%s", r.out)
 	}
 	if diff := cmp.Diff(before.Webhooks, f.mutating(t).Webhooks); diff != "" {

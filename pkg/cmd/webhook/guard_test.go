@@ -31,22 +31,31 @@ func TestTestGuardOnly(t *testing.T) {
 		stamp, guard answer
 		want         outcome
 	}{
-		{"the validating handler denies", pass, deny, outcome{1, installation.ValidatingOnly, installation.NotAnswered, installation.Denied}},
-		{"the validating handler warns", pass, guarding, outcome{1, installation.ValidatingOnly, installation.NotAnswered, installation.Warned}},
-		{"both handlers warn", warn, guarding, outcome{0, installation.Works, installation.Warned, installation.Warned}},
-		{"the mutating handler warns, and the validating handler denies", warn, deny, outcome{0, installation.Works, installation.Warned, installation.Denied}},
-		{"the mutating handler denies", deny, guarding, outcome{0, installation.Works, installation.Denied, installation.Warned}},
+		{"the validating handler denies", pass, deny, outcome{1, installation.ValidatingOnly, installation.NotAnswered,
+			installation.Denied}},
+		{"the validating handler warns", pass, guarding, outcome{1, installation.ValidatingOnly,
+			installation.NotAnswered, installation.Warned}},
+		{"both handlers warn", warn, guarding, outcome{0, installation.Works, installation.Warned,
+			installation.Warned}},
+		{"the mutating handler warns, and the validating handler denies", warn, deny, outcome{0, installation.Works,
+			installation.Warned, installation.Denied}},
+		{"the mutating handler denies", deny, guarding, outcome{0, installation.Works, installation.Denied,
+			installation.Warned}},
 		{"another webhook warns", pass, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-			return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"policy: configmap shop/settings lacks a label"}}
+			return &admissionv1.AdmissionResponse{Allowed: true,
+				Warnings: []string{"policy: configmap shop/settings lacks a label"}}
 		}, outcome{1, installation.NotCalled, installation.NotAnswered, installation.NotAnswered}},
-		{"the validating handler denies a deletion", restore, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-			if r.Operation != admissionv1.Delete {
-				return pass(r)
-			}
-			return deny(r)
-		}, outcome{0, installation.Works, installation.Restored, installation.Denied}},
-		{"the validating handler does not answer", restore, pass, outcome{1, installation.MutatingOnly, installation.Restored, installation.NotAnswered}},
-		{"the validating handler does not answer, and the mutating handler warns", warn, pass, outcome{0, installation.Works, installation.Warned, installation.NotAnswered}},
+		{"the validating handler denies a deletion", restore,
+			func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+				if r.Operation != admissionv1.Delete {
+					return pass(r)
+				}
+				return deny(r)
+			}, outcome{0, installation.Works, installation.Restored, installation.Denied}},
+		{"the validating handler does not answer", restore, pass, outcome{1, installation.MutatingOnly,
+			installation.Restored, installation.NotAnswered}},
+		{"the validating handler does not answer, and the mutating handler warns", warn, pass,
+			outcome{0, installation.Works, installation.Warned, installation.NotAnswered}},
 	} {
 		stamp.answer(tc.stamp)
 		guard.answer(tc.guard)
@@ -61,10 +70,13 @@ func TestTestIgnored(t *testing.T) {
 	f := onCluster(t)
 	a := f.answering(t, "ignored")
 	// The API server lists the records of both releases before those of namespace shop.
-	agent := cluster.ReleaseOptions{BundleID: "fleet-agent-here", Namespace: "agents", SetID: "default-fleet-agent-here", Hash: setHash,
+	agent := cluster.ReleaseOptions{BundleID: "fleet-agent-here", Namespace: "agents",
+		SetID: "default-fleet-agent-here", Hash: setHash,
 		AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: agent\n"}
-	deleted := cluster.ReleaseOptions{BundleID: "deleted", Namespace: "deleted", SetID: "default-deleted", Hash: setHash,
-		AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: deleted\n  finalizers: [example.com/test]\n"}
+	deleted := cluster.ReleaseOptions{BundleID: "deleted", Namespace: "deleted", SetID: "default-deleted",
+		Hash:           setHash,
+		AgentNamespace: "cattle-fleet-system",
+		Manifest:       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: deleted\n  finalizers: [example.com/test]\n"}
 	for _, o := range []cluster.ReleaseOptions{agent, deleted} {
 		f.InstallRelease(t, o)
 	}
@@ -85,13 +97,16 @@ func TestTestIgnored(t *testing.T) {
 			}
 		}
 	})
-	d := f.expect(t, "without a named object", f.kubeconfig, outcome{0, installation.Works, installation.Restored, installation.Warned})
+	d := f.expect(t, "without a named object", f.kubeconfig, outcome{0, installation.Works, installation.Restored,
+		installation.Warned})
 	if d.Strip.Object.Key().String() != "configmap shop/settings" {
 		t.Errorf("without a named object, it tested with %s", d.Strip.Object.Key())
 	}
 	a.answer(pass)
-	f.expect(t, "an object of the agent", f.kubeconfig, outcome{3, installation.NoObject, installation.NotAnswered, installation.Warned}, "cm/agents/agent")
-	f.expect(t, "an object that is being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", ""}, "cm/deleted/deleted")
+	f.expect(t, "an object of the agent", f.kubeconfig, outcome{3, installation.NoObject, installation.NotAnswered,
+		installation.Warned}, "cm/agents/agent")
+	f.expect(t, "an object that is being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", ""},
+		"cm/deleted/deleted")
 }
 
 // TestTestGuardSilent checks that a silent validating handler is a problem unless it is switched off.
@@ -126,7 +141,8 @@ func TestTestCreate(t *testing.T) {
 	f := onCluster(t)
 	a := f.answering(t, "creating")
 	o := cluster.ReleaseOptions{BundleID: "absent", Namespace: "absent", SetID: "default-absent", Hash: setHash,
-		AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: lost\n  labels: {a: b}\n"}
+		AgentNamespace: "cattle-fleet-system",
+		Manifest:       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: lost\n  labels: {a: b}\n"}
 	f.InstallRelease(t, o)
 	t.Cleanup(func() {
 		if err := f.Uninstall(o); err != nil {
@@ -141,7 +157,8 @@ func TestTestCreate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer answer
 		want   installation.Answer
-	}{"stamped": {restore, installation.Restored}, "denied": {deny, installation.Denied}, "passed": {pass, installation.NotAnswered}} {
+	}{"stamped": {restore, installation.Restored}, "denied": {deny, installation.Denied}, "passed": {pass,
+		installation.NotAnswered}} {
 		a.answer(tc.answer)
 		d, _ := f.test(t, f.kubeconfig)
 		if d.Create == nil || d.Create.Answer != tc.want || d.Create.Object.Key().String() != "configmap absent/lost" {

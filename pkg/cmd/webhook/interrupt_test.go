@@ -50,8 +50,11 @@ func TestUninstallInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	errOut := &asked{end: end}
 	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--kubeconfig", f.kubeconfig}
-	status := cmd.Main(ctx, args, verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: terminal, Out: &out, ErrOut: errOut}})
-	if printed := errOut.String(); status != 3 || out.Len() > 0 || !strings.HasSuffix(printed, "\ninterrupted: nothing was deleted\n") || strings.Contains(printed, "nothing was printed") {
+	status := cmd.Main(ctx, args, verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: terminal,
+		Out: &out, ErrOut: errOut}})
+	if printed := errOut.String(); status != 3 || out.Len() > 0 ||
+		!strings.HasSuffix(printed, "\ninterrupted: nothing was deleted\n") ||
+		strings.Contains(printed, "nothing was printed") {
 		t.Errorf("status %d: %s%s", status, &out, printed)
 	}
 	f.mutating(t) // the configuration still exists

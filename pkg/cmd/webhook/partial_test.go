@@ -18,15 +18,18 @@ func TestStatusPartly(t *testing.T) {
 	f.installed(t, "partly", "--release-namespaces=shop")
 	read := []string{"get", "list"}
 	user := f.granted(t, "reader", "",
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets", "serviceaccounts", "services"}, Verbs: read},
-		rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io", "discovery.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io"}, Resources: []string{"*"}, Verbs: read},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets", "serviceaccounts",
+			"services"}, Verbs: read},
+		rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io", "discovery.k8s.io", "networking.k8s.io",
+			"policy", "rbac.authorization.k8s.io"}, Resources: []string{"*"}, Verbs: read},
 	)
 	s, _ := f.status(t, user, "partly")
 	if state := states(s)["namespaces"]; state != installation.OK {
 		t.Errorf("namespaces, which may be read: %s", state)
 	}
 	i := slices.IndexFunc(s.Checks, func(c installation.Check) bool { return c.Name == "manifests" })
-	if c := s.Checks[i]; c.State != installation.Unknown || c.Details != nil || !strings.Contains(c.Message, "not read: 1 object") {
+	if c := s.Checks[i]; c.State != installation.Unknown || c.Details != nil ||
+		!strings.Contains(c.Message, "not read: 1 object") {
 		t.Errorf("without the Deployment: %s: %s %q", c.State, c.Message, c.Details)
 	}
 }

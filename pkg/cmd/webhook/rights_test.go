@@ -21,7 +21,8 @@ func TestTestWithoutRights(t *testing.T) {
 	user := f.UserKubeconfig(t, "tester")
 	unread := outcome{3, installation.ResultUnknown, "", ""}
 	f.expect(t, "without any right", user, unread)
-	f.Grant(t, "tester", "shop", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "patch"}})
+	f.Grant(t, "tester", "shop", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"},
+		Verbs: []string{"get", "patch"}})
 	poll.True(t, "the webhook is called", func() bool {
 		d, _ := f.test(t, user, "cm/settings", "-n", "shop")
 		return d != nil && d.Strip != nil

@@ -79,24 +79,33 @@ func newServe(env verb.Environment) *cobra.Command {
 		logLevel:     flags.NewEnum("info", "info", "debug"),
 	}
 	o.flags.Config.Timeout = nil // a watch has none
-	c := newCommand(o, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster", Long: serveLong, Example: serveExamples})
+	c := newCommand(o, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster",
+		Long: serveLong, Example: serveExamples})
 	f := c.Flags()
 	o.flags.Config.AddFlags(f)
 	f.Lookup("namespace").Usage = "Namespace of the webhook's own Secret and Service (default that of the pod)"
 	o.certificates.AddTo(c, "certificates", "Source of the serving certificate")
 	o.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
 	o.logLevel.AddTo(c, "log-level", "Level of the log")
-	f.StringVar(&o.Certificates.Dir, "cert-dir", "", "Directory of "+server.CertName+" and "+server.KeyName+" for --certificates=files; otherwise a directory to write the public certificate to (default one in the system's temporary directory)")
-	f.StringVar(&o.Certificates.Secret, "cert-secret", installation.SecretName, "Secret that stores a self-signed certificate")
+	f.StringVar(&o.Certificates.Dir, "cert-dir", "",
+		"Directory of "+server.CertName+" and "+server.KeyName+" for --certificates=files; otherwise a directory to "+
+			"write the public certificate to (default one in the system's temporary directory)")
+	f.StringVar(&o.Certificates.Secret, "cert-secret", installation.SecretName,
+		"Secret that stores a self-signed certificate")
 	f.StringVar(&o.Certificates.Service, "service", installation.Name, "Service of a self-signed certificate")
-	f.StringVar(&o.Certificates.Configuration, "configuration", installation.Name, "Webhook configurations, mutating and validating, whose caBundle is set to the authority of a self-signed certificate")
-	f.StringSliceVar(&o.Certificates.ExtraNames, "extra-names", nil, "Additional DNS names of a new self-signed certificate. An existing certificate does not change")
-	f.StringSliceVar(&o.ReleaseNamespaces, "release-namespaces", nil, "Namespaces whose release records are read (default all)")
+	f.StringVar(&o.Certificates.Configuration, "configuration", installation.Name,
+		"Webhook configurations, mutating and validating, whose caBundle is set to the authority of a self-signed "+
+			"certificate")
+	f.StringSliceVar(&o.Certificates.ExtraNames, "extra-names", nil,
+		"Additional DNS names of a new self-signed certificate. An existing certificate does not change")
+	f.StringSliceVar(&o.ReleaseNamespaces, "release-namespaces", nil,
+		"Namespaces whose release records are read (default all)")
 	f.IntVar(&o.Port, "port", 9443, "Port for admission requests")
 	f.StringVar(&o.Host, "bind-address", "", "IP address for admission requests (default all)")
 	f.StringVar(&o.Metrics, "metrics-bind-address", ":8080", "Address for /metrics; 0 for none")
 	f.StringVar(&o.Probes, "health-probe-bind-address", ":8081", "Address for /livez and /readyz; 0 for none")
-	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 5*time.Second, "How long to continue to serve after SIGTERM, while the endpoint is removed from the Service")
+	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 5*time.Second,
+		"How long to continue to serve after SIGTERM, while the endpoint is removed from the Service")
 	return c
 }
 
@@ -151,7 +160,8 @@ func (o *serveOptions) checkAddresses() error {
 	if o.Host != "" && net.ParseIP(o.Host) == nil {
 		return fmt.Errorf("--bind-address=%q is not an IP address: must be one of this machine, or empty for all of them", o.Host)
 	}
-	for _, address := range []struct{ flag, value string }{{"metrics-bind-address", o.Metrics}, {"health-probe-bind-address", o.Probes}} {
+	for _, address := range []struct{ flag, value string }{{"metrics-bind-address", o.Metrics},
+		{"health-probe-bind-address", o.Probes}} {
 		if address.value == "0" {
 			continue
 		}
@@ -160,7 +170,8 @@ func (o *serveOptions) checkAddresses() error {
 			_, err = strconv.ParseUint(port, 10, 16)
 		}
 		if err != nil {
-			return fmt.Errorf("--%s=%q is invalid: must be HOST:PORT, :PORT, or 0 for none", address.flag, address.value)
+			return fmt.Errorf("--%s=%q is invalid: must be HOST:PORT, :PORT, or 0 for none", address.flag,
+				address.value)
 		}
 	}
 	if o.ShutdownDelay < 0 {
@@ -173,11 +184,13 @@ func (o *serveOptions) checkAddresses() error {
 func (o *serveOptions) checkCertificates() error {
 	if o.Certificates.Files {
 		if o.Certificates.Dir == "" {
-			return fmt.Errorf("--certificates=%s requires --cert-dir: the directory of %s and %s", fromFiles, server.CertName, server.KeyName)
+			return fmt.Errorf("--certificates=%s requires --cert-dir: the directory of %s and %s", fromFiles,
+				server.CertName, server.KeyName)
 		}
 		for _, name := range []string{server.CertName, server.KeyName} {
 			if _, err := os.ReadFile(filepath.Join(o.Certificates.Dir, name)); err != nil {
-				return fmt.Errorf("--certificates=%s: %w; name another directory with --cert-dir, or mount the Secret of the certificate there", fromFiles, err)
+				return fmt.Errorf("--certificates=%s: %w; name another directory with --cert-dir, or mount the Secret "+
+					"of the certificate there", fromFiles, err)
 			}
 		}
 		return nil
@@ -205,7 +218,8 @@ func (o *serveOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if o.Namespace, _, err = o.flags.Config.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("finding the namespace: %w", err), Hint: "Name it with --namespace."}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("finding the namespace: %w", err),
+			Hint: "Name it with --namespace."}
 	}
 	o.Log = o.logger()
 	s, err := server.New(o.Options)
@@ -244,15 +258,18 @@ func (o *serveOptions) explain(err error) error {
 	e := &exit.Error{Status: exit.Failed, Err: err}
 	var listen *server.ListenError
 	if errors.As(err, &listen) {
-		flag := map[string]string{server.Requests: "--port", server.Metrics: "--metrics-bind-address", server.Probes: "--health-probe-bind-address"}[listen.Endpoint]
+		flag := map[string]string{server.Requests: "--port", server.Metrics: "--metrics-bind-address",
+			server.Probes: "--health-probe-bind-address"}[listen.Endpoint]
 		e.Hint = "Choose another address with " + flag + "."
 		if errors.Is(err, syscall.EADDRINUSE) {
 			e.Hint = "Another process listens there. Choose another address with " + flag + "."
 		}
 	}
 	var status apierrors.APIStatus
-	if apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == o.Certificates.Secret {
-		e.Hint = fmt.Sprintf("Secret %q must exist, and may be empty; name another one with --cert-secret and --namespace.", o.Certificates.Secret)
+	if apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil &&
+		status.Status().Details.Name == o.Certificates.Secret {
+		e.Hint = fmt.Sprintf("Secret %q must exist, and may be empty; name another one with --cert-secret and "+
+			"--namespace.", o.Certificates.Secret)
 	}
 	return e
 }

@@ -68,7 +68,8 @@ func freeAddresses(t *testing.T) (args []string, probes string) {
 		t.Fatal(err)
 	}
 	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", free[i]) }
-	return []string{fmt.Sprintf("--port=%d", free[0]), "--bind-address=127.0.0.1", "--metrics-bind-address=" + at(1), "--health-probe-bind-address=" + at(2)}, at(2)
+	return []string{fmt.Sprintf("--port=%d", free[0]), "--bind-address=127.0.0.1", "--metrics-bind-address=" + at(1),
+		"--health-probe-bind-address=" + at(2)}, at(2)
 }
 
 // occupy listens on a port of the loopback interface.
@@ -131,7 +132,8 @@ func TestServeUsage(t *testing.T) {
 		{[]string{"--guard-default=refuse"}, []string{"--guard-default", "off, warn, deny"}},
 		{[]string{"--certificates=vault"}, []string{"--certificates", "self-signed, files"}},
 		{[]string{"--certificates=files"}, []string{"--certificates=files requires --cert-dir", "tls.crt and tls.key"}},
-		{[]string{"--certificates=files", "--cert-dir=" + empty}, []string{filepath.Join(empty, "tls.crt"), "no such file", "--cert-dir"}},
+		{[]string{"--certificates=files", "--cert-dir=" + empty}, []string{filepath.Join(empty, "tls.crt"),
+			"no such file", "--cert-dir"}},
 		{[]string{"--cert-dir=" + occupied}, []string{"--cert-dir", occupied, "emptyDir"}},
 		{[]string{"--port=0"}, []string{"--port=0", "1 to 65535"}},
 		{[]string{"--port=65536"}, []string{"--port=65536", "1 to 65535"}},
@@ -183,7 +185,8 @@ func TestServeUnconfigured(t *testing.T) {
 	_, err := runServe(t.Context(), "--cert-dir="+t.TempDir())
 	var e *exit.Error
 	if !errors.As(err, &e) || e.Status != exit.Failed ||
-		!strings.Contains(err.Error(), "no kubeconfig with a context was found") || !strings.Contains(e.Hint, "--kubeconfig") {
+		!strings.Contains(err.Error(), "no kubeconfig with a context was found") ||
+		!strings.Contains(e.Hint, "--kubeconfig") {
 		t.Errorf("got error %v, %+v", err, e)
 	}
 }
@@ -195,11 +198,14 @@ func TestServePort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for flag, value := range map[string]string{"--port": port, "--metrics-bind-address": l.Addr().String(), "--health-probe-bind-address": l.Addr().String()} {
+	for flag, value := range map[string]string{"--port": port, "--metrics-bind-address": l.Addr().String(),
+		"--health-probe-bind-address": l.Addr().String()} {
 		args, _ := freeAddresses(t)
-		_, err := runServe(t.Context(), append(args, "--kubeconfig="+unreachableServer(t), "--certificates=files", "--cert-dir="+writePair(t), flag+"="+value)...)
+		_, err := runServe(t.Context(), append(args, "--kubeconfig="+unreachableServer(t), "--certificates=files",
+			"--cert-dir="+writePair(t), flag+"="+value)...)
 		var e *exit.Error
-		if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Hint, flag) || !strings.Contains(e.Error(), l.Addr().String()) {
+		if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Hint, flag) ||
+			!strings.Contains(e.Error(), l.Addr().String()) {
 			t.Errorf("%s: got error %v, %+v", flag, err, e)
 		}
 	}
@@ -218,7 +224,8 @@ func TestServeUnreachable(t *testing.T) {
 	}
 	ended := make(chan result, 1)
 	go func() {
-		logged, err := runServe(ctx, append(args, "--kubeconfig="+unreachableServer(t), "--certificates=files", "--cert-dir="+writePair(t), "--shutdown-delay=10ms", "--log-level=debug")...)
+		logged, err := runServe(ctx, append(args, "--kubeconfig="+unreachableServer(t), "--certificates=files",
+			"--cert-dir="+writePair(t), "--shutdown-delay=10ms", "--log-level=debug")...)
 		ended <- result{logged, err}
 	}()
 	awaitProbe(t, "http://"+probes+"/livez", http.StatusOK)
@@ -246,21 +253,24 @@ func TestServeSelfSigned(t *testing.T) {
 	// A process can rotate the certificate of a Secret only once. With -count, it runs this test several times.
 	run := strconv.FormatInt(time.Now().UnixNano(), 36)
 	absent, present := "absent-"+run, "present-"+run
-	if err := c.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: present}}); err != nil {
+	if err := c.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: present}}); err != nil {
 		t.Fatal(err)
 	}
 	config := "--kubeconfig=" + c.Kubeconfig(t)
 	args, _ := freeAddresses(t)
 	_, err := runServe(t.Context(), append(args, config, "--cert-dir="+t.TempDir(), "--cert-secret="+absent)...)
 	var e *exit.Error
-	if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Hint, strconv.Quote(absent)) || !strings.Contains(e.Hint, "--cert-secret") {
+	if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Hint, strconv.Quote(absent)) ||
+		!strings.Contains(e.Hint, "--cert-secret") {
 		t.Errorf("without the Secret: got error %v, %+v", err, e)
 	}
 	args, probes := freeAddresses(t)
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := runServe(ctx, append(args, config, "-n", "default", "--cert-dir="+t.TempDir(), "--cert-secret="+present, "--shutdown-delay=10ms")...)
+		_, err := runServe(ctx, append(args, config, "-n", "default", "--cert-dir="+t.TempDir(),
+			"--cert-secret="+present, "--shutdown-delay=10ms")...)
 		ended <- err
 	}()
 	awaitProbe(t, fmt.Sprintf("http://%s/readyz", probes), http.StatusOK)

@@ -41,7 +41,8 @@ func TestStatus(t *testing.T) {
 		t.Errorf("before: status %d: %s", r.status, r.out)
 	}
 	f.installed(t, "stat", "--exact", "--release-namespaces=shop", "--guard-default=off", "--replicas=3")
-	want := map[string]installation.State{"certificate": installation.Wrong, "mutating": installation.Wrong, "validating": installation.Wrong, "deployment": installation.Wrong,
+	want := map[string]installation.State{"certificate": installation.Wrong, "mutating": installation.Wrong,
+		"validating": installation.Wrong, "deployment": installation.Wrong,
 		"endpoints": installation.Wrong, "manifests": installation.OK, "namespaces": installation.OK}
 	s, r := f.status(t, f.kubeconfig, "stat")
 	got := states(s)
@@ -67,13 +68,15 @@ func TestStatus(t *testing.T) {
 		}
 	}
 
-	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name,
+		`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
 	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":"denny"}}}`)
 	t.Cleanup(func() {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
 	})
 	s, r = f.status(t, f.kubeconfig, "stat")
-	if got := states(s); r.status != 1 || got["validating"] != installation.Wrong || got["manifests"] != installation.Wrong || got["namespaces"] != installation.Wrong {
+	if got := states(s); r.status != 1 || got["validating"] != installation.Wrong ||
+		got["manifests"] != installation.Wrong || got["namespaces"] != installation.Wrong {
 		t.Errorf("edited: status %d, %v", r.status, got)
 	}
 }

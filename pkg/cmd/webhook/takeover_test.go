@@ -18,7 +18,8 @@ import (
 // TestInstallForeign checks that nothing is written if one of the objects belongs to another program, or to nobody.
 func TestInstallForeign(t *testing.T) {
 	f := onCluster(t)
-	binding := &rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"}}
+	binding := &rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io",
+		Kind: "ClusterRole", Name: "view"}}
 	binding.Name = installation.Name
 	f.Create(t, binding)
 	for _, dryRun := range []string{"server", "none"} {
@@ -30,7 +31,8 @@ func TestInstallForeign(t *testing.T) {
 	}
 	f.absent(t, &rbacv1.ClusterRole{}, "", installation.Name)
 	f.absent(t, &corev1.Namespace{}, "", "foreign")
-	if r := f.must(t, "uninstall", "-n", "foreign", "--yes"); r.out != "" || !strings.Contains(r.errOut, "Nothing to remove") {
+	if r := f.must(t, "uninstall", "-n", "foreign", "--yes"); r.out != "" ||
+		!strings.Contains(r.errOut, "Nothing to remove") {
 		t.Errorf("an uninstallation of an object of others printed:\n%s%s", r.out, r.errOut)
 	}
 	f.get(t, &rbacv1.ClusterRoleBinding{}, "", installation.Name)
@@ -51,7 +53,8 @@ func TestInstallOverOld(t *testing.T) {
 	}
 	f.absent(t, &rbacv1.RoleBinding{}, "shop", "fleetdoctor-webhook-records")
 	f.asBeforeChart(t, "old")
-	if r := f.must(t, "uninstall", "--yes"); !strings.Contains(r.out, "rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records -n shop deleted\n") {
+	if r := f.must(t, "uninstall", "--yes"); !strings.Contains(r.out,
+		"rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records -n shop deleted\n") {
 		t.Errorf("it deleted:\n%s", r.out)
 	}
 	f.absent(t, &rbacv1.ClusterRole{}, "", installation.Name)
@@ -68,7 +71,8 @@ func TestDeployedByFleet(t *testing.T) {
 	hash(`"0a"`)
 	for _, args := range [][]string{{"install"}, {"install", "--dry-run=server"}, {"uninstall", "--yes"}, {"enable"}} {
 		r := f.call(t, args...)
-		want := "error: the webhook is deployed by Fleet (release fleeted/fleetdoctor-webhook), which would undo the change\n"
+		want := "error: the webhook is deployed by Fleet (release fleeted/fleetdoctor-webhook), which would undo the " +
+			"change\n"
 		if r.status != 3 || r.out != "" || !strings.HasPrefix(r.errOut, want) {
 			t.Errorf("%v: status %d: %s%s", args, r.status, r.out, r.errOut)
 		}
@@ -98,7 +102,8 @@ func (f *fixture) asBeforeChart(t *testing.T, namespace string) {
 		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
 		f.patch(t, o, "", installation.Name, patch)
 	}
-	binding := &rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"}}
+	binding := &rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole",
+		Name: "view"}}
 	binding.Namespace, binding.Name = "shop", "fleetdoctor-webhook-records"
 	binding.Labels = map[string]string{installation.NameLabel: installation.Name}
 	if err := f.Client().Create(t.Context(), binding); err != nil {
@@ -113,7 +118,8 @@ func TestOneInstallation(t *testing.T) {
 	f.installed(t, "first")
 	for _, args := range [][]string{{"install", "-n", "second"}, {"uninstall", "--yes", "-n", "second"}} {
 		r := f.call(t, args...)
-		if r.status != 3 || r.out != "" || !strings.Contains(r.errOut, "error: the webhook is installed in namespace first, not in second\n") {
+		if r.status != 3 || r.out != "" || !strings.Contains(r.errOut,
+			"error: the webhook is installed in namespace first, not in second\n") {
 			t.Errorf("%v: status %d: %s%s", args, r.status, r.out, r.errOut)
 		}
 	}

@@ -28,7 +28,8 @@ func TestUninstallCertManager(t *testing.T) {
 	}
 	foreign := secret("foreign", "foreign")
 	foreign.Labels = nil
-	for _, s := range []*corev1.Secret{secret("fleetdoctor-webhook-cert", "fleetdoctor-webhook"), secret("fleetdoctor-webhook-ca", "fleetdoctor-webhook-ca"), foreign} {
+	for _, s := range []*corev1.Secret{secret("fleetdoctor-webhook-cert", "fleetdoctor-webhook"),
+		secret("fleetdoctor-webhook-ca", "fleetdoctor-webhook-ca"), foreign} {
 		if err := f.Client().Create(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +41,8 @@ func TestUninstallCertManager(t *testing.T) {
 	f.get(t, foreign, "issued", "foreign")
 }
 
-// granted returns the kubeconfig of a user who has only these rights, in one namespace or, with "", in the whole cluster.
+// granted returns the kubeconfig of a user who has only these rights, in one namespace or, with "", in the whole
+// cluster.
 func (f *fixture) granted(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	f.Grant(t, user, namespace, rules...)

@@ -23,8 +23,10 @@ const release = "v0.1.0"
 func offline(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args, []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}),
-		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
+	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args,
+		[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}),
+		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
+			ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
 
@@ -66,7 +68,9 @@ func TestUsage(t *testing.T) {
 
 func TestUnknownVerb(t *testing.T) {
 	var out, errOut bytes.Buffer
-	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "webhook", "instal"}, verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
+	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "webhook", "instal"},
+		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
+			ErrOut: &errOut}})
 	want := "error: unknown command \"instal\"\nDid you mean \"install\"?\nSee 'kubectl-fleetdoctor webhook --help'.\n"
 	if diff := cmp.Diff(want, errOut.String()); diff != "" || status != 2 || out.Len() > 0 {
 		t.Errorf("status %d (-want +got):\n%s", status, diff)
@@ -96,7 +100,8 @@ func TestInstallOffline(t *testing.T) {
 	}
 }
 
-// TestDevelopmentBuild checks that a development build installs only an image that the user names, and a release the image of its own version.
+// TestDevelopmentBuild checks that a development build installs only an image that the user names, and a release the
+// image of its own version.
 func TestDevelopmentBuild(t *testing.T) {
 	for _, tt := range []struct {
 		version string
@@ -116,11 +121,14 @@ func TestDevelopmentBuild(t *testing.T) {
 		{"v1.2.3", []string{"--image=registry.example.com/doctor:1"}, "registry.example.com/doctor:1"},
 	} {
 		var out, errOut bytes.Buffer
-		args := append([]string{"kubectl-fleetdoctor", "webhook", "install", "--dry-run=client", "-o", "yaml"}, tt.args...)
-		status := cmd.Main(t.Context(), args, verb.Environment{Version: tt.version, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
+		args := append([]string{"kubectl-fleetdoctor", "webhook", "install", "--dry-run=client", "-o", "yaml"},
+			tt.args...)
+		status := cmd.Main(t.Context(), args, verb.Environment{Version: tt.version,
+			Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
 		switch {
 		case tt.image == "" && (status != 2 || out.Len() > 0 || !strings.Contains(errOut.String(), "--image")):
-			t.Errorf("%s %s: status %d, want 2 and a message that names --image: %s", tt.version, tt.args, status, errOut.String())
+			t.Errorf("%s %s: status %d, want 2 and a message that names --image: %s", tt.version, tt.args, status,
+				errOut.String())
 		case tt.image != "" && (status != 0 || !strings.Contains(out.String(), "image: "+tt.image+"\n")):
 			t.Errorf("%s %s: status %d, want image %s: %s", tt.version, tt.args, status, tt.image, errOut.String())
 		}

@@ -59,8 +59,9 @@ const examples = `  # a bundle on all its clusters
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	o.clusters = clusters.New(o.Flags)
-	c := &cobra.Command{Use: "why gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...", Short: "Show why an object of Fleet is not ready",
-		Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
+	c := &cobra.Command{Use: "why gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...",
+		Short: "Show why an object of Fleet is not ready",
+		Long:  long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
 	o.clusters.AddFlags(c.Flags())
 	return c
@@ -89,7 +90,8 @@ func (o *options) Complete(args []string) error {
 // Validate implements verb.Options.
 func (o *options) Validate() error {
 	if len(o.targets) == 0 {
-		return errors.New("an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME or bundledeployment/NAME")
+		return errors.New("an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME or " +
+			"bundledeployment/NAME")
 	}
 	return nil
 }

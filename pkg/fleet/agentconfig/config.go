@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ConfigKey is the key of the ConfigMap fleet-controller with the configuration. VersionAnnotation is its annotation with the version of the
-// controller for which it was written.
+// ConfigKey is the key of the ConfigMap fleet-controller with the configuration. VersionAnnotation is its annotation
+// with the version of the controller for which it was written.
 const (
 	ConfigKey         = "config"
 	VersionAnnotation = "fleet.cattle.io/version"
@@ -30,7 +30,8 @@ type Config struct {
 	AgentTLSMode string
 	// CheckinInterval and GarbageCollectionInterval are zero if they are not configured.
 	CheckinInterval, GarbageCollectionInterval time.Duration
-	// BootstrapNamespace is the namespace of the Cluster of the management cluster itself. BootstrapAgentNamespace is the namespace of its agent.
+	// BootstrapNamespace is the namespace of the Cluster of the management cluster itself. BootstrapAgentNamespace is
+	// the namespace of its agent.
 	BootstrapNamespace, BootstrapAgentNamespace string
 	LocalAgentDisabled                          bool
 }
@@ -38,7 +39,8 @@ type Config struct {
 // CA is a CA bundle: its hash and what its first certificate states.
 type CA struct {
 	Hash string
-	// Subject and NotAfter are those of the first certificate, empty without a certificate. Certificates is the number of certificates.
+	// Subject and NotAfter are those of the first certificate, empty without a certificate. Certificates is the number
+	// of certificates.
 	Subject      string
 	NotAfter     time.Time
 	Certificates int
@@ -68,7 +70,8 @@ func ReadCA(bundle []byte) CA {
 // errConfig is returned without details: the errors of decoders may quote the configuration.
 var errConfig = errors.New("its configuration could not be decoded")
 
-// ReadConfig decodes the configuration. A controller does not accept one that cannot be decoded; newer ones ignore invalid durations.
+// ReadConfig decodes the configuration. A controller does not accept one that cannot be decoded; newer ones ignore
+// invalid durations.
 func ReadConfig(data string) (*Config, error) {
 	var c struct {
 		APIServerURL              string          `json:"apiServerURL"`
@@ -85,7 +88,8 @@ func ReadConfig(data string) (*Config, error) {
 	if yaml.Unmarshal([]byte(data), &c) != nil {
 		return nil, errConfig
 	}
-	return &Config{APIServerURL: c.APIServerURL, CA: ReadCA(c.APIServerCA), AgentTLSMode: c.AgentTLSMode, CheckinInterval: c.AgentCheckinInterval.Duration,
+	return &Config{APIServerURL: c.APIServerURL, CA: ReadCA(c.APIServerCA), AgentTLSMode: c.AgentTLSMode,
+		CheckinInterval:           c.AgentCheckinInterval.Duration,
 		GarbageCollectionInterval: c.GarbageCollectionInterval.Duration, BootstrapNamespace: c.Bootstrap.Namespace,
 		BootstrapAgentNamespace: c.Bootstrap.AgentNamespace, LocalAgentDisabled: c.Bootstrap.LocalAgentDisabled}, nil
 }

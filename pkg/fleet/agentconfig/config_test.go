@@ -23,7 +23,8 @@ func certificate(t *testing.T, name string, until time.Time) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: until, IsCA: true}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: until,
+		IsCA: true}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -40,21 +41,25 @@ func TestReadConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Config{APIServerURL: "https://rancher.example", CA: CA{Hash: HashCA(ca), Subject: "CN=rancher-ca", NotAfter: until, Certificates: 1},
-		AgentTLSMode: "strict", CheckinInterval: 5 * time.Minute, GarbageCollectionInterval: 15 * time.Minute, BootstrapNamespace: "fleet-local",
+	want := Config{APIServerURL: "https://rancher.example", CA: CA{Hash: HashCA(ca), Subject: "CN=rancher-ca",
+		NotAfter: until, Certificates: 1},
+		AgentTLSMode: "strict", CheckinInterval: 5 * time.Minute, GarbageCollectionInterval: 15 * time.Minute,
+		BootstrapNamespace:      "fleet-local",
 		BootstrapAgentNamespace: "fleet-system", LocalAgentDisabled: true}
 	if *got != want {
 		t.Errorf("%+v, want %+v", *got, want)
 	}
 	for data, hash := range map[string]string{
-		`{"apiServerCA":""}`: emptyCA, `apiServerCA: ""`: emptyCA, `{}`: absentCA, `{"apiServerCA":null}`: absentCA, ``: absentCA,
+		`{"apiServerCA":""}`: emptyCA, `apiServerCA: ""`: emptyCA, `{}`: absentCA, `{"apiServerCA":null}`: absentCA,
+		``: absentCA,
 	} {
 		got, err := ReadConfig(data)
 		if err != nil || got.CA.Hash != hash || got.CA.Subject != "" {
 			t.Errorf("%s: %+v, error %v", data, got, err)
 		}
 	}
-	for _, data := range []string{`{"agentCheckinInterval":"1 week"}`, `{"apiServerCA":"s3cr3t!"}`, `- s3cr3t`, "\x00"} {
+	for _, data := range []string{`{"agentCheckinInterval":"1 week"}`, `{"apiServerCA":"s3cr3t!"}`, `- s3cr3t`,
+		"\x00"} {
 		if got, err := ReadConfig(data); err == nil || got != nil || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %+v, error %v", data, got, err)
 		}
@@ -64,7 +69,8 @@ func TestReadConfig(t *testing.T) {
 func TestReadCA(t *testing.T) {
 	first, second := certificate(t, "one", time.Unix(1893456000, 0)), certificate(t, "two", time.Unix(1924992000, 0))
 	bundle := append(append([]byte("# a comment\n"), first...), second...)
-	if got := ReadCA(bundle); got.Certificates != 2 || got.Subject != "CN=one" || got.NotAfter != time.Unix(1893456000, 0).UTC() || got.Hash != HashCA(bundle) {
+	if got := ReadCA(bundle); got.Certificates != 2 || got.Subject != "CN=one" || got.NotAfter != time.Unix(1893456000,
+		0).UTC() || got.Hash != HashCA(bundle) {
 		t.Errorf("%+v", got)
 	}
 	broken := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("no certificate")})
@@ -88,13 +94,17 @@ func TestReadKubeConfig(t *testing.T) {
 		want KubeConfig
 	}{
 		{"kubeconfig alone", map[string]string{"value": kubeconfig}, KubeConfig{CA: ReadCA(nil)}},
-		{"URL and CA", map[string]string{"value": kubeconfig, "apiServerURL": "https://rancher.example", "apiServerCA": string(ca)},
+		{"URL and CA", map[string]string{"value": kubeconfig, "apiServerURL": "https://rancher.example",
+			"apiServerCA": string(ca)},
 			KubeConfig{URL: "https://rancher.example", HasCA: true, CA: ReadCA(ca)}},
-		{"empty URL and CA", map[string]string{"value": kubeconfig, "apiServerURL": "", "apiServerCA": ""}, KubeConfig{CA: ReadCA([]byte{})}},
+		{"empty URL and CA", map[string]string{"value": kubeconfig, "apiServerURL": "", "apiServerCA": ""},
+			KubeConfig{CA: ReadCA([]byte{})}},
 		{"no data", nil, KubeConfig{Hidden: true}},
-		{"masked", map[string]string{"value": "REDACTED", "apiServerURL": "REDACTED", "apiServerCA": "REDACTED"}, KubeConfig{Hidden: true}},
+		{"masked", map[string]string{"value": "REDACTED", "apiServerURL": "REDACTED", "apiServerCA": "REDACTED"},
+			KubeConfig{Hidden: true}},
 		{"masked URL", map[string]string{"value": kubeconfig, "apiServerURL": "***"}, KubeConfig{Hidden: true}},
-		{"masked CA", map[string]string{"value": kubeconfig, "apiServerURL": "https://rancher.example", "apiServerCA": "***"}, KubeConfig{Hidden: true}},
+		{"masked CA", map[string]string{"value": kubeconfig, "apiServerURL": "https://rancher.example",
+			"apiServerCA": "***"}, KubeConfig{Hidden: true}},
 		{"emptied", map[string]string{"value": "", "apiServerURL": "", "apiServerCA": ""}, KubeConfig{Hidden: true}},
 	} {
 		data := map[string][]byte{}

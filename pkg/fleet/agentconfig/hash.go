@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentconfig predicts whether the controller imports an agent again, and evaluates heartbeats. An import deletes the objects of the agent
-// on its cluster, installs new ones, and the agent registers again. Source: docs/fleet-behavior.md, 7.2 to 7.6. All functions are pure.
+// Package agentconfig predicts whether the controller imports an agent again, and evaluates heartbeats. An import
+// deletes the objects of the agent on its cluster, installs new ones, and the agent registers again. Source:
+// docs/fleet-behavior.md, 7.2 to 7.6. All functions are pure.
 package agentconfig
 
 import (
@@ -15,7 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Hash is the hash that the controller records of a value: the SHA-224 of its JSON in hexadecimal. Source: docs/fleet-behavior.md, 7.2.
+// Hash is the hash that the controller records of a value: the SHA-224 of its JSON in hexadecimal. Source:
+// docs/fleet-behavior.md, 7.2.
 func Hash(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -31,7 +33,8 @@ func HashCA(ca []byte) string {
 	return hash
 }
 
-// The types of the settings that are hashed, as the controller decodes them. The order of their fields is part of the hash.
+// The types of the settings that are hashed, as the controller decodes them. The order of their fields is part of the
+// hash.
 type (
 	schedulingCustomization struct {
 		PriorityClass *struct {
@@ -82,6 +85,7 @@ func byKey(x, y corev1.Toleration) int {
 		}
 		return *t.TolerationSeconds
 	}
-	return cmp.Or(cmp.Compare(x.Key, y.Key), cmp.Compare(x.Value, y.Value), cmp.Compare(x.Operator, y.Operator), cmp.Compare(x.Effect, y.Effect),
+	return cmp.Or(cmp.Compare(x.Key, y.Key), cmp.Compare(x.Value, y.Value), cmp.Compare(x.Operator, y.Operator),
+		cmp.Compare(x.Effect, y.Effect),
 		cmp.Compare(seconds(x), seconds(y)))
 }

@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestHashCA has the hashes of docs/fleet-behavior.md, 7.2. The controller distinguishes an absent key from an empty one.
+// TestHashCA has the hashes of docs/fleet-behavior.md, 7.2. The controller distinguishes an absent key from an empty
+// one.
 func TestHashCA(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -48,7 +49,8 @@ func TestHashSettings(t *testing.T) {
 		raw, want string
 	}{
 		{`[{"key":"k","operator":"Exists","effect":"NoSchedule"}]`, keyToleration},
-		{`[{"effect":"NoSchedule","operator":"Exists","key":"k"}]`, keyToleration}, // the order of the fields is that of the Go type
+		// the order of the fields is that of the Go type
+		{`[{"effect":"NoSchedule","operator":"Exists","key":"k"}]`, keyToleration},
 		{`[]`, ""},
 	} {
 		if got, _, err := hashList(json.RawMessage(tc.raw), byKey); err != nil || got != tc.want {

@@ -51,8 +51,8 @@ type Clock struct {
 	Earliest bool
 }
 
-// Beat evaluates a heartbeat. lastSeen is a time in RFC 3339 or empty. interval is nil if it was not read, and zero for the default.
-// Source: docs/fleet-behavior.md, 7.1 and 7.6.
+// Beat evaluates a heartbeat. lastSeen is a time in RFC 3339 or empty. interval is nil if it was not read, and zero for
+// the default. Source: docs/fleet-behavior.md, 7.1 and 7.6.
 func Beat(lastSeen string, interval *time.Duration, clock Clock) Heartbeat {
 	out := Heartbeat{State: NotKnown, Limit: unknownLimit}
 	if interval != nil {

@@ -18,7 +18,8 @@ const (
 
 // KubeConfig is what is kept of the kubeconfig Secret of a cluster. The kubeconfig itself is not.
 type KubeConfig struct {
-	// Missing is true if the Secret does not exist. Unread is the reason why it could not be read; empty if it was read or is missing.
+	// Missing is true if the Secret does not exist. Unread is the reason why it could not be read; empty if it was read
+	// or is missing.
 	Missing bool
 	Unread  string
 	// Hidden is true if the Secret exists and its values are masked, as in a snapshot without secrets.
@@ -49,7 +50,8 @@ func ReadKubeConfig(data map[string][]byte) KubeConfig {
 }
 
 // allowedNamespaces are the namespaces in which a kubeconfig Secret may be, besides the namespace of its Cluster.
-var allowedNamespaces = map[string]bool{"fleet-local": true, "fleet-default": true, "cattle-fleet-system": true, LegacyNamespace: true,
+var allowedNamespaces = map[string]bool{"fleet-local": true, "fleet-default": true, "cattle-fleet-system": true,
+	LegacyNamespace:                true,
 	"cattle-fleet-clusters-system": true, "fleet-clusters-system": true}
 
 func allowedNamespace(secret, cluster string) bool {

@@ -35,7 +35,8 @@ type Prediction struct {
 	Result Result
 	// Reasons are the fields that cause the import. With the result Unknown, they may cause it.
 	Reasons []Reason
-	// Why is a sentence that explains a result that does not follow from the reasons alone: why there is no import, or what is not known.
+	// Why is a sentence that explains a result that does not follow from the reasons alone: why there is no import, or
+	// what is not known.
 	Why string
 }
 
@@ -56,8 +57,8 @@ type Input struct {
 	// SystemNamespace is the namespace of the controller; empty if it is not known.
 	SystemNamespace string
 	KubeConfig      KubeConfig
-	// OtherSecret is a sentence if the kubeconfig Secret of another cluster does not exist or may not exist; empty otherwise. Newer controllers stop
-	// at the first such cluster, in an order that is not known.
+	// OtherSecret is a sentence if the kubeconfig Secret of another cluster does not exist or may not exist; empty
+	// otherwise. Newer controllers stop at the first such cluster, in an order that is not known.
 	OtherSecret string
 }
 
@@ -163,7 +164,8 @@ func (in Input) predict(r rules, k KubeConfig, doubtful []Reason) Prediction {
 	case len(reasons) == 0:
 		out.Result = None
 	case !allowed:
-		out.Result, out.Why = Blocked, "the controller does not read kubeconfig Secrets in namespace "+SecretNamespace(c)
+		out.Result, out.Why = Blocked,
+			"the controller does not read kubeconfig Secrets in namespace "+SecretNamespace(c)
 	case k.URL == "" && in.Config.APIServerURL == "":
 		out.Result, out.Why = Blocked, "neither its kubeconfig Secret nor the configuration has an API server URL"
 	case r.secretAware && len(own) == 0 && in.OtherSecret != "":
@@ -178,11 +180,12 @@ func (in Input) predict(r rules, k KubeConfig, doubtful []Reason) Prediction {
 // the label.
 func Skipped(c *v1alpha1.Cluster) bool { return c.Labels[skipLabel] != "" }
 
-// LocalDisabled reports whether the configuration disables the agent of this Cluster, which is that of the management cluster. Only Fleet 0.16 and
-// later know this configuration.
+// LocalDisabled reports whether the configuration disables the agent of this Cluster, which is that of the management
+// cluster. Only Fleet 0.16 and later know this configuration.
 func (in Input) LocalDisabled() bool {
 	c := in.Cluster
-	return in.Config != nil && in.Config.LocalAgentDisabled && c.Name == localCluster && c.Namespace == in.Config.BootstrapNamespace
+	return in.Config != nil && in.Config.LocalAgentDisabled && c.Name == localCluster &&
+		c.Namespace == in.Config.BootstrapNamespace
 }
 
 // SecretNamespace returns the namespace of the kubeconfig Secret of a Cluster.
@@ -200,11 +203,13 @@ func (in Input) flags() []Reason {
 	if s.AgentConfigChanged {
 		out = append(out, Reason{Field: FieldPending, Recorded: "true", Present: "true"})
 	}
-	legacy := s.Agent.Namespace == LegacyNamespace && in.SystemNamespace != LegacyNamespace && in.Config.BootstrapAgentNamespace != LegacyNamespace
+	legacy := s.Agent.Namespace == LegacyNamespace && in.SystemNamespace != LegacyNamespace &&
+		in.Config.BootstrapAgentNamespace != LegacyNamespace
 	for _, f := range []struct {
 		field Field
 		set   bool
-	}{{FieldMigrated, s.AgentMigrated}, {FieldCattle, s.CattleNamespaceMigrated && !legacy}, {FieldMigratedNS, s.AgentNamespaceMigrated}} {
+	}{{FieldMigrated, s.AgentMigrated}, {FieldCattle, s.CattleNamespaceMigrated && !legacy}, {FieldMigratedNS,
+		s.AgentNamespaceMigrated}} {
 		if !f.set {
 			out = append(out, Reason{Field: f.field, Recorded: "false", Present: "true"})
 		}
@@ -214,7 +219,8 @@ func (in Input) flags() []Reason {
 		if n != nil {
 			recorded = strconv.FormatInt(*n, 10)
 		}
-		out = append(out, Reason{Field: FieldGeneration, Recorded: recorded, Present: strconv.FormatInt(spec.RedeployAgentGeneration, 10)})
+		out = append(out, Reason{Field: FieldGeneration, Recorded: recorded,
+			Present: strconv.FormatInt(spec.RedeployAgentGeneration, 10)})
 	}
 	if ns := spec.AgentNamespace; ns != "" && ns != s.Agent.Namespace {
 		out = append(out, Reason{Field: FieldAgentNamespace, Recorded: s.Agent.Namespace, Present: ns})
@@ -222,7 +228,8 @@ func (in Input) flags() []Reason {
 	return out
 }
 
-// configured returns the values of the configuration that differ from the recorded ones, as far as the controller compares them.
+// configured returns the values of the configuration that differ from the recorded ones, as far as the controller
+// compares them.
 func (in Input) configured(r rules, k KubeConfig) []Reason {
 	var out []Reason
 	cfg, s := in.Config, in.Cluster.Status
@@ -241,7 +248,8 @@ func (in Input) configured(r rules, k KubeConfig) []Reason {
 	// An interval that cannot be parsed is one that no controller has written.
 	recorded, ok := interval(s.GarbageCollectionInterval)
 	if r.gc && ok && cfg.GarbageCollectionInterval != recorded {
-		out = append(out, Reason{Field: FieldGC, Recorded: orNone(s.GarbageCollectionInterval), Present: cfg.GarbageCollectionInterval.String()})
+		out = append(out, Reason{Field: FieldGC, Recorded: orNone(s.GarbageCollectionInterval),
+			Present: cfg.GarbageCollectionInterval.String()})
 	}
 	return out
 }
@@ -252,7 +260,8 @@ func (in Input) settings(r rules) []Reason {
 	return out
 }
 
-// doubts returns the assumptions about settings of which it is not known whether the controller finds them changed: none of them, or all.
+// doubts returns the assumptions about settings of which it is not known whether the controller finds them changed:
+// none of them, or all.
 func (in Input) doubts(r rules) [][]Reason {
 	_, doubtful := in.compareSettings(r)
 	if len(doubtful) == 0 {
@@ -268,7 +277,8 @@ func (in Input) compareSettings(r rules) (changed, doubtful []Reason) {
 		switch {
 		case err != nil:
 			doubtful = append(doubtful, Reason{Field: f, Recorded: recorded, Present: "could not be decoded"})
-		case recorded != present && recorded == sorted: // the controller may have sorted the list before it recorded the hash
+		// the controller may have sorted the list before it recorded the hash
+		case recorded != present && recorded == sorted:
 			doubtful = append(doubtful, reason)
 		case recorded != present:
 			changed = append(changed, reason)
@@ -291,17 +301,19 @@ func (in Input) compareSettings(r rules) (changed, doubtful []Reason) {
 		changed = append(changed, Reason{Field: FieldRepoURL, Recorded: Shown(s.AgentPrivateRepoURL), Present: repo})
 	}
 	if host := spec.HostNetwork != nil && *spec.HostNetwork; r.hostNetwork && host != s.AgentHostNetwork {
-		changed = append(changed, Reason{Field: FieldHostNetwork, Recorded: yesNo(s.AgentHostNetwork), Present: yesNo(host)})
+		changed = append(changed, Reason{Field: FieldHostNetwork, Recorded: yesNo(s.AgentHostNetwork),
+			Present: yesNo(host)})
 	}
 	return changed, doubtful
 }
 
-// ReloadIgnored returns the reason why a running controller ignores the present configuration until it restarts; empty if it does not. annotation
-// is the version in the annotation of the ConfigMap. Source: docs/fleet-behavior.md, 7.3.
+// ReloadIgnored returns the reason why a running controller ignores the present configuration until it restarts; empty
+// if it does not. annotation is the version in the annotation of the ConfigMap. Source: docs/fleet-behavior.md, 7.3.
 func ReloadIgnored(annotation, version string) string {
 	v, known := fleet.ParseVersion(version)
 	if !known || v.Before(17, 0) || annotation == version {
 		return ""
 	}
-	return fmt.Sprintf("the annotation %s of the configuration is %q and not %q: the running controller ignores it until it restarts", VersionAnnotation, annotation, version)
+	return fmt.Sprintf("the annotation %s of the configuration is %q and not %q: the running controller ignores it "+
+		"until it restarts", VersionAnnotation, annotation, version)
 }

@@ -50,7 +50,8 @@ func PublicConfig(data string) string {
 	if _, err := ReadConfig(data); err != nil || yaml.Unmarshal([]byte(data), &c) != nil {
 		return "[]"
 	}
-	only(c, "apiServerURL", "apiServerCA", "agentTLSMode", "agentCheckinInterval", "garbageCollectionInterval", "bootstrap")
+	only(c, "apiServerURL", "apiServerCA", "agentTLSMode", "agentCheckinInterval", "garbageCollectionInterval",
+		"bootstrap")
 	if bootstrap, ok := c["bootstrap"].(map[string]any); ok {
 		only(bootstrap, "namespace", "agentNamespace", "localAgentDisabled")
 	}
@@ -66,8 +67,8 @@ func only(of map[string]any, names ...string) {
 	maps.DeleteFunc(of, func(name string, _ any) bool { return !slices.Contains(names, name) })
 }
 
-// EnvironmentHash is the hash that the controller records of the variables of an agent, given as JSON; "" without any, and
-// if they cannot be decoded.
+// EnvironmentHash is the hash that the controller records of the variables of an agent, given as JSON; "" without any,
+// and if they cannot be decoded.
 func EnvironmentHash(variables []byte) string {
 	hash, _, _ := hashList[corev1.EnvVar](variables, nil)
 	return hash

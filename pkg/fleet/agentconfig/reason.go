@@ -33,11 +33,12 @@ const (
 	FieldHostNetwork    Field = "hostNetwork"
 )
 
-var order = []Field{FieldPending, FieldMigrated, FieldCattle, FieldMigratedNS, FieldGeneration, FieldAgentNamespace, FieldURL, FieldCA, FieldTLS, FieldGC,
+var order = []Field{FieldPending, FieldMigrated, FieldCattle, FieldMigratedNS, FieldGeneration, FieldAgentNamespace,
+	FieldURL, FieldCA, FieldTLS, FieldGC,
 	FieldEnv, FieldAffinity, FieldResources, FieldTolerations, FieldScheduling, FieldRepoURL, FieldHostNetwork}
 
-// Reason is one field that causes an import. Recorded is the value in the status of the Cluster; Present is the value in the configuration or in the
-// spec. Hashed fields have hashes.
+// Reason is one field that causes an import. Recorded is the value in the status of the Cluster; Present is the value
+// in the configuration or in the spec. Hashed fields have hashes.
 type Reason struct {
 	Field             Field
 	Recorded, Present string
@@ -45,7 +46,8 @@ type Reason struct {
 	CA *CA
 }
 
-// Configured reports whether the present value is that of the controller's configuration. Others are in the Cluster itself.
+// Configured reports whether the present value is that of the controller's configuration. Others are in the Cluster
+// itself.
 func (f Field) Configured() bool {
 	return f == FieldURL || f == FieldCA || f == FieldTLS || f == FieldGC
 }

@@ -4,8 +4,8 @@ package agentconfig
 
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 
-// Upgraded is the version for which the prediction after an upgrade is made: the first one that compares only the values that a cluster takes from
-// the configuration.
+// Upgraded is the version for which the prediction after an upgrade is made: the first one that compares only the
+// values that a cluster takes from the configuration.
 var Upgraded = fleet.Version{Minor: 13}
 
 // rules are what differs between versions of the controller (docs/fleet-behavior.md, 7.3 to 7.5).
@@ -22,14 +22,17 @@ type rules struct {
 
 func rulesOf(v fleet.Version) rules {
 	return rules{
-		secretAware: !v.Before(13, 0), skipLabel: !v.Before(13, 0), scheduling: !v.Before(14, 0), localDisabled: !v.Before(16, 0),
-		gc: !v.Before(10, 2), hostNetwork: !v.Before(10, 1),
-		namespaces: v.Minor == 12 && !v.Before(12, 16) || v.Minor == 13 && !v.Before(13, 12) || v.Minor == 14 && !v.Before(14, 7) ||
+		secretAware: !v.Before(13, 0), skipLabel: !v.Before(13, 0), scheduling: !v.Before(14, 0),
+		localDisabled: !v.Before(16, 0),
+		gc:            !v.Before(10, 2), hostNetwork: !v.Before(10, 1),
+		namespaces: v.Minor == 12 && !v.Before(12, 16) || v.Minor == 13 && !v.Before(13, 12) || v.Minor == 14 &&
+			!v.Before(14, 7) ||
 			v.Minor == 15 && !v.Before(15, 3) || !v.Before(16, 0),
 	}
 }
 
-// candidates are the rules that a version may have. A pre-release has those of the version before it or those of its release.
+// candidates are the rules that a version may have. A pre-release has those of the version before it or those of its
+// release.
 func candidates(v fleet.Version) []rules {
 	out := []rules{rulesOf(v)}
 	if v.Pre {

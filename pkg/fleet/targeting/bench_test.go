@@ -11,8 +11,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// BenchmarkTargets matches 1,000 bundles with 1,000 clusters, preparation included. A cluster has 12 labels and is in two of 20 groups; a bundle has two
-// customizations and a target that is also a restriction.
+// BenchmarkTargets matches 1,000 bundles with 1,000 clusters, preparation included. A cluster has 12 labels and is in
+// two of 20 groups; a bundle has two customizations and a target that is also a restriction.
 func BenchmarkTargets(b *testing.B) {
 	const n = 1000
 	in := Input{Version: "v0.16.1"}
@@ -24,18 +24,23 @@ func BenchmarkTargets(b *testing.B) {
 		in.Clusters = append(in.Clusters, c)
 	}
 	for i := range 20 {
-		in.Groups = append(in.Groups, clusterGroup(fmt.Sprintf("region-%d", i), fmt.Sprintf("region=%d", i), fmt.Sprintf("region=%d", i)))
+		in.Groups = append(in.Groups, clusterGroup(fmt.Sprintf("region-%d", i), fmt.Sprintf("region=%d", i),
+			fmt.Sprintf("region=%d", i)))
 	}
 	in.Groups = append(in.Groups, clusterGroup("all", "", ""))
 	env := func(v string) v1alpha1.ClusterTarget {
-		return v1alpha1.ClusterTarget{Name: "env-" + v, ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": v}}}
+		return v1alpha1.ClusterTarget{Name: "env-" + v,
+			ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": v}}}
 	}
 	var bundles []*v1alpha1.Bundle
 	for i := range n {
-		target := v1alpha1.ClusterTarget{Name: "region", ClusterGroupSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "region", Operator: metav1.LabelSelectorOpIn, Values: []string{fmt.Sprint(i % 20), fmt.Sprint((i + 7) % 20), "3"}}}}}
+		target := v1alpha1.ClusterTarget{Name: "region",
+			ClusterGroupSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "region", Operator: metav1.LabelSelectorOpIn, Values: []string{fmt.Sprint(i % 20),
+					fmt.Sprint((i + 7) % 20), "3"}}}}}
 		bundle := &v1alpha1.Bundle{ObjectMeta: metav1.ObjectMeta{Namespace: "w", Name: fmt.Sprintf("b%04d", i)}}
-		bundle.Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: env("1")}, {ClusterTarget: env("2"), DoNotDeploy: true}, {ClusterTarget: target}}
+		bundle.Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: env("1")},
+			{ClusterTarget: env("2"), DoNotDeploy: true}, {ClusterTarget: target}}
 		bundle.Spec.TargetRestrictions = []v1alpha1.ClusterTarget{target}
 		bundles = append(bundles, bundle)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// The second implementation, which follows docs/fleet-behavior.md, 5.2 and 5.3, line by line. It shares no code with the first one: it evaluates
-// selectors itself, and works on the objects as they are.
+// The second implementation, which follows docs/fleet-behavior.md, 5.2 and 5.3, line by line. It shares no code with
+// the first one: it evaluates selectors itself, and works on the objects as they are.
 
 func bruteSelects(s *metav1.LabelSelector, labels map[string]string) bool {
 	for k, v := range s.MatchLabels {
@@ -48,7 +48,8 @@ func bruteSelects(s *metav1.LabelSelector, labels map[string]string) bool {
 	return true
 }
 
-func bruteMatch(t v1alpha1.ClusterTarget, c *v1alpha1.Cluster, groupName string, groupLabels map[string]string, byDisplayName bool) bool {
+func bruteMatch(t v1alpha1.ClusterTarget, c *v1alpha1.Cluster, groupName string, groupLabels map[string]string,
+	byDisplayName bool) bool {
 	tested := 0
 	if t.ClusterName != "" {
 		tested++
@@ -78,9 +79,10 @@ func bruteMatch(t v1alpha1.ClusterTarget, c *v1alpha1.Cluster, groupName string,
 	return tested > 0
 }
 
-// bruteDeployed reports whether a bundle is deployed to a cluster, the index of the target that excludes it, or -1, and the indexes of the targets whose
-// options apply.
-func bruteDeployed(b *v1alpha1.Bundle, c *v1alpha1.Cluster, groups []*v1alpha1.ClusterGroup, v fleet.Version) (deployed bool, excludes int, options []int) {
+// bruteDeployed reports whether a bundle is deployed to a cluster, the index of the target that excludes it, or -1, and
+// the indexes of the targets whose options apply.
+func bruteDeployed(b *v1alpha1.Bundle, c *v1alpha1.Cluster, groups []*v1alpha1.ClusterGroup,
+	v fleet.Version) (deployed bool, excludes int, options []int) {
 	byDisplayName := v.Minor > 14 || v.Minor == 14 && v.Patch >= 2 || v.Minor == 13 && v.Patch >= 7
 	byPosition := v.Minor >= 16
 	type pair struct {
@@ -101,12 +103,14 @@ func bruteDeployed(b *v1alpha1.Bundle, c *v1alpha1.Cluster, groups []*v1alpha1.C
 		return bruteMatch(b.Spec.Targets[i].ClusterTarget, c, g.name, g.labels, byDisplayName)
 	}
 	allowed := func(g pair) bool {
-		return len(b.Spec.TargetRestrictions) == 0 || slices.ContainsFunc(b.Spec.TargetRestrictions, func(r v1alpha1.ClusterTarget) bool {
-			return bruteMatch(r, c, g.name, g.labels, byDisplayName)
-		})
+		return len(b.Spec.TargetRestrictions) == 0 || slices.ContainsFunc(b.Spec.TargetRestrictions,
+			func(r v1alpha1.ClusterTarget) bool {
+				return bruteMatch(r, c, g.name, g.labels, byDisplayName)
+			})
 	}
 	custom := func(i int) bool {
-		return byPosition && len(b.Spec.TargetRestrictions) > 0 && i < len(b.Spec.Targets)-len(b.Spec.TargetRestrictions)
+		return byPosition && len(b.Spec.TargetRestrictions) > 0 &&
+			i < len(b.Spec.Targets)-len(b.Spec.TargetRestrictions)
 	}
 	base := -1
 	for i := range b.Spec.Targets {
@@ -141,10 +145,12 @@ func bruteDeployed(b *v1alpha1.Bundle, c *v1alpha1.Cluster, groups []*v1alpha1.C
 	return true, -1, found
 }
 
-// TestBruteForce compares the two implementations on random clusters, groups and bundles, for each version whose rules differ.
+// TestBruteForce compares the two implementations on random clusters, groups and bundles, for each version whose rules
+// differ.
 func TestBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 2026))
-	versions := []string{"v0.10.4", "v0.13.6", "v0.13.7", "v0.14.1", "v0.14.2", "v0.15.0", "v0.16.0", "v0.16.1", "v0.17.0"}
+	versions := []string{"v0.10.4", "v0.13.6", "v0.13.7", "v0.14.1", "v0.14.2", "v0.15.0", "v0.16.0", "v0.16.1",
+		"v0.17.0"}
 	outcomes := map[Outcome]int{}
 	for range 3000 {
 		clusters, groups := randomClusters(r)
@@ -153,7 +159,8 @@ func TestBruteForce(t *testing.T) {
 		v, _ := fleet.ParseVersion(tag)
 		for result := range New(Input{Clusters: clusters, Groups: groups, Version: tag}).Bundle(b).Results() {
 			deployed, excludes, options := bruteDeployed(b, result.Cluster.Cluster, groups, v)
-			compareBrute(t, fmt.Sprintf("%s %+v %+v", tag, b.Spec, result.Cluster.Labels), result, deployed, excludes, options)
+			compareBrute(t, fmt.Sprintf("%s %+v %+v", tag, b.Spec, result.Cluster.Labels), result, deployed, excludes,
+				options)
 			outcomes[result.Outcome]++
 		}
 		checkUnknown(t, clusters, groups, b, versions)
@@ -165,7 +172,8 @@ func TestBruteForce(t *testing.T) {
 
 func compareBrute(t *testing.T, what string, r Result, deployed bool, excludes int, options []int) {
 	t.Helper()
-	if (r.Outcome == Expected) != deployed || (r.Decides != nil) != (excludes >= 0) || r.Decides != nil && r.Decides.Index != excludes {
+	if (r.Outcome == Expected) != deployed || (r.Decides != nil) != (excludes >= 0) || r.Decides != nil &&
+		r.Decides.Index != excludes {
 		t.Fatalf("%s: %s, and brute force says %v, excluded by %d", what, short(r), deployed, excludes)
 	}
 	if !deployed {
@@ -184,7 +192,8 @@ func compareBrute(t *testing.T, what string, r Result, deployed bool, excludes i
 }
 
 // checkUnknown checks that the result for an unknown version is that of every version, or Unknown.
-func checkUnknown(t *testing.T, clusters []*v1alpha1.Cluster, groups []*v1alpha1.ClusterGroup, b *v1alpha1.Bundle, versions []string) {
+func checkUnknown(t *testing.T, clusters []*v1alpha1.Cluster, groups []*v1alpha1.ClusterGroup, b *v1alpha1.Bundle,
+	versions []string) {
 	t.Helper()
 	unknown := New(Input{Clusters: clusters, Groups: groups, Version: "dev"}).Bundle(b)
 	for r := range unknown.Results() {
@@ -202,7 +211,8 @@ func checkUnknown(t *testing.T, clusters []*v1alpha1.Cluster, groups []*v1alpha1
 			same = same && deployed == first
 		}
 		if same != (r.Outcome != Unknown) || same && (r.Outcome == Expected) != first {
-			t.Fatalf("%+v %+v: %s, and brute force says %v in every version: %v", b.Spec, r.Cluster.Labels, short(r), first, same)
+			t.Fatalf("%+v %+v: %s, and brute force says %v in every version: %v", b.Spec, r.Cluster.Labels, short(r),
+				first, same)
 		}
 	}
 }
@@ -223,11 +233,13 @@ func randomSelector(r *rand.Rand) *metav1.LabelSelector {
 	out := &metav1.LabelSelector{}
 	for range r.IntN(3) {
 		key := pick(r, "env", "tier", "region")
-		switch op := pick(r, "=", metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist); op {
+		switch op := pick(r, "=", metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists,
+			metav1.LabelSelectorOpDoesNotExist); op {
 		case "=":
 			out.MatchLabels = map[string]string{key: pick(r, "1", "2", "3")}
 		case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
-			out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: op, Values: []string{pick(r, "1", "2"), pick(r, "2", "3")}})
+			out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: op,
+				Values: []string{pick(r, "1", "2"), pick(r, "2", "3")}})
 		default:
 			out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: op})
 		}
@@ -254,7 +266,8 @@ func randomTarget(r *rand.Rand) v1alpha1.ClusterTarget {
 
 func randomClusters(r *rand.Rand) (clusters []*v1alpha1.Cluster, groups []*v1alpha1.ClusterGroup) {
 	for i := range 4 {
-		c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "w", Name: fmt.Sprintf("c%d", i), Labels: randomLabels(r)}}
+		c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "w", Name: fmt.Sprintf("c%d", i),
+			Labels: randomLabels(r)}}
 		c.Status.Namespace = "cluster-" + c.Name
 		if r.IntN(3) == 0 {
 			c.Labels["management.cattle.io/cluster-display-name"] = pick(r, "paris", "rome", "c0")
@@ -262,7 +275,8 @@ func randomClusters(r *rand.Rand) (clusters []*v1alpha1.Cluster, groups []*v1alp
 		clusters = append(clusters, c)
 	}
 	for i := range r.IntN(4) {
-		g := &v1alpha1.ClusterGroup{ObjectMeta: metav1.ObjectMeta{Namespace: pick(r, "w", "w", "x"), Name: fmt.Sprintf("g%d", i), Labels: randomLabels(r)}}
+		g := &v1alpha1.ClusterGroup{ObjectMeta: metav1.ObjectMeta{Namespace: pick(r, "w", "w", "x"),
+			Name: fmt.Sprintf("g%d", i), Labels: randomLabels(r)}}
 		if r.IntN(4) > 0 {
 			g.Spec.Selector = randomSelector(r)
 		}
@@ -278,7 +292,8 @@ func randomBundle(r *rand.Rand) *v1alpha1.Bundle {
 		base = append(base, randomTarget(r))
 	}
 	for range r.IntN(4) {
-		b.Spec.Targets = append(b.Spec.Targets, v1alpha1.BundleTarget{ClusterTarget: randomTarget(r), DoNotDeploy: r.IntN(4) == 0})
+		b.Spec.Targets = append(b.Spec.Targets, v1alpha1.BundleTarget{ClusterTarget: randomTarget(r),
+			DoNotDeploy: r.IntN(4) == 0})
 	}
 	for _, t := range base {
 		b.Spec.Targets = append(b.Spec.Targets, v1alpha1.BundleTarget{ClusterTarget: t, DoNotDeploy: r.IntN(8) == 0})

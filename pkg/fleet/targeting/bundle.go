@@ -28,17 +28,20 @@ type Reason string
 
 // The reasons.
 const (
-	NoMatch           Reason = "NoMatch"           // no target matches the cluster
-	Restricted        Reason = "Restricted"        // a target or customization matches it, and no restriction allows it
-	CustomizationOnly Reason = "CustomizationOnly" // only a customization matches it, which selects no cluster by itself
-	DoNotDeploy       Reason = "DoNotDeploy"       // the target or customization that decides says doNotDeploy
-	OtherNamespace    Reason = "OtherNamespace"    // it is in a namespace that the bundle does not reach
-	OtherAgent        Reason = "OtherAgent"        // the bundle deploys the agent of another cluster
-	NoNamespace       Reason = "NoNamespace"       // the status of the cluster names no namespace for BundleDeployments
-	VersionUnknown    Reason = "VersionUnknown"    // versions of the controller differ, and its version is not known
-	GroupsUnread      Reason = "GroupsUnread"      // a target depends on ClusterGroups, and not all were read
-	MappingsUnread    Reason = "MappingsUnread"    // it may be in a namespace that a BundleNamespaceMapping selects, and those were not read
-	InvalidTarget     Reason = "InvalidTarget"     // a selector of the bundle is not valid: Fleet evaluates none of its targets
+	NoMatch    Reason = "NoMatch"    // no target matches the cluster
+	Restricted Reason = "Restricted" // a target or customization matches it, and no restriction allows it
+	// only a customization matches it, which selects no cluster by itself
+	CustomizationOnly Reason = "CustomizationOnly"
+	DoNotDeploy       Reason = "DoNotDeploy"    // the target or customization that decides says doNotDeploy
+	OtherNamespace    Reason = "OtherNamespace" // it is in a namespace that the bundle does not reach
+	OtherAgent        Reason = "OtherAgent"     // the bundle deploys the agent of another cluster
+	NoNamespace       Reason = "NoNamespace"    // the status of the cluster names no namespace for BundleDeployments
+	VersionUnknown    Reason = "VersionUnknown" // versions of the controller differ, and its version is not known
+	GroupsUnread      Reason = "GroupsUnread"   // a target depends on ClusterGroups, and not all were read
+	// it may be in a namespace that a BundleNamespaceMapping selects, and those were not read
+	MappingsUnread Reason = "MappingsUnread"
+	// a selector of the bundle is not valid: Fleet evaluates none of its targets
+	InvalidTarget Reason = "InvalidTarget"
 )
 
 // Target is one target of a bundle.
@@ -72,15 +75,16 @@ type Result struct {
 	Cluster *Cluster
 	Outcome Outcome
 	Reason  Reason
-	// Target selects the cluster; nil if none does. Group is the first group of the cluster for which it matches; empty if the bundle
-	// does not depend on groups.
+	// Target selects the cluster; nil if none does. Group is the first group of the cluster for which it matches; empty
+	// if the bundle does not depend on groups.
 	Target *Target
 	Group  string
 	// Customizations are those whose options apply; in the mode FirstMatch, there is at most one.
 	Customizations []*Target
 	// Decides is the target or customization that excludes the cluster by doNotDeploy.
 	Decides *Target
-	// OptionsUnknown is true if versions of the controller use the options of other targets, and its version is not known.
+	// OptionsUnknown is true if versions of the controller use the options of other targets, and its version is not
+	// known.
 	OptionsUnknown bool
 }
 
@@ -109,7 +113,8 @@ func (f *Fleet) Bundle(b *v1alpha1.Bundle) *Bundle {
 	}
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
-		out.Targets = append(out.Targets, &Target{Name: t.Name, Index: i, Customization: i < customizations, DoNotDeploy: t.DoNotDeploy, Spec: &t.ClusterTarget})
+		out.Targets = append(out.Targets, &Target{Name: t.Name, Index: i, Customization: i < customizations,
+			DoNotDeploy: t.DoNotDeploy, Spec: &t.ClusterTarget})
 		out.criteria = out.add(out.criteria, &t.ClusterTarget, "targets", i)
 	}
 	for i := range spec.TargetRestrictions {
@@ -128,8 +133,8 @@ func (b *Bundle) add(list []criteria, t *v1alpha1.ClusterTarget, field string, i
 	return append(list, c)
 }
 
-// Results returns the result for each cluster in the namespaces that the bundle reaches, by namespace and name. For the clusters of a namespace of
-// which it is not known whether the bundle reaches it, the outcome is Unknown.
+// Results returns the result for each cluster in the namespaces that the bundle reaches, by namespace and name. For the
+// clusters of a namespace of which it is not known whether the bundle reaches it, the outcome is Unknown.
 func (b *Bundle) Results() iter.Seq[Result] {
 	return func(yield func(Result) bool) {
 		for _, ns := range b.fleet.workspaces {
@@ -185,7 +190,8 @@ func (b *Bundle) in(r reach, c *Cluster) Result {
 		if x.Outcome != out.Outcome {
 			return Result{Cluster: c, Outcome: Unknown, Reason: VersionUnknown}
 		}
-		out.OptionsUnknown = out.OptionsUnknown || x.Target != out.Target || x.Decides != out.Decides || !slices.Equal(x.Customizations, out.Customizations)
+		out.OptionsUnknown = out.OptionsUnknown || x.Target != out.Target || x.Decides != out.Decides ||
+			!slices.Equal(x.Customizations, out.Customizations)
 	}
 	switch {
 	case b.grouped && !c.groupsKnown:

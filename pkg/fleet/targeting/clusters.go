@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package targeting computes which clusters a Bundle is deployed to, and why, as Fleet's controller does (docs/fleet-behavior.md, 5). It is pure. It
-// never guesses: a result that depends on something that is not known is Unknown.
+// Package targeting computes which clusters a Bundle is deployed to, and why, as Fleet's controller does
+// (docs/fleet-behavior.md, 5). It is pure. It never guesses: a result that depends on something that is not known is
+// Unknown.
 package targeting
 
 import (
@@ -74,7 +75,8 @@ type mapping struct{ bundles, namespaces labels.Selector }
 
 // New prepares the matching of bundles.
 func New(in Input) *Fleet {
-	f := &Fleet{version: in.Version, clusters: map[string][]*Cluster{}, mappings: map[string][]mapping{}, namespaces: in.Namespaces, read: in.Read}
+	f := &Fleet{version: in.Version, clusters: map[string][]*Cluster{}, mappings: map[string][]mapping{},
+		namespaces: in.Namespaces, read: in.Read}
 	if f.read == nil {
 		f.read = func(string, string) bool { return true }
 	}
@@ -101,7 +103,8 @@ func New(in Input) *Fleet {
 	for _, m := range in.Mappings {
 		bundles, bundlesErr := selector(m.BundleSelector)
 		namespaces, namespacesErr := selector(m.NamespaceSelector)
-		if bundles != nil && namespaces != nil && bundlesErr == nil && namespacesErr == nil { // Fleet ignores the others
+		// Fleet ignores the others
+		if bundles != nil && namespaces != nil && bundlesErr == nil && namespacesErr == nil {
 			f.mappings[m.Namespace] = append(f.mappings[m.Namespace], mapping{bundles, namespaces})
 		}
 	}
@@ -127,15 +130,19 @@ func compileGroups(in []*v1alpha1.ClusterGroup) map[string][]selectedGroup {
 	return out
 }
 
-// NamespaceSelectors returns the selectors of the mappings that select at least one of the bundles: the labels of Namespaces are needed only for them.
-func NamespaceSelectors(mappings []*v1alpha1.BundleNamespaceMapping, bundles []*v1alpha1.Bundle) []*metav1.LabelSelector {
+// NamespaceSelectors returns the selectors of the mappings that select at least one of the bundles: the labels of
+// Namespaces are needed only for them.
+func NamespaceSelectors(mappings []*v1alpha1.BundleNamespaceMapping,
+	bundles []*v1alpha1.Bundle) []*metav1.LabelSelector {
 	var out []*metav1.LabelSelector
 	for _, m := range mappings {
 		s, err := selector(m.BundleSelector)
 		if s == nil || err != nil || m.NamespaceSelector == nil {
 			continue
 		}
-		if slices.ContainsFunc(bundles, func(b *v1alpha1.Bundle) bool { return b.Namespace == m.Namespace && s.Matches(labels.Set(b.Labels)) }) {
+		if slices.ContainsFunc(bundles, func(b *v1alpha1.Bundle) bool {
+			return b.Namespace == m.Namespace && s.Matches(labels.Set(b.Labels))
+		}) {
 			out = append(out, m.NamespaceSelector)
 		}
 	}
@@ -151,7 +158,8 @@ const (
 	unknownReach
 )
 
-// reaches reports whether a bundle may target the clusters of a namespace: it is the namespace of the bundle, or a mapping selects both.
+// reaches reports whether a bundle may target the clusters of a namespace: it is the namespace of the bundle, or a
+// mapping selects both.
 func (f *Fleet) reaches(b *v1alpha1.Bundle, namespace string) reach {
 	if namespace == b.Namespace {
 		return inside
@@ -175,7 +183,8 @@ func (f *Fleet) reaches(b *v1alpha1.Bundle, namespace string) reach {
 	return outside
 }
 
-// IsAgentBundle reports whether Fleet itself made the bundle to deploy its agent to one cluster (docs/fleet-behavior.md, 5.5).
+// IsAgentBundle reports whether Fleet itself made the bundle to deploy its agent to one cluster
+// (docs/fleet-behavior.md, 5.5).
 func IsAgentBundle(b *v1alpha1.Bundle) bool {
 	return b.Annotations[fleet.IDAnnotation] == fleet.ManageAgentSet
 }

@@ -18,7 +18,8 @@ type group struct {
 	labels labels.Set
 }
 
-// criteria are the conditions of one target or restriction. All of them must hold, those about the group for the same group.
+// criteria are the conditions of one target or restriction. All of them must hold, those about the group for the same
+// group.
 type criteria struct {
 	cluster, group                 string
 	clusterSelector, groupSelector labels.Selector // nil without one
@@ -46,12 +47,14 @@ func selector(s *metav1.LabelSelector) (labels.Selector, error) {
 // grouped reports whether the criteria depend on groups.
 func (c *criteria) grouped() bool { return c.group != "" || c.groupSelector != nil }
 
-// matchCluster reports whether the conditions about the cluster itself hold. Criteria without any condition never match.
+// matchCluster reports whether the conditions about the cluster itself hold. Criteria without any condition never
+// match.
 func (c *criteria) matchCluster(cluster *Cluster, displayName bool) bool {
 	if c.cluster == "" && c.clusterSelector == nil && !c.grouped() {
 		return false
 	}
-	if c.cluster != "" && c.cluster != cluster.Name && (!displayName || c.cluster != cluster.labels[fleet.DisplayNameLabel]) {
+	if c.cluster != "" && c.cluster != cluster.Name &&
+		(!displayName || c.cluster != cluster.labels[fleet.DisplayNameLabel]) {
 		return false
 	}
 	return c.clusterSelector == nil || c.clusterSelector.Matches(cluster.labels)

@@ -13,7 +13,8 @@ import (
 
 // Condition is a condition of a target that a cluster does not meet.
 type Condition struct {
-	// Field is the field of the target: clusterName, clusterSelector, clusterGroup or clusterGroupSelector. It is empty if the target has no field.
+	// Field is the field of the target: clusterName, clusterSelector, clusterGroup or clusterGroupSelector. It is empty
+	// if the target has no field.
 	Field string
 	// Requires is the value of the field or one requirement of the selector: "env=prod".
 	Requires string
@@ -26,7 +27,8 @@ type Condition struct {
 	Group string
 }
 
-// Unmet returns the conditions of a target that a cluster does not meet, for the group that meets most of them. It is empty if the target matches.
+// Unmet returns the conditions of a target that a cluster does not meet, for the group that meets most of them. It is
+// empty if the target matches.
 func (b *Bundle) Unmet(t *Target, c *Cluster) []Condition {
 	return unmet(&b.criteria[t.Index], c, b.rules[0])
 }
@@ -50,7 +52,8 @@ func unmet(x *criteria, c *Cluster, r rules) []Condition {
 		g := &c.groups[i]
 		var of []Condition
 		if x.group != "" && x.group != g.name {
-			of = append(of, Condition{Field: "clusterGroup", Requires: x.group, Has: g.name, Set: g.name != "", Group: g.name})
+			of = append(of, Condition{Field: "clusterGroup", Requires: x.group, Has: g.name, Set: g.name != "",
+				Group: g.name})
 		}
 		of = append(of, unmetRequirements("clusterGroupSelector", x.groupSelector, g.labels, g.name)...)
 		if i == 0 || len(of) < len(fewest) {
@@ -69,13 +72,15 @@ func unmetRequirements(field string, s labels.Selector, have labels.Set, group s
 	for _, r := range requirements {
 		if !r.Matches(have) {
 			value, set := have[r.Key()]
-			out = append(out, Condition{Field: field, Requires: r.String(), Label: r.Key(), Has: value, Set: set, Group: group})
+			out = append(out, Condition{Field: field, Requires: r.String(), Label: r.Key(), Has: value, Set: set,
+				Group: group})
 		}
 	}
 	return out
 }
 
-// Ineffective returns the targets and customizations that match the cluster of a result, say doNotDeploy, and have no effect because another one decides.
+// Ineffective returns the targets and customizations that match the cluster of a result, say doNotDeploy, and have no
+// effect because another one decides.
 func (b *Bundle) Ineffective(r Result) []*Target {
 	if r.Outcome != Expected && r.Outcome != Blocked {
 		return nil
@@ -97,7 +102,8 @@ func (b *Bundle) Mode() string {
 	return v1alpha1.FirstMatch
 }
 
-// Expected returns the clusters on which the bundle has, or will have, a BundleDeployment. known is false if there may be others.
+// Expected returns the clusters on which the bundle has, or will have, a BundleDeployment. known is false if there may
+// be others.
 func (b *Bundle) Expected() (clusters []*Cluster, known bool) {
 	known = b.Complete() && b.Invalid == nil
 	for r := range b.Results() {

@@ -25,7 +25,8 @@ func (b *Bundle) match(c *Cluster, r rules) Result {
 	return out
 }
 
-// base returns the index of the first target that selects the cluster for a group that a restriction allows, and that group; -1 if none does.
+// base returns the index of the first target that selects the cluster for a group that a restriction allows, and that
+// group; -1 if none does.
 func (b *Bundle) base(c *Cluster, r rules) (index int, g *group) {
 	for i := range b.criteria {
 		if r.customizations && b.Targets[i].Customization || !b.criteria[i].matchCluster(c, r.displayName) {
@@ -92,8 +93,9 @@ func (b *Bundle) customize(out *Result, base int, r rules) {
 	}
 }
 
-// customizeByOrder is customize for versions before 0.16: the first target of the list that matches the cluster decides, without restrictions. The
-// target that selects the cluster may then be a customization; a target of the GitRepo is shown instead, if one selects the cluster too.
+// customizeByOrder is customize for versions before 0.16: the first target of the list that matches the cluster
+// decides, without restrictions. The target that selects the cluster may then be a customization; a target of the
+// GitRepo is shown instead, if one selects the cluster too.
 func (b *Bundle) customizeByOrder(out *Result, base int, r rules) {
 	decides := base
 	for i := range base {

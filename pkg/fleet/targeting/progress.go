@@ -11,7 +11,8 @@ import (
 // Progress is how far a rollout is. Source: docs/fleet-behavior.md, 5.7.
 type Progress struct {
 	Rollout
-	// Unavailable are the clusters of the bundle that are unavailable: their agent has not applied the deployment, or it is not ready.
+	// Unavailable are the clusters of the bundle that are unavailable: their agent has not applied the deployment, or
+	// it is not ready.
 	Unavailable []*Cluster
 	// Of has the progress of each partition.
 	Of []PartitionProgress
@@ -22,14 +23,15 @@ type PartitionProgress struct {
 	Partition
 	// Reached is false if partitions before it must become available first.
 	Reached bool
-	// Unavailable are its unavailable clusters. Behind are those and the ones that are not updated yet: if there are more than MaxUnavailable, the
-	// partition itself is unavailable.
+	// Unavailable are its unavailable clusters. Behind are those and the ones that are not updated yet: if there are
+	// more than MaxUnavailable, the partition itself is unavailable.
 	Unavailable, Behind []*Cluster
 }
 
-// Progress returns the progress of a rollout. of returns the BundleDeployment of a cluster, nil if it has none. current reports whether the contents of the
-// bundle are staged in a BundleDeployment; it is true if that is not known.
-func (r Rollout) Progress(of func(*Cluster) *v1alpha1.BundleDeployment, current func(*v1alpha1.BundleDeployment) bool) Progress {
+// Progress returns the progress of a rollout. of returns the BundleDeployment of a cluster, nil if it has none. current
+// reports whether the contents of the bundle are staged in a BundleDeployment; it is true if that is not known.
+func (r Rollout) Progress(of func(*Cluster) *v1alpha1.BundleDeployment,
+	current func(*v1alpha1.BundleDeployment) bool) Progress {
 	out := Progress{Rollout: r}
 	counted := map[*Cluster]bool{}
 	unavailablePartitions := 0
@@ -89,8 +91,8 @@ const (
 	PartitionLimit   HoldReason = "PartitionLimit"
 )
 
-// Hold returns why the update of a cluster is held back. bd is its BundleDeployment, nil if it has none. A cluster in several partitions is held only if
-// each of them holds it.
+// Hold returns why the update of a cluster is held back. bd is its BundleDeployment, nil if it has none. A cluster in
+// several partitions is held only if each of them holds it.
 func (p *Progress) Hold(c *Cluster, bd *v1alpha1.BundleDeployment) Hold {
 	first := Hold{Reason: NoPartition}
 	found := false
@@ -115,7 +117,9 @@ func (p *Progress) hold(partition int, bd *v1alpha1.BundleDeployment) Hold {
 	x := &p.Of[partition]
 	switch {
 	case !x.Reached:
-		i := slices.IndexFunc(p.Of[:partition], func(e PartitionProgress) bool { return len(e.Behind) > e.MaxUnavailable })
+		i := slices.IndexFunc(p.Of[:partition], func(e PartitionProgress) bool {
+			return len(e.Behind) > e.MaxUnavailable
+		})
 		e := &p.Of[i] // there is one: otherwise it would be reached
 		return Hold{Reason: EarlierPartition, Partition: x.Name, Before: e.Name, Max: e.MaxUnavailable, By: e.Behind}
 	case bd == nil || unavailable(bd):

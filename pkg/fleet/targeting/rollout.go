@@ -15,14 +15,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// Rollout is the order in which the controller updates the clusters of a bundle, and its limits. Source: docs/fleet-behavior.md, 5.7.
+// Rollout is the order in which the controller updates the clusters of a bundle, and its limits. Source:
+// docs/fleet-behavior.md, 5.7.
 type Rollout struct {
 	// Partitions are updated one after the other.
 	Partitions []Partition
 	// Left are the clusters that no partition selects: they are never updated.
 	Left []*Cluster
-	// MaxUnavailable limits the unavailable clusters of the bundle, MaxUnavailablePartitions the partitions that may be unavailable while the next one is
-	// updated, MaxNew the BundleDeployments that one run creates.
+	// MaxUnavailable limits the unavailable clusters of the bundle, MaxUnavailablePartitions the partitions that may be
+	// unavailable while the next one is updated, MaxNew the BundleDeployments that one run creates.
 	MaxUnavailable, MaxUnavailablePartitions, MaxNew int
 }
 
@@ -35,13 +36,15 @@ type Partition struct {
 
 // rolloutRules are what differs between versions of the controller.
 type rolloutRules struct {
-	// displayName is that of rules. ungrouped is true if a partition can select a cluster without groups. threshold is true if the number of clusters
-	// from which partitions are made can be configured, maxNew if the number of new BundleDeployments can be.
+	// displayName is that of rules. ungrouped is true if a partition can select a cluster without groups. threshold is
+	// true if the number of clusters from which partitions are made can be configured, maxNew if the number of new
+	// BundleDeployments can be.
 	displayName, ungrouped, threshold, maxNew bool
 }
 
 func rolloutRulesOf(v fleet.Version) rolloutRules {
-	return rolloutRules{displayName: rulesOf(v).displayName, ungrouped: !v.Before(13, 0), threshold: !v.Before(15, 0), maxNew: !v.Before(16, 0)}
+	return rolloutRules{displayName: rulesOf(v).displayName, ungrouped: !v.Before(13, 0), threshold: !v.Before(15, 0),
+		maxNew: !v.Before(16, 0)}
 }
 
 // The defaults.
@@ -56,8 +59,9 @@ var (
 	none    = intstr.FromInt32(0)
 )
 
-// Rollout returns the rollout of the bundle. known is false if it depends on something that is not known: a cluster of which it is not known whether the
-// bundle targets it, or the version of the controller. The error is why Fleet can update no cluster.
+// Rollout returns the rollout of the bundle. known is false if it depends on something that is not known: a cluster of
+// which it is not known whether the bundle targets it, or the version of the controller. The error is why Fleet can
+// update no cluster.
 func (b *Bundle) Rollout() (out Rollout, known bool, err error) {
 	clusters, known := b.clusters()
 	if !known {
@@ -81,7 +85,8 @@ func (b *Bundle) Rollout() (out Rollout, known bool, err error) {
 	return out, true, nil
 }
 
-// clusters returns the clusters of the bundle. known is false if it may have others. The number of targets in its status proves that it has no others.
+// clusters returns the clusters of the bundle. known is false if it may have others. The number of targets in its
+// status proves that it has no others.
 func (b *Bundle) clusters() (out []*Cluster, known bool) {
 	for r := range b.Results() {
 		switch {
@@ -132,7 +137,9 @@ func (r *Rollout) stated(spec *v1alpha1.RolloutStrategy, clusters []*Cluster, ru
 		}
 		x := Partition{Name: cmp.Or(p.Name, fmt.Sprintf("partitions[%d]", i))}
 		for _, cluster := range clusters {
-			if c.matchCluster(cluster, rules.displayName) && slices.ContainsFunc(cluster.groups, func(g group) bool { return (g.name != "" || rules.ungrouped) && c.matchGroup(&g) }) {
+			if c.matchCluster(cluster, rules.displayName) && slices.ContainsFunc(cluster.groups, func(g group) bool {
+				return (g.name != "" || rules.ungrouped) && c.matchGroup(&g)
+			}) {
 				x.Clusters, selected[cluster] = append(x.Clusters, cluster), true
 			}
 		}
@@ -149,13 +156,15 @@ func (r *Rollout) stated(spec *v1alpha1.RolloutStrategy, clusters []*Cluster, ru
 	return nil
 }
 
-// automatic adds the partitions that the controller makes of many clusters. The name of one is that in the status of the Bundle.
+// automatic adds the partitions that the controller makes of many clusters. The name of one is that in the status of
+// the Bundle.
 func (r *Rollout) automatic(spec *v1alpha1.RolloutStrategy, clusters []*Cluster, rules rolloutRules) error {
 	threshold, size := defaultThreshold, len(clusters)
 	if spec.AutoPartitionThreshold != nil && rules.threshold {
 		threshold = *spec.AutoPartitionThreshold
 	}
-	off := spec.AutoPartitionSize != nil && spec.AutoPartitionSize.Type == intstr.Int && spec.AutoPartitionSize.IntVal <= 0
+	off := spec.AutoPartitionSize != nil && spec.AutoPartitionSize.Type == intstr.Int &&
+		spec.AutoPartitionSize.IntVal <= 0
 	single := off || threshold <= 0 || len(clusters) < threshold
 	if !single {
 		var err error
@@ -200,7 +209,8 @@ func limit(count int, values ...*intstr.IntOrString) (int, error) {
 
 // same reports whether two rollouts have the same effect.
 func (r *Rollout) same(o Rollout) bool {
-	return r.MaxUnavailable == o.MaxUnavailable && r.MaxUnavailablePartitions == o.MaxUnavailablePartitions && r.MaxNew == o.MaxNew && slices.Equal(r.Left, o.Left) &&
+	return r.MaxUnavailable == o.MaxUnavailable && r.MaxUnavailablePartitions == o.MaxUnavailablePartitions &&
+		r.MaxNew == o.MaxNew && slices.Equal(r.Left, o.Left) &&
 		slices.EqualFunc(r.Partitions, o.Partitions, func(x, y Partition) bool {
 			return x.MaxUnavailable == y.MaxUnavailable && slices.Equal(x.Clusters, y.Clusters)
 		})

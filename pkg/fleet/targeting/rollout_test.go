@@ -49,7 +49,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// clustersOf returns clusters that are named c000, c001, ...; every third one has the label env=prod and is in the group prod.
+// clustersOf returns clusters that are named c000, c001, ...; every third one has the label env=prod and is in the
+// group prod.
 func clustersOf(n int) (clusters []*v1alpha1.Cluster, groups []*v1alpha1.ClusterGroup) {
 	for i := range n {
 		c := &v1alpha1.Cluster{}
@@ -67,7 +68,8 @@ func clustersOf(n int) (clusters []*v1alpha1.Cluster, groups []*v1alpha1.Cluster
 
 func rollingOut(n int, version string, r *v1alpha1.RolloutStrategy) *Bundle {
 	clusters, groups := clustersOf(n)
-	b := &v1alpha1.Bundle{Spec: v1alpha1.BundleSpec{RolloutStrategy: r, Targets: []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{ClusterSelector: &metav1.LabelSelector{}}}}}}
+	b := &v1alpha1.Bundle{Spec: v1alpha1.BundleSpec{RolloutStrategy: r,
+		Targets: []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{ClusterSelector: &metav1.LabelSelector{}}}}}}
 	b.Namespace, b.Name = "team", "app"
 	return New(Input{Clusters: clusters, Groups: groups, Version: version}).Bundle(b)
 }
@@ -77,25 +79,37 @@ func TestRollout(t *testing.T) {
 	ten := 10
 	prod := &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}
 	byLabel := &v1alpha1.RolloutStrategy{MaxUnavailable: number(2), Partitions: []v1alpha1.Partition{
-		{ClusterTarget: v1alpha1.ClusterTarget{Name: "canary", ClusterName: "c001"}, MaxUnavailable: number(0)}, {ClusterTarget: v1alpha1.ClusterTarget{ClusterSelector: prod}}}}
+		{ClusterTarget: v1alpha1.ClusterTarget{Name: "canary", ClusterName: "c001"},
+			MaxUnavailable: number(0)}, {ClusterTarget: v1alpha1.ClusterTarget{ClusterSelector: prod}}}}
 	for _, tc := range []struct {
 		name, version string
 		clusters      int
 		spec          *v1alpha1.RolloutStrategy
-		want          string // name:clusters/max for each partition, then those left, the limits of the bundle, of partitions and of new deployments
+		// name:clusters/max for each partition, then those left, the limits of the bundle, of partitions and of new
+		// deployments
+		want string
 	}{
 		{"no strategy", "v0.16.1", 3, nil, "All:3/3 left 0 max 3 partitions 0 new 50"},
 		{"no cluster", "v0.16.1", 0, nil, "All:0/1 left 0 max 1 partitions 0 new 50"},
 		{"199 clusters", "v0.16.1", 199, nil, "All:199/199 left 0 max 199 partitions 0 new 50"},
-		{"200 clusters", "v0.16.1", 200, nil, "Partition 0 - 50:50/50 Partition 50 - 100:50/50 Partition 100 - 150:50/50 Partition 150 - 200:50/50 left 0 max 200 partitions 0 new 50"},
-		{"a threshold", "v0.15.0", 10, &v1alpha1.RolloutStrategy{AutoPartitionThreshold: &ten, AutoPartitionSize: number(6)}, "Partition 0 - 6:6/6 Partition 6 - 10:4/4 left 0 max 10 partitions 0 new 50"},
-		{"a threshold before 0.15", "v0.14.9", 10, &v1alpha1.RolloutStrategy{AutoPartitionThreshold: &ten, AutoPartitionSize: number(6)}, "All:10/10 left 0 max 10 partitions 0 new 50"},
-		{"a threshold, the version is not known", "dev", 10, &v1alpha1.RolloutStrategy{AutoPartitionThreshold: &ten, AutoPartitionSize: number(6)}, "not known"},
-		{"no partitions", "v0.16.1", 300, &v1alpha1.RolloutStrategy{AutoPartitionSize: number(0)}, "All:300/300 left 0 max 300 partitions 0 new 50"},
+		{"200 clusters", "v0.16.1", 200, nil,
+			"Partition 0 - 50:50/50 Partition 50 - 100:50/50 Partition 100 - 150:50/50 Partition 150 - 200:50/50 left " +
+				"0 max 200 partitions 0 new 50"},
+		{"a threshold", "v0.15.0", 10, &v1alpha1.RolloutStrategy{AutoPartitionThreshold: &ten,
+			AutoPartitionSize: number(6)},
+			"Partition 0 - 6:6/6 Partition 6 - 10:4/4 left 0 max 10 partitions 0 new 50"},
+		{"a threshold before 0.15", "v0.14.9", 10, &v1alpha1.RolloutStrategy{AutoPartitionThreshold: &ten,
+			AutoPartitionSize: number(6)}, "All:10/10 left 0 max 10 partitions 0 new 50"},
+		{"a threshold, the version is not known", "dev", 10, &v1alpha1.RolloutStrategy{AutoPartitionThreshold: &ten,
+			AutoPartitionSize: number(6)}, "not known"},
+		{"no partitions", "v0.16.1", 300, &v1alpha1.RolloutStrategy{AutoPartitionSize: number(0)},
+			"All:300/300 left 0 max 300 partitions 0 new 50"},
 		{"maxNew", "v0.16.1", 3, &v1alpha1.RolloutStrategy{MaxNew: &ten}, "All:3/3 left 0 max 3 partitions 0 new 10"},
-		{"maxNew before 0.16", "v0.15.6", 3, &v1alpha1.RolloutStrategy{MaxNew: &ten}, "All:3/3 left 0 max 3 partitions 0 new 50"},
+		{"maxNew before 0.16", "v0.15.6", 3, &v1alpha1.RolloutStrategy{MaxNew: &ten},
+			"All:3/3 left 0 max 3 partitions 0 new 50"},
 		{"stated partitions", "v0.16.1", 6, byLabel, "canary:1/0 partitions[1]:2/2 left 3 max 2 partitions 0 new 50"},
-		{"clusters without groups before 0.13", "v0.12.9", 6, byLabel, "canary:0/1 partitions[1]:2/2 left 4 max 2 partitions 0 new 50"},
+		{"clusters without groups before 0.13", "v0.12.9", 6, byLabel,
+			"canary:0/1 partitions[1]:2/2 left 4 max 2 partitions 0 new 50"},
 		{"stated partitions, the version is not known", "", 6, byLabel, "not known"},
 		{"not a number", "v0.16.1", 6, &v1alpha1.RolloutStrategy{MaxUnavailable: text("few")}, "error"},
 	} {
@@ -108,7 +122,8 @@ func TestRollout(t *testing.T) {
 			for _, p := range r.Partitions {
 				got += fmt.Sprintf("%s:%d/%d ", p.Name, len(p.Clusters), p.MaxUnavailable)
 			}
-			got += fmt.Sprintf("left %d max %d partitions %d new %d", len(r.Left), r.MaxUnavailable, r.MaxUnavailablePartitions, r.MaxNew)
+			got += fmt.Sprintf("left %d max %d partitions %d new %d", len(r.Left), r.MaxUnavailable,
+				r.MaxUnavailablePartitions, r.MaxNew)
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
@@ -116,13 +131,15 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// TestRolloutUnread: a rollout is not known if a cluster may be missing. The number of targets in the status of the Bundle proves that none is.
+// TestRolloutUnread: a rollout is not known if a cluster may be missing. The number of targets in the status of the
+// Bundle proves that none is.
 func TestRolloutUnread(t *testing.T) {
 	for _, tc := range []struct {
 		unread  string
 		counted int
 		want    bool
-	}{{"", 0, true}, {KindCluster, 3, false}, {KindMapping, 0, false}, {KindMapping, 4, false}, {KindMapping, 3, true}} {
+	}{{"", 0, true}, {KindCluster, 3, false}, {KindMapping, 0, false}, {KindMapping, 4, false}, {KindMapping, 3,
+		true}} {
 		b := rollingOut(3, "v0.16.1", nil)
 		b.fleet.read = func(kind, _ string) bool { return kind != tc.unread }
 		b.Status.ObservedGeneration, b.Status.Summary.DesiredReady = 1, tc.counted
@@ -153,7 +170,8 @@ func controller(r Rollout, bds map[*Cluster]*v1alpha1.BundleDeployment, id strin
 		}
 		for _, c := range p.Clusters {
 			bd := bds[c]
-			if bd == nil || bd.Spec.DeploymentID == id || !unavailable(bd) && (total >= r.MaxUnavailable || inPartition >= p.MaxUnavailable) {
+			if bd == nil || bd.Spec.DeploymentID == id || !unavailable(bd) &&
+				(total >= r.MaxUnavailable || inPartition >= p.MaxUnavailable) {
 				continue
 			}
 			if !unavailable(bd) {
@@ -178,8 +196,8 @@ func controller(r Rollout, bds map[*Cluster]*v1alpha1.BundleDeployment, id strin
 	return out
 }
 
-// TestHold compares with the controller on random rollouts: it never updates a cluster that is held, and what it does not update at rest is held, by
-// clusters that are really behind.
+// TestHold compares with the controller on random rollouts: it never updates a cluster that is held, and what it does
+// not update at rest is held, by clusters that are really behind.
 func TestHold(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	reasons := map[HoldReason]int{}
@@ -189,13 +207,16 @@ func TestHold(t *testing.T) {
 		for _, c := range slices.Concat(clustersIn(r), r.Left) {
 			bd := &v1alpha1.BundleDeployment{}
 			id := []string{"s-1:a", "s-2:a"}[random.IntN(2)]
-			bd.Spec.DeploymentID, bd.Spec.StagedDeploymentID, bd.Status.AppliedDeploymentID, bd.Status.Ready = id, id, id, random.IntN(3) > 0
+			bd.Spec.DeploymentID, bd.Spec.StagedDeploymentID, bd.Status.AppliedDeploymentID, bd.Status.Ready = id, id,
+				id, random.IntN(3) > 0
 			if random.IntN(8) > 0 {
 				bds[c] = bd
 			}
 		}
 		of := func(c *Cluster) *v1alpha1.BundleDeployment { return bds[c] }
-		current := func(bd *v1alpha1.BundleDeployment) bool { return strings.HasPrefix(bd.Spec.StagedDeploymentID, "s-2:") }
+		current := func(bd *v1alpha1.BundleDeployment) bool {
+			return strings.HasPrefix(bd.Spec.StagedDeploymentID, "s-2:")
+		}
 		for range 4 {
 			before := r.Progress(of, current)
 			held := map[*Cluster]bool{}

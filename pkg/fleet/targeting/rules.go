@@ -25,8 +25,8 @@ func rulesOf(v fleet.Version) rules {
 	}
 }
 
-// possibleRules returns the rules that the controller may use, the newest first: one if its version is known, otherwise all that differ for the bundle.
-// Only an API server with the types of 0.16 stores a customization mode.
+// possibleRules returns the rules that the controller may use, the newest first: one if its version is known, otherwise
+// all that differ for the bundle. Only an API server with the types of 0.16 stores a customization mode.
 func possibleRules(version string, spec *v1alpha1.BundleSpec) []rules {
 	if v, ok := fleet.ParseVersion(version); ok {
 		return []rules{rulesOf(v)}

@@ -46,7 +46,8 @@ func cluster(name, labels string) *v1alpha1.Cluster {
 }
 
 func clusterGroup(name, labels, selector string) *v1alpha1.ClusterGroup {
-	g := &v1alpha1.ClusterGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "w", Name: name, Labels: cluster("", labels).Labels}}
+	g := &v1alpha1.ClusterGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "w", Name: name, Labels: cluster("", labels).
+		Labels}}
 	if selector != "none" {
 		g.Spec.Selector = &metav1.LabelSelector{MatchLabels: cluster("", selector).Labels}
 	}
@@ -88,19 +89,25 @@ func results(in Input, b *v1alpha1.Bundle) map[string]string {
 
 func bundle(t *testing.T, spec string) *v1alpha1.Bundle {
 	t.Helper()
-	return &v1alpha1.Bundle{ObjectMeta: metav1.ObjectMeta{Namespace: "w", Name: "b"}, Spec: parse[v1alpha1.BundleSpec](t, spec)}
+	return &v1alpha1.Bundle{ObjectMeta: metav1.ObjectMeta{Namespace: "w", Name: "b"},
+		Spec: parse[v1alpha1.BundleSpec](t, spec)}
 }
 
 const (
-	v010, v0136, v0137, v0140, v0141, v0142, v015, v016 = "v0.10.4", "v0.13.6", "v0.13.7", "v0.14.0", "v0.14.1", "v0.14.2", "v0.15.3", "v0.16.1"
+	v010, v0136, v0137, v0140, v0141, v0142, v015, v016 = "v0.10.4", "v0.13.6", "v0.13.7", "v0.14.0", "v0.14.1",
+		"v0.14.2", "v0.15.3", "v0.16.1"
 )
 
-var eachVersion = []string{v010, v0136, v0137, v0140, v0141, v0142, v015, "v0.16.0-rc.1", v016, "105.0.0-up0.17.0", "dev"}
+var eachVersion = []string{v010, v0136, v0137, v0140, v0141, v0142, v015, "v0.16.0-rc.1", v016, "105.0.0-up0.17.0",
+	"dev"}
 
 // TestExample is the example of docs/fleet-behavior.md, 5.6.
 func TestExample(t *testing.T) {
-	clusters := []*v1alpha1.Cluster{cluster("c1", "env=dev"), cluster("c2", "env=prod"), cluster("c3", "env=prod,region=eu")}
-	const prod, skip, all = "{name: prod, clusterSelector: {matchLabels: {env: prod}}}", "{name: skip-eu, clusterSelector: {matchLabels: {region: eu}}, doNotDeploy: true}", "{name: all, clusterSelector: {}}"
+	clusters := []*v1alpha1.Cluster{cluster("c1", "env=dev"), cluster("c2", "env=prod"),
+		cluster("c3", "env=prod,region=eu")}
+	const prod, skip, all = "{name: prod, clusterSelector: {matchLabels: {env: prod}}}",
+		"{name: skip-eu, clusterSelector: {matchLabels: {region: eu}}, doNotDeploy: true}",
+		"{name: all, clusterSelector: {}}"
 	for _, tt := range []struct {
 		name, mode string
 		targets    []string
@@ -116,7 +123,8 @@ func TestExample(t *testing.T) {
 			map[string]string{"c1": "Expected all", "c2": "Expected all+prod", "c3": "Excluded DoNotDeploy skip-eu"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := bundle(t, fmt.Sprintf("{targetCustomizationMode: %s, targets: [%s], targetRestrictions: [%s]}", tt.mode, strings.Join(tt.targets, ", "), all))
+			b := bundle(t, fmt.Sprintf("{targetCustomizationMode: %s, targets: [%s], targetRestrictions: [%s]}",
+				tt.mode, strings.Join(tt.targets, ", "), all))
 			for _, version := range []string{v016, "dev"} {
 				if diff := cmp.Diff(tt.want, results(Input{Clusters: clusters, Version: version}, b)); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", version, diff)
@@ -152,17 +160,24 @@ func TestMatch(t *testing.T) {
 			map[string]string{"a": "Excluded NoMatch", "b": "Excluded NoMatch"}},
 		{"a target without a name", Input{Clusters: two}, "targets: [{clusterName: a}]",
 			map[string]string{"a": "Expected targets[0]", "b": "Excluded NoMatch"}},
-		{"the default group", Input{Clusters: two, Groups: []*v1alpha1.ClusterGroup{clusterGroup("default", "", "env=dev")}},
+		{"the default group", Input{Clusters: two, Groups: []*v1alpha1.ClusterGroup{clusterGroup("default", "",
+			"env=dev")}},
 			"targets: [{name: default, clusterGroup: default}]",
 			map[string]string{"a": "Expected default in default", "b": "Excluded NoMatch"}},
-		{"a group without a selector has no cluster", Input{Clusters: two, Groups: []*v1alpha1.ClusterGroup{clusterGroup("g", "", "none")}},
-			"targets: [{name: t, clusterGroup: g}]", map[string]string{"a": "Excluded NoMatch", "b": "Excluded NoMatch"}},
-		{"a group of another namespace", Input{Clusters: two, Groups: []*v1alpha1.ClusterGroup{elsewhere(clusterGroup("g", "", ""))}},
-			"targets: [{name: t, clusterGroup: g}]", map[string]string{"a": "Excluded NoMatch", "b": "Excluded NoMatch"}},
-		{"fields combine with AND", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev"), cluster("c", "env=dev")}},
+		{"a group without a selector has no cluster",
+			Input{Clusters: two, Groups: []*v1alpha1.ClusterGroup{clusterGroup("g", "", "none")}},
+			"targets: [{name: t, clusterGroup: g}]", map[string]string{"a": "Excluded NoMatch",
+				"b": "Excluded NoMatch"}},
+		{"a group of another namespace", Input{Clusters: two,
+			Groups: []*v1alpha1.ClusterGroup{elsewhere(clusterGroup("g", "", ""))}},
+			"targets: [{name: t, clusterGroup: g}]", map[string]string{"a": "Excluded NoMatch",
+				"b": "Excluded NoMatch"}},
+		{"fields combine with AND", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev"),
+			cluster("c", "env=dev")}},
 			"targets: [{name: t, clusterName: a, clusterSelector: {matchLabels: {env: dev}}}]",
 			map[string]string{"a": "Expected t", "c": "Excluded NoMatch"}},
-		{"an empty group selector matches a cluster without groups", Input{Clusters: two}, "targets: [{name: t, clusterGroupSelector: {}}]",
+		{"an empty group selector matches a cluster without groups", Input{Clusters: two},
+			"targets: [{name: t, clusterGroupSelector: {}}]",
 			map[string]string{"a": "Expected t", "b": "Expected t"}},
 		{"a group selector with NotIn matches a cluster without groups", Input{Clusters: two},
 			"targets: [{name: t, clusterGroupSelector: {matchExpressions: [{key: k, operator: NotIn, values: [v]}]}}]",
@@ -175,31 +190,38 @@ func TestMatch(t *testing.T) {
 		{"two groups, the second one matches", Input{
 			Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")},
 			Groups:   []*v1alpha1.ClusterGroup{clusterGroup("g1", "tier=1", ""), clusterGroup("g2", "tier=2", "")},
-		}, "targets: [{name: t, clusterGroup: g2, clusterGroupSelector: {matchLabels: {tier: '2'}}, clusterSelector: {matchLabels: {env: dev}}}]",
+		}, "targets: [{name: t, clusterGroup: g2, clusterGroupSelector: {matchLabels: {tier: '2'}}, clusterSelector: " +
+			"{matchLabels: {env: dev}}}]",
 			map[string]string{"a": "Expected t in g2"}},
 		{"the restriction must hold for the same group", Input{
 			Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")},
 			Groups:   []*v1alpha1.ClusterGroup{clusterGroup("g1", "tier=1", ""), clusterGroup("g2", "tier=2", "")},
 		}, "{targets: [{name: t, clusterGroup: g1}], targetRestrictions: [{clusterGroup: g2}]}",
 			map[string]string{"a": "Excluded Restricted"}},
-		{"overrideTargets replace the targets", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev"), cluster("b", "env=prod")}},
+		{"overrideTargets replace the targets", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev"),
+			cluster("b", "env=prod")}},
 			"{targets: [{name: o, clusterName: b}], targetRestrictions: [{name: o, clusterName: b}]}",
 			map[string]string{"a": "Excluded NoMatch", "b": "Expected o"}},
-		{"overrideTargets [] makes customizations targets", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev"), cluster("b", "env=prod")}},
+		{"overrideTargets [] makes customizations targets", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev"),
+			cluster("b", "env=prod")}},
 			"{targets: [{name: custom, clusterSelector: {matchLabels: {env: dev}}}]}",
 			map[string]string{"a": "Expected custom", "b": "Excluded NoMatch"}},
 		{"a customization selects no cluster", Input{Clusters: two},
-			"{targets: [{name: custom, clusterName: a}, {name: t, clusterName: b}], targetRestrictions: [{clusterName: b}]}",
+			"{targets: [{name: custom, clusterName: a}, {name: t, clusterName: b}], targetRestrictions: " +
+				"[{clusterName: b}]}",
 			map[string]string{"a": "Excluded Restricted", "b": "Expected t"}},
 		{"a target of a HelmOp with doNotDeploy", Input{Clusters: two},
-			"{helmOpOptions: {}, targets: [{name: skip, clusterName: a, doNotDeploy: true}, {name: t, clusterSelector: {}}]}",
+			"{helmOpOptions: {}, targets: [{name: skip, clusterName: a, doNotDeploy: true}, {name: t, " +
+				"clusterSelector: {}}]}",
 			map[string]string{"a": "Excluded DoNotDeploy skip", "b": "Expected t"}},
 		{"doNotDeploy after a broader target has no effect", Input{Clusters: two},
-			"{helmOpOptions: {}, targets: [{name: t, clusterSelector: {}}, {name: skip, clusterName: a, doNotDeploy: true}]}",
+			"{helmOpOptions: {}, targets: [{name: t, clusterSelector: {}}, {name: skip, clusterName: a, doNotDeploy: " +
+				"true}]}",
 			map[string]string{"a": "Expected t", "b": "Expected t"}},
 		{"paused changes nothing", Input{Clusters: two}, "{paused: true, targets: [{name: t, clusterSelector: {}}]}",
 			map[string]string{"a": "Expected t", "b": "Expected t"}},
-		{"a selector that is not valid", Input{Clusters: two}, "targets: [{name: t, clusterName: a}, {clusterSelector: {matchExpressions: [{key: k, operator: Is}]}}]",
+		{"a selector that is not valid", Input{Clusters: two},
+			"targets: [{name: t, clusterName: a}, {clusterSelector: {matchExpressions: [{key: k, operator: Is}]}}]",
 			map[string]string{"a": "Unknown InvalidTarget", "b": "Unknown InvalidTarget"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -230,33 +252,47 @@ func TestVersions(t *testing.T) {
 		want map[string]string // by version
 	}{
 		{"the display name", Input{Clusters: named[:1]}, "targets: [{name: t, clusterName: paris}]", map[string]string{
-			v010: "Excluded NoMatch", v0136: "Excluded NoMatch", v0137: "Expected t", v0140: "Excluded NoMatch", v0141: "Excluded NoMatch", v0142: "Expected t", v015: "Expected t", v016: "Expected t",
+			v010: "Excluded NoMatch", v0136: "Excluded NoMatch", v0137: "Expected t", v0140: "Excluded NoMatch",
+			v0141: "Excluded NoMatch", v0142: "Expected t", v015: "Expected t", v016: "Expected t",
 			"dev": "Unknown VersionUnknown"}},
-		{"the display name in a restriction", Input{Clusters: named[:1]}, "{targets: [{name: t, clusterSelector: {}}], targetRestrictions: [{clusterName: paris}]}", map[string]string{
-			v0136: "Excluded Restricted", v0137: "Expected t", v016: "Expected t", "dev": "Unknown VersionUnknown"}},
-		{"the name of a cluster without a display name", Input{Clusters: named[1:]}, "targets: [{name: t, clusterName: c-2}]", map[string]string{
-			v010: "Expected t", v016: "Expected t", "dev": "Expected t"}},
-		{"the type of the mode proves the version", Input{Clusters: named[:1]}, "{targetCustomizationMode: FirstMatch, targets: [{name: t, clusterName: paris}]}", map[string]string{
-			"dev": "Expected t", "": "Expected t"}},
-		{"before 0.16, a customization that is allowed selects a cluster", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")}},
-			"{targets: [{name: custom, clusterName: a}, {name: t, clusterName: other}], targetRestrictions: [{clusterSelector: {}}]}", map[string]string{
-				v010: "Expected custom", v015: "Expected custom", "v0.16.0-rc.1": "Expected custom", v016: "Excluded CustomizationOnly", "dev": "Unknown VersionUnknown"}},
-		{"doNotDeploy of a target behind a customization", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")}},
-			"{targets: [{name: custom, clusterName: a}, {name: t, clusterSelector: {}, doNotDeploy: true}], targetRestrictions: [{clusterSelector: {}}]}", map[string]string{
+		{"the display name in a restriction", Input{Clusters: named[:1]},
+			"{targets: [{name: t, clusterSelector: {}}], targetRestrictions: [{clusterName: paris}]}",
+			map[string]string{
+				v0136: "Excluded Restricted", v0137: "Expected t", v016: "Expected t", "dev": "Unknown VersionUnknown"}},
+		{"the name of a cluster without a display name", Input{Clusters: named[1:]},
+			"targets: [{name: t, clusterName: c-2}]", map[string]string{
+				v010: "Expected t", v016: "Expected t", "dev": "Expected t"}},
+		{"the type of the mode proves the version", Input{Clusters: named[:1]},
+			"{targetCustomizationMode: FirstMatch, targets: [{name: t, clusterName: paris}]}", map[string]string{
+				"dev": "Expected t", "": "Expected t"}},
+		{"before 0.16, a customization that is allowed selects a cluster",
+			Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")}},
+			"{targets: [{name: custom, clusterName: a}, {name: t, clusterName: other}], targetRestrictions: " +
+				"[{clusterSelector: {}}]}", map[string]string{
+				v010: "Expected custom", v015: "Expected custom", "v0.16.0-rc.1": "Expected custom",
+				v016: "Excluded CustomizationOnly", "dev": "Unknown VersionUnknown"}},
+		{"doNotDeploy of a target behind a customization",
+			Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")}},
+			"{targets: [{name: custom, clusterName: a}, {name: t, clusterSelector: {}, doNotDeploy: true}], " +
+				"targetRestrictions: [{clusterSelector: {}}]}", map[string]string{
 				v015: "Expected t+custom", v016: "Excluded DoNotDeploy t", "dev": "Unknown VersionUnknown"}},
-		{"a customization in another group than the one that is allowed", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")},
-			Groups: []*v1alpha1.ClusterGroup{clusterGroup("g1", "", ""), clusterGroup("g2", "", "")}},
-			"{targets: [{name: custom, clusterGroup: g2}, {name: t, clusterGroup: g1}], targetRestrictions: [{clusterGroup: g1}]}", map[string]string{
+		{"a customization in another group than the one that is allowed",
+			Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")},
+				Groups: []*v1alpha1.ClusterGroup{clusterGroup("g1", "", ""), clusterGroup("g2", "", "")}},
+			"{targets: [{name: custom, clusterGroup: g2}, {name: t, clusterGroup: g1}], targetRestrictions: " +
+				"[{clusterGroup: g1}]}", map[string]string{
 				v015: "Expected t+custom in g1", v016: "Expected t+custom in g1", "dev": "Expected t+custom in g1"}},
 		{"a target in a group that is not allowed", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")},
 			Groups: []*v1alpha1.ClusterGroup{clusterGroup("g1", "", ""), clusterGroup("g2", "", "")}},
-			"{targets: [{name: t1, clusterGroup: g2}, {name: t2, clusterGroup: g1}], targetRestrictions: [{clusterGroup: g1}, {clusterName: z}]}", map[string]string{
+			"{targets: [{name: t1, clusterGroup: g2}, {name: t2, clusterGroup: g1}], targetRestrictions: " +
+				"[{clusterGroup: g1}, {clusterName: z}]}", map[string]string{
 				v015: "Expected t2+t1 in g1", v016: "Expected t2 in g1", "dev": "Expected t2 in g1 ?"}},
 		{"more restrictions than targets", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")}},
 			"{targets: [{name: t, clusterName: a}], targetRestrictions: [{clusterName: z}, {clusterName: a}]}", map[string]string{
 				v015: "Expected t", v016: "Expected t", "dev": "Expected t"}},
 		{"AllMatches before 0.16 has no effect", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")}},
-			"{targetCustomizationMode: AllMatches, targets: [{name: c1, clusterName: a}, {name: c2, clusterSelector: {}}, {name: t, clusterSelector: {}}], targetRestrictions: [{clusterSelector: {}}]}",
+			"{targetCustomizationMode: AllMatches, targets: [{name: c1, clusterName: a}, {name: c2, clusterSelector: " +
+				"{}}, {name: t, clusterSelector: {}}], targetRestrictions: [{clusterSelector: {}}]}",
 			map[string]string{v015: "Expected t+c1", v016: "Expected t+c1+c2", "dev": "Expected t+c1+c2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -296,17 +332,24 @@ namespaces: {w: {}, x: {team: x}, z: {team: z}}
 		want     map[string]string
 		complete bool
 	}{
-		{"no mapping selects the bundle", func(*v1alpha1.Bundle, *Input) {}, map[string]string{"c": "Expected t"}, true},
-		{"a mapping selects the bundle and a namespace", func(b *v1alpha1.Bundle, _ *Input) { b.Labels = map[string]string{"shared": "yes"} },
+		{"no mapping selects the bundle", func(*v1alpha1.Bundle, *Input) {}, map[string]string{"c": "Expected t"},
+			true},
+		{"a mapping selects the bundle and a namespace", func(b *v1alpha1.Bundle, _ *Input) {
+			b.Labels = map[string]string{"shared": "yes"}
+		},
 			map[string]string{"c": "Expected t", "x/c": "Expected t"}, true},
 		{"a bundle of another namespace", func(b *v1alpha1.Bundle, _ *Input) { b.Namespace = "z" },
 			map[string]string{"c": "Expected t", "x/c": "Expected t", "z/c": "Blocked NoNamespace t"}, true},
-		{"mappings are not read", func(_ *v1alpha1.Bundle, in *Input) { in.Mappings, in.Read = nil, unread(KindMapping) },
-			map[string]string{"c": "Expected t", "x/c": "Unknown MappingsUnread", "z/c": "Unknown MappingsUnread"}, false},
+		{"mappings are not read", func(_ *v1alpha1.Bundle, in *Input) {
+			in.Mappings, in.Read = nil, unread(KindMapping)
+		},
+			map[string]string{"c": "Expected t", "x/c": "Unknown MappingsUnread", "z/c": "Unknown MappingsUnread"},
+			false},
 		{"namespaces are not read", func(b *v1alpha1.Bundle, in *Input) {
 			b.Labels = map[string]string{"shared": "yes"}
 			in.Namespaces, in.Read = nil, unread(KindNamespace)
-		}, map[string]string{"c": "Expected t", "x/c": "Unknown MappingsUnread", "z/c": "Unknown MappingsUnread"}, false},
+		}, map[string]string{"c": "Expected t", "x/c": "Unknown MappingsUnread", "z/c": "Unknown MappingsUnread"},
+			false},
 		{"namespaces are not read, and not needed", func(_ *v1alpha1.Bundle, in *Input) {
 			in.Mappings, in.Namespaces, in.Read = nil, nil, unread(KindNamespace)
 		}, map[string]string{"c": "Expected t"}, true},
@@ -318,11 +361,13 @@ namespaces: {w: {}, x: {team: x}, z: {team: z}}
 		{"clusters are not read", func(_ *v1alpha1.Bundle, in *Input) { in.Read = unread(KindCluster) },
 			map[string]string{"c": "Expected t"}, false},
 		{"an agent bundle reaches one cluster", func(b *v1alpha1.Bundle, _ *Input) {
-			b.Name, b.Annotations = "fleet-agent-c", map[string]string{"objectset.rio.cattle.io/id": "fleet-manage-agent"}
+			b.Name, b.Annotations = "fleet-agent-c",
+				map[string]string{"objectset.rio.cattle.io/id": "fleet-manage-agent"}
 			b.Labels = map[string]string{"shared": "yes"}
 		}, map[string]string{"c": "Expected t"}, true},
 		{"the agent bundle of another cluster", func(b *v1alpha1.Bundle, _ *Input) {
-			b.Name, b.Annotations = "fleet-agent-d", map[string]string{"objectset.rio.cattle.io/id": "fleet-manage-agent"}
+			b.Name, b.Annotations = "fleet-agent-d",
+				map[string]string{"objectset.rio.cattle.io/id": "fleet-manage-agent"}
 		}, map[string]string{"c": "Excluded OtherAgent"}, true},
 		{"a bundle with the name of an agent's", func(b *v1alpha1.Bundle, _ *Input) { b.Name = "fleet-agent-d" },
 			map[string]string{"c": "Expected t"}, true},

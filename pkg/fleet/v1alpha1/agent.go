@@ -4,8 +4,8 @@ package v1alpha1
 
 import "encoding/json"
 
-// AgentSettings are the fields of a Cluster's spec that decide whether its agent is imported again. The settings that the controller hashes are kept
-// as JSON: they may contain credentials and are only hashed.
+// AgentSettings are the fields of a Cluster's spec that decide whether its agent is imported again. The settings that
+// the controller hashes are kept as JSON: they may contain credentials and are only hashed.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type AgentSettings struct {

@@ -231,7 +231,8 @@ type ClusterGroupStatus struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterGroupSpec struct {
-	// Selector selects Clusters in the namespace of the group by their labels. A group without a selector has no Clusters.
+	// Selector selects Clusters in the namespace of the group by their labels. A group without a selector has no
+	// Clusters.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 

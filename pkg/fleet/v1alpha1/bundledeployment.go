@@ -35,7 +35,8 @@ type BundleDeploymentSpec struct {
 	StagedDeploymentID string  `json:"stagedDeploymentID,omitempty"`
 	Options            Options `json:"options,omitempty"`
 	ValuesHash         string  `json:"valuesHash,omitempty"`
-	// WaitingForValues is true while the agent must deploy nothing, because the values Secret is missing or is written again.
+	// WaitingForValues is true while the agent must deploy nothing, because the values Secret is missing or is written
+	// again.
 	WaitingForValues bool `json:"waitingForValues,omitempty"`
 	// DependsOn are the bundles that must be ready before the agent deploys this one.
 	DependsOn []BundleRef `json:"dependsOn,omitempty"`
@@ -154,7 +155,8 @@ type BundleDeploymentStatus struct {
 	Display             Display          `json:"display,omitempty"`
 	// ResourceCounts is nil before Fleet 0.12.
 	ResourceCounts *ResourceCounts `json:"resourceCounts,omitempty"`
-	// ListedCounts are the counts that follow from the lists, if there are no ResourceCounts; nil if the lists may be truncated.
+	// ListedCounts are the counts that follow from the lists, if there are no ResourceCounts; nil if the lists may be
+	// truncated.
 	ListedCounts *ResourceCounts `json:"-"`
 	// Resources are the live objects that the agent owns, as a list of ObjectKeys. They are not kept.
 	//
@@ -196,7 +198,8 @@ func (s *NonReadyStatus) Key() ObjectKey {
 // Words are the messages as one text.
 func (s *NonReadyStatus) Words() string { return strings.Join(s.Summary.Message, "; ") }
 
-// ModifiedStatus is an object that the agent reports as modified, missing or extra. Patch has the desired values, also those of a Secret.
+// ModifiedStatus is an object that the agent reports as modified, missing or extra. Patch has the desired values, also
+// those of a Secret.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ModifiedStatus struct {
@@ -205,7 +208,8 @@ type ModifiedStatus struct {
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name,omitempty"`
 	Patch      string `json:"patch,omitempty"`
-	// Missing is true if the agent does not own a live object with that name; Exist if there is one that it does not own.
+	// Missing is true if the agent does not own a live object with that name; Exist if there is one that it does not
+	// own.
 	Missing bool `json:"missing,omitempty"`
 	Exist   bool `json:"exist,omitempty"`
 	// Delete is true if the object is no longer desired.

@@ -15,7 +15,8 @@ type BundleResource struct {
 	Encoding string `json:"encoding,omitempty"`
 }
 
-// BundleContents is the part of a Bundle with its files. It is separate from Bundle, which is read more often and without the files.
+// BundleContents is the part of a Bundle with its files. It is separate from Bundle, which is read more often and
+// without the files.
 type BundleContents struct {
 	Spec struct {
 		Resources []BundleResource `json:"resources,omitempty"`
@@ -32,7 +33,8 @@ type HelmOptions struct {
 	Chart   string `json:"chart,omitempty"`
 	Repo    string `json:"repo,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Values often contain secrets. They are read only to render a bundle. Newer versions of Fleet keep them in a Secret.
+	// Values often contain secrets. They are read only to render a bundle. Newer versions of Fleet keep them in a
+	// Secret.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless

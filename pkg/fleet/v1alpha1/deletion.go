@@ -4,7 +4,8 @@ package v1alpha1
 
 import "strings"
 
-// BundleDeletion are the fields of a Bundle's spec that decide what its deletion removes. Source: docs/fleet-behavior.md, 1.12.
+// BundleDeletion are the fields of a Bundle's spec that decide what its deletion removes. Source:
+// docs/fleet-behavior.md, 1.12.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type BundleDeletion struct {

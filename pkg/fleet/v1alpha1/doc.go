@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 has the fields of Fleet's API that fleetdoctor reads, as Fleet writes them (fleet.cattle.io/v1alpha1, 0.10 to main). The
-// CRDs that the tests generate from these types keep unknown fields.
+// Package v1alpha1 has the fields of Fleet's API that fleetdoctor reads, as Fleet writes them
+// (fleet.cattle.io/v1alpha1, 0.10 to main). The CRDs that the tests generate from these types keep unknown fields.
 //
 // +kubebuilder:object:generate=false
 // +groupName=fleet.cattle.io

@@ -15,7 +15,8 @@ import (
 type GitRepoStatus struct {
 	Status `json:",inline"`
 
-	// ObservedGeneration is the generation of the spec, UpdateGeneration the forceSyncGeneration, for which the last Job was made.
+	// ObservedGeneration is the generation of the spec, UpdateGeneration the forceSyncGeneration, for which the last
+	// Job was made.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	UpdateGeneration   int64 `json:"updateGeneration,omitempty"`
 	// Commit is the commit that is deployed next.
@@ -33,7 +34,8 @@ var specField = regexp.MustCompile(`"f:spec"`)
 func SpecWritten(fields []metav1.ManagedFieldsEntry) time.Time {
 	var out time.Time
 	for _, f := range fields {
-		if f.Subresource == "" && f.Time != nil && f.Time.After(out) && f.FieldsV1 != nil && specField.Match(f.FieldsV1.GetRawBytes()) {
+		if f.Subresource == "" && f.Time != nil && f.Time.After(out) && f.FieldsV1 != nil &&
+			specField.Match(f.FieldsV1.GetRawBytes()) {
 			out = f.Time.Time
 		}
 	}

@@ -41,7 +41,8 @@ func (o *HelmOp) Reported() Reported { return o.Status.reported() }
 
 // Reported implements Object. The status of a Cluster is as old as the last heartbeat of its agent.
 func (c *Cluster) Reported() Reported {
-	return Reported{State: c.Status.Display.State, Counts: &c.Status.ResourceCounts, Summary: &c.Status.Summary, AsOf: c.Status.Agent.LastSeen}
+	return Reported{State: c.Status.Display.State, Counts: &c.Status.ResourceCounts, Summary: &c.Status.Summary,
+		AsOf: c.Status.Agent.LastSeen}
 }
 
 // Reported implements Object. A ClusterGroup always has counts: Fleet does not write zeros.
@@ -67,8 +68,10 @@ func newest(conditions []Condition) string {
 // Plus returns the field-wise sum.
 func (c ResourceCounts) Plus(o ResourceCounts) ResourceCounts {
 	return ResourceCounts{
-		DesiredReady: c.DesiredReady + o.DesiredReady, Ready: c.Ready + o.Ready, WaitApplied: c.WaitApplied + o.WaitApplied,
-		Modified: c.Modified + o.Modified, Orphaned: c.Orphaned + o.Orphaned, Missing: c.Missing + o.Missing, Unknown: c.Unknown + o.Unknown,
+		DesiredReady: c.DesiredReady + o.DesiredReady, Ready: c.Ready + o.Ready, WaitApplied: c.WaitApplied +
+			o.WaitApplied,
+		Modified: c.Modified + o.Modified, Orphaned: c.Orphaned + o.Orphaned, Missing: c.Missing + o.Missing,
+		Unknown:  c.Unknown + o.Unknown,
 		NotReady: c.NotReady + o.NotReady,
 	}
 }

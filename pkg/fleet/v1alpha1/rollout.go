@@ -8,7 +8,8 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type RolloutStrategy struct {
-	// MaxUnavailable, a number or a percentage, limits the unavailable clusters of the whole Bundle, and of each partition that states no limit.
+	// MaxUnavailable, a number or a percentage, limits the unavailable clusters of the whole Bundle, and of each
+	// partition that states no limit.
 	MaxUnavailable           *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	MaxUnavailablePartitions *intstr.IntOrString `json:"maxUnavailablePartitions,omitempty"`
 	AutoPartitionSize        *intstr.IntOrString `json:"autoPartitionSize,omitempty"`

@@ -14,7 +14,8 @@ import (
 type BundleSpec struct {
 	Paused         bool `json:"paused,omitempty"`
 	BundleDeletion `json:",inline"`
-	// Targets are the customizations of fleet.yaml, followed by the targets of the GitRepo. Source: docs/fleet-behavior.md, 5.1.
+	// Targets are the customizations of fleet.yaml, followed by the targets of the GitRepo. Source:
+	// docs/fleet-behavior.md, 5.1.
 	Targets            []BundleTarget  `json:"targets,omitempty"`
 	TargetRestrictions []ClusterTarget `json:"targetRestrictions,omitempty"`
 	// RolloutStrategy is nil if the Bundle states none.
@@ -74,7 +75,8 @@ type BundleNamespaceMapping struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// BundleSelector selects Bundles, NamespaceSelector selects Namespaces. Without one of them, the mapping has no effect.
+	// BundleSelector selects Bundles, NamespaceSelector selects Namespaces. Without one of them, the mapping has no
+	// effect.
 	BundleSelector    *metav1.LabelSelector `json:"bundleSelector,omitempty"`
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }

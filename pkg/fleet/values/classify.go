@@ -7,7 +7,8 @@ import "time"
 // Window is how long the Secret and the hash may differ in an ordinary update: Fleet writes them in two requests.
 const Window = time.Minute
 
-// captureWindow is how long a capture may take. It reads Secrets later than their owners, so that an update in between looks like a mismatch.
+// captureWindow is how long a capture may take. It reads Secrets later than their owners, so that an update in between
+// looks like a mismatch.
 const captureWindow = 10 * time.Minute
 
 // Owner is what a BundleDeployment or a Bundle states about its values Secret.
@@ -42,7 +43,8 @@ type Secret struct {
 	Deleting            bool
 	// Changed is the time of its last change; zero if it is not known.
 	Changed time.Time
-	// Editor is the field manager that changed its data last, at the time Edited. It is empty if that was Fleet, or is not known.
+	// Editor is the field manager that changed its data last, at the time Edited. It is empty if that was Fleet, or is
+	// not known.
 	Editor string
 	Edited time.Time
 }
@@ -52,7 +54,8 @@ type Facts struct {
 	// Type is the type that Fleet gives the Secret.
 	Type  string
 	Owner Owner
-	// Secret is nil if it does not exist, provided that Read is true. Read is false if it is not known whether it exists.
+	// Secret is nil if it does not exist, provided that Read is true. Read is false if it is not known whether it
+	// exists.
 	Secret *Secret
 	Read   bool
 	// Captured is true if they are from a capture, which is not of one moment.
@@ -105,7 +108,8 @@ type Result struct {
 	Since time.Time
 }
 
-// NeedsConfirmation reports whether a Secret must be read again, together with its owner, before it is called missing, different, emptied or left over.
+// NeedsConfirmation reports whether a Secret must be read again, together with its owner, before it is called missing,
+// different, emptied or left over.
 func (f Facts) NeedsConfirmation() bool {
 	switch s := f.Secret; {
 	case f.Owner.Deleting, !f.Read:
@@ -117,7 +121,8 @@ func (f Facts) NeedsConfirmation() bool {
 	}
 }
 
-// Classify returns the state of a values Secret at the time when the data were taken. Source: docs/fleet-behavior.md, 6.3 and 6.4.
+// Classify returns the state of a values Secret at the time when the data were taken. Source: docs/fleet-behavior.md,
+// 6.3 and 6.4.
 func Classify(f Facts, now time.Time, c Controller) Result {
 	o, s := f.Owner, f.Secret
 	switch {
@@ -176,7 +181,8 @@ func (f Facts) owned(now time.Time) Result {
 	case s.Changed.IsZero() || now.IsZero():
 		return Result{State: OK, Reason: Equal}
 	case now.Sub(s.Changed) <= Window:
-		return Result{State: Pending, Reason: Recent, Since: s.Changed} // a new BundleDeployment owns its Secret only later
+		// a new BundleDeployment owns its Secret only later
+		return Result{State: Pending, Reason: Recent, Since: s.Changed}
 	}
 	return out
 }
@@ -187,14 +193,16 @@ func (f Facts) lasting(now time.Time, state State) Result {
 	out := Result{State: state, Since: since}
 	used := f.Owner.Used
 	switch {
-	case state == Mismatch && f.Secret.Editor != "" && !f.Owner.Changed.IsZero() && !f.Owner.Changed.After(f.Secret.Edited):
+	case state == Mismatch && f.Secret.Editor != "" && !f.Owner.Changed.IsZero() &&
+		!f.Owner.Changed.After(f.Secret.Edited):
 		out.Reason = Edited
 	case state != Leftover && !since.IsZero() && used.After(since):
 		out.Reason = UsedSince
 	case !since.IsZero() && !now.IsZero() && now.Sub(since) > f.window(state):
 		out.Reason = Lasting
 	case state == Missing && since.IsZero() && !used.IsZero() && !now.IsZero() && now.Sub(used) > Window:
-		out.Reason = UsedSince // a capture without managedFields: the deployment that needs it was complete, and nothing is in progress
+		// a capture without managedFields: the deployment that needs it was complete, and nothing is in progress
+		out.Reason = UsedSince
 	case since.IsZero() || now.IsZero():
 		out.State, out.Reason = Pending, NoTime
 	default:

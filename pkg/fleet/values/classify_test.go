@@ -22,8 +22,9 @@ func ago(d time.Duration) time.Time {
 // facts are those of an ordinary BundleDeployment with its Secret, which last changed an hour ago.
 func facts(change func(*Facts)) Facts {
 	f := Facts{Type: DeploymentType, Read: true,
-		Owner:  Owner{Kind: "BundleDeployment", UID: "uid", Hash: "hash", Changed: ago(time.Hour)},
-		Secret: &Secret{Type: DeploymentType, Hash: "hash", HashKnown: true, OwnerKind: "BundleDeployment", OwnerUID: "uid", Changed: ago(time.Hour)}}
+		Owner: Owner{Kind: "BundleDeployment", UID: "uid", Hash: "hash", Changed: ago(time.Hour)},
+		Secret: &Secret{Type: DeploymentType, Hash: "hash", HashKnown: true, OwnerKind: "BundleDeployment",
+			OwnerUID: "uid", Changed: ago(time.Hour)}}
 	change(&f)
 	return f
 }
@@ -41,26 +42,57 @@ func TestClassify(t *testing.T) {
 	}{
 		{"equal", facts(func(*Facts) {}), OK, Equal, false},
 		{"no values", facts(func(f *Facts) { f.Secret, f.Owner.Hash = nil, "" }), OK, NotNeeded, false},
-		{"no values, a user's Secret with that name", facts(func(f *Facts) { f.Secret.Type, f.Owner.Hash = "Opaque", "" }), OK, NotNeeded, false},
-		{"no values, and the Secrets were not read", facts(func(f *Facts) { f.Secret, f.Owner.Hash, f.Read = nil, "", false }), OK, NotNeeded, false},
+		{"no values, a user's Secret with that name", facts(func(f *Facts) {
+			f.Secret.Type, f.Owner.Hash = "Opaque", ""
+		}), OK, NotNeeded, false},
+		{"no values, and the Secrets were not read", facts(func(f *Facts) {
+			f.Secret, f.Owner.Hash, f.Read = nil, "", false
+		}), OK, NotNeeded, false},
 
 		{"left over", facts(func(f *Facts) { f.Owner.Hash = "" }), Leftover, Lasting, true},
-		{"left over after a change of the BundleDeployment", facts(func(f *Facts) { f.Owner.Hash, f.Owner.Changed = "", ago(young) }), Pending, Recent, true},
-		{"left over after a change of the Secret", facts(func(f *Facts) { f.Owner.Hash, f.Secret.Changed = "", ago(young) }), Pending, Recent, true},
-		{"left over, just after the limit", facts(func(f *Facts) { f.Owner.Hash, f.Secret.Changed = "", ago(old) }), Leftover, Lasting, true},
-		{"left over and being deleted", facts(func(f *Facts) { f.Owner.Hash, f.Secret.Deleting = "", true }), OK, NotNeeded, true},
-		{"left over, times unknown", facts(func(f *Facts) { f.Owner.Hash, f.Secret.Changed = "", ago(0) }), Pending, NoTime, true},
-		{"hash discarded by the controller", facts(func(f *Facts) { f.Owner.Hash, f.Owner.Waiting = "", true }), Repair, WaitsForIt, true},
-		{"hash discarded, and no Secret", facts(func(f *Facts) { f.Owner.Hash, f.Owner.Waiting, f.Secret = "", true, nil }), Repair, WaitsForIt, false},
+		{"left over after a change of the BundleDeployment", facts(func(f *Facts) {
+			f.Owner.Hash, f.Owner.Changed = "", ago(young)
+		}), Pending, Recent, true},
+		{"left over after a change of the Secret", facts(func(f *Facts) {
+			f.Owner.Hash, f.Secret.Changed = "", ago(young)
+		}), Pending, Recent, true},
+		{"left over, just after the limit", facts(func(f *Facts) {
+			f.Owner.Hash, f.Secret.Changed = "", ago(old)
+		}), Leftover, Lasting, true},
+		{"left over and being deleted", facts(func(f *Facts) {
+			f.Owner.Hash, f.Secret.Deleting = "", true
+		}), OK, NotNeeded, true},
+		{"left over, times unknown", facts(func(f *Facts) {
+			f.Owner.Hash, f.Secret.Changed = "", ago(0)
+		}), Pending, NoTime, true},
+		{"hash discarded by the controller", facts(func(f *Facts) {
+			f.Owner.Hash, f.Owner.Waiting = "", true
+		}), Repair, WaitsForIt, true},
+		{"hash discarded, and no Secret", facts(func(f *Facts) {
+			f.Owner.Hash, f.Owner.Waiting, f.Secret = "", true, nil
+		}), Repair, WaitsForIt, false},
 
 		{"missing", facts(gone), Missing, Lasting, true},
-		{"new hash, no Secret yet (before 0.14.1)", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(young) }), Pending, Recent, true},
-		{"missing, just after the limit", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(old) }), Missing, Lasting, true},
-		{"missing, and used after the last change", facts(func(f *Facts) { gone(f); f.Owner.Changed, f.Owner.Used = ago(30*time.Second), ago(29*time.Second) }), Missing, UsedSince, true},
+		{"new hash, no Secret yet (before 0.14.1)", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(young) }),
+			Pending, Recent, true},
+		{"missing, just after the limit", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(old) }), Missing,
+			Lasting, true},
+		{"missing, and used after the last change", facts(func(f *Facts) {
+			gone(f)
+			f.Owner.Changed,
+				f.Owner.Used = ago(30*time.Second), ago(29*time.Second)
+		}), Missing, UsedSince, true},
 		{"missing, times unknown", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(0) }), Pending, NoTime, true},
-		{"missing, times unknown, deployed long ago", facts(func(f *Facts) { gone(f); f.Owner.Changed, f.Owner.Used = ago(0), ago(old) }), Missing, UsedSince, true},
-		{"missing, times unknown, deployed now", facts(func(f *Facts) { gone(f); f.Owner.Changed, f.Owner.Used = ago(0), ago(young) }), Pending, NoTime, true},
-		{"missing and waiting", facts(func(f *Facts) { gone(f); f.Owner.Waiting, f.Owner.Changed = true, ago(young) }), Pending, Recent, true},
+		{"missing, times unknown, deployed long ago",
+			facts(func(f *Facts) { gone(f); f.Owner.Changed, f.Owner.Used = ago(0), ago(old) }), Missing, UsedSince,
+			true},
+		{"missing, times unknown, deployed now", facts(func(f *Facts) {
+			gone(f)
+			f.Owner.Changed, f.Owner.Used = ago(0),
+				ago(young)
+		}), Pending, NoTime, true},
+		{"missing and waiting", facts(func(f *Facts) { gone(f); f.Owner.Waiting, f.Owner.Changed = true, ago(young) }),
+			Pending, Recent, true},
 		{"waiting, used before", facts(func(f *Facts) {
 			gone(f)
 			f.Owner.Waiting, f.Owner.Changed, f.Owner.Used = true, ago(young), ago(time.Second)
@@ -70,36 +102,58 @@ func TestClassify(t *testing.T) {
 		{"missing, being deleted", facts(func(f *Facts) { gone(f); f.Owner.Deleting = true }), OK, OwnerDeleted, false},
 
 		{"different", facts(func(f *Facts) { f.Secret.Hash = "other" }), Mismatch, Lasting, true},
-		{"new Secret, old hash (0.14.1+)", facts(func(f *Facts) { f.Secret.Hash, f.Secret.Changed = "other", ago(young) }), Pending, Recent, true},
-		{"new hash, old Secret (before 0.14.1)", facts(func(f *Facts) { f.Secret.Hash, f.Owner.Changed = "other", ago(young) }), Pending, Recent, true},
-		{"different, just after the limit", facts(func(f *Facts) { f.Secret.Hash, f.Secret.Changed, f.Owner.Changed = "other", ago(old), ago(old) }), Mismatch, Lasting, true},
-		{"different, the Bundle has changed", facts(func(f *Facts) { f.Secret.Hash, f.Owner.Behind = "other", true }), Pending, OwnerBehind, true},
+		{"new Secret, old hash (0.14.1+)", facts(func(f *Facts) {
+			f.Secret.Hash, f.Secret.Changed = "other", ago(young)
+		}), Pending, Recent, true},
+		{"new hash, old Secret (before 0.14.1)", facts(func(f *Facts) {
+			f.Secret.Hash, f.Owner.Changed = "other", ago(young)
+		}), Pending, Recent, true},
+		{"different, just after the limit", facts(func(f *Facts) {
+			f.Secret.Hash, f.Secret.Changed, f.Owner.Changed = "other", ago(old), ago(old)
+		}), Mismatch, Lasting, true},
+		{"different, the Bundle has changed", facts(func(f *Facts) {
+			f.Secret.Hash, f.Owner.Behind = "other", true
+		}), Pending, OwnerBehind, true},
 		{"different, used after both changes", facts(func(f *Facts) {
-			f.Secret.Hash, f.Secret.Changed, f.Owner.Changed, f.Owner.Used = "other", ago(30*time.Second), ago(30*time.Second), ago(29*time.Second)
+			f.Secret.Hash, f.Secret.Changed, f.Owner.Changed, f.Owner.Used = "other", ago(30*time.Second),
+				ago(30*time.Second), ago(29*time.Second)
 		}), Mismatch, UsedSince, true},
 		{"different, used before the Secret changed", facts(func(f *Facts) {
 			f.Secret.Hash, f.Secret.Changed, f.Owner.Used = "other", ago(30*time.Second), ago(31*time.Second)
 		}), Pending, Recent, true},
-		{"different, the time of the Secret is unknown", facts(func(f *Facts) { f.Secret.Hash, f.Secret.Changed, f.Owner.Used = "other", ago(0), ago(old) }), Pending, NoTime, true},
+		{"different, the time of the Secret is unknown", facts(func(f *Facts) {
+			f.Secret.Hash, f.Secret.Changed, f.Owner.Used = "other", ago(0), ago(old)
+		}), Pending, NoTime, true},
 		{"different, just edited", facts(func(f *Facts) {
-			f.Secret.Hash, f.Secret.Changed, f.Secret.Editor, f.Secret.Edited = "other", ago(time.Second), "kubectl-edit", ago(time.Second)
+			f.Secret.Hash, f.Secret.Changed, f.Secret.Editor, f.Secret.Edited = "other", ago(time.Second),
+				"kubectl-edit", ago(time.Second)
 		}), Mismatch, Edited, true},
 		{"edited, and the owner changed after that", facts(func(f *Facts) {
-			f.Secret.Hash, f.Secret.Editor, f.Secret.Edited, f.Owner.Changed = "other", "kubectl-edit", ago(2*time.Second), ago(time.Second)
+			f.Secret.Hash, f.Secret.Editor, f.Secret.Edited, f.Owner.Changed = "other", "kubectl-edit",
+				ago(2*time.Second), ago(time.Second)
 		}), Pending, Recent, true},
 		{"edited, the time of the owner is unknown", facts(func(f *Facts) {
-			f.Secret.Hash, f.Secret.Editor, f.Secret.Edited, f.Owner.Changed = "other", "kubectl-edit", ago(time.Hour), ago(0)
+			f.Secret.Hash, f.Secret.Editor, f.Secret.Edited, f.Owner.Changed = "other", "kubectl-edit", ago(time.Hour),
+				ago(0)
 		}), Pending, NoTime, true},
-		{"updated during a capture", facts(func(f *Facts) { f.Captured, f.Secret.Hash, f.Secret.Changed = true, "other", ago(captureWindow) }), Pending, Recent, true},
+		{"updated during a capture", facts(func(f *Facts) {
+			f.Captured, f.Secret.Hash, f.Secret.Changed = true, "other", ago(captureWindow)
+		}), Pending, Recent, true},
 		{"updated long before a capture", facts(func(f *Facts) {
 			f.Captured, f.Secret.Hash, f.Secret.Changed = true, "other", ago(captureWindow+time.Second)
 		}), Mismatch, Lasting, true},
-		{"a capture with an old Secret", facts(func(f *Facts) { f.Captured, f.Secret.Hash, f.Owner.Changed = true, "other", ago(old) }), Mismatch, Lasting, true},
+		{"a capture with an old Secret", facts(func(f *Facts) {
+			f.Captured, f.Secret.Hash, f.Owner.Changed = true, "other", ago(old)
+		}), Mismatch, Lasting, true},
 		{"the Secret without data, hash empty", facts(func(f *Facts) { f.Secret.Hash = "" }), Mismatch, Lasting, true},
-		{"masked", facts(func(f *Facts) { f.Secret.Hash, f.Secret.HashKnown = "", false }), Unknown, HashUnknown, false},
+		{"masked", facts(func(f *Facts) {
+			f.Secret.Hash, f.Secret.HashKnown = "", false
+		}), Unknown, HashUnknown, false},
 		{"equal, but waiting", facts(func(f *Facts) { f.Owner.Waiting = true }), Repair, WaitsForIt, false},
 
-		{"current values emptied", facts(func(f *Facts) { f.Secret.Emptied, f.Owner.Current = true, true }), Emptied, Lasting, true},
+		{"current values emptied", facts(func(f *Facts) {
+			f.Secret.Emptied, f.Owner.Current = true, true
+		}), Emptied, Lasting, true},
 		{"no current values yet", facts(func(f *Facts) { f.Secret.Emptied = true }), OK, Equal, false},
 		{"current values emptied a moment ago", facts(func(f *Facts) {
 			f.Secret.Emptied, f.Owner.Current, f.Secret.Changed = true, true, ago(young)
@@ -107,13 +161,19 @@ func TestClassify(t *testing.T) {
 
 		{"another type", facts(func(f *Facts) { f.Secret.Type, f.Secret.Hash = "Opaque", "" }), Foreign, "", true},
 		{"another type, the right data", facts(func(f *Facts) { f.Secret.Type = "Opaque" }), Foreign, Equal, true},
-		{"no type, as in a capture of metadata", facts(func(f *Facts) { f.Secret.Type, f.Secret.HashKnown = "", false }), Unknown, HashUnknown, true},
+		{"no type, as in a capture of metadata", facts(func(f *Facts) {
+			f.Secret.Type, f.Secret.HashKnown = "", false
+		}), Unknown, HashUnknown, true},
 
-		{"no owner yet", facts(func(f *Facts) { f.Secret.OwnerKind, f.Secret.OwnerUID, f.Secret.Changed = "", "", ago(young) }), Pending, Recent, false},
+		{"no owner yet", facts(func(f *Facts) {
+			f.Secret.OwnerKind, f.Secret.OwnerUID, f.Secret.Changed = "", "", ago(young)
+		}), Pending, Recent, false},
 		{"no owner", facts(func(f *Facts) { f.Secret.OwnerKind, f.Secret.OwnerUID = "", "" }), OK, NoOwner, false},
 		{"the owner was created again", facts(func(f *Facts) { f.Secret.OwnerUID = "old" }), OK, OtherOwner, false},
 		{"an owner of another kind", facts(func(f *Facts) { f.Secret.OwnerKind = "Bundle" }), OK, OtherOwner, false},
-		{"another owner, time unknown", facts(func(f *Facts) { f.Secret.OwnerUID, f.Secret.Changed = "old", ago(0) }), OK, Equal, false},
+		{"another owner, time unknown", facts(func(f *Facts) {
+			f.Secret.OwnerUID, f.Secret.Changed = "old", ago(0)
+		}), OK, Equal, false},
 	} {
 		got := Classify(tt.facts, now, Controller{})
 		if got.State != tt.state || got.Reason != tt.reason {

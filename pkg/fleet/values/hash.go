@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package values knows the Secrets in which Fleet stores Helm values: their types and hashes, and the state of such a Secret together with the
-// BundleDeployment or Bundle that needs it. It keeps no value. Source: docs/fleet-behavior.md, 6.
+// Package values knows the Secrets in which Fleet stores Helm values: their types and hashes, and the state of such a
+// Secret together with the BundleDeployment or Bundle that needs it. It keeps no value. Source: docs/fleet-behavior.md,
+// 6.
 package values
 
 import (
@@ -19,14 +20,15 @@ const (
 	DeploymentType = "fleet.cattle.io/bundle-deployment/v1alpha1"
 )
 
-// The keys of the Secret of a BundleDeployment. Both always exist; an empty value means that there are no values. The agent uses only Values.
+// The keys of the Secret of a BundleDeployment. Both always exist; an empty value means that there are no values. The
+// agent uses only Values.
 const (
 	KeyValues = "values"
 	KeyStaged = "stagedValues"
 )
 
-// BundleHash returns the valuesHash of a Bundle for the data of its Secret: the SHA-256, in hexadecimal, of the JSON object of keys and values in
-// base64, with the keys in order. It is empty if there are no data.
+// BundleHash returns the valuesHash of a Bundle for the data of its Secret: the SHA-256, in hexadecimal, of the JSON
+// object of keys and values in base64, with the keys in order. It is empty if there are no data.
 func BundleHash(data map[string][]byte) (string, error) {
 	if len(data) == 0 {
 		return "", nil
@@ -39,8 +41,9 @@ func BundleHash(data map[string][]byte) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// DeploymentHash returns the valuesHash of a BundleDeployment for the two values of its Secret: the SHA-256, in hexadecimal, of the bytes of values
-// followed by those of staged. It is empty if both are. The hash does not show where the first one ends.
+// DeploymentHash returns the valuesHash of a BundleDeployment for the two values of its Secret: the SHA-256, in
+// hexadecimal, of the bytes of values followed by those of staged. It is empty if both are. The hash does not show
+// where the first one ends.
 func DeploymentHash(values, staged []byte) string {
 	if len(values)+len(staged) == 0 {
 		return ""
@@ -64,8 +67,8 @@ func LostValues(secretType string, data map[string][]byte) bool {
 	return secretType == DeploymentType && len(data[KeyValues]) == 0 && len(data[KeyStaged]) > 0
 }
 
-// Masked reports whether a capture replaced the data of a Secret: Fleet stores each value as a JSON object, and a Secret without values only if it is
-// not needed. The hash of such a Secret is not known.
+// Masked reports whether a capture replaced the data of a Secret: Fleet stores each value as a JSON object, and a
+// Secret without values only if it is not needed. The hash of such a Secret is not known.
 func Masked(secretType string, data map[string][]byte) bool {
 	if secretType == DeploymentType {
 		_, values := data[KeyValues]
@@ -77,7 +80,8 @@ func Masked(secretType string, data map[string][]byte) bool {
 		maps.DeleteFunc(data, func(_ string, v []byte) bool { return len(v) == 0 })
 	}
 	for _, v := range data {
-		if raw := jsontext.Value(v); raw.Kind() != jsontext.KindBeginObject || !raw.IsValid(jsontext.AllowDuplicateNames(true)) {
+		if raw := jsontext.Value(v); raw.Kind() != jsontext.KindBeginObject ||
+			!raw.IsValid(jsontext.AllowDuplicateNames(true)) {
 			return true
 		}
 	}

@@ -28,15 +28,21 @@ func TestHash(t *testing.T) {
 			"17e05a97acde825d03ca37c2b8fc1aecf3f8f9fde28c21702492c56d4d4a68f1"},
 		{"the order of keys", BundleType, bundle("target", `{"newkey":"value"}`, "values.yaml", `{"key":"value"}`),
 			"17e05a97acde825d03ca37c2b8fc1aecf3f8f9fde28c21702492c56d4d4a68f1"},
-		{"values alone", BundleType, bundle("values.yaml", `{"replicas":2}`), "c75d165561414f510a2709f504933f7e6119b9bb6a10256809e9f55bdfba02ff"},
+		{"values alone", BundleType, bundle("values.yaml", `{"replicas":2}`),
+			"c75d165561414f510a2709f504933f7e6119b9bb6a10256809e9f55bdfba02ff"},
 		{"a bundle without values", BundleType, nil, ""},
-		{"only values", DeploymentType, deployment(`{"key":"value"}`, ""), "e43abcf3375244839c012f9633f95862d232a95b00d5bc7348b3098b9fed7f32"},
-		{"only staged values", DeploymentType, deployment("", `{"newkey":"value"}`), "20e7c7fa9bae9e0ccb9c970bb73f43159e6c91470aab32492ea74bce9ceed4fb"},
-		{"staged values that differ", DeploymentType, deployment(`{"key":"value"}`, `{"newkey":"value"}`), "01c44d8a446abccb870503db292e07cb2b8da135b6fec52b21048bdab8c84a7c"},
-		{"both equal", DeploymentType, deployment(`{"key":"value"}`, `{"key":"value"}`), "3e595e3b9aececead659294e162b71ffeb4390a932d57dcad86b5974a515a77e"},
+		{"only values", DeploymentType, deployment(`{"key":"value"}`, ""),
+			"e43abcf3375244839c012f9633f95862d232a95b00d5bc7348b3098b9fed7f32"},
+		{"only staged values", DeploymentType, deployment("", `{"newkey":"value"}`),
+			"20e7c7fa9bae9e0ccb9c970bb73f43159e6c91470aab32492ea74bce9ceed4fb"},
+		{"staged values that differ", DeploymentType, deployment(`{"key":"value"}`, `{"newkey":"value"}`),
+			"01c44d8a446abccb870503db292e07cb2b8da135b6fec52b21048bdab8c84a7c"},
+		{"both equal", DeploymentType, deployment(`{"key":"value"}`, `{"key":"value"}`),
+			"3e595e3b9aececead659294e162b71ffeb4390a932d57dcad86b5974a515a77e"},
 		{"null or {}, which are stored as empty", DeploymentType, deployment("", ""), ""},
 		{"no keys", DeploymentType, nil, ""},
-		{"{} as it is", DeploymentType, deployment("{}", ""), "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"},
+		{"{} as it is", DeploymentType, deployment("{}", ""),
+			"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"},
 	} {
 		got, err := Hash(tt.secretType, tt.data)
 		if err != nil || got != tt.want {
@@ -61,7 +67,8 @@ func TestHashIgnores(t *testing.T) {
 		}
 	}
 	one, _ := BundleHash(map[string][]byte{"values.yaml": []byte("{}"), "<target>": []byte(`{"a":1}`)})
-	other, _ := BundleHash(map[string][]byte{"values.yaml": []byte(`{"a":1}`)}) // a target named values.yaml replaces the values of the bundle
+	// a target named values.yaml replaces the values of the bundle
+	other, _ := BundleHash(map[string][]byte{"values.yaml": []byte(`{"a":1}`)})
 	if one == other || len(one) != 64 {
 		t.Error("the keys are not part of the hash")
 	}
@@ -100,9 +107,12 @@ func TestMasked(t *testing.T) {
 		{"values", DeploymentType, map[string][]byte{KeyValues: []byte(`{"a":{"b":[1,null]}}`), KeyStaged: {}}, false},
 		{"only metadata", DeploymentType, nil, true},
 		{"one key", DeploymentType, map[string][]byte{KeyValues: []byte(`{"a":1}`)}, true},
-		{"a word that is base64", DeploymentType, map[string][]byte{KeyValues: []byte("\x44\x40\xc4"), KeyStaged: []byte("\x44\x40\xc4")}, true},
-		{"a word", DeploymentType, map[string][]byte{KeyValues: []byte("REDACTED"), KeyStaged: []byte(`{"a":1}`)}, true},
-		{"a JSON string", DeploymentType, map[string][]byte{KeyValues: []byte(`"***"`), KeyStaged: []byte(`"***"`)}, true},
+		{"a word that is base64", DeploymentType, map[string][]byte{KeyValues: []byte("\x44\x40\xc4"),
+			KeyStaged: []byte("\x44\x40\xc4")}, true},
+		{"a word", DeploymentType, map[string][]byte{KeyValues: []byte("REDACTED"), KeyStaged: []byte(`{"a":1}`)},
+			true},
+		{"a JSON string", DeploymentType, map[string][]byte{KeyValues: []byte(`"***"`), KeyStaged: []byte(`"***"`)},
+			true},
 		{"all values removed", DeploymentType, map[string][]byte{KeyValues: {}, KeyStaged: {}}, true},
 		{"a truncated value", DeploymentType, map[string][]byte{KeyValues: []byte(`{"a":`), KeyStaged: {}}, true},
 		{"a bundle", BundleType, map[string][]byte{"values.yaml": []byte(`{"a":1}`), "target": []byte(`{}`)}, false},

@@ -22,9 +22,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Impact reports what is removed on each cluster if objects of Fleet are deleted. The kind of a name is one of evaluate.TargetKinds. A name without a
-// namespace may match several objects. For each name that is not found or could not be read, there is an error, such
-// as a *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
+// Impact reports what is removed on each cluster if objects of Fleet are deleted. The kind of a name is one of
+// evaluate.TargetKinds. A name without a namespace may match several objects. For each name that is not found or could
+// not be read, there is an error, such as a *evaluate.NotFoundError, beside the report of the other ones, which is nil
+// without any.
 func Impact(ctx context.Context, src source.Source, o audit.Options, names []source.Named) (*report.Impact, error) {
 	o.AllManifests = true
 	r := reading{}
@@ -190,7 +191,8 @@ func (r *reading) moreClusters() []evaluate.ClusterSource {
 	var out []evaluate.ClusterSource
 	for i, c := range r.Desired.Clusters {
 		if i > 0 {
-			out = append(out, evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description, On: c})
+			out = append(out, evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description,
+				On: c})
 		}
 	}
 	return out

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package files reads a directory with a fleet.yaml as the input of a rendering, in the way in which Fleet makes a Bundle of it. Files that Fleet would
-// download are gaps.
+// Package files reads a directory with a fleet.yaml as the input of a rendering, in the way in which Fleet makes a
+// Bundle of it. Files that Fleet would download are gaps.
 package files
 
 import (
@@ -34,7 +34,8 @@ const (
 	maxFiles = 50_000
 )
 
-// ErrNoName is returned for a directory whose fleet.yaml states no name: the name of its bundle depends on the GitRepo and the path, which Options state.
+// ErrNoName is returned for a directory whose fleet.yaml states no name: the name of its bundle depends on the GitRepo
+// and the path, which Options state.
 var ErrNoName = errors.New("naming the bundle: no fleet.yaml states its name")
 
 var (
@@ -45,8 +46,8 @@ var (
 
 // Options describe the repository of a directory.
 type Options struct {
-	// GitRepo and Path are the name of the GitRepo and the path of the directory in the repository, empty for its root. They determine the name of the
-	// bundle if the fleet.yaml does not state one.
+	// GitRepo and Path are the name of the GitRepo and the path of the directory in the repository, empty for its root.
+	// They determine the name of the bundle if the fleet.yaml does not state one.
 	GitRepo, Path string
 }
 
@@ -90,7 +91,8 @@ func LoadAll(dir string, o Options) ([]*render.Local, error) {
 	}
 	var out []*render.Local
 	for _, below := range dirs {
-		l, err := Load(filepath.Join(dir, filepath.FromSlash(below)), Options{GitRepo: o.GitRepo, Path: path.Join(filepath.ToSlash(o.Path), below)})
+		l, err := Load(filepath.Join(dir, filepath.FromSlash(below)),
+			Options{GitRepo: o.GitRepo, Path: path.Join(filepath.ToSlash(o.Path), below)})
 		if errors.Is(err, errEmpty) {
 			continue
 		}
@@ -101,7 +103,8 @@ func LoadAll(dir string, o Options) ([]*render.Local, error) {
 			return nil, err
 		}
 		if i := slices.IndexFunc(out, func(o *render.Local) bool { return o.Name == l.Name }); i >= 0 {
-			return nil, fmt.Errorf("reading bundle directory: %s and %s both make the bundle %s, and one of them replaces the other",
+			return nil, fmt.Errorf("reading bundle directory: %s and %s both make the bundle %s, and one of them "+
+				"replaces the other",
 				out[i].Dir, below, l.Name)
 		}
 		l.Dir = below
@@ -136,7 +139,8 @@ func Load(dir string, o Options) (*render.Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &render.Local{Input: render.Input{Name: f.Name, Options: f.Options, Notes: f.unknown, FromFiles: true}, Dir: ".", GitRepo: o.GitRepo, File: f.file,
+	l := &render.Local{Input: render.Input{Name: f.Name, Options: f.Options, Notes: f.unknown, FromFiles: true},
+		Dir: ".", GitRepo: o.GitRepo, File: f.file,
 		Labels: f.Labels, DependsOn: f.DependsOn, DependsOnLines: f.dependsOnLines, ImageScans: len(f.ImageScans) > 0,
 		Targets: slices.Concat(f.Targets, f.TargetCustomizations), Mode: f.TargetCustomizationMode}
 	switch {
@@ -263,7 +267,8 @@ func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions
 		}
 	}
 	if ofBundle && helm.Chart == "" && helm.Repo == "" && len(helm.ValuesFiles) > 0 {
-		l.Notes = append(l.Notes, "the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them")
+		l.Notes = append(l.Notes,
+			"the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them")
 		helm.ValuesFiles = nil
 	}
 	for _, name := range helm.ValuesFiles {
@@ -280,7 +285,8 @@ func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions
 			err = json.Unmarshal(raw, &more)
 		}
 		if err != nil {
-			return refusedError(fmt.Sprintf("reading values file %s: it is not a YAML map%s", name, render.LineOf(err, data)))
+			return refusedError(fmt.Sprintf("reading values file %s: it is not a YAML map%s", name,
+				render.LineOf(err, data)))
 		}
 		values = loader.MergeMaps(values, more)
 	}
@@ -323,7 +329,9 @@ func missingDependencies(resources []v1alpha1.BundleResource) []string {
 				return ok && (in == "/Chart.yaml" || strings.HasPrefix(in, "-") && strings.HasSuffix(in, ".tgz"))
 			})
 			if !found {
-				gaps = append(gaps, fmt.Sprintf("%s depends on chart %s, which Fleet downloads when it makes the bundle", r.Name, d.Name))
+				gaps = append(gaps,
+					fmt.Sprintf("%s depends on chart %s, which Fleet downloads when it makes the bundle", r.Name,
+						d.Name))
 			}
 		}
 	}
@@ -341,5 +349,6 @@ func encode(name string, data []byte) (v1alpha1.BundleResource, error) {
 	if err = errors.Join(err, z.Close()); err != nil {
 		return v1alpha1.BundleResource{}, fmt.Errorf("packing %s: %w", name, err)
 	}
-	return v1alpha1.BundleResource{Name: name, Content: base64.StdEncoding.EncodeToString(buf.Bytes()), Encoding: "base64+gz"}, nil
+	return v1alpha1.BundleResource{Name: name, Content: base64.StdEncoding.EncodeToString(buf.Bytes()),
+		Encoding: "base64+gz"}, nil
 }

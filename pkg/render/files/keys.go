@@ -14,20 +14,28 @@ import (
 // keys are the keys of a map that Fleet reads. A key with nil may have any value.
 type keys map[string]keys
 
-// These are the keys of a fleet.yaml of Fleet 0.10 to 0.16. Each version ignores the keys of other versions, as it ignores all unknown keys.
-// Source: the API types FleetYAML, BundleSpec and BundleDeploymentOptions.
+// These are the keys of a fleet.yaml of Fleet 0.10 to 0.16. Each version ignores the keys of other versions, as it
+// ignores all unknown keys. Source: the API types FleetYAML, BundleSpec and BundleDeploymentOptions.
 var (
-	helmKeys = keys{"chart": nil, "repo": nil, "releaseName": nil, "version": nil, "timeoutSeconds": nil, "values": nil, "templateValues": nil,
-		"valuesFrom": nil, "valuesFiles": nil, "force": nil, "takeOwnership": nil, "maxHistory": nil, "atomic": nil, "disablePreProcess": nil,
-		"disableDNS": nil, "skipSchemaValidation": nil, "waitForJobs": nil, "disableDependencyUpdate": nil}
-	optionKeys = keys{"defaultNamespace": nil, "namespace": nil, "kustomize": {"dir": nil}, "helm": helmKeys, "serviceAccount": nil,
-		"forceSyncGeneration": nil, "yaml": {"overlays": nil}, "diff": {"comparePatches": nil}, "keepResources": nil, "deleteNamespace": nil,
-		"ignore": {"conditions": nil}, "correctDrift": {"enabled": nil, "force": nil, "keepFailHistory": nil}, "namespaceLabels": nil,
-		"namespaceAnnotations": nil, "createNamespace": nil, "deleteCRDResources": nil, "downstreamResources": nil, "overwrites": nil,
+	helmKeys = keys{"chart": nil, "repo": nil, "releaseName": nil, "version": nil, "timeoutSeconds": nil, "values": nil,
+		"templateValues": nil,
+		"valuesFrom":     nil, "valuesFiles": nil, "force": nil, "takeOwnership": nil, "maxHistory": nil, "atomic": nil,
+		"disablePreProcess": nil,
+		"disableDNS":        nil, "skipSchemaValidation": nil, "waitForJobs": nil, "disableDependencyUpdate": nil}
+	optionKeys = keys{"defaultNamespace": nil, "namespace": nil, "kustomize": {"dir": nil}, "helm": helmKeys,
+		"serviceAccount":      nil,
+		"forceSyncGeneration": nil, "yaml": {"overlays": nil}, "diff": {"comparePatches": nil}, "keepResources": nil,
+		"deleteNamespace": nil,
+		"ignore":          {"conditions": nil}, "correctDrift": {"enabled": nil, "force": nil, "keepFailHistory": nil},
+		"namespaceLabels":      nil,
+		"namespaceAnnotations": nil, "createNamespace": nil, "deleteCRDResources": nil, "downstreamResources": nil,
+		"overwrites":                     nil,
 		"allowedTargetNamespaceSelector": nil}
-	bundleKeys = with(optionKeys, "name", "labels", "annotations", "targetCustomizations", "imageScans", "overrideTargets", "paused", "offSchedule",
+	bundleKeys = with(optionKeys, "name", "labels", "annotations", "targetCustomizations", "imageScans",
+		"overrideTargets", "paused", "offSchedule",
 		"rolloutStrategy", "resources", "targets", "targetRestrictions", "targetCustomizationMode", "dependsOn", "contentsId", "helmOpOptions", "helmAppOptions", "schedule")
-	targetKeys = with(optionKeys, "name", "clusterName", "clusterSelector", "clusterGroup", "clusterGroupSelector", "doNotDeploy")
+	targetKeys = with(optionKeys, "name", "clusterName", "clusterSelector", "clusterGroup", "clusterGroupSelector",
+		"doNotDeploy")
 )
 
 // with returns the keys and more keys that may have any value.
@@ -73,7 +81,8 @@ func walk(n *yaml.Node, path string, known keys, report func(path string, n *yam
 	}
 }
 
-// lineOfField returns the line of a field, given by its path in an error of encoding/json: "helm.chart". It returns 0 if the field is not found.
+// lineOfField returns the line of a field, given by its path in an error of encoding/json: "helm.chart". It returns 0
+// if the field is not found.
 func lineOfField(n *yaml.Node, path string) int {
 	name, rest, _ := strings.Cut(path, ".")
 	for key, value := range pairs(n) {

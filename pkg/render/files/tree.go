@@ -16,10 +16,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// ignoreFile is the name of a file with patterns, one in a line, for files of its directory and below that do not belong to the bundle.
+// ignoreFile is the name of a file with patterns, one in a line, for files of its directory and below that do not
+// belong to the bundle.
 const ignoreFile = ".fleetignore"
 
-// tree collects the files of a bundle: all files of the directory, except hidden ones, ignored ones, and those that are part of the options (applied).
+// tree collects the files of a bundle: all files of the directory, except hidden ones, ignored ones, and those that are
+// part of the options (applied).
 type tree struct {
 	root      *os.Root
 	applied   []string
@@ -80,7 +82,8 @@ func (t *tree) add(name string) error {
 // readFile reads a regular file, also through a symbolic link. A root does not follow a link that leaves it.
 func readFile(root *os.Root, name string, limit int) ([]byte, error) {
 	info, err := root.Stat(name) // before it is opened, because opening a pipe would block
-	if _, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) &&
+		!errors.Is(err, fs.ErrPermission) {
 		return nil, errors.New("it is a link that leaves the directory or cannot be followed")
 	}
 	if err != nil {
@@ -122,8 +125,8 @@ func (t *tree) addPatterns(dir string) error {
 	return nil
 }
 
-// ignores reports whether a .fleetignore excludes a path. Patterns match the last part of the path. A pattern that ends in "/*" matches only
-// directories.
+// ignores reports whether a .fleetignore excludes a path. Patterns match the last part of the path. A pattern that ends
+// in "/*" matches only directories.
 func (t *tree) ignores(name string, isDir bool) (bool, error) {
 	for _, i := range t.ignored {
 		// Fleet compares the text of paths, so the file in "app" also applies to "application".

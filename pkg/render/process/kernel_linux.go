@@ -4,7 +4,8 @@ package process
 
 import "syscall"
 
-// limitKernel makes the kernel refuse memory above twice the limit. Below that, the worker itself detects that it exceeds the limit, and reports it.
+// limitKernel makes the kernel refuse memory above twice the limit. Below that, the worker itself detects that it
+// exceeds the limit, and reports it.
 func limitKernel(memory int64) {
 	most := uint64(memory) * 2
 	r := syscall.Rlimit{Cur: most, Max: most}

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process renders bundles in separate processes. A chart is not trusted, and Helm's template engine cannot be interrupted:
-// {{ range until 1000000000 }} ends only with its process. A Runner starts this program again as a worker, which renders one bundle after
-// another, and replaces a worker that exceeded a limit.
+// Package process renders bundles in separate processes. A chart is not trusted, and Helm's template engine cannot be
+// interrupted: {{ range until 1000000000 }} ends only with its process. A Runner starts this program again as a worker,
+// which renders one bundle after another, and replaces a worker that exceeded a limit.
 //
 // A worker has no client and no credentials. It sends the lookups of templates to its Runner, which answers them with
 // the Cluster of the caller.
 //
-// The limits apply on every platform: a worker checks its own processor time and memory and exits, and the Runner kills a worker that does not
-// answer. On Linux the kernel also enforces a higher limit of memory, so that a single large allocation fails immediately. On Windows
-// the elapsed time replaces the processor time.
+// The limits apply on every platform: a worker checks its own processor time and memory and exits, and the Runner kills
+// a worker that does not answer. On Linux the kernel also enforces a higher limit of memory, so that a single large
+// allocation fails immediately. On Windows the elapsed time replaces the processor time.
 package process
 
 import (
@@ -22,7 +22,8 @@ import (
 // argument is the only argument of a worker.
 const argument = "render-worker"
 
-// IsWorker reports whether a Runner started the program with these arguments. The program must then call Serve and exit.
+// IsWorker reports whether a Runner started the program with these arguments. The program must then call Serve and
+// exit.
 func IsWorker(args []string) bool { return len(args) == 2 && args[1] == argument }
 
 // Limits of a worker. A field that is 0 stands for its default.
@@ -33,7 +34,8 @@ type Limits struct {
 	Clock time.Duration
 	// Memory limits the memory of the worker, in bytes. Default 512 MiB.
 	Memory int64
-	// Answer limits the rendered objects, in bytes as JSON. Default 32 MiB: a release that Helm can store is far smaller.
+	// Answer limits the rendered objects, in bytes as JSON. Default 32 MiB: a release that Helm can store is far
+	// smaller.
 	Answer int
 }
 

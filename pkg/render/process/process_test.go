@@ -44,11 +44,14 @@ func newRunner(t *testing.T, limits process.Limits) *process.Runner {
 
 // chart returns a bundle with one template.
 func chart(name, template string) render.Input {
-	return render.Input{Name: name, SetID: name, KubeVersion: "v1.36.3", APIVersions: []string{"v1"}, Resources: []v1alpha1.BundleResource{
-		{Name: "Chart.yaml", Content: "apiVersion: v2\nname: a\nversion: 1.0.0\n"}, {Name: "templates/a.yaml", Content: template}}}
+	return render.Input{Name: name, SetID: name, KubeVersion: "v1.36.3", APIVersions: []string{"v1"},
+		Resources: []v1alpha1.BundleResource{
+			{Name: "Chart.yaml", Content: "apiVersion: v2\nname: a\nversion: 1.0.0\n"}, {Name: "templates/a.yaml",
+				Content: template}}}
 }
 
-const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  a: {{ .Values.a | default \"none\" | quote }}\n"
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  a: {{ .Values.a " +
+	"| default \"none\" | quote }}\n"
 
 // TestRender checks that a worker returns the same result or error as render.Render.
 func TestRender(t *testing.T) {
@@ -63,7 +66,8 @@ func TestRender(t *testing.T) {
 	noValues.ValuesHash, noValues.Values = "sum", []byte{}
 	unread := noValues
 	unread.Values = nil
-	for _, in := range []render.Input{withValues, scoped, noValues, unread, chart("fails", "{{ fail \"on purpose\" }}"), chart("random", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  r: {{ randAlpha 8 }}\n")} {
+	for _, in := range []render.Input{withValues, scoped, noValues, unread, chart("fails", "{{ fail \"on purpose\" }}"),
+		chart("random", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  r: {{ randAlpha 8 }}\n")} {
 		want, wantErr := render.Render(t.Context(), in, nil)
 		got, err := r.Render(t.Context(), in, nil)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -75,17 +79,20 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestLimits checks that a bundle which exceeds a limit causes an error with the limit, and that the next bundle is rendered.
+// TestLimits checks that a bundle which exceeds a limit causes an error with the limit, and that the next bundle is
+// rendered.
 func TestLimits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		template, limit string
 		time            time.Duration
 	}{
-		"endless loop": {"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}", "3s of processor time", 3 * time.Second},
+		"endless loop": {"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}", "3s of processor time",
+			3 * time.Second},
 		"large list":   {"{{ range until 1000000000 }}{{ end }}", "256 MiB of memory", generous},
 		"growing text": {"{{ $x := \"0123456789abcdef\" }}{{ range until 40 }}{{ $x = printf \"%s%s\" $x $x }}{{ end }}", "256 MiB of memory", generous},
 		"large text":   {"{{ repeat 100000000000 \"x\" }}", "256 MiB of memory", generous},
-		"large object": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: {{ repeat 1000000 \"x\" }}\n", "1 MiB of rendered objects", generous},
+		"large object": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: {{ repeat 1000000 \"x\" " +
+			"}}\n", "1 MiB of rendered objects", generous},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, process.Limits{Time: tc.time, Clock: generous, Memory: 256 << 20, Answer: 1 << 20})
@@ -111,7 +118,8 @@ func TestCancel(t *testing.T) {
 	defer cancel()
 	result := make(chan error, 1)
 	go func() {
-		_, err := r.Render(ctx, chart("hostile", "{{ range until 1000000 }}{{ range until 1000000 }}{{ end }}{{ end }}"), nil)
+		_, err := r.Render(ctx, chart("hostile",
+			"{{ range until 1000000 }}{{ range until 1000000 }}{{ end }}{{ end }}"), nil)
 		result <- err
 	}()
 	time.AfterFunc(200*time.Millisecond, cancel) // probably during the template; the result is the same before
@@ -150,7 +158,8 @@ func TestEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	var limit *render.LimitError
-	if _, err := process.New(script, process.Limits{}).Render(t.Context(), chart("a", configMap), nil); !errors.As(err, &limit) {
+	if _, err := process.New(script, process.Limits{}).Render(t.Context(), chart("a", configMap), nil); !errors.As(err,
+		&limit) {
 		t.Errorf("a worker that ends without an answer: error %v", err)
 	}
 	got, err := os.ReadFile(out)
@@ -162,7 +171,8 @@ func TestEnvironment(t *testing.T) {
 func TestNoWorker(t *testing.T) {
 	var limit *render.LimitError
 	r := process.New(t.TempDir(), process.Limits{})
-	if _, err := r.Render(t.Context(), chart("a", configMap), nil); err == nil || errors.As(err, &limit) || !strings.HasPrefix(err.Error(), "starting the process that renders bundles: ") {
+	if _, err := r.Render(t.Context(), chart("a", configMap), nil); err == nil || errors.As(err, &limit) ||
+		!strings.HasPrefix(err.Error(), "starting the process that renders bundles: ") {
 		t.Errorf("without an executable: error %v", err)
 	}
 	closed := newRunner(t, process.Limits{})
@@ -182,26 +192,34 @@ func (a answers) Lookup(_ context.Context, l render.Lookup) render.Found {
 	return render.Found{Unknown: ", which could not be read (Forbidden)"}
 }
 
-// TestLookups checks that the Runner answers the lookups of a worker, and that a worker has the same result as render.Render.
+// TestLookups checks that the Runner answers the lookups of a worker, and that a worker has the same result as
+// render.Render.
 func TestLookups(t *testing.T) {
 	const password = "planted-Passw0rd"
 	secret := render.Found{Object: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},"data":{"password":"cGxhbnRlZC1QYXNzdzByZA==","size":1}}`)}
-	cluster := answers{"secret web/db": secret, "secret web/none": {}, "thing.example.com a": {Refused: "unable to get apiresource"},
-		"every secret": {Object: []byte(`{"kind":"SecretList","items":[` + string(secret.Object) + `]}`)}}
+	cluster := answers{"secret web/db": secret, "secret web/none": {},
+		"thing.example.com a": {Refused: "unable to get apiresource"},
+		"every secret":        {Object: []byte(`{"kind":"SecretList","items":[` + string(secret.Object) + `]}`)}}
 	const begin = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: "
 	r := newRunner(t, process.Limits{})
 	for name, tc := range map[string]struct{ template, want, gap, err string }{
-		"a Secret":            {template: `{{ dig "data" "password" "" (lookup "v1" "Secret" "web" "db") | b64dec }}`, want: password},
-		"a number":            {template: `{{ printf "%T" (lookup "v1" "Secret" "web" "db").data.size }}`, want: "int64"},
+		"a Secret": {template: `{{ dig "data" "password" "" (lookup "v1" "Secret" "web" "db") | b64dec }}`,
+			want: password},
+		"a number": {template: `{{ printf "%T" (lookup "v1" "Secret" "web" "db").data.size }}`,
+			want: "int64"},
 		"a list":              {template: `{{ len (lookup "v1" "Secret" "" "").items }} of {{ (lookup "v1" "Secret" "" "").kind }}`, want: "1 of SecretList"},
 		"not found":           {template: `{{ lookup "v1" "Secret" "web" "none" | toJson | quote }}`, want: "{}"},
 		"changed by template": {template: `{{ $_ := set (lookup "v1" "Secret" "web" "db") "kind" "x" }}{{ (lookup "v1" "Secret" "web" "db").kind }}`, want: "Secret"},
 		"needed in the dry run": {template: `{{ (lookup "v1" "Secret" "web" "db").data.password | b64dec }}`,
-			err: "a/templates/a.yaml:6:36: the dry run of Fleet's agent, in which lookups find nothing, fails: the template failed: nil pointer evaluating"},
-		"needed in a dry run on the server": {template: `{{ (lookup "v1" "Secret" "web" "db").data.password }}`, want: "cGxhbnRlZC1QYXNzdzByZA=="},
-		"forbidden":                         {template: `found {{ empty (lookup "v1" "Secret" "web" "other") }}`, want: "found true", gap: "a template looks up secret web/other, which could not be read (Forbidden)"},
-		"not served":                        {template: `{{ lookup "example.com/v1" "Thing" "" "a" }}`, err: "error calling lookup: unable to get apiresource"},
-		"an error with values":              {template: `{{ fail (printf "bad password %s" ((lookup "v1" "Secret" "web" "db").data.password | b64dec)) }}`, err: "bad password …"},
+			err: "a/templates/a.yaml:6:36: the dry run of Fleet's agent, in which lookups find nothing, fails: the " +
+				"template failed: nil pointer evaluating"},
+		"needed in a dry run on the server": {template: `{{ (lookup "v1" "Secret" "web" "db").data.password }}`,
+			want: "cGxhbnRlZC1QYXNzdzByZA=="},
+		"forbidden": {template: `found {{ empty (lookup "v1" "Secret" "web" "other") }}`,
+			want: "found true", gap: "a template looks up secret web/other, which could not be read (Forbidden)"},
+		"not served": {template: `{{ lookup "example.com/v1" "Thing" "" "a" }}`,
+			err: "error calling lookup: unable to get apiresource"},
+		"an error with values": {template: `{{ fail (printf "bad password %s" ((lookup "v1" "Secret" "web" "db").data.password | b64dec)) }}`, err: "bad password …"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := chart("lookups", begin+tc.template+"\n")
@@ -226,7 +244,8 @@ func TestLookups(t *testing.T) {
 	}
 	old := chart("old", begin+`{{ (lookup "v1" "Secret" "web" "db").data.password }}`+"\n")
 	old.OfflineDryRun = true
-	if _, err := r.Render(t.Context(), old, cluster); err == nil || !strings.Contains(err.Error(), "the dry run of Fleet's agent") {
+	if _, err := r.Render(t.Context(), old, cluster); err == nil || !strings.Contains(err.Error(),
+		"the dry run of Fleet's agent") {
 		t.Errorf("an agent whose dry run answers no lookup: error %v", err)
 	}
 	many := chart("many", begin+`{{ range until 1000 }}{{ lookup "v1" "Secret" "web" (print "other-" .) }}{{ end }}`+"\n")
@@ -248,16 +267,20 @@ func (silent) Lookup(ctx context.Context, _ render.Lookup) render.Found {
 func TestSilentCluster(t *testing.T) {
 	var limit *render.LimitError
 	r := newRunner(t, process.Limits{Time: generous, Clock: 200 * time.Millisecond})
-	if _, err := r.Render(t.Context(), chart("a", `{{ lookup "v1" "Secret" "web" "db" }}`), silent{}); !errors.As(err, &limit) || limit.Limit != "200ms" {
+	if _, err := r.Render(t.Context(), chart("a", `{{ lookup "v1" "Secret" "web" "db" }}`), silent{}); !errors.As(err,
+		&limit) || limit.Limit != "200ms" {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestSlowBundles checks that bundles which exceed their processor time lower the limit of later bundles, which can still be rendered.
+// TestSlowBundles checks that bundles which exceed their processor time lower the limit of later bundles, which can
+// still be rendered.
 func TestSlowBundles(t *testing.T) {
 	r := newRunner(t, process.Limits{Time: 2 * time.Second, Clock: generous})
-	for i, want := range []string{"2s of processor time", "2s of processor time", "2s of processor time", "200ms of processor time"} {
-		_, err := r.Render(t.Context(), chart("hostile", "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"), nil)
+	for i, want := range []string{"2s of processor time", "2s of processor time", "2s of processor time",
+		"200ms of processor time"} {
+		_, err := r.Render(t.Context(), chart("hostile",
+			"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"), nil)
 		var limit *render.LimitError
 		if !errors.As(err, &limit) || limit.Limit != want {
 			t.Errorf("bundle %d: error %v, want the limit %s", i+1, err, want)

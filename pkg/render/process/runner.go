@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// Runner renders bundles in workers. Several goroutines may use it. It starts a worker for each bundle that is rendered at the same time, and keeps
-// idle workers for the next bundles. Close ends them.
+// Runner renders bundles in workers. Several goroutines may use it. It starts a worker for each bundle that is rendered
+// at the same time, and keeps idle workers for the next bundles. Close ends them.
 type Runner struct {
 	executable string
 	limits     Limits
@@ -27,18 +27,19 @@ type Runner struct {
 	closed bool
 }
 
-// maxSlow is how many bundles may exceed their processor time before the others get a tenth of it. Many bundles that each use all of their time would
-// take hours together.
+// maxSlow is how many bundles may exceed their processor time before the others get a tenth of it. Many bundles that
+// each use all of their time would take hours together.
 const maxSlow = 3
 
-// New makes a Runner. executable is the program for its workers, which calls Serve if IsWorker returns true. It is started only to render.
+// New makes a Runner. executable is the program for its workers, which calls Serve if IsWorker returns true. It is
+// started only to render.
 func New(executable string, limits Limits) *Runner {
 	return &Runner{executable: executable, limits: limits.completed()}
 }
 
-// Render renders a bundle as render.Render does, within the limits. In addition to the errors of render.Render it returns a *render.LimitError if the
-// bundle exceeds a limit or ends the process in another way, the error of the context as soon as that ends, and another error if no worker can be
-// started.
+// Render renders a bundle as render.Render does, within the limits. In addition to the errors of render.Render it
+// returns a *render.LimitError if the bundle exceeds a limit or ends the process in another way, the error of the
+// context as soon as that ends, and another error if no worker can be started.
 func (r *Runner) Render(ctx context.Context, in render.Input, cluster render.Cluster) (*render.Result, error) {
 	limits := r.limits
 	if r.slow.Load() >= maxSlow {
@@ -122,8 +123,8 @@ type worker struct {
 	asked int
 }
 
-// start starts a worker. Its environment has only the time zone of Fleet's agent, because a template must not find credentials there. Its standard
-// error is discarded, because the message of a crash may quote values.
+// start starts a worker. Its environment has only the time zone of Fleet's agent, because a template must not find
+// credentials there. Its standard error is discarded, because the message of a crash may quote values.
 func start(executable string) (*worker, error) {
 	w := &worker{cmd: exec.Command(executable, argument)}
 	w.cmd.Env = []string{"TZ=UTC"}
@@ -195,7 +196,8 @@ func (a *answer) result(bundle string, limits Limits) (*render.Result, error) {
 	case a.ClusterScoped != nil:
 		return nil, a.ClusterScoped
 	case a.TooLarge:
-		return nil, &render.LimitError{Bundle: bundle, Limit: fmt.Sprintf("%d MiB of rendered objects", limits.Answer>>20)}
+		return nil, &render.LimitError{Bundle: bundle, Limit: fmt.Sprintf("%d MiB of rendered objects",
+			limits.Answer>>20)}
 	}
 	return nil, &render.Error{Bundle: bundle, Reason: a.Failed}
 }

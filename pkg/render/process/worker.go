@@ -21,9 +21,9 @@ const (
 	maxStack = 64 << 20
 )
 
-// Serve is the worker. It reads bundles from in, renders them one after another, and writes the results to out. It returns the exit status of the
-// program when a limit is exceeded or when in ends, even during a rendering, so that a worker never outlives its Runner. The program must then exit,
-// because a template may still be running.
+// Serve is the worker. It reads bundles from in, renders them one after another, and writes the results to out. It
+// returns the exit status of the program when a limit is exceeded or when in ends, even during a rendering, so that a
+// worker never outlives its Runner. The program must then exit, because a template may still be running.
 func Serve(in io.Reader, out io.Writer) int {
 	debug.SetMaxStack(maxStack)
 	questions := make(chan question)
@@ -126,7 +126,8 @@ func (q *question) answer(r runner) []byte {
 	return message
 }
 
-// limit sets the limits of the runtime and of the kernel. The garbage collector works harder near its limit, so memory above that is in use.
+// limit sets the limits of the runtime and of the kernel. The garbage collector works harder near its limit, so memory
+// above that is in use.
 func limit(memory int64) {
 	debug.SetMemoryLimit(memory / 4 * 3)
 	limitKernel(memory)

@@ -16,7 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
-// maxObject is the limit of one object of a list, and of all other data of a page, in bytes. etcd accepts objects of 1.5 MiB.
+// maxObject is the limit of one object of a list, and of all other data of a page, in bytes. etcd accepts objects of
+// 1.5 MiB.
 const maxObject = 16 << 20
 
 // answer is a list that is being read, with the kind that it has stated so far.
@@ -30,7 +31,8 @@ type answer struct {
 
 func newAnswer(body io.Reader) *answer {
 	in := &limitedReader{reader: body, left: maxObject}
-	return &answer{Decoder: jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), input: in}
+	return &answer{Decoder: jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true)), input: in}
 }
 
 // next reads one object of at most maxObject bytes.
@@ -48,7 +50,8 @@ func (a *answer) value(into any) error {
 	return object.Into(raw, into)
 }
 
-// limitedReader limits the buffer of the decoder, which grows to the longest value. Unlike io.LimitReader, it returns an error at the limit.
+// limitedReader limits the buffer of the decoder, which grows to the longest value. Unlike io.LimitReader, it returns
+// an error at the limit.
 type limitedReader struct {
 	reader io.Reader
 	left   int
@@ -95,15 +98,16 @@ func (l *lister) check(a *answer) error {
 	return nil
 }
 
-// checkStart compares the members before the items of a list with the request, so that no item of another list is used. API servers
-// write the kind of a list of custom resources after the items. Each of these items states its own kind.
+// checkStart compares the members before the items of a list with the request, so that no item of another list is used.
+// API servers write the kind of a list of custom resources after the items. Each of these items states its own kind.
 func (l *lister) checkStart(a *answer) error {
 	ok := a.kind != ""
 	switch {
 	case ok && a.apiVersion != "":
 		ok = l.requested(a, true)
 	case a.apiVersion != "":
-		ok = a.apiVersion == l.kind.GroupVersion().String() || l.query.MetadataOnly && a.apiVersion == partialMetadata.GroupVersion().String()
+		ok = a.apiVersion == l.kind.GroupVersion().String() || l.query.MetadataOnly &&
+			a.apiVersion == partialMetadata.GroupVersion().String()
 	}
 	if !ok {
 		return l.otherKind(a.apiVersion, a.kind)
@@ -126,8 +130,9 @@ func (l *lister) checkItem(a *answer, apiVersion, kind string) error {
 	return l.otherKind(apiVersion, kind)
 }
 
-// requested reports whether a list has the requested kind, as far as the list has stated it. A CustomResourceDefinition can set any name for
-// its list kind. Such a name is accepted if the items state their own kind and no other kind has a list of that name.
+// requested reports whether a list has the requested kind, as far as the list has stated it. A CustomResourceDefinition
+// can set any name for its list kind. Such a name is accepted if the items state their own kind and no other kind has a
+// list of that name.
 func (l *lister) requested(a *answer, itemsStateKind bool) bool {
 	got := schema.FromAPIVersionAndKind(a.apiVersion, a.kind)
 	listOf := func(gvk schema.GroupVersionKind) schema.GroupVersionKind {
@@ -148,5 +153,6 @@ func (l *lister) otherKind(apiVersion, kind string) error {
 	if kind != "" {
 		got = fmt.Sprintf("the kind %q of %q", kind, apiVersion)
 	}
-	return &finalError{fmt.Sprintf("the answer has %s; the request was for %sList of %s", got, l.kind.Kind, l.kind.GroupVersion())}
+	return &finalError{fmt.Sprintf("the answer has %s; the request was for %sList of %s", got, l.kind.Kind,
+		l.kind.GroupVersion())}
 }

@@ -27,9 +27,11 @@ const widgets = "/apis/example.com/v1/widgets"
 // widgetScript serves widgets and gadgets to discovery.
 func widgetScript(a ...answer) map[string][]answer {
 	return map[string][]answer{
-		"/apis":                {jsonAnswer(http.StatusOK, metav1.APIGroupList{Groups: []metav1.APIGroup{groupOf("example.com", "v1")}})},
-		"/apis/example.com/v1": {jsonAnswer(http.StatusOK, resources("example.com/v1", resource("widgets", "Widget", true), resource("gadgets", "Gadget", true)))},
-		widgets:                a,
+		"/apis": {jsonAnswer(http.StatusOK,
+			metav1.APIGroupList{Groups: []metav1.APIGroup{groupOf("example.com", "v1")}})},
+		"/apis/example.com/v1": {jsonAnswer(http.StatusOK,
+			resources("example.com/v1", resource("widgets", "Widget", true), resource("gadgets", "Gadget", true)))},
+		widgets: a,
 	}
 }
 
@@ -56,36 +58,64 @@ func TestListKind(t *testing.T) {
 		yields   []string
 		fails    string // a part of the gap, "" for none
 	}{
-		"the requested kind":   {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`, yields: []string{"a"}},
-		"another kind":         {query: configMap, document: `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`, fails: `"SecretList" of "v1"; the request was for ConfigMapList of v1`},
-		"another kind, empty":  {query: configMap, document: `{"kind":"SecretList","apiVersion":"v1","items":[]}`, fails: "the request was for ConfigMapList"},
-		"another version":      {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v2","items":[]}`, fails: `"ConfigMapList" of "v2"`},
-		"an untyped list":      {query: configMap, document: `{"kind":"List","apiVersion":"v1","items":[]}`, fails: "the request was for ConfigMapList"},
-		"a table":              {query: configMap, document: `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[]}`, fails: `"Table" of "meta.k8s.io/v1"`},
-		"a status":             {query: configMap, document: `{"kind":"Status","apiVersion":"v1","status":"Success"}`, fails: `"Status" of "v1"`},
-		"one object":           {query: configMap, document: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}`, fails: `"ConfigMap" of "v1"`},
-		"no kind":              {query: configMap, document: `{"items":[]}`, fails: "the answer has no kind"},
-		"no kind, and an item": {query: configMap, document: `{"items":[{"metadata":{"name":"a"}}]}`, fails: "the answer has no kind"},
-		"the kind comes late":  {query: configMap, document: `{"apiVersion":"v1","items":[{"metadata":{"name":"a"}}],"kind":"SecretList"}`, fails: "the answer has no kind"},
-		"another kind, and an item of the requested kind": {query: configMap, document: `{"kind":"PodList","apiVersion":"v1","items":[` + configMapItem + `]}`,
-			fails: `"PodList" of "v1"`},
-		"another version, and an item of the requested kind": {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v2","items":[` + configMapItem + `]}`,
+		"the requested kind": {query: configMap,
+			document: `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`,
+			yields:   []string{"a"}},
+		"another kind": {query: configMap,
+			document: `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`,
+			fails:    `"SecretList" of "v1"; the request was for ConfigMapList of v1`},
+		"another kind, empty": {query: configMap, document: `{"kind":"SecretList","apiVersion":"v1","items":[]}`,
+			fails: "the request was for ConfigMapList"},
+		"another version": {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v2","items":[]}`,
 			fails: `"ConfigMapList" of "v2"`},
-		"no kind, and an item of the requested kind": {query: configMap, document: `{"items":[` + configMapItem + `]}`, fails: "the answer has no kind"},
-		"another version, and the kind comes late": {query: configMap, document: `{"apiVersion":"v2","items":[` + configMapItem + `],"kind":"ConfigMapList"}`,
+		"an untyped list": {query: configMap, document: `{"kind":"List","apiVersion":"v1","items":[]}`,
+			fails: "the request was for ConfigMapList"},
+		"a table": {query: configMap,
+			document: `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[]}`,
+			fails:    `"Table" of "meta.k8s.io/v1"`},
+		"a status": {query: configMap, document: `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
+			fails: `"Status" of "v1"`},
+		"one object": {query: configMap,
+			document: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}`, fails: `"ConfigMap" of "v1"`},
+		"no kind": {query: configMap, document: `{"items":[]}`, fails: "the answer has no kind"},
+		"no kind, and an item": {query: configMap, document: `{"items":[{"metadata":{"name":"a"}}]}`,
 			fails: "the answer has no kind"},
-		"the version comes late": {query: configMap, document: `{"kind":"ConfigMapList","items":[` + configMapItem + `],"apiVersion":"v1"}`,
+		"the kind comes late": {query: configMap,
+			document: `{"apiVersion":"v1","items":[{"metadata":{"name":"a"}}],"kind":"SecretList"}`,
+			fails:    "the answer has no kind"},
+		"another kind, and an item of the requested kind": {query: configMap,
+			document: `{"kind":"PodList","apiVersion":"v1","items":[` + configMapItem + `]}`,
+			fails:    `"PodList" of "v1"`},
+		"another version, and an item of the requested kind": {query: configMap,
+			document: `{"kind":"ConfigMapList","apiVersion":"v2","items":[` + configMapItem + `]}`,
+			fails:    `"ConfigMapList" of "v2"`},
+		"no kind, and an item of the requested kind": {query: configMap, document: `{"items":[` + configMapItem + `]}`,
+			fails: "the answer has no kind"},
+		"another version, and the kind comes late": {query: configMap, document: `{"apiVersion":"v2","items":[` +
+			configMapItem + `],"kind":"ConfigMapList"}`,
+			fails: "the answer has no kind"},
+		"the version comes late": {query: configMap, document: `{"kind":"ConfigMapList","items":[` + configMapItem +
+			`],"apiVersion":"v1"}`,
 			yields: []string{"a"}},
-		"an item of another kind": {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}]}`,
-			fails: `"Secret" of "v1"`},
-		"metadata that was not requested": {query: configMap, document: `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`, fails: "the request was for ConfigMapList"},
-		"metadata": {query: metadata, document: `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[` +
-			`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}]}`, yields: []string{"a"}},
-		"a custom resource": {query: widget, document: `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}],` +
-			`"kind":"WidgetList","metadata":{}}`, yields: []string{"a"}},
-		"a custom resource with a custom list kind": {query: widget, document: `{"apiVersion":"example.com/v1","items":[` +
-			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}],"kind":"WidgetCollection","metadata":{}}`, yields: []string{"a"}},
-		"another custom resource": {query: widget, document: `{"apiVersion":"example.com/v1","items":[],"kind":"GadgetList","metadata":{}}`, fails: `"GadgetList"`},
+		"an item of another kind": {query: configMap,
+			document: `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}]}`,
+			fails:    `"Secret" of "v1"`},
+		"metadata that was not requested": {query: configMap,
+			document: `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`,
+			fails:    "the request was for ConfigMapList"},
+		"metadata": {query: metadata,
+			document: `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[` +
+				`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}]}`,
+			yields: []string{"a"}},
+		"a custom resource": {query: widget,
+			document: `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}],` +
+				`"kind":"WidgetList","metadata":{}}`, yields: []string{"a"}},
+		"a custom resource with a custom list kind": {query: widget,
+			document: `{"apiVersion":"example.com/v1","items":[` +
+				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}],"kind":"WidgetCollection","metadata":{}}`, yields: []string{"a"}},
+		"another custom resource": {query: widget,
+			document: `{"apiVersion":"example.com/v1","items":[],"kind":"GadgetList","metadata":{}}`,
+			fails:    `"GadgetList"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +131,8 @@ func TestListKind(t *testing.T) {
 				t.Errorf("yielded (-want +got):\n%s", diff)
 			}
 			f, covered := cover.Of("any")
-			if covered != (test.fails == "") || !strings.Contains(f.Detail, test.fails) || !covered && f.Reason != source.ReadFailed {
+			if covered != (test.fails == "") || !strings.Contains(f.Detail, test.fails) || !covered &&
+				f.Reason != source.ReadFailed {
 				t.Errorf("covered %t: %+v, want %q", covered, f, test.fails)
 			}
 		})
@@ -123,22 +154,31 @@ func TestListEndless(t *testing.T) {
 		reason   string
 		requests int
 	}{
-		"the same token":          {times(3, page("A", "x/1")), "the server sent the same continue token twice", 2},
-		"the same objects always": {tokens(func(int) []string { return []string{"x/1", "x/2"} }), "it has more than 10 pages", 10},
-		"no objects":              {tokens(func(int) []string { return nil }), "it has more than 10 pages", 10},
-		"alternating tokens":      {alternate(3, page("A", "x/1"), page("B", "x/2")), "the server sent the same continue token twice", 3},
-		"other objects always":    {tokens(func(n int) []string { return []string{fmt.Sprint("x/", n), fmt.Sprint("y/", n)} }), "it has more than 8 objects", 5},
-		"one page without an end": {times(1, page("", strings.Fields("1 2 3 4 5 6 7 8 9 10")...)), "it has more than 8 objects", 1},
-		"one page of one object":  {times(1, page("", slices.Repeat([]string{"x/1"}, 1002)...)), "a page repeats the same objects", 1},
+		"the same token": {times(3, page("A", "x/1")), "the server sent the same continue token twice", 2},
+		"the same objects always": {tokens(func(int) []string {
+			return []string{"x/1", "x/2"}
+		}), "it has more than 10 pages", 10},
+		"no objects": {tokens(func(int) []string { return nil }), "it has more than 10 pages", 10},
+		"alternating tokens": {alternate(3, page("A", "x/1"), page("B", "x/2")),
+			"the server sent the same continue token twice", 3},
+		"other objects always": {tokens(func(n int) []string {
+			return []string{fmt.Sprint("x/", n), fmt.Sprint("y/", n)}
+		}), "it has more than 8 objects", 5},
+		"one page without an end": {times(1, page("", strings.Fields("1 2 3 4 5 6 7 8 9 10")...)),
+			"it has more than 8 objects", 1},
+		"one page of one object": {times(1, page("", slices.Repeat([]string{"x/1"}, 1002)...)),
+			"a page repeats the same objects", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, map[string][]answer{configMaps: test.answers})
-			_, cover, err := collect(t, s.openWith(cluster.Options{PageSize: 2, MaxPages: 10, MaxObjects: 8}), source.Query{Kind: configMapKind})
+			_, cover, err := collect(t, s.openWith(cluster.Options{PageSize: 2, MaxPages: 10, MaxObjects: 8}),
+				source.Query{Kind: configMapKind})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if f, covered := cover.Of("x"); covered || f.Detail != "reading of the list stopped: "+test.reason || f.Reason != source.ReadFailed {
+			if f, covered := cover.Of("x"); covered || f.Detail != "reading of the list stopped: "+test.reason ||
+				f.Reason != source.ReadFailed {
 				t.Errorf("covered %t: %+v, want %q", covered, f, test.reason)
 			}
 			if got := len(s.sent()); got != test.requests {
@@ -160,8 +200,8 @@ func alternate(n int, a, b answer) []answer {
 	return out
 }
 
-// TestListRepeated checks that reading stops after 100 consecutive pages without a new object, and that a list which expired may repeat the
-// objects that were yielded before.
+// TestListRepeated checks that reading stops after 100 consecutive pages without a new object, and that a list which
+// expired may repeat the objects that were yielded before.
 func TestListRepeated(t *testing.T) {
 	t.Parallel()
 	const pages = 150
@@ -179,17 +219,19 @@ func TestListRepeated(t *testing.T) {
 		requests int
 		covered  bool
 	}{
-		"nothing":               {numbered("", func(int) []string { return nil }), 100, false},
-		"the same objects":      {numbered("", func(int) []string { return []string{"x/1"} }), 101, false},
-		"the same after a 410":  {slices.Concat(numbered("", others), []answer{expired("")}, again), 2*pages + 2, true},
-		"tokens again, and 410": {slices.Concat(numbered("", others), []answer{expired("")}, numbered("", others), []answer{page("")}), 2*pages + 2, true},
+		"nothing":              {numbered("", func(int) []string { return nil }), 100, false},
+		"the same objects":     {numbered("", func(int) []string { return []string{"x/1"} }), 101, false},
+		"the same after a 410": {slices.Concat(numbered("", others), []answer{expired("")}, again), 2*pages + 2, true},
+		"tokens again, and 410": {slices.Concat(numbered("", others), []answer{expired("")}, numbered("", others),
+			[]answer{page("")}), 2*pages + 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, map[string][]answer{configMaps: test.answers})
 			_, cover, err := collect(t, s.open(), source.Query{Kind: configMapKind})
 			f, covered := cover.Of("x")
-			if err != nil || covered != test.covered || !covered && f.Detail != "reading of the list stopped: 100 consecutive pages have no new object" {
+			if err != nil || covered != test.covered || !covered &&
+				f.Detail != "reading of the list stopped: 100 consecutive pages have no new object" {
 				t.Errorf("covered %t: %+v, %v", covered, f, err)
 			}
 			if got := len(s.sent()); got != test.requests {
@@ -216,7 +258,8 @@ func TestListFiltered(t *testing.T) {
 // TestListWait checks that a Retry-After of years is a gap.
 func TestListWait(t *testing.T) {
 	t.Parallel()
-	s := serve(t, map[string][]answer{configMaps: {status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "Retry-After", "315360000")}})
+	s := serve(t, map[string][]answer{configMaps: {status(http.StatusServiceUnavailable,
+		metav1.StatusReasonServiceUnavailable, "Retry-After", "315360000")}})
 	_, cover, err := collect(t, s.open(), source.Query{Kind: configMapKind})
 	if f, covered := cover.Of("x"); err != nil || covered || !strings.Contains(f.Detail, "Retry-After of 315360000 s") {
 		t.Errorf("covered %t: %+v, %v", covered, f, err)
@@ -242,7 +285,8 @@ func TestListRedirect(t *testing.T) {
 	}
 }
 
-// TestListLarge checks that an object above the limit after decompression is a gap, and that a large page of small objects is not.
+// TestListLarge checks that an object above the limit after decompression is a gap, and that a large page of small
+// objects is not.
 func TestListLarge(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -284,7 +328,8 @@ func TestListLarge(t *testing.T) {
 		t.Errorf("large objects: yielded %d, covered %t: %+v, %v", len(got), covered, f, err)
 	}
 	got, cover, err = collect(t, c, source.Query{Kind: configMapKind})
-	if f, covered := cover.Of("x"); err != nil || covered || len(got) > 0 || !strings.Contains(f.Detail, "larger than 16 MiB after decompression") {
+	if f, covered := cover.Of("x"); err != nil || covered || len(got) > 0 ||
+		!strings.Contains(f.Detail, "larger than 16 MiB after decompression") {
 		t.Errorf("a bomb: yielded %d, covered %t: %+v, %v", len(got), covered, f, err)
 	}
 	if n := len(s.sent()); n != 2 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster reads a live cluster: discovery once, then paged lists. It passes on each item as soon as the item arrives, and keeps
-// none. An audit requests no single object from it.
+// Package cluster reads a live cluster: discovery once, then paged lists. It passes on each item as soon as the item
+// arrives, and keeps none. An audit requests no single object from it.
 package cluster
 
 import (
@@ -28,19 +28,21 @@ import (
 
 // Defaults of Options.
 const (
-	// DefaultConcurrency is the number of concurrent requests. It hides latency and stays below the limits of API priority and fairness.
+	// DefaultConcurrency is the number of concurrent requests. It hides latency and stays below the limits of API
+	// priority and fairness.
 	DefaultConcurrency = 8
 	// DefaultPageSize is the limit of a LIST request, as in kubectl.
 	DefaultPageSize = 500
-	// DefaultMaxPages and DefaultMaxObjects bound one list. No real cluster reaches them. They end a list that a faulty server never ends.
+	// DefaultMaxPages and DefaultMaxObjects bound one list. No real cluster reaches them. They end a list that a faulty
+	// server never ends.
 	DefaultMaxPages   = 10_000
 	DefaultMaxObjects = 2_000_000
 )
 
 // The limits of an answer, in bytes after decompression.
 const (
-	// maxAnswer applies to an answer that is held in memory: one object (at most 1.5 MiB in etcd), or a discovery document (3 MiB for
-	// 2,000 kinds).
+	// maxAnswer applies to an answer that is held in memory: one object (at most 1.5 MiB in etcd), or a discovery
+	// document (3 MiB for 2,000 kinds).
 	maxAnswer = 64 << 20
 	// maxPage applies to a page of a list, which is read object by object: 500 objects of 1.5 MiB are 750 MiB.
 	maxPage = 1 << 30
@@ -100,10 +102,11 @@ func (c *Cluster) connect(config *rest.Config) error {
 	return err
 }
 
-// Describe requests the server's version. If the server forbids it, the version is empty. If the server does not answer or does not
-// accept the credentials, Describe returns an error.
+// Describe requests the server's version. If the server forbids it, the version is empty. If the server does not answer
+// or does not accept the credentials, Describe returns an error.
 func (c *Cluster) Describe(ctx context.Context) (source.Description, error) {
-	d := source.Description{Origin: source.OriginCluster, Context: c.options.Context, Server: c.server, TakenAt: c.options.Now().UTC()}
+	d := source.Description{Origin: source.OriginCluster, Context: c.options.Context, Server: c.server,
+		TakenAt: c.options.Now().UTC()}
 	body, err := c.do(ctx, c.client.Get().AbsPath("/version"))
 	switch {
 	case apierrors.IsForbidden(err):

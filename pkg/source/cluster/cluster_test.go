@@ -23,23 +23,29 @@ func TestDescribe(t *testing.T) {
 		version string
 		err     string
 	}{
-		"version":       {answer: jsonAnswer(http.StatusOK, map[string]any{"gitVersion": "v1.36.3"}), version: "v1.36.3"},
-		"forbidden":     {answer: forbidden}, // the cluster answers
-		"unauthorized":  {answer: status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), err: "Unauthorized"},
-		"not a cluster": {answer: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, err: "not a Kubernetes version"},
+		"version": {answer: jsonAnswer(http.StatusOK, map[string]any{"gitVersion": "v1.36.3"}),
+			version: "v1.36.3"},
+		"forbidden": {answer: forbidden}, // the cluster answers
+		"unauthorized": {answer: status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized),
+			err: "Unauthorized"},
+		"not a cluster": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<html>"))
+		}, err: "not a Kubernetes version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, map[string][]answer{"/version": {test.answer}})
 			got, err := s.openWith(cluster.Options{Context: "mine"}).Describe(t.Context())
-			want := source.Description{Origin: source.OriginCluster, Context: "mine", Server: s.URL, KubernetesVersion: test.version, TakenAt: now}
+			want := source.Description{Origin: source.OriginCluster, Context: "mine", Server: s.URL,
+				KubernetesVersion: test.version, TakenAt: now}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("description (-want +got):\n%s", diff)
 			}
 			switch {
 			case test.err == "" && err != nil:
 				t.Error(err)
-			case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err) || !strings.Contains(err.Error(), s.URL)):
+			case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err) ||
+				!strings.Contains(err.Error(), s.URL)):
 				t.Errorf("error %v, want one with %q and the server", err, test.err)
 			}
 		})
@@ -56,12 +62,16 @@ func TestDescribeUnreachable(t *testing.T) {
 	}
 }
 
-// TestDescribePassword checks that user and password in the server's address are sent to the server and never displayed. The user may be a token.
+// TestDescribePassword checks that user and password in the server's address are sent to the server and never
+// displayed. The user may be a token.
 func TestDescribePassword(t *testing.T) {
 	t.Parallel()
-	s := serve(t, map[string][]answer{"/version": {jsonAnswer(http.StatusOK, map[string]any{}), status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)},
-		"/api": {status(http.StatusForbidden, metav1.StatusReasonForbidden)}, "/apis": {status(http.StatusForbidden, metav1.StatusReasonForbidden)}})
-	c, err := cluster.New(&rest.Config{Host: strings.Replace(s.URL, "://", "://auditor:open-sesame@", 1)}, cluster.Options{Now: time.Now})
+	s := serve(t, map[string][]answer{"/version": {jsonAnswer(http.StatusOK, map[string]any{}),
+		status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)},
+		"/api":  {status(http.StatusForbidden, metav1.StatusReasonForbidden)},
+		"/apis": {status(http.StatusForbidden, metav1.StatusReasonForbidden)}})
+	c, err := cluster.New(&rest.Config{Host: strings.Replace(s.URL, "://", "://auditor:open-sesame@", 1)},
+		cluster.Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

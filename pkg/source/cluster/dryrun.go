@@ -29,7 +29,8 @@ func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace stri
 	if err != nil {
 		return false, err
 	}
-	answer, err := c.do(ctx, c.client.Post().AbsPath(groupVersionPath(authorizationv1.SchemeGroupVersion), "selfsubjectaccessreviews").
+	answer, err := c.do(ctx, c.client.Post().AbsPath(groupVersionPath(authorizationv1.SchemeGroupVersion),
+		"selfsubjectaccessreviews").
 		SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptAll).Body(body))
 	if err == nil {
 		err = json.Unmarshal(answer, &review)
@@ -45,9 +46,10 @@ func (c *Cluster) Get(ctx context.Context, kind source.Kind, ref object.Ref) (ob
 	return c.content(ctx, at(c.client.Get(), kind, ref.Namespace).Name(ref.Name))
 }
 
-// DryRunApply returns the object as it would be if the manifest were applied with force. The server stores nothing. The manifest's kind must
-// be one of Kinds.
-func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte) (object.Content, error) {
+// DryRunApply returns the object as it would be if the manifest were applied with force. The server stores nothing. The
+// manifest's kind must be one of Kinds.
+func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte) (object.Content,
+	error) {
 	return c.content(ctx, at(c.client.Patch(types.ApplyPatchType), kind, ref.Namespace).Name(ref.Name).
 		Param("fieldManager", CheckManager).Param("force", "true").Param("dryRun", "All").Body(manifest))
 }

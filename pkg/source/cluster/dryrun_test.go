@@ -44,7 +44,8 @@ func TestDryRunApply(t *testing.T) {
 	t.Parallel()
 	const manifest = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"1"},"data":{"a":"1"}}`
 	var body string
-	answered := map[string]any{"metadata": map[string]any{"name": "1", "managedFields": []any{}}, "data": map[string]any{"a": "1"}}
+	answered := map[string]any{"metadata": map[string]any{"name": "1", "managedFields": []any{}},
+		"data": map[string]any{"a": "1"}}
 	s := serve(t, map[string][]answer{refPath: {recorded(t, &body, jsonAnswer(http.StatusOK, answered))}})
 	got, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte(manifest))
 	if err != nil {
@@ -54,10 +55,12 @@ func TestDryRunApply(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"PATCH " + refPath + "?dryRun=All&fieldManager=fleetdoctor-check&force=true"}, s.sent()); diff != "" {
+	if diff := cmp.Diff([]string{"PATCH " + refPath + "?dryRun=All&fieldManager=fleetdoctor-check&force=true"},
+		s.sent()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	for name, want := range map[string]string{"Content-Type": "application/apply-patch+yaml", "Accept": "application/json"} {
+	for name, want := range map[string]string{"Content-Type": "application/apply-patch+yaml",
+		"Accept": "application/json"} {
 		if diff := cmp.Diff([]string{want}, s.headers[0].Values(name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

@@ -22,13 +22,16 @@ func TestLongErrors(t *testing.T) {
 		"long details":  {Causes: []metav1.StatusCause{{Field: "spec", Message: long}}},
 		"short details": {Causes: []metav1.StatusCause{{Field: "spec", Message: "field is immutable"}}},
 	} {
-		refuse := jsonAnswer(http.StatusUnprocessableEntity, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-			Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity, Message: long, Details: details})
+		refuse := jsonAnswer(http.StatusUnprocessableEntity,
+			metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+				Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity,
+				Message: long, Details: details})
 		s := serve(t, map[string][]answer{refPath: {refuse}, configMaps: {refuse}})
 		c := s.open()
 		_, err := c.Get(t.Context(), configMap, ref)
 		e, ok := errors.AsType[*apierrors.StatusError](err)
-		if !ok || !apierrors.IsInvalid(err) || len(err.Error()) > 9<<10 || !strings.HasSuffix(err.Error(), "é… (shortened)") {
+		if !ok || !apierrors.IsInvalid(err) || len(err.Error()) > 9<<10 || !strings.HasSuffix(err.Error(),
+			"é… (shortened)") {
 			t.Fatalf("%s: %d bytes: %.100v", name, len(err.Error()), err)
 		}
 		if kept := e.ErrStatus.Details != nil; kept != (name == "short details") {

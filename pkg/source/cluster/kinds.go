@@ -18,8 +18,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Kinds reads from discovery every kind that can be listed. It requests discovery until it succeeds once. If an API group does not answer,
-// only the kinds of that group are unknown.
+// Kinds reads from discovery every kind that can be listed. It requests discovery until it succeeds once. If an API
+// group does not answer, only the kinds of that group are unknown.
 func (c *Cluster) Kinds(ctx context.Context) (*source.Kinds, error) {
 	c.kindsMu.Lock()
 	defer c.kindsMu.Unlock()
@@ -40,7 +40,8 @@ func (c *Cluster) discover(ctx context.Context) (*source.Kinds, error) {
 	defer c.slots.Release(1)
 	groups, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 	kinds := &source.Kinds{}
-	kinds.MissingMeans(source.Failure{Reason: source.KindNotServed, Detail: "the API server does not serve this kind in this version"})
+	kinds.MissingMeans(source.Failure{Reason: source.KindNotServed,
+		Detail: "the API server does not serve this kind in this version"})
 	failed, partial := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err)
 	switch {
 	case ctx.Err() != nil:
@@ -50,7 +51,8 @@ func (c *Cluster) discover(ctx context.Context) (*source.Kinds, error) {
 			kinds.Break(gv, source.Failure{Reason: source.ReadFailed, Detail: shortened(e).Error()})
 		}
 	case apierrors.IsForbidden(err): // discovery omits the server's message
-		return nil, fmt.Errorf("asking %s for its kinds: forbidden to this user (the role system:discovery grants it)", c.server)
+		return nil, fmt.Errorf("asking %s for its kinds: forbidden to this user (the role system:discovery grants it)",
+			c.server)
 	case err != nil:
 		return nil, fmt.Errorf("asking %s for its kinds: %w", c.server, err)
 	}
@@ -73,7 +75,8 @@ func addKinds(kinds *source.Kinds, groups []*metav1.APIGroup, lists []*metav1.AP
 			}
 			for _, r := range l.APIResources {
 				if !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "list") {
-					kinds.Add(source.Kind{GroupVersionKind: gv.WithKind(r.Kind), Resource: r.Name, ShortNames: r.ShortNames, Namespaced: r.Namespaced,
+					kinds.Add(source.Kind{GroupVersionKind: gv.WithKind(r.Kind), Resource: r.Name,
+						ShortNames: r.ShortNames, Namespaced: r.Namespaced,
 						ReadOnly: !slices.Contains(r.Verbs, "create")})
 				}
 			}

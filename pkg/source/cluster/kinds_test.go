@@ -25,7 +25,8 @@ var brokenGroup = schema.GroupVersion{Group: "broken.example.com", Version: "v1"
 var discoveries = map[string]map[string]answer{
 	"legacy": {
 		"/apis": jsonAnswer(http.StatusOK, metav1.APIGroupList{Groups: []metav1.APIGroup{
-			groupOf("apps", "v1"), groupOf("broken.example.com", "v1"), groupOf("many.example.com", "v2", "v1", "v3alpha1"),
+			groupOf("apps", "v1"), groupOf("broken.example.com", "v1"), groupOf("many.example.com", "v2", "v1",
+				"v3alpha1"),
 		}}),
 		"/apis/broken.example.com/v1": status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable),
 		"/apis/many.example.com/v1": jsonAnswer(http.StatusOK, resources("many.example.com/v1",
@@ -37,12 +38,14 @@ var discoveries = map[string]map[string]answer{
 	},
 	"aggregated": {
 		"/api": aggregated(groupDiscovery("", version("v1",
-			apidiscovery.APIResourceDiscovery{Resource: "componentstatuses", Scope: apidiscovery.ScopeCluster, Verbs: []string{"get", "list"},
+			apidiscovery.APIResourceDiscovery{Resource: "componentstatuses", Scope: apidiscovery.ScopeCluster,
+				Verbs:        []string{"get", "list"},
 				ResponseKind: &metav1.GroupVersionKind{Kind: "ComponentStatus"}},
 			found("", "configmaps", "ConfigMap", apidiscovery.ScopeNamespace),
 			found("", "namespaces", "Namespace", apidiscovery.ScopeCluster)))),
 		"/apis": aggregated(
-			groupDiscovery("apps", version("v1", found("apps", "deployments", "Deployment", apidiscovery.ScopeNamespace))),
+			groupDiscovery("apps", version("v1", found("apps", "deployments", "Deployment",
+				apidiscovery.ScopeNamespace))),
 			groupDiscovery("broken.example.com", apidiscovery.APIVersionDiscovery{
 				Version: "v1", Freshness: apidiscovery.DiscoveryFreshnessStale}),
 			groupDiscovery("many.example.com",
@@ -58,7 +61,8 @@ func aggregated(groups ...apidiscovery.APIGroupDiscovery) answer {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 		_ = json.NewEncoder(w).Encode(apidiscovery.APIGroupDiscoveryList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "apidiscovery.k8s.io/v2", Kind: "APIGroupDiscoveryList"}, Items: groups,
+			TypeMeta: metav1.TypeMeta{APIVersion: "apidiscovery.k8s.io/v2", Kind: "APIGroupDiscoveryList"},
+			Items:    groups,
 		})
 	}
 }
@@ -71,7 +75,8 @@ func version(name string, list ...apidiscovery.APIResourceDiscovery) apidiscover
 	for _, r := range list {
 		r.ResponseKind.Version = name
 	}
-	return apidiscovery.APIVersionDiscovery{Version: name, Resources: list, Freshness: apidiscovery.DiscoveryFreshnessCurrent}
+	return apidiscovery.APIVersionDiscovery{Version: name, Resources: list,
+		Freshness: apidiscovery.DiscoveryFreshnessCurrent}
 }
 
 func found(group, name, kind string, scope apidiscovery.ResourceScope) apidiscovery.APIResourceDiscovery {
@@ -99,14 +104,17 @@ func TestKinds(t *testing.T) {
 				t.Fatal(err)
 			}
 			kind := func(apiVersion, name, resource string, namespaced bool) source.Kind {
-				return source.Kind{GroupVersionKind: schema.FromAPIVersionAndKind(apiVersion, name), Resource: resource, Namespaced: namespaced}
+				return source.Kind{GroupVersionKind: schema.FromAPIVersionAndKind(apiVersion, name), Resource: resource,
+					Namespaced: namespaced}
 			}
 			want := []source.Kind{
-				{GroupVersionKind: schema.FromAPIVersionAndKind("v1", "ComponentStatus"), Resource: "componentstatuses", ReadOnly: true},
+				{GroupVersionKind: schema.FromAPIVersionAndKind("v1", "ComponentStatus"), Resource: "componentstatuses",
+					ReadOnly: true},
 				kind("v1", "ConfigMap", "configmaps", true),
 				kind("v1", "Namespace", "namespaces", false),
 				kind("apps/v1", "Deployment", "deployments", true),
-				kind("many.example.com/v1", "Gadget", "gadgets", false), // the first version with this kind, in the order of the server
+				// the first version with this kind, in the order of the server
+				kind("many.example.com/v1", "Gadget", "gadgets", false),
 				kind("many.example.com/v2", "Widget", "widgets", true),
 			}
 			if diff := cmp.Diff(want, kinds.All()); diff != "" {
@@ -136,7 +144,8 @@ func TestKindsBroken(t *testing.T) {
 			script := scriptOf(discovery)
 			script[configMaps] = []answer{page("", "x/1")}
 			c := serve(t, script).open()
-			got, cover, err := collect(t, c, source.Query{Kind: brokenGroup.WithKind("Anything"), Fallback: []string{"x"}})
+			got, cover, err := collect(t, c, source.Query{Kind: brokenGroup.WithKind("Anything"),
+				Fallback: []string{"x"}})
 			failure, covered := cover.Of("x")
 			if err != nil || len(got) > 0 || covered || failure.Reason != source.ReadFailed {
 				t.Errorf("kind of the broken group: %v, %+v, %v; want %s", got, failure, err, source.ReadFailed)
@@ -158,7 +167,8 @@ func TestKindsOnce(t *testing.T) {
 	legacy := jsonAnswer(http.StatusOK, legacyDiscovery["/apis"])
 	s := serve(t, map[string][]answer{"/apis": {forbidden, legacy}})
 	c := s.open()
-	if _, err := c.Kinds(t.Context()); err == nil || !strings.Contains(err.Error(), s.URL) || !strings.Contains(err.Error(), "forbidden") {
+	if _, err := c.Kinds(t.Context()); err == nil || !strings.Contains(err.Error(), s.URL) ||
+		!strings.Contains(err.Error(), "forbidden") {
 		t.Errorf("discovery is forbidden: %v, want an error with the server and the reason", err)
 	}
 	for range 3 {

@@ -34,8 +34,8 @@ const (
 	maxTrailer = 4 << 10
 )
 
-// List implements source.Source. It reads page by page. If the resource version of the list expires (410), List continues with the
-// token in the answer, or restarts the list if the answer has no token. It yields each object once.
+// List implements source.Source. It reads page by page. If the resource version of the list expires (410), List
+// continues with the token in the answer, or restarts the list if the answer has no token. It yields each object once.
 func (c *Cluster) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
 	kinds, err := c.Kinds(ctx)
 	if err != nil {
@@ -45,7 +45,8 @@ func (c *Cluster) List(ctx context.Context, q source.Query, yield func(source.Ob
 	if !ok {
 		return source.NotCovered(f), nil
 	}
-	l := lister{Cluster: c, query: q, kind: kind, kinds: kinds, yield: yield, seen: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	l := lister{Cluster: c, query: q, kind: kind, kinds: kinds, yield: yield, seen: map[uint64]struct{}{},
+		seed: maphash.MakeSeed()}
 	if len(q.Namespaces) > 0 && kind.Namespaced {
 		return l.namespaces(ctx, source.Coverage{}, q.Namespaces)
 	}
@@ -77,7 +78,8 @@ type lister struct {
 }
 
 // namespaces reads the list of each namespace.
-func (l *lister) namespaces(ctx context.Context, coverage source.Coverage, namespaces []string) (source.Coverage, error) {
+func (l *lister) namespaces(ctx context.Context, coverage source.Coverage, namespaces []string) (source.Coverage,
+	error) {
 	for _, ns := range namespaces {
 		failed, err := l.read(ctx, ns)
 		switch {
@@ -92,8 +94,9 @@ func (l *lister) namespaces(ctx context.Context, coverage source.Coverage, names
 	return coverage, nil
 }
 
-// read reads all pages of one namespace, or of all namespaces (""). failed is the reason why not all of them could be read. err is the error of
-// yield or of the context. Requests that fail because the context ended return many different errors.
+// read reads all pages of one namespace, or of all namespaces (""). failed is the reason why not all of them could be
+// read. err is the error of yield or of the context. Requests that fail because the context ended return many different
+// errors.
 func (l *lister) read(ctx context.Context, namespace string) (failed, err error) {
 	failed = l.readPages(ctx, namespace)
 	switch {
@@ -109,7 +112,8 @@ func (l *lister) read(ctx context.Context, namespace string) (failed, err error)
 
 func (l *lister) readPages(ctx context.Context, namespace string) error {
 	token, restarts, pages := "", 0, 0
-	// repeated counts consecutive pages without a new object. After a restart, the list may repeat each page that was read before.
+	// repeated counts consecutive pages without a new object. After a restart, the list may repeat each page that was
+	// read before.
 	repeated, tokens := -l.pages, map[string]struct{}{}
 	for {
 		known := len(l.seen)
@@ -124,7 +128,8 @@ func (l *lister) readPages(ctx context.Context, namespace string) error {
 				if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 					token = status.ErrStatus.Continue // "" if the server does not offer to continue
 				}
-				repeated, tokens = -l.pages, map[string]struct{}{} // the new list may have the tokens of the expired one
+				// the new list may have the tokens of the expired one
+				repeated, tokens = -l.pages, map[string]struct{}{}
 			}
 			continue
 		}
@@ -151,7 +156,8 @@ func (l *lister) readPages(ctx context.Context, namespace string) error {
 	}
 }
 
-// restartable reports whether the same list may succeed if it is requested again. client-go has already waited for a Retry-After.
+// restartable reports whether the same list may succeed if it is requested again. client-go has already waited for a
+// Retry-After.
 func restartable(ctx context.Context, err error) bool {
 	_, unread := errors.AsType[*unreadError](err)
 	return ctx.Err() == nil && (unread || apierrors.IsResourceExpired(err))
@@ -169,7 +175,8 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 	}
 	req := at(l.client.Get(), l.kind, namespace).SetHeader("Accept", accept).
 		Param("limit", strconv.Itoa(l.options.PageSize))
-	for name, value := range map[string]string{"continue": token, "labelSelector": l.query.LabelSelector, "fieldSelector": l.query.FieldSelector} {
+	for name, value := range map[string]string{"continue": token, "labelSelector": l.query.LabelSelector,
+		"fieldSelector": l.query.FieldSelector} {
 		if value != "" {
 			req = req.Param(name, value)
 		}
@@ -256,8 +263,8 @@ func (l *lister) items(a *answer) error {
 	})
 }
 
-// fresh reports whether an object has not been yielded yet, and remembers the object. It compares hashes of 64 bits, which are unlikely to
-// be equal for two of 100,000 objects.
+// fresh reports whether an object has not been yielded yet, and remembers the object. It compares hashes of 64 bits,
+// which are unlikely to be equal for two of 100,000 objects.
 func (l *lister) fresh(a *answer, item object.Item) (bool, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`

@@ -17,7 +17,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
-// TestListConcurrency starts more lists than the limit of concurrent requests, and checks that the limit is reached and never exceeded.
+// TestListConcurrency starts more lists than the limit of concurrent requests, and checks that the limit is reached and
+// never exceeded.
 func TestListConcurrency(t *testing.T) {
 	t.Parallel()
 	const most, lists = 3, 12
@@ -101,12 +102,13 @@ func TestListEnds(t *testing.T) {
 			if _, err := c.Kinds(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			_, err := c.List(ctx, source.Query{Kind: configMapKind, Fallback: []string{"x"}}, func(source.Object) error {
-				if test.yield != nil {
-					return test.yield(end)
-				}
-				return nil
-			})
+			_, err := c.List(ctx, source.Query{Kind: configMapKind, Fallback: []string{"x"}},
+				func(source.Object) error {
+					if test.yield != nil {
+						return test.yield(end)
+					}
+					return nil
+				})
 			if !errors.Is(err, cause) {
 				t.Errorf("the list ended with %v, want %v", err, cause)
 			}

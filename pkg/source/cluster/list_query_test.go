@@ -21,7 +21,8 @@ import (
 var (
 	forbidden     = status(http.StatusForbidden, metav1.StatusReasonForbidden)
 	whenForbidden = source.Failure{Reason: source.Forbidden, Detail: "server message: Forbidden"}
-	whenUnserved  = source.Failure{Reason: source.KindNotServed, Detail: "the API server does not serve this kind in this version"}
+	whenUnserved  = source.Failure{Reason: source.KindNotServed,
+		Detail: "the API server does not serve this kind in this version"}
 )
 
 // TestListQuery checks the requests of each query and the coverage of their answers.
@@ -32,7 +33,8 @@ func TestListQuery(t *testing.T) {
 		script   map[string][]answer
 		requests []string
 		yields   []string
-		// covers is the expected failure by namespace ("" for cluster-scoped objects). A zero Failure means that all objects were yielded.
+		// covers is the expected failure by namespace ("" for cluster-scoped objects). A zero Failure means that all
+		// objects were yielded.
 		covers map[string]source.Failure
 	}{
 		"everything": {
@@ -96,10 +98,12 @@ func TestListQuery(t *testing.T) {
 			covers:   map[string]source.Failure{"x": {}, "y": whenForbidden},
 		},
 		"no fallback from other failures": {
-			query:    source.Query{Kind: configMapKind, Fallback: []string{"x"}},
-			script:   map[string][]answer{configMaps: {status(http.StatusInternalServerError, metav1.StatusReasonInternalError)}},
+			query: source.Query{Kind: configMapKind, Fallback: []string{"x"}},
+			script: map[string][]answer{configMaps: {status(http.StatusInternalServerError,
+				metav1.StatusReasonInternalError)}},
 			requests: []string{start},
-			covers:   map[string]source.Failure{"x": {Reason: source.ReadFailed, Detail: "server message: InternalError"}},
+			covers: map[string]source.Failure{"x": {Reason: source.ReadFailed,
+				Detail: "server message: InternalError"}},
 		},
 		"no fallback of a cluster-scoped kind": {
 			query:    source.Query{Kind: namespaceKind, Fallback: []string{"x"}},
@@ -143,12 +147,14 @@ func TestListQuery(t *testing.T) {
 	}
 }
 
-// TestListAccept checks the Accept header, and that whole objects are accepted from a server that does not support metadata only.
+// TestListAccept checks the Accept header, and that whole objects are accepted from a server that does not support
+// metadata only.
 func TestListAccept(t *testing.T) {
 	t.Parallel()
 	for want, query := range map[string]source.Query{
 		"application/json": {Kind: configMapKind},
-		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json": {Kind: configMapKind, MetadataOnly: true},
+		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json": {Kind: configMapKind,
+			MetadataOnly: true},
 	} {
 		s := serve(t, map[string][]answer{configMaps: {page("A", "x/1"), page("", "x/2")}})
 		got, _, err := collect(t, s.open(), query)
@@ -172,7 +178,9 @@ func TestListReadsToTheEnd(t *testing.T) {
 	}
 	s := serve(t, map[string][]answer{configMaps: append(times(20, page("A", large...)), page("", "x/1"))})
 	var early atomic.Int32
-	config := &rest.Config{Host: s.URL, WrapTransport: func(rt http.RoundTripper) http.RoundTripper { return watchEnds{rt, &early} }}
+	config := &rest.Config{Host: s.URL, WrapTransport: func(rt http.RoundTripper) http.RoundTripper {
+		return watchEnds{rt, &early}
+	}}
 	c, err := cluster.New(config, cluster.Options{})
 	if err != nil {
 		t.Fatal(err)

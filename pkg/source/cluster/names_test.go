@@ -17,7 +17,8 @@ import (
 // TestNames checks that no name, namespace or kind of a server or a snapshot changes the path of a request.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"..", ".", "../secrets/x", "../../../kube-system/secrets/x", "a/b", "%2e%2e", "..%2fsecrets%2fx"} {
+	for _, name := range []string{"..", ".", "../secrets/x", "../../../kube-system/secrets/x", "a/b", "%2e%2e",
+		"..%2fsecrets%2fx"} {
 		s := serve(t, nil)
 		c := s.open()
 		w := &cluster.Writer{Cluster: c, Manager: "test"}
@@ -51,8 +52,9 @@ func TestNames(t *testing.T) {
 	}
 	for _, gv := range []schema.GroupVersion{{Group: "..", Version: "v1"}, {Group: "example.com", Version: ".."}} {
 		s := serve(t, map[string][]answer{
-			"/api":  {aggregated()},
-			"/apis": {aggregated(groupDiscovery(gv.Group, version(gv.Version, found(gv.Group, "widgets", "Widget", apidiscovery.ScopeCluster))))},
+			"/api": {aggregated()},
+			"/apis": {aggregated(groupDiscovery(gv.Group,
+				version(gv.Version, found(gv.Group, "widgets", "Widget", apidiscovery.ScopeCluster))))},
 		})
 		kinds, err := s.open().Kinds(t.Context())
 		if err != nil {
@@ -62,7 +64,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("kind of %s: requests would have the path /apis/%s", gv, gv)
 		}
 	}
-	s := serve(t, map[string][]answer{"/api/v1/namespaces/x.y/configmaps/a:b": {jsonAnswer(http.StatusOK, map[string]any{})}})
+	s := serve(t, map[string][]answer{"/api/v1/namespaces/x.y/configmaps/a:b": {jsonAnswer(http.StatusOK,
+		map[string]any{})}})
 	if _, err := s.open().Get(t.Context(), configMap, object.Ref{Namespace: "x.y", Name: "a:b"}); err != nil {
 		t.Errorf("a valid name: %v", err)
 	}

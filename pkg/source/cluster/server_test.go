@@ -41,8 +41,8 @@ var now = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 // answer answers one request.
 type answer func(http.ResponseWriter, *http.Request)
 
-// apiServer is an API server that sends the answers of a script, by path and in order. For discovery paths without a script it serves
-// ConfigMaps, Namespaces and Deployments in the legacy format. It records every other request.
+// apiServer is an API server that sends the answers of a script, by path and in order. For discovery paths without a
+// script it serves ConfigMaps, Namespaces and Deployments in the legacy format. It records every other request.
 type apiServer struct {
 	*httptest.Server
 	t *testing.T
@@ -185,7 +185,8 @@ func expired(token string) answer {
 	return jsonAnswer(http.StatusGone, s)
 }
 
-// cut sends an answer up to and including a text. The server closes the connection, because the answer is shorter than its Content-Length.
+// cut sends an answer up to and including a text. The server closes the connection, because the answer is shorter than
+// its Content-Length.
 func cut(whole answer, text string) answer {
 	return func(w http.ResponseWriter, r *http.Request) {
 		rec := httptest.NewRecorder()

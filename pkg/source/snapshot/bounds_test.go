@@ -37,7 +37,8 @@ func TestManyKinds(t *testing.T) {
 		if n := len(kinds.Every()); n > most || n < most-100 {
 			t.Errorf("%s: %d kinds", name, n)
 		}
-		if got := gapLines(describe(t, s), ""); len(got) != 1 || !strings.Contains(got[0], "the snapshot needs more than the limit") {
+		if got := gapLines(describe(t, s), ""); len(got) != 1 ||
+			!strings.Contains(got[0], "the snapshot needs more than the limit") {
 			t.Errorf("%s: gaps %q", name, got)
 		}
 	}
@@ -67,7 +68,8 @@ func TestTotals(t *testing.T) {
 	} {
 		folder := write(t, append([]entry{{"+.yaml", yml(cmA)}}, tc.files...)...)
 		for form, text := range map[string]string{
-			"folder": "", "zip": zipOf(t, tc.files...), "tar": tarOf(t, tc.files...), "tgz": gz(t, tarOf(t, tc.files...)),
+			"folder": "", "zip": zipOf(t, tc.files...), "tar": tarOf(t, tc.files...),
+			"tgz": gz(t, tarOf(t, tc.files...)),
 		} {
 			dir := folder
 			if form != "folder" {

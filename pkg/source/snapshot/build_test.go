@@ -157,12 +157,14 @@ func parts(id string) (apiVersion, kind, ref string) {
 
 // listOf is a List in the form of kubectl, with its kind after its items.
 func listOf(items ...string) string {
-	return `{"apiVersion":"v1","items":[` + strings.Join(items, ",") + `],"kind":"List","metadata":{"resourceVersion":""}}`
+	return `{"apiVersion":"v1","items":[` + strings.Join(items, ",") +
+		`],"kind":"List","metadata":{"resourceVersion":""}}`
 }
 
 // typedList is a List in the form of the API server.
 func typedList(apiVersion, kind, meta string, items ...string) string {
-	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{%s},"items":[%s]}`, kind, apiVersion, meta, strings.Join(items, ","))
+	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{%s},"items":[%s]}`, kind, apiVersion, meta,
+		strings.Join(items, ","))
 }
 
 // open opens paths without stdin.
@@ -230,7 +232,8 @@ func listed(tb testing.TB, s *snapshot.Snapshot, q source.Query) []string {
 func covered(tb testing.TB, s *snapshot.Snapshot, kind string, namespaces ...string) []string {
 	tb.Helper()
 	apiVersion, k, _ := strings.Cut(kind, " ")
-	c, err := s.List(context.Background(), source.Query{Kind: schema.FromAPIVersionAndKind(apiVersion, k)}, func(source.Object) error { return nil })
+	c, err := s.List(context.Background(), source.Query{Kind: schema.FromAPIVersionAndKind(apiVersion, k)},
+		func(source.Object) error { return nil })
 	must(tb, err)
 	var out []string
 	for _, ns := range namespaces {

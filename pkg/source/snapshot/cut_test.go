@@ -167,7 +167,8 @@ func captures(t *testing.T) []capture {
 	encoder := json.NewEncoder(&indented)
 	encoder.SetIndent("", "    ")
 	must(t, encoder.Encode(json.RawMessage(listOf(lines...))))
-	stream, jsonLines, joined := strings.Join(captured, "---\n"), strings.Join(lines, "\n")+"\n", strings.Join(lines, "")
+	stream, jsonLines, joined := strings.Join(captured, "---\n"), strings.Join(lines, "\n")+"\n",
+		strings.Join(lines, "")
 	var files []entry
 	for i, doc := range captured {
 		files = append(files, entry{string(rune('a'+i)) + ".yaml", doc})
@@ -180,7 +181,9 @@ func captures(t *testing.T) []capture {
 		{"YAML List", list, afterItems, 5},
 		{"YAML List, items last", itemsLast, func(n int) bool { return endsItem(itemsLast[:n], items) }, 5},
 		{"YAML stream", stream, func(n int) bool { return endsWhole(stream[:n]) }, 3},
-		{"YAML stream with a marker first", "---\n" + stream, func(n int) bool { return endsWhole(("---\n" + stream)[:n]) }, 3},
+		{"YAML stream with a marker first", "---\n" + stream, func(n int) bool {
+			return endsWhole(("---\n" + stream)[:n])
+		}, 3},
 		{"YAML stream, compressed", gz(t, stream), never, 7},
 		{"YAML List, compressed", gz(t, list), never, 7},
 		{"JSON List", listOf(lines...), never, 7},
@@ -193,8 +196,8 @@ func captures(t *testing.T) []capture {
 	}
 }
 
-// endsWhole reports whether a YAML stream ends between two documents, or at the end of a line of the last member of an object, which is the
-// status of a Deployment. A text that ends within the first document is not a stream.
+// endsWhole reports whether a YAML stream ends between two documents, or at the end of a line of the last member of an
+// object, which is the status of a Deployment. A text that ends within the first document is not a stream.
 func endsWhole(text string) bool {
 	if len(strings.TrimPrefix(text, "---\n")) < len(captured[0]) {
 		return true
@@ -221,8 +224,8 @@ func endsJSON(text string, docs []string) bool {
 	return text == "" || slices.ContainsFunc(docs, func(doc string) bool { return strings.HasSuffix(text, doc) })
 }
 
-// TestCut cuts captures at every offset. A part of an object never counts as the object, and a cut capture never proves that an object after
-// the cut is missing.
+// TestCut cuts captures at every offset. A part of an object never counts as the object, and a cut capture never proves
+// that an object after the cut is missing.
 func TestCut(t *testing.T) {
 	for _, c := range captures(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -249,9 +252,11 @@ func TestCut(t *testing.T) {
 					left, ok := kept[ref]
 					switch {
 					case ok && left != raw:
-						t.Errorf("first %d of %d bytes, after %q: %s is kept as %s", n, len(c.text), tailOf(c.text[:n]), ref, left)
+						t.Errorf("first %d of %d bytes, after %q: %s is kept as %s", n, len(c.text), tailOf(c.text[:n]),
+							ref, left)
 					case !ok && isCovered(t, s, ref):
-						t.Errorf("first %d of %d bytes, after %q: %s counts as missing", n, len(c.text), tailOf(c.text[:n]), ref)
+						t.Errorf("first %d of %d bytes, after %q: %s counts as missing", n, len(c.text),
+							tailOf(c.text[:n]), ref)
 					}
 				}
 			}
@@ -309,7 +314,8 @@ func TestIncomplete(t *testing.T) {
 		{"no kind", second("apiVersion: v1\ndata:\n  a: b\n"), unnamed},
 		{"no status", second(dated(depA)), "it has no status"},
 		{"a status without a value", second(dated(depA) + "status:\n"), "it has no status"},
-		{"creationTimestamp and no uid", second(with(cmA, "  creationTimestamp: 2026-01-01T00:00:00Z\n")), "it has no uid"},
+		{"creationTimestamp and no uid", second(with(cmA, "  creationTimestamp: 2026-01-01T00:00:00Z\n")),
+			"it has no uid"},
 		{"resourceVersion and no uid", second(with(cmA, "  resourceVersion: \"7\"\n")), "it has no uid"},
 		{"managedFields and no uid", with(cmA, "  managedFields:\n  - time: 2026-01-01T00:00:00Z\n"), "it has no uid"},
 		{"resourceVersion and uid", with(cmA, "  resourceVersion: \"7\"\n  uid: u\n"), ""},
@@ -351,8 +357,10 @@ func TestDuplicateKeys(t *testing.T) {
 	const key = "it has a key twice in one map"
 	list := "apiVersion: v1\nkind: List\nitems:\n- " + obj(cmA) + "\n"
 	for _, tc := range []struct{ name, text, gap string }{
-		{"YAML", yml(cmA) + "---\n" + yml(cmB, "data:", "  k: a", "  k: b"), "line 7 (document 2) | " + key + ", near line 14"},
-		{"YAML at the top", yml(cmA) + "---\n" + yml(cmB, "kind: ConfigMap"), "line 7 (document 2) | " + key + ", near line 12"},
+		{"YAML", yml(cmA) + "---\n" + yml(cmB, "data:", "  k: a", "  k: b"), "line 7 (document 2) | " + key +
+			", near line 14"},
+		{"YAML at the top", yml(cmA) + "---\n" + yml(cmB, "kind: ConfigMap"), "line 7 (document 2) | " + key +
+			", near line 12"},
 		{"YAML in flow style", yml(cmA) + "---\n" + yml(cmB, "data: {k: a, 'k': b}"), "line 7 (document 2) | " + key},
 		{"YAML in a list", yml(cmA) + "---\n" + yml(cmB, "x:", "- - {1: a, \"1\": b}"), "line 7 (document 2) | " + key},
 		{"YAML item", list + "- " + twice + "\n", "line 5, item 2 | " + key},
@@ -362,7 +370,8 @@ func TestDuplicateKeys(t *testing.T) {
 		{"JSON at the top", obj(cmA) + obj(cmB, `"kind":"ConfigMap"`), "line 1 (document 2) | " + key},
 		{"JSON with an escaped name", obj(cmA) + obj(cmB, `"k\u0069nd":"ConfigMap"`), "line 1 (document 2) | " + key},
 		{"JSON item", listOf(obj(cmA), twice), "line 1 | " + key},
-		{"JSON items twice", `{"apiVersion":"v1","kind":"List","items":[` + obj(cmA) + `],"items":[]}`, "line 1 | " + key},
+		{"JSON items twice", `{"apiVersion":"v1","kind":"List","items":[` + obj(cmA) + `],"items":[]}`, "line 1 | " +
+			key},
 		{"JSON object with items", obj(cmA) + obj(cmB, `"items":[{"a":1,"a":2}]`), "line 1 (document 2) | " + key},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -385,8 +394,9 @@ func TestDuplicateKeys(t *testing.T) {
 // TestSelected has Lists in files with a selector in their names.
 func TestSelected(t *testing.T) {
 	for name, want := range map[string][]string{
-		"configmaps.json": {"a", "b", "c"}, "configmaps-app=web.json": nil, "configmaps_tier!=db.json.gz": nil, "cm-labelSelector-web.json": nil,
-		"configmaps==.json": {"a", "b", "c"}, "app=web/configmaps.json": {"a", "b", "c"},
+		"configmaps.json": {"a", "b", "c"}, "configmaps-app=web.json": nil, "configmaps_tier!=db.json.gz": nil,
+		"cm-labelSelector-web.json": nil,
+		"configmaps==.json":         {"a", "b", "c"}, "app=web/configmaps.json": {"a", "b", "c"},
 	} {
 		text := listOf(obj(cmA), obj(cmB))
 		if strings.HasSuffix(name, ".gz") {
@@ -399,7 +409,8 @@ func TestSelected(t *testing.T) {
 		}
 		var gaps []string
 		if want == nil {
-			gaps = []string{"files with a selector in their names (1): DIR/" + name + " | objects that do not match a selector " +
+			gaps = []string{"files with a selector in their names (1): DIR/" + name +
+				" | objects that do not match a selector " +
 				"were not captured | their Lists do not prove that an object is missing; capture without a selector"}
 		}
 		if diff := cmp.Diff(gaps, gapLines(describe(t, s), dir)); diff != "" {

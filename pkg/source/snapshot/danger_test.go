@@ -37,7 +37,8 @@ func TestRefusedEntries(t *testing.T) {
 	}
 	var files []entry
 	for _, h := range headers {
-		files = append(files, entry{h.Name, yml("v1 ConfigMap a/" + strings.Trim(strings.NewReplacer("/", "-", ".", "-", "\x1b[2J", "").Replace(h.Name), "-"))})
+		files = append(files, entry{h.Name, yml("v1 ConfigMap a/" +
+			strings.Trim(strings.NewReplacer("/", "-", ".", "-", "\x1b[2J", "").Replace(h.Name), "-"))})
 	}
 	s, err := openText(t, tarWith(t, headers, files))
 	must(t, err)
@@ -47,13 +48,15 @@ func TestRefusedEntries(t *testing.T) {
 	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
 		t.Errorf("%v is covered, but files were refused", got)
 	}
-	want := []string{"files that are not read (8): standard input: ../up.yaml (name), standard input: ../up.yaml (name), " +
+	want := []string{"files that are not read (8): standard input: ../up.yaml (name), standard input: ../up.yaml " +
+		"(name), " +
 		"standard input: /etc/abs.yaml (name), …" + perRefused}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}
 
-	z := zipOf(t, entry{"../up.yaml", yml(cmB)}, entry{`a\..\..\up.yaml`, yml(cmB)}, entry{"/abs.yaml", yml(cmB)}, entry{"good.yaml", yml(cmA)})
+	z := zipOf(t, entry{"../up.yaml", yml(cmB)}, entry{`a\..\..\up.yaml`, yml(cmB)}, entry{"/abs.yaml", yml(cmB)},
+		entry{"good.yaml", yml(cmA)})
 	s, err = openText(t, z)
 	must(t, err)
 	if diff := cmp.Diff([]string{cmA}, contents(t, s)); diff != "" {
@@ -72,7 +75,8 @@ func TestFolderOfLinksAndPipes(t *testing.T) {
 	if diff := cmp.Diff([]string{cmA}, contents(t, s)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
-	want := []string{"files that are not read (4): DIR/link.yaml (link or special file), DIR/linked (link or special file), " +
+	want := []string{"files that are not read (4): DIR/link.yaml (link or special file), DIR/linked (link or special " +
+		"file), " +
 		"DIR/loop (link or special file), …" + perRefused}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), dir)); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
@@ -137,7 +141,8 @@ func TestBounded(t *testing.T) {
 	var laughs strings.Builder
 	laughs.WriteString("a0: &a0 [lol,lol,lol,lol,lol,lol,lol,lol,lol]\n")
 	for i := 1; i < 30; i++ {
-		fmt.Fprintf(&laughs, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
+		fmt.Fprintf(&laughs, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i, i-1, i-1, i-1, i-1,
+			i-1, i-1, i-1, i-1, i-1)
 	}
 	zeros := strings.Repeat("apiVersion:\n", 3*mib/2)
 	const small = snapshot.Limit(128 * mib) // an object has at most 4 MiB, or 1 MiB of YAML with 32,768 scalars
@@ -161,12 +166,15 @@ func TestBounded(t *testing.T) {
 		{"long YAML line", "apiVersion: v1\nx: " + strings.Repeat("a", 30*mib), small, 32, "line 2 | " + tooLarge},
 		{"long YAML document", "apiVersion: v1\n" + strings.Repeat("# comment\n", 3*mib), small, 32, tooLarge},
 		{"long JSON string", `{"apiVersion":"` + strings.Repeat("a", 30*mib) + `"}`, small, 64, "line 1 | " + tooLarge},
-		{"long JSON document", "{" + strings.Repeat(`"a":"`+strings.Repeat("a", mib)+`",`, 20) + `"b":1}`, small, 64, ""},
+		{"long JSON document", "{" + strings.Repeat(`"a":"`+strings.Repeat("a", mib)+`",`, 20) + `"b":1}`, small, 64,
+			""},
 		{"many lines", obj(cmA) + strings.Repeat("\n", 4*mib) + "{]", unlimited, 96,
 			"standard input, line 4194305 (document 2) | it is not valid JSON"},
-		{"many objects", strings.Repeat(obj("v1 ConfigMap a/b"), 5000), mib, 32, "the snapshot needs more than the limit of 1 MiB"},
+		{"many objects", strings.Repeat(obj("v1 ConfigMap a/b"), 5000), mib, 32,
+			"the snapshot needs more than the limit of 1 MiB"},
 		{"many Lists", strings.Repeat(listOf(), 5000), mib, 32, "the snapshot needs more than the limit of 1 MiB"},
-		{"many items", listOf(strings.Repeat(`{},`, 5000) + `{}`), mib, 32, "the snapshot needs more than the limit of 1 MiB"},
+		{"many items", listOf(strings.Repeat(`{},`, 5000) + `{}`), mib, 32,
+			"the snapshot needs more than the limit of 1 MiB"},
 		{"many YAML items", "apiVersion: v1\nitems:\n" + strings.Repeat("- {}\n", 5000), mib, 32,
 			"the snapshot needs more than the limit of 1 MiB"},
 		{"gzip bomb", gz(t, zeros), 4 * mib, 32, "standard input, line 2731 | " + tooLarge},
@@ -177,7 +185,8 @@ func TestBounded(t *testing.T) {
 			"standard input, after zeros.log | the snapshot needs more than the limit of 4 MiB"},
 		{"zip bomb", zipOf(t, entry{"zeros.yaml", zeros}), 4 * mib, 64, "standard input: zeros.yaml, line "},
 		{"gzip in gzip", gz(t, gz(t, zeros)), unlimited, 64, ""},
-		{"zip from a stream", zipOf(t, entry{"a.txt", noise(t, mib)}), mib, 32, "the snapshot needs more than the limit of 1 MiB"},
+		{"zip from a stream", zipOf(t, entry{"a.txt", noise(t, mib)}), mib, 32,
+			"the snapshot needs more than the limit of 1 MiB"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := write(t, entry{"0.yaml", yml("v1 ConfigMap z/z")})
@@ -193,8 +202,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestUnbounded opens documents of TestBounded with larger limits. They allocate more than TestBounded allows. This proves that the limits
-// save memory and that the measurement works.
+// TestUnbounded opens documents of TestBounded with larger limits. They allocate more than TestBounded allows. This
+// proves that the limits save memory and that the measurement works.
 func TestUnbounded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
@@ -228,7 +237,8 @@ func TestManyFiles(t *testing.T) {
 		if got := len(contents(t, s)); got < 5 || got > 29 {
 			t.Errorf("%s: %d objects", name, got)
 		}
-		if got := gapLines(describe(t, s), dir); len(got) == 0 || !strings.Contains(got[0], "more than the limit of 256 KiB") {
+		if got := gapLines(describe(t, s), dir); len(got) == 0 ||
+			!strings.Contains(got[0], "more than the limit of 256 KiB") {
 			t.Errorf("%s: gaps %q", name, got)
 		}
 	}
@@ -248,7 +258,8 @@ func TestManyFiles(t *testing.T) {
 	dir := write(t, entry{"x.zip", zipOf(t, many...)}, entry{"a.yaml", yml(cmA)})
 	s, err := snapshot.Limit(16<<20).Open(t.Context(), []string{dir}, nil)
 	must(t, err)
-	if got := gapLines(describe(t, s), dir); len(got) != 1 || !strings.HasPrefix(got[0], "DIR/x.zip | it is larger than") {
+	if got := gapLines(describe(t, s), dir); len(got) != 1 ||
+		!strings.HasPrefix(got[0], "DIR/x.zip | it is larger than") {
 		t.Errorf("gaps: %q", got)
 	}
 }
@@ -278,7 +289,8 @@ func TestLimitKeeps(t *testing.T) {
 		items = append(items, o)
 		yamlItems += "- " + o + "\n"
 	}
-	for name, text := range map[string]string{"JSON": listOf(items...), "YAML": yamlItems + "kind: List\n", "gzip": gz(t, listOf(items...))} {
+	for name, text := range map[string]string{"JSON": listOf(items...), "YAML": yamlItems + "kind: List\n",
+		"gzip": gz(t, listOf(items...))} {
 		s, err := openWithin(t, 512<<10, text)
 		must(t, err)
 		if n := len(contents(t, s)); n < 400 || n > 950 {

@@ -45,10 +45,11 @@ func TestGaps(t *testing.T) {
 			gaps:  []string{"DIR/x.yaml, line 7 (document 2) | it is not valid YAML, near line 13" + perDocument},
 		},
 		{
-			name:  "damaged YAML item",
-			files: []entry{{"x.yaml", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n" + badItem + "- " + obj(cmB) + "\nkind: List\n"}},
-			want:  []string{cmA, cmB},
-			gaps:  []string{"DIR/x.yaml, line 4, item 2 | it is not valid YAML, near line 5" + perDocument},
+			name: "damaged YAML item",
+			files: []entry{{"x.yaml", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n" + badItem + "- " + obj(cmB) +
+				"\nkind: List\n"}},
+			want: []string{cmA, cmB},
+			gaps: []string{"DIR/x.yaml, line 4, item 2 | it is not valid YAML, near line 5" + perDocument},
 		},
 		{
 			name:  "damaged YAML List after its items",
@@ -58,14 +59,16 @@ func TestGaps(t *testing.T) {
 		},
 		{
 			name: "YAML that JSON does not have",
-			files: []entry{{"x.yaml", yml(cmA) + "---\n" + yml(cmB, "data: {? [a] : b}") + "---\n" + yml(cmB, "data: .inf") +
+			files: []entry{{"x.yaml", yml(cmA) + "---\n" + yml(cmB, "data: {? [a] : b}") + "---\n" +
+				yml(cmB, "data: .inf") +
 				"---\n" + yml(cmB, "data: {<<: {a: b}}") + "---\n" + yml(cmB, "x: &x {a: b}", "y: *x")}},
 			want: []string{cmA},
 			gaps: []string{
 				"DIR/x.yaml, line 7 (document 2) | " + only + ", near line 12" + perDocument,
 				"DIR/x.yaml, line 14 (document 3) | " + only + ", near line 19" + perDocument,
 				"DIR/x.yaml, line 21 (document 4) | " + only + ", near line 26" + perDocument,
-				"DIR/x.yaml, line 28 (document 5) | it has YAML aliases, which kubectl does not write, near line 34" + perDocument,
+				"DIR/x.yaml, line 28 (document 5) | it has YAML aliases, which kubectl does not write, near line 34" +
+					perDocument,
 			},
 		},
 		{
@@ -75,15 +78,17 @@ func TestGaps(t *testing.T) {
 			gaps:  []string{"DIR/x.json, line 2 (document 2) | it is not valid JSON" + perFile},
 		},
 		{
-			name:  "damaged indented JSON",
-			files: []entry{{"a.json", obj(cmA)}, {"x.json", "{\n  \"apiVersion\": \"v1\",\n  \"kind\" \"ConfigMap\"\n}\n"}},
-			want:  []string{cmA},
-			gaps:  []string{"DIR/x.json, line 3 | it is not valid JSON" + perFile},
+			name: "damaged indented JSON",
+			files: []entry{{"a.json", obj(cmA)}, {"x.json",
+				"{\n  \"apiVersion\": \"v1\",\n  \"kind\" \"ConfigMap\"\n}\n"}},
+			want: []string{cmA},
+			gaps: []string{"DIR/x.json, line 3 | it is not valid JSON" + perFile},
 		},
 		{
 			name: "truncated JSON List",
 			files: []entry{
-				{"x.json", strings.TrimSuffix(listOf(obj(cmA), obj(node)), `],"kind":"List","metadata":{"resourceVersion":""}}`)},
+				{"x.json", strings.TrimSuffix(listOf(obj(cmA), obj(node)),
+					`],"kind":"List","metadata":{"resourceVersion":""}}`)},
 				{"y.json", `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"two","namespace":"b"}},{"met`},
 				{"z.json", `{"items":[{"metadata":{"name":"three","namespace":"b"}},{"met`},
 			},
@@ -95,18 +100,20 @@ func TestGaps(t *testing.T) {
 			},
 		},
 		{
-			name:  "unnamed formats",
-			files: []entry{{"notes.txt", "see:\napiVersion: v1\n]\n"}, {"log.txt", "{\"level\":\"info\"}\n{not json\n"}, {"a.txt", "text\napiVersion: v1\n"}, {"cm", yml(cmA)}},
-			want:  []string{cmA},
+			name: "unnamed formats",
+			files: []entry{{"notes.txt", "see:\napiVersion: v1\n]\n"}, {"log.txt", "{\"level\":\"info\"}\n{not json\n"},
+				{"a.txt", "text\napiVersion: v1\n"}, {"cm", yml(cmA)}},
+			want: []string{cmA},
 			gaps: []string{
 				"DIR/a.txt, line 1 | it is not valid YAML, near line 2" + perDocument,
 				"DIR/notes.txt, line 1 | it is not valid YAML, near line 2" + perDocument,
 			},
 		},
 		{
-			name:  "objects and other documents",
-			files: []entry{{"x.yaml", yml(cmA) + "---\nreplicas: 1\n---\n- a\n"}, {"y.json", obj(cmB) + "\n1\n[\"x\"]\nnull\n{}"}},
-			want:  []string{cmA, cmB},
+			name: "objects and other documents",
+			files: []entry{{"x.yaml", yml(cmA) + "---\nreplicas: 1\n---\n- a\n"},
+				{"y.json", obj(cmB) + "\n1\n[\"x\"]\nnull\n{}"}},
+			want: []string{cmA, cmB},
 		},
 		{
 			name:  "items that are not objects",
@@ -118,21 +125,25 @@ func TestGaps(t *testing.T) {
 			},
 		},
 		{
-			name:  "items in flow style that are not objects",
-			files: []entry{{"x.yaml", yml(cmA) + "---\napiVersion: v1\nkind: List\nitems:\n  [" + obj(cmB) + ",\n  {}]\n"}},
-			want:  []string{cmA, cmB},
-			gaps:  []string{"DIR/x.yaml, line 7 (document 2), item 2 | it is not a Kubernetes object" + perDocument},
+			name: "items in flow style that are not objects",
+			files: []entry{{"x.yaml", yml(cmA) + "---\napiVersion: v1\nkind: List\nitems:\n  [" + obj(cmB) +
+				",\n  {}]\n"}},
+			want: []string{cmA, cmB},
+			gaps: []string{"DIR/x.yaml, line 7 (document 2), item 2 | it is not a Kubernetes object" + perDocument},
 		},
 		{
-			name:  "damaged List in flow style",
-			files: []entry{{"x.yaml", yml(cmA) + "---\napiVersion: v1\nkind: List\nitems: [" + obj(cmB) + ", {a: 1, a: 2}]\n"}},
-			want:  []string{cmA},
-			gaps:  []string{"DIR/x.yaml, line 7 (document 2) | it has a key twice in one map, near line 9" + perDocument},
+			name: "damaged List in flow style",
+			files: []entry{{"x.yaml", yml(cmA) + "---\napiVersion: v1\nkind: List\nitems: [" + obj(cmB) +
+				", {a: 1, a: 2}]\n"}},
+			want: []string{cmA},
+			gaps: []string{"DIR/x.yaml, line 7 (document 2) | it has a key twice in one map, near line 9" +
+				perDocument},
 		},
 		{
-			name:  "damaged gzip",
-			files: []entry{{"a.yaml", yml(cmA)}, {"x.yaml.gz", "\x1f\x8b\x00nothing"}, {"y.yaml.gz", gz(t, strings.Repeat(yml(cmB)+"---\n", 50))[:70]}},
-			want:  []string{cmA},
+			name: "damaged gzip",
+			files: []entry{{"a.yaml", yml(cmA)}, {"x.yaml.gz", "\x1f\x8b\x00nothing"},
+				{"y.yaml.gz", gz(t, strings.Repeat(yml(cmB)+"---\n", 50))[:70]}},
+			want: []string{cmA},
 			gaps: []string{
 				"DIR/x.yaml.gz | it is damaged, or is packed in a way that is not supported" + perFile,
 				"DIR/y.yaml.gz, line 4 | it ends in the middle" + perFile,
@@ -161,7 +172,8 @@ func TestGaps(t *testing.T) {
 // TestTruncatedArchives cuts archives at every byte: there is a gap, or no object is missing.
 func TestTruncatedArchives(t *testing.T) {
 	files := []entry{{"a.yaml", yml(cmA)}, {"b.json", listOf(obj(cmB), obj(node))}, {"c.yaml", yml(depA)}}
-	for name, text := range map[string]string{"x.tar": tarOf(t, files...), "x.tgz": gz(t, tarOf(t, files...)), "x.zip": zipOf(t, files...)} {
+	for name, text := range map[string]string{"x.tar": tarOf(t, files...), "x.tgz": gz(t, tarOf(t, files...)),
+		"x.zip": zipOf(t, files...)} {
 		step := 1
 		if name == "x.tar" {
 			step = 64
@@ -189,7 +201,8 @@ func TestTruncatedArchives(t *testing.T) {
 func TestTruncatedAfterDamage(t *testing.T) {
 	dir := write(t, entry{"a.yaml", yml(cmA)})
 	for _, text := range []string{
-		obj(cmB) + "\n{]\n" + obj(node) + "\n---\n# x\n}\n" + listOf(obj(depA), "{}") + strings.Repeat("\n{\"a\":]\n"+obj(node), 10),
+		obj(cmB) + "\n{]\n" + obj(node) + "\n---\n# x\n}\n" + listOf(obj(depA), "{}") +
+			strings.Repeat("\n{\"a\":]\n"+obj(node), 10),
 		yml(cmB) + "---\n]\n---\n" + yml(node) + "---\nitems:\n- ]\n- " + obj(depA) + "\nkind: List\n",
 	} {
 		packed := gz(t, text)
@@ -230,12 +243,14 @@ func TestFileStart(t *testing.T) {
 		{"markers, blank lines and a YAML document", "x.yml", "---\n" + blank + "---\n" + yml(cmA), []string{cmA}, nil},
 		{"blank lines and a JSON List", "x.json", blank + listOf(obj(cmA)), []string{cmA}, nil},
 		{"blank lines alone", "x.yaml", blank, nil, nil},
-		{"closing braces", "x.json", strings.Repeat("}\n", 1<<20), nil, []string{"DIR/x.json, line 1 | it is larger than the limit of one object" + perDocument}},
+		{"closing braces", "x.json", strings.Repeat("}\n", 1<<20), nil,
+			[]string{"DIR/x.json, line 1 | it is larger than the limit of one object" + perDocument}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := write(t, entry{tc.file, tc.text}, entry{"z.yaml", yml(node)})
 			s := open(t, dir)
-			if diff := cmp.Diff(append([]string{node}, tc.want...), contents(t, s), cmpopts.SortSlices(strings.Compare)); diff != "" {
+			if diff := cmp.Diff(append([]string{node}, tc.want...), contents(t, s),
+				cmpopts.SortSlices(strings.Compare)); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.gaps, gapLines(describe(t, s), dir)); diff != "" {
@@ -262,7 +277,8 @@ func TestNoContent(t *testing.T) {
 	for name, text := range map[string]string{
 		"secret.json": obj("v1 Secret a/s", fmt.Sprintf(`"data":{"p":%q},"stringData":{"q":%q}`, encoded, plain)),
 		"secret.yaml": yml("v1 Secret a/s", "data:", "  p: "+encoded, "stringData:", "  q: "+plain),
-		"list.yaml":   "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(yml("v1 Secret a/s", "stringData:", "  q: "+plain), "\n", "\n  "),
+		"list.yaml": "apiVersion: v1\nkind: List\nitems:\n- " +
+			strings.ReplaceAll(yml("v1 Secret a/s", "stringData:", "  q: "+plain), "\n", "\n  "),
 	} {
 		check := func(damage string, text string) {
 			s, err := openText(t, good[filepath.Ext(name)]+text)

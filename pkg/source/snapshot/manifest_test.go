@@ -31,16 +31,20 @@ func manifest() snapshot.Manifest {
 		return c
 	}
 	return snapshot.Manifest{
-		APIVersion: snapshot.ManifestAPIVersion, Kind: snapshot.ManifestKind, Complete: true, TakenAt: time.Unix(1_800_000_000, 0).UTC(),
+		APIVersion: snapshot.ManifestAPIVersion, Kind: snapshot.ManifestKind, Complete: true,
+		TakenAt:  time.Unix(1_800_000_000, 0).UTC(),
 		Versions: snapshot.Versions{Kubernetes: "v1.34.1"},
 		Captured: []snapshot.Captured{
 			captured("ConfigMap", 1, "", source.Covered()),
 			captured("Secret", 0, "", source.CoveredIn([]string{"b"}, forbidden).With("c", &forbidden)),
 			captured("Pod", 0, label, source.Covered()),
 		},
-		Gaps: []snapshot.Gap{{Gap: source.Gap{What: "pods", Reason: "why"}}, {Gap: source.Gap{What: "secrets", Reason: "Forbidden"}, Listed: true}},
-		Resources: []snapshot.Resource{{Version: "v1", Kind: "ConfigMap", Name: "configmaps", Namespaced: true}, {Version: "v1", Kind: "Secret", Name: "secrets", Namespaced: true},
-			{Version: "v1", Kind: "Pod", Name: "pods", Namespaced: true}, {Version: "v1", Kind: "Service", Name: "services", Namespaced: true}},
+		Gaps: []snapshot.Gap{{Gap: source.Gap{What: "pods", Reason: "why"}},
+			{Gap: source.Gap{What: "secrets", Reason: "Forbidden"}, Listed: true}},
+		Resources: []snapshot.Resource{{Version: "v1", Kind: "ConfigMap", Name: "configmaps", Namespaced: true},
+			{Version: "v1", Kind: "Secret", Name: "secrets", Namespaced: true},
+			{Version: "v1", Kind: "Pod", Name: "pods", Namespaced: true}, {Version: "v1", Kind: "Service",
+				Name: "services", Namespaced: true}},
 		UnknownGroups: map[string]source.Failure{"metrics.example.com/v1": forbidden},
 		NotListed:     unserved,
 		Unmasked:      &source.Unmasked{Contents: map[string]source.Unreadable{"s-1": {Damaged: "it is damaged"}}},
@@ -59,7 +63,8 @@ func TestManifest(t *testing.T) {
 	m := manifest()
 	s := open(t, write(t, entry{"cm.json", obj(cmA)}, entry{"MANIFEST", jsonOf(t, m)}))
 	d := describe(t, s)
-	if !d.Complete || d.Partial() || !d.Live() || !d.TakenAt.Equal(m.TakenAt) || d.Earliest || d.KubernetesVersion != "v1.34.1" {
+	if !d.Complete || d.Partial() || !d.Live() || !d.TakenAt.Equal(m.TakenAt) || d.Earliest ||
+		d.KubernetesVersion != "v1.34.1" {
 		t.Errorf("%+v", d)
 	}
 	if diff := cmp.Diff([]source.Gap{{What: "pods", Reason: "why"}}, d.Gaps); diff != "" {
@@ -68,8 +73,10 @@ func TestManifest(t *testing.T) {
 	if damaged, _ := d.Unmasked.Content("s-1"); damaged.Damaged == "" {
 		t.Error("the results before masking are lost")
 	}
-	missing := source.Failure{Reason: source.NotInSnapshot, Detail: "no whole List of the kind was captured in that namespace"}
-	selected := source.Failure{Reason: source.NotInSnapshot, Detail: "only objects with the label " + label + " were captured"}
+	missing := source.Failure{Reason: source.NotInSnapshot,
+		Detail: "no whole List of the kind was captured in that namespace"}
+	selected := source.Failure{Reason: source.NotInSnapshot, Detail: "only objects with the label " + label +
+		" were captured"}
 	for _, tc := range []struct {
 		kind, namespace string
 		query           source.Query
@@ -97,7 +104,8 @@ func TestManifest(t *testing.T) {
 	}
 	kinds, err := s.Kinds(t.Context())
 	must(t, err)
-	if _, f, ok := kinds.Lookup(schema.GroupVersionKind{Group: "metrics.example.com", Version: "v1", Kind: "X"}); ok || f != forbidden {
+	if _, f, ok := kinds.Lookup(schema.GroupVersionKind{Group: "metrics.example.com", Version: "v1", Kind: "X"}); ok ||
+		f != forbidden {
 		t.Errorf("a kind of an API that did not answer: %+v", f)
 	}
 }
@@ -111,12 +119,14 @@ func TestManifestOfAnother(t *testing.T) {
 		files []entry
 		gap   string
 	}{
-		"an object is lost":        {files[1:], "1 of 1 objects of kind ConfigMap"},
-		"an object is damaged":     {[]entry{{"cm.json", obj(cmA)[:40]}, files[1]}, "1 of 1 objects of kind ConfigMap"},
-		"another version":          {[]entry{files[0], {"MANIFEST", jsonOf(t, old)}}, ""},
-		"two snapshots":            {append(slices.Clone(files), entry{"second/MANIFEST", files[1].text}), "the manifests of the snapshots"},
-		"the manifest is no JSON":  {[]entry{files[0], {"MANIFEST.json", files[1].text[:200]}}, ""},
-		"a field has another type": {[]entry{files[0], {"MANIFEST", `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"Snapshot","captured":"all"}`}}, ""},
+		"an object is lost":    {files[1:], "1 of 1 objects of kind ConfigMap"},
+		"an object is damaged": {[]entry{{"cm.json", obj(cmA)[:40]}, files[1]}, "1 of 1 objects of kind ConfigMap"},
+		"another version":      {[]entry{files[0], {"MANIFEST", jsonOf(t, old)}}, ""},
+		"two snapshots": {append(slices.Clone(files), entry{"second/MANIFEST", files[1].text}),
+			"the manifests of the snapshots"},
+		"the manifest is no JSON": {[]entry{files[0], {"MANIFEST.json", files[1].text[:200]}}, ""},
+		"a field has another type": {[]entry{files[0],
+			{"MANIFEST", `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"Snapshot","captured":"all"}`}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, write(t, tc.files...))
@@ -127,7 +137,8 @@ func TestManifestOfAnother(t *testing.T) {
 			if tc.gap != "" && !slices.ContainsFunc(d.Gaps, func(g source.Gap) bool { return g.What == tc.gap }) {
 				t.Errorf("no gap %q in %+v", tc.gap, d.Gaps)
 			}
-			cover, err := s.List(t.Context(), source.Query{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}}, func(source.Object) error { return nil })
+			cover, err := s.List(t.Context(), source.Query{Kind: schema.GroupVersionKind{Version: "v1",
+				Kind: "ConfigMap"}}, func(source.Object) error { return nil })
 			must(t, err)
 			if _, covered := cover.Of("z"); covered {
 				t.Error("an object that is not in the snapshot counts as missing")

@@ -89,7 +89,9 @@ func (h *webhookServer) register(ctx context.Context, c client.Client) error {
 		return fmt.Errorf("creating an object to call the webhook %s: %w", h.variant, err)
 	}
 	for path, request := range map[string]func(context.Context) error{
-		webhookserver.StampPath: func(ctx context.Context) error { return c.Update(ctx, probe.DeepCopy(), client.DryRunAll) },
+		webhookserver.StampPath: func(ctx context.Context) error {
+			return c.Update(ctx, probe.DeepCopy(), client.DryRunAll)
+		},
 		webhookserver.GuardPath: func(ctx context.Context) error { return c.Delete(ctx, probe, client.DryRunAll) },
 	} {
 		if err := h.await(ctx, path, request); err != nil {
@@ -104,7 +106,8 @@ func (h *webhookServer) register(ctx context.Context, c client.Client) error {
 
 // await repeats a request until the webhook is called for it.
 func (h *webhookServer) await(ctx context.Context, path string, request func(context.Context) error) error {
-	err := wait.PollUntilContextTimeout(ctx, poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool,
+		error) {
 		before := h.calls[path].Load()
 		if err := request(ctx); err != nil {
 			return false, err

@@ -51,15 +51,17 @@ func newWebhookServer(variant Variant, handlers map[string]ctrladmission.Handler
 		return nil, fmt.Errorf("reading a certificate: %w", err)
 	}
 	h := &webhookServer{variant: variant, port: free[0], authority: chain, calls: map[string]*atomic.Int64{}}
-	h.server = webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: free[0], TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-		c.MinVersion = tls.VersionTLS12
-		c.NextProtos = []string{"http/1.1"}
-		c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }
-	}}})
+	h.server = webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: free[0],
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+			c.MinVersion = tls.VersionTLS12
+			c.NextProtos = []string{"http/1.1"}
+			c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }
+		}}})
 	for path, handler := range handlers {
 		calls := &atomic.Int64{}
 		h.calls[path] = calls
-		served := &ctrladmission.Webhook{Handler: handler, LogConstructor: func(logr.Logger, *ctrladmission.Request) logr.Logger { return logr.Discard() }}
+		served := &ctrladmission.Webhook{Handler: handler,
+			LogConstructor: func(logr.Logger, *ctrladmission.Request) logr.Logger { return logr.Discard() }}
 		served.WithRecoverPanic(false)
 		h.server.Register(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			calls.Add(1)
@@ -88,7 +90,8 @@ func always(patches ...jsonpatch.Operation) map[string]ctrladmission.Handler {
 			return a
 		}
 	}
-	return map[string]ctrladmission.Handler{webhookserver.StampPath: answer(patches), webhookserver.GuardPath: answer(nil)}
+	return map[string]ctrladmission.Handler{webhookserver.StampPath: answer(patches),
+		webhookserver.GuardPath: answer(nil)}
 }
 
 // missing is the patch that adds the missing metadata to an object as Adopted writes it.
@@ -121,7 +124,8 @@ func ours(memory *index.Index) map[string]ctrladmission.Handler {
 		Observe:      webhookserver.NewCollector(webhookserver.MetricSources{}).Observe, // the metrics are not read
 		Log:          logr.Discard(),
 	}
-	return map[string]ctrladmission.Handler{webhookserver.StampPath: admission.Mutating(o), webhookserver.GuardPath: admission.Validating(o)}
+	return map[string]ctrladmission.Handler{webhookserver.StampPath: admission.Mutating(o),
+		webhookserver.GuardPath: admission.Validating(o)}
 }
 
 // unlabelled are namespaces without labels for the webhook.

@@ -54,7 +54,8 @@ func newMeasurer(c *cluster.Cluster, o Options) (measurer, error) {
 		return m, err
 	}
 	m.known, _, _ = memory.Size()
-	for variant, handlers := range map[Variant]map[string]admission.Handler{NoOp: always(), Constant: always(missing()...), Ours: ours(memory)} {
+	for variant, handlers := range map[Variant]map[string]admission.Handler{NoOp: always(),
+		Constant: always(missing()...), Ours: ours(memory)} {
 		if m.hooks[variant], err = newWebhookServer(variant, handlers); err != nil {
 			return m, err
 		}
@@ -62,7 +63,8 @@ func newMeasurer(c *cluster.Cluster, o Options) (measurer, error) {
 	for _, t := range Traffics() {
 		config := c.Config()
 		if t == Fleets {
-			config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:cattle-fleet-system:" + fleet.AgentName,
+			config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:cattle-fleet-system:" +
+				fleet.AgentName,
 				Groups: []string{"system:masters"}} // an agent has all permissions that its releases need
 		}
 		w := writer{bodies: map[Operation][][]byte{}}

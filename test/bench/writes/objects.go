@@ -99,12 +99,14 @@ func fill(known, written int) (*index.Index, error) {
 		entries = append(entries, e)
 		return nil
 	}
-	if err := add(record.Record{Bundle: bundle, Namespace: bundle, Objects: record.ConfigMaps(Ours.namespace(), written)}); err != nil {
+	if err := add(record.Record{Bundle: bundle, Namespace: bundle, Objects: record.ConfigMaps(Ours.namespace(),
+		written)}); err != nil {
 		return nil, err
 	}
 	for have := 0; have < known; have += perRelease {
 		name := fmt.Sprintf("known-%03d", have/perRelease)
-		if err := add(record.Record{Bundle: name, Namespace: name, Objects: record.ConfigMaps(name, perRelease)}); err != nil {
+		if err := add(record.Record{Bundle: name, Namespace: name, Objects: record.ConfigMaps(name,
+			perRelease)}); err != nil {
 			return nil, err
 		}
 	}

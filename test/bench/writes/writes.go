@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package writes measures writes through an API server: without a webhook, with simple webhooks, and with ours. Each variant has its own
-// namespace, to which its configurations are limited, so that nothing changes between two measurements.
+// Package writes measures writes through an API server: without a webhook, with simple webhooks, and with ours. Each
+// variant has its own namespace, to which its configurations are limited, so that nothing changes between two
+// measurements.
 package writes
 
 import (
@@ -37,9 +38,10 @@ type Traffic string
 
 // The kinds of traffic. For Plain and Fleets, the conditions of the configurations exclude every request.
 const (
-	Adopted Traffic = "adopted" // desired objects with Helm's ownership metadata only; ours adds the rest at every write
-	Plain   Traffic = "plain"   // objects without ownership metadata
-	Fleets  Traffic = "fleet"   // objects with complete ownership metadata, written by Fleet's agent
+	// desired objects with Helm's ownership metadata only; ours adds the rest at every write
+	Adopted Traffic = "adopted"
+	Plain   Traffic = "plain" // objects without ownership metadata
+	Fleets  Traffic = "fleet" // objects with complete ownership metadata, written by Fleet's agent
 )
 
 // Variants lists the variants that are measured with it.
@@ -67,8 +69,8 @@ func Operations() []Operation { return []Operation{Create, Update} }
 
 // Options are the sizes of a measurement.
 type Options struct {
-	// Objects is the number of written objects in each measurement, Rounds the number of counted rounds, and Known the number of objects of
-	// other releases in our webhook's index.
+	// Objects is the number of written objects in each measurement, Rounds the number of counted rounds, and Known the
+	// number of objects of other releases in our webhook's index.
 	Objects, Rounds, Known int
 	// Clients are the numbers of parallel requests; each number is measured separately.
 	Clients  []int

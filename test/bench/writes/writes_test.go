@@ -53,8 +53,10 @@ func TestBodies(t *testing.T) {
 				if err := json.Unmarshal(body, &o); err != nil {
 					t.Fatal(err)
 				}
-				if got, want := ownership.MetadataOf(o.Labels, o.Annotations), traffic.written(); got != want || o.Name != objectName(i) || len(body) != objectBytes {
-					t.Errorf("%s %s %d: %s of %d bytes with %+v, want %d bytes with %+v", traffic, op, i, o.Name, len(body), got, objectBytes, want)
+				if got, want := ownership.MetadataOf(o.Labels, o.Annotations), traffic.written(); got != want ||
+					o.Name != objectName(i) || len(body) != objectBytes {
+					t.Errorf("%s %s %d: %s of %d bytes with %+v, want %d bytes with %+v", traffic, op, i, o.Name,
+						len(body), got, objectBytes, want)
 				}
 			}
 		}
@@ -73,7 +75,8 @@ func TestFill(t *testing.T) {
 	if len(owners) != 1 || owners[0].Metadata != fullMetadata() {
 		t.Errorf("owners %+v, want one with %+v", owners, fullMetadata())
 	}
-	if owners := r.Lookup(object.Key{Kind: "ConfigMap", Namespace: None.namespace(), Name: objectName(2)}); len(owners) != 0 {
+	if owners := r.Lookup(object.Key{Kind: "ConfigMap", Namespace: None.namespace(),
+		Name: objectName(2)}); len(owners) != 0 {
 		t.Errorf("objects of the variant without a webhook: %+v", owners)
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command image makes the image of a release: an OCI layout with one image for each platform, and an index of them. It needs no container
-// runtime and no registry. The same archives give the same digest.
+// Command image makes the image of a release: an OCI layout with one image for each platform, and an index of them. It
+// needs no container runtime and no registry. The same archives give the same digest.
 package main
 
 import (
@@ -59,14 +59,16 @@ func run(version string, created time.Time, archives, out string) error {
 			return fmt.Errorf("making the image of %s: %w", path, err)
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image,
-			Descriptor: v1.Descriptor{MediaType: types.OCIManifestSchema1, Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
+			Descriptor: v1.Descriptor{MediaType: types.OCIManifestSchema1, Platform: &v1.Platform{OS: "linux",
+				Architecture: arch}}})
 	}
 	index = mutate.Annotations(index, annotations(version, created)).(v1.ImageIndex)
 	root, err := layout.Write(out, empty.Index)
 	if err != nil {
 		return err
 	}
-	if err := root.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": version})); err != nil {
+	if err := root.AppendIndex(index,
+		layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": version})); err != nil {
 		return err
 	}
 	digest, err := index.Digest()
@@ -103,7 +105,8 @@ func platformImage(archive, arch, version string, created time.Time) (v1.Image, 
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = "linux", arch, v1.Time{Time: created}
-	config.Config = v1.Config{User: unprivileged, Entrypoint: []string{"/" + binary}, Labels: annotations(version, created)}
+	config.Config = v1.Config{User: unprivileged, Entrypoint: []string{"/" + binary},
+		Labels: annotations(version, created)}
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		return nil, err
 	}
@@ -155,7 +158,8 @@ func layer(files []file, created time.Time) (v1.Layer, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range files {
-		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: created, Format: tar.FormatPAX}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: created,
+			Format: tar.FormatPAX}); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(f.content); err != nil {
@@ -165,11 +169,15 @@ func layer(files []file, created time.Time) (v1.Layer, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil },
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(b.Bytes())),
+			nil
+	},
 		tarball.WithMediaType(types.OCILayer))
 }
 
-// roots are the certificate authorities of Mozilla's list that have no restriction that a file of certificates cannot express.
+// roots are the certificate authorities of Mozilla's list that have no restriction that a file of certificates cannot
+// express.
 func roots() []byte {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {

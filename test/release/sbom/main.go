@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sbom writes the modules of a Go binary as a CycloneDX document. It reads the list that the linker put into the binary, so it lists
-// what was built, and nothing else. The same binary gives the same bytes.
+// Command sbom writes the modules of a Go binary as a CycloneDX document. It reads the list that the linker put into
+// the binary, so it lists what was built, and nothing else. The same binary gives the same bytes.
 package main
 
 import (
@@ -50,7 +50,8 @@ func run(version, out, binary string) error {
 
 // document lists the modules of a binary, and the Go version, as components of it.
 func document(info *debug.BuildInfo, version, digest string) *cdx.BOM {
-	main := cdx.Component{BOMRef: purl(info.Main.Path, version), Type: cdx.ComponentTypeApplication, Name: info.Main.Path, Version: version,
+	main := cdx.Component{BOMRef: purl(info.Main.Path, version), Type: cdx.ComponentTypeApplication,
+		Name: info.Main.Path, Version: version,
 		PackageURL: purl(info.Main.Path, version), Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: digest}},
 		Licenses: &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}}}
 	components := []cdx.Component{module("std", info.GoVersion)}
@@ -72,7 +73,8 @@ func document(info *debug.BuildInfo, version, digest string) *cdx.BOM {
 }
 
 func module(path, version string) cdx.Component {
-	return cdx.Component{BOMRef: purl(path, version), Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: purl(path, version)}
+	return cdx.Component{BOMRef: purl(path, version), Type: cdx.ComponentTypeLibrary, Name: path, Version: version,
+		PackageURL: purl(path, version)}
 }
 
 // purl is the package URL of a module.

@@ -20,7 +20,8 @@ func FuzzYAML(f *testing.F) {
 		"items:\n- {a: 1}\n-   b: [1.50, 0x1f, ~]\n    c: 'x'\n# end\n",
 		"a: \"x\nitems:\n- b: \"\nkind: List\n",
 		"items: # all\n- a\n", "items:\n-\n  a: 1\n- b\n", "items:\n\n- &a 1\n- *a\n", "items:\n- a\nitems:\n- b\n",
-		"items:\n- |\n x\n- >-\n  y\n  z\n", "x: 1\nitems:\n  - a: 1\n  - b: 2\n", "? items\n: - a\n", "items:\n- a: b\n c: d\n", "[\"", "0\n#\nitems:\n- ",
+		"items:\n- |\n x\n- >-\n  y\n  z\n", "x: 1\nitems:\n  - a: 1\n  - b: 2\n", "? items\n: - a\n",
+		"items:\n- a: b\n c: d\n", "[\"", "0\n#\nitems:\n- ",
 	} {
 		f.Add(text)
 	}
