@@ -164,14 +164,20 @@ func (i *Item) try(ctx context.Context, p Patcher) (*object.Meta, error) {
 	return now, err
 }
 
+// temporary are the kinds of errors after which a retry may succeed.
+var temporary = []func(error) bool{
+	apierrors.IsConflict, apierrors.IsNotFound, apierrors.IsTooManyRequests, apierrors.IsServerTimeout,
+	apierrors.IsTimeout, apierrors.IsServiceUnavailable, apierrors.IsInternalError,
+}
+
 // refused says whether a retry is useless. All other errors may be temporary, or may follow a stored write: another
 // program wrote to the object, it is another object now, or no answer arrived.
 func refused(err error) bool {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) &&
-		!apierrors.IsTooManyRequests(err) &&
-		!apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err) && !apierrors.IsServiceUnavailable(err) &&
-		!apierrors.IsInternalError(err)
+	if !errors.As(err, &status) {
+		return false
+	}
+	return !slices.ContainsFunc(temporary, func(is func(error) bool) bool { return is(err) })
 }
 
 // settledBy sets the outcome that follows from the present metadata of the object. It returns false if the item is

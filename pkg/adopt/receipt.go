@@ -54,7 +54,8 @@ func (e Entry) complete() bool {
 	known := func(values map[string]string) bool {
 		return values != nil && maps.Equal(values, ownership.FromValues(values).Values())
 	}
-	return e.Name != "" && e.Kind != "" && e.UID != "" && known(e.Before) && known(e.After)
+	identified := e.Name != "" && e.Kind != "" && e.UID != ""
+	return identified && known(e.Before) && known(e.After)
 }
 
 // outcome is a later line of a receipt: the outcome of the object on line Entry, counted from 1. It is for people; an

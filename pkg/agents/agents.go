@@ -63,8 +63,8 @@ func Of(ctx context.Context, src source.Source, o Options, names []string) (*rep
 	found := map[string]bool{}
 	for _, a := range evaluate.Agents(desired, r.Description) {
 		name, key := a.Cluster.Name, a.Cluster.Namespace+"/"+a.Cluster.Name
-		if ns := o.Namespace; ns != "" && ns != a.Cluster.Namespace || len(names) > 0 &&
-			!slices.Contains(names, name) && !slices.Contains(names, key) {
+		named := len(names) == 0 || slices.Contains(names, name) || slices.Contains(names, key)
+		if !named || o.Namespace != "" && o.Namespace != a.Cluster.Namespace {
 			continue
 		}
 		found[name], found[key] = true, true

@@ -11,7 +11,7 @@ import (
 // clusterNamespaces reads the namespaces of clusters. Only an audit of everything reports those of clusters that are
 // gone.
 func (r *Reading) clusterNamespaces(ctx context.Context, f *state.Fleet) (add func(), err error) {
-	if o := r.options; o.StatusOnly || o.Predict || o.Files != nil || !o.Scope.Whole() {
+	if !r.options.statuses() || !r.options.Scope.Whole() {
 		return func() {}, nil
 	}
 	found, gaps, err := r.ClusterNamespaces(ctx, f)

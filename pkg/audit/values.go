@@ -16,7 +16,7 @@ import (
 // not need them.
 func (r *Reading) values(ctx context.Context, f *state.Fleet) (add func(), err error) {
 	o := r.options
-	if o.StatusOnly || o.Predict || o.Files != nil {
+	if !o.statuses() {
 		return func() {}, nil
 	}
 	values, gaps, err := r.Values(ctx, f, o.Scope.Namespace, o.pause)
@@ -26,7 +26,7 @@ func (r *Reading) values(ctx context.Context, f *state.Fleet) (add func(), err e
 // copies reads the copies of downstreamResources that bundle deployments should have.
 func (r *Reading) copies(ctx context.Context, deployments []*evaluate.BundleDeployment) ([]evaluate.Copy, []source.Gap,
 	error) {
-	if o := r.options; o.StatusOnly || o.Predict || o.Files != nil {
+	if !r.options.statuses() {
 		return nil, nil, nil
 	}
 	out := evaluate.Copies(deployments)
@@ -35,3 +35,7 @@ func (r *Reading) copies(ctx context.Context, deployments []*evaluate.BundleDepl
 	})
 	return out, unread, err
 }
+
+// statuses reports whether the audit compares what the statuses of Fleet state with the objects that Fleet itself keeps.
+// Predictions and audits of files or of the status alone do not.
+func (o Options) statuses() bool { return !o.StatusOnly && !o.Predict && o.Files == nil }

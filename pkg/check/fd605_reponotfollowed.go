@@ -166,8 +166,8 @@ func (in *Input) refused(g *v1alpha1.GitRepo) []string {
 // failedSince returns the time of a condition with an error.
 func failedSince(g *v1alpha1.GitRepo, condition string) (time.Time, bool) {
 	for _, c := range g.Status.Conditions {
-		if since, err := time.Parse(time.RFC3339, c.LastUpdateTime); c.Type == condition && c.Status == "False" &&
-			c.Reason == "Error" && err == nil {
+		failed := c.Status == "False" && c.Reason == "Error"
+		if since, err := time.Parse(time.RFC3339, c.LastUpdateTime); err == nil && failed && c.Type == condition {
 			return since, true
 		}
 	}

@@ -52,8 +52,9 @@ func refill(text string, width int) string {
 		if indent == 0 && words != "" {
 			verbatim = strings.HasSuffix(words, "Flags:") || words == "Examples:"
 		}
+		continues := words != "" && indent == open.hanging && !verbatim
 		switch {
-		case open.text != "" && words != "" && indent == open.hanging && !verbatim:
+		case open.text != "" && continues:
 			open.text += " " + words
 			continue
 		case words == "", verbatim, indent > 3, strings.HasPrefix(words, "\t"), strings.HasPrefix(words, "#"):

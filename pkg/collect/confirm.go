@@ -5,6 +5,7 @@ package collect
 import (
 	"context"
 	"maps"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,8 +30,9 @@ type identity struct {
 }
 
 func (a identity) equal(b identity) bool {
-	return a.exists == b.exists && a.uid == b.uid && a.deleting == b.deleting && a.generation == b.generation &&
-		maps.Equal(a.labels, b.labels)
+	labels := maps.Equal(a.labels, b.labels)
+	a.version, a.labels, b.version, b.labels = "", nil, "", nil
+	return labels && reflect.DeepEqual(a, b)
 }
 
 // identityOf returns the identity of an object. The controller updates a BundleDeployment all the time, so only its

@@ -179,8 +179,10 @@ func (r *Reader) previousValues(ctx context.Context, x *rendering) error {
 	in.PreviousValues = nil
 	namespace, name := in.Release()
 	last := x.Deployment.On.State.Latest[namespace+"/"+name]
-	if last == nil || !last.HasValues && last.Damaged == "" || last.Status == release.StatusUninstalling ||
-		in.HasValues() {
+	if last == nil || last.Status == release.StatusUninstalling || in.HasValues() {
+		return nil
+	}
+	if !last.HasValues && last.Damaged == "" {
 		return nil
 	}
 	unknown := func(why string) error { // with other values, a chart would render other objects

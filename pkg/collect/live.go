@@ -125,6 +125,11 @@ func (l *lists) autoscalers(ctx context.Context) error {
 var transientGroups = map[string]bool{"metrics.k8s.io": true, "custom.metrics.k8s.io": true,
 	"external.metrics.k8s.io": true, "events.k8s.io": true}
 
+// transient reports whether objects of a kind are never deployed.
+func transient(k source.Kind) bool {
+	return transientGroups[k.Group] || k.Group == "" && k.Kind == "Event"
+}
+
 // maxHashes is the maximum number of hashes in a selector. For more, the search lists every object with the label.
 const maxHashes = 20
 
@@ -142,7 +147,7 @@ func (l *lists) search(ctx context.Context, g *errgroup.Group) {
 		}
 	}
 	for _, k := range l.Kinds.All() {
-		if listed[k.GroupKind()] || k.ReadOnly || transientGroups[k.Group] || k.Group == "" && k.Kind == "Event" {
+		if listed[k.GroupKind()] || k.ReadOnly || transient(k) {
 			continue
 		}
 		g.Go(func() error { return l.searchKind(ctx, k, selector) })

@@ -41,8 +41,7 @@ func (r *Reader) Rollouts(ctx context.Context, c *directory.Cluster,
 		first := c.State.Latest[d.Release.Release()]
 		_, read := cover.Of(d.Release.Namespace)
 		switch {
-		case !read || !exists || first == nil || now.Revision != first.Revision || now.status != "" &&
-			now.status != first.Status && first.Damaged == "":
+		case !read, !exists, first == nil, now.differs(first):
 			add(d, evaluate.Rollout{Changed: true})
 		case now.Revision > d.Release.Revision:
 			g.Go(func() error {
@@ -59,6 +58,15 @@ func (r *Reader) Rollouts(ctx context.Context, c *directory.Cluster,
 type revision struct {
 	release.Name
 	status string
+}
+
+// differs reports whether a revision is not the one that was read first, or has another status.
+func (r revision) differs(first *state.Record) bool {
+	if r.Revision != first.Revision {
+		return true
+	}
+	known := r.status != "" && first.Damaged == ""
+	return known && r.status != first.Status
 }
 
 // newestRevisions lists the newest revisions of releases by "namespace/name".

@@ -355,7 +355,11 @@ func (v *valuesReader) gaps(workspace string) []source.Gap {
 		}
 		f := v.out.Facts(k, owner)
 		unread[k.Type] = unread[k.Type] || !f.Read
-		if s := f.Secret; s != nil && !s.HashKnown && (s.Type == k.Type || s.Type == "") {
+		s := f.Secret
+		if s == nil || s.HashKnown {
+			continue
+		}
+		if s.Type == k.Type || s.Type == "" {
 			masked++
 		}
 	}

@@ -93,7 +93,10 @@ func (m *Managers) Of(d Difference) *Manager {
 func (m *Managers) Unclaimed(d Difference) bool {
 	_, isList := d.Live.([]any)
 	inList := slices.ContainsFunc(d.Path, func(e fieldpath.PathElement) bool { return e.FieldName == nil })
-	return d.LiveSet && len(m.entries) > 0 && !isList && !inList && m.Of(d) == nil
+	if !d.LiveSet || isList || inList {
+		return false
+	}
+	return len(m.entries) > 0 && m.Of(d) == nil
 }
 
 // last returns the last manager of the field at the path, from the records with the longest match. asWhole ignores
@@ -103,7 +106,10 @@ func (m *Managers) last(path fieldpath.Path, asWhole bool) *Manager {
 	depth := 0
 	for i := range m.entries {
 		n := owned(m.entries[i].fields, path, m.live, asWhole)
-		if n > depth || n > 0 && n == depth && !best.Time.After(m.entries[i].manager.Time) {
+		if n == 0 || n < depth {
+			continue
+		}
+		if n > depth || !best.Time.After(m.entries[i].manager.Time) {
 			best, depth = &m.entries[i].manager, n
 		}
 	}
@@ -142,8 +148,10 @@ func resolve(set *fieldpath.Set, step fieldpath.PathElement, live any) (fieldpat
 	}
 	found := step
 	consider := func(e fieldpath.PathElement) {
-		if e.Key != nil && hasKeys(next, *e.Key) || e.Value != nil && next != nil &&
-			value.Equals(*e.Value, value.NewValueInterface(next)) {
+		switch {
+		case e.Key != nil && hasKeys(next, *e.Key):
+			found = e
+		case e.Value != nil && next != nil && value.Equals(*e.Value, value.NewValueInterface(next)):
 			found = e
 		}
 	}

@@ -31,8 +31,10 @@ const opIgnore = "ignore"
 // does not compile.
 func Ignored(rules []Rule, ref object.Ref) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool {
-		if r.APIVersion != ref.APIVersion || r.Kind != ref.Kind || r.Namespace != ref.Namespace ||
-			!slices.ContainsFunc(r.Operations, func(o Operation) bool { return o.Op == opIgnore }) {
+		if r.APIVersion != ref.APIVersion || r.Kind != ref.Kind || r.Namespace != ref.Namespace {
+			return false
+		}
+		if !slices.ContainsFunc(r.Operations, func(o Operation) bool { return o.Op == opIgnore }) {
 			return false
 		}
 		name, err := regexp.Compile(r.Name)
@@ -104,9 +106,10 @@ func marked(before, after any) any {
 func pointers(rules []Rule, ref object.Ref) []string {
 	var out []string
 	for _, r := range rules {
-		if len(r.JSONPointers) > 0 && matches(object.Group(r.APIVersion), object.Group(ref.APIVersion)) &&
-			matches(r.Kind, ref.Kind) &&
-			(r.Namespace == "" || r.Namespace == ref.Namespace) && (r.Name == "" || r.Name == ref.Name) {
+		if len(r.JSONPointers) == 0 || !names(r, ref) {
+			continue
+		}
+		if matches(object.Group(r.APIVersion), object.Group(ref.APIVersion)) && matches(r.Kind, ref.Kind) {
 			out = append(out, r.JSONPointers...)
 		}
 	}
@@ -165,4 +168,12 @@ func matches(pattern, s string) bool {
 	}
 	g, err := glob.Compile(pattern)
 	return err == nil && g.Match(s)
+}
+
+// names reports whether the namespace and name of a rule match those of an object. An empty one matches any.
+func names(r Rule, ref object.Ref) bool {
+	if r.Namespace != "" && r.Namespace != ref.Namespace {
+		return false
+	}
+	return r.Name == "" || r.Name == ref.Name
 }

@@ -93,5 +93,9 @@ func isZero(v any) bool {
 	case map[string]any:
 		return len(v) == 0
 	}
-	return v == nil || v == "" || v == false || v == int64(0) || v == float64(0)
+	switch v {
+	case nil, "", false, int64(0), float64(0):
+		return true
+	}
+	return false
 }

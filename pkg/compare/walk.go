@@ -70,8 +70,10 @@ func (w *walker) value(at *step, f field, p pair, exact bool) {
 // serverFilled reports whether the API server set the live value because the manifest states a zero value that the API
 // treats as unset.
 func serverFilled(f field, p pair) bool {
-	return f.zeroIsUnset && p.has && isZero(p.desired) &&
-		(Allocated.Has(f.Field) || sameValue(f, defaultOf(f, p.siblings), p.live))
+	if !f.zeroIsUnset || !p.has || !isZero(p.desired) {
+		return false
+	}
+	return Allocated.Has(f.Field) || sameValue(f, defaultOf(f, p.siblings), p.live)
 }
 
 func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool) {
@@ -86,7 +88,9 @@ func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool)
 		l, has := live[name]
 		w.value(&step{parent: at, name: name}, member(f, name), pair{d[name], l, has, d}, exact)
 	}
-	if !p.has && len(w.differences) == before && (len(d) == 0 || f.typ != nil && !f.zeroIsUnset) {
+	alwaysWritten := f.typ != nil && !f.zeroIsUnset
+	shown := p.has || len(w.differences) > before
+	if !shown && (len(d) == 0 || alwaysWritten) {
 		w.differs(at, p) // it is missing, and no difference of its fields shows that
 	}
 	if !exact && (!f.exclusive || len(d) == 0) {
@@ -104,10 +108,14 @@ func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool)
 // unstated reports a live field in an atomic list that the manifest does not state, unless a default explains it.
 // siblings are the stated fields of the same struct, from which some defaults are computed.
 func (w *walker) unstated(at *step, f field, live any, siblings map[string]any) {
-	if live == nil || f.zeroIsUnset && isZero(live) || sameValue(f, defaultOf(f, siblings), live) {
+	if live == nil || f.zeroIsUnset && isZero(live) {
 		return
 	}
-	if m, ok := live.(map[string]any); ok && f.zeroIsUnset && f.typ != nil && f.typ.Kind() == reflect.Struct {
+	if sameValue(f, defaultOf(f, siblings), live) {
+		return
+	}
+	isStruct := f.zeroIsUnset && f.typ != nil && f.typ.Kind() == reflect.Struct
+	if m, ok := live.(map[string]any); ok && isStruct {
 		for _, name := range sortedKeys(m) { // a struct that is always written, even if it is empty
 			w.unstated(&step{parent: at, name: name}, member(f, name), m[name], nil)
 		}

@@ -22,7 +22,8 @@ func OtherCluster(before, after *report.Audit) string {
 	named := len(clustersOf(before)) > 0 && len(clustersOf(after)) > 0
 	deployed := len(before.BundleDeployments) > 0 && len(after.BundleDeployments) > 0 &&
 		len(before.Gaps)+len(after.Gaps) == 0
-	if certain || possible || !slices.Equal(ScopeOf(before), ScopeOf(after)) || !named && !deployed {
+	compared := slices.Equal(ScopeOf(before), ScopeOf(after)) && (named || deployed)
+	if certain || possible || !compared {
 		return ""
 	}
 	return "they have no bundle deployment and no Cluster in common"

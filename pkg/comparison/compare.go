@@ -146,7 +146,8 @@ func (p *Pair) deployments(out *report.Comparison) {
 	})
 	for _, key := range keys {
 		before, after := p.before.deployments[key], p.after.deployments[key]
-		if before != nil && after != nil && before.WithoutResult() && after.WithoutResult() {
+		both := before != nil && after != nil
+		if both && before.WithoutResult() && after.WithoutResult() {
 			out.Summary.FromStatus++
 		}
 		if effect := p.deployment(before, after); effect != "" {
@@ -155,10 +156,11 @@ func (p *Pair) deployments(out *report.Comparison) {
 				Namespace: bd.Namespace, Name: bd.Name, Cluster: bd.Cluster,
 				Bundle: bd.Bundle, Before: stateOf(before), After: stateOf(after)})
 			out.Summary.BundleDeployments.Add(effect)
-			out.Summary.Complete = out.Summary.Complete && (effect != report.EffectUnknown || after != nil &&
-				after.State == report.Ready)
+			if ready := after != nil && after.State == report.Ready; effect == report.EffectUnknown && !ready {
+				out.Summary.Complete = false
+			}
 		}
-		if before != nil && after != nil && !before.WithoutResult() && !after.WithoutResult() {
+		if both && !before.WithoutResult() && !after.WithoutResult() {
 			p.resources(out, key, before, after)
 		}
 	}
@@ -173,8 +175,9 @@ func stateOf(bd *report.BundleDeployment) *report.DeploymentState {
 
 // deployment returns the effect of the change of a bundle deployment; "" if it did not change.
 func (p *Pair) deployment(before, after *report.BundleDeployment) report.Effect {
+	unread := func() bool { return after.WithoutResult() || after.State == report.Unknown }
 	switch {
-	case before == nil && (p.gained || after.WithoutResult() || after.State == report.Unknown), after == nil && p.lost:
+	case after == nil && p.lost, before == nil && (p.gained || unread()):
 		return report.EffectUnknown
 	case before == nil && after.State != report.Ready:
 		return report.Worse
@@ -262,8 +265,9 @@ func (p *Pair) resources(out *report.Comparison, key DeploymentKey, before, afte
 		}
 		out.Resources = append(out.Resources, c)
 		out.Summary.Resources.Add(effect)
-		out.Summary.Complete = out.Summary.Complete && (effect != report.EffectUnknown || y != nil &&
-			y.State == report.Ready)
+		if ready := y != nil && y.State == report.Ready; effect == report.EffectUnknown && !ready {
+			out.Summary.Complete = false
+		}
 	}
 	first := len(out.Resources)
 	for i := range before.Resources {

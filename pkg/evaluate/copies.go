@@ -27,19 +27,28 @@ type Copy struct {
 	Changed time.Time
 }
 
+// hasCopies reports whether the agent of a bundle deployment makes copies, and is not stopped by intention.
+func hasCopies(d *BundleDeployment) bool {
+	installed := d.BD != nil && d.On != nil && d.Release.Name != ""
+	if !installed || d.FromFiles() {
+		return false
+	}
+	s := &d.BD.Spec
+	return len(s.Options.DownstreamResources) > 0 && !s.Paused && !s.OffSchedule
+}
+
 // Copies returns the copies that deployments in scope should have. A deployment that is not complete, or not up to date
 // by intention, has none.
 func Copies(scope []*BundleDeployment) []Copy {
 	var out []Copy
 	for _, d := range scope {
-		if d.BD == nil || d.On == nil || d.FromFiles() || d.Release.Name == "" ||
-			len(d.BD.Spec.Options.DownstreamResources) == 0 {
+		if !hasCopies(d) {
 			continue
 		}
 		workspace, _, _ := strings.Cut(d.Bundle, "/")
 		owner := state.DeploymentOwner(d.BD, nil)
-		if s := d.BD.Spec; workspace == "" || owner.Deleting || owner.Waiting || owner.Used.IsZero() || s.Paused ||
-			s.OffSchedule {
+		complete := !owner.Deleting && !owner.Waiting && !owner.Used.IsZero()
+		if workspace == "" || !complete {
 			continue
 		}
 		for _, r := range d.BD.Spec.Options.DownstreamResources {

@@ -21,8 +21,10 @@ func IsOrphan(d *resolve.BundleDeployment, u Undesired) bool {
 	if u.NoPrune || d.Problem != "" || d.Hooks[k] {
 		return false
 	}
-	return d.Earlier[k] || !d.EarlierKnown && !u.Controlled && u.Metadata.ReleaseName != "" &&
-		u.Metadata.Release() == d.Release.Release()
+	if d.Earlier[k] || d.EarlierKnown || u.Controlled {
+		return d.Earlier[k]
+	}
+	return u.Metadata.ReleaseName != "" && u.Metadata.Release() == d.Release.Release()
 }
 
 // stateOf returns the actual state of a bundle deployment. It uses Fleet's order of precedence (docs/fleet-behavior.md,
@@ -67,8 +69,7 @@ const helm4 = 15
 // could be read, it returns false.
 func serverSide(d *resolve.BundleDeployment) bool {
 	options := d.Options()
-	if d.On == nil || options.Helm != nil && options.Helm.Force || options.CorrectDrift != nil &&
-		options.CorrectDrift.Force {
+	if d.On == nil || forces(options) {
 		return false
 	}
 	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
@@ -80,4 +81,12 @@ func serverSide(d *resolve.BundleDeployment) bool {
 	}
 	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
 	return !known || !agent.Before(helm4, 0)
+}
+
+// forces reports whether an option makes Helm force a deploy.
+func forces(o *v1alpha1.Options) bool {
+	if o.Helm != nil && o.Helm.Force {
+		return true
+	}
+	return o.CorrectDrift != nil && o.CorrectDrift.Force
 }

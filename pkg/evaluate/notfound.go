@@ -65,12 +65,12 @@ func NotFound(desired *directory.Directory, t Target, namespace string) *NotFoun
 	}
 	known, elsewhere := map[string]bool{}, map[string]bool{}
 	add := func(ns, name string) {
-		differs := stated != "" && ns != "" && ns != stated
-		if differs && name == bare {
+		another := func(than string) bool { return than != "" && ns != "" && ns != than }
+		if another(stated) && name == bare {
 			elsewhere[t.Kind+"/"+ns+"/"+name] = true
 		}
 		switch {
-		case name == "" || namespace != "" && ns != "" && ns != namespace:
+		case name == "" || another(namespace):
 		case named && ns != "":
 			known[ns+"/"+name] = true
 		default:

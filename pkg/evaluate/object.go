@@ -129,9 +129,9 @@ func (c *cell) incomparable(diffs []compare.Difference) string {
 func liveMasked(d compare.Difference) bool {
 	masked := false
 	redact.Leaves(d.Live, func(text string) {
-		plain, err := base64.StdEncoding.DecodeString(text) // in a Secret
-		masked = masked || strings.Contains(text, redact.MaskPrefix) || err == nil && strings.HasPrefix(string(plain),
-			redact.MaskPrefix)
+		plain, err := base64.StdEncoding.DecodeString(text)
+		inSecret := err == nil && strings.HasPrefix(string(plain), redact.MaskPrefix)
+		masked = masked || inSecret || strings.Contains(text, redact.MaskPrefix)
 	})
 	return masked
 }
@@ -265,7 +265,8 @@ func ignored(d *resolve.BundleDeployment) []map[string]string {
 
 // owner returns the other owner of an object that its bundle does not own; nil without another owner.
 func (c *cell) owner(have ownership.Metadata, d *resolve.BundleDeployment) *Owner {
-	if have.Hash == "" && have.SetID == "" && (have.ReleaseName == "" || have.Release() == d.Ownership.Release()) {
+	noSet, ownRelease := have.Hash == "" && have.SetID == "", have.Release() == d.Ownership.Release()
+	if noSet && (have.ReleaseName == "" || ownRelease) {
 		return nil
 	}
 	out := &Owner{SetID: have.SetID, Hash: have.Hash, Release: have.Release()}

@@ -73,8 +73,11 @@ func (s Scope) Has(kind string, o metav1.Object) bool {
 		name := o.GetLabels()[label]
 		return name != "" && s.Names(kind, o.GetNamespace()+"/"+name)
 	}
-	return s.Names(kind, o.GetNamespace()+"/"+o.GetName()) ||
-		kind == state.Bundle && (parent(state.GitRepo, fleet.RepoLabel) || parent(state.HelmOp, fleet.HelmOpLabel))
+	named := s.Names(kind, o.GetNamespace()+"/"+o.GetName())
+	if named || kind != state.Bundle {
+		return named
+	}
+	return parent(state.GitRepo, fleet.RepoLabel) || parent(state.HelmOp, fleet.HelmOpLabel)
 }
 
 // Names reports whether a target names an object ("namespace/name").
@@ -98,8 +101,7 @@ func (s Scope) Pick(desired *directory.Directory) ([]*directory.Deployment, erro
 	var out []*directory.Deployment
 	hit := make([]bool, len(s.Targets))
 	for _, d := range desired.Deployments {
-		if s.Namespace != "" && namespaceOf(d) != s.Namespace || s.Selector != nil &&
-			(d.BD == nil || !s.Selector.Matches(labels.Set(d.BD.Labels))) {
+		if s.Namespace != "" && namespaceOf(d) != s.Namespace || !s.selects(d) {
 			continue
 		}
 		in := len(s.Targets) == 0
@@ -121,6 +123,14 @@ func (s Scope) Pick(desired *directory.Directory) ([]*directory.Deployment, erro
 		return nil, s.nothing()
 	}
 	return out, nil
+}
+
+// selects reports whether the selector of the scope, if it has one, selects a BundleDeployment.
+func (s Scope) selects(d *directory.Deployment) bool {
+	if s.Selector == nil {
+		return true
+	}
+	return d.BD != nil && s.Selector.Matches(labels.Set(d.BD.Labels))
 }
 
 // hidden reports whether there may be BundleDeployments in scope that were not read.
@@ -201,7 +211,8 @@ func (s Scope) exists(f *state.Fleet, t Target) bool {
 		}
 		for _, o := range k.Of(f) {
 			ns, name := o.GetNamespace(), o.GetName()
-			if (name == t.Name || ns+"/"+name == t.Name) && (s.Namespace == "" || s.Namespace == ns) {
+			named := name == t.Name || ns+"/"+name == t.Name
+			if named && (s.Namespace == "" || s.Namespace == ns) {
 				return true
 			}
 		}

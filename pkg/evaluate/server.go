@@ -60,7 +60,8 @@ func Questions(deployments []*BundleDeployment, all bool) []Question {
 	for _, d := range deployments {
 		for i := range d.Objects {
 			o := &d.Objects[i]
-			if o.State == Modified || all && (o.State == Ready || o.State == NotReady) {
+			unmodified := o.State == Ready || o.State == NotReady
+			if o.State == Modified || all && unmodified {
 				out = append(out, Question{o, d.Desired[o.index]})
 			}
 		}

@@ -33,7 +33,8 @@ func valuesOf(ref object.Ref, sides ...object.Content) valueOf {
 		dataOf(c, held)
 	}
 	return func(d compare.Difference, v any) Value {
-		if holdsSecret(d.Path) || repeats(d.Desired, held) || repeats(d.Live, held) || repeats(v, held) {
+		repeated := slices.ContainsFunc([]any{d.Desired, d.Live, v}, func(x any) bool { return repeats(x, held) })
+		if repeated || holdsSecret(d.Path) {
 			return Secret(v)
 		}
 		return Plain(v)

@@ -55,8 +55,11 @@ func ReportedCounts(s *v1alpha1.BundleDeploymentStatus) (counts v1alpha1.Resourc
 		return *kept, true
 	}
 	var live []v1alpha1.ObjectKey
-	if s.IncompleteState || len(s.ModifiedStatus) >= MaxListed || len(s.NonReadyStatus) >= MaxListed ||
-		len(s.Resources) == 0 || object.Into(s.Resources, &live) != nil {
+	truncated := len(s.ModifiedStatus) >= MaxListed || len(s.NonReadyStatus) >= MaxListed
+	if truncated || s.IncompleteState || len(s.Resources) == 0 {
+		return v1alpha1.ResourceCounts{}, false
+	}
+	if object.Into(s.Resources, &live) != nil {
 		return v1alpha1.ResourceCounts{}, false
 	}
 	return CountObjects(live, s.ModifiedStatus, s.NonReadyStatus), true

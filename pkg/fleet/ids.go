@@ -81,7 +81,7 @@ func SafeConcat(parts ...string) string {
 	}
 	sum := sha256.Sum256([]byte(name))
 	digest := hex.EncodeToString(sum[:])
-	if c := name[maxName-8]; 'a' <= c && c <= 'z' || '0' <= c && c <= '9' {
+	if last := name[maxName-8 : maxName-7]; strings.Trim(last, "abcdefghijklmnopqrstuvwxyz0123456789") == "" {
 		return name[:maxName-7] + "-" + digest[:5]
 	}
 	return name[:maxName-8] + "-" + digest[:6]

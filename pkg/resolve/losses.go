@@ -131,8 +131,8 @@ func claimTemplates(o *Object) (StatefulSet, bool) {
 			} `json:"persistentVolumeClaimRetentionPolicy"`
 		} `json:"spec"`
 	}
-	if o.Kind != "StatefulSet" || object.Group(o.APIVersion) != "apps" || object.Into(o.Raw, &set) != nil ||
-		len(set.Spec.VolumeClaimTemplates) == 0 {
+	isSet := o.Kind == "StatefulSet" && object.Group(o.APIVersion) == "apps"
+	if !isSet || object.Into(o.Raw, &set) != nil || len(set.Spec.VolumeClaimTemplates) == 0 {
 		return StatefulSet{}, false
 	}
 	out := StatefulSet{Namespace: o.Namespace, Name: o.Name, DeletesClaims: set.Spec.Retention.WhenDeleted == "Delete"}

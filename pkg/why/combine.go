@@ -160,7 +160,8 @@ func answer(o *report.WhyObject) string {
 	} else {
 		out += fmt.Sprintf(". The first of %d causes", k)
 	}
-	if of := len(c.Deployments); (k > 1 || of < affected) && of > 0 && s.Deployments > 1 {
+	of := len(c.Deployments)
+	if partly := of > 0 && (k > 1 || of < affected); partly && s.Deployments > 1 {
 		out += " (" + report.Plural(of, noun) + ")"
 	}
 	if root != "" {
@@ -193,8 +194,10 @@ func rootName(name string, c *report.WhyCause) string {
 	if root.Object.Kind != state.BundleDeployment && root.Object.Kind != "" {
 		return strings.ToLower(root.Object.Kind) + " " + root.Name
 	}
-	if root.Cluster != "" && root.Object.Kind == state.BundleDeployment &&
-		(root.Cluster != c.Steps[0].Cluster || len(c.Deployments) == 1) {
+	if root.Cluster == "" || root.Object.Kind != state.BundleDeployment {
+		return root.Name
+	}
+	if root.Cluster != c.Steps[0].Cluster || len(c.Deployments) == 1 {
 		return root.Name + " on " + root.Cluster
 	}
 	return root.Name

@@ -210,9 +210,9 @@ func (x *explainer) reported(d *directory.Deployment, seen path) verdict {
 // reportedState is the state that Fleet reports. It is never Ready for a deployment that is not applied, or not the
 // staged one.
 func reportedState(bd *v1alpha1.BundleDeployment) fleet.BundleState {
-	is := fleet.ShownState(bd)
-	if actual := fleet.StateOf(bd); is == fleet.Ready &&
-		(actual == fleet.WaitApplied || actual == fleet.ErrApplied || actual == fleet.OutOfSync) {
+	is, actual := fleet.ShownState(bd), fleet.StateOf(bd)
+	behind := []fleet.BundleState{fleet.WaitApplied, fleet.ErrApplied, fleet.OutOfSync}
+	if is == fleet.Ready && slices.Contains(behind, actual) {
 		return actual
 	}
 	return is

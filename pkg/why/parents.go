@@ -110,8 +110,8 @@ func (x *explainer) bundle(b *v1alpha1.Bundle) (list []member, own []verdict) {
 // missing returns the deployment for a target, if it does not exist.
 func (x *explainer) missing(b *v1alpha1.Bundle, r targeting.Result) (m member, missing bool) {
 	c := r.Cluster
-	if r.Outcome != targeting.Expected && r.Outcome != targeting.Blocked || c.DeletionTimestamp != nil ||
-		b.DeletionTimestamp != nil {
+	deleting := c.DeletionTimestamp != nil || b.DeletionTimestamp != nil
+	if selected := r.Outcome == targeting.Expected || r.Outcome == targeting.Blocked; deleting || !selected {
 		return member{}, false
 	}
 	if ns := c.Status.Namespace; ns != "" && x.in.BundleDeployment(ns+"/"+b.Name) != nil {

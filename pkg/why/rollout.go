@@ -155,7 +155,10 @@ func (x *explainer) firstBehind(b *v1alpha1.Bundle, h targeting.Hold, seen path)
 	for _, unavailable := range []bool{true, false} {
 		for _, c := range h.By {
 			d := x.byKey[c.Status.Namespace+"/"+b.Name]
-			if d == nil || d.BD == nil || seen[d.ID()] || (fleet.StateOf(d.BD) != fleet.OutOfSync) != unavailable {
+			if d == nil || d.BD == nil || seen[d.ID()] {
+				continue
+			}
+			if held := fleet.StateOf(d.BD) == fleet.OutOfSync; held == unavailable {
 				continue
 			}
 			branch := maps.Clone(seen)
@@ -170,7 +173,10 @@ func (x *explainer) firstBehind(b *v1alpha1.Bundle, h targeting.Hold, seen path)
 // notReached explains a deployment of earlier contents that the rollout does not update; ok is false for any other.
 func (x *explainer) notReached(d *directory.Deployment) (v verdict, ok bool) {
 	b := x.in.Bundle(d.Bundle)
-	if b == nil || d.BD == nil || d.BD.Spec.Paused || d.BD.DeletionTimestamp != nil || facts.Contents(b, d.BD) {
+	if b == nil || d.BD == nil || facts.Contents(b, d.BD) {
+		return verdict{}, false
+	}
+	if d.BD.Spec.Paused || d.BD.DeletionTimestamp != nil {
 		return verdict{}, false
 	}
 	r := x.rollout(b)

@@ -77,9 +77,9 @@ var summaryMessage = regexp.MustCompile(`^[A-Za-z]+\(\d+\) \[`)
 // without an error. The reason Error alone does not prove one: it may be left over. The message may quote values.
 func BundleError(b *v1alpha1.Bundle) (message string, ok bool) {
 	for _, c := range b.Status.Conditions {
-		if c.Type == "Ready" && c.Status != "True" &&
-			(c.Reason == "Error" && !summaryMessage.MatchString(c.Message) ||
-				strings.Contains(c.Message, "targeting error")) {
+		notReady := c.Type == "Ready" && c.Status != "True"
+		failed := c.Reason == "Error" && !summaryMessage.MatchString(c.Message)
+		if notReady && (failed || strings.Contains(c.Message, "targeting error")) {
 			return c.Message, true
 		}
 	}

@@ -24,8 +24,9 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 	writes, digest := s.count(adopt.Item.Writes), s.document.Digest
 	decided := s.yes || s.confirm != ""
 	onlyResult := !s.format.ForPeople() && s.dryRun.String() == dryRunServer // a program expects one document
-	if !decided && !onlyResult || writes == 0 || s.dryRun.String() == dryRunClient || s.confirm != "" &&
-		s.confirm != digest {
+	review, anotherPlan := !decided && !onlyResult, s.confirm != "" && s.confirm != digest
+	nothingWritten := writes == 0 || s.dryRun.String() == dryRunClient
+	if review || anotherPlan || nothingWritten {
 		if err := s.print(ctx, report.KindAdoptionPlan); err != nil {
 			return false, err
 		}

@@ -58,10 +58,11 @@ func (o *options) Validate() error {
 			return fmt.Errorf("--%s is empty", f.name)
 		}
 	}
+	writes := o.yes || o.confirm != "" || o.dryRun.String() == dryRunServer
 	switch {
 	case o.yes && o.confirm != "":
 		return errors.New("--yes and --confirm are mutually exclusive: the first applies any plan, the second only one")
-	case o.Captured() && (o.yes || o.confirm != "" || o.dryRun.String() == dryRunServer):
+	case o.Captured() && writes:
 		return errors.New("--yes, --confirm and --dry-run=server cannot be used with --snapshot: a snapshot cannot be " +
 			"written to")
 	case o.undo == "":

@@ -68,9 +68,12 @@ func failed(message, hint string) error {
 // that of the program.
 func directory(executable, path string) (dir string, onPath bool) {
 	program, err := os.Stat(executable)
+	if err != nil {
+		return filepath.Dir(executable), false
+	}
 	for _, dir := range filepath.SplitList(path) {
-		found, statErr := os.Stat(filepath.Join(dir, "kubectl-fleetdoctor"))
-		if filepath.IsAbs(dir) && err == nil && statErr == nil && os.SameFile(program, found) {
+		found, err := os.Stat(filepath.Join(dir, "kubectl-fleetdoctor"))
+		if err == nil && filepath.IsAbs(dir) && os.SameFile(program, found) {
 			return dir, true
 		}
 	}

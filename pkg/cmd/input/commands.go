@@ -88,7 +88,10 @@ func (f *Flags) connectArgs() (kubectl, helm string) {
 		{f.Config.AuthInfoName, "--user", ""},
 		{f.Config.Impersonate, "--as", "--kube-as-user"},
 	} {
-		if flag.value == nil || *flag.value == "" || flag.value == f.Config.APIServer && hasCredentials(*flag.value) {
+		if flag.value == nil || *flag.value == "" {
+			continue
+		}
+		if flag.value == f.Config.APIServer && hasCredentials(*flag.value) {
 			continue
 		}
 		value := " " + escape.Shell(*flag.value)

@@ -75,7 +75,10 @@ func (f *Flags) connection() string {
 	all.VisitAll(func(flag *pflag.Flag) {
 		// it names a cluster to read in addition
 		clusters := flag.Name == "cluster" && (f.Config.ClusterName == nil || *f.Config.ClusterName == "")
-		if first == "" && !slices.Contains(unused, flag.Name) && !clusters && f.changed(flag.Name) {
+		if first != "" || clusters || slices.Contains(unused, flag.Name) {
+			return
+		}
+		if f.changed(flag.Name) {
 			first = flag.Name
 		}
 	})

@@ -3,6 +3,7 @@
 package input
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -107,8 +108,8 @@ func HideCredentials(config *rest.Config) error {
 	if err != nil {
 		return errors.New("parsing the address of the cluster's server") // not err, which quotes it
 	}
-	authorized := config.Username != "" || config.BearerToken != "" || config.BearerTokenFile != "" ||
-		config.ExecProvider != nil || config.AuthProvider != nil
+	stated := cmp.Or(config.Username, config.BearerToken, config.BearerTokenFile) != ""
+	authorized := stated || config.ExecProvider != nil || config.AuthProvider != nil
 	if u.User != nil && !authorized {
 		config.Username = u.User.Username()
 		config.Password, _ = u.User.Password()

@@ -266,8 +266,10 @@ func (o *serveOptions) explain(err error) error {
 		}
 	}
 	var status apierrors.APIStatus
-	if apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil &&
-		status.Status().Details.Name == o.Certificates.Secret {
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return e
+	}
+	if missing := status.Status().Details; missing != nil && missing.Name == o.Certificates.Secret {
 		e.Hint = fmt.Sprintf("Secret %q must exist, and may be empty; name another one with --cert-secret and "+
 			"--namespace.", o.Certificates.Secret)
 	}

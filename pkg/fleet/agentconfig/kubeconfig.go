@@ -39,10 +39,9 @@ func ReadKubeConfig(data map[string][]byte) KubeConfig {
 			Name string `json:"name"`
 		} `json:"clusters"`
 	}
-	address, err := url.Parse(out.URL)
 	switch {
 	case yaml.Unmarshal(data[KubeconfigKey], &kubeconfig) != nil, len(kubeconfig.Clusters) == 0,
-		out.URL != "" && (err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http"),
+		out.URL != "" && !isAddress(out.URL),
 		out.HasCA && out.CA.Certificates == 0:
 		return KubeConfig{Hidden: true}
 	}
@@ -56,4 +55,13 @@ var allowedNamespaces = map[string]bool{"fleet-local": true, "fleet-default": tr
 
 func allowedNamespace(secret, cluster string) bool {
 	return secret == cluster || allowedNamespaces[secret] || strings.HasPrefix(secret, "cluster-")
+}
+
+// isAddress reports whether a text is the address of an API server, and not a mask.
+func isAddress(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	return u.Scheme == "https" || u.Scheme == "http"
 }

@@ -183,9 +183,11 @@ func Skipped(c *v1alpha1.Cluster) bool { return c.Labels[skipLabel] != "" }
 // LocalDisabled reports whether the configuration disables the agent of this Cluster, which is that of the management
 // cluster. Only Fleet 0.16 and later know this configuration.
 func (in Input) LocalDisabled() bool {
+	if in.Config == nil || !in.Config.LocalAgentDisabled {
+		return false
+	}
 	c := in.Cluster
-	return in.Config != nil && in.Config.LocalAgentDisabled && c.Name == localCluster &&
-		c.Namespace == in.Config.BootstrapNamespace
+	return c.Name == localCluster && c.Namespace == in.Config.BootstrapNamespace
 }
 
 // SecretNamespace returns the namespace of the kubeconfig Secret of a Cluster.

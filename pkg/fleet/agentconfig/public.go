@@ -21,7 +21,11 @@ const hidden = "REDACTED"
 func Public(key, v string) string {
 	switch key {
 	case URLKey:
-		if u, err := url.Parse(v); v == "" || err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" {
+		u, err := url.Parse(v)
+		if err != nil {
+			return hidden
+		}
+		if plain := u.Host != "" && u.User == nil && u.RawQuery == ""; v == "" || plain {
 			return v
 		}
 	case CAKey:

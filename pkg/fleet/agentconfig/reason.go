@@ -49,7 +49,7 @@ type Reason struct {
 // Configured reports whether the present value is that of the controller's configuration. Others are in the Cluster
 // itself.
 func (f Field) Configured() bool {
-	return f == FieldURL || f == FieldCA || f == FieldTLS || f == FieldGC
+	return slices.Contains([]Field{FieldURL, FieldCA, FieldTLS, FieldGC}, f)
 }
 
 // Setting reports whether the controller records a hash of the field.

@@ -25,10 +25,17 @@ func rulesOf(v fleet.Version) rules {
 		secretAware: !v.Before(13, 0), skipLabel: !v.Before(13, 0), scheduling: !v.Before(14, 0),
 		localDisabled: !v.Before(16, 0),
 		gc:            !v.Before(10, 2), hostNetwork: !v.Before(10, 1),
-		namespaces: v.Minor == 12 && !v.Before(12, 16) || v.Minor == 13 && !v.Before(13, 12) || v.Minor == 14 &&
-			!v.Before(14, 7) ||
-			v.Minor == 15 && !v.Before(15, 3) || !v.Before(16, 0),
+		namespaces: restrictsNamespaces(v),
 	}
+}
+
+// restrictsNamespaces reports whether a version restricts the namespace of the kubeconfig Secret. The change is in
+// patches of several minor versions.
+func restrictsNamespaces(v fleet.Version) bool {
+	if patch, ok := map[int]int{12: 16, 13: 12, 14: 7, 15: 3}[v.Minor]; ok {
+		return !v.Before(v.Minor, patch)
+	}
+	return !v.Before(16, 0)
 }
 
 // candidates are the rules that a version may have. A pre-release has those of the version before it or those of its

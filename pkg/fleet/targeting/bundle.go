@@ -190,8 +190,10 @@ func (b *Bundle) in(r reach, c *Cluster) Result {
 		if x.Outcome != out.Outcome {
 			return Result{Cluster: c, Outcome: Unknown, Reason: VersionUnknown}
 		}
-		out.OptionsUnknown = out.OptionsUnknown || x.Target != out.Target || x.Decides != out.Decides ||
-			!slices.Equal(x.Customizations, out.Customizations)
+		decided := x.Target == out.Target && x.Decides == out.Decides
+		if !decided || !slices.Equal(x.Customizations, out.Customizations) {
+			out.OptionsUnknown = true
+		}
 	}
 	switch {
 	case b.grouped && !c.groupsKnown:

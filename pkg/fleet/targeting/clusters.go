@@ -101,10 +101,11 @@ func New(in Input) *Fleet {
 		slices.SortFunc(list, func(a, b *Cluster) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, m := range in.Mappings {
-		bundles, bundlesErr := selector(m.BundleSelector)
-		namespaces, namespacesErr := selector(m.NamespaceSelector)
-		// Fleet ignores the others
-		if bundles != nil && namespaces != nil && bundlesErr == nil && namespacesErr == nil {
+		bundles, err := selector(m.BundleSelector)
+		if bundles == nil || err != nil {
+			continue // Fleet ignores it
+		}
+		if namespaces, err := selector(m.NamespaceSelector); namespaces != nil && err == nil {
 			f.mappings[m.Namespace] = append(f.mappings[m.Namespace], mapping{bundles, namespaces})
 		}
 	}

@@ -53,8 +53,8 @@ func (c *criteria) matchCluster(cluster *Cluster, displayName bool) bool {
 	if c.cluster == "" && c.clusterSelector == nil && !c.grouped() {
 		return false
 	}
-	if c.cluster != "" && c.cluster != cluster.Name &&
-		(!displayName || c.cluster != cluster.labels[fleet.DisplayNameLabel]) {
+	named := c.cluster == cluster.Name || displayName && c.cluster == cluster.labels[fleet.DisplayNameLabel]
+	if c.cluster != "" && !named {
 		return false
 	}
 	return c.clusterSelector == nil || c.clusterSelector.Matches(cluster.labels)
@@ -62,5 +62,8 @@ func (c *criteria) matchCluster(cluster *Cluster, displayName bool) bool {
 
 // matchGroup reports whether the conditions about the group hold.
 func (c *criteria) matchGroup(g *group) bool {
-	return (c.group == "" || c.group == g.name) && (c.groupSelector == nil || c.groupSelector.Matches(g.labels))
+	if c.group != "" && c.group != g.name {
+		return false
+	}
+	return c.groupSelector == nil || c.groupSelector.Matches(g.labels)
 }

@@ -45,7 +45,8 @@ func (r Rollout) Progress(of func(*Cluster) *v1alpha1.BundleDeployment,
 					out.Unavailable, counted[c] = append(out.Unavailable, c), true
 				}
 			}
-			if bd == nil || unavailable(bd) || bd.Spec.DeploymentID != bd.Spec.StagedDeploymentID || !current(bd) {
+			upToDate := func() bool { return current(bd) && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID }
+			if bd == nil || unavailable(bd) || !upToDate() {
 				x.Behind = append(x.Behind, c)
 			}
 		}

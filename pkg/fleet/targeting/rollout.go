@@ -98,7 +98,10 @@ func (b *Bundle) clusters() (out []*Cluster, known bool) {
 	}
 	s := b.Status
 	counted := s.ObservedGeneration > 0 && s.ObservedGeneration >= b.Generation && s.Summary.DesiredReady == len(out)
-	return out, b.Invalid == nil && (b.Complete() || counted && b.fleet.read(KindCluster, b.Namespace))
+	if b.Invalid != nil {
+		return out, false
+	}
+	return out, b.Complete() || counted && b.fleet.read(KindCluster, b.Namespace)
 }
 
 func (b *Bundle) rollout(clusters []*Cluster, rules rolloutRules) (Rollout, error) {
@@ -209,9 +212,13 @@ func limit(count int, values ...*intstr.IntOrString) (int, error) {
 
 // same reports whether two rollouts have the same effect.
 func (r *Rollout) same(o Rollout) bool {
-	return r.MaxUnavailable == o.MaxUnavailable && r.MaxUnavailablePartitions == o.MaxUnavailablePartitions &&
-		r.MaxNew == o.MaxNew && slices.Equal(r.Left, o.Left) &&
-		slices.EqualFunc(r.Partitions, o.Partitions, func(x, y Partition) bool {
-			return x.MaxUnavailable == y.MaxUnavailable && slices.Equal(x.Clusters, y.Clusters)
-		})
+	if r.MaxUnavailable != o.MaxUnavailable || r.MaxUnavailablePartitions != o.MaxUnavailablePartitions {
+		return false
+	}
+	if r.MaxNew != o.MaxNew || !slices.Equal(r.Left, o.Left) {
+		return false
+	}
+	return slices.EqualFunc(r.Partitions, o.Partitions, func(x, y Partition) bool {
+		return x.MaxUnavailable == y.MaxUnavailable && slices.Equal(x.Clusters, y.Clusters)
+	})
 }
