@@ -99,7 +99,8 @@ func (r *Reader) bundleResources(ctx context.Context, d *directory.Deployment, i
 	if before, known := r.Description.Unmasked.Bundle(namespace, name); known {
 		have = before.Content
 	}
-	if bad == nil && err == nil && have == id && len(b.Spec.Resources) > 0 {
+	readable := bad == nil && err == nil
+	if readable && have == id && len(b.Spec.Resources) > 0 {
 		in.Resources = b.Spec.Resources
 		return nil
 	}

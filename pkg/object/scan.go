@@ -189,7 +189,10 @@ func (s *scanner) integer() (any, bool) {
 		s.next++
 	}
 	digits := s.next - first
-	if digits == 0 || digits > maxDigits || digits > 1 && s.raw[first] == '0' {
+	if digits == 0 || digits > maxDigits {
+		return nil, false
+	}
+	if digits > 1 && s.raw[first] == '0' {
 		return nil, false
 	}
 	n, err := strconv.ParseInt(string(s.raw[begin:s.next]), 10, 64)

@@ -222,8 +222,10 @@ func isText(text string) bool {
 		return false
 	}
 	// A quantity, a hash, an address or a range.
-	return strings.TrimLeft(digits, "0123456789.eE+-") != "" || strings.Count(digits, ".") > 1 ||
-		strings.ContainsAny(digits, "+-") && !strings.ContainsAny(digits, "eE")
+	if strings.TrimLeft(digits, "0123456789.eE+-") != "" || strings.Count(digits, ".") > 1 {
+		return true
+	}
+	return strings.ContainsAny(digits, "+-") && !strings.ContainsAny(digits, "eE")
 }
 
 // isJSON reports whether a plain scalar is a boolean, null or an integer in the format of JSON.

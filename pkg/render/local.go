@@ -120,7 +120,8 @@ func (l *Local) Validate(controller *fleet.Version, imageScan *bool) (refused st
 	}
 	const perhaps = "fleet apply of Fleet 0.15 and later refuses the fleet.yaml, and the version of Fleet is not known: "
 	found := l.invalidDependency(controller)
-	if found == "" && l.ImageScans && (imageScan == nil || !*imageScan) {
+	scans := imageScan != nil && *imageScan
+	if found == "" && l.ImageScans && !scans {
 		found = "imagescan is disabled; remove imagescans from your config files, or enable imagescan" + l.at(0)
 		if imageScan == nil && controller != nil && !controller.Before(validates, 0) {
 			return "", []string{"whether imagescan is enabled in Fleet is not known; if it is not, fleet apply " +

@@ -224,7 +224,8 @@ func (in Input) open(pass int) (*bundle, error) {
 // would deploy the other files as manifests, which is never intended.
 func (b *bundle) chartMissing() bool {
 	helm := b.in.Options.Helm
-	if b.style.chart != "" || !b.in.HelmOp && helm.Chart == "" && helm.Repo == "" {
+	names := b.in.HelmOp || helm.Chart != "" || helm.Repo != ""
+	if b.style.chart != "" || !names {
 		return false
 	}
 	gap := "the chart"

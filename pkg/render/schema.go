@@ -121,7 +121,8 @@ const maxIndex = 999
 func fieldOf(location []string, declared map[string]bool) string {
 	shown := slices.Clone(location)
 	for i, name := range location {
-		if n, err := strconv.Atoi(name); !declared[name] && (err != nil || n < 0 || n > maxIndex) {
+		n, err := strconv.Atoi(name)
+		if isIndex := err == nil && 0 <= n && n <= maxIndex; !declared[name] && !isIndex {
 			shown[i] = "*"
 		}
 	}

@@ -61,9 +61,12 @@ func (in *Input) HasValues() bool {
 	if raw == nil && in.Options.Helm != nil {
 		raw = in.Options.Helm.Values
 	}
+	unread := in.Values == nil && in.ValuesHash != ""
+	if unread || len(ValuesRefs(&in.Options)) > 0 {
+		return true
+	}
 	var values map[string]any
-	return len(ValuesRefs(&in.Options)) > 0 || in.Values == nil && in.ValuesHash != "" ||
-		json.Unmarshal(raw, &values) == nil && len(values) > 0
+	return json.Unmarshal(raw, &values) == nil && len(values) > 0
 }
 
 // values returns the merged values of the release. The result is a copy, because Helm changes it. It has the types of

@@ -94,7 +94,14 @@ func (r *recorder) wantOthers(kinds *source.Kinds) {
 // versionOf returns a version in which a kind was read; whole is true if all objects were.
 func (r *recorder) versionOf(gk schema.GroupKind) (whole bool, version string, found bool) {
 	for gvk, k := range r.kinds {
-		if gvk.GroupKind() == gk && (!found || k.whole && !whole || k.whole == whole && gvk.Version < version) {
+		if gvk.GroupKind() != gk {
+			continue
+		}
+		better := k.whole && !whole
+		if k.whole == whole {
+			better = gvk.Version < version
+		}
+		if !found || better {
 			whole, version, found = k.whole, gvk.Version, true
 		}
 	}

@@ -82,9 +82,11 @@ func (e *entry) expired(now time.Time) bool {
 }
 
 func (e *entry) selects(f *report.Finding) bool {
-	return slices.Contains(e.codes, f.Code) && matches(strings.ToLower(e.kind), strings.ToLower(f.Object.Kind)) &&
-		matches(e.namespace, f.Object.Namespace) &&
-		matches(e.name, f.Object.Name) && matchesKey(e.bundle, f.Bundle) && matchesKey(e.cluster, f.Cluster)
+	if !slices.Contains(e.codes, f.Code) || !matchesKey(e.bundle, f.Bundle) || !matchesKey(e.cluster, f.Cluster) {
+		return false
+	}
+	kind := matches(strings.ToLower(e.kind), strings.ToLower(f.Object.Kind))
+	return kind && matches(e.namespace, f.Object.Namespace) && matches(e.name, f.Object.Name)
 }
 
 // matches reports whether a name matches a pattern. No name matches no pattern but the empty one: a pattern for

@@ -105,6 +105,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		}
 		o.sizes = append(o.sizes, n)
 	}
+	oneSize := o.adopt || o.webhook || o.fleet
 	switch {
 	case !slices.IsSorted(o.sizes):
 		return o, errors.New("reading -n: the numbers must ascend, because objects are only added")
@@ -112,7 +113,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return !set
 	})) > 1:
 		return o, errors.New("reading flags: -adopt, -fleet, -snapshot and -webhook are mutually exclusive")
-	case (o.adopt || o.webhook || o.fleet) && len(o.sizes) > 1:
+	case oneSize && len(o.sizes) > 1:
 		return o, errors.New("reading -n: -adopt, -fleet and -webhook measure at one size")
 	case o.known < 0:
 		return o, fmt.Errorf("reading -known: %d is not a number of objects", o.known)

@@ -58,8 +58,10 @@ func listsOf(requests []request) (lists []*list, excess []string) {
 
 // ofObjects reports whether a list contains objects of the releases.
 func (l *list) ofObjects() bool {
-	return !l.Metadata && (l.Selector == "" || l.Selector == "type!=helm.sh/release.v1") &&
-		slices.ContainsFunc(kinds, func(k kind) bool { return k.resource == l.Kind })
+	if l.Metadata || l.Selector != "" && l.Selector != "type!=helm.sh/release.v1" {
+		return false
+	}
+	return slices.ContainsFunc(kinds, func(k kind) bool { return k.resource == l.Kind })
 }
 
 // kindOf returns the resource of an API path, as kubectl writes it, and whether the path is of a single object.

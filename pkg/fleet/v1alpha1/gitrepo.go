@@ -34,8 +34,10 @@ var specField = regexp.MustCompile(`"f:spec"`)
 func SpecWritten(fields []metav1.ManagedFieldsEntry) time.Time {
 	var out time.Time
 	for _, f := range fields {
-		if f.Subresource == "" && f.Time != nil && f.Time.After(out) && f.FieldsV1 != nil &&
-			specField.Match(f.FieldsV1.GetRawBytes()) {
+		if f.Subresource != "" || f.Time == nil || f.FieldsV1 == nil {
+			continue
+		}
+		if f.Time.After(out) && specField.Match(f.FieldsV1.GetRawBytes()) {
 			out = f.Time.Time
 		}
 	}

@@ -117,7 +117,11 @@ func (f Facts) NeedsConfirmation() bool {
 	case f.Owner.Hash == "":
 		return s != nil && s.Type == f.Type
 	default:
-		return s == nil || s.Type != f.Type || s.HashKnown && s.Hash != f.Owner.Hash || s.Emptied && f.Owner.Current
+		if s == nil || s.Type != f.Type {
+			return true
+		}
+		differs := s.HashKnown && s.Hash != f.Owner.Hash
+		return differs || s.Emptied && f.Owner.Current
 	}
 }
 
@@ -125,6 +129,7 @@ func (f Facts) NeedsConfirmation() bool {
 // 6.3 and 6.4.
 func Classify(f Facts, now time.Time, c Controller) Result {
 	o, s := f.Owner, f.Secret
+	absent := s == nil || s.Type != f.Type || s.Deleting
 	switch {
 	case c.Inline():
 		return Result{State: OK, Reason: Inline}
@@ -132,7 +137,7 @@ func Classify(f Facts, now time.Time, c Controller) Result {
 		return Result{State: OK, Reason: OwnerDeleted}
 	case o.Hash == "" && o.Waiting:
 		return Result{State: Repair, Reason: WaitsForIt, Since: o.Changed}
-	case o.Hash == "" && (s == nil || s.Type != f.Type || s.Deleting):
+	case o.Hash == "" && absent:
 		return Result{State: OK, Reason: NotNeeded}
 	case !f.Read:
 		return Result{State: Unknown, Reason: NotRead}
@@ -168,10 +173,11 @@ func Classify(f Facts, now time.Time, c Controller) Result {
 func (f Facts) owned(now time.Time) Result {
 	o, s := f.Owner, f.Secret
 	out := Result{State: OK, Reason: Equal}
+	uidsKnown := s.OwnerUID != "" && o.UID != ""
 	switch {
 	case s.OwnerUID == "" && s.OwnerKind == "":
 		out.Reason = NoOwner
-	case s.OwnerKind != o.Kind || s.OwnerUID != "" && o.UID != "" && s.OwnerUID != o.UID:
+	case s.OwnerKind != o.Kind, uidsKnown && s.OwnerUID != o.UID:
 		out.Reason = OtherOwner
 	default:
 		return out
@@ -187,23 +193,36 @@ func (f Facts) owned(now time.Time) Result {
 	return out
 }
 
+// edited reports whether another program changed the Secret after the last recorded change of its owner.
+func (f Facts) edited() bool {
+	if f.Secret.Editor == "" || f.Owner.Changed.IsZero() {
+		return false
+	}
+	return !f.Owner.Changed.After(f.Secret.Edited)
+}
+
+// longBefore reports whether a known time is so long before a known present that no update is in progress.
+func longBefore(at, now time.Time) bool {
+	return !at.IsZero() && !now.IsZero() && now.Sub(at) > Window
+}
+
 // lasting returns the state if it is not that of an update in progress.
 func (f Facts) lasting(now time.Time, state State) Result {
 	since := f.changed()
 	out := Result{State: state, Since: since}
 	used := f.Owner.Used
+	timed := !since.IsZero() && !now.IsZero()
 	switch {
-	case state == Mismatch && f.Secret.Editor != "" && !f.Owner.Changed.IsZero() &&
-		!f.Owner.Changed.After(f.Secret.Edited):
+	case state == Mismatch && f.edited():
 		out.Reason = Edited
 	case state != Leftover && !since.IsZero() && used.After(since):
 		out.Reason = UsedSince
-	case !since.IsZero() && !now.IsZero() && now.Sub(since) > f.window(state):
+	case timed && now.Sub(since) > f.window(state):
 		out.Reason = Lasting
-	case state == Missing && since.IsZero() && !used.IsZero() && !now.IsZero() && now.Sub(used) > Window:
+	case state == Missing && since.IsZero() && longBefore(used, now):
 		// a capture without managedFields: the deployment that needs it was complete, and nothing is in progress
 		out.Reason = UsedSince
-	case since.IsZero() || now.IsZero():
+	case !timed:
 		out.State, out.Reason = Pending, NoTime
 	default:
 		out.State, out.Reason = Pending, Recent

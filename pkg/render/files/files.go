@@ -266,7 +266,8 @@ func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions
 			return refusedError("reading fleet.yaml: helm.values is not a map")
 		}
 	}
-	if ofBundle && helm.Chart == "" && helm.Repo == "" && len(helm.ValuesFiles) > 0 {
+	withoutChart := helm.Chart == "" && helm.Repo == ""
+	if ofBundle && withoutChart && len(helm.ValuesFiles) > 0 {
 		l.Notes = append(l.Notes,
 			"the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them")
 		helm.ValuesFiles = nil
@@ -326,7 +327,8 @@ func missingDependencies(resources []v1alpha1.BundleResource) []string {
 		for _, d := range c.Dependencies {
 			found := slices.ContainsFunc(resources, func(r v1alpha1.BundleResource) bool {
 				in, ok := strings.CutPrefix(r.Name, charts+d.Name)
-				return ok && (in == "/Chart.yaml" || strings.HasPrefix(in, "-") && strings.HasSuffix(in, ".tgz"))
+				packed := strings.HasPrefix(in, "-") && strings.HasSuffix(in, ".tgz")
+				return ok && (packed || in == "/Chart.yaml")
 			})
 			if !found {
 				gaps = append(gaps,
