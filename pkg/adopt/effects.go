@@ -18,9 +18,9 @@ func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownershi
 		switch {
 		case o.Situation == ownership.Contested: // it does not own the object: nothing changes for it
 		case len(o.Bundles) > 0:
-			out = append(out, o.String()+" loses it: while it desires the object, Fleet will report the object there as "+
-				"\"not owned by us\". Its next deploy takes the object back, and its uninstall deletes the object by "+
-				"its name")
+			out = append(out, o.String()+" loses it: while it desires the object, Fleet will report the object "+
+				"there as \"not owned by us\". Its next deploy takes the object back, and its uninstall deletes the "+
+				"object by its name")
 		case o.Situation == ownership.ExistingRelease:
 			out = append(out, o.String()+" loses it: its next upgrade restores Helm's label and annotations, and "+
 				"uninstalling it deletes the object by its name")
@@ -44,12 +44,13 @@ func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownershi
 		}
 	}
 	if paths := x.Live.Excused; len(paths) > 0 {
-		out = append(out, fmt.Sprintf("the next deploy also overwrites %s, which the comparePatches of the bundle ignore", shortened(paths)))
+		out = append(out, fmt.Sprintf("the next deploy also overwrites %s, which the comparePatches of the bundle "+
+			"ignore", shortened(paths)))
 	}
 	if paths := x.Live.LastApplied; len(paths) > 0 {
-		out = append(out, fmt.Sprintf("its annotation kubectl.kubernetes.io/last-applied-configuration states %s, which "+
-			"the bundle does not state: until the annotation is removed, Fleet will report the object as modified, "+
-			"although it is not", strings.Join(paths, ", ")))
+		out = append(out, fmt.Sprintf("its annotation kubectl.kubernetes.io/last-applied-configuration states %s, "+
+			"which the bundle does not state: until the annotation is removed, Fleet will report the object as "+
+			"modified, although it is not", strings.Join(paths, ", ")))
 	}
 	if x.Message != "" { // why the changes of the next deploy could not be predicted
 		out = append(out, x.Message)

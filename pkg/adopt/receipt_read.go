@@ -116,7 +116,8 @@ func (r *receiptReader) header() (Header, error) {
 		return h, r.wrong(fmt.Sprintf("is not the header of an %s of %s", KindReceipt, report.APIVersion),
 			"Name the file in which adopt recorded the previous values.")
 	}
-	remedy := fmt.Sprintf("Nothing was changed on the cluster. Undo it with version %q of this program, which wrote it.", h.Version)
+	remedy := fmt.Sprintf("Nothing was changed on the cluster. Undo it with version %q of this program, which "+
+		"wrote it.", h.Version)
 	switch {
 	case h.Format == 0:
 		return h, r.wrong("states no format: an earlier version of this program wrote the receipt, without digests "+

@@ -36,6 +36,6 @@ func (r *Reading) copies(ctx context.Context, deployments []*evaluate.BundleDepl
 	return out, unread, err
 }
 
-// statuses reports whether the audit compares what the statuses of Fleet state with the objects that Fleet itself keeps.
-// Predictions and audits of files or of the status alone do not.
+// statuses reports whether the audit compares what the statuses of Fleet state with the objects that Fleet itself
+// keeps. Predictions and audits of files or of the status alone do not.
 func (o Options) statuses() bool { return !o.StatusOnly && !o.Predict && o.Files == nil }

@@ -67,7 +67,9 @@ func (a *affectedReader) found(m *object.Meta) {
 		return
 	}
 	owner := ""
-	if name, ns := m.Metadata.Annotations[fleet.ReleaseNameAnnotation], m.Metadata.Annotations[fleet.ReleaseNamespaceAnnotation]; name != "" && ns != "" {
+	annotations := m.Metadata.Annotations
+	name, ns := annotations[fleet.ReleaseNameAnnotation], annotations[fleet.ReleaseNamespaceAnnotation]
+	if name != "" && ns != "" {
 		owner = release.Name{Namespace: ns, Name: name}.Release()
 	}
 	a.out.Live[key] = owner

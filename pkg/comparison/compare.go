@@ -59,7 +59,8 @@ func Compare(before, after *report.Audit, version string) *report.Comparison {
 	p.gaps(out)
 	if x, y := before.Tool.Version, after.Tool.Version; x != y {
 		out.Notes = append(out.Notes,
-			fmt.Sprintf("the reports were made by different versions of this program, %s and %s: their checks may differ", x, y))
+			fmt.Sprintf("the reports were made by different versions of this program, %s and %s: their checks may "+
+				"differ", x, y))
 	}
 	if before.TakenAt > after.TakenAt && after.TakenAt != "" {
 		out.Notes = append(out.Notes, "the first audit is newer than the second one")

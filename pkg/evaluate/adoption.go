@@ -62,8 +62,8 @@ func (d *BundleDeployment) scopeUnproven() []string {
 	case s.Proven():
 		return nil
 	case s.Evidence == "":
-		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no release " +
-			"shows it" + remedy}
+		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no " +
+			"release shows it" + remedy}
 	case d.Disputed:
 		return []string{fmt.Sprintf("%s, and no running agent shows which is right", d.DisputeOf()) + remedy}
 	case s.Evidence == directory.EvidenceReleases && d.ReleaseOwnership.SetID == "":

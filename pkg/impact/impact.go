@@ -197,8 +197,8 @@ func (in *Input) namespace(e *evaluator, name, message string,
 	}
 	if e.affected.Absent(object.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}) {
 		out.Absent = true
-		out.Message = "deleteNamespace is set, but the Namespace does not exist on the management cluster: Fleet then " +
-			"cannot finish the deletion, and its finalizer stays"
+		out.Message = "deleteNamespace is set, but the Namespace does not exist on the management cluster: Fleet " +
+			"then cannot finish the deletion, and its finalizer stays"
 		return out
 	}
 	for _, c := range e.claims[name] {

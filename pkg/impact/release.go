@@ -104,8 +104,8 @@ func (e *evaluator) release(d *resolve.BundleDeployment, x *resolve.Uninstall) r
 // spared describes a release of which no object is removed.
 func spared(x *resolve.Uninstall) (report.ImpactResult, string, string) {
 	message := map[resolve.Spared]string{
-		resolve.SparedByOption: "the release was deployed with keepResources: its objects stay, and the agent deletes " +
-			"only its records",
+		resolve.SparedByOption: "the release was deployed with keepResources: its objects stay, and the agent " +
+			"deletes only its records",
 		resolve.SparedAgent:   "the agent never uninstalls itself: it deletes only the records of the release",
 		resolve.SparedUnseen:  "the agent does not find the release: its objects and its records stay",
 		resolve.SparedAlready: "Helm has uninstalled the release before",

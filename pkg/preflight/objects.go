@@ -58,7 +58,8 @@ func (r *rollout) ownNamespace(o *evaluate.Object) {
 	}
 	r.add(namespaceFirst, &o.Ref,
 		"Helm creates namespace %s before the objects, without the label and annotations of release %s, "+
-			"and then refuses it as an object of the bundle (invalid ownership metadata)", o.Name, r.d.Ownership.Release()).
+			"and then refuses it as an object of the bundle (invalid ownership "+
+			"metadata)", o.Name, r.d.Ownership.Release()).
 		Remedies = advise("remove the Namespace from the bundle and set namespaceLabels and namespaceAnnotations, " +
 		"or set helm.takeOwnership")
 }

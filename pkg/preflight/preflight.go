@@ -176,7 +176,8 @@ func (r *rollout) recordSize() {
 	case size <= limit+margin:
 		rule.Severity, risk = report.Warning, "it may be too large for Helm to store"
 	}
-	r.add(rule, nil, "its release record would be about %.2f MiB, and the limit of a Secret is 1 MiB: %s (\"Too long\")", float64(size)/(1<<20), risk).
+	r.add(rule, nil, "its release record would be about %.2f MiB, and the limit of a Secret is 1 MiB: %s "+
+		"(\"Too long\")", float64(size)/(1<<20), risk).
 		Remedies = advise("split the bundle, or move large definitions to a bundle of their own")
 }
 

@@ -64,8 +64,8 @@ var (
 			"refuses the installation (\"invalid ownership metadata\") unless " +
 			"`helm.takeOwnership` is set"}
 	applyConflict = Rule{"ApplyConflict", report.Error, report.VerdictRefused,
-		"Helm applies the release server-side, and another manager owns a field that it would change: the apply fails " +
-			"on the conflict, unless `helm.force` is set"}
+		"Helm applies the release server-side, and another manager owns a field that it would change: the apply " +
+			"fails on the conflict, unless `helm.force` is set"}
 	releaseInUse = Rule{"ReleaseInUse", report.Error, report.VerdictContested,
 		"a release with that name exists already in that namespace, of another bundle, of another agent, or not of " +
 			"Fleet: Fleet would upgrade it"}
@@ -83,8 +83,8 @@ var (
 	agentName = Rule{"AgentName", report.Error, report.VerdictContested,
 		"the bundle's name begins with `fleet-agent`: it shares the set id of Fleet's agent"}
 	garbageCollected = Rule{"GarbageCollected", report.Error, report.VerdictContested,
-		"agents older than 0.15.6, and 0.16.0, compare the name of a release with the raw name of its bundle: if they " +
-			"differ (dots, capitals, more than 53 bytes) " +
+		"agents older than 0.15.6, and 0.16.0, compare the name of a release with the raw name of its bundle: if " +
+			"they differ (dots, capitals, more than 53 bytes) " +
 			"they uninstall the release immediately after its installation. A warning if the agent's version is not " +
 			"known"}
 	unknownObjects = Rule{"NothingRendered", report.Warning, report.VerdictUnknown,

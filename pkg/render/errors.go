@@ -96,7 +96,8 @@ func LineOf(err error, text []byte) string {
 // plainReasons are the beginnings of those messages of the template engine that contain only types and names of fields.
 var plainReasons = []string{"nil pointer evaluating", "can't evaluate field", "wrong type for value",
 	"wrong number of args",
-	"function ", "undefined variable", "map has no entry for key", "unexpected ", "no template ", "range can't iterate", "error calling include"}
+	"function ", "undefined variable", "map has no entry for key", "unexpected ", "no template ", "range can't iterate",
+	"error calling include"}
 
 // templateError returns the line where a template failed, with the reason: a message of the template engine, or the
 // text of a call of fail or required in the chart. Values in it are hidden.

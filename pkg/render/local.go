@@ -118,7 +118,8 @@ func (l *Local) Validate(controller *fleet.Version, imageScan *bool) (refused st
 	if l.Refused != "" {
 		return l.Refused, nil
 	}
-	const perhaps = "fleet apply of Fleet 0.15 and later refuses the fleet.yaml, and the version of Fleet is not known: "
+	const perhaps = "fleet apply of Fleet 0.15 and later refuses the fleet.yaml, and the version of Fleet is " +
+		"not known: "
 	found := l.invalidDependency(controller)
 	scans := imageScan != nil && *imageScan
 	if found == "" && l.ImageScans && !scans {

@@ -24,8 +24,10 @@ import (
 //
 //   - of an object that a bundle desires, all of them, because they are compared; of its annotations, those that the
 //     manifest states and those that an audit reads;
-//   - of one of Fleet's objects, the fields that package v1alpha1 states, because nothing else is read, without payloads;
-//   - of every other object, its metadata and the fields in otherFields. It is marked, so that nobody takes the rest for absent.
+//   - of one of Fleet's objects, the fields that package v1alpha1 states, because nothing else is read, without
+//     payloads;
+//   - of every other object, its metadata and the fields in otherFields. It is marked, so that nobody takes the rest
+//     for absent.
 //
 // A field that is not named here is not captured.
 type fields struct {

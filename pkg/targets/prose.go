@@ -34,8 +34,8 @@ func message(r targeting.Result) string {
 	case targeting.GroupsUnread:
 		return "a target depends on ClusterGroups, and not all of them could be read"
 	case targeting.MappingsUnread:
-		return "a BundleNamespaceMapping may select the namespace of the cluster, and not all that is needed could be " +
-			"read"
+		return "a BundleNamespaceMapping may select the namespace of the cluster, and not all that is needed could " +
+			"be read"
 	}
 	return "no target matches the cluster"
 }

@@ -118,8 +118,8 @@ func (f *adoptFlags) addFlags(c *cobra.Command) {
 	f.format.AddFlags(c)
 	f.format.AddColorFlag(c)
 	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: objects without another owner "+
-		"(unmarked); also objects of an owner that is gone (if-unowned); the objects of if-unowned, but only if all of "+
-		"their fields have the values of the bundle (if-no-diff)")
+		"(unmarked); also objects of an owner that is gone (if-unowned); the objects of if-unowned, but only if all "+
+		"of their fields have the values of the bundle (if-no-diff)")
 	fs.StringArrayVar(&f.takeFrom, "dangerous-take-from", nil,
 		"Also take the objects of this bundle, set id or release (NAMESPACE/NAME). May be repeated")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "Apply the plan without asking")
@@ -129,5 +129,6 @@ func (f *adoptFlags) addFlags(c *cobra.Command) {
 	fs.StringVar(&f.receipt, "receipt", "",
 		"File for the previous values, which must not exist yet (default fleetdoctor-adopt-TIME.jsonl)")
 	fs.StringVar(&f.undo, "undo", "", "Restore the previous values from the receipt in this file")
-	f.diff.AddFlags(fs, "Show the fields that the next deploy overwrites as a unified diff, with who wrote them and when")
+	f.diff.AddFlags(fs, "Show the fields that the next deploy overwrites as a unified diff, with who wrote "+
+		"them and when")
 }

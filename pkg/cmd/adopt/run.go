@@ -63,8 +63,8 @@ func (o *options) Validate() error {
 	case o.yes && o.confirm != "":
 		return errors.New("--yes and --confirm are mutually exclusive: the first applies any plan, the second only one")
 	case o.Captured() && writes:
-		return errors.New("--yes, --confirm and --dry-run=server cannot be used with --snapshot: a snapshot cannot be " +
-			"written to")
+		return errors.New("--yes, --confirm and --dry-run=server cannot be used with --snapshot: a snapshot cannot " +
+			"be written to")
 	case o.undo == "":
 		return nil
 	case len(o.objects)+len(o.auditOptions.Scope.Targets) > 0:

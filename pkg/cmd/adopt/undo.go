@@ -71,8 +71,8 @@ func (s *session) sameCluster(ctx context.Context, h adopt.Header) error {
 	if h.ClusterUID == "" {
 		return &exit.Error{Status: exit.Failed,
 			Err: fmt.Errorf("%s: reading the receipt: line 1 has no uid of a cluster (clusterUID)", s.undo),
-			Hint: "Nothing was changed on the cluster. The following lines have the previous values of each object in " +
-				"\"before\": restore them with kubectl."}
+			Hint: "Nothing was changed on the cluster. The following lines have the previous values of each object " +
+				"in \"before\": restore them with kubectl."}
 	}
 	uid, err := s.clusterUID(ctx)
 	switch {
@@ -136,8 +136,8 @@ func (s *session) webhooks(ctx context.Context) ([]string, error) {
 	cover, err := s.src.List(ctx, source.Query{Kind: kind, LabelSelector: adopt.WebhookLabel, MetadataOnly: true},
 		func(o source.Object) error {
 			if m, err := o.ReadMeta(); err == nil {
-				out = append(out, fmt.Sprintf("the admission webhook %s adds the ownership metadata again with the next "+
-					"write to an object; the label "+
+				out = append(out, fmt.Sprintf("the admission webhook %s adds the ownership metadata again with the "+
+					"next write to an object; the label "+
 					"fleetdoctor.io/ignore=true on the object or its namespace prevents that", m.Metadata.Name))
 			}
 			return nil

@@ -182,7 +182,8 @@ func status(c *report.Comparison) error {
 		return &exit.Error{Status: exit.Found, Shown: true}
 	case !s.Complete:
 		return &exit.Error{Status: exit.Failed,
-			Err:  errors.New("it is not known whether something got worse: one of the audits could not read everything"),
+			Err: errors.New("it is not known whether something got worse: one of the audits could not read " +
+				"everything"),
 			Hint: "The section NOT KNOWN lists what that is about."}
 	}
 	return nil

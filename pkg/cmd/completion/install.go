@@ -31,7 +31,8 @@ const script = "#!/bin/sh\n" + mark + "\n" +
 // A file that is not ours is never overwritten.
 func Install(executable, path string) (string, error) {
 	if runtime.GOOS == "windows" {
-		return "", failed("installing the completion: not available on Windows, where kubectl cannot call a shell script",
+		return "", failed("installing the completion: not available on Windows, where kubectl cannot call a shell "+
+			"script",
 			"\"completion powershell\" prints the completion of the program under its own name.")
 	}
 	dir, onPath := directory(executable, path)

@@ -46,7 +46,8 @@ const examples = `  # what is removed with a GitRepo, on the management cluster 
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	o.clusters = clusters.New(o.Flags)
-	c := &cobra.Command{Use: "impact gitrepo/NAME | helmop/NAME | bundle/NAME | bundledeployment/NAME | cluster/NAME ...", Short: "Show what a deletion removes on each cluster",
+	c := &cobra.Command{Use: "impact gitrepo/NAME | helmop/NAME | bundle/NAME | bundledeployment/NAME | " +
+		"cluster/NAME ...", Short: "Show what a deletion removes on each cluster",
 		Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
 	o.clusters.AddFlags(c.Flags())

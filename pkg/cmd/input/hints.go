@@ -93,7 +93,8 @@ func (f *Flags) hint(err error) string {
 	case f.Captured() && listing != "":
 		return f.Command("audit") + " -o wide lists what the snapshot has."
 	case f.Captured() && errors.Is(err, gaps.ErrNoFleet):
-		return "Name a snapshot of a cluster that Fleet deploys to, with Fleet's objects or the Secrets of its releases."
+		return "Name a snapshot of a cluster that Fleet deploys to, with Fleet's objects or the Secrets of its " +
+			"releases."
 	case f.Captured() && errors.Is(err, gaps.ErrNothingRead):
 		return "Capture it again: " + program + " snapshot writes what an audit reads."
 	case f.Captured():

@@ -38,7 +38,8 @@ func (f *Flags) Open(ctx context.Context) (source.Source, *cluster.Cluster, erro
 
 func (f *Flags) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	if name := f.connection(); name != "" {
-		return nil, exit.UsageError(fmt.Errorf("--snapshot and --%s are mutually exclusive: a snapshot needs no cluster", name))
+		return nil, exit.UsageError(fmt.Errorf("--snapshot and --%s are mutually exclusive: a snapshot needs no "+
+			"cluster", name))
 	}
 	if slices.Contains(f.Snapshots, "") { // usually the value of a shell variable that is not set
 		return nil, exit.UsageError(errors.New("--snapshot is empty: it must name a folder or a file"))

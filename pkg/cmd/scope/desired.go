@@ -53,8 +53,8 @@ func (f *Flags) from(scope evaluate.Scope) (engine.Desired, error) {
 	case f.directory == "":
 		return from, nil
 	case !scope.Whole():
-		return "", errors.New("-f and bundles, --namespace or --selector are mutually exclusive: the directory is the " +
-			"scope")
+		return "", errors.New("-f and bundles, --namespace or --selector are mutually exclusive: the directory is " +
+			"the scope")
 	case f.changed(desiredFlag) && from != engine.DesiredFiles:
 		return "", fmt.Errorf("-f and --desired=%s are mutually exclusive", from)
 	}

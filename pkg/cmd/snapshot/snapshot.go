@@ -90,7 +90,8 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	c.Flags().BoolVar(&o.withBundles, "with-bundles", false,
 		"Also write the files and Helm values of bundles, and the data of all ConfigMaps: they may contain passwords")
 	c.Flags().BoolVar(&o.sameMasks, "same-masks", false,
-		"Give equal values equal masks in the whole archive: who can write objects to the cluster can then check guesses")
+		"Give equal values equal masks in the whole archive: who can write objects to the cluster can then check "+
+			"guesses")
 	c.Flags().BoolVar(&o.requireComplete, "require-complete", false,
 		"Write no archive and exit with status 3 if anything could not be read")
 	return c

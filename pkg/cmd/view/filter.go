@@ -31,7 +31,8 @@ func NewFilter() *Filter {
 func (f *Filter) AddFlags(c *cobra.Command) {
 	f.severity.AddTo(c, "severity", "Show only findings of this severity or above")
 	c.Flags().StringSliceVar(&f.codes, "code", nil,
-		"Show only findings with these codes or names, such as FD104 or Modified. May be repeated, or a list with commas")
+		"Show only findings with these codes or names, such as FD104 or Modified. May be repeated, or a list with "+
+			"commas")
 	_ = c.RegisterFlagCompletionFunc("code", completeCodes) // the flag exists
 }
 

@@ -19,7 +19,8 @@ func Changes(before, after *report.Audit) []string {
 		s := after.Summary
 		out := []string{fmt.Sprintf("audit: objects ready: %d/%d, bundle deployments: %d, without a result: %d, "+
 			"errors: %d, warnings: %d, not read: %d",
-			s.Counts.Ready, s.Counts.Desired, s.BundleDeployments, after.WithoutResult(), s.Findings.Error, s.Findings.Warning, len(after.Gaps))}
+			s.Counts.Ready, s.Counts.Desired, s.BundleDeployments, after.WithoutResult(), s.Findings.Error,
+			s.Findings.Warning, len(after.Gaps))}
 		before = &report.Audit{}
 		for _, bd := range after.BundleDeployments {
 			if bd.State == report.Ready || bd.Reason == clusterNotRead && stateOf(&bd) == notReadButReady {

@@ -42,7 +42,8 @@ func (f *Flags) AddFlags(c *cobra.Command) {
 	c.Flags().BoolVarP(&f.Enabled, "watch", "w", false, "Repeat until interrupted: redraw the screen on a terminal, "+
 		"print changes as lines elsewhere")
 	c.Flags().DurationVar(&f.interval, intervalFlag, defaultInterval,
-		"Time between the end of a round of --watch and the next one, at least "+minInterval.String()+". Each round reads everything again")
+		"Time between the end of a round of --watch and the next one, at least "+minInterval.String()+". Each "+
+			"round reads everything again")
 }
 
 // Validate refuses flags that a watch cannot follow. captured is true for a snapshot.

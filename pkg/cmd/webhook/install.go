@@ -87,8 +87,8 @@ func newInstall(env verb.Environment) *cobra.Command {
 	f.StringSliceVar(&v.ReleaseNamespaces, "release-namespaces", nil,
 		"The only namespaces whose release records, and other Secrets, the webhook may read (default all)")
 	f.StringSliceVar(&v.APIServers, "api-servers", nil,
-		"The only addresses (IP or CIDR) that reach the webhook and that it reaches: those of the control plane nodes, "+
-			"and of the Service kubernetes (default all)")
+		"The only addresses (IP or CIDR) that reach the webhook and that it reaches: those of the control plane "+
+			"nodes, and of the Service kubernetes (default all)")
 	f.StringVar(&v.Image, "image", "", "Image to run (default that of this release of the program)")
 	f.IntVar(&v.Replicas, "replicas", installation.Replicas, "Number of replicas")
 	f.BoolVar(&o.wait, "wait", false, "Wait until all objects of the release are ready")

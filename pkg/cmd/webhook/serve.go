@@ -158,7 +158,8 @@ func (o *serveOptions) checkAddresses() error {
 		return fmt.Errorf("--port=%d is invalid: must be from 1 to 65535", o.Port)
 	}
 	if o.Host != "" && net.ParseIP(o.Host) == nil {
-		return fmt.Errorf("--bind-address=%q is not an IP address: must be one of this machine, or empty for all of them", o.Host)
+		return fmt.Errorf("--bind-address=%q is not an IP address: must be one of this machine, or empty for all "+
+			"of them", o.Host)
 	}
 	for _, address := range []struct{ flag, value string }{{"metrics-bind-address", o.Metrics},
 		{"health-probe-bind-address", o.Probes}} {

@@ -33,7 +33,8 @@ var (
 		"allowedTargetNamespaceSelector": nil}
 	bundleKeys = with(optionKeys, "name", "labels", "annotations", "targetCustomizations", "imageScans",
 		"overrideTargets", "paused", "offSchedule",
-		"rolloutStrategy", "resources", "targets", "targetRestrictions", "targetCustomizationMode", "dependsOn", "contentsId", "helmOpOptions", "helmAppOptions", "schedule")
+		"rolloutStrategy", "resources", "targets", "targetRestrictions", "targetCustomizationMode", "dependsOn",
+		"contentsId", "helmOpOptions", "helmAppOptions", "schedule")
 	targetKeys = with(optionKeys, "name", "clusterName", "clusterSelector", "clusterGroup", "clusterGroupSelector",
 		"doNotDeploy")
 )
