@@ -90,7 +90,8 @@ func (c *variation) next() int {
 	return c.count * prime % (1 << 30)
 }
 
-// time returns the present. In the other pass every part of the date and of the time differs, and also the day of the week.
+// time returns the present. In the other pass every part of the date and of the time differs, and also the day of the
+// week.
 func (c *variation) time() time.Time {
 	t := c.now
 	if t.IsZero() {

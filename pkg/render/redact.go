@@ -17,8 +17,8 @@ import (
 
 var quoted = regexp.MustCompile("'[^']*'|\"[^\"]*\"|`[^`]*`|“[^”]*”")
 
-// redact removes from a library's message everything that may be a value: the lines after the first, quoted text that is not a file name of the
-// bundle, the values, and the contents of the bundle's Secrets.
+// redact removes from a library's message everything that may be a value: the lines after the first, quoted text that
+// is not a file name of the bundle, the values, and the contents of the bundle's Secrets.
 func (b *bundle) redact(message string) string {
 	text, _, _ := strings.Cut(message, "\n")
 	text, _, _ = strings.Cut(text, "node contents")

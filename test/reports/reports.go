@@ -95,7 +95,6 @@ func Full() *report.Audit {
 	}
 	owned := resource(report.Unowned, "taken", "ForeignOwner", "")
 	owned.Owner = &report.Owner{SetID: "default-other", Release: "web/other"}
-	page := strings.Repeat("a line that is the same\n", 30)
 	a := &report.Audit{
 		APIVersion: report.APIVersion, Kind: report.Kind, TakenAt: "2026-01-02T03:04:05Z",
 		Tool: report.Tool{Version: "test"},
@@ -121,17 +120,7 @@ func Full() *report.Audit {
 				Reported: &report.Reported{State: "Ready", DesiredReady: n(20), Ready: n(20)},
 				Resources: []report.Resource{resource(report.Missing, "gone", "", ""), owned,
 					resource(report.Unknown, "hidden", "Forbidden", "user reader may not get it"),
-					{Ref: shop, State: report.Modified, Differences: []report.Difference{
-						{Path: `.data["page.html"]`, Desired: evaluate.Plain(page + "one\n" + page),
-							Live: evaluate.Plain(page + "two\n" + page), Manager: "kubectl-edit", Operation: "Update",
-							Time: "2026-01-02T03:00:00Z"},
-						{Path: ".spec.list", Desired: evaluate.Plain([]any{"a", int64(1)}),
-							Live: evaluate.Plain([]any{int64(1), "a"}), Note: "the order differs"},
-						{Path: ".spec.password", Desired: evaluate.Masked("***1"), Live: evaluate.Masked("***2"),
-							Manager: "größe"},
-						{Path: ".spec.count", Desired: evaluate.Plain(int64(1)), Live: evaluate.Plain("1"),
-							Release: evaluate.Plain(int64(2))},
-						{Path: ".spec.gone", Desired: evaluate.Plain(true)}}}}},
+					differing(shop)}},
 			{Namespace: "cluster-a", Name: "fine", Cluster: "fleet-default/downstream", Bundle: "fleet-default/fine",
 				GitRepo: "fleet-default/fine", State: report.Ready,
 				Counts: report.Counts{Desired: 4, Ready: 4}, Reported: &report.Reported{State: "Ready",
@@ -149,6 +138,12 @@ func Full() *report.Audit {
 			Object: object.Ref{APIVersion: "v1", Kind: "Namespace", Name: "web"},
 			Reason: "the labels are set by another team", Expires: "2026-12-31"}},
 	}
+	addFindings(a, shop)
+	return finished(a)
+}
+
+// addFindings adds findings with remedies of every form. shop is an object that differs.
+func addFindings(a *report.Audit, shop object.Ref) {
 	add(a, report.Finding{Code: "FD101", Severity: report.Error, Title: "a desired object is not on the cluster",
 		Object:  a.BundleDeployments[0].Resources[0].Ref,
 		Message: "configmap web/gone is not on the cluster", Clusters: []string{"fleet-default/downstream",
@@ -166,10 +161,24 @@ func Full() *report.Audit {
 		Message: "for information", Remediation: "nothing needs to be done"})
 	a.Findings = append(a.Findings, report.Finding{ID: "FD106-1", Code: "FD106", Severity: report.Warning,
 		Title: "an object was abandoned", Message: `configmap web/left has ownership metadata of set "default-gone"`})
-	return finished(a)
 }
 
-// add adds a finding about the first bundle deployment.
+// differing is an object with differences of every form.
+func differing(ref object.Ref) report.Resource {
+	page := strings.Repeat("a line that is the same\n", 30)
+	return report.Resource{Ref: ref, State: report.Modified, Differences: []report.Difference{
+		{Path: `.data["page.html"]`, Desired: evaluate.Plain(page + "one\n" + page),
+			Live: evaluate.Plain(page + "two\n" + page), Manager: "kubectl-edit", Operation: "Update",
+			Time: "2026-01-02T03:00:00Z"},
+		{Path: ".spec.list", Desired: evaluate.Plain([]any{"a", int64(1)}),
+			Live: evaluate.Plain([]any{int64(1), "a"}), Note: "the order differs"},
+		{Path: ".spec.password", Desired: evaluate.Masked("***1"), Live: evaluate.Masked("***2"),
+			Manager: "größe"},
+		{Path: ".spec.count", Desired: evaluate.Plain(int64(1)), Live: evaluate.Plain("1"),
+			Release: evaluate.Plain(int64(2))},
+		{Path: ".spec.gone", Desired: evaluate.Plain(true)}}}
+}
+
 // unowned is a finding on two clusters, with a command for each of them.
 func unowned(ref object.Ref) report.Finding {
 	on := func(cluster string) report.ClusterFinding {
