@@ -109,6 +109,9 @@ var layers = []layer{
 	// The stages: what was read, what is desired, and the result. Each stage may import the previous ones.
 	{packages: []string{"pkg/state"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/source"}},
+	// It reads through an interface.
+	{packages: []string{"pkg/settle"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/source", "pkg/state"}},
 	{packages: []string{"pkg/directory"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state"}},
 	{packages: []string{"pkg/resolve"}, pure: true, never: evaluating,
@@ -127,12 +130,12 @@ var layers = []layer{
 	{packages: []string{"pkg/check/texts"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/check/facts"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/state", "pkg/directory", "pkg/resolve",
-			"pkg/evaluate", "pkg/redact"}},
+			"pkg/settle", "pkg/evaluate", "pkg/redact"}},
 	{packages: []string{"pkg/check/dependency"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/state", "pkg/directory"}},
 	{packages: []string{"pkg/check/blocker"}, pure: true, never: evaluating,
-		may: []string{"pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/check/facts",
-			"pkg/check/dependency"}},
+		may: []string{"pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/settle",
+			"pkg/check/facts", "pkg/check/dependency"}},
 	{packages: []string{"pkg/check/remedy"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/resolve",
 			"pkg/evaluate",
@@ -140,7 +143,7 @@ var layers = []layer{
 	{packages: []string{"pkg/check"}, pure: true, never: evaluating,
 		may: []string{"pkg/check/texts", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/object",
 			"pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state",
-			"pkg/directory", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact", "pkg/escape"}},
+			"pkg/directory", "pkg/settle", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact", "pkg/escape"}},
 	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve",
 			"pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/redact"}},
@@ -176,7 +179,7 @@ var layers = []layer{
 	// Runs the stages one after the other.
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render",
-			"pkg/source", "pkg/state", "pkg/directory", "pkg/resolve",
+			"pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/settle",
 			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/gaps", "pkg/report",
 			"pkg/redact"}},
 	// What could not be read, as gaps and as errors.

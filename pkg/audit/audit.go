@@ -7,6 +7,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
@@ -17,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -48,13 +50,10 @@ type Options struct {
 	// Clusters returns the clusters that are read in addition to the source, for Fleet's objects of the source; nil
 	// reads no other cluster.
 	Clusters func(*state.Fleet) ([]Cluster, []source.Gap)
-	// Pause waits before values Secrets that seem to be missing or different, and numbers that seem to be wrong, are
-	// read again; nil is collect.Pause.
+	// Pause waits before what findings depend on is read again; nil is Pause.
 	Pause func(context.Context) error
 	// AsVersion is the version of Fleet for which the data is evaluated; empty for the versions that run.
 	AsVersion string
-	// AllManifests also reads the manifests of the newest revisions, which an uninstall uses.
-	AllManifests bool
 	// Progress receives the progress of the audit; nil if it is not needed. It is called from several goroutines.
 	Progress func(collect.Progress)
 }
@@ -88,6 +87,8 @@ type Audit struct {
 
 	options  Options
 	clusters []ReadCluster
+	// answers are those to the questions of the findings.
+	answers settle.Answers
 }
 
 // Input returns the input of checks and predictions.
@@ -96,7 +97,7 @@ func (a *Audit) Input() *check.Input {
 	for i, c := range a.clusters {
 		commands[a.Desired.Clusters[i].ID] = c.Commands
 	}
-	return check.New(facts.New(a.Result, &a.Secrets.Quotations), a.options.Commands, commands)
+	return check.New(facts.New(a.Result, &a.Secrets.Quotations).Settled(a.answers), a.options.Commands, commands)
 }
 
 // Run audits a source.
@@ -138,13 +139,10 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	}
 	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, clusters: r.Clusters}
 	out.Findings = check.Run(out.Input())
-	if err := out.settleLag(ctx, r.Reader); err != nil {
-		return nil, err
-	}
-	if err := out.confirm(ctx, r.Reader); err != nil {
+	if err := out.settle(ctx); err != nil {
 		return nil, err
 	}
 	unread, err := out.quotedSecrets(ctx)
-	out.Result = result.WithGaps(unread)
+	out.Result = result.WithGaps(slices.Concat(out.answers.Gaps, unread))
 	return out, err
 }

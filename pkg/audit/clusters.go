@@ -70,8 +70,7 @@ func (r *Reading) readClusters(ctx context.Context, f *state.Fleet) error {
 		}
 		if err == nil {
 			states[i], gaps[i], err = c.Cluster(ctx, f, collect.ClusterOptions{Name: c.Name,
-				NoRecords: r.options.StatusOnly, OtherReleases: r.options.Predict,
-				AllManifests: r.options.AllManifests})
+				NoRecords: r.options.StatusOnly, OtherReleases: r.options.Predict})
 		}
 		if err == nil || i == 0 || ctx.Err() != nil {
 			return err

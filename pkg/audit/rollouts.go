@@ -4,27 +4,72 @@ package audit
 
 import (
 	"context"
+	"crypto/sha256"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// confirmReleases reads the release records of bundle deployments again whose objects are missing, modified or not
-// desired. Helm stores the record of a new revision before it changes objects. If the newest revision is still the one
-// of the desired objects, no upgrade explains the result. A snapshot without a manifest may lack records.
+// confirmReleases asks whether the releases of bundle deployments have changed whose objects are missing, modified or
+// not desired. Helm stores the record of a new revision before it changes objects. If the newest revision is still the
+// one of the desired objects, no upgrade explains the result. A snapshot without a manifest may lack records.
 func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster, x *evaluate.Evaluation) error {
-	var changed []*resolve.BundleDeployment
-	for _, d := range x.PossiblyChanged() {
-		changed = append(changed, d.BundleDeployment)
-	}
-	if c.Description.Partial() || len(changed) == 0 {
+	if c.Description.Partial() {
 		return nil
 	}
-	rollouts, err := c.Rollouts(ctx, on, changed)
-	if err != nil {
-		return err
+	newest := on.State.Latest
+	rollouts := map[object.DeploymentID]evaluate.Rollout{}
+	asked := map[object.DeploymentID][]settle.Question{}
+	var all []settle.Question
+	for _, d := range x.PossiblyChanged() {
+		rec := newest[d.Release.Release()]
+		switch {
+		case rec == nil:
+			rollouts[d.ID()] = evaluate.Rollout{Changed: true}
+			continue
+		case rec.Revision > d.Release.Revision:
+			rollouts[d.ID()] = evaluate.Rollout{Next: manifestsOf(on.State, rec)}
+		}
+		status := rec.Status
+		if rec.Damaged != "" {
+			status = ""
+		}
+		asked[d.ID()] = settle.Newest(on.ID, rec.Name, status)
+		all = append(all, asked[d.ID()]...)
+	}
+	if c.Description.Origin == source.OriginCluster {
+		answers, err := settle.Ask(ctx, c, all)
+		if err != nil {
+			return err
+		}
+		for id, questions := range asked {
+			if !answers.Hold(questions) {
+				rollouts[id] = evaluate.Rollout{Changed: true}
+			}
+		}
 	}
 	x.Upgraded(rollouts)
 	return nil
+}
+
+// manifestsOf returns the hashes of the manifests of a record; nil if they are not known.
+func manifestsOf(c *state.Cluster, rec *state.Record) map[object.Key][sha256.Size]byte {
+	if rec.Damaged != "" || rec.ManifestError != nil || rec.Skipped {
+		return nil
+	}
+	out := map[object.Key][sha256.Size]byte{}
+	for _, o := range rec.Objects {
+		switch {
+		case !c.Namespaced(o.GroupVersionKind()):
+			o.Namespace = ""
+		case o.Namespace == "":
+			o.Namespace = rec.Namespace
+		}
+		out[o.Key()] = sha256.Sum256(o.Raw)
+	}
+	return out
 }

@@ -19,7 +19,7 @@ func (r *Reading) values(ctx context.Context, f *state.Fleet) (add func(), err e
 	if !o.statuses() {
 		return func() {}, nil
 	}
-	values, gaps, err := r.Values(ctx, f, o.Scope.Namespace, o.pause)
+	values, gaps, err := r.Values(ctx, f, o.Scope.Namespace)
 	return func() { f.Values, r.Gaps = values, append(r.Gaps, gaps...) }, err
 }
 

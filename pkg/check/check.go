@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 )
 
 // Input is what the checks read: the facts, and the commands that findings suggest.
@@ -53,12 +54,12 @@ type Finding struct {
 	// Remedies are ways to proceed, the safest one first. Every finding has one.
 	Remedies []remedy.Remedy
 	AsOf     string
-	// DependsOn are objects of Fleet, present or absent, from which the finding follows. If one of them changes while a
-	// cluster is read, the finding is not certain.
-	DependsOn []object.Ref
-	// Compares are the objects of Fleet of which numbers are compared, if the difference may be one that Fleet is about
-	// to correct: then the objects change.
-	Compares []object.Ref
+	// Settle are the questions whose answers decide whether the finding is certain: it may show a moment between two
+	// writes, or a number that Fleet is about to correct.
+	Settle []settle.Question
+	// Pauses is after how many pauses the questions are asked for the last time; they are asked after each. With 0
+	// nobody waits.
+	Pauses int
 	// Cause is why a number is wrong, for findings about numbers; empty for others.
 	Cause facts.Cause
 }

@@ -30,24 +30,21 @@ func TestLargeBundle(t *testing.T) {
 	}
 }
 
-// TestWillUninstallScope checks which removals a narrower scope reports: those whose BundleDeployment is in scope. An
-// unconfirmed one is never reported.
+// TestWillUninstallScope checks which removals a narrower scope reports: those whose BundleDeployment is in scope.
 func TestWillUninstallScope(t *testing.T) {
 	for _, tc := range []struct {
-		name             string
-		whole, confirmed bool
-		expects          bool // its BundleDeployment exists and is in scope
-		want             int
+		name    string
+		whole   bool
+		expects bool // its BundleDeployment exists and is in scope
+		want    int
 	}{
-		{"all", true, true, false, 1},
-		{"not confirmed", true, false, false, 0},
-		{"another scope", false, true, false, 0},
-		{"in scope", false, true, true, 1},
-		{"in scope, not confirmed", false, false, true, 0},
+		{"all", true, false, 1},
+		{"another scope", false, false, 0},
+		{"in scope", false, true, 1},
 	} {
 		d := deployment()
 		x := &resolve.Removal{Record: &state.Record{Record: release.Record{Name: d.Release, BundleID: "gone"}},
-			Confirmed: tc.confirmed, Cycle: 1}
+			Cycle: 1}
 		if tc.expects {
 			x.Expects = d.BD
 		}

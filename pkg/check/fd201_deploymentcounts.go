@@ -9,7 +9,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 var deploymentCounts = Check{
@@ -23,7 +22,7 @@ var deploymentCounts = Check{
 			}
 			f := onDeployment(d, "%s %s: %s", d.Key(), difference(a, d.BD), a.Why.Words)
 			if f.Cause = a.Why.Cause; f.Cause == facts.Lag {
-				f.Compares = []object.Ref{d.Ref()}
+				f.Settle, f.Pauses = in.SameNumbers(d.Ref()), 1
 			}
 			if c := d.Counts; c.Unowned > 0 {
 				f.Evidence = append(f.Evidence,

@@ -38,7 +38,7 @@ func (in *Input) leftover(d *evaluate.BundleDeployment, b *v1alpha1.Bundle, r ta
 			"resolved")
 	}
 	f.Remedies = []remedy.Remedy{in.Commands.ExplainTargets(b)}
-	f.DependsOn = append(related(b, r.Cluster.Cluster), d.Ref())
+	f.Settle = in.Unchanged(append(related(b, r.Cluster.Cluster), d.Ref())...)
 	return f
 }
 

@@ -94,8 +94,8 @@ func (in *Input) absent(b *v1alpha1.Bundle, r targeting.Result) Finding {
 		Message: fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", facts.Key(b),
 			r.Cluster.Key(), r.Cluster.Status.Namespace),
 		Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
-		DependsOn: append(related(b, r.Cluster.Cluster),
-			facts.Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name)),
+		Settle: in.Unchanged(append(related(b, r.Cluster.Cluster),
+			facts.Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name))...),
 	}
 	f.Evidence = []string{r.Target.Title() + " matches the cluster"}
 	if n := b.Status.Summary.DesiredReady; n > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -30,9 +31,9 @@ var orphan = Check{
 				f := onDeployment(d, "bundle deployment %s has no %s", d.Key(), without)
 				f.Evidence = []string{uninstalls(d)}
 				workspace, name, _ := strings.Cut(d.Bundle, "/")
-				f.DependsOn = []object.Ref{d.Ref(), facts.Ref(state.Bundle, workspace, name),
+				f.Settle = in.Unchanged(d.Ref(), facts.Ref(state.Bundle, workspace, name),
 					facts.Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel],
-						d.BD.Labels[fleet.ClusterLabel])}
+						d.BD.Labels[fleet.ClusterLabel]))
 				f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
 				report(f)
 			}
@@ -88,7 +89,7 @@ func (in *Input) orphanedAgents(report func(Finding)) {
 			Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", facts.Key(b)),
 			Remedies: []remedy.Remedy{in.Commands.List("clusters", b.Namespace,
 				"lists the Clusters that exist in the namespace of the bundle")},
-			DependsOn: []object.Ref{ref},
+			Settle: in.Unchanged(ref),
 		})
 	}
 }
@@ -118,7 +119,7 @@ func (in *Input) orphanedNamespaces(report func(Finding)) {
 			cluster),
 			Remedies: []remedy.Remedy{in.Commands.Show(ref,
 				"shows its labels and annotations, which name the Cluster")},
-			DependsOn: []object.Ref{ref, facts.Ref(state.ClusterKind, ns.Workspace, ns.Cluster)}}
+			Settle: append(in.Unchanged(facts.Ref(state.ClusterKind, ns.Workspace, ns.Cluster)), settle.Exists(ref))}
 		if n := deployments[name]; n > 0 {
 			f.Evidence = []string{"it has " + facts.Count(n, "BundleDeployment") +
 				": if an agent still reads them, it keeps deploying them"}

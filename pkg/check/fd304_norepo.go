@@ -7,7 +7,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -28,8 +27,8 @@ var noRepo = Check{
 				Object: ref,
 				Message: fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind,
 					repo.Namespace, repo.Name),
-				Remedies:  []remedy.Remedy{in.Commands.ExplainTargets(b)},
-				DependsOn: []object.Ref{ref, repo},
+				Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
+				Settle:   in.Unchanged(ref, repo),
 			})
 		}
 	},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -70,10 +71,14 @@ func (in *Input) ownerlessValues(report func(Finding)) {
 		alone := values.Facts{Type: k.Type, Owner: values.Owner{Kind: kind, Changed: s.Changed}, Secret: s, Read: true}
 		if r := values.Classify(alone, in.Now(), in.Controller()); r.State == values.Leftover {
 			ref := secretRef(k.Namespace, k.Name)
-			report(Finding{Object: ref, Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not "+
-				"exist", k.Namespace, k.Name, kind),
-				Evidence: []string{"the last change was at " +
-					r.Since.UTC().Format(time.RFC3339)}, Remedies: []remedy.Remedy{in.Commands.ShowSecret(ref)}})
+			report(Finding{
+				Object: ref,
+				Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not exist", k.Namespace, k.Name,
+					kind),
+				Evidence: []string{"the last change was at " + r.Since.UTC().Format(time.RFC3339)},
+				Remedies: []remedy.Remedy{in.Commands.ShowSecret(ref)},
+				Settle:   in.SameValues(k, facts.Ref(kind, k.Namespace, k.Name)),
+			})
 		}
 	}
 }

@@ -48,6 +48,9 @@ func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) 
 			waiting++
 		}
 	}
+	if damage == "" {
+		f.Settle = in.SameContent(users[0].BD)
+	}
 	if in.usersOf(id) == 1 { // in every scope, so that the identity of the finding is the same
 		f.BundleDeployment, f.Cluster = users[0].Key(), users[0].Cluster
 	}

@@ -35,6 +35,7 @@ var notApplied = Check{
 			for _, step := range chain[:len(chain)-1] {
 				f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
 			}
+			f.Settle, f.Pauses = root.Settle, root.Pauses
 			f.Remedies = []remedy.Remedy{in.Commands.ShowCauses(&d.Deployment)}
 			if root.Kind == blocker.Failed {
 				f.Remedies = in.afterFailure(d, root)

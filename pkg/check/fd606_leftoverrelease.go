@@ -19,7 +19,7 @@ var leftoverRelease = Check{
 		for _, c := range in.Desired.Clusters {
 			uninstalled := map[string]bool{} // these are FD608
 			for _, x := range in.Desired.Removals {
-				uninstalled[x.Record.Release()] = uninstalled[x.Record.Release()] || x.On == c && x.Confirmed
+				uninstalled[x.Record.Release()] = uninstalled[x.Record.Release()] || x.On == c
 			}
 			for _, r := range c.Leftovers {
 				if uninstalled[r.Release()] {

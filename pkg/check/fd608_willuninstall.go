@@ -16,6 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 var willUninstall = Check{
@@ -32,10 +34,10 @@ var willUninstall = Check{
 	},
 }
 
-// reported reports whether a removal is in scope and confirmed.
+// reported reports whether a removal is in scope.
 func (in *Input) reported(x *resolve.Removal) bool {
-	if !x.Confirmed || in.Whole || x.Expects == nil {
-		return x.Confirmed && in.Whole
+	if in.Whole || x.Expects == nil {
+		return in.Whole
 	}
 	return slices.ContainsFunc(in.Desired.Directory.Deployments,
 		func(d *directory.Deployment) bool { return d.BD == x.Expects && in.InScope(d.ID()) })
@@ -55,6 +57,8 @@ func (in *Input) removal(c *directory.Cluster, x *resolve.Removal) Finding {
 	if x.Expects != nil {
 		f.BundleDeployment = x.Watched + "/" + x.Record.BundleID
 	}
+	f.Settle = append(in.Unchanged(facts.Ref(state.BundleDeployment, x.Watched, x.Record.BundleID)),
+		settle.Recorded(c.ID, x.Record.Name))
 	f.Message = fmt.Sprintf("the agent in %s will uninstall release %s %s: %s", agent, x.Record.Release(), when(x), why)
 	f.Evidence = append([]string{in.cycles(c, agent)}, losses(x)...)
 	if x.BlockedBy != "" {

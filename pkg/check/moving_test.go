@@ -138,7 +138,7 @@ func TestCapturesOfDifferentTimes(t *testing.T) {
 		in := w.input()
 		w.d.On.State.Captured = true
 		in.Desired.Removals = []*resolve.Removal{{On: w.d.On,
-			Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}, Confirmed: true}}
+			Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}}}
 		if got := findings(willUninstall, in); len(got) != want {
 			t.Errorf("deployed at %s: %d findings, want %d", deployed, len(got), want)
 		}

@@ -46,7 +46,9 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	why := in.whyTotal(t, wrong)
 	r := t.Object.Reported()
 	f.Object, f.AsOf, f.Cause = facts.RefOf(t.Aggregate), r.AsOf, why.Cause
-	f.Compares = t.compares(why.Cause)
+	if why.Cause == facts.Lag || why.Cause == facts.PendingRollout {
+		f.Settle, f.Pauses = in.SameNumbers(t.counted()...), pausesOf(t.Kind)
+	}
 	f.Message = t.kind + t.Key() + " " + lines[0] + ": " + why.Words
 	f.Evidence = append(lines[1:], f.Evidence...)
 	if p := t.parts; p.unread > 0 {
@@ -64,12 +66,21 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	return f
 }
 
-// compares returns the objects of which numbers are compared, if Fleet may be about to correct a difference of this
-// cause.
-func (t *totals) compares(cause facts.Cause) []object.Ref {
-	if cause != facts.Lag && cause != facts.PendingRollout {
-		return nil
+// pausesOf returns after how many pauses of five seconds wrong numbers of a kind last. A GitRepo follows its Bundles
+// within about ten seconds (docs/fleet-behavior.md, 4.5). The numbers of Clusters follow a heartbeat of the agent, for
+// which nobody waits.
+func pausesOf(kind string) int {
+	switch kind {
+	case state.GitRepo:
+		return 2
+	case state.ClusterKind, state.ClusterGroup:
+		return 0
 	}
+	return 1
+}
+
+// counted returns the objects of which numbers are compared.
+func (t *totals) counted() []object.Ref {
 	out := []object.Ref{facts.RefOf(t.Aggregate)}
 	for _, b := range t.bundles {
 		out = append(out, facts.Ref(state.Bundle, b.Namespace, b.Name))

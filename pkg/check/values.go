@@ -15,11 +15,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // valuesOwner is a BundleDeployment or a Bundle in scope, with the state of its values Secret.
 type valuesOwner struct {
+	in         *Input
 	deployment *evaluate.BundleDeployment // nil for a Bundle
 	bundle     *v1alpha1.Bundle           // of a BundleDeployment: nil if it was not read
 	facts      values.Facts
@@ -36,7 +38,7 @@ func (in *Input) valuesOwners() iter.Seq[valuesOwner] {
 			}
 			b := in.Bundle(d.Bundle)
 			facts := secrets.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
-			if !yield(valuesOwner{d, b, facts, values.Classify(facts, in.Now(), controller)}) {
+			if !yield(valuesOwner{in, d, b, facts, values.Classify(facts, in.Now(), controller)}) {
 				return
 			}
 		}
@@ -47,7 +49,7 @@ func (in *Input) valuesOwners() iter.Seq[valuesOwner] {
 				continue // the values of a HelmOp are in its Bundle
 			}
 			facts := secrets.Facts(state.BundleKey(b), state.BundleOwner(b))
-			if !yield(valuesOwner{nil, b, facts, values.Classify(facts, in.Now(), controller)}) {
+			if !yield(valuesOwner{in, nil, b, facts, values.Classify(facts, in.Now(), controller)}) {
 				return
 			}
 		}
@@ -60,11 +62,27 @@ func ofHelmOp(b *v1alpha1.Bundle) bool {
 
 // finding returns a finding about the owner.
 func (o *valuesOwner) finding(format string, args ...any) Finding {
+	f := Finding{Message: fmt.Sprintf(format, args...)}
 	if o.deployment != nil {
-		return about(&o.deployment.Deployment, o.deployment.Ref(), format, args...)
+		f = about(&o.deployment.Deployment, o.deployment.Ref(), format, args...)
+	} else {
+		f.Object = facts.Ref(state.Bundle, o.bundle.Namespace, o.bundle.Name)
 	}
-	return Finding{Object: facts.Ref(state.Bundle, o.bundle.Namespace, o.bundle.Name),
-		Message: fmt.Sprintf(format, args...)}
+	// Fleet writes the Secret and its owner in two requests.
+	switch o.result.State {
+	case values.Pending, values.Repair: // the finding says that they change
+	case values.OK, values.Leftover:
+		f.Settle = o.settle(f.Object)
+	default:
+		f.Settle, f.Pauses = o.settle(f.Object), 1
+	}
+	return f
+}
+
+// settle asks whether the Secret and its owner are as they were.
+func (o *valuesOwner) settle(owner object.Ref) []settle.Question {
+	namespace, name, _ := strings.Cut(o.name(), "/")
+	return o.in.SameValues(state.ValuesKey{Type: o.facts.Type, Namespace: namespace, Name: name}, owner)
 }
 
 // name is the namespace and name of the owner, and of its Secret.

@@ -248,25 +248,6 @@ func (c *counter) count(ctx context.Context, gk schema.GroupKind) (n int, known 
 	return n, n >= 0, err
 }
 
-// ofKinds returns the number of custom resources that could be counted, by the name of their definition; nil for none.
-func (c *counter) ofKinds(ctx context.Context, kinds map[string]schema.GroupKind) (map[string]int, error) {
-	var out map[string]int
-	for name, gk := range kinds {
-		n, known, err := c.count(ctx, gk)
-		if err != nil {
-			return nil, err
-		}
-		if !known {
-			continue
-		}
-		if out == nil {
-			out = map[string]int{}
-		}
-		out[name] = n
-	}
-	return out, nil
-}
-
 // lossy are the kinds whose deletion loses more than the object.
 var lossy = []string{resolve.CRDKind, "Namespace", "PersistentVolumeClaim", "StatefulSet"}
 
@@ -306,4 +287,27 @@ func (r *Reader) Reported(ctx context.Context, wanted map[string]bool, namespace
 		return nil
 	})
 	return out, err
+}
+
+// CountCustomResources counts the custom resources of the CustomResourceDefinitions that removals delete.
+func (r *Reader) CountCustomResources(ctx context.Context, removals []*resolve.Removal) error {
+	custom := counter{Reader: r, counts: map[schema.GroupKind]int{}}
+	for _, x := range removals {
+		x.CustomResources = map[string]int{}
+		for name, gk := range x.CustomKinds {
+			n, known, err := custom.count(ctx, gk)
+			if err != nil {
+				return err
+			}
+			if known {
+				x.CustomResources[name] = n
+			}
+		}
+	}
+	return nil
+}
+
+func distinct(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -28,16 +28,12 @@ type ClusterOptions struct {
 	NoRecords bool
 	// AgentSecrets reads the Secrets of agents although the records are omitted.
 	AgentSecrets bool
-	// AllManifests also reads the manifests of revisions that are newer than those that the BundleDeployments name. An
-	// uninstall uses the newest one.
-	AllManifests bool
 	// OtherReleases reads the names of the releases in ConfigMaps too. None of them is Fleet's. Only an adoption plan
 	// needs to know whether the release that owns an object exists.
 	OtherReleases bool
 }
 
-// Cluster reads the agents and the release records of the cluster. It reads the manifests that Fleet's objects in f
-// need.
+// Cluster reads the agents and the release records of the cluster, for Fleet's objects in f.
 func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) (*state.Cluster, []source.Gap, error) {
 	c := clusterReader{Reader: r, out: &state.Cluster{Name: o.Name, Kinds: r.Kinds, Captured: r.Description.Partial()}}
 	g, ctx := errgroup.WithContext(ctx)
@@ -90,11 +86,7 @@ func (c *clusterReader) records(ctx context.Context, g *errgroup.Group, f *state
 	if o.OtherReleases {
 		g.Go(func() error { return c.releasesInConfigMaps(ctx) })
 	}
-	needed := f.NeedsManifest()
-	if o.AllManifests {
-		needed = func(release.Name) bool { return true }
-	}
-	g.Go(func() error { return c.releases(ctx, needed, releases) })
+	g.Go(func() error { return c.releases(ctx, releases) })
 }
 
 func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (err error) {
@@ -136,7 +128,7 @@ func (c *clusterReader) releasesInConfigMaps(ctx context.Context) (err error) {
 const maxUnpacked = 4 << 20
 
 // releases reads the release records. It decodes one record per processor concurrently.
-func (c *clusterReader) releases(ctx context.Context, needed func(release.Name) bool, namespaces []string) error {
+func (c *clusterReader) releases(ctx context.Context, namespaces []string) error {
 	var work state.Work
 	decoders, ctx := errgroup.WithContext(ctx)
 	decoders.SetLimit(runtime.GOMAXPROCS(0))
@@ -157,7 +149,7 @@ func (c *clusterReader) releases(ctx context.Context, needed func(release.Name) 
 				if err := unpacked.Acquire(ctx, size); err != nil {
 					return err
 				}
-				rec = work.ReadRecord(name, value, whole, needed(name))
+				rec = work.ReadRecord(name, value, whole)
 				unpacked.Release(size)
 				if rec != nil && rec.Damaged == "" { // a damaged record may also state a wrong size
 					break

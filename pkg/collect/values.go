@@ -8,15 +8,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -24,34 +21,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// maxAgain is how many candidates of one type are read by name. More are listed again.
-const maxAgain = 100
-
-// Pause waits for the time after which a candidate is read again. Its error is that of the context.
-func Pause(ctx context.Context) error {
-	timer := time.NewTimer(5 * time.Second)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
-}
-
 // Values reads the values Secrets of a management cluster. It keeps their hashes, types, owners and times, and no
-// value. On a live cluster it reads those that seem wrong (candidates) a second time, together with their owners.
-// Before that it calls pause if one is missing or has another hash. workspace limits the gaps to the owners in a
-// workspace; empty for all.
-func (r *Reader) Values(ctx context.Context, f *state.Fleet, workspace string,
-	pause func(context.Context) error) (*state.Values, []source.Gap, error) {
+// value. workspace limits the gaps to the owners in a workspace; empty for all.
+func (r *Reader) Values(ctx context.Context, f *state.Fleet, workspace string) (*state.Values, []source.Gap, error) {
 	if len(f.BundleDeployments)+len(f.Bundles) == 0 {
 		return nil, nil, nil
 	}
 	v := valuesReader{Reader: r, fleet: f, out: &state.Values{
 		Captured: r.Description.Partial(),
-		Secrets:  map[state.ValuesKey]*values.Secret{}, Coverage: map[string]source.Coverage{},
-		Again: map[state.ValuesKey]values.Facts{}}}
+		Secrets:  map[state.ValuesKey]*values.Secret{},
+		Coverage: map[string]source.Coverage{}}}
 	g, lists := errgroup.WithContext(ctx)
 	for _, secretType := range []string{values.DeploymentType, values.BundleType} {
 		g.Go(func() error { return v.list(lists, secretType) })
@@ -59,20 +38,12 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, workspace string,
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
-	candidates := v.candidates()
 	if v.out.Captured {
-		if err := v.others(ctx, candidates); err != nil {
-			return nil, nil, err
-		}
-		return v.out, v.gaps(workspace), nil
-	}
-	changes := r.Description.Origin == source.OriginCluster
-	if changes && slices.ContainsFunc(candidates, func(s candidate) bool { return s.Owner.Hash != "" }) {
-		if err := pause(ctx); err != nil {
+		if err := v.others(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
-	return v.out, v.gaps(workspace), v.again(ctx, candidates)
+	return v.out, v.gaps(workspace), nil
 }
 
 // valuesReader fills a state.Values.
@@ -81,12 +52,6 @@ type valuesReader struct {
 	fleet *state.Fleet
 	mu    sync.Mutex // guards out
 	out   *state.Values
-}
-
-// candidate is a values Secret that must be read again, with the facts of the first reading.
-type candidate struct {
-	state.ValuesKey
-	values.Facts
 }
 
 // list lists the values Secrets of a type.
@@ -128,8 +93,8 @@ func (v *valuesReader) secret(o source.Object, secretType string) (state.ValuesK
 		return state.ValuesKey{}, nil, err
 	}
 	managed := managedFields(o)
-	out := &values.Secret{Type: raw.Type, Deleting: m.Metadata.DeletionTimestamp != "",
-		Changed: state.LastChange(managed)}
+	out := &values.Secret{Type: raw.Type, Version: m.Metadata.ResourceVersion,
+		Deleting: m.Metadata.DeletionTimestamp != "", Changed: state.LastChange(managed)}
 	out.Editor, out.Edited = state.LastEditor(managed)
 	for _, owner := range m.Metadata.OwnerReferences {
 		out.OwnerKind, out.OwnerUID = owner.Kind, owner.UID
@@ -176,25 +141,16 @@ func (v *valuesReader) owners() map[state.ValuesKey]values.Owner {
 	return out
 }
 
-// candidates returns the Secrets that must be read again.
-func (v *valuesReader) candidates() []candidate {
-	var out []candidate
-	for k, owner := range v.owners() {
-		if f := v.out.Facts(k, owner); f.NeedsConfirmation() {
-			out = append(out, candidate{k, f})
-		}
-	}
-	return out
-}
-
 // others reads the other Secrets of a capture if one is missing. A Secret of another type can have its name. If only
 // Secrets that an audit needs were captured, by their type or name, a values Secret is not missing: it was not
 // captured.
-func (v *valuesReader) others(ctx context.Context, candidates []candidate) error {
+func (v *valuesReader) others(ctx context.Context) error {
 	missing := map[[2]string]string{}
-	for _, s := range candidates {
-		if s.Secret == nil {
-			missing[[2]string{s.Namespace, s.Name}] = s.ValuesKey.Type
+	for k, owner := range v.owners() {
+		f := v.out.Facts(k, owner)
+		needed := owner.Hash != "" && !owner.Deleting
+		if needed && f.Read && f.Secret == nil {
+			missing[[2]string{k.Namespace, k.Name}] = k.Type
 		}
 	}
 	if len(missing) == 0 {
@@ -230,111 +186,6 @@ func (v *valuesReader) cover(c source.Coverage) {
 	for secretType := range v.out.Coverage {
 		v.out.Coverage[secretType] = c
 	}
-}
-
-// again reads candidates and their owners a second time.
-func (v *valuesReader) again(ctx context.Context, candidates []candidate) error {
-	for secretType, kind := range map[string]string{values.DeploymentType: state.BundleDeployment,
-		values.BundleType: state.Bundle} {
-		var keys []state.ValuesKey
-		first := map[state.ValuesKey]values.Owner{}
-		for _, s := range candidates {
-			if s.ValuesKey.Type == secretType {
-				keys, first[s.ValuesKey] = append(keys, s.ValuesKey), s.Owner
-			}
-		}
-		owners, secrets := map[state.ValuesKey]values.Owner{}, map[state.ValuesKey]*values.Secret{}
-		ownerRead, err := v.read(ctx, source.Query{Kind: v1alpha1.Kind(kind)}, keys, func(o source.Object) error {
-			return addOwner(owners, secretType, o)
-		})
-		if err != nil {
-			return err
-		}
-		secretRead, err := v.read(ctx, source.Query{Kind: secretKind, FieldSelector: "type=" + secretType}, keys,
-			func(o source.Object) error {
-				k, s, err := v.secret(o, secretType)
-				if err == nil {
-					secrets[k] = s
-				}
-				return err
-			})
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			owner, exists := owners[k]
-			if !ownerRead[k] {
-				owner = first[k]
-			} else if !exists {
-				owner.Deleting = true
-			}
-			v.out.Again[k] = values.Facts{Type: secretType, Owner: owner, Secret: secrets[k], Read: ownerRead[k] &&
-				secretRead[k]}
-		}
-	}
-	return nil
-}
-
-// addOwner adds a BundleDeployment or Bundle by the key of its values Secret.
-func addOwner(owners map[state.ValuesKey]values.Owner, secretType string, o source.Object) error {
-	if secretType == values.BundleType {
-		var b v1alpha1.Bundle
-		if err := object.Into(o.Raw, &b); err != nil {
-			return err
-		}
-		b.ManagedFields = managedFields(o)
-		owners[state.BundleKey(&b)] = state.BundleOwner(&b)
-		return nil
-	}
-	var bd v1alpha1.BundleDeployment
-	if err := object.Into(o.Raw, &bd); err != nil {
-		return err
-	}
-	bd.ManagedFields = managedFields(o)
-	owners[state.DeploymentKey(&bd)] = state.DeploymentOwner(&bd, nil)
-	return nil
-}
-
-// read reads the objects with the names of the keys: each by its name, or all of them with one list if there are many.
-// Only the list uses the selector of the query. It returns the keys for which the object would have been found.
-func (v *valuesReader) read(ctx context.Context, q source.Query, keys []state.ValuesKey,
-	add func(source.Object) error) (map[state.ValuesKey]bool, error) {
-	var mu sync.Mutex // guards read, and calls of add
-	read := map[state.ValuesKey]bool{}
-	one := func(ctx context.Context, q source.Query, keys []state.ValuesKey) error {
-		cover, err := v.Reader.list(ctx, q, func(o source.Object) error {
-			mu.Lock()
-			defer mu.Unlock()
-			return add(o)
-		})
-		mu.Lock()
-		defer mu.Unlock()
-		for _, k := range keys {
-			_, read[k] = cover.Of(k.Namespace)
-		}
-		return err
-	}
-	if len(keys) > maxAgain {
-		for _, k := range keys {
-			q.Fallback = append(q.Fallback, k.Namespace)
-		}
-		slices.Sort(q.Fallback)
-		q.Fallback = slices.Compact(q.Fallback)
-		return read, one(ctx, q, keys)
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(maxRequests)
-	for _, k := range keys {
-		g.Go(func() error {
-			return one(ctx, byName(q.Kind, k), []state.ValuesKey{k})
-		})
-	}
-	err := g.Wait()
-	return read, err
-}
-
-func byName(gvk schema.GroupVersionKind, k state.ValuesKey) source.Query {
-	return source.Query{Kind: gvk, Namespaces: []string{k.Namespace}, FieldSelector: "metadata.name=" + k.Name}
 }
 
 // gaps returns the gaps for the needed Secrets that could not be read or have no data.

@@ -9,8 +9,6 @@ type Part int
 const (
 	// Nothing is none of the manifest and of the hooks.
 	Nothing Part = iota
-	// SecretsOnly are the Secrets of the manifest and of the hooks.
-	SecretsOnly
 	// MetadataOnly is the metadata of all objects of the manifest; see Record.ObjectMetadata.
 	MetadataOnly
 	// Whole are all objects of the manifest, and the Secrets of the hooks.
@@ -43,8 +41,6 @@ func Read(value []byte, size int, part func(*Record) Part) (*Contents, error) {
 	case Whole:
 		out.Objects, out.Problem = r.Objects()
 		out.Secrets = r.Secrets(out.Objects == nil)
-	case SecretsOnly:
-		out.Secrets = r.Secrets(true)
 	}
 	out.Manifest = ""
 	for i := range out.Hooks {

@@ -41,9 +41,6 @@ type Removal struct {
 	// CustomResources are the number of objects of the CustomKinds that could be counted, by the name of the
 	// definition.
 	CustomResources map[string]int
-	// Confirmed is true if the record and the absence of the BundleDeployment were read again, or if the data is a
-	// capture, which does not change.
-	Confirmed bool
 }
 
 // helm4List is the first minor version of Fleet whose garbage collection sees releases in every state. Before, it sees
@@ -118,7 +115,7 @@ func (c *collector) cycles(records []*state.Record) []*Removal {
 			cycle++
 		}
 		if !rec.KeepResources && !fleet.IsAgentBundle(rec.BundleID) {
-			x.Losses, x.Confirmed = losses(c.on, rec), c.state.Captured
+			x.Losses = losses(c.on, rec)
 			out = append(out, x)
 			continue
 		}

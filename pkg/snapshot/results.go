@@ -170,13 +170,7 @@ func (t *taking) keepValues(f *state.Fleet) {
 	for _, b := range f.Bundles {
 		hashes[b.Spec.ValuesHash] = true
 	}
-	secrets := maps.Clone(f.Values.Secrets)
-	for k, again := range f.Values.Again {
-		if again.Read && again.Secret != nil {
-			secrets[k] = again.Secret
-		}
-	}
-	for k, s := range secrets {
+	for k, s := range f.Values.Secrets {
 		if !s.HashKnown {
 			continue
 		}

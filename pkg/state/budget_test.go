@@ -94,7 +94,7 @@ func TestWork(t *testing.T) {
 			work, c, parsed := Work{limit: limit}, Cluster{budget: budget{maxDense: limit}}, 0
 			read := func(name string, unpacked int) {
 				value := []byte(encode(fmt.Sprintf(identity, name)))
-				r := work.ReadRecord(release.Name{Namespace: "web", Name: name, Revision: 1}, value, unpacked, true)
+				r := work.ReadRecord(release.Name{Namespace: "web", Name: name, Revision: 1}, value, unpacked)
 				parsed += len(r.Objects)
 				c.AddRecord(r)
 			}
@@ -135,7 +135,7 @@ func TestWork(t *testing.T) {
 	}
 	value := []byte(encode(fmt.Sprintf(identity, "a")))
 	d := new(Work).ReadRecord(release.Name{Namespace: "web", Name: "a", Revision: 1}, value,
-		release.MostUnpacked(len(value))+1, true)
+		release.MostUnpacked(len(value))+1)
 	if d.OverBound != release.ErrUnpacked.Error() || d.Damaged == "" || len(d.Objects) > 0 {
 		t.Errorf("a record over the maximum size: over bound %q, damaged %q", d.OverBound, d.Damaged)
 	}

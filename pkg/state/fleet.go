@@ -101,21 +101,6 @@ func (f *Fleet) SecretNamespaces() (agents, releases []string) {
 	return agents, slices.Compact(releases)
 }
 
-// NeedsManifest returns a function that reports whether the manifest of a revision that is not deployed may be needed.
-// A revision that is newer than the one that a BundleDeployment names is not needed.
-func (f *Fleet) NeedsManifest() func(release.Name) bool {
-	named := map[string]int{}
-	for _, bd := range f.BundleDeployments {
-		if n, err := release.ParseName(bd.Status.Release); err == nil {
-			named[n.Release()] = max(named[n.Release()], n.Revision)
-		}
-	}
-	return func(n release.Name) bool {
-		last, known := named[n.Release()]
-		return !known || n.Revision <= last
-	}
-}
-
 // Kind is one of Fleet's kinds.
 type Kind struct {
 	Name string // "GitRepo"

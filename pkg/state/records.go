@@ -48,23 +48,19 @@ func (r *Record) Unreadable(damaged, manifest, limit string) {
 	}
 }
 
-// ReadRecord decodes the release record in a Secret, and its manifest if `manifest` is true or the revision is
-// deployed: a deployed revision may seem too new because a BundleDeployment of another cluster has a release of the
-// same name. It is safe for concurrent use. unpacked is the number of bytes that the record unpacks to. If it unpacks
-// to more, ReadRecord returns nil.
-func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int, manifest bool) *Record {
+// ReadRecord decodes the release record in a Secret, and its manifest if it is Fleet's. It is safe for concurrent use.
+// unpacked is the number of bytes that the record unpacks to. If it unpacks to more, ReadRecord returns nil.
+func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int) *Record {
 	out := &Record{packed: len(value)}
 	if unpacked > release.MostUnpacked(len(value)) {
 		return out.damaged(secret, release.ErrUnpacked)
 	}
 	read, err := release.Read(value, unpacked, func(r *release.Record) release.Part {
-		switch {
-		case r.Name != secret, r.BundleID == "", !w.charge(out, unpacked):
-			return release.Nothing
-		case manifest, r.Status == release.StatusDeployed:
+		ofFleet := r.Name == secret && r.BundleID != ""
+		if ofFleet && w.charge(out, unpacked) {
 			return release.Whole
 		}
-		return release.SecretsOnly
+		return release.Nothing
 	})
 	switch {
 	case errors.Is(err, release.ErrTooLarge):

@@ -15,69 +15,32 @@ import (
 
 func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// TestNeedsManifest checks which records have their manifest parsed. Without its manifest, a release would have no
-// desired objects.
-func TestNeedsManifest(t *testing.T) {
-	var f Fleet
-	for name, named := range map[string]string{"one/a": "web/a:3", "two/a": "web/a:5", "one/b": "",
-		"one/c": "damaged"} {
-		bd := &v1alpha1.BundleDeployment{}
-		bd.Name, bd.Status.Release = name, named
-		f.BundleDeployments = append(f.BundleDeployments, bd)
-	}
-	needed := f.NeedsManifest()
-	for name, want := range map[string]bool{
-		"web/a:1": true, // an earlier revision: its objects can be orphans
-		"web/a:3": true,
-		"web/a:5": true,
-		"web/a:6": false, // newer than the release in any status
-		// in no status: it can be a release of an agent with another manager, which is evaluated separately
-		"shop/a:1": true,
-		"web/b:1":  true,
-	} {
-		n, err := release.ParseName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if needed(n) != want {
-			t.Errorf("%s: needed %v, want %v", name, !want, want)
-		}
-	}
-	downstream := new(Fleet).NeedsManifest()
-	if !downstream(release.Name{Namespace: "web", Name: "a", Revision: 9}) {
-		t.Error("without BundleDeployments, a record is not needed, want needed")
-	}
-}
-
 func TestReadRecord(t *testing.T) {
 	const manifest = `"manifest":"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theme}\n"`
 	const fleets = `"chart":{"metadata":{"annotations":{"fleet.cattle.io/bundle-id":"a"}}},`
 	head := `{"name":"a","namespace":"web","version":1,"info":{"status":"deployed"},`
 	name := release.Name{Namespace: "web", Name: "a", Revision: 1}
 	for _, tc := range []struct {
-		name     string
-		secret   release.Name
-		doc      string
-		manifest bool
-		objects  int
-		damaged  string
-		kept     bool
+		name    string
+		secret  release.Name
+		doc     string
+		objects int
+		damaged string
+		kept    bool
 	}{
-		{"of Fleet", name, head + fleets + manifest + "}", true, 1, "", true},
-		{"of Fleet, without a request for the manifest", name,
-			strings.Replace(head, "deployed", "failed", 1) + fleets + manifest + "}", false, 0, "", true},
-		{"of Fleet, newer than the release in any status, and deployed", name, head + fleets + manifest + "}", false, 1,
+		{"of Fleet", name, head + fleets + manifest + "}", 1, "", true},
+		{"of Fleet, not deployed", name, strings.Replace(head, "deployed", "failed", 1) + fleets + manifest + "}", 1,
 			"", true},
-		{"not of Fleet", name, head + manifest + "}", true, 0, "", false},
-		{"damaged", name, head, true, 0, "it is damaged", true},
+		{"not of Fleet", name, head + manifest + "}", 0, "", false},
+		{"damaged", name, head, 0, "it is damaged", true},
 		{"in the Secret of another revision", release.Name{Namespace: "web", Name: "a", Revision: 2},
-			head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
+			head + fleets + manifest + "}", 0, "it is the record of release web/a:1", true},
 		{"in a Secret of another namespace", release.Name{Namespace: "shop", Name: "a", Revision: 1},
-			head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
+			head + fleets + manifest + "}", 0, "it is the record of release web/a:1", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), len(tc.doc), tc.manifest)
-			if less := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), 0, tc.manifest); less != nil {
+			r := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), len(tc.doc))
+			if less := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), 0); less != nil {
 				t.Error("the unpacked size is larger than the declared size")
 			}
 			if len(r.Objects) != tc.objects || !strings.Contains(r.Damaged, tc.damaged) ||

@@ -25,8 +25,6 @@ type Values struct {
 	Captured bool
 	// Coverage reports, by type, which of them were read.
 	Coverage map[string]source.Coverage
-	// Again has the facts of candidates, which were read together with their owner after the lists.
-	Again map[ValuesKey]values.Facts
 }
 
 // DeploymentKey and BundleKey identify the values Secret of a BundleDeployment or Bundle.
@@ -39,14 +37,18 @@ func BundleKey(b *v1alpha1.Bundle) ValuesKey {
 	return ValuesKey{values.BundleType, b.Namespace, b.Name}
 }
 
-// Facts returns the facts of a values Secret with its owner. They are those of the second reading, if there was one.
+// Of returns the Secret of a key that has the right type; nil if it does not exist, or if the Secrets were not read.
+func (v *Values) Of(k ValuesKey) *values.Secret {
+	if v == nil || v.Secrets[k] == nil || v.Secrets[k].Type != k.Type {
+		return nil
+	}
+	return v.Secrets[k]
+}
+
+// Facts returns the facts of a values Secret with its owner.
 func (v *Values) Facts(k ValuesKey, owner values.Owner) values.Facts {
 	if v == nil {
 		return values.Facts{Type: k.Type, Owner: owner}
-	}
-	if f, ok := v.Again[k]; ok {
-		f.Owner.Behind = f.Owner.Behind || owner.Behind
-		return f
 	}
 	s := v.Secrets[k]
 	_, read := v.Coverage[k.Type].Of(k.Namespace)

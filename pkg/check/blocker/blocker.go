@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -56,6 +57,9 @@ type Step struct {
 	Dependency string
 	// Record is the release record of BlockerRecord.
 	Record release.Name
+	// Settle are the questions whose answers decide whether the blocker is certain, after some Pauses.
+	Settle []settle.Question
+	Pauses int
 	// Refused is true for a BlockerFailed whose installation Helm refused: the agent does not try it again.
 	Refused bool
 }
@@ -72,6 +76,9 @@ func (c *blockers) values(d *directory.Deployment) (why string, since time.Time)
 	secret := c.facts.Desired.Values.Facts(state.DeploymentKey(d.BD),
 		state.DeploymentOwner(d.BD, c.facts.Bundle(d.Bundle)))
 	result := values.Classify(secret, c.facts.Now(), c.facts.Controller())
+	if !c.facts.Holds(c.sameValues(d)) {
+		return "", time.Time{}
+	}
 	switch result.State {
 	case values.Missing:
 		return "its values Secret is missing", result.Since
@@ -79,6 +86,10 @@ func (c *blockers) values(d *directory.Deployment) (why string, since time.Time)
 		return "its values Secret has other values than its BundleDeployment states", result.Since
 	}
 	return "", time.Time{}
+}
+
+func (c *blockers) sameValues(d *directory.Deployment) []settle.Question {
+	return c.facts.SameValues(state.DeploymentKey(d.BD), d.Ref())
 }
 
 // New returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns
@@ -137,13 +148,18 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
 		return one(Agent, a.Heartbeat.LastSeen, "the agent of its cluster has not reported")
 	}
 	if why, since := c.values(d); why != "" {
-		return one(Values, since, "%s", why)
+		out := one(Values, since, "%s", why)
+		out[0].Settle, out[0].Pauses = c.sameValues(d), 1
+		return out
 	}
 	if chain := c.dependency(d, seen); len(chain) > 0 {
 		return chain
 	}
-	if id := state.ContentID(d.BD); c.facts.Desired.Contents.Missing[id] {
-		return one(Content, time.Time{}, "its content %s does not exist", id)
+	same := c.facts.SameContent(d.BD)
+	if id := state.ContentID(d.BD); c.facts.Desired.Contents.Missing[id] && c.facts.Holds(same) {
+		out := one(Content, time.Time{}, "its content %s does not exist", id)
+		out[0].Settle = same
+		return out
 	}
 	for _, t := range d.RecordProblems {
 		if c.facts.BlocksHelm(d, t) {

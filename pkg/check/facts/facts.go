@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -41,6 +42,9 @@ type Facts struct {
 	agents  func() []evaluate.Agent
 	agentOf func() map[string]evaluate.Agent // by the namespace of the BundleDeployments of their Cluster
 	views   func() map[object.DeploymentID]*View
+	objects func() map[object.Ref]v1alpha1.Object
+
+	answers settle.Answers
 }
 
 // New computes the facts of a result. Findings quote texts by adding them to quotations.
@@ -73,6 +77,7 @@ func New(r *evaluate.Result, quotations *redact.Quotations) *Facts {
 	}
 	f.agentOf = sync.OnceValue(f.agentsByNamespace)
 	f.views = sync.OnceValue(f.allViews)
+	f.objects = sync.OnceValue(f.allObjects)
 	return f
 }
 

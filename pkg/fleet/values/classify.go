@@ -18,7 +18,7 @@ type Owner struct {
 	Hash string
 	// Waiting is spec.waitingForValues of a BundleDeployment.
 	Waiting bool
-	// Deleting is true if it is being deleted, or was deleted after it was listed.
+	// Deleting is true if it is being deleted.
 	Deleting bool
 	// Behind is true if the Bundle's controller has not observed the present spec of the Bundle.
 	Behind bool
@@ -33,6 +33,8 @@ type Owner struct {
 // Secret is what is known of a Secret. It has no value.
 type Secret struct {
 	Type string
+	// Version is its resourceVersion.
+	Version string
 	// Hash is the valuesHash for its data. It is not known if HashKnown is false.
 	Hash      string
 	HashKnown bool
@@ -106,23 +108,6 @@ type Result struct {
 	Reason Reason
 	// Since is the last change of the Secret or its owner; zero if it is not known.
 	Since time.Time
-}
-
-// NeedsConfirmation reports whether a Secret must be read again, together with its owner, before it is called missing,
-// different, emptied or left over.
-func (f Facts) NeedsConfirmation() bool {
-	switch s := f.Secret; {
-	case f.Owner.Deleting, !f.Read:
-		return false
-	case f.Owner.Hash == "":
-		return s != nil && s.Type == f.Type
-	default:
-		if s == nil || s.Type != f.Type {
-			return true
-		}
-		differs := s.HashKnown && s.Hash != f.Owner.Hash
-		return differs || s.Emptied && f.Owner.Current
-	}
 }
 
 // Classify returns the state of a values Secret at the time when the data were taken. Source: docs/fleet-behavior.md,

@@ -34,153 +34,148 @@ func TestClassify(t *testing.T) {
 	const young, old = Window, Window + time.Second
 	gone := func(f *Facts) { f.Secret = nil }
 	for _, tt := range []struct {
-		name    string
-		facts   Facts
-		state   State
-		reason  Reason
-		confirm bool
+		name   string
+		facts  Facts
+		state  State
+		reason Reason
 	}{
-		{"equal", facts(func(*Facts) {}), OK, Equal, false},
-		{"no values", facts(func(f *Facts) { f.Secret, f.Owner.Hash = nil, "" }), OK, NotNeeded, false},
+		{"equal", facts(func(*Facts) {}), OK, Equal},
+		{"no values", facts(func(f *Facts) { f.Secret, f.Owner.Hash = nil, "" }), OK, NotNeeded},
 		{"no values, a user's Secret with that name", facts(func(f *Facts) {
 			f.Secret.Type, f.Owner.Hash = "Opaque", ""
-		}), OK, NotNeeded, false},
+		}), OK, NotNeeded},
 		{"no values, and the Secrets were not read", facts(func(f *Facts) {
 			f.Secret, f.Owner.Hash, f.Read = nil, "", false
-		}), OK, NotNeeded, false},
+		}), OK, NotNeeded},
 
-		{"left over", facts(func(f *Facts) { f.Owner.Hash = "" }), Leftover, Lasting, true},
+		{"left over", facts(func(f *Facts) { f.Owner.Hash = "" }), Leftover, Lasting},
 		{"left over after a change of the BundleDeployment", facts(func(f *Facts) {
 			f.Owner.Hash, f.Owner.Changed = "", ago(young)
-		}), Pending, Recent, true},
+		}), Pending, Recent},
 		{"left over after a change of the Secret", facts(func(f *Facts) {
 			f.Owner.Hash, f.Secret.Changed = "", ago(young)
-		}), Pending, Recent, true},
+		}), Pending, Recent},
 		{"left over, just after the limit", facts(func(f *Facts) {
 			f.Owner.Hash, f.Secret.Changed = "", ago(old)
-		}), Leftover, Lasting, true},
+		}), Leftover, Lasting},
 		{"left over and being deleted", facts(func(f *Facts) {
 			f.Owner.Hash, f.Secret.Deleting = "", true
-		}), OK, NotNeeded, true},
+		}), OK, NotNeeded},
 		{"left over, times unknown", facts(func(f *Facts) {
 			f.Owner.Hash, f.Secret.Changed = "", ago(0)
-		}), Pending, NoTime, true},
+		}), Pending, NoTime},
 		{"hash discarded by the controller", facts(func(f *Facts) {
 			f.Owner.Hash, f.Owner.Waiting = "", true
-		}), Repair, WaitsForIt, true},
+		}), Repair, WaitsForIt},
 		{"hash discarded, and no Secret", facts(func(f *Facts) {
 			f.Owner.Hash, f.Owner.Waiting, f.Secret = "", true, nil
-		}), Repair, WaitsForIt, false},
+		}), Repair, WaitsForIt},
 
-		{"missing", facts(gone), Missing, Lasting, true},
+		{"missing", facts(gone), Missing, Lasting},
 		{"new hash, no Secret yet (before 0.14.1)", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(young) }),
-			Pending, Recent, true},
+			Pending, Recent},
 		{"missing, just after the limit", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(old) }), Missing,
-			Lasting, true},
+			Lasting},
 		{"missing, and used after the last change", facts(func(f *Facts) {
 			gone(f)
 			f.Owner.Changed,
 				f.Owner.Used = ago(30*time.Second), ago(29*time.Second)
-		}), Missing, UsedSince, true},
-		{"missing, times unknown", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(0) }), Pending, NoTime, true},
+		}), Missing, UsedSince},
+		{"missing, times unknown", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(0) }), Pending, NoTime},
 		{"missing, times unknown, deployed long ago",
-			facts(func(f *Facts) { gone(f); f.Owner.Changed, f.Owner.Used = ago(0), ago(old) }), Missing, UsedSince,
-			true},
+			facts(func(f *Facts) { gone(f); f.Owner.Changed, f.Owner.Used = ago(0), ago(old) }), Missing, UsedSince},
 		{"missing, times unknown, deployed now", facts(func(f *Facts) {
 			gone(f)
 			f.Owner.Changed, f.Owner.Used = ago(0),
 				ago(young)
-		}), Pending, NoTime, true},
+		}), Pending, NoTime},
 		{"missing and waiting", facts(func(f *Facts) { gone(f); f.Owner.Waiting, f.Owner.Changed = true, ago(young) }),
-			Pending, Recent, true},
+			Pending, Recent},
 		{"waiting, used before", facts(func(f *Facts) {
 			gone(f)
 			f.Owner.Waiting, f.Owner.Changed, f.Owner.Used = true, ago(young), ago(time.Second)
-		}), Pending, Recent, true},
-		{"waiting for ever", facts(func(f *Facts) { gone(f); f.Owner.Waiting = true }), Missing, Lasting, true},
-		{"not read", facts(func(f *Facts) { gone(f); f.Read = false }), Unknown, NotRead, false},
-		{"missing, being deleted", facts(func(f *Facts) { gone(f); f.Owner.Deleting = true }), OK, OwnerDeleted, false},
+		}), Pending, Recent},
+		{"waiting for ever", facts(func(f *Facts) { gone(f); f.Owner.Waiting = true }), Missing, Lasting},
+		{"not read", facts(func(f *Facts) { gone(f); f.Read = false }), Unknown, NotRead},
+		{"missing, being deleted", facts(func(f *Facts) { gone(f); f.Owner.Deleting = true }), OK, OwnerDeleted},
 
-		{"different", facts(func(f *Facts) { f.Secret.Hash = "other" }), Mismatch, Lasting, true},
+		{"different", facts(func(f *Facts) { f.Secret.Hash = "other" }), Mismatch, Lasting},
 		{"new Secret, old hash (0.14.1+)", facts(func(f *Facts) {
 			f.Secret.Hash, f.Secret.Changed = "other", ago(young)
-		}), Pending, Recent, true},
+		}), Pending, Recent},
 		{"new hash, old Secret (before 0.14.1)", facts(func(f *Facts) {
 			f.Secret.Hash, f.Owner.Changed = "other", ago(young)
-		}), Pending, Recent, true},
+		}), Pending, Recent},
 		{"different, just after the limit", facts(func(f *Facts) {
 			f.Secret.Hash, f.Secret.Changed, f.Owner.Changed = "other", ago(old), ago(old)
-		}), Mismatch, Lasting, true},
+		}), Mismatch, Lasting},
 		{"different, the Bundle has changed", facts(func(f *Facts) {
 			f.Secret.Hash, f.Owner.Behind = "other", true
-		}), Pending, OwnerBehind, true},
+		}), Pending, OwnerBehind},
 		{"different, used after both changes", facts(func(f *Facts) {
 			f.Secret.Hash, f.Secret.Changed, f.Owner.Changed, f.Owner.Used = "other", ago(30*time.Second),
 				ago(30*time.Second), ago(29*time.Second)
-		}), Mismatch, UsedSince, true},
+		}), Mismatch, UsedSince},
 		{"different, used before the Secret changed", facts(func(f *Facts) {
 			f.Secret.Hash, f.Secret.Changed, f.Owner.Used = "other", ago(30*time.Second), ago(31*time.Second)
-		}), Pending, Recent, true},
+		}), Pending, Recent},
 		{"different, the time of the Secret is unknown", facts(func(f *Facts) {
 			f.Secret.Hash, f.Secret.Changed, f.Owner.Used = "other", ago(0), ago(old)
-		}), Pending, NoTime, true},
+		}), Pending, NoTime},
 		{"different, just edited", facts(func(f *Facts) {
 			f.Secret.Hash, f.Secret.Changed, f.Secret.Editor, f.Secret.Edited = "other", ago(time.Second),
 				"kubectl-edit", ago(time.Second)
-		}), Mismatch, Edited, true},
+		}), Mismatch, Edited},
 		{"edited, and the owner changed after that", facts(func(f *Facts) {
 			f.Secret.Hash, f.Secret.Editor, f.Secret.Edited, f.Owner.Changed = "other", "kubectl-edit",
 				ago(2*time.Second), ago(time.Second)
-		}), Pending, Recent, true},
+		}), Pending, Recent},
 		{"edited, the time of the owner is unknown", facts(func(f *Facts) {
 			f.Secret.Hash, f.Secret.Editor, f.Secret.Edited, f.Owner.Changed = "other", "kubectl-edit", ago(time.Hour),
 				ago(0)
-		}), Pending, NoTime, true},
+		}), Pending, NoTime},
 		{"updated during a capture", facts(func(f *Facts) {
 			f.Captured, f.Secret.Hash, f.Secret.Changed = true, "other", ago(captureWindow)
-		}), Pending, Recent, true},
+		}), Pending, Recent},
 		{"updated long before a capture", facts(func(f *Facts) {
 			f.Captured, f.Secret.Hash, f.Secret.Changed = true, "other", ago(captureWindow+time.Second)
-		}), Mismatch, Lasting, true},
+		}), Mismatch, Lasting},
 		{"a capture with an old Secret", facts(func(f *Facts) {
 			f.Captured, f.Secret.Hash, f.Owner.Changed = true, "other", ago(old)
-		}), Mismatch, Lasting, true},
-		{"the Secret without data, hash empty", facts(func(f *Facts) { f.Secret.Hash = "" }), Mismatch, Lasting, true},
+		}), Mismatch, Lasting},
+		{"the Secret without data, hash empty", facts(func(f *Facts) { f.Secret.Hash = "" }), Mismatch, Lasting},
 		{"masked", facts(func(f *Facts) {
 			f.Secret.Hash, f.Secret.HashKnown = "", false
-		}), Unknown, HashUnknown, false},
-		{"equal, but waiting", facts(func(f *Facts) { f.Owner.Waiting = true }), Repair, WaitsForIt, false},
+		}), Unknown, HashUnknown},
+		{"equal, but waiting", facts(func(f *Facts) { f.Owner.Waiting = true }), Repair, WaitsForIt},
 
 		{"current values emptied", facts(func(f *Facts) {
 			f.Secret.Emptied, f.Owner.Current = true, true
-		}), Emptied, Lasting, true},
-		{"no current values yet", facts(func(f *Facts) { f.Secret.Emptied = true }), OK, Equal, false},
+		}), Emptied, Lasting},
+		{"no current values yet", facts(func(f *Facts) { f.Secret.Emptied = true }), OK, Equal},
 		{"current values emptied a moment ago", facts(func(f *Facts) {
 			f.Secret.Emptied, f.Owner.Current, f.Secret.Changed = true, true, ago(young)
-		}), Pending, Recent, true},
+		}), Pending, Recent},
 
-		{"another type", facts(func(f *Facts) { f.Secret.Type, f.Secret.Hash = "Opaque", "" }), Foreign, "", true},
-		{"another type, the right data", facts(func(f *Facts) { f.Secret.Type = "Opaque" }), Foreign, Equal, true},
+		{"another type", facts(func(f *Facts) { f.Secret.Type, f.Secret.Hash = "Opaque", "" }), Foreign, ""},
+		{"another type, the right data", facts(func(f *Facts) { f.Secret.Type = "Opaque" }), Foreign, Equal},
 		{"no type, as in a capture of metadata", facts(func(f *Facts) {
 			f.Secret.Type, f.Secret.HashKnown = "", false
-		}), Unknown, HashUnknown, true},
+		}), Unknown, HashUnknown},
 
 		{"no owner yet", facts(func(f *Facts) {
 			f.Secret.OwnerKind, f.Secret.OwnerUID, f.Secret.Changed = "", "", ago(young)
-		}), Pending, Recent, false},
-		{"no owner", facts(func(f *Facts) { f.Secret.OwnerKind, f.Secret.OwnerUID = "", "" }), OK, NoOwner, false},
-		{"the owner was created again", facts(func(f *Facts) { f.Secret.OwnerUID = "old" }), OK, OtherOwner, false},
-		{"an owner of another kind", facts(func(f *Facts) { f.Secret.OwnerKind = "Bundle" }), OK, OtherOwner, false},
+		}), Pending, Recent},
+		{"no owner", facts(func(f *Facts) { f.Secret.OwnerKind, f.Secret.OwnerUID = "", "" }), OK, NoOwner},
+		{"the owner was created again", facts(func(f *Facts) { f.Secret.OwnerUID = "old" }), OK, OtherOwner},
+		{"an owner of another kind", facts(func(f *Facts) { f.Secret.OwnerKind = "Bundle" }), OK, OtherOwner},
 		{"another owner, time unknown", facts(func(f *Facts) {
 			f.Secret.OwnerUID, f.Secret.Changed = "old", ago(0)
-		}), OK, Equal, false},
+		}), OK, Equal},
 	} {
 		got := Classify(tt.facts, now, Controller{})
 		if got.State != tt.state || got.Reason != tt.reason {
 			t.Errorf("%s: %s %s, want %s %s", tt.name, got.State, got.Reason, tt.state, tt.reason)
-		}
-		if tt.facts.NeedsConfirmation() != tt.confirm {
-			t.Errorf("%s: needs confirmation: %v", tt.name, !tt.confirm)
 		}
 		if inline := Classify(tt.facts, now, ControllerOf("v0.12.0")); inline != (Result{State: OK, Reason: Inline}) {
 			t.Errorf("%s: with inline values %+v", tt.name, inline)

@@ -27,7 +27,6 @@ import (
 // not be read, there is an error, such as a *evaluate.NotFoundError, beside the report of the other ones, which is nil
 // without any.
 func Impact(ctx context.Context, src source.Source, o audit.Options, names []source.Named) (*report.Impact, error) {
-	o.AllManifests = true
 	r := reading{}
 	var err error
 	r.Reading, err = audit.Read(ctx, src, o)
