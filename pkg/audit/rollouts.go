@@ -4,14 +4,12 @@ package audit
 
 import (
 	"context"
-	"crypto/sha256"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // confirmReleases asks whether the releases of bundle deployments have changed whose objects are missing, modified or
@@ -32,7 +30,7 @@ func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster,
 			rollouts[d.ID()] = evaluate.Rollout{Changed: true}
 			continue
 		case rec.Revision > d.Release.Revision:
-			rollouts[d.ID()] = evaluate.Rollout{Next: manifestsOf(on.State, rec)}
+			rollouts[d.ID()] = evaluate.Rollout{Next: d.Next}
 		}
 		status := rec.Status
 		if rec.Damaged != "" {
@@ -54,22 +52,4 @@ func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster,
 	}
 	x.Upgraded(rollouts)
 	return nil
-}
-
-// manifestsOf returns the hashes of the manifests of a record; nil if they are not known.
-func manifestsOf(c *state.Cluster, rec *state.Record) map[object.Key][sha256.Size]byte {
-	if rec.Damaged != "" || rec.ManifestError != nil || rec.Skipped {
-		return nil
-	}
-	out := map[object.Key][sha256.Size]byte{}
-	for _, o := range rec.Objects {
-		switch {
-		case !c.Namespaced(o.GroupVersionKind()):
-			o.Namespace = ""
-		case o.Namespace == "":
-			o.Namespace = rec.Namespace
-		}
-		out[o.Key()] = sha256.Sum256(o.Raw)
-	}
-	return out
 }

@@ -6,6 +6,7 @@
 package resolve
 
 import (
+	"crypto/sha256"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
@@ -49,6 +50,9 @@ type BundleDeployment struct {
 	Removed []*Object
 	// Earlier are the objects of the earlier revisions that are still recorded, Hooks those of the release's hooks.
 	Earlier, Hooks map[KindName]bool
+	// Next are the hashes of the manifests of the newest revision, if it is newer than that of the Desired objects; nil
+	// if they are not known.
+	Next map[object.Key][sha256.Size]byte
 	// EarlierKnown is true if the previous revision was read or does not exist.
 	EarlierKnown bool
 

@@ -3,6 +3,7 @@
 package resolve
 
 import (
+	"crypto/sha256"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,9 +33,25 @@ func (d *BundleDeployment) recorded(history []*state.Record) {
 	d.Desired, d.OtherVersions = distinct(d, d.Release.Namespace, rec.Objects)
 	d.Earlier, d.Hooks = map[KindName]bool{}, map[KindName]bool{}
 	d.earlier(history[:i])
+	if i < len(history)-1 {
+		d.Next = d.manifests(history[len(history)-1])
+	}
 	for _, h := range rec.Hooks {
 		d.Hooks[KindName{h.Kind, h.Name}] = true
 	}
+}
+
+// manifests returns the hashes of the manifests of a record; nil if they are not known.
+func (d *BundleDeployment) manifests(rec *state.Record) map[object.Key][sha256.Size]byte {
+	if rec.Damaged != "" || rec.ManifestError != nil || rec.Skipped {
+		return nil
+	}
+	out := map[object.Key][sha256.Size]byte{}
+	for _, o := range rec.Objects {
+		x := newObject(o, rec.Namespace, d.On.State.Namespaced)
+		out[x.Key()] = sha256.Sum256(x.Raw)
+	}
+	return out
 }
 
 // earlier collects the objects of earlier revisions. Fleet reports those that still have the hash as extra.
