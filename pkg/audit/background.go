@@ -4,19 +4,30 @@ package audit
 
 import (
 	"context"
+	"maps"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// background reads what only checks need, while the clusters are read. Nothing that was read is visible before wait.
+// background reads what only checks need, while the clusters are read.
 type background struct {
 	cancel  context.CancelFunc
 	group   *errgroup.Group
-	results []*func()
+	results []*func(*rest)
+}
+
+// rest is what only checks need.
+type rest struct {
+	// fleet has all that was read of the management cluster.
+	fleet state.Fleet
+	// namespaces are the Namespaces for which deployments state labels or annotations, by name.
+	namespaces map[object.ClusterID]map[string]state.NamespaceMeta
+	gaps       []source.Gap
 }
 
 // newBackground returns a background and the context of its reads.
@@ -29,8 +40,8 @@ func newBackground(ctx context.Context) (*background, context.Context) {
 
 // start calls read in a goroutine. The function that read returns adds what was read; wait calls it. start and wait are
 // called by one goroutine.
-func (b *background) start(read func() (add func(), err error)) {
-	var result func()
+func (b *background) start(read func() (add func(*rest), err error)) {
+	var result func(*rest)
 	b.results = append(b.results, &result)
 	b.group.Go(func() (err error) {
 		result, err = read()
@@ -38,15 +49,17 @@ func (b *background) start(read func() (add func(), err error)) {
 	})
 }
 
-// wait waits for all reads and adds what was read, in the order in which the reads were started.
-func (b *background) wait() error {
+// wait waits for all reads and returns what was read, in addition to f, in the order in which the reads were started.
+func (b *background) wait(f *state.Fleet) (*rest, error) {
 	if err := b.group.Wait(); err != nil {
-		return err
+		return nil, err
 	}
+	out := &rest{fleet: *f, namespaces: map[object.ClusterID]map[string]state.NamespaceMeta{}}
+	out.fleet.Coverage = maps.Clone(f.Coverage)
 	for _, add := range b.results {
-		(*add)()
+		(*add)(out)
 	}
-	return nil
+	return out, nil
 }
 
 // stop ends all reads.
@@ -58,32 +71,34 @@ func (b *background) stop() {
 // management reads the data of the management cluster on which the desired state does not depend.
 func (r *Reading) management(ctx context.Context, b *background) {
 	f := r.Management
-	b.start(func() (func(), error) {
+	b.start(func() (func(*rest), error) {
 		agents, gaps, err := r.AgentConfig(ctx, f)
-		return func() { f.Agents, r.Gaps = agents, append(r.Gaps, gaps...) }, err
+		return func(x *rest) { x.fleet.Agents, x.gaps = agents, append(x.gaps, gaps...) }, err
 	})
-	b.start(func() (func(), error) {
+	b.start(func() (func(*rest), error) {
 		labels, cover, err := r.NamespaceLabels(ctx, f)
-		return func() {
-			f.NamespaceLabels, f.Coverage[state.Namespace] = labels, cover
-			r.Gaps = append(r.Gaps, gaps.OfMappings(f, r.within)...)
+		return func(x *rest) {
+			x.fleet.NamespaceLabels, x.fleet.Coverage[state.Namespace] = labels, cover
+			x.gaps = append(x.gaps, gaps.OfMappings(&x.fleet, r.within)...)
 		}, err
 	})
-	b.start(func() (func(), error) { return r.values(ctx, f) })
-	b.start(func() (func(), error) { return r.contents(ctx, f) })
-	b.start(func() (func(), error) { return r.clusterNamespaces(ctx, f) })
+	b.start(func() (func(*rest), error) { return r.values(ctx, f) })
+	b.start(func() (func(*rest), error) { return r.contents(ctx, f) })
+	b.start(func() (func(*rest), error) { return r.clusterNamespaces(ctx, f) })
 }
 
 // contents reads the names of contents. Predictions do not need them.
-func (r *Reading) contents(ctx context.Context, f *state.Fleet) (add func(), err error) {
+func (r *Reading) contents(ctx context.Context, f *state.Fleet) (add func(*rest), err error) {
 	if r.options.Predict {
-		return func() {}, nil
+		return func(*rest) {}, nil
 	}
 	contents, err := r.ContentNames(ctx, f)
-	return func() {
-		f.Contents = contents
-		if f, all := contents.Coverage.Of(""); !all && f.Reason != source.KindNotServed && f != (source.Failure{}) {
-			r.Gaps = append(r.Gaps, source.NewGap("listing Content objects", f,
+	return func(x *rest) {
+		x.fleet.Contents = contents
+		why, all := contents.Coverage.Of("")
+		needed := why.Reason != source.KindNotServed && why != (source.Failure{})
+		if !all && needed {
+			x.gaps = append(x.gaps, source.NewGap("listing Content objects", why,
 				"missing contents (FD601) are not found"))
 		}
 	}, err
@@ -96,26 +111,26 @@ func (r *Reading) namespaces(ctx context.Context, b *background) {
 		if r.options.Predict || len(stated) == 0 {
 			continue
 		}
-		b.start(func() (func(), error) {
+		b.start(func() (func(*rest), error) {
 			found, f, err := r.Clusters[i].Namespaces(ctx, stated)
-			return func() {
+			return func(x *rest) {
+				x.namespaces[c.ID] = found
 				if found == nil {
 					gap := source.NewGap("listing Namespaces", f,
 						"missing labels and annotations of namespaces (FD110) are not found")
-					r.Gaps = append(r.Gaps, r.Clusters[i].Named([]source.Gap{gap})...)
+					x.gaps = append(x.gaps, r.Clusters[i].Named([]source.Gap{gap})...)
 				}
-				c.State.Namespaces = found
 			}, err
 		})
 	}
 }
 
 // controllers reads the controllers that must remove finalizers. Predictions do not need them.
-func (r *Reading) controllers(ctx context.Context) error {
+func (r *Reading) controllers(ctx context.Context, f *state.Fleet) error {
 	if r.options.Predict {
 		return nil
 	}
-	return r.Controllers(ctx, r.Management)
+	return r.Controllers(ctx, f)
 }
 
 // hide adds the values of the Secrets in manifests to those that must not be shown. It must follow resolve, and they
@@ -123,8 +138,8 @@ func (r *Reading) controllers(ctx context.Context) error {
 func (r *Reading) hide(b *background) {
 	secrets := r.secrets
 	r.secrets = nil
-	b.start(func() (func(), error) {
+	b.start(func() (func(*rest), error) {
 		r.Secrets.AddRaw(secrets)
-		return func() {}, nil
+		return func(*rest) {}, nil
 	})
 }

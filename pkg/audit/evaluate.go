@@ -119,11 +119,12 @@ func (r *Reading) evaluate(ctx context.Context, b *background, scope []*resolve.
 			return nil, err
 		}
 	}
-	if err := b.wait(); err != nil {
+	rest, err := b.wait(r.Management)
+	if err != nil {
 		return nil, err
 	}
-	r.Gaps = append(r.Gaps, r.stateGaps(placed(scope))...)
-	if err := r.controllers(ctx); err != nil {
+	r.Gaps = slices.Concat(r.Gaps, rest.gaps, r.stateGaps(placed(scope)))
+	if err := r.controllers(ctx, &rest.fleet); err != nil {
 		return nil, err
 	}
 	deployments := evaluate.InOrder(scope, clusters)
@@ -131,7 +132,7 @@ func (r *Reading) evaluate(ctx context.Context, b *background, scope []*resolve.
 	if err != nil {
 		return nil, err
 	}
-	out := evaluate.Result{Desired: r.Desired, Deployments: deployments, Copies: copies, Scope: o.Scope,
+	out := evaluate.Result{Desired: r.Desired.WithFleet(&rest.fleet), Namespaces: rest.namespaces, Deployments: deployments, Copies: copies, Scope: o.Scope,
 		Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
 		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(),
 		Gaps: r.Gaps, Notes: slices.Concat(r.Description.Notes, r.notes, r.Desired.Notes)}

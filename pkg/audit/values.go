@@ -14,13 +14,13 @@ import (
 
 // values reads the values Secrets of the management cluster. Predictions and audits of files or of the status alone do
 // not need them.
-func (r *Reading) values(ctx context.Context, f *state.Fleet) (add func(), err error) {
+func (r *Reading) values(ctx context.Context, f *state.Fleet) (add func(*rest), err error) {
 	o := r.options
 	if !o.statuses() {
-		return func() {}, nil
+		return func(*rest) {}, nil
 	}
 	values, gaps, err := r.Values(ctx, f, o.Scope.Namespace)
-	return func() { f.Values, r.Gaps = values, append(r.Gaps, gaps...) }, err
+	return func(x *rest) { x.fleet.Values, x.gaps = values, append(x.gaps, gaps...) }, err
 }
 
 // copies reads the copies of downstreamResources that bundle deployments should have.

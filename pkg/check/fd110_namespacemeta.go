@@ -35,7 +35,7 @@ func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
 		return Finding{}, false
 	}
 	options := d.Options()
-	live, exists := d.On.State.Namespaces[options.ReleaseNamespace()]
+	live, exists := in.Namespaces[d.On.ID][options.ReleaseNamespace()]
 	if !exists {
 		return Finding{}, false
 	}

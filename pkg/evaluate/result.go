@@ -28,8 +28,11 @@ type Result struct {
 	Undesired []Undesired
 	// Copies are the copies of downstreamResources that the deployments in scope should have.
 	Copies []Copy
-	Tree   Tree
-	Scope  Scope
+	// Namespaces are the labels and annotations of the Namespaces for which a deployment states some, by name; nil if
+	// those of a cluster were not read.
+	Namespaces map[object.ClusterID]map[string]state.NamespaceMeta
+	Tree       Tree
+	Scope      Scope
 	// Whole is true if everything is in scope. It is false if the scope is the files of one bundle.
 	Whole bool
 	// StatusOnly is true if only the status that Fleet reports was read.

@@ -144,6 +144,14 @@ func Index(in *directory.Directory, deployments []*BundleDeployment) *DesiredSta
 	return out
 }
 
+// WithFleet returns the desired state with more data of the management cluster, on which it does not depend.
+func (s *DesiredState) WithFleet(f *state.Fleet) *DesiredState {
+	out, d := *s, *s.Directory
+	d.Fleet = f
+	out.Directory = &d
+	return &out
+}
+
 // Select returns bundle deployments by their identity.
 func (s *DesiredState) Select(ids []object.DeploymentID) []*BundleDeployment {
 	byID := map[object.DeploymentID]*BundleDeployment{}

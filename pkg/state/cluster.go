@@ -39,10 +39,6 @@ type Cluster struct {
 	// Latest has the highest recorded revision of each release by the same names, without its objects.
 	Latest map[string]*Record
 
-	// Namespaces are the labels and annotations of the namespaces for which a deployment states some; nil if they were
-	// not read completely.
-	Namespaces map[string]NamespaceMeta
-
 	// Coverage reports which of these objects were read. Only an adoption plan needs ConfigMaps.
 	Coverage struct{ AgentSecrets, Records, ConfigMaps source.Coverage }
 
