@@ -84,6 +84,9 @@ func (f Facts) confirmed(r desired.Release, object object.Key, have ...ownership
 		slices.ContainsFunc(have, func(m ownership.Metadata) bool { return m.Release() == r.Release() })
 }
 
+// sameRelease reports whether two revisions are of one release.
+func sameRelease(a, b desired.Release) bool { return a.Release() == b.Release() }
+
 // asOwner converts a release for package ownership.
 func asOwner(r desired.Release) ownership.Bundle {
 	return ownership.Bundle{Bundle: r.Bundle, Release: r.Release(), Desired: r.Metadata}

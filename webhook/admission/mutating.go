@@ -148,9 +148,6 @@ func contested(k object.Key, candidates []desired.Release) Warning {
 		"the owner: its ownership metadata is not changed", k, strings.Join(names, " and by "))}
 }
 
-// sameRelease reports whether two revisions are of one release.
-func sameRelease(a, b desired.Release) bool { return a.Release() == b.Release() }
-
 // unconfirmed is the warning that only a release record of another namespace desires an object.
 func unconfirmed(k object.Key, r desired.Release) Warning {
 	return Warning{WarnUnconfirmed, fmt.Sprintf("%s is desired by bundle %s according to a release record in "+

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"text/template"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,7 +91,6 @@ func objectBody(random *rand.ChaCha8, packedSize int) string {
 	r := rand.New(random)
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+`\n`, args...) }
-	line("  namespace: web")
 	line("spec:")
 	line("  replicas: %d", r.IntN(9))
 	line("  template:")
@@ -114,30 +114,63 @@ func objectBody(random *rand.ChaCha8, packedSize int) string {
 	return strings.ReplaceAll(out.String(), `"`, `\"`)
 }
 
+// namespaceCount is the number of namespaces among which the records are divided: one namespace may use only a part of
+// the memory of an index.
+const namespaceCount = 10
+
+func namespaceOf(record int) string { return fmt.Sprintf("web-%d", record%namespaceCount) }
+
+// objectHead is the part of a manifest before the body of an object, as text in a JSON string.
+var objectHead = template.Must(template.New("").Parse(strings.ReplaceAll(`---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  annotations:
+    meta.helm.sh/release-name: release-{{.Record}}
+    meta.helm.sh/release-namespace: {{.Namespace}}
+    objectset.rio.cattle.io/id: default-release-{{.Record}}
+  labels:
+    app.kubernetes.io/managed-by: Helm
+    app.kubernetes.io/name: deployment-{{.Object}}
+    objectset.rio.cattle.io/hash: {{printf "%040x" .Record}}
+  name: deployment-{{.Object}}-of-release-{{.Record}}
+  namespace: {{.Namespace}}
+`, "\n", `\n`)))
+
 // value returns a record in the encoding of its Secret.
 func (s *recordServer) value(i int) []byte {
 	var out bytes.Buffer
-	begin := fmt.Sprintf(`{"name":"release-%d","namespace":"web","version":1,"info":{"status":"deployed"},"manifest":"`,
-		i)
+	text := &strings.Builder{}
+	fmt.Fprintf(text, `{"name":"release-%d","namespace":"%s","version":1,`, i, namespaceOf(i))
+	text.WriteString(`"info":{"status":"deployed"},"manifest":"`)
 	for j, part := range s.parts {
-		out.Write(s.squeeze(fmt.Sprintf(`%s---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  annotations:\n   `+
-			` meta.helm.sh/release-name: release-%d\n`+
-			`    meta.helm.sh/release-namespace: web\n    objectset.rio.cattle.io/id: default-release-%d\n  `+
-			`labels:\n    app.kubernetes.io/managed-by: Helm\n`+
-			`    app.kubernetes.io/name: deployment-%d\n    objectset.rio.cattle.io/hash: %040x\n  name: `+
-			`deployment-%d-of-release-%d\n`, begin, i, i, j, i, j, i)))
+		head := struct {
+			Record, Object int
+			Namespace      string
+		}{i, j, namespaceOf(i)}
+		if err := objectHead.Execute(text, head); err != nil {
+			s.tb.Error(err)
+		}
+		out.Write(s.squeeze(text.String()))
 		out.Write(part)
-		begin = ""
+		text.Reset()
 	}
 	out.Write(s.last)
 	return base64.StdEncoding.AppendEncode(nil, out.Bytes())
 }
 
 func (s *recordServer) secret(i int) *corev1.Secret {
+	meta := metav1.ObjectMeta{
+		Namespace:       namespaceOf(i),
+		Name:            fmt.Sprintf("sh.helm.release.v1.release-%d.v1", i),
+		UID:             types.UID(strconv.Itoa(i)),
+		ResourceVersion: strconv.Itoa(i + 1),
+	}
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: fmt.Sprintf("sh.helm.release.v1.release-%d.v1", i),
-			UID: types.UID(strconv.Itoa(i)), ResourceVersion: strconv.Itoa(i + 1)},
-		Type: "helm.sh/release.v1", Data: map[string][]byte{"release": s.value(i)}}
+		ObjectMeta: meta,
+		Type:       "helm.sh/release.v1",
+		Data:       map[string][]byte{"release": s.value(i)},
+	}
 }
 
 func (s *recordServer) squeeze(text string) []byte {
@@ -181,8 +214,8 @@ func (s *recordServer) page(w http.ResponseWriter, limit, token string) {
 		list.Continue = strconv.Itoa(from + n)
 	}
 	w.Header().Set("Content-Type", protobuf)
-	if err := scheme.Codecs.EncoderForVersion(s.info.Serializer, corev1.SchemeGroupVersion).Encode(list,
-		w); err != nil {
+	encoder := scheme.Codecs.EncoderForVersion(s.info.Serializer, corev1.SchemeGroupVersion)
+	if err := encoder.Encode(list, w); err != nil {
 		s.tb.Error(err)
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -127,43 +126,42 @@ var errEndless = errors.New("the server does not end the list: it repeats a cont
 // once.
 func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions,
 ) iter.Seq2[*unstructured.Unstructured, error] {
+	o.Limit = pageSize
 	return func(yield func(*unstructured.Unstructured, error) bool) {
 		r, err := c.Resource(kind, namespace)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		pages := 0
-		read := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := r.List(ctx, o)
-			if err != nil {
-				return nil, fmt.Errorf("listing %s: %w", kind.Kind, err)
-			}
-			if pages++; pages > maxPages || list.GetContinue() != "" && list.GetContinue() == o.Continue {
-				return nil, fmt.Errorf("listing %s: %w", kind.Kind, errEndless)
-			}
-			return list, nil
-		}
 		seen := sets.Set[object.Key]{}
-		stopped := false
-		each := func(o runtime.Object) error {
-			u, ok := o.(*unstructured.Unstructured)
-			if !ok || seen.Has(RefOf(u).Key()) {
-				return nil
+		again := false
+		for range maxPages {
+			list, err := r.List(ctx, o)
+			if apierrors.IsResourceExpired(err) && o.Continue != "" && !again {
+				again, o.Continue = true, ""
+				continue
 			}
-			seen.Insert(RefOf(u).Key())
-			if stopped = !yield(u, nil); stopped {
-				return context.Canceled // ends the pager
+			if err != nil {
+				yield(nil, fmt.Errorf("listing %s: %w", kind.Kind, err))
+				return
 			}
-			return nil
+			for _, u := range list.Items {
+				key := RefOf(&u).Key()
+				if !seen.Has(key) && !yield(&u, nil) {
+					return
+				}
+				seen.Insert(key)
+			}
+			next := list.GetContinue()
+			if next == "" {
+				return
+			}
+			if next == o.Continue {
+				break
+			}
+			o.Continue = next
 		}
-		p := &pager.ListPager{PageSize: pageSize, PageFn: read}
-		if err = p.EachListItem(ctx, o, each); apierrors.IsResourceExpired(err) && pages > 0 {
-			err = p.EachListItem(ctx, o, each)
-		}
-		if err != nil && !stopped {
-			yield(nil, err)
-		}
+		yield(nil, fmt.Errorf("listing %s: %w", kind.Kind, errEndless))
 	}
 }
 

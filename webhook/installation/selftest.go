@@ -3,15 +3,14 @@
 package installation
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
@@ -23,55 +22,89 @@ const maxReads, maxTests = 1000, 20
 // does not exist. Nothing is changed. The error is one of the context, or of reading the named object.
 func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Test, error) {
 	t.doc = &Test{APIVersion: APIVersion, Kind: TestKind, TakenAt: t.Now().UTC().Format(time.RFC3339)}
-	configurations, err := t.Configurations(ctx)
-	if err == nil && len(configurations) == 0 {
+	var err error
+	configurations, unlisted := t.Configurations(ctx)
+	switch {
+	case unlisted == nil && len(configurations) == 0:
 		t.set(NotCalled, "no webhook configuration has the label "+Selector+": it is not installed, or disabled")
-		return t.doc, ctx.Err()
-	}
 	// Without the right to list the configurations, the responses still show whether the webhook answers.
-	if named == nil {
+	case named == nil:
 		t.testAny(ctx)
-		return t.doc, ctx.Err()
+	default:
+		err = t.testNamed(ctx, *named)
 	}
-	err = t.testWith(ctx, *named)
-	if r := t.doc.Strip; err == nil && r != nil && r.Answer == NotAnswered {
-		t.findRelease(ctx)
+	if ctx.Err() != nil {
+		err = ctx.Err()
 	}
-	return t.doc, cmp.Or(ctx.Err(), err)
-}
-
-// findRelease looks for the release that desires the tested object. The mutating handler ignores an object that no
-// release desires, or only that of Fleet's agent.
-func (t *Tester) findRelease(ctx context.Context) {
-	var unread error
-	for d, err := range t.desired(ctx) {
-		if err != nil {
-			unread = err
-			continue
-		}
-		if d.Key() == t.doc.Strip.Object.Key() && !fleet.IsAgentBundle(d.bundle) {
-			t.doc.Release, t.doc.BundleDeployment = d.release, d.bundle
-			return
-		}
-	}
-	if unread != nil {
-		t.set(ResultUnknown, "it did not answer, and whether a bundle desires the object is unknown: "+unread.Error())
-		return
-	}
-	t.set(NoObject, "no release desires the object, or only that of Fleet's agent: the webhook ignores such objects")
+	return t.doc, err
 }
 
 func (t *Tester) set(result Result, message string) { t.doc.Result, t.doc.Message = result, message }
 
-// testWith sends both requests about an object, and sets the result. The error is one of reading the object.
-func (t *Tester) testWith(ctx context.Context, ref object.Ref) error {
+// testNamed tests with one object. If the mutating handler does not answer, it looks for the release that desires the
+// object: the handler ignores an object that no release desires, or only that of Fleet's agent.
+func (t *Tester) testNamed(ctx context.Context, ref object.Ref) error {
+	live, err := t.usable(ctx, ref)
+	if live == nil {
+		return err
+	}
+	if t.testWith(ctx, live); t.doc.Strip.Answer != NotAnswered {
+		return nil
+	}
+	for d := range t.desired(ctx) {
+		if RefOf(d.content).Key() == ref.Key() {
+			t.doc.Release, t.doc.BundleDeployment = d.release, d.bundle
+			return nil
+		}
+	}
+	if t.unread != nil {
+		t.set(ResultUnknown, "it did not answer, and whether a bundle desires the object is unknown: "+t.unread.Error())
+		return nil
+	}
+	t.set(NoObject, "no release desires the object, or only that of Fleet's agent: the webhook ignores such objects")
+	return nil
+}
+
+// testAny tests with desired objects until the mutating handler answers. The first one that does not exist is created.
+func (t *Tester) testAny(ctx context.Context) {
+	reads, tests := 0, 0
+	for d := range t.desired(ctx) {
+		if reads++; reads > maxReads || tests == maxTests {
+			break
+		}
+		live, err := t.usable(ctx, RefOf(d.content))
+		if apierrors.IsNotFound(err) && t.doc.Create == nil && t.supportsDryRun(ctx, RefOf(d.content)) {
+			t.doc.Create = t.create(ctx, d.content, d.release)
+		}
+		if live == nil {
+			continue
+		}
+		tests++
+		t.testWith(ctx, live)
+		if t.doc.Release, t.doc.BundleDeployment = d.release, d.bundle; t.doc.Strip.answered() {
+			break
+		}
+	}
+	switch {
+	case t.doc.Strip != nil:
+		t.set(resultOf(t.doc.Strip, t.doc.Delete)) // the last object may have been unusable
+	case t.unread != nil:
+		t.set(ResultUnknown, t.unread.Error()+"; name an object that a bundle desires: KIND/NAME")
+	default:
+		t.set(NoObject, "no release of Fleet desires an object that exists and has the label "+TestedLabel)
+	}
+}
+
+// usable reads an object to test with. If the object cannot show whether the webhook works, it sets the result, and
+// returns nil.
+func (t *Tester) usable(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
 	live, err := t.Get(ctx, ref)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case live == nil:
 		kind := ref.GroupVersionKind()
-		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, ref.Name)
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, ref.Name)
 	case live.GetLabels()[TestedLabel] == "":
 		t.set(NoObject, fmt.Sprintf("%s does not have the label %s", ref.Key(), TestedLabel))
 	case live.GetDeletionTimestamp() != nil:
@@ -79,10 +112,15 @@ func (t *Tester) testWith(ctx context.Context, ref object.Ref) error {
 	case !t.supportsDryRun(ctx, ref):
 		t.set(ResultUnknown, "whether the API server of "+ref.Kind+" supports dry runs is unknown: no request was sent")
 	default:
-		t.doc.Strip, t.doc.Delete = t.strip(ctx, live), t.remove(ctx, live)
-		t.set(resultOf(t.doc.Strip, t.doc.Delete))
+		return live, nil
 	}
-	return nil
+	return nil, nil
+}
+
+// testWith sends both requests about an object, and sets the result.
+func (t *Tester) testWith(ctx context.Context, live *unstructured.Unstructured) {
+	t.doc.Strip, t.doc.Delete = t.strip(ctx, live), t.remove(ctx, live)
+	t.set(resultOf(t.doc.Strip, t.doc.Delete))
 }
 
 // resultOf returns the result of both responses, and its explanation. Works requires that the mutating handler answers,
@@ -104,41 +142,4 @@ func resultOf(strip, remove *Response) (Result, string) {
 			". It lets accounts of Fleet pass. " + status
 	}
 	return Works, ""
-}
-
-// testAny tests with desired objects until the mutating handler answers. The first one that does not exist is created.
-func (t *Tester) testAny(ctx context.Context) {
-	var unread error
-	reads, tests := 0, 0
-	for d, err := range t.desired(ctx) {
-		if err != nil {
-			unread = err
-			continue
-		}
-		if fleet.IsAgentBundle(d.bundle) {
-			continue // the webhook ignores objects of the agent
-		}
-		if reads++; reads > maxReads || tests == maxTests {
-			break
-		}
-		err := t.testWith(ctx, d.Ref)
-		if apierrors.IsNotFound(err) && t.doc.Create == nil && t.supportsDryRun(ctx, d.Ref) {
-			t.doc.Create = t.create(ctx, d.content, d.release)
-		}
-		if err != nil || t.doc.Strip == nil {
-			continue
-		}
-		tests++
-		t.doc.Release, t.doc.BundleDeployment = d.release, d.bundle
-		if t.doc.Strip.answered() {
-			break
-		}
-	}
-	switch {
-	case t.doc.Strip != nil:
-	case unread != nil:
-		t.set(ResultUnknown, unread.Error()+"; name an object that a bundle desires: KIND/NAME")
-	default:
-		t.set(NoObject, "no release of Fleet desires an object that exists and has the label "+TestedLabel)
-	}
 }

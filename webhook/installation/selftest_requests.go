@@ -4,6 +4,8 @@ package installation
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -36,37 +39,28 @@ type Tester struct {
 	Warnings *Warnings
 	Now      func() time.Time
 
-	doc *Test
+	doc    *Test
+	unread error // of the last release record that could not be read
 }
 
 // create sends a dry run that creates an object without TestedLabel, with the annotations of its release
 // ("namespace/name").
 func (t *Tester) create(ctx context.Context, o *unstructured.Unstructured, release string) *Response {
-	labels, annotations := o.GetLabels(), o.GetAnnotations()
-	delete(labels, TestedLabel)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
 	namespace, name, _ := strings.Cut(release, "/")
+	labels, annotations := o.GetLabels(), map[string]string{}
+	delete(labels, TestedLabel)
+	maps.Copy(annotations, o.GetAnnotations())
 	annotations[fleet.ReleaseNamespaceAnnotation], annotations[fleet.ReleaseNameAnnotation] = namespace, name
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)
-	return t.send(RefOf(o), StampWebhook, func() (*unstructured.Unstructured, error) {
-		r, err := t.Resource(o.GroupVersionKind(), o.GetNamespace())
-		if err != nil {
-			return nil, err
-		}
+	return t.send(o, StampWebhook, func(r dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
 		return r.Create(ctx, o, metav1.CreateOptions{DryRun: noWrites, FieldManager: testManager})
 	})
 }
 
 // strip sends a dry run that removes TestedLabel from an object.
 func (t *Tester) strip(ctx context.Context, live *unstructured.Unstructured) *Response {
-	return t.send(RefOf(live), StampWebhook, func() (*unstructured.Unstructured, error) {
-		r, err := t.Resource(live.GroupVersionKind(), live.GetNamespace())
-		if err != nil {
-			return nil, err
-		}
+	return t.send(live, StampWebhook, func(r dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
 		o := metav1.PatchOptions{DryRun: noWrites, FieldManager: testManager}
 		return r.Patch(ctx, live.GetName(), types.MergePatchType, []byte(removeLabel), o)
 	})
@@ -77,27 +71,32 @@ func (t *Tester) remove(ctx context.Context, live *unstructured.Unstructured) *R
 	if t.guardOff(ctx, live) {
 		return &Response{Object: RefOf(live), Answer: Off}
 	}
-	return t.send(RefOf(live), GuardWebhook, func() (*unstructured.Unstructured, error) {
-		r, err := t.Resource(live.GroupVersionKind(), live.GetNamespace())
-		if err != nil {
-			return nil, err
-		}
+	return t.send(live, GuardWebhook, func(r dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
 		uid := metav1.NewUIDPreconditions(string(live.GetUID()))
 		return nil, r.Delete(ctx, live.GetName(), metav1.DeleteOptions{DryRun: noWrites, Preconditions: uid})
 	})
 }
 
+// request sends a request about an object, and returns the object of the response, if it has one.
+type request func(dynamic.ResourceInterface) (*unstructured.Unstructured, error)
+
 // send sends a request, and evaluates what the response shows of a webhook.
-func (t *Tester) send(ref object.Ref, webhook string, request func() (*unstructured.Unstructured, error)) *Response {
+func (t *Tester) send(o *unstructured.Unstructured, webhook string, send request) *Response {
 	t.Warnings.Take()
-	begin := t.Now()
-	got, err := request()
-	r := &Response{Object: ref, Seconds: t.Now().Sub(begin).Seconds(), Warnings: t.Warnings.Take()}
-	if err != nil {
-		r.Message = err.Error()
+	out := &Response{Object: RefOf(o)}
+	var got *unstructured.Unstructured
+	r, err := t.Resource(o.GroupVersionKind(), o.GetNamespace())
+	if err == nil {
+		begin := t.Now()
+		got, err = send(r)
+		out.Seconds = t.Now().Sub(begin).Seconds()
 	}
-	r.Answer = answerOf(got, r.Message, warned(r.Warnings, webhook), webhook)
-	return r
+	if err != nil {
+		out.Message = err.Error()
+	}
+	out.Warnings = t.Warnings.Take()
+	out.Answer = answerOf(got, out.Message, warned(out.Warnings, webhook), webhook)
+	return out
 }
 
 // answerOf returns the answer of a webhook. The API server names webhooks only in its message.
@@ -133,10 +132,8 @@ func (t *Tester) guardOff(ctx context.Context, live *unstructured.Unstructured) 
 	if in, err := t.Find(ctx); err == nil && in.Namespace != "" {
 		deployment, _ := t.Get(ctx, refTo(deploymentKind, in.Namespace, Name)) // nil after an error
 		for _, c := range decode[appsv1.Deployment](deployment).Spec.Template.Spec.Containers {
-			for _, a := range c.Args {
-				if value, ok := strings.CutPrefix(a, "--guard-default="); ok {
-					mode = admission.GuardMode(value)
-				}
+			if slices.Contains(c.Args, "--guard-default=off") {
+				mode = admission.GuardOff
 			}
 		}
 	}

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,44 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	controllermetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
+
+// grace bounds the shutdown after the delay. Requests are short: the API server waits for two seconds.
+const grace = 15 * time.Second
+
+// New makes a Server, and listens on its addresses. It makes no request. It returns a ListenError, or
+// an error of a kubeconfig or of files that cannot be used.
+func New(o Options) (*Server, error) {
+	o.Config = connection(o.Config)
+	m, err := newManager(o)
+	if err != nil {
+		return nil, err
+	}
+	source, err := newCertificateSource(m, o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newComponents(m, o, source)
+	if err != nil {
+		return nil, err
+	}
+	return build(m, o, source, c)
+}
+
+// newManager makes the manager that starts and stops everything. It elects no leader, because every replica serves.
+func newManager(o Options) (manager.Manager, error) {
+	m, err := manager.New(o.Config, manager.Options{
+		Logger:                  o.Log,
+		Metrics:                 metricsserver.Options{BindAddress: "0"},
+		GracefulShutdownTimeout: new(grace),
+		BaseContext:             func() context.Context { return logr.NewContext(context.Background(), o.Log) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating the manager: %w", err)
+	}
+	return m, nil
+}
 
 // build makes a Server, and adds to the manager what it runs.
 func build(m manager.Manager, o Options, source certificateSource, c components) (*Server, error) {

@@ -290,10 +290,7 @@ func recordEvent(t *testing.T, admin client.Client, o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorder := newEventRecorder(m.GetEventRecorder(Name), p.metrics)
-	if err := m.Add(recorder); err != nil {
-		t.Fatal(err)
-	}
+	recorder := eventRecorder{m.GetEventRecorder(Name), p.metrics.limited}
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()

@@ -30,10 +30,10 @@ type MetricSources struct {
 
 // Collector collects the metrics of the webhook. No label is the name of an object, a namespace or a user.
 type Collector struct {
-	sources                  MetricSources
-	requests                 *prometheus.CounterVec
-	latency                  *prometheus.HistogramVec
-	limited, dropped, closed prometheus.Counter
+	sources         MetricSources
+	requests        *prometheus.CounterVec
+	latency         *prometheus.HistogramVec
+	limited, closed prometheus.Counter
 }
 
 // latencyBuckets are in seconds: from 50 µs, which is slow for a decision from memory, to 2 s, the timeout of the API
@@ -51,7 +51,6 @@ func NewCollector(s MetricSources) *Collector {
 			Help: "Time to answer an admission request.", Buckets: latencyBuckets}, []string{"handler"}),
 		limited: newCounter("brakes_total", "Objects that exceeded the rate limit of stamps, "+
 			"because another program removes their ownership metadata each time."),
-		dropped: newCounter("events_dropped_total", "Events that were not recorded, because too many waited."),
 		closed: newCounter("connections_closed_total",
 			"Connections that were closed or refused, because too many were open."),
 	}
@@ -72,7 +71,7 @@ func (m *Collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector. It omits unknown values: they are not zero.
 func (m *Collector) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.dropped, m.closed} {
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.closed} {
 		c.Collect(ch)
 	}
 	send := func(kind prometheus.ValueType, name, help string, v float64) {

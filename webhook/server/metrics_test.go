@@ -71,9 +71,6 @@ fleetdoctor_webhook_certificate_reload_failures_total 4
 # HELP fleetdoctor_webhook_connections_closed_total Connections that were closed or refused, because too many were open.
 # TYPE fleetdoctor_webhook_connections_closed_total counter
 fleetdoctor_webhook_connections_closed_total 0
-# HELP fleetdoctor_webhook_events_dropped_total Events that were not recorded, because too many waited.
-# TYPE fleetdoctor_webhook_events_dropped_total counter
-fleetdoctor_webhook_events_dropped_total 0
 # HELP fleetdoctor_webhook_request_duration_seconds Time to answer an admission request.
 # TYPE fleetdoctor_webhook_request_duration_seconds histogram
 fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="5e-05"} 0
@@ -141,8 +138,7 @@ func TestUnknown(t *testing.T) {
 			got = append(got, strings.TrimPrefix(f.GetName(), "fleetdoctor_webhook_"))
 		}
 		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases",
-			"cache_waiting_records", "certificate_reload_failures_total", "connections_closed_total",
-			"events_dropped_total"}
+			"cache_waiting_records", "certificate_reload_failures_total", "connections_closed_total"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}

@@ -110,7 +110,6 @@ func newComponents(m manager.Manager, o Options, source certificateSource) (comp
 	collector := NewCollector(MetricSources{Size: desired.Size, LastMessage: releases.LastMessage,
 		Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
 		Certificate: func() (*x509.Certificate, error) { return leafOf(source) }})
-	recorder := newEventRecorder(m.GetEventRecorder(Name), collector)
 	options := admission.Options{
 		Index:        desired,
 		Namespaces:   namespaces,
@@ -119,7 +118,7 @@ func newComponents(m manager.Manager, o Options, source certificateSource) (comp
 		GuardDefault: o.GuardDefault,
 		RecheckDelay: recheckDelay,
 		RateLimiter:  admission.NewRateLimiter(time.Now),
-		Events:       recorder,
+		Events:       eventRecorder{m.GetEventRecorder(Name), collector.limited},
 		Observe:      collector.Observe,
 		Log:          o.Log.WithName("admission"),
 	}
@@ -127,7 +126,7 @@ func newComponents(m manager.Manager, o Options, source certificateSource) (comp
 		handlers: map[string]ctrladmission.Handler{StampPath: admission.Mutating(options),
 			StampExactPath: admission.MutatingExact(options), GuardPath: admission.Validating(options)},
 		metrics: collector,
-		run:     []manager.Runnable{releases, namespaces, recorder},
+		run:     []manager.Runnable{releases, namespaces},
 		synced:  map[string]func() bool{"records": releases.Synced, "namespaces": namespaces.Synced},
 	}, nil
 }
