@@ -29,6 +29,9 @@ type Agent struct {
 	// Silent is true if the agent was imported longer ago than the limit of its heartbeat, and has never reported
 	// since; or if it registers itself, and its Cluster is older than that.
 	Silent bool
+	// LookAgain is the time at which the state of the heartbeat, or Silent, can change although nothing else changes;
+	// zero if there is none.
+	LookAgain time.Time
 	// Now is what a restart of the present controller does; Upgraded is what the start of a controller of
 	// agentconfig.Upgraded does, or Now if the controller is not older.
 	Now, Upgraded agentconfig.Prediction
@@ -62,7 +65,7 @@ func Agents(d *directory.Directory, s source.Description) []Agent {
 		if in.LocalDisabled() && (!known || !version.Before(16, 0)) {
 			a.Heartbeat.State = agentconfig.Disabled
 		}
-		a.Silent = a.Heartbeat.State == agentconfig.Never && silent(c, clock.Now, a.Heartbeat.Limit)
+		a.atTime(clock.Now)
 		out = append(out, a)
 	}
 	slices.SortFunc(out, func(x, y Agent) int {
@@ -105,20 +108,47 @@ func intervalOf(w state.Workload, c *agentconfig.Config) *time.Duration {
 	return &c.CheckinInterval
 }
 
-// silent reports whether an agent should have reported. Each import changes the time of a condition.
-func silent(c *v1alpha1.Cluster, now time.Time, limit time.Duration) bool {
-	if now.IsZero() || !c.DeletionTimestamp.IsZero() || now.Sub(c.CreationTimestamp.Time) <= limit {
-		return false
+// atTime sets what depends on the time of the data.
+func (a *Agent) atTime(now time.Time) {
+	switch a.Heartbeat.State {
+	case agentconfig.Alive, agentconfig.Ahead:
+		a.LookAgain = a.Heartbeat.LookAgain
+	case agentconfig.Never:
+		from := silentFrom(a.Cluster, a.Heartbeat.Limit)
+		if from.IsZero() || now.IsZero() {
+			return
+		}
+		if a.Silent = !now.Before(from); !a.Silent {
+			a.LookAgain = from
+		}
 	}
+}
+
+// silentFrom returns the time from which an agent that never reported should have reported; zero if there is none. Each
+// import changes the time of a condition.
+func silentFrom(c *v1alpha1.Cluster, limit time.Duration) time.Time {
+	created, s := c.CreationTimestamp.Time, c.Status
+	if !c.DeletionTimestamp.IsZero() {
+		return time.Time{}
+	}
+	after := func(t time.Time) time.Time { return t.Add(limit).Add(time.Nanosecond) }
 	if c.Spec.KubeConfigSecret == "" {
-		return c.Spec.ClientID != "" && !c.CreationTimestamp.IsZero() && !agentconfig.Skipped(c)
+		if c.Spec.ClientID == "" || created.IsZero() || agentconfig.Skipped(c) {
+			return time.Time{}
+		}
+		return after(created)
 	}
-	s := c.Status
 	if s.AgentDeployedGeneration == nil || s.AgentConfigChanged {
-		return false
+		return time.Time{}
 	}
 	changed, err := time.Parse(time.RFC3339, s.LastChange())
-	return err == nil && now.Sub(changed) > limit
+	if err != nil {
+		return time.Time{}
+	}
+	if changed.Before(created) {
+		return after(created)
+	}
+	return after(changed)
 }
 
 // missingSecret is a kubeconfig Secret that does not exist, or may not exist.

@@ -7,6 +7,7 @@ package evaluate
 
 import (
 	"slices"
+	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -96,6 +97,9 @@ type Object struct {
 	// not met.
 	NotReady  bool
 	Condition string
+	// LookAgain is the time at which the observation can change although the live object does not change; zero if there
+	// is none.
+	LookAgain time.Time
 	// TTLAfterFinished is, for a missing Job, the spec.ttlSecondsAfterFinished of its manifest; nil if the manifest
 	// does not set it.
 	TTLAfterFinished *int64

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,7 +40,14 @@ func FuzzEvaluate(f *testing.F) {
 		}
 		before := runtime.DeepCopyJSON(obj)
 		for _, ignore := range [][]map[string]string{nil, {{key: value}}, {{}}} {
-			checkReadiness(t, Evaluate(obj, ignore, taken))
+			v := Evaluate(obj, ignore, taken)
+			checkReadiness(t, v)
+			if v.LookAgain.IsZero() {
+				continue
+			}
+			if diff := cmp.Diff(v, Evaluate(obj, ignore, v.LookAgain.Add(-time.Nanosecond))); diff != "" {
+				t.Errorf("the result changes before the time to look again (-now +before):\n%s", diff)
+			}
 		}
 		if diff := cmp.Diff(before, obj); diff != "" {
 			t.Errorf("the object was changed (-before +after):\n%s", diff)

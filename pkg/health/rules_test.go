@@ -2,7 +2,12 @@
 
 package health
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 func TestEvaluateActiveAndPhase(t *testing.T) {
 	runCases(t, []readinessCase{
@@ -74,7 +79,8 @@ func TestEvaluateByAge(t *testing.T) {
 		{
 			name:   "a young Rancher object",
 			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"}, status: {conditions: []}}`,
-			want:   Readiness{State: "initializing", Transitioning: true, Messages: []string{currentMessage}},
+			want: Readiness{State: "initializing", Transitioning: true, Messages: []string{currentMessage},
+				LookAgain: taken.Add(time.Second)},
 		},
 		{
 			name:   "five seconds are not young",
@@ -96,7 +102,8 @@ func TestEvaluateByAge(t *testing.T) {
 			object: `{kind: X, metadata: {removed: "2026-08-22T11:59:00Z", finalizers: [a/b]}, status: {phase: Bound, conditions: [{type: Removed, status: Unknown, message: still busy}]}}`,
 			want: Readiness{
 				State: "removing", Transitioning: true,
-				Messages: []string{"still busy", "blocked by finalizer a/b", currentMessage},
+				Messages:  []string{"still busy", "blocked by finalizer a/b", currentMessage},
+				LookAgain: taken.Add(4*time.Minute + time.Nanosecond),
 			},
 		},
 		{
@@ -117,6 +124,7 @@ func TestEvaluateByAge(t *testing.T) {
 				State: "scheduling", Error: true, Transitioning: true,
 				Messages:  []string{"no node", "Pod has not been scheduled"},
 				Condition: Condition{"PodScheduled", "False", "Unschedulable"},
+				LookAgain: taken.Add(5 * time.Second),
 			},
 		},
 		{
@@ -128,6 +136,88 @@ func TestEvaluateByAge(t *testing.T) {
 			},
 		},
 	})
+}
+
+// TestLookAgain checks that the readiness changes at the time that it names, and not
+// before.
+func TestLookAgain(t *testing.T) {
+	const unschedulable = `status: {phase: Pending, conditions: [{type: PodScheduled, status: "False",
+		reason: Unschedulable, message: no node}]}`
+	for _, tc := range []struct {
+		name   string
+		object string
+		ignore []map[string]string
+		after  time.Duration
+	}{
+		{
+			name: "a Pod that cannot be scheduled",
+			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:50Z"}, ` +
+				unschedulable + `}`,
+			after: 5 * time.Second,
+		},
+		{
+			name: "a Pod that could not be scheduled for long",
+			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:45Z"}, ` +
+				unschedulable + `}`,
+		},
+		{
+			name: "a Pod whose condition the bundle ignores",
+			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:50Z"}, ` +
+				unschedulable + `}`,
+			ignore: []map[string]string{{"type": "PodScheduled"}},
+		},
+		{
+			name: "a Pod whose images are pulled",
+			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:50Z"},
+				status: {phase: Pending}}`,
+		},
+		{
+			name: "a young Rancher object",
+			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"},
+				status: {conditions: []}}`,
+			after: time.Second,
+		},
+		{
+			name: "a Rancher object with a state",
+			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"},
+				status: {phase: Bound, conditions: []}}`,
+		},
+		{
+			name:   "a removal that a finalizer blocks",
+			object: `{kind: X, metadata: {removed: "2026-08-22T11:59:00Z", finalizers: [a/b]}}`,
+			after:  4*time.Minute + time.Nanosecond,
+		},
+		{
+			name: "two times",
+			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:50Z",
+				removed: "2026-08-22T11:59:00Z", finalizers: [a/b]}, ` + unschedulable + `}`,
+			after: 5 * time.Second,
+		},
+		{name: "an object without a rule of time", object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			obj := object(t, tc.object)
+			now := Evaluate(obj, tc.ignore, taken)
+			if tc.after == 0 {
+				if !now.LookAgain.IsZero() {
+					t.Fatalf("look again at %s, want never", now.LookAgain)
+				}
+				return
+			}
+			if want := taken.Add(tc.after); !now.LookAgain.Equal(want) {
+				t.Fatalf("look again at %s, want %s", now.LookAgain, want)
+			}
+			before := Evaluate(obj, tc.ignore, now.LookAgain.Add(-time.Nanosecond))
+			if diff := cmp.Diff(now, before); diff != "" {
+				t.Errorf("it changes before that time (-now +before):\n%s", diff)
+			}
+			then := Evaluate(obj, tc.ignore, now.LookAgain)
+			now.LookAgain, then.LookAgain = time.Time{}, time.Time{}
+			if cmp.Equal(now, then) {
+				t.Error("it does not change at that time")
+			}
+		})
+	}
 }
 
 func TestEvaluateKinds(t *testing.T) {
