@@ -4,9 +4,12 @@ package evaluate
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -45,16 +48,15 @@ func Agents(d *directory.Directory, s source.Description) []Agent {
 	workloads, missing := agentWorkloads(d), missingSecrets(d.Fleet)
 	var out []Agent
 	for _, c := range d.Fleet.Clusters {
-		key := c.Namespace + "/" + c.Name
 		in := agentconfig.Input{Cluster: c, Config: config.Config, ConfigUnread: unread,
 			SystemNamespace: d.Agents.ControllerNamespace,
 			KubeConfig:      d.Agents.KubeConfigs[state.KubeConfigKey(c)]}
 		for _, m := range missing {
-			if m.cluster != key {
+			if m.cluster != c {
 				in.OtherSecret = m.what
 			}
 		}
-		w := workloads[key]
+		w := workloads[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}]
 		a := Agent{Cluster: c, On: w.on, Workload: w.Kind, Version: w.Version, Now: agentconfig.Predict(in, version,
 			known)}
 		a.Upgraded = a.Now
@@ -85,12 +87,14 @@ type agentWorkload struct {
 }
 
 // agentWorkloads returns the workloads of agents by their Cluster, of the clusters that are read.
-func agentWorkloads(d *directory.Directory) map[string]agentWorkload {
-	out := map[string]agentWorkload{}
+func agentWorkloads(d *directory.Directory) map[types.NamespacedName]agentWorkload {
+	out := map[types.NamespacedName]agentWorkload{}
 	for _, c := range d.Clusters {
 		// of two agents of one Cluster, the last one counts
 		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) {
-			out[c.ClusterOfAgent(ns)] = agentWorkload{c.State.Workloads[ns], c}
+			if o := c.FleetCluster(ns); o != nil {
+				out[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = agentWorkload{c.State.Workloads[ns], c}
+			}
 		}
 	}
 	return out
@@ -151,22 +155,24 @@ func silentFrom(c *v1alpha1.Cluster, limit time.Duration) time.Time {
 	return after(changed)
 }
 
-// missingSecret is a kubeconfig Secret that does not exist, or may not exist.
-type missingSecret struct{ cluster, what string }
+// missingSecret is a Cluster of which the kubeconfig Secret does not exist, or may not exist.
+type missingSecret struct {
+	cluster *v1alpha1.Cluster
+	what    string
+}
 
 // missingSecrets returns the first two Clusters without a Secret: one of them is another Cluster than any given one.
 func missingSecrets(f *state.Fleet) []missingSecret {
 	var out []missingSecret
 	for _, c := range f.Clusters {
-		key := c.Namespace + "/" + c.Name
+		what := fmt.Sprintf("the kubeconfig Secret of cluster %s/%s ", c.Namespace, c.Name)
 		switch k := f.Agents.KubeConfigs[state.KubeConfigKey(c)]; {
 		case k.Missing:
-			out = append(out, missingSecret{key, "the kubeconfig Secret of cluster " + key + " does not exist"})
+			out = append(out, missingSecret{c, what + "does not exist"})
 		case k.Unread != "":
-			out = append(out, missingSecret{key, "the kubeconfig Secret of cluster " + key + " was not read (" +
-				k.Unread + ")"})
+			out = append(out, missingSecret{c, what + "was not read (" + k.Unread + ")"})
 		}
 	}
-	slices.SortFunc(out, func(x, y missingSecret) int { return cmp.Compare(x.cluster, y.cluster) })
+	slices.SortFunc(out, func(x, y missingSecret) int { return cmp.Compare(x.what, y.what) })
 	return out[:min(len(out), 2)]
 }
