@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -198,8 +197,8 @@ func (d Difference) ShowsValue() bool {
 // Undesired is a live object that has a hash and that no release desires.
 type Undesired struct {
 	object.Ref
-	// On is the cluster that it is on.
-	On       *directory.Cluster
+	// Cluster is the cluster that it is on.
+	Cluster  object.ClusterID
 	Metadata ownership.Metadata
 	// NoPrune is true if a label excludes the object from the orphaned objects of Fleet; Controlled is true if another
 	// object controls it.
