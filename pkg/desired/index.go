@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package desired indexes desired objects. Claims map an object to those that desire it, and the hash of a set to those
-// that have it: bundle deployments in an audit, revisions of releases in the webhook. Replace changes a part of them and
-// returns the objects that this concerns. An Index keeps Claims current from the release records of a cluster: from a
-// list, or one by one from a watch.
+// that have it: bundle deployments in an audit, revisions of releases in the webhook. Replace changes a part of them,
+// and returns the objects that this concerns. An Index keeps Claims current from the release records of a cluster: from
+// a list, or one by one from a watch.
 //
 // The package is pure. Its types have no lock: callers that fill and ask them at the same time have one.
 package desired

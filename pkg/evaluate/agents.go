@@ -93,7 +93,8 @@ func agentWorkloads(d *directory.Directory) map[types.NamespacedName]agentWorklo
 		// of two agents of one Cluster, the last one counts
 		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) {
 			if o := c.FleetCluster(ns); o != nil {
-				out[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = agentWorkload{c.State.Workloads[ns], c}
+				key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+				out[key] = agentWorkload{c.State.Workloads[ns], c}
 			}
 		}
 	}

@@ -60,7 +60,8 @@ func manyDeployments() (*resolve.DesiredState, []*BundleDeployment) {
 	}
 	for i := range 100 {
 		f.Bundles = append(f.Bundles, &v1alpha1.Bundle{ObjectMeta: meta(fmt.Sprint("bundle-", i), nil)})
-		c := &v1alpha1.Cluster{ObjectMeta: meta(fmt.Sprint("cluster-", i), map[string]string{"tenth": fmt.Sprint(i % 10)})}
+		tenth := map[string]string{"tenth": fmt.Sprint(i % 10)}
+		c := &v1alpha1.Cluster{ObjectMeta: meta(fmt.Sprint("cluster-", i), tenth)}
 		c.Status.Namespace = fmt.Sprint("cluster-fleet-default-", i)
 		f.Clusters = append(f.Clusters, c)
 	}
@@ -73,7 +74,8 @@ func manyDeployments() (*resolve.DesiredState, []*BundleDeployment) {
 			Name: fmt.Sprint("bundle-", i/100), BD: bd, Bundle: fmt.Sprint("fleet-default/bundle-", i/100),
 			GitRepo: fmt.Sprint("fleet-default/repo-", i/1000), Cluster: fmt.Sprint("fleet-default/cluster-", i%100)}}
 		desired.Deployments = append(desired.Deployments, d)
-		scope = append(scope, &BundleDeployment{BundleDeployment: d, Counts: Counts{Desired: 10, Ready: 10}, State: Ready})
+		all := Counts{Desired: 10, Ready: 10}
+		scope = append(scope, &BundleDeployment{BundleDeployment: d, Counts: all, State: Ready})
 	}
 	return desired, scope
 }
