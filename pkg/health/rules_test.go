@@ -42,13 +42,15 @@ func TestEvaluateActiveAndPhase(t *testing.T) {
 			want:   Readiness{Ready: true, State: "inactive", Messages: []string{currentMessage}},
 		},
 		{
-			name:   "Succeeded ends what is under way",
-			object: `{apiVersion: v1, kind: Pod, metadata: {}, status: {phase: Succeeded, conditions: [{type: Ready, status: "False", reason: PodCompleted}]}}`,
-			want:   Readiness{Ready: true, State: "succeeded", Messages: []string{"Pod has completed successfully"}},
+			name: "Succeeded ends what is under way",
+			object: `{apiVersion: v1, kind: Pod, metadata: {}, status: {phase: Succeeded, conditions: [{type: Ready, ` +
+				`status: "False", reason: PodCompleted}]}}`,
+			want: Readiness{Ready: true, State: "succeeded", Messages: []string{"Pod has completed successfully"}},
 		},
 		{
-			name:   "Succeeded does not undo an error",
-			object: `{kind: X, metadata: {}, status: {phase: Succeeded, conditions: [{type: Failed, status: "True", reason: F}]}}`,
+			name: "Succeeded does not undo an error",
+			object: `{kind: X, metadata: {}, status: {phase: Succeeded, conditions: [{type: Failed, status: "True", ` +
+				`reason: F}]}}`,
 			want: Readiness{
 				State: "succeeded", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", "F"},
@@ -77,15 +79,17 @@ func TestEvaluateActiveAndPhase(t *testing.T) {
 func TestEvaluateByAge(t *testing.T) {
 	runCases(t, []readinessCase{
 		{
-			name:   "a young Rancher object",
-			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"}, status: {conditions: []}}`,
+			name: "a young Rancher object",
+			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"}, ` +
+				`status: {conditions: []}}`,
 			want: Readiness{State: "initializing", Transitioning: true, Messages: []string{currentMessage},
 				LookAgain: taken.Add(time.Second)},
 		},
 		{
-			name:   "five seconds are not young",
-			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:55Z"}, status: {conditions: []}}`,
-			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
+			name: "five seconds are not young",
+			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:55Z"}, ` +
+				`status: {conditions: []}}`,
+			want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "without a list of conditions",
@@ -93,13 +97,15 @@ func TestEvaluateByAge(t *testing.T) {
 			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
-			name:   "another group",
-			object: `{apiVersion: x.example.com/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"}, status: {conditions: []}}`,
-			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
+			name: "another group",
+			object: `{apiVersion: x.example.com/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"}, ` +
+				`status: {conditions: []}}`,
+			want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
-			name:   "metadata.removed",
-			object: `{kind: X, metadata: {removed: "2026-08-22T11:59:00Z", finalizers: [a/b]}, status: {phase: Bound, conditions: [{type: Removed, status: Unknown, message: still busy}]}}`,
+			name: "metadata.removed",
+			object: `{kind: X, metadata: {removed: "2026-08-22T11:59:00Z", finalizers: [a/b]}, ` +
+				`status: {phase: Bound, conditions: [{type: Removed, status: Unknown, message: still busy}]}}`,
 			want: Readiness{
 				State: "removing", Transitioning: true,
 				Messages:  []string{"still busy", "blocked by finalizer a/b", currentMessage},
@@ -118,8 +124,10 @@ func TestEvaluateByAge(t *testing.T) {
 			want:   Readiness{State: "removing", Transitioning: true, Messages: []string{currentMessage}},
 		},
 		{
-			name:   "a Pod that cannot be scheduled, young when it was read",
-			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:50Z"}, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: no node}]}}`,
+			name: "a Pod that cannot be scheduled, young when it was read",
+			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:50Z"}, ` +
+				`status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, ` +
+				`message: no node}]}}`,
 			want: Readiness{
 				State: "scheduling", Error: true, Transitioning: true,
 				Messages:  []string{"no node", "Pod has not been scheduled"},
@@ -128,8 +136,10 @@ func TestEvaluateByAge(t *testing.T) {
 			},
 		},
 		{
-			name:   "a Pod that cannot be scheduled, old when it was read",
-			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:45Z"}, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: no node}]}}`,
+			name: "a Pod that cannot be scheduled, old when it was read",
+			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:45Z"}, ` +
+				`status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, ` +
+				`message: no node}]}}`,
 			want: Readiness{
 				State: "scheduling", Error: true, Messages: []string{"no node", "Pod could not be scheduled"},
 				Condition: Condition{"PodScheduled", "False", "Unschedulable"},
@@ -239,24 +249,30 @@ func TestEvaluateKinds(t *testing.T) {
 				Messages: []string{"Resource scheduled for deletion"}},
 		},
 		{
-			name:   "a suspended CronJob",
-			object: `{apiVersion: batch/v1, kind: CronJob, metadata: {generation: 1}, spec: {suspend: true}, status: {}}`,
-			want:   Readiness{Ready: true, State: "active", Messages: []string{"Resource is always ready"}},
+			name: "a suspended CronJob",
+			object: `{apiVersion: batch/v1, kind: CronJob, metadata: {generation: 1}, spec: {suspend: true}, ` +
+				`status: {}}`,
+			want: Readiness{Ready: true, State: "active", Messages: []string{"Resource is always ready"}},
 		},
 		{
-			name:   "a Job suspended after it had started",
-			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 2}, spec: {suspend: true}, status: {startTime: "2026-08-22T11:00:00Z", conditions: [{type: Suspended, status: "True", reason: JobSuspended}]}}`,
+			name: "a Job suspended after it had started",
+			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 2}, spec: {suspend: true}, ` +
+				`status: {startTime: "2026-08-22T11:00:00Z", conditions: [{type: Suspended, status: "True", ` +
+				`reason: JobSuspended}]}}`,
 			want: Readiness{Ready: true, State: "active",
 				Messages: []string{"Job in progress. success:0, active: 0, failed: 0"}},
 		},
 		{
-			name:   "a Job suspended from the start",
-			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 1}, spec: {suspend: true}, status: {conditions: [{type: Suspended, status: "True", reason: JobSuspended}]}}`,
-			want:   Readiness{State: "in-progress", Transitioning: true, Messages: []string{"Job not started"}},
+			name: "a Job suspended from the start",
+			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 1}, spec: {suspend: true}, ` +
+				`status: {conditions: [{type: Suspended, status: "True", reason: JobSuspended}]}}`,
+			want: Readiness{State: "in-progress", Transitioning: true, Messages: []string{"Job not started"}},
 		},
 		{
-			name:   "a PodDisruptionBudget that allows nothing",
-			object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [{type: DisruptionAllowed, status: "False", reason: InsufficientPods}]}}`,
+			name: "a PodDisruptionBudget that allows nothing",
+			object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, ` +
+				`status: {observedGeneration: 1, conditions: [{type: DisruptionAllowed, status: "False", ` +
+				`reason: InsufficientPods}]}}`,
 			want: Readiness{Ready: true, State: "active",
 				Messages: []string{"AllowedDisruptions has been computed."}},
 		},
@@ -272,26 +288,31 @@ func TestEvaluateKinds(t *testing.T) {
 			want:   Readiness{State: "in-progress", Transitioning: true, Messages: []string{"Replicas: 0/1"}},
 		},
 		{
-			name:   "a StatefulSet that lacks a replica",
-			object: `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 2}, status: {observedGeneration: 1, replicas: 2, readyReplicas: 1}}`,
-			want:   Readiness{State: "in-progress", Transitioning: true, Messages: []string{"Ready: 1/2"}},
+			name: "a StatefulSet that lacks a replica",
+			object: `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 2}, ` +
+				`status: {observedGeneration: 1, replicas: 2, readyReplicas: 1}}`,
+			want: Readiness{State: "in-progress", Transitioning: true, Messages: []string{"Ready: 1/2"}},
 		},
 		{
-			name:   "a CustomResourceDefinition whose names clash: kstatus names the condition",
-			object: `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {}, status: {conditions: [{type: NamesAccepted, status: "False", reason: ListKindConflict, message: in use}]}}`,
+			name: "a CustomResourceDefinition whose names clash: kstatus names the condition",
+			object: `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {}, ` +
+				`status: {conditions: [{type: NamesAccepted, status: "False", reason: ListKindConflict, ` +
+				`message: in use}]}}`,
 			want: Readiness{
 				State: "failed", Error: true, Messages: []string{"in use"},
 				Condition: Condition{"NamesAccepted", "False", "ListKindConflict"},
 			},
 		},
 		{
-			name:   "a Pod in a crash loop",
-			object: `{apiVersion: v1, kind: Pod, metadata: {}, status: {phase: Running, containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff}}}]}}`,
-			want:   Readiness{State: "running", Error: true, Messages: []string{"Containers in CrashLoop state: a"}},
+			name: "a Pod in a crash loop",
+			object: `{apiVersion: v1, kind: Pod, metadata: {}, status: {phase: Running, ` +
+				`containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff}}}]}}`,
+			want: Readiness{State: "running", Error: true, Messages: []string{"Containers in CrashLoop state: a"}},
 		},
 		{
-			name:   "an object on its way out",
-			object: `{apiVersion: v1, kind: ConfigMap, metadata: {deletionTimestamp: "2026-08-22T11:00:00Z", finalizers: [a/b]}}`,
+			name: "an object on its way out",
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {deletionTimestamp: "2026-08-22T11:00:00Z", ` +
+				`finalizers: [a/b]}}`,
 			want: Readiness{State: "removing", Transitioning: true,
 				Messages: []string{"Resource scheduled for deletion"}},
 		},
@@ -302,14 +323,16 @@ func TestEvaluateLoadBalancer(t *testing.T) {
 	const pending = "no address assigned to the load balancer yet"
 	runCases(t, []readinessCase{
 		{
-			name:   "without an address",
-			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1}, status: {loadBalancer: {}}}`,
-			want:   Readiness{State: "pending", Transitioning: true, Messages: []string{"Service is ready", pending}},
+			name: "without an address",
+			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1}, ` +
+				`status: {loadBalancer: {}}}`,
+			want: Readiness{State: "pending", Transitioning: true, Messages: []string{"Service is ready", pending}},
 		},
 		{
-			name:   "with one",
-			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1}, status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}`,
-			want:   Readiness{Ready: true, State: "active", Messages: []string{"Service is ready"}},
+			name: "with one",
+			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1}, ` +
+				`status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}`,
+			want: Readiness{Ready: true, State: "active", Messages: []string{"Service is ready"}},
 		},
 		{
 			name:   "by serviceKind, in any group",
@@ -362,8 +385,9 @@ status:
 			want:   ready,
 		},
 		{
-			name:   "the status annotation is out of reach",
-			object: `{kind: X, metadata: {annotations: {cattle.io/status: '{"conditions":[{"type":"Failed","status":"True"}]}'}}}`,
+			name: "the status annotation is out of reach",
+			object: `{kind: X, metadata: {annotations: {cattle.io/status: '{"conditions":[{"type":"Failed",` +
+				`"status":"True"}]}'}}}`,
 			ignore: []map[string]string{{"type": "Failed"}},
 			want: Readiness{
 				State: "error", Error: true, Messages: []string{currentMessage},
@@ -409,8 +433,9 @@ func TestEvaluateMalformed(t *testing.T) {
 			want:   Readiness{Ready: true, State: "running"},
 		},
 		{
-			name:   "a group with too many slashes",
-			object: `{apiVersion: a/b/c, kind: X, metadata: {}, status: {conditions: [{type: Failed, status: "True"}]}}`,
+			name: "a group with too many slashes",
+			object: `{apiVersion: a/b/c, kind: X, metadata: {}, status: {conditions: [{type: Failed, ` +
+				`status: "True"}]}}`,
 			want: Readiness{
 				State: "error", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", ""},
