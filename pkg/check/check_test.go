@@ -143,8 +143,8 @@ func TestCommandsAreQuoted(t *testing.T) {
 		in := inputOf(d, s, ref)
 		in.Deployments[0].Objects[0].IDMismatch = true
 		d.RecordProblems = []directory.RecordProblem{{Record: d.Release, Status: "failed"}}
-		d.Orphans = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: d.Ownership.Hash}}}
-		in.Undesired = []evaluate.Undesired{{Ref: ref, On: d.On,
+		d.Orphans = []evaluate.Undesired{{Ref: ref, Metadata: ownership.Metadata{Hash: d.Ownership.Hash}}}
+		in.Undesired = []evaluate.Undesired{{Ref: ref,
 			Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
 		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name,
 			Revision: 1}}}}
@@ -256,7 +256,7 @@ func TestAbandonedSets(t *testing.T) {
 		{"the id of an existing set, another hash", ownership.Metadata{SetID: "default-guestbook", Hash: "1234"}, 0},
 	} {
 		in := inputOf(deployment(), evaluate.Ready)
-		in.Undesired = []evaluate.Undesired{{Ref: ref, On: in.Desired.Clusters[0], Metadata: tc.metadata}}
+		in.Undesired = []evaluate.Undesired{{Ref: ref, Metadata: tc.metadata}}
 		if got := findings(abandoned, in); len(got) != tc.want {
 			t.Errorf("%s: %+v, want %d", tc.name, got, tc.want)
 		}

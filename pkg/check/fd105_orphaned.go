@@ -18,15 +18,15 @@ var orphaned = Check{
 			for _, m := range d.Orphans {
 				f := about(&d.Deployment, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(),
 					d.Release.Release())
-				f.Remedies = []remedy.Remedy{in.On(m.On).Show(m.Ref,
+				f.Remedies = []remedy.Remedy{in.On(d.On).Show(m.Ref,
 					"shows it, so that you can decide whether anything still uses it")}
-				if n := in.withoutResult(m.On); n > 0 {
+				if n := in.withoutResult(d.On); n > 0 {
 					f.Evidence = append(f.Evidence,
 						fmt.Sprintf("its cluster has %s without a result, which may desire it",
 							facts.Count(n, "bundle deployment")))
 				} else {
 					f.Remedies = append(f.Remedies,
-						remedy.Run(in.On(m.On).For(m.Ref)+" delete "+remedy.KubectlName(m.Ref),
+						remedy.Run(in.On(d.On).For(m.Ref)+" delete "+remedy.KubectlName(m.Ref),
 							"deletes it and what it contains, which no deploy creates again"))
 				}
 				if _, still := d.Recorded[m.Key()]; still {

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 var abandoned = Check{
@@ -16,17 +17,18 @@ var abandoned = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, m := range in.Undesired {
 			// A set that could not be read may still have a release.
-			known := in.Whole && m.On.SetsComplete && len(in.Desired.On(m.On).BySet(m.Metadata.Hash)) == 0
-			if !known || !in.abandonedByAgent(m) {
+			on := in.Desired.On(in.Desired.Cluster(m.Cluster))
+			known := in.Whole && on.SetsComplete && len(on.BySet(m.Metadata.Hash)) == 0
+			if !known || !abandonedByAgent(on, m) {
 				continue
 			}
 			f := Finding{
 				Object:  m.Ref,
-				Cluster: in.ClusterName(m.On),
+				Cluster: in.ClusterName(on.Cluster),
 				Message: fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that "+
 					"set", m.Key(), m.Metadata.SetID),
 				Evidence: []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
-				Remedies: []remedy.Remedy{in.On(m.On).Show(m.Ref,
+				Remedies: []remedy.Remedy{in.On(on.Cluster).Show(m.Ref,
 					"shows it, so that you can decide whether anything still uses it")},
 			}
 			if m.Metadata.ReleaseName != "" {
@@ -37,12 +39,12 @@ var abandoned = Check{
 	},
 }
 
-func (in *Input) abandonedByAgent(m evaluate.Undesired) bool {
+func abandonedByAgent(on resolve.OnCluster, m evaluate.Undesired) bool {
 	switch {
 	case m.Metadata.SetHasOwner || fleet.IsFleetsOwnSet(m.Metadata.SetID):
 		return false
 	case m.Metadata.SetID == "": // the set id is lost; only Helm's annotations can name the release
-		return !m.Controlled && m.Metadata.ReleaseName != "" && !m.On.State.Releases[m.Metadata.Release()]
+		return !m.Controlled && m.Metadata.ReleaseName != "" && !on.State.Releases[m.Metadata.Release()]
 	}
-	return fleet.IsBundleSet(m.Metadata.SetID) && len(in.Desired.On(m.On).BySet(fleet.Hash(m.Metadata.SetID))) == 0
+	return fleet.IsBundleSet(m.Metadata.SetID) && len(on.BySet(fleet.Hash(m.Metadata.SetID))) == 0
 }

@@ -19,7 +19,7 @@ var copiedHash = Check{
 	Title: "the object has the hash label of a bundle and was in none of its revisions",
 	run: func(in *Input, report func(Finding)) {
 		for _, m := range in.Undesired {
-			on := in.Desired.On(m.On)
+			on := in.Desired.On(in.Desired.Cluster(m.Cluster))
 			d := on.OwnerOf(m.Metadata)
 			if d == nil || !in.InScope(d.ID()) {
 				continue

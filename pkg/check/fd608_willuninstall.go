@@ -98,7 +98,7 @@ func (in *Input) cycles(c *directory.Cluster, agent string) string {
 	interval, stated := defaultInterval, "default"
 	for _, o := range in.Desired.Fleet.Clusters {
 		recorded := o.Status.GarbageCollectionInterval
-		if recorded == nil || o.Namespace+"/"+o.Name != c.ClusterOfAgent(agent) {
+		if recorded == nil || o != c.FleetCluster(agent) {
 			continue
 		}
 		if d, err := time.ParseDuration(*recorded); err == nil && d > 0 {

@@ -7,11 +7,11 @@ import (
 	"encoding/base64"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -55,12 +55,11 @@ func (r *Reader) AgentConfig(ctx context.Context, f *state.Fleet) (state.Agents,
 	}
 	named := map[string]map[string]bool{} // the names of Secrets by namespace
 	for _, c := range f.Clusters {
-		if key := state.KubeConfigKey(c); key != "" {
-			ns, name, _ := strings.Cut(key, "/")
-			if named[ns] == nil {
-				named[ns] = map[string]bool{}
+		if key := state.KubeConfigKey(c); key.Name != "" {
+			if named[key.Namespace] == nil {
+				named[key.Namespace] = map[string]bool{}
 			}
-			named[ns][name] = true
+			named[key.Namespace][key.Name] = true
 		}
 	}
 	k := kubeConfigs{Reader: r, out: &out}
@@ -143,7 +142,7 @@ func (k *kubeConfigs) list(ctx context.Context, namespace string, names map[stri
 				found[name] = agentconfig.KubeConfig{Unread: string(failure.Reason)}
 			}
 		}
-		k.out.AddKubeConfig(namespace+"/"+name, found[name])
+		k.out.AddKubeConfig(types.NamespacedName{Namespace: namespace, Name: name}, found[name])
 	}
 	if !all && failure.Reason != source.NotInSnapshot {
 		k.gap(namespace, failure)

@@ -31,12 +31,6 @@ type Difference struct {
 	Order bool
 }
 
-// Range is an inclusive range of replicas in which an autoscaler may move an object's spec.replicas.
-type Range struct{ Min, Max int64 }
-
-// Contains reports whether n is within the range.
-func (r Range) Contains(n int64) bool { return r.Min <= n && n <= r.Max }
-
 // Objects compares the stated fields of desired with live, both as decoded by object.Decode, and returns the
 // differences in the order of the desired object's sorted fields. gvk is the kind in the manifest's version. Neither
 // argument is changed.

@@ -181,7 +181,8 @@ func TestEdges(t *testing.T) {
 			`subsets: [{addresses: [{ip: a}, {ip: b}], ports: [{port: 1, protocol: TCP}]}]`, nil},
 		{"claim templates with other fields", statefulSet,
 			`spec: {volumeClaimTemplates: [{metadata: {name: v}, spec: {accessModes: [RWO]}}]}`,
-			`spec: {volumeClaimTemplates: [{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: v}, spec: {accessModes: [RWO], volumeMode: Filesystem}, status: {phase: Pending}}]}`, nil},
+			`spec: {volumeClaimTemplates: [{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: v}, ` +
+				`spec: {accessModes: [RWO], volumeMode: Filesystem}, status: {phase: Pending}}]}`, nil},
 		{"quantity of a rollout's pods", rollout,
 			`spec: {template: {spec: {containers: [{name: c, resources: {limits: {cpu: 1000m}}}]}}}`,
 			`spec: {template: {spec: {containers: [{name: c, resources: {limits: {cpu: "1"}}}]}}}`, nil},
@@ -195,17 +196,21 @@ func TestEdges(t *testing.T) {
 			`spec: {ingress: [{from: [{}]}]}`, []string{".spec.ingress[0].from[0].podSelector"}},
 		{"default for a missing key of a map", "v1 LimitRange",
 			`spec: {limits: [{type: Container, default: {cpu: 1}, max: {cpu: 2, memory: 1Gi}}]}`,
-			`spec: {limits: [{type: Container, default: {cpu: 1, memory: 1Gi}, defaultRequest: {cpu: 1, memory: 1Gi}, max: {cpu: 2, memory: 1Gi}}]}`, nil},
+			`spec: {limits: [{type: Container, default: {cpu: 1, memory: 1Gi}, defaultRequest: {cpu: 1, ` +
+				`memory: 1Gi}, max: {cpu: 2, memory: 1Gi}}]}`, nil},
 		{"another value than the default", "v1 LimitRange",
 			`spec: {limits: [{type: Container, default: {cpu: 1}, max: {cpu: 2, memory: 1Gi}}]}`,
-			`spec: {limits: [{type: Container, default: {cpu: 1, memory: 2Gi}, defaultRequest: {cpu: 1, memory: 1Gi}, max: {cpu: 2, memory: 1Gi}}]}`,
+			`spec: {limits: [{type: Container, default: {cpu: 1, memory: 2Gi}, defaultRequest: {cpu: 1, ` +
+				`memory: 1Gi}, max: {cpu: 2, memory: 1Gi}}]}`,
 			[]string{".spec.limits[0].default.memory"}},
 		{"defaults of a claim", "resource.k8s.io/v1 ResourceClaim",
 			`spec: {devices: {requests: [{name: a, exactly: {deviceClassName: c}}]}}`,
-			`spec: {devices: {requests: [{name: a, exactly: {deviceClassName: c, allocationMode: ExactCount, count: 1}}]}}`, nil},
+			`spec: {devices: {requests: [{name: a, exactly: {deviceClassName: c, allocationMode: ExactCount, ` +
+				`count: 1}}]}}`, nil},
 		{"another number of devices", "resource.k8s.io/v1 ResourceClaim",
 			`spec: {devices: {requests: [{name: a, exactly: {deviceClassName: c}}]}}`,
-			`spec: {devices: {requests: [{name: a, exactly: {deviceClassName: c, allocationMode: ExactCount, count: 2}}]}}`,
+			`spec: {devices: {requests: [{name: a, exactly: {deviceClassName: c, allocationMode: ExactCount, ` +
+				`count: 2}}]}}`,
 			[]string{".spec.devices.requests[0].exactly.count"}},
 		{"null for a port", service, `spec: {ports: [{port: 80, targetPort: null}]}`,
 			`spec: {ports: [{port: 80, targetPort: 80}]}`, nil},

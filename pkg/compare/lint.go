@@ -4,7 +4,6 @@ package compare
 
 import (
 	"encoding/json"
-	"maps"
 	"regexp"
 	"slices"
 
@@ -51,13 +50,10 @@ func Voided(rules []Rule, ref object.Ref, content map[string]any) (failing Opera
 	if len(all) < 2 {
 		return Operation{}, false
 	}
-	content = maps.Clone(normalised(ref.GroupVersionKind().GroupKind(), content))
-	delete(content, "status")
-	doc, err := json.Marshal(content)
+	doc, err := document(rules, ref, content)
 	if err != nil {
 		return Operation{}, false
 	}
-	doc = removed(doc, pointers(rules, ref))
 	succeeded := false
 	for _, o := range all {
 		next, err := patch(doc, []Operation{o}, jsonpatch.NewApplyOptions())

@@ -50,14 +50,24 @@ func Applies(rules []Rule, ref object.Ref) bool {
 // Apply returns the content of an object after the rules; the argument is not changed. The rules apply to the object in
 // the form that Fleet compares: without status, and with a Secret's stringData in its data.
 func Apply(rules []Rule, ref object.Ref, content map[string]any) (map[string]any, error) {
+	doc, err := document(rules, ref, content)
+	if err != nil {
+		return nil, err
+	}
+	out, _, err := object.Decode(patched(doc, operations(rules, ref)))
+	return out, err
+}
+
+// document returns the JSON of an object to which the operations apply: without its status and the fields of the
+// pointers.
+func document(rules []Rule, ref object.Ref, content map[string]any) ([]byte, error) {
 	content = maps.Clone(normalised(ref.GroupVersionKind().GroupKind(), content))
 	delete(content, "status")
 	doc, err := json.Marshal(content)
 	if err != nil {
 		return nil, err
 	}
-	out, _, err := object.Decode(patched(removed(doc, pointers(rules, ref)), operations(rules, ref)))
-	return out, err
+	return removed(doc, pointers(rules, ref)), nil
 }
 
 // emptied is a map of the desired content from which the rules removed everything. Fleet reports an object that lacks

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package desired indexes desired objects. Claims map an object to those that desire it, and the hash of a set to those
-// that have it: an audit fills them with bundle deployments. An Index fills Claims with the Helm releases of a cluster,
-// one by one: from a list of release records, or from a watch of them.
+// that have it: bundle deployments in an audit, revisions of releases in the webhook. Replace changes a part of them,
+// and returns the objects that this concerns. An Index keeps Claims current from the release records of a cluster: from
+// a list, or one by one from a watch.
 //
 // The package is pure. Its types have no lock: callers that fill and ask them at the same time have one.
 package desired
@@ -32,12 +33,12 @@ func New() *Index {
 }
 
 // Set adds a revision, or replaces what is known about it. It returns what SetRelease returns.
-func (x *Index) Set(r *Revision) iter.Seq[object.Key] {
+func (x *Index) Set(r *Revision) iter.Seq[object.ID] {
 	return x.SetRelease(r.Name.Release(), append(x.without(r.Name), r))
 }
 
 // Delete removes a revision. It returns what SetRelease returns.
-func (x *Index) Delete(n release.Name) iter.Seq[object.Key] {
+func (x *Index) Delete(n release.Name) iter.Seq[object.ID] {
 	return x.SetRelease(n.Release(), x.without(n))
 }
 
@@ -51,7 +52,7 @@ func (x *Index) without(n release.Name) []*Revision {
 // SetRelease makes the revisions all that is known about a release ("namespace/name"); without revisions it is removed.
 // The Index keeps and sorts the slice. SetRelease returns the objects for which Lookup may have changed, each once, in
 // no order: if other revisions count than before, those that the release desired or desires.
-func (x *Index) SetRelease(name string, revisions []*Revision) (changed iter.Seq[object.Key]) {
+func (x *Index) SetRelease(name string, revisions []*Revision) (changed iter.Seq[object.ID]) {
 	slices.SortFunc(revisions, func(a, b *Revision) int { return cmp.Compare(a.Revision, b.Revision) })
 	before := x.revisions[name]
 	x.unreadable += countUnreadable(revisions) - countUnreadable(before)
@@ -61,47 +62,13 @@ func (x *Index) SetRelease(name string, revisions []*Revision) (changed iter.Seq
 		x.revisions[name] = revisions
 	}
 	was, is := active(before), active(revisions)
-	if slices.Equal(was, is) {
-		return objectsOf(nil)
-	}
-	// New claims come first: so the map keeps the entry of an object that both revisions desire.
-	for _, r := range is {
-		if !slices.Contains(was, r) {
-			for _, k := range r.keys {
-				x.claims.objects.add(k, r)
-			}
-			x.claims.AddSet(Set{Hash: r.Metadata.Hash}, r)
-			x.objects += r.Objects
-		}
-	}
 	for _, r := range was {
-		if !slices.Contains(is, r) {
-			for _, k := range r.keys {
-				x.claims.objects.remove(k, r)
-			}
-			x.claims.sets.remove(Set{Hash: r.Metadata.Hash}, r)
-			x.objects -= r.Objects
-		}
+		x.objects -= r.Objects
 	}
-	return objectsOf(append(was, is...))
-}
-
-// objectsOf yields the objects that revisions desire, each once. Most callers do not need them, so nothing is copied
-// before.
-func objectsOf(revisions []*Revision) iter.Seq[object.Key] {
-	return func(yield func(object.Key) bool) {
-		yielded := map[key]bool{}
-		for _, r := range revisions {
-			for _, k := range r.keys {
-				if yielded[k] {
-					continue
-				}
-				if yielded[k] = true; !yield(k.object()) {
-					return
-				}
-			}
-		}
+	for _, r := range is {
+		x.objects += r.Objects
 	}
+	return x.claims.Replace(was, is)
 }
 
 func countUnreadable(revisions []*Revision) int {

@@ -67,8 +67,7 @@ func TestLookup(t *testing.T) {
 			[]string{"web:1 agents-1 agents-2"}},
 		{"upgraded", func() {
 			x.Set(revision("web", 2, desired.Deployed, 1))
-			x.Set(revision("web", 1, desired.Inactive,
-				2))
+			x.Set(revision("web", 1, desired.Inactive, 2))
 		},
 			[]string{"db:1 agents-1", "web:2 agents-2"}, nil},
 		{"unreadable", func() { x.Set(revision("web", 2, desired.Unreadable, 1)) }, []string{"db:1 agents-1"}, nil},
@@ -104,23 +103,40 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// claimant desires objects of two clusters, and has the set of a hash on the first one.
+type claimant struct {
+	name, hash string
+	objects    *[]object.ID
+}
+
+func (c claimant) Desires(yield func(desired.Key, string) bool) {
+	for _, o := range *c.objects {
+		if !yield(desired.KeyOf(o), c.name) {
+			return
+		}
+	}
+}
+
+func (c claimant) OwnSet() desired.Set { return desired.Set{Hash: c.hash} }
+
 // TestClaims adds claims in several orders. Of equal claims, the first one that was added stays first.
 func TestClaims(t *testing.T) {
-	for _, order := range [][]string{{"a1", "a2", "b1"}, {"b1", "a1", "a2"}, {"a1", "b1", "a2"}} {
-		byLetter := func(a, b string) int { return cmp.Compare(a[0], b[0]) }
-		x := desired.NewClaims(byLetter, byLetter)
-		for _, claim := range order {
-			x.Add(object.ID{Key: configMap(0)}, claim)
-			x.AddSet(desired.Set{Hash: "hash"}, claim)
-			x.AddSet(desired.Set{}, claim)
+	first, elsewhere := object.ID{Key: configMap(0)}, object.ID{Cluster: "other", Key: configMap(0)}
+	workload := object.ID{Key: object.Key{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "web"}}
+	of := func(name, hash string, objects ...object.ID) claimant { return claimant{name, hash, &objects} }
+	a1, a2, b1 := of("a1", "hash", first, workload), of("a2", "hash", first), of("b1", "hash", first)
+	for _, order := range [][]claimant{{a1, a2, b1}, {b1, a1, a2}, {a1, b1, a2}} {
+		x := desired.NewClaims(func(a, b string) int { return cmp.Compare(a[0], b[0]) },
+			func(a, b claimant) int { return cmp.Compare(a.name[0], b.name[0]) })
+		for _, c := range order {
+			x.Replace(nil, []claimant{c})
 		}
-		x.Add(object.ID{Key: object.Key{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "web"}}, "a1")
-		x.Add(object.ID{Cluster: "other", Key: configMap(0)}, "c1")
-		want := []string{"a1", "a2", "b1"}
-		if got := x.Of(object.ID{Key: configMap(0)}); !slices.Equal(got, want) {
+		unset := of("c1", "", elsewhere)
+		x.Replace(nil, []claimant{unset})
+		if got := x.Of(first); !slices.Equal(got, []string{"a1", "a2", "b1"}) {
 			t.Errorf("added as %v: the object is desired by %v", order, got)
 		}
-		if got := x.BySet(desired.Set{Hash: "hash"}); !slices.Equal(got, want) {
+		if got := x.BySet(desired.Set{Hash: "hash"}); !slices.Equal(got, []claimant{a1, a2, b1}) {
 			t.Errorf("added as %v: %v have the set", order, got)
 		}
 		if got := x.BySet(desired.Set{}); got != nil {
@@ -132,6 +148,23 @@ func TestClaims(t *testing.T) {
 		if diff := gocmp.Diff(map[schema.GroupKind]bool{{Kind: "ConfigMap"}: true,
 			{Group: "apps", Kind: "Deployment"}: true}, x.Kinds("")); diff != "" {
 			t.Errorf("kinds (-want +got):\n%s", diff)
+		}
+		other := of("d1", "hash", elsewhere)
+		changed := slices.Collect(x.Replace([]claimant{a1, unset}, []claimant{other}))
+		slices.SortFunc(changed, func(a, b object.ID) int {
+			return cmp.Or(a.Key.Compare(b.Key), cmp.Compare(a.Cluster, b.Cluster))
+		})
+		if want := []object.ID{first, elsewhere, workload}; !slices.Equal(changed, want) {
+			t.Errorf("added as %v: changed %v, want %v", order, changed, want)
+		}
+		if got := x.Of(first); !slices.Equal(got, []string{"a2", "b1"}) {
+			t.Errorf("added as %v: after the replacement, the object is desired by %v", order, got)
+		}
+		if got := x.Of(elsewhere); !slices.Equal(got, []string{"d1"}) {
+			t.Errorf("added as %v: on the other cluster, the object is desired by %v", order, got)
+		}
+		if got := x.BySet(desired.Set{Hash: "hash"}); !slices.Equal(got, []claimant{a2, b1, other}) {
+			t.Errorf("added as %v: after the replacement, %v have the set", order, got)
 		}
 	}
 }
@@ -169,7 +202,7 @@ func TestRebuilt(t *testing.T) {
 	for range 2000 {
 		r := revision(fmt.Sprint("n", random.IntN(4)), 1+random.IntN(4), statuses[random.IntN(len(statuses))],
 			random.IntN(objects))
-		var changed []object.Key
+		var changed []object.ID
 		switch random.IntN(4) {
 		case 0:
 			changed = slices.Collect(x.Delete(r.Name))
@@ -195,7 +228,7 @@ func TestRebuilt(t *testing.T) {
 			if diff := gocmp.Diff(is, x.Lookup(configMap(i))); diff != "" {
 				t.Fatalf("object %d (-rebuilt +changed):\n%s", i, diff)
 			}
-			returned := slices.Contains(changed, configMap(i))
+			returned := slices.Contains(changed, object.ID{Key: configMap(i)})
 			if !returned && !gocmp.Equal(was, is) {
 				t.Fatalf("object %d changed, and is not returned after the change of %s", i, r.Name)
 			}
@@ -204,7 +237,8 @@ func TestRebuilt(t *testing.T) {
 			}
 			before[i] = is
 		}
-		if slices.SortFunc(changed, object.Key.Compare); len(slices.Compact(slices.Clone(changed))) != len(changed) {
+		slices.SortFunc(changed, func(a, b object.ID) int { return a.Key.Compare(b.Key) })
+		if len(slices.Compact(slices.Clone(changed))) != len(changed) {
 			t.Fatalf("returned twice: %v", changed)
 		}
 		if diff := gocmp.Diff(fresh.BySet(hash), x.BySet(hash)); diff != "" {

@@ -51,15 +51,27 @@ type Agent struct{ Namespace, ServiceAccount string }
 // it.
 type Revision struct {
 	Release
-	keys []key
+	keys []Key
 }
+
+// Desires implements Claimant.
+func (r *Revision) Desires(yield func(Key, *Revision) bool) {
+	for _, k := range r.keys {
+		if !yield(k, r) {
+			return
+		}
+	}
+}
+
+// OwnSet implements Claimant.
+func (r *Revision) OwnSet() Set { return Set{Hash: r.Metadata.Hash} }
 
 // NewRevision makes a Revision that desires objects with these keys.
 func NewRevision(r Release, keys []object.Key) *Revision {
-	out := &Revision{Release: r, keys: make([]key, 0, len(keys))}
-	added := make(map[key]bool, len(keys))
+	out := &Revision{Release: r, keys: make([]Key, 0, len(keys))}
+	added := make(map[Key]bool, len(keys))
 	for _, k := range keys {
-		if k := keyOf(object.ID{Key: k}); !added[k] {
+		if k := KeyOf(object.ID{Key: k}); !added[k] {
 			added[k] = true
 			out.keys = append(out.keys, k)
 		}

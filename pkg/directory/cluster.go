@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -66,19 +67,28 @@ func (c *Cluster) AgentVersion(namespace string) string {
 	return c.State.Workloads[c.AgentOf(namespace)].Version
 }
 
-// ClusterOfAgent returns the cluster ("namespace/name") of the agent that runs in a namespace of this cluster. It
-// returns the namespace if the cluster is not known, or if it reports that its agent runs in another namespace.
-func (c *Cluster) ClusterOfAgent(namespace string) string {
+// FleetCluster returns the Cluster of the agent that runs in a namespace of this cluster. It returns nil if the Cluster
+// is not known, or if it reports that its agent runs in another namespace.
+func (c *Cluster) FleetCluster(agent string) *v1alpha1.Cluster {
 	for _, o := range c.fleet.Clusters {
 		s := o.Status
-		if s.Namespace == "" || s.Namespace != c.watches[namespace] {
+		if s.Namespace == "" || s.Namespace != c.watches[agent] {
 			continue
 		}
-		if s.Agent.Namespace == "" || s.Agent.Namespace == namespace {
-			return o.Namespace + "/" + o.Name
+		if s.Agent.Namespace == "" || s.Agent.Namespace == agent {
+			return o
 		}
 	}
-	return namespace
+	return nil
+}
+
+// ClusterOfAgent names the Cluster of an agent ("namespace/name"), or the namespace of the agent if its Cluster is not
+// known.
+func (c *Cluster) ClusterOfAgent(agent string) string {
+	if o := c.FleetCluster(agent); o != nil {
+		return keyOf(o.Namespace, o.Name)
+	}
+	return agent
 }
 
 // FleetClusters returns the Clusters ("namespace/name") of the BundleDeployments that are deployed to this cluster.
@@ -86,7 +96,7 @@ func (c *Cluster) FleetClusters() []string {
 	var out []string
 	for _, o := range c.fleet.Clusters {
 		if s := o.Status.Namespace; s != "" && slices.Contains(c.Watched(), s) {
-			out = append(out, o.Namespace+"/"+o.Name)
+			out = append(out, keyOf(o.Namespace, o.Name))
 		}
 	}
 	return out

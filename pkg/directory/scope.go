@@ -5,6 +5,8 @@ package directory
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -67,8 +69,11 @@ type Dispute struct {
 	Carriers Carriers
 }
 
-// DisputeKey identifies a dispute. Cluster is "namespace/name".
-type DisputeKey struct{ Cluster, Agent string }
+// DisputeKey identifies a dispute.
+type DisputeKey struct {
+	Cluster types.NamespacedName
+	Agent   string
+}
 
 // Carriers count the live objects of a dispute's bundle deployments that have one of the two sets.
 type Carriers struct {
@@ -79,7 +84,7 @@ type Carriers struct {
 
 // Key identifies the dispute.
 func (x *Dispute) Key() DisputeKey {
-	return DisputeKey{x.Cluster.Namespace + "/" + x.Cluster.Name, x.Agent}
+	return DisputeKey{types.NamespacedName{Namespace: x.Cluster.Namespace, Name: x.Cluster.Name}, x.Agent}
 }
 
 // DeclaredSet returns the set id that a bundle would have with the declared scope.

@@ -4,9 +4,12 @@ package evaluate
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -29,6 +32,9 @@ type Agent struct {
 	// Silent is true if the agent was imported longer ago than the limit of its heartbeat, and has never reported
 	// since; or if it registers itself, and its Cluster is older than that.
 	Silent bool
+	// LookAgain is the time at which the state of the heartbeat, or Silent, can change although nothing else changes;
+	// zero if there is none.
+	LookAgain time.Time
 	// Now is what a restart of the present controller does; Upgraded is what the start of a controller of
 	// agentconfig.Upgraded does, or Now if the controller is not older.
 	Now, Upgraded agentconfig.Prediction
@@ -42,16 +48,15 @@ func Agents(d *directory.Directory, s source.Description) []Agent {
 	workloads, missing := agentWorkloads(d), missingSecrets(d.Fleet)
 	var out []Agent
 	for _, c := range d.Fleet.Clusters {
-		key := c.Namespace + "/" + c.Name
 		in := agentconfig.Input{Cluster: c, Config: config.Config, ConfigUnread: unread,
 			SystemNamespace: d.Agents.ControllerNamespace,
 			KubeConfig:      d.Agents.KubeConfigs[state.KubeConfigKey(c)]}
 		for _, m := range missing {
-			if m.cluster != key {
+			if m.cluster != c {
 				in.OtherSecret = m.what
 			}
 		}
-		w := workloads[key]
+		w := workloads[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}]
 		a := Agent{Cluster: c, On: w.on, Workload: w.Kind, Version: w.Version, Now: agentconfig.Predict(in, version,
 			known)}
 		a.Upgraded = a.Now
@@ -62,7 +67,7 @@ func Agents(d *directory.Directory, s source.Description) []Agent {
 		if in.LocalDisabled() && (!known || !version.Before(16, 0)) {
 			a.Heartbeat.State = agentconfig.Disabled
 		}
-		a.Silent = a.Heartbeat.State == agentconfig.Never && silent(c, clock.Now, a.Heartbeat.Limit)
+		a.atTime(clock.Now)
 		out = append(out, a)
 	}
 	slices.SortFunc(out, func(x, y Agent) int {
@@ -82,12 +87,15 @@ type agentWorkload struct {
 }
 
 // agentWorkloads returns the workloads of agents by their Cluster, of the clusters that are read.
-func agentWorkloads(d *directory.Directory) map[string]agentWorkload {
-	out := map[string]agentWorkload{}
+func agentWorkloads(d *directory.Directory) map[types.NamespacedName]agentWorkload {
+	out := map[types.NamespacedName]agentWorkload{}
 	for _, c := range d.Clusters {
 		// of two agents of one Cluster, the last one counts
 		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) {
-			out[c.ClusterOfAgent(ns)] = agentWorkload{c.State.Workloads[ns], c}
+			if o := c.FleetCluster(ns); o != nil {
+				key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+				out[key] = agentWorkload{c.State.Workloads[ns], c}
+			}
 		}
 	}
 	return out
@@ -105,38 +113,67 @@ func intervalOf(w state.Workload, c *agentconfig.Config) *time.Duration {
 	return &c.CheckinInterval
 }
 
-// silent reports whether an agent should have reported. Each import changes the time of a condition.
-func silent(c *v1alpha1.Cluster, now time.Time, limit time.Duration) bool {
-	if now.IsZero() || !c.DeletionTimestamp.IsZero() || now.Sub(c.CreationTimestamp.Time) <= limit {
-		return false
+// atTime sets what depends on the time of the data.
+func (a *Agent) atTime(now time.Time) {
+	switch a.Heartbeat.State {
+	case agentconfig.Alive, agentconfig.Ahead:
+		a.LookAgain = a.Heartbeat.LookAgain
+	case agentconfig.Never:
+		from := silentFrom(a.Cluster, a.Heartbeat.Limit)
+		if from.IsZero() || now.IsZero() {
+			return
+		}
+		if a.Silent = !now.Before(from); !a.Silent {
+			a.LookAgain = from
+		}
 	}
-	if c.Spec.KubeConfigSecret == "" {
-		return c.Spec.ClientID != "" && !c.CreationTimestamp.IsZero() && !agentconfig.Skipped(c)
-	}
-	s := c.Status
-	if s.AgentDeployedGeneration == nil || s.AgentConfigChanged {
-		return false
-	}
-	changed, err := time.Parse(time.RFC3339, s.LastChange())
-	return err == nil && now.Sub(changed) > limit
 }
 
-// missingSecret is a kubeconfig Secret that does not exist, or may not exist.
-type missingSecret struct{ cluster, what string }
+// silentFrom returns the time from which an agent that never reported should have reported; zero if there is none. Each
+// import changes the time of a condition.
+func silentFrom(c *v1alpha1.Cluster, limit time.Duration) time.Time {
+	created, s := c.CreationTimestamp.Time, c.Status
+	if !c.DeletionTimestamp.IsZero() {
+		return time.Time{}
+	}
+	after := func(t time.Time) time.Time { return t.Add(limit).Add(time.Nanosecond) }
+	if c.Spec.KubeConfigSecret == "" {
+		if c.Spec.ClientID == "" || created.IsZero() || agentconfig.Skipped(c) {
+			return time.Time{}
+		}
+		return after(created)
+	}
+	if s.AgentDeployedGeneration == nil || s.AgentConfigChanged {
+		return time.Time{}
+	}
+	changed, err := time.Parse(time.RFC3339, s.LastChange())
+	if err != nil {
+		return time.Time{}
+	}
+	if changed.Before(created) {
+		return after(created)
+	}
+	return after(changed)
+}
+
+// missingSecret is a Cluster of which the kubeconfig Secret does not exist, or may not exist.
+type missingSecret struct {
+	cluster *v1alpha1.Cluster
+	what    string
+}
 
 // missingSecrets returns the first two Clusters without a Secret: one of them is another Cluster than any given one.
 func missingSecrets(f *state.Fleet) []missingSecret {
 	var out []missingSecret
 	for _, c := range f.Clusters {
-		key := c.Namespace + "/" + c.Name
+		what := fmt.Sprintf("the kubeconfig Secret of cluster %s/%s ", c.Namespace, c.Name)
 		switch k := f.Agents.KubeConfigs[state.KubeConfigKey(c)]; {
 		case k.Missing:
-			out = append(out, missingSecret{key, "the kubeconfig Secret of cluster " + key + " does not exist"})
+			out = append(out, missingSecret{c, what + "does not exist"})
 		case k.Unread != "":
-			out = append(out, missingSecret{key, "the kubeconfig Secret of cluster " + key + " was not read (" +
-				k.Unread + ")"})
+			out = append(out, missingSecret{c, what + "was not read (" + k.Unread + ")"})
 		}
 	}
-	slices.SortFunc(out, func(x, y missingSecret) int { return cmp.Compare(x.cluster, y.cluster) })
+	slices.SortFunc(out, func(x, y missingSecret) int { return cmp.Compare(x.what, y.what) })
 	return out[:min(len(out), 2)]
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
@@ -22,7 +21,8 @@ var AutoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPod
 type Autoscaler struct {
 	key    autoscalerKey
 	target object.Key
-	bounds compare.Range
+	// minimum and maximum are the numbers of replicas between which it may choose.
+	minimum, maximum int64
 }
 
 // autoscalerKey is the identity of an Autoscaler on its cluster.
@@ -40,9 +40,10 @@ func ReadAutoscaler(raw []byte) *Autoscaler {
 	}
 	t := h.Spec.ScaleTargetRef
 	return &Autoscaler{
-		key:    autoscalerKey{h.Metadata.Namespace, h.Metadata.Name},
-		target: object.Ref{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: h.Metadata.Namespace, Name: t.Name}.Key(),
-		bounds: compare.Range{Min: int64(ptr.Deref(h.Spec.MinReplicas, 1)), Max: int64(h.Spec.MaxReplicas)},
+		key: autoscalerKey{h.Metadata.Namespace, h.Metadata.Name},
+		target: object.Key{Group: object.Group(t.APIVersion), Kind: t.Kind, Namespace: h.Metadata.Namespace,
+			Name: t.Name},
+		minimum: int64(ptr.Deref(h.Spec.MinReplicas, 1)), maximum: int64(h.Spec.MaxReplicas),
 	}
 }
 
@@ -112,7 +113,7 @@ func (o *Object) explainReplicas(scalers map[autoscalerKey]Autoscaler, unread bo
 // setsReplicas reports whether an autoscaler may have set an object's number of replicas.
 func setsReplicas(scalers map[autoscalerKey]Autoscaler, key object.Key, replicas int64) bool {
 	for _, a := range scalers {
-		if a.scales(key) && a.bounds.Contains(replicas) {
+		if a.scales(key) && a.minimum <= replicas && replicas <= a.maximum {
 			return true
 		}
 	}

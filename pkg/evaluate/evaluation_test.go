@@ -84,7 +84,8 @@ func (c *testCluster) change() (object.Key, schema.GroupVersionKind) {
 		spec = fmt.Sprintf(`"spec":{"replicas":%d},"status":{"readyReplicas":%d}`, 1+c.IntN(6), c.IntN(2))
 	case 1:
 		gvk, name = autoscalers, fmt.Sprintf("scaler-%d", i)
-		spec = fmt.Sprintf(`"spec":{"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web-%d-0"}}`,
+		spec = fmt.Sprintf(`"spec":{"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment",`+
+			`"name":"web-%d-0"}}`,
 			1+c.IntN(6), c.IntN(4))
 	case 2:
 		name = fmt.Sprintf("old-%d", i)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -44,7 +43,7 @@ func New(cluster resolve.OnCluster, scope []*resolve.BundleDeployment, o Options
 	e := &Evaluator{options: o, cluster: cluster, rules: map[object.DeploymentID][]compare.Rule{},
 		kinds: map[schema.GroupVersionKind][]*resolve.Object{}}
 	for _, d := range scope {
-		if d.On != cluster.Cluster {
+		if d.On == nil || d.On.ID != cluster.ID {
 			continue
 		}
 		e.scope = append(e.scope, d)
@@ -99,7 +98,7 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	}
 	desired := e.cluster.Of(m.Ref().Key())
 	if len(desired) == 0 {
-		out.Undesired = undesired(e.cluster.Cluster, m)
+		out.Undesired = undesired(e.cluster.ID, m)
 		return out, nil
 	}
 	l := liveObject{Evaluator: e, source: live, meta: m}
@@ -125,15 +124,16 @@ func (e *Evaluator) ObserveUndesired(m *object.Meta) *Undesired {
 	if len(e.cluster.Of(m.Ref().Key())) > 0 {
 		return nil
 	}
-	return undesired(e.cluster.Cluster, m)
+	return undesired(e.cluster.ID, m)
 }
 
-func undesired(c *directory.Cluster, m *object.Meta) *Undesired {
+func undesired(c object.ClusterID, m *object.Meta) *Undesired {
 	metadata := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	if metadata.Hash == "" {
 		return nil
 	}
-	out := &Undesired{Ref: m.Ref(), On: c, Metadata: metadata, NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false"}
+	out := &Undesired{Ref: m.Ref(), Cluster: c, Metadata: metadata,
+		NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false"}
 	for _, owner := range m.Metadata.OwnerReferences {
 		out.Controlled = true
 		if owner.Controller || out.Controller == "" {

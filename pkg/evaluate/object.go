@@ -93,8 +93,8 @@ func (c *cell) compare(o *Object) {
 	readiness := health.Evaluate(c.content, ignored(c.desired.Deployment), c.options.Now)
 	diffs := c.differences(c.rules)
 	if why := c.incomparable(diffs); why != "" {
-		o.State, o.Reason, o.NotReady = Unknown, string(source.NotInSnapshot), !readiness.Ready
-		o.Message = why
+		o.State, o.Reason, o.Message = Unknown, string(source.NotInSnapshot), why
+		o.NotReady, o.LookAgain = !readiness.Ready, readiness.LookAgain
 		return
 	}
 	o.setReadiness(readiness)
@@ -138,7 +138,7 @@ func liveMasked(d compare.Difference) bool {
 
 // setReadiness makes the object Ready or NotReady.
 func (o *Object) setReadiness(v health.Readiness) {
-	o.State, o.NotReady, o.Condition, o.Message = Ready, !v.Ready, "", ""
+	o.State, o.NotReady, o.Condition, o.Message, o.LookAgain = Ready, !v.Ready, "", "", v.LookAgain
 	if !v.Ready {
 		o.State, o.Condition, o.Message = NotReady, v.Condition.String(), strings.Join(v.Messages, "; ")
 	}

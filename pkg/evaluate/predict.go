@@ -86,17 +86,12 @@ func (c *cell) leftBehind(applied string) []string {
 	if applied == "" || err != nil {
 		return nil
 	}
-	gone := map[string]bool{}
-	for _, d := range compare.Objects(last, c.content, c.desired.GroupVersionKind()) {
-		if !d.LiveSet {
-			gone[d.Path.String()] = true
-		}
-	}
-	var out []string
-	for _, d := range compare.Objects(last, c.manifest, c.desired.GroupVersionKind()) {
-		if path := d.Path.String(); !d.LiveSet && !gone[path] {
-			out = append(out, path)
-		}
-	}
-	return out
+	gone := compare.Objects(last, c.content, c.desired.GroupVersionKind())
+	unstated := compare.Objects(last, c.manifest, c.desired.GroupVersionKind())
+	return notIn(absent(gone), absent(unstated))
+}
+
+// absent returns the differences of fields that only the first of two objects has.
+func absent(all []compare.Difference) []compare.Difference {
+	return slices.DeleteFunc(all, func(d compare.Difference) bool { return d.LiveSet })
 }

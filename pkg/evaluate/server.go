@@ -111,42 +111,36 @@ func (o *Object) note(text string) {
 // bookkeeping are the metadata fields that every write changes.
 var bookkeeping = []string{"managedFields", "resourceVersion", "generation"}
 
-// changed returns the paths of the fields, to a depth of two, in which two states of an object differ.
+// changed returns the sorted paths of the fields, to a depth of two, in which two states of an object differ.
 func changed(before, after object.Content) []string {
-	strip := func(c object.Content) object.Content {
-		c = maps.Clone(c)
-		meta, _ := c["metadata"].(map[string]any)
-		meta = maps.Clone(meta)
-		for _, name := range bookkeeping {
-			delete(meta, name)
-		}
-		c["metadata"] = meta
-		delete(c, "status")
-		return c
-	}
-	before, after = strip(before), strip(after)
-	var out []string
-	for _, top := range keysOf(before, after) {
-		b, bOK := before[top].(map[string]any)
-		a, aOK := after[top].(map[string]any)
-		if !bOK || !aOK {
-			if !reflect.DeepEqual(before[top], after[top]) {
-				out = append(out, "."+top)
-			}
-			continue
-		}
-		for _, name := range keysOf(b, a) {
-			if !reflect.DeepEqual(b[name], a[name]) {
-				out = append(out, "."+top+"."+name)
-			}
+	b, a := fields(before), fields(after)
+	for path, v := range b {
+		if other, ok := a[path]; ok && reflect.DeepEqual(v, other) {
+			delete(a, path)
+		} else {
+			a[path] = nil
 		}
 	}
-	return out
+	return slices.Sorted(maps.Keys(a))
 }
 
-// keysOf returns the sorted keys of two maps.
-func keysOf(a, b map[string]any) []string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
+// fields returns the fields of an object by their path, to a depth of two, without its status, bookkeeping and null.
+func fields(c object.Content) map[string]any {
+	out := map[string]any{}
+	for top, v := range c {
+		if top == "status" {
+			continue
+		}
+		members, _ := v.(map[string]any)
+		for name, v := range members {
+			if top != "metadata" || !slices.Contains(bookkeeping, name) {
+				out["."+top+"."+name] = v
+			}
+		}
+		if len(members) == 0 {
+			out["."+top] = v
+		}
+	}
+	maps.DeleteFunc(out, func(_ string, v any) bool { return v == nil })
+	return out
 }

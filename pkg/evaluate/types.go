@@ -7,8 +7,8 @@ package evaluate
 
 import (
 	"slices"
+	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -96,6 +96,9 @@ type Object struct {
 	// not met.
 	NotReady  bool
 	Condition string
+	// LookAgain is the time at which the observation can change although the live object does not change; zero if there
+	// is none.
+	LookAgain time.Time
 	// TTLAfterFinished is, for a missing Job, the spec.ttlSecondsAfterFinished of its manifest; nil if the manifest
 	// does not set it.
 	TTLAfterFinished *int64
@@ -194,8 +197,8 @@ func (d Difference) ShowsValue() bool {
 // Undesired is a live object that has a hash and that no release desires.
 type Undesired struct {
 	object.Ref
-	// On is the cluster that it is on.
-	On       *directory.Cluster
+	// Cluster is the cluster that it is on.
+	Cluster  object.ClusterID
 	Metadata ownership.Metadata
 	// NoPrune is true if a label excludes the object from the orphaned objects of Fleet; Controlled is true if another
 	// object controls it.

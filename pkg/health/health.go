@@ -42,6 +42,9 @@ type Readiness struct {
 	// zero value if it is ready, or if it is not ready for another reason (replica
 	// counts, a phase, a deletion timestamp).
 	Condition Condition
+	// LookAgain is the time at which the result can change although the object does
+	// not change; zero if there is none.
+	LookAgain time.Time
 }
 
 // Condition names one entry of an object's status.conditions.
@@ -71,7 +74,8 @@ func (c Condition) String() string {
 // age of the object.
 func Evaluate(obj map[string]any, ignore []map[string]string, now time.Time) Readiness {
 	obj = withoutIgnored(obj, ignore)
-	e := evaluation{obj: obj, now: now, conditions: conditionsOf(obj), computed: compute(atTime(obj, now))}
+	e := evaluation{obj: obj, now: now, conditions: conditionsOf(obj)}
+	e.computed = compute(e.atTime()) // for rules 8 and 11
 
 	// Each rule reads the results of the previous rules, so the order matters.
 	// The numbers are those of docs/fleet-behavior.md, 4.1; rule 10 only collects
@@ -102,7 +106,20 @@ type evaluation struct {
 	decided        Condition
 	decidedByError bool
 
-	computed computed // by kstatus
+	computed  computed // by kstatus
+	lookAgain time.Time
+}
+
+// reached reports whether a time is not in the future. Otherwise, the result can
+// change at that time.
+func (e *evaluation) reached(t time.Time) bool {
+	if !t.After(e.now) {
+		return true
+	}
+	if e.lookAgain.IsZero() || t.Before(e.lookAgain) {
+		e.lookAgain = t
+	}
+	return false
 }
 
 // addMessage adds a message, trimmed, if it is not empty.
@@ -147,6 +164,7 @@ func (e *evaluation) readiness() Readiness {
 		Transitioning: e.transitioning,
 		Messages:      distinct(e.messages),
 		Condition:     e.decided,
+		LookAgain:     e.lookAgain,
 	}
 }
 

@@ -4,9 +4,11 @@ package health
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
@@ -141,26 +143,30 @@ func isPlain(obj map[string]any) bool {
 // distantFuture is a creation time that is later than the present of any clock.
 const distantFuture = "9999-12-31T23:59:59Z"
 
-// atTime returns an object for which kstatus computes now the result of the given
-// time. kstatus reads the clock for one purpose: whether an unschedulable Pod is
-// young enough to wait. So a pending Pod gets a creation time with which that
-// result never changes.
-func atTime(obj map[string]any, now time.Time) map[string]any {
-	if obj["kind"] != "Pod" || field(obj, "status", "phase") != "Pending" {
-		return obj
+// atTime returns an object for which kstatus computes now the result of the
+// evaluation's time. kstatus reads the clock for one purpose: whether an
+// unschedulable Pod is young enough to wait. So a pending Pod gets a creation time
+// with which that result never changes.
+func (e *evaluation) atTime() map[string]any {
+	if e.obj["kind"] != "Pod" || field(e.obj, "status", "phase") != "Pending" {
+		return e.obj
 	}
-	metadata := maps.Clone(mapAt(obj, "metadata"))
+	unschedulable := func(c condition) bool { return c.Reason == corev1.PodReasonUnschedulable }
+	if !slices.ContainsFunc(e.conditions, unschedulable) {
+		return e.obj
+	}
+	metadata := maps.Clone(mapAt(e.obj, "metadata"))
 	timestamp, _ := metadata["creationTimestamp"].(string)
 	created, err := time.Parse(time.RFC3339, timestamp)
 	if err != nil {
-		return obj
+		return e.obj
 	}
-	if now.Add(-status.ScheduleWindow).Before(created) {
-		metadata["creationTimestamp"] = distantFuture
-	} else {
+	if e.reached(created.Add(status.ScheduleWindow)) {
 		delete(metadata, "creationTimestamp")
+	} else {
+		metadata["creationTimestamp"] = distantFuture
 	}
-	obj = maps.Clone(obj)
+	obj := maps.Clone(e.obj)
 	obj["metadata"] = metadata
 	return obj
 }

@@ -159,7 +159,7 @@ func (e *evaluation) initializing() {
 		return
 	}
 	created, err := time.Parse(time.RFC3339, textAt(e.obj, "metadata", "created"))
-	if err == nil && created.Truncate(time.Second).Add(initializationPeriod).After(e.now) {
+	if err == nil && !e.reached(created.Truncate(time.Second).Add(initializationPeriod)) {
 		e.state = "initializing"
 		e.transitioning = true
 	}
@@ -188,7 +188,8 @@ func (e *evaluation) removed() {
 	}
 	e.addMessage("blocked by finalizer " + finalizer)
 	since, err := time.Parse(time.RFC3339, removed)
-	if err == nil && since.Truncate(time.Second).Add(removalTimeout).Before(e.now) {
+	// The agent compares with Before: the first instant after the timeout counts.
+	if err == nil && e.reached(since.Truncate(time.Second).Add(removalTimeout).Add(time.Nanosecond)) {
 		e.err = true
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // rawDir is the directory of a chart for manifests that are not templates. Fleet's agent creates it.
@@ -73,20 +75,13 @@ func fileNames(d *jsontext.Decoder, into *[]string, counts func(name string) boo
 
 // eachIn reads a list, or null for an empty list. each reads one element.
 func eachIn(d *jsontext.Decoder, each func() error) error {
-	begin, err := d.ReadToken()
-	if err != nil || begin.Kind() == jsontext.KindNull {
-		return err
+	switch d.PeekKind() {
+	case jsontext.KindNull:
+		return d.SkipValue()
+	case jsontext.KindBeginArray:
+		return object.Elements(d, each)
 	}
-	if begin.Kind() != jsontext.KindBeginArray {
-		return errors.New("it is not a list")
-	}
-	for d.PeekKind() != jsontext.KindEndArray {
-		if err := each(); err != nil {
-			return err
-		}
-	}
-	_, err = d.ReadToken()
-	return err
+	return errors.New("it is not a list")
 }
 
 // manifestLost returns Record.ManifestLost.

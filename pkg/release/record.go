@@ -22,6 +22,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // SecretType is the type of the Secrets in which Helm stores its records, one for each revision. DataKey is the key
@@ -181,20 +183,13 @@ type notEmpty bool
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
 func (n *notEmpty) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*n = false
-	if d.PeekKind() != '{' {
+	if d.PeekKind() != jsontext.KindBeginObject {
 		return d.SkipValue()
 	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() != '}' {
+	return object.Members(d, func(jsontext.Value) error {
 		*n = true
-		if err := d.SkipValue(); err != nil {
-			return err
-		}
-	}
-	_, err := d.ReadToken()
-	return err
+		return d.SkipValue()
+	})
 }
 
 // annotations are the annotations of a chart that are read. Others are ignored, because a record may have millions. The

@@ -133,14 +133,11 @@ func Resolve(in Input) *DesiredState {
 // Index returns the desired state of bundle deployments whose desired objects are known.
 func Index(in *directory.Directory, deployments []*BundleDeployment) *DesiredState {
 	out := &DesiredState{Directory: in, Deployments: deployments, claims: desired.NewClaims(objectsInOrder, inOrder)}
+	all := slices.DeleteFunc(slices.Clone(deployments), func(d *BundleDeployment) bool { return d.On == nil })
 	for _, d := range in.LeftoverSets {
-		out.claim(&BundleDeployment{Deployment: *d})
+		all = append(all, &BundleDeployment{Deployment: *d})
 	}
-	for _, d := range deployments {
-		if d.On != nil {
-			out.claim(d)
-		}
-	}
+	out.claims.Replace(nil, all)
 	return out
 }
 
@@ -165,12 +162,18 @@ func (s *DesiredState) Select(ids []object.DeploymentID) []*BundleDeployment {
 	return out
 }
 
-// claim adds the objects and the set of a bundle deployment to the claims.
-func (s *DesiredState) claim(d *BundleDeployment) {
+// Desires implements desired.Claimant. The bundle deployment is on a cluster that is read.
+func (d *BundleDeployment) Desires(yield func(desired.Key, *Object) bool) {
 	for _, o := range d.Claimed() {
-		s.claims.Add(object.ID{Cluster: d.On.ID, Key: o.Key()}, o)
+		if !yield(desired.KeyOf(object.ID{Cluster: d.On.ID, Key: o.Key()}), o) {
+			return
+		}
 	}
-	s.claims.AddSet(desired.Set{Cluster: d.On.ID, Hash: d.Ownership.Hash}, d)
+}
+
+// OwnSet implements desired.Claimant.
+func (d *BundleDeployment) OwnSet() desired.Set {
+	return desired.Set{Cluster: d.On.ID, Hash: d.Ownership.Hash}
 }
 
 // inOrder compares bundle deployments by namespace, name and release.

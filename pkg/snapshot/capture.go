@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/tidwall/pretty"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -24,7 +25,7 @@ import (
 // fieldsOf returns the fields to capture for a desired state.
 func fieldsOf(desired *resolve.DesiredState, bundles bool) fields {
 	out := fields{desired: map[object.Key]map[string]bool{}, namespaces: map[string]bool{},
-		kubeConfigs: map[string]bool{},
+		kubeConfigs: map[types.NamespacedName]bool{},
 		bundles:     bundles}
 	for _, d := range desired.Deployments {
 		for _, o := range slices.Concat(d.Claimed(), d.Removed) {
@@ -51,9 +52,7 @@ func fieldsOf(desired *resolve.DesiredState, bundles bool) fields {
 		}
 	}
 	for _, c := range desired.Fleet.Clusters {
-		if key := state.KubeConfigKey(c); key != "" {
-			out.kubeConfigs[key] = true
-		}
+		out.kubeConfigs[state.KubeConfigKey(c)] = true
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -35,8 +36,8 @@ type fields struct {
 	desired map[object.Key]map[string]bool
 	// namespaces are the annotations of Namespaces that bundles state.
 	namespaces map[string]bool
-	// kubeConfigs are the Secrets ("namespace/name") with the kubeconfigs of Fleet's Clusters.
-	kubeConfigs map[string]bool
+	// kubeConfigs are the Secrets with the kubeconfigs of Fleet's Clusters.
+	kubeConfigs map[types.NamespacedName]bool
 	// bundles is true if payloads are captured too.
 	bundles bool
 }
@@ -269,7 +270,7 @@ func (f *fields) secret(content, out map[string]any, key object.Key) {
 				len(validation.IsDNS1123Label(v)) == 0
 		})
 	}
-	if f.kubeConfigs[key.Namespace+"/"+key.Name] {
+	if f.kubeConfigs[types.NamespacedName{Namespace: key.Namespace, Name: key.Name}] {
 		for _, name := range []string{agentconfig.URLKey, agentconfig.CAKey, agentconfig.KubeconfigKey} {
 			keep(name, func(v string) (string, bool) { return agentconfig.Public(name, v), true })
 		}

@@ -5,6 +5,8 @@ package state
 import (
 	"net/url"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -19,8 +21,8 @@ type Agents struct {
 	// read.
 	Configs       map[string]ControllerConfig
 	ConfigFailure *source.Failure
-	// KubeConfigs are the kubeconfig Secrets that Clusters name, by "namespace/name".
-	KubeConfigs map[string]agentconfig.KubeConfig
+	// KubeConfigs are the kubeconfig Secrets that Clusters name.
+	KubeConfigs map[types.NamespacedName]agentconfig.KubeConfig
 }
 
 // ControllerConfig is a ConfigMap fleet-controller. Its configuration is nil if it could not be decoded.
@@ -45,8 +47,10 @@ func (a *Agents) AddControllerConfig(raw []byte) error {
 	return err
 }
 
-// AddKubeConfig adds what is kept of a kubeconfig Secret, by "namespace/name".
-func (a *Agents) AddKubeConfig(key string, k agentconfig.KubeConfig) { put(&a.KubeConfigs, key, k) }
+// AddKubeConfig adds what is kept of a kubeconfig Secret.
+func (a *Agents) AddKubeConfig(key types.NamespacedName, k agentconfig.KubeConfig) {
+	put(&a.KubeConfigs, key, k)
+}
 
 // onlyOneConfig reports whether the cluster has one ConfigMap fleet-controller.
 func (a *Agents) onlyOneConfig() bool { return len(a.Configs) == 1 && a.ConfigFailure == nil }
@@ -72,12 +76,9 @@ func (a *Agents) Config() (c ControllerConfig, unread string) {
 	return c, "there is no ConfigMap fleet-controller"
 }
 
-// KubeConfigKey returns the kubeconfig Secret of a Cluster ("namespace/name"); empty if the Cluster names none.
-func KubeConfigKey(c *v1alpha1.Cluster) string {
-	if c.Spec.KubeConfigSecret == "" {
-		return ""
-	}
-	return agentconfig.SecretNamespace(c) + "/" + c.Spec.KubeConfigSecret
+// KubeConfigKey identifies the kubeconfig Secret of a Cluster. It has no name if the Cluster names none.
+func KubeConfigKey(c *v1alpha1.Cluster) types.NamespacedName {
+	return types.NamespacedName{Namespace: agentconfig.SecretNamespace(c), Name: c.Spec.KubeConfigSecret}
 }
 
 // Addresses returns the addresses of API servers that the configuration and the statuses of Clusters have. They are not

@@ -43,6 +43,8 @@ type Heartbeat struct {
 	Age      time.Duration
 	// Interval is the interval of heartbeats; zero if it was not read. Limit is the age from which the agent is stale.
 	Interval, Limit time.Duration
+	// LookAgain is the time at which State can change without a heartbeat; zero if there is none.
+	LookAgain time.Time
 }
 
 // Clock is the time of the data. If Earliest is true, the data may have been taken later.
@@ -82,9 +84,9 @@ func Beat(lastSeen string, interval *time.Duration, clock Clock) Heartbeat {
 	case age > out.Limit:
 		out.State = Stale
 	case -age > early:
-		out.State = Ahead
+		out.State, out.LookAgain = Ahead, out.LastSeen.Add(-early)
 	default:
-		out.State = Alive
+		out.State, out.LookAgain = Alive, out.LastSeen.Add(out.Limit).Add(time.Nanosecond)
 	}
 	out.Age = max(age, 0)
 	return out

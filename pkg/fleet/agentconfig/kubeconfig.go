@@ -30,17 +30,20 @@ type KubeConfig struct {
 	HasCA bool
 }
 
+// kubeconfigFile is the part of a kubeconfig that is read.
+type kubeconfigFile struct {
+	Clusters []struct {
+		Name string `json:"name"`
+	} `json:"clusters"`
+}
+
 // ReadKubeConfig reads the data of a kubeconfig Secret.
 func ReadKubeConfig(data map[string][]byte) KubeConfig {
 	out := KubeConfig{URL: string(data[URLKey]), HasCA: len(data[CAKey]) > 0}
 	out.CA = ReadCA(data[CAKey])
-	var kubeconfig struct {
-		Clusters []struct {
-			Name string `json:"name"`
-		} `json:"clusters"`
-	}
+	var content kubeconfigFile
 	switch {
-	case yaml.Unmarshal(data[KubeconfigKey], &kubeconfig) != nil, len(kubeconfig.Clusters) == 0,
+	case yaml.Unmarshal(data[KubeconfigKey], &content) != nil, len(content.Clusters) == 0,
 		out.URL != "" && !isAddress(out.URL),
 		out.HasCA && out.CA.Certificates == 0:
 		return KubeConfig{Hidden: true}

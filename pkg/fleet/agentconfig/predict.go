@@ -78,10 +78,9 @@ func Predict(in Input, v fleet.Version, known bool) Prediction {
 	}
 	var all []Prediction
 	for _, r := range candidates(v) {
+		changed, doubtful := in.settings(r)
 		for _, k := range in.KubeConfig.possible() {
-			for _, doubtful := range in.doubts(r) {
-				all = append(all, in.predict(r, k, doubtful))
-			}
+			all = append(all, in.predict(r, k, changed), in.predict(r, k, slices.Concat(changed, doubtful)))
 		}
 	}
 	return in.combine(all)
@@ -137,8 +136,8 @@ func (in Input) missingFact() string {
 	return "it depends on the exact version of the controller or on the order of a list in the spec"
 }
 
-// predict predicts by one set of rules with a known Secret. doubtful are the settings that are assumed to have changed.
-func (in Input) predict(r rules, k KubeConfig, doubtful []Reason) Prediction {
+// predict predicts by one set of rules with a known Secret. settings are those that are assumed to have changed.
+func (in Input) predict(r rules, k KubeConfig, settings []Reason) Prediction {
 	c := in.Cluster
 	switch {
 	case r.skipLabel && Skipped(c):
@@ -146,7 +145,7 @@ func (in Input) predict(r rules, k KubeConfig, doubtful []Reason) Prediction {
 	case r.localDisabled && in.LocalDisabled():
 		return Prediction{Result: None, Why: "the configuration disables the agent of the management cluster"}
 	}
-	own := slices.Concat(in.flags(), in.settings(r), doubtful)
+	own := slices.Concat(in.flags(), settings)
 	allowed := !r.namespaces || allowedNamespace(SecretNamespace(c), c.Namespace)
 	var configured []Reason
 	if allowed && (!r.secretAware || !k.Missing) {
@@ -256,23 +255,9 @@ func (in Input) configured(r rules, k KubeConfig) []Reason {
 	return out
 }
 
-// settings returns the settings in the spec that differ from the recorded ones.
-func (in Input) settings(r rules) []Reason {
-	out, _ := in.compareSettings(r)
-	return out
-}
-
-// doubts returns the assumptions about settings of which it is not known whether the controller finds them changed:
-// none of them, or all.
-func (in Input) doubts(r rules) [][]Reason {
-	_, doubtful := in.compareSettings(r)
-	if len(doubtful) == 0 {
-		return [][]Reason{nil}
-	}
-	return [][]Reason{nil, doubtful}
-}
-
-func (in Input) compareSettings(r rules) (changed, doubtful []Reason) {
+// settings returns the settings in the spec that differ from the recorded ones, and those of which it is not known
+// whether the controller finds them changed.
+func (in Input) settings(r rules) (changed, doubtful []Reason) {
 	spec, s := in.Cluster.Spec, in.Cluster.Status
 	compare := func(f Field, recorded, present, sorted string, err error) {
 		reason := Reason{Field: f, Recorded: recorded, Present: present}
@@ -303,8 +288,8 @@ func (in Input) compareSettings(r rules) (changed, doubtful []Reason) {
 		changed = append(changed, Reason{Field: FieldRepoURL, Recorded: Shown(s.AgentPrivateRepoURL), Present: repo})
 	}
 	if host := spec.HostNetwork != nil && *spec.HostNetwork; r.hostNetwork && host != s.AgentHostNetwork {
-		changed = append(changed, Reason{Field: FieldHostNetwork, Recorded: yesNo(s.AgentHostNetwork),
-			Present: yesNo(host)})
+		changed = append(changed, Reason{Field: FieldHostNetwork,
+			Recorded: strconv.FormatBool(s.AgentHostNetwork), Present: strconv.FormatBool(host)})
 	}
 	return changed, doubtful
 }

@@ -152,9 +152,12 @@ func TestPredict(t *testing.T) {
 		}, [3]string{"re-import redeployAgentGeneration", "re-import redeployAgentGeneration",
 			"re-import redeployAgentGeneration"}},
 		{"never imported", fromConfig, func(in *Input) { in.Cluster.Status = v1alpha1.ClusterStatus{} },
-			[3]string{"import agentMigrated,cattleNamespaceMigrated,agentNamespaceMigrated,redeployAgentGeneration,apiServerURL,apiServerCA,agentTLSMode",
-				"import agentMigrated,cattleNamespaceMigrated,agentNamespaceMigrated,redeployAgentGeneration,apiServerURL,apiServerCA,agentTLSMode,garbageCollectionInterval",
-				"import agentMigrated,cattleNamespaceMigrated,agentNamespaceMigrated,redeployAgentGeneration,apiServerURL,apiServerCA,agentTLSMode,garbageCollectionInterval"}},
+			[3]string{"import agentMigrated,cattleNamespaceMigrated,agentNamespaceMigrated,redeployAgentGeneration," +
+				"apiServerURL,apiServerCA,agentTLSMode",
+				"import agentMigrated,cattleNamespaceMigrated,agentNamespaceMigrated,redeployAgentGeneration," +
+					"apiServerURL,apiServerCA,agentTLSMode,garbageCollectionInterval",
+				"import agentMigrated,cattleNamespaceMigrated,agentNamespaceMigrated,redeployAgentGeneration," +
+					"apiServerURL,apiServerCA,agentTLSMode,garbageCollectionInterval"}},
 		{"its Secret is missing", fromConfig, func(in *Input) { in.KubeConfig = KubeConfig{Missing: true} },
 			[3]string{"none", "none", "blocked"}},
 		{"its Secret is missing and something changed", fromConfig, func(in *Input) {
@@ -201,7 +204,8 @@ func TestPredict(t *testing.T) {
 			in.Cluster.Spec.AgentSchedulingCustomization = json.RawMessage(`{"priorityClass":{"value":5}}`)
 		}, [3]string{"none", "none", "re-import agentSchedulingCustomization"}},
 		{"tolerations that were recorded", fromConfig, func(in *Input) {
-			in.Cluster.Spec.AgentTolerations = json.RawMessage(`[{"key":"k","operator":"Exists","effect":"NoSchedule"}]`)
+			in.Cluster.Spec.AgentTolerations = json.RawMessage(`[{"key":"k","operator":"Exists",` +
+				`"effect":"NoSchedule"}]`)
 			in.Cluster.Status.AgentTolerationsHash = keyToleration
 		}, [3]string{"none", "none", "none"}},
 		{"tolerations that were recorded in another order", fromConfig, func(in *Input) {
@@ -217,7 +221,8 @@ func TestPredict(t *testing.T) {
 			[3]string{"unknown agentResources", "unknown agentResources", "unknown agentResources"}},
 		{"resources in another notation", fromConfig, func(in *Input) {
 			in.Cluster.Spec.AgentResources = json.RawMessage(`{"limits":{"cpu":"1000m"}}`)
-			in.Cluster.Status.AgentResourcesHash, _ = hashStruct[map[string]map[string]string](json.RawMessage(`{"limits":{"cpu":"1"}}`))
+			in.Cluster.Status.AgentResourcesHash,
+				_ = hashStruct[map[string]map[string]string](json.RawMessage(`{"limits":{"cpu":"1"}}`))
 		}, [3]string{"none", "none", "none"}},
 		// What was not read: the result is only known if it does not depend on it.
 		{"the configuration was not read", fromConfig, func(in *Input) { in.Config = nil },

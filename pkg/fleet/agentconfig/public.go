@@ -33,11 +33,7 @@ func Public(key, v string) string {
 			return v
 		}
 	case KubeconfigKey:
-		var c struct {
-			Clusters []struct {
-				Name string `json:"name"`
-			} `json:"clusters"`
-		}
+		var c kubeconfigFile
 		if yaml.Unmarshal([]byte(v), &c) == nil {
 			if out, err := json.Marshal(c); err == nil {
 				return string(out)

@@ -5,7 +5,6 @@ package agentconfig
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -84,5 +83,3 @@ func orNone(recorded *string) string {
 	}
 	return *recorded
 }
-
-func yesNo(v bool) string { return strconv.FormatBool(v) }

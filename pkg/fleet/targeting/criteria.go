@@ -61,7 +61,7 @@ func (c *criteria) matchCluster(cluster *Cluster, displayName bool) bool {
 }
 
 // matchGroup reports whether the conditions about the group hold.
-func (c *criteria) matchGroup(g *group) bool {
+func (c *criteria) matchGroup(g group) bool {
 	if c.group != "" && c.group != g.name {
 		return false
 	}

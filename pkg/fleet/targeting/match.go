@@ -2,7 +2,11 @@
 
 package targeting
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
 
 // match returns the result for a cluster by the rules of one version. Source: docs/fleet-behavior.md, 5.3.
 func (b *Bundle) match(c *Cluster, r rules) Result {
@@ -27,22 +31,22 @@ func (b *Bundle) match(c *Cluster, r rules) Result {
 
 // base returns the index of the first target that selects the cluster for a group that a restriction allows, and that
 // group; -1 if none does.
-func (b *Bundle) base(c *Cluster, r rules) (index int, g *group) {
+func (b *Bundle) base(c *Cluster, r rules) (index int, g group) {
 	for i := range b.criteria {
 		if r.customizations && b.Targets[i].Customization || !b.criteria[i].matchCluster(c, r.displayName) {
 			continue
 		}
-		for j := range c.groups {
-			if g := &c.groups[j]; b.criteria[i].matchGroup(g) && b.allowed(c, g, r) {
+		for _, g := range c.groups {
+			if b.criteria[i].matchGroup(g) && b.allowed(c, g, r) {
 				return i, g
 			}
 		}
 	}
-	return -1, nil
+	return -1, group{}
 }
 
 // allowed reports whether a restriction allows the cluster for a group.
-func (b *Bundle) allowed(c *Cluster, g *group, r rules) bool {
+func (b *Bundle) allowed(c *Cluster, g group, r rules) bool {
 	for i := range b.restrictions {
 		if x := &b.restrictions[i]; x.matchGroup(g) && x.matchCluster(c, r.displayName) {
 			return true
@@ -53,15 +57,8 @@ func (b *Bundle) allowed(c *Cluster, g *group, r rules) bool {
 
 // matches reports whether a target matches the cluster for any group, without restrictions.
 func (b *Bundle) matches(i int, c *Cluster, r rules) bool {
-	if !b.criteria[i].matchCluster(c, r.displayName) {
-		return false
-	}
-	for j := range c.groups {
-		if b.criteria[i].matchGroup(&c.groups[j]) {
-			return true
-		}
-	}
-	return false
+	x := &b.criteria[i]
+	return x.matchCluster(c, r.displayName) && slices.ContainsFunc(c.groups, x.matchGroup)
 }
 
 // customize sets the customizations that apply, and the target or customization that excludes the cluster.
@@ -119,7 +116,7 @@ func (b *Bundle) customizeByOrder(out *Result, base int, r rules) {
 }
 
 // groupName returns the name of the group for which a target matched; empty if the bundle does not depend on groups.
-func (b *Bundle) groupName(g *group) string {
+func (b *Bundle) groupName(g group) string {
 	if !b.grouped {
 		return ""
 	}
@@ -129,25 +126,16 @@ func (b *Bundle) groupName(g *group) string {
 // whyNone returns why no target selects a cluster.
 func (b *Bundle) whyNone(c *Cluster, r rules) Reason {
 	out := NoMatch
+	allowed := func(g group) bool { return b.allowed(c, g, r) }
 	for i, t := range b.Targets {
 		if !b.matches(i, c, r) {
 			continue
 		}
-		if r.customizations && t.Customization && b.allowedAny(c, r) {
+		if r.customizations && t.Customization && slices.ContainsFunc(c.groups, allowed) {
 			out = CustomizationOnly
 			continue
 		}
 		return Restricted
 	}
 	return out
-}
-
-// allowedAny reports whether a restriction allows the cluster for any of its groups.
-func (b *Bundle) allowedAny(c *Cluster, r rules) bool {
-	for j := range c.groups {
-		if b.allowed(c, &c.groups[j], r) {
-			return true
-		}
-	}
-	return false
 }

@@ -141,7 +141,7 @@ func (r *Rollout) stated(spec *v1alpha1.RolloutStrategy, clusters []*Cluster, ru
 		x := Partition{Name: cmp.Or(p.Name, fmt.Sprintf("partitions[%d]", i))}
 		for _, cluster := range clusters {
 			if c.matchCluster(cluster, rules.displayName) && slices.ContainsFunc(cluster.groups, func(g group) bool {
-				return (g.name != "" || rules.ungrouped) && c.matchGroup(&g)
+				return (g.name != "" || rules.ungrouped) && c.matchGroup(g)
 			}) {
 				x.Clusters, selected[cluster] = append(x.Clusters, cluster), true
 			}

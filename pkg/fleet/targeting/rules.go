@@ -3,6 +3,8 @@
 package targeting
 
 import (
+	"slices"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
@@ -45,15 +47,7 @@ func possibleRules(version string, spec *v1alpha1.BundleSpec) []rules {
 }
 
 func namesCluster(spec *v1alpha1.BundleSpec) bool {
-	for i := range spec.Targets {
-		if spec.Targets[i].ClusterName != "" {
-			return true
-		}
-	}
-	for i := range spec.TargetRestrictions {
-		if spec.TargetRestrictions[i].ClusterName != "" {
-			return true
-		}
-	}
-	return false
+	named := func(t v1alpha1.ClusterTarget) bool { return t.ClusterName != "" }
+	return slices.ContainsFunc(spec.TargetRestrictions, named) ||
+		slices.ContainsFunc(spec.Targets, func(t v1alpha1.BundleTarget) bool { return named(t.ClusterTarget) })
 }
