@@ -10,31 +10,27 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-var abandoned = Check{
-	Code: "FD106", Name: "Abandoned", Severity: Warning,
-	Title: "the object has ownership metadata of a set without a release on this cluster",
-	run: func(in *Input, report func(Finding)) {
-		for _, m := range in.Undesired {
-			// A set that could not be read may still have a release.
-			known := in.Whole && m.On.SetsComplete && len(in.Desired.On(m.On).BySet(m.Metadata.Hash)) == 0
-			if !known || !in.abandonedByAgent(m) {
-				continue
-			}
-			f := Finding{
-				Object:  m.Ref,
-				Cluster: in.ClusterName(m.On),
-				Message: fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that "+
-					"set", m.Key(), m.Metadata.SetID),
-				Evidence: []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
-				Remedies: []remedy.Remedy{in.On(m.On).Show(m.Ref,
-					"shows it, so that you can decide whether anything still uses it")},
-			}
-			if m.Metadata.ReleaseName != "" {
-				f.Evidence = append(f.Evidence, "Helm's annotations name release "+m.Metadata.Release())
-			}
-			report(f)
+func (in *pass) abandoned() {
+	for _, m := range in.Undesired {
+		// A set that could not be read may still have a release.
+		known := in.Whole && m.On.SetsComplete && len(in.Desired.On(m.On).BySet(m.Metadata.Hash)) == 0
+		if !known || !in.abandonedByAgent(m) {
+			continue
 		}
-	},
+		f := Finding{
+			Object:  m.Ref,
+			Cluster: in.ClusterName(m.On),
+			Message: fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that "+
+				"set", m.Key(), m.Metadata.SetID),
+			Evidence: []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
+			Remedies: []remedy.Remedy{in.On(m.On).Show(m.Ref,
+				"shows it, so that you can decide whether anything still uses it")},
+		}
+		if m.Metadata.ReleaseName != "" {
+			f.Evidence = append(f.Evidence, "Helm's annotations name release "+m.Metadata.Release())
+		}
+		in.report(f)
+	}
 }
 
 func (in *Input) abandonedByAgent(m evaluate.Undesired) bool {

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
@@ -12,32 +13,22 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-var deploymentCounts = Check{
-	Code: "FD201", Name: "DeploymentCounts", Severity: Warning,
-	Title: "the counts or the state of a BundleDeployment do not match its objects",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			a := in.View(d)
-			if a.Why.Cause == "" || ofOtherDeployment(d) {
-				continue // FD208 reports a status of another deployment id
-			}
-			f := onDeployment(d, "%s %s: %s", d.Key(), difference(a, d.BD), a.Why.Words)
-			if f.Cause = a.Why.Cause; f.Cause == facts.Lag {
-				f.Compares = []object.Ref{d.Ref()}
-			}
-			if c := d.Counts; c.Unowned > 0 {
-				f.Evidence = append(f.Evidence,
-					fmt.Sprintf("unowned objects, which Fleet counts as missing: %d", c.Unowned))
-			}
-			if version := facts.AgentVersion(d); version != "" {
-				f.Evidence = append(f.Evidence, "the agent's version is "+version)
-			} else {
-				f.Evidence = append(f.Evidence, "the agent's version is not known")
-			}
-			f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
-			report(f)
-		}
-	},
+func (in *pass) deploymentCounts(d *evaluate.BundleDeployment) {
+	a := in.View(d)
+	if a.Why.Cause == "" || ofOtherDeployment(d) {
+		return // FD208 reports a status of another deployment id
+	}
+	f := onDeployment(d, "%s %s: %s", d.Key(), difference(a, d.BD), a.Why.Words)
+	if f.Cause = a.Why.Cause; f.Cause == facts.Lag {
+		f.Compares = []object.Ref{d.Ref()}
+	}
+	if n := d.Counts.Unowned; n > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("unowned objects, which Fleet counts as missing: %d", n))
+	}
+	version := cmp.Or(facts.AgentVersion(d), "not known")
+	f.Evidence = append(f.Evidence, "the agent's version is "+version)
+	f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
+	in.report(f)
 }
 
 // ofOtherDeployment reports whether the status is that of another deployment id, or may be.

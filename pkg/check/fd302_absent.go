@@ -13,22 +13,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var absent = Check{
-	Code: "FD302", Name: "Absent", Severity: Error,
-	Title: "a target matches a cluster, and the Bundle has no BundleDeployment for it",
-	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.Candidates() {
-			if in.rolloutPending(b) {
-				continue
-			}
-			for r := range in.Targets(b).Results() {
-				if r.Outcome == targeting.Expected && in.DeploymentInScope(b, r.Cluster.Key()) &&
-					in.lacks(b, r.Cluster.Cluster) {
-					report(in.absent(b, r))
-				}
+func (in *pass) absent() {
+	for _, b := range in.Candidates() {
+		if in.rolloutPending(b) {
+			continue
+		}
+		for r := range in.Targets(b).Results() {
+			if r.Outcome == targeting.Expected && in.DeploymentInScope(b, r.Cluster.Key()) &&
+				in.lacks(b, r.Cluster.Cluster) {
+				in.report(in.absentDeployment(b, r))
 			}
 		}
-	},
+	}
 }
 
 // rolloutPending reports whether the controller may still have to create BundleDeployments of a bundle.
@@ -88,9 +84,9 @@ func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
 	return known && in.BundleDeployment(namespace+"/"+b.Name) == nil
 }
 
-func (in *Input) absent(b *v1alpha1.Bundle, r targeting.Result) Finding {
+func (in *Input) absentDeployment(b *v1alpha1.Bundle, r targeting.Result) Finding {
 	f := Finding{
-		Object: facts.Ref(state.Bundle, b.Namespace, b.Name), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
+		Object: facts.RefTo(b), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
 		Message: fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", facts.Key(b),
 			r.Cluster.Key(), r.Cluster.Status.Namespace),
 		Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},

@@ -4,24 +4,16 @@ package check
 
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 
-var valuesMismatch = Check{
-	Code: "FD403", Name: "ValuesMismatch", Severity: Error,
-	Title: "the values Secret of a BundleDeployment does not have the values that the BundleDeployment states",
-	run: func(in *Input, report func(Finding)) {
-		for o := range in.valuesOwners() {
-			if o.deployment != nil && o.result.State == values.Emptied {
-				report(in.emptied(&o))
-				continue
-			}
-			if o.deployment == nil || o.result.State != values.Mismatch {
-				continue
-			}
-			f := o.finding("the values Secret of %s does not have the stated hash: the agent does not deploy the "+
-				"bundle", o.name())
-			f.Evidence = []string{o.why(), in.withOtherValues()}
-			report(in.writeValues(&o, f))
-		}
-	},
+func (in *pass) valuesMismatch(o *valuesOwner) {
+	switch o.result.State {
+	case values.Emptied:
+		in.report(in.emptied(o))
+	case values.Mismatch:
+		f := o.finding("the values Secret of %s does not have the stated hash: the agent does not deploy the bundle",
+			o.name())
+		f.Evidence = []string{o.why(), in.withOtherValues()}
+		in.report(in.writeValues(o, f))
+	}
 }
 
 // emptied is the finding about a Secret that lost its current values.

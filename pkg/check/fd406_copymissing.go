@@ -11,23 +11,19 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
-var copyMissing = Check{
-	Code: "FD406", Name: "CopyMissing", Severity: Warning,
-	Title: "a copy of downstreamResources is missing on the cluster, or does not have the data of the original",
-	run: func(in *Input, report func(Finding)) {
-		for i := range in.Copies {
-			c := &in.Copies[i]
-			now := in.ReadAt(c.Deployment.On)
-			switch since := now.Sub(c.Deployed); {
-			case !c.Read, c.Equal, now.IsZero(), since <= values.Window: // or it is not known
-			case !c.Changed.IsZero() && now.Sub(c.Changed) <= values.Window: // it may be copied now
-			case !c.Exists:
-				report(in.wrongCopy(c, "is missing"))
-			case !c.Changed.IsZero():
-				report(in.wrongCopy(c, "does not have the data of the original"))
-			}
+func (in *pass) copyMissing() {
+	for i := range in.Copies {
+		c := &in.Copies[i]
+		now := in.ReadAt(c.Deployment.On)
+		switch since := now.Sub(c.Deployed); {
+		case !c.Read, c.Equal, now.IsZero(), since <= values.Window: // or it is not known
+		case !c.Changed.IsZero() && now.Sub(c.Changed) <= values.Window: // it may be copied now
+		case !c.Exists:
+			in.report(in.wrongCopy(c, "is missing"))
+		case !c.Changed.IsZero():
+			in.report(in.wrongCopy(c, "does not have the data of the original"))
 		}
-	},
+	}
 }
 
 func (in *Input) wrongCopy(c *evaluate.Copy, what string) Finding {

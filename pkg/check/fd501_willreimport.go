@@ -14,16 +14,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
 
-var willReimport = Check{
-	Code: "FD501", Name: "WillReimport", Severity: Warning,
-	Title: "a restart of the controller imports the agent of a Cluster again",
-	run: func(in *Input, report func(Finding)) {
-		for _, a := range in.AgentsInScope() {
-			if facts.Reimported(a) {
-				report(in.reimport(a))
-			}
-		}
-	},
+func (in *pass) willReimport(a evaluate.Agent) {
+	if facts.Reimported(a) {
+		in.report(in.reimport(a))
+	}
 }
 
 func (in *Input) reimport(a evaluate.Agent) Finding {

@@ -12,20 +12,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
 
-var agentNeverSeen = Check{
-	Code: "FD503", Name: "AgentNeverSeen", Severity: Warning,
-	Title: "the agent of a Cluster has never reported",
-	run: func(in *Input, report func(Finding)) {
-		for _, a := range in.AgentsInScope() {
-			switch {
-			case !a.Silent:
-			case a.Cluster.Spec.KubeConfigSecret == "":
-				report(in.neverRegistered(a))
-			default:
-				report(in.neverSeen(a))
-			}
-		}
-	},
+func (in *pass) agentNeverSeen(a evaluate.Agent) {
+	switch {
+	case !a.Silent:
+	case a.Cluster.Spec.KubeConfigSecret == "":
+		in.report(in.neverRegistered(a))
+	default:
+		in.report(in.neverSeen(a))
+	}
 }
 
 // neverSeen returns the finding about an agent that was imported.

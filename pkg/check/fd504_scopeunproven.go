@@ -15,44 +15,32 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-var scopeUnproven = Check{
-	Code: "FD504", Name: "ScopeUnproven", Severity: Warning,
-	Title: "a Cluster declares an agent scope that its agent, releases and objects do not show",
-	run: func(in *Input, report func(Finding)) {
-		for _, c := range in.Desired.Clusters {
-			for _, x := range c.Disputes {
-				if slices.ContainsFunc(x.Deployments, in.InScope) {
-					report(in.disputedScope(x))
-				}
-			}
+func (in *pass) scopeUnproven(c *directory.Cluster) {
+	for _, x := range c.Disputes {
+		if slices.ContainsFunc(x.Deployments, in.InScope) {
+			in.report(in.disputedScope(x))
 		}
-		in.contradictedReleases(report)
-	},
+	}
+	in.contradictedReleases(c)
 }
 
 // contradictedReleases reports each agent with releases that state sets of which no object has the ownership metadata.
-func (in *Input) contradictedReleases(report func(Finding)) {
-	type agentOn struct {
-		cluster object.ClusterID
-		agent   string
-	}
-	objects, deployments := map[agentOn][]*evaluate.Object{}, map[agentOn]*evaluate.BundleDeployment{}
+func (in *pass) contradictedReleases(c *directory.Cluster) {
+	objects, clusters := map[string][]*evaluate.Object{}, map[string]string{} // by the namespace of the agent
 	for d, o := range in.Objects() {
-		if o.Reason == evaluate.ScopeUnproven {
-			a := agentOn{d.On.ID, d.Agent}
-			objects[a], deployments[a] = append(objects[a], o), d
+		if d.On == c && o.Reason == evaluate.ScopeUnproven {
+			objects[d.Agent], clusters[d.Agent] = append(objects[d.Agent], o), d.Cluster
 		}
 	}
-	for a, found := range objects {
-		agent, d := a.agent, deployments[a]
-		report(Finding{
+	for agent, found := range objects {
+		in.report(Finding{
 			Object:  object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName},
-			Cluster: d.Cluster,
+			Cluster: clusters[agent],
 			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the "+
 				"releases of their bundles state, and no object has those",
 				agent, facts.Count(len(found), "live object")),
 			Evidence: []string{found[0].Key().String() + ": " + found[0].Message},
-			Remedies: []remedy.Remedy{in.showScope(d.On, agent)},
+			Remedies: []remedy.Remedy{in.showScope(c, agent)},
 		})
 	}
 }

@@ -13,28 +13,25 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var contentMissing = Check{
-	Code: "FD601", Name: "ContentMissing", Severity: Error,
-	Title: "the Content with the manifests of a bundle is missing or damaged",
-	run: func(in *Input, report func(Finding)) {
-		users, damage := map[string][]*evaluate.BundleDeployment{}, map[string]string{}
-		for _, d := range in.Deployments {
-			if d.BD == nil {
-				continue
-			}
-			id := state.ContentID(d.BD)
-			switch {
-			case id == "":
-			case in.Desired.Contents.Missing[id]:
-				users[id] = append(users[id], d)
-			case d.Rendering.ContentDamage != "":
-				users[id], damage[id] = append(users[id], d), d.Rendering.ContentDamage
-			}
+func (in *pass) contentMissing() {
+	users, damage := map[string][]*evaluate.BundleDeployment{}, map[string]string{}
+	for _, d := range in.Deployments {
+		if d.BD == nil {
+			continue
 		}
-		for _, id := range slices.Sorted(maps.Keys(users)) {
-			report(in.content(id, damage[id], users[id]))
+		id := state.ContentID(d.BD)
+		damaged := d.Rendering.ContentDamage
+		switch {
+		case id == "":
+		case in.Desired.Contents.Missing[id]:
+			users[id] = append(users[id], d)
+		case damaged != "":
+			users[id], damage[id] = append(users[id], d), damaged
 		}
-	},
+	}
+	for _, id := range slices.Sorted(maps.Keys(users)) {
+		in.report(in.content(id, damage[id], users[id]))
+	}
 }
 
 // content returns the finding about a Content that some bundle deployments need.

@@ -17,44 +17,40 @@ import (
 // stuckAfter is how long a deletion may take. A controller of Fleet needs seconds, an overloaded one minutes.
 const stuckAfter = 10 * time.Minute
 
-var stuckDeletion = Check{
-	Code: "FD603", Name: "StuckDeletion", Severity: Warning,
-	Title: "the deletion of an object of Fleet does not end",
-	run: func(in *Input, report func(Finding)) {
-		if in.Now().IsZero() {
-			return
+func (in *pass) stuckDeletion() {
+	if in.Now().IsZero() {
+		return
+	}
+	deployments, inScope := map[string]*evaluate.BundleDeployment{}, map[[2]string]bool{}
+	for _, d := range in.Deployments {
+		if d.BD != nil {
+			deployments[d.Key()], inScope[[2]string{state.BundleDeployment, d.Key()}] = d, true
 		}
-		deployments, inScope := map[string]*evaluate.BundleDeployment{}, map[[2]string]bool{}
-		for _, d := range in.Deployments {
-			if d.BD != nil {
-				deployments[d.Key()], inScope[[2]string{state.BundleDeployment, d.Key()}] = d, true
-			}
+	}
+	for kind := range in.Tree {
+		for a := range in.Aggregates(kind) {
+			inScope[[2]string{kind, a.Key()}] = true
 		}
-		for kind := range in.Tree {
-			for a := range in.Aggregates(kind) {
-				inScope[[2]string{kind, a.Key()}] = true
-			}
+	}
+	var children map[[2]string]int
+	for _, o := range in.Desired.Deleting() {
+		if len(o.Finalizers) == 0 {
+			continue // the API server deletes it at once
 		}
-		var children map[[2]string]int
-		for _, o := range in.Desired.Deleting() {
-			if len(o.Finalizers) == 0 {
-				continue // the API server deletes it at once
-			}
-			id := [2]string{o.Kind, o.Namespace + "/" + o.Name}
-			included := in.Whole || inScope[id]
-			if !included || in.Now().Sub(o.Since) < stuckAfter {
-				continue
-			}
-			if children == nil {
-				children = in.children()
-			}
-			f := in.stuck(&o, children[id])
-			if d := deployments[f.BundleDeployment]; d != nil {
-				f.Cluster = d.Cluster
-			}
-			report(f)
+		id := [2]string{o.Kind, o.Namespace + "/" + o.Name}
+		included := in.Whole || inScope[id]
+		if !included || in.Now().Sub(o.Since) < stuckAfter {
+			continue
 		}
-	},
+		if children == nil {
+			children = in.children()
+		}
+		f := in.stuck(&o, children[id])
+		if d := deployments[f.BundleDeployment]; d != nil {
+			f.Cluster = d.Cluster
+		}
+		in.report(f)
+	}
 }
 
 // stuck returns the finding about an object that waits for a number of children.

@@ -4,10 +4,12 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -25,77 +27,56 @@ const (
 	jobFailed = "Failed"
 )
 
-var repoNotFollowed = Check{
-	Code: "FD605", Name: "RepoNotFollowed", Severity: Warning,
-	Title: "a GitRepo is not followed",
-	run: func(in *Input, report func(Finding)) {
-		if in.Now().IsZero() {
-			return
-		}
-		var commits map[string]*repoCommits
-		for a := range in.Aggregates(state.GitRepo) {
-			g, ok := a.Object.(*v1alpha1.GitRepo)
-			if !ok || !followed(g) {
-				continue
-			}
-			if commits == nil {
-				commits = in.commits()
-			}
-			ref := facts.Ref(state.GitRepo, g.Namespace, g.Name)
-			if since, failed := in.pollingFails(g); failed {
-				report(Finding{
-					Object: ref, AsOf: g.Reported().AsOf,
-					Message: fmt.Sprintf("GitRepo %s cannot be polled since %s%s", facts.Key(g),
-						since.UTC().Format(time.RFC3339),
-						in.Said(g, "GitPolling")),
-					Remedies: []remedy.Remedy{in.Commands.Describe(ref)}, Aspect: "polling",
-				})
-				continue
-			}
-			for _, x := range in.behind(g, commits[facts.Key(g)]) {
-				report(Finding{
-					Object: ref, Message: x.message, Aspect: x.aspect, AsOf: g.Reported().AsOf, Evidence: in.refused(g),
-					Remedies: []remedy.Remedy{in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)},
-				})
-			}
-		}
-	},
+func (in *pass) repoNotFollowed(a *evaluate.Aggregate) {
+	g, ok := a.Object.(*v1alpha1.GitRepo)
+	if !ok || !in.followed(g) {
+		return
+	}
+	f := Finding{Object: facts.RefTo(g), AsOf: g.Reported().AsOf}
+	if since, failed := in.pollingFails(g); failed {
+		f.Message = fmt.Sprintf("GitRepo %s cannot be polled since %s%s", facts.Key(g), since.UTC().Format(time.RFC3339),
+			in.Said(g, "GitPolling"))
+		f.Aspect, f.Remedies = "polling", []remedy.Remedy{in.Commands.Describe(f.Object)}
+		in.report(f)
+		return
+	}
+	for _, x := range in.behind(g) {
+		f.Message, f.Aspect, f.Evidence = x.message, x.aspect, in.refused(g)
+		f.Remedies = []remedy.Remedy{in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)}
+		in.report(f)
+	}
 }
 
 // followed reports whether Fleet should follow a GitRepo.
-func followed(g *v1alpha1.GitRepo) bool {
-	return !g.Spec.Paused && g.DeletionTimestamp == nil && g.Spec.Repo != ""
-}
-
-// repoCommits are the commits of the Bundles of a GitRepo.
-type repoCommits struct {
-	of      map[string]bool
-	without bool // a Bundle has no commit
-}
-
-func (in *Input) commits() map[string]*repoCommits {
-	out := map[string]*repoCommits{}
-	for _, b := range in.Desired.Bundles {
-		name := b.Labels[fleet.RepoLabel]
-		if name == "" {
-			continue
-		}
-		key := b.Namespace + "/" + name
-		if out[key] == nil {
-			out[key] = &repoCommits{of: map[string]bool{}}
-		}
-		commit := b.Labels[fleet.CommitLabel]
-		out[key].of[commit] = true
-		out[key].without = out[key].without || commit == ""
+func (in *Input) followed(g *v1alpha1.GitRepo) bool {
+	if facts.Deleting(g) || in.Now().IsZero() {
+		return false
 	}
-	return out
+	return g.Spec.Repo != "" && !g.Spec.Paused
+}
+
+// awaitsBundles reports whether it is certain that no Bundle of a GitRepo has the commit of its status, and that no Job
+// writes them.
+func (in *Input) awaitsBundles(g *v1alpha1.GitRepo) bool {
+	commit, bundles := g.Status.Commit, in.BundlesOf(facts.RefTo(g))
+	if commit == "" || len(bundles) == 0 || g.Status.GitJobStatus == jobInProgress {
+		return false
+	}
+	if slices.ContainsFunc(bundles, func(b *v1alpha1.Bundle) bool {
+		of := b.Labels[fleet.CommitLabel]
+		return of == "" || of == commit
+	}) {
+		return false
+	}
+	changed, err := time.Parse(time.RFC3339, g.Reported().AsOf)
+	return err == nil && in.late(changed, behindAfter) && in.Read(state.Bundle, g.Namespace)
 }
 
 // lag is one thing in which a GitRepo is behind.
 type lag struct{ aspect, message string }
 
 // behind returns in what a GitRepo is behind.
-func (in *Input) behind(g *v1alpha1.GitRepo, bundles *repoCommits) []lag {
+func (in *Input) behind(g *v1alpha1.GitRepo) []lag {
 	var out []lag
 	name, s := facts.Key(g), &g.Status
 	if last, late := in.polledLate(g); late {
@@ -114,13 +95,7 @@ func (in *Input) behind(g *v1alpha1.GitRepo, bundles *repoCommits) []lag {
 					g.Spec.ForceSyncGeneration, name, g.SpecWritten.UTC().Format(time.RFC3339), s.UpdateGeneration)})
 		}
 	}
-	if bundles == nil || bundles.without || !in.Read(state.Bundle, g.Namespace) {
-		return out
-	}
-	if s.Commit == "" || bundles.of[s.Commit] || s.GitJobStatus == jobInProgress {
-		return out
-	}
-	if changed, err := time.Parse(time.RFC3339, g.Reported().AsOf); err == nil && in.late(changed, behindAfter) {
+	if in.awaitsBundles(g) {
 		out = append(out, lag{"commit", fmt.Sprintf("no Bundle of GitRepo %s has commit %s of its status, and no "+
 			"Job for it is in progress", name, s.Commit)})
 	}

@@ -12,23 +12,17 @@ import (
 // CodeUnread is the code of the finding that a bundle deployment has no result.
 const CodeUnread = "FD607"
 
-var unread = Check{
-	Code: CodeUnread, Name: "Unread", Severity: Warning,
-	Title: "the desired objects of a bundle deployment could not be read: no result",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			switch {
-			case d.Problem == "" && d.Counts.Desired > 0 && d.Counts.Unknown == d.Counts.Desired:
-				report(in.nothingRead(d))
-			case d.Problem == "", d.Problem == directory.ClusterNotRead: // it has a result, or it is on another cluster
-			case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
-			default:
-				f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
-				f.Remedies = []remedy.Remedy{in.readAgain(d)}
-				report(f)
-			}
-		}
-	},
+func (in *pass) unread(d *evaluate.BundleDeployment) {
+	switch {
+	case d.Problem == "" && d.Counts.Desired > 0 && d.Counts.Unknown == d.Counts.Desired:
+		in.report(in.nothingRead(d))
+	case d.Problem == "", d.Problem == directory.ClusterNotRead: // it has a result, or it is on another cluster
+	case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
+	default:
+		f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
+		f.Remedies = []remedy.Remedy{in.readAgain(d)}
+		in.report(f)
+	}
 }
 
 // readAgain returns the next step for a bundle deployment without desired objects.

@@ -18,18 +18,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-var willUninstall = Check{
-	Code: "FD608", Name: "WillUninstall", Severity: Error,
-	Title: "the agent's garbage collection will uninstall a Helm release",
-	run: func(in *Input, report func(Finding)) {
-		for _, x := range in.Desired.Removals {
-			// A record that is newer than the capture of the BundleDeployments proves nothing.
-			newer := x.On.State.Captured && !in.Now().IsZero() && x.Record.Deployed.After(in.Now())
-			if in.reported(x) && !newer {
-				report(in.removal(x.On, x))
-			}
+func (in *pass) willUninstall() {
+	for _, x := range in.Desired.Removals {
+		// A record that is newer than the capture of the BundleDeployments proves nothing.
+		newer := x.On.State.Captured && !in.Now().IsZero() && x.Record.Deployed.After(in.Now())
+		if in.reported(x) && !newer {
+			in.report(in.removal(x.On, x))
 		}
-	},
+	}
 }
 
 // reported reports whether a removal is in scope and confirmed.

@@ -22,29 +22,19 @@ const (
 	serverSideApply = "ssa"
 )
 
-var notCorrected = Check{
-	Code: "FD609", Name: "NotCorrected", Severity: Warning,
-	Title: "correctDrift is enabled, and an object stays modified",
-	run: func(in *Input, report func(Finding)) {
-		if in.Now().IsZero() {
-			return
-		}
-		for d, o := range in.OfState(evaluate.Modified) {
-			correct := facts.Corrects(d)
-			if correct == nil {
-				continue
-			}
-			since, first := in.modifiedSince(d, o)
-			if since.IsZero() || in.ReadAt(d.On).Sub(since) <= correctedAfter {
-				continue
-			}
-			f := about(&d.Deployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(),
-				since.UTC().Format(time.RFC3339))
-			f.Evidence = in.notCorrectedWhy(d, correct, first)
-			f.Remedies = in.Redeploy(d)
-			report(f)
-		}
-	},
+func (in *pass) notCorrected(d *evaluate.BundleDeployment, o *evaluate.Object) {
+	correct := facts.Corrects(d)
+	if correct == nil || in.Now().IsZero() {
+		return
+	}
+	since, first := in.modifiedSince(d, o)
+	if since.IsZero() || in.ReadAt(d.On).Sub(since) <= correctedAfter {
+		return
+	}
+	f := about(&d.Deployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(),
+		since.UTC().Format(time.RFC3339))
+	f.Evidence, f.Remedies = in.notCorrectedWhy(d, correct, first), in.Redeploy(d)
+	in.report(f)
 }
 
 // modifiedSince returns the time since which the first of the differences that have a time exists; zero if none has

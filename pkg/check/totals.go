@@ -4,6 +4,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -17,7 +18,6 @@ import (
 // totals describes an aggregate whose numbers are compared.
 type totals struct {
 	*evaluate.Aggregate
-	kind    string // "cluster "
 	partsAs string // "its bundle deployments"
 	parts   *parts
 	// bugs returns the known bugs of some versions of the controller that can make a number wrong.
@@ -47,7 +47,7 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	r := t.Object.Reported()
 	f.Object, f.AsOf, f.Cause = facts.RefOf(t.Aggregate), r.AsOf, why.Cause
 	f.Compares = t.compares(why.Cause)
-	f.Message = t.kind + t.Key() + " " + lines[0] + ": " + why.Words
+	f.Message = noun(t.Aggregate) + " " + lines[0] + ": " + why.Words
 	f.Evidence = append(lines[1:], f.Evidence...)
 	if p := t.parts; p.unread > 0 {
 		age := ""
@@ -72,7 +72,7 @@ func (t *totals) compares(cause facts.Cause) []object.Ref {
 	}
 	out := []object.Ref{facts.RefOf(t.Aggregate)}
 	for _, b := range t.bundles {
-		out = append(out, facts.Ref(state.Bundle, b.Namespace, b.Name))
+		out = append(out, facts.RefTo(b))
 	}
 	if t.Kind == state.ClusterGroup {
 		for _, c := range t.Clusters {
@@ -185,6 +185,14 @@ func written(a *evaluate.Aggregate) bool {
 		return r.AsOf != ""
 	}
 	return r.Summary.DesiredReady > 0 || r.Summary.Ready > 0
+}
+
+// noun returns the kind and the name of an aggregate in a sentence: "cluster group team/edge".
+func noun(a *evaluate.Aggregate) string {
+	if a.Kind == state.ClusterGroup {
+		return "cluster group " + a.Key()
+	}
+	return strings.ToLower(a.Kind) + " " + a.Key()
 }
 
 // describe shows the conditions and events of an aggregate.

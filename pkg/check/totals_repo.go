@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // wrongOfRepo returns the wrong numbers of a GitRepo or HelmOp: its objects, on all clusters and on each, and its
@@ -99,19 +97,12 @@ func readyClusters(members []fleet.Member) share {
 	return share{totals.ReadyClusters, totals.DesiredReadyClusters}
 }
 
-// stickyLists reports the lists of objects of GitRepos and HelmOps in which Fleet calls objects Unknown, because
+// stickyList reports the list of objects of a GitRepo or HelmOp in which Fleet calls objects Unknown, because
 // incompleteState of a bundle deployment is never reset.
-func (in *Input) stickyLists(report func(Finding)) {
-	for _, kind := range []string{state.GitRepo, state.HelmOp} {
-		for _, a := range in.Tree[kind] {
-			if _, ok := in.partsOf(a); ok && written(a) {
-				in.stickyList(a, report)
-			}
-		}
+func (in *pass) stickyList(a *evaluate.Aggregate) {
+	if _, ok := in.partsOf(a); !ok || !written(a) {
+		return
 	}
-}
-
-func (in *Input) stickyList(a *evaluate.Aggregate, report func(Finding)) {
 	unknown := 0
 	for _, r := range facts.StatusOf(a.Object).Resources {
 		if r.State == string(evaluate.Unknown) {
@@ -131,12 +122,10 @@ func (in *Input) stickyList(a *evaluate.Aggregate, report func(Finding)) {
 	if unknown == 0 || sticky == "" || incomplete {
 		return
 	}
-	report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Cause: facts.StickyIncomplete,
-		Aspect:   "list",
-		Remedies: in.describe(a),
-		Message: fmt.Sprintf("%s %s lists %s as Unknown: incompleteState of %s is still set, although its lists are "+
-			"complete",
-			strings.ToLower(a.Kind), a.Key(), facts.Count(unknown, "object"), sticky)})
+	in.report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Cause: facts.StickyIncomplete,
+		Aspect: "list", Remedies: in.describe(a),
+		Message: fmt.Sprintf("%s lists %s as Unknown: incompleteState of %s is still set, although its lists are "+
+			"complete", noun(a), facts.Count(unknown, "object"), sticky)})
 }
 
 // full reports whether a list of a status has as many entries as Fleet writes.

@@ -4,7 +4,6 @@ package check
 
 import (
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -26,32 +25,17 @@ type valuesOwner struct {
 	result     values.Result
 }
 
-// valuesOwners iterates over the BundleDeployments and Bundles in scope. It omits those without a Secret to report.
-func (in *Input) valuesOwners() iter.Seq[valuesOwner] {
-	return func(yield func(valuesOwner) bool) {
-		controller, secrets := in.Controller(), in.Desired.Values
-		for _, d := range in.Deployments {
-			if d.BD == nil {
-				continue
-			}
-			b := in.Bundle(d.Bundle)
-			facts := secrets.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
-			if !yield(valuesOwner{d, b, facts, values.Classify(facts, in.Now(), controller)}) {
-				return
-			}
-		}
-		for _, a := range in.Tree[state.Bundle] {
-			b, ok := a.Object.(*v1alpha1.Bundle)
-			inScope := a.InScope || len(a.BundleDeployments) > 0
-			if !ok || !inScope || ofHelmOp(b) {
-				continue // the values of a HelmOp are in its Bundle
-			}
-			facts := secrets.Facts(state.BundleKey(b), state.BundleOwner(b))
-			if !yield(valuesOwner{nil, b, facts, values.Classify(facts, in.Now(), controller)}) {
-				return
-			}
-		}
-	}
+// valuesOf returns the state of the values Secret of a BundleDeployment.
+func (in *Input) valuesOf(d *evaluate.BundleDeployment) *valuesOwner {
+	b := in.Bundle(d.Bundle)
+	facts := in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
+	return &valuesOwner{d, b, facts, values.Classify(facts, in.Now(), in.Controller())}
+}
+
+// valuesOfBundle returns the state of the values Secret of a Bundle.
+func (in *Input) valuesOfBundle(b *v1alpha1.Bundle) *valuesOwner {
+	facts := in.Desired.Values.Facts(state.BundleKey(b), state.BundleOwner(b))
+	return &valuesOwner{nil, b, facts, values.Classify(facts, in.Now(), in.Controller())}
 }
 
 func ofHelmOp(b *v1alpha1.Bundle) bool {
@@ -63,7 +47,7 @@ func (o *valuesOwner) finding(format string, args ...any) Finding {
 	if o.deployment != nil {
 		return about(&o.deployment.Deployment, o.deployment.Ref(), format, args...)
 	}
-	return Finding{Object: facts.Ref(state.Bundle, o.bundle.Namespace, o.bundle.Name),
+	return Finding{Object: facts.RefTo(o.bundle),
 		Message: fmt.Sprintf(format, args...)}
 }
 
@@ -100,6 +84,14 @@ func (o *valuesOwner) why() string {
 	}
 	return fmt.Sprintf("no update is in progress: the last change of the %s or its Secret was at %s",
 		o.facts.Owner.Kind, since)
+}
+
+// lastChange is the evidence when the Secret or its owner changed last, if that is known.
+func (o *valuesOwner) lastChange() []string {
+	if o.result.Since.IsZero() {
+		return nil
+	}
+	return []string{"the last change was at " + o.result.Since.UTC().Format(time.RFC3339)}
 }
 
 // controllerVersion is a sentence that names the version of the controller.
