@@ -33,7 +33,7 @@ const CodeNotFollowed = "FD605"
 // Stuck returns a function that says why an object of Fleet that is being deleted stays, as a sentence with evidence.
 func (in *Input) Stuck() func(kind, key string) (message string, evidence []string) {
 	of := map[[2]string]*state.Deleting{}
-	all, children := in.Desired.Deleting(), in.children()
+	all := in.Desired.Deleting()
 	for i := range all {
 		of[[2]string{all[i].Kind, all[i].Namespace + "/" + all[i].Name}] = &all[i]
 	}
@@ -43,6 +43,6 @@ func (in *Input) Stuck() func(kind, key string) (message string, evidence []stri
 			return "it is being deleted", nil
 		}
 		return "it is being deleted, and has the finalizers " +
-			strings.Join(o.Finalizers, ", "), in.stuck(o, children[[2]string{kind, key}]).Evidence
+			strings.Join(o.Finalizers, ", "), in.stuck(o).Evidence
 	}
 }

@@ -5,7 +5,6 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -14,13 +13,14 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	if in.expired(d, o) {
 		return // FD111 reports it
 	}
-	f := about(&d.Deployment, o.Ref, "%s is not on the cluster", o.Key())
-	f.Evidence, f.Remedies = []string{desiredBy(d)}, append(in.Restore(d, o), in.Redeploy(d)...)
+	f := about(d, o.Ref, "%s is not on the cluster", o.Key())
+	f.Evidence = []string{desiredBy(d)}
 	if why := in.notDeployed(d, o); why != "" {
-		f.Evidence = append(f.Evidence, why)
-		f.Remedies = []remedy.Remedy{in.Commands.Predict(&d.Deployment)}
+		f.say("%s", why)
+		in.report(f, in.Commands.Predict(&d.Deployment))
+		return
 	}
-	in.report(f)
+	in.report(f, append(in.Restore(d, o), in.Redeploy(d)...)...)
 }
 
 // desiredBy describes the source that desires an object.

@@ -14,13 +14,12 @@ import (
 
 func (in *pass) unowned(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	owners := in.Desired.On(d.On).Owners(&d.Deployment, o.Key(), o.Metadata)
-	f := about(&d.Deployment, o.Ref, "%s exists, but %s", o.Key(), whyUnowned(d, owners))
+	f := about(d, o.Ref, "%s exists, but %s", o.Key(), whyUnowned(d, owners))
 	if len(o.Differences) > 0 {
 		f.Message += "; it also differs in " + facts.List(paths(o))
 	}
 	f.Evidence = append(differs(o, true), requiredChanges(owners.Patch())...)
-	f.Remedies = []remedy.Remedy{in.assign(d, o)}
-	in.report(f)
+	in.report(f, in.assign(d, o))
 }
 
 func whyUnowned(d *evaluate.BundleDeployment, r ownership.Result) string {

@@ -27,7 +27,7 @@ func (in *pass) contested(c *directory.Cluster) {
 		}
 	}
 	for _, x := range last {
-		in.report(in.contestedObject(x.BundleDeployment, x.Object))
+		in.report(in.contestedObject(x.BundleDeployment, x.Object), remedy.Advise("remove it from all bundles but one"))
 	}
 }
 
@@ -55,7 +55,6 @@ func (in *Input) contestedObject(d *evaluate.BundleDeployment, o *evaluate.Objec
 	}
 	return Finding{
 		Object: o.Ref, Cluster: d.Cluster,
-		Message:  fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
-		Remedies: []remedy.Remedy{remedy.Advise("remove it from all bundles but one")},
+		Message: fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
 	}
 }

@@ -8,12 +8,12 @@ import (
 )
 
 func (in *pass) modified(d *evaluate.BundleDeployment, o *evaluate.Object) {
-	f := about(&d.Deployment, o.Ref, "%s differs in %s", o.Key(), facts.List(paths(o)))
+	f := about(d, o.Ref, "%s differs in %s", o.Key(), facts.List(paths(o)))
 	for _, diff := range o.Differences {
 		f.AsOf = max(f.AsOf, diff.Time)
 	}
-	f.Evidence, f.Remedies = differs(o, len(o.Differences) > 1), in.RestoreOrAccept(d, o)
-	in.report(f)
+	f.Evidence = differs(o, len(o.Differences) > 1)
+	in.report(f, in.RestoreOrAccept(d, o)...)
 }
 
 // paths are the fields in which an object differs.

@@ -13,27 +13,29 @@ import (
 
 func (in *pass) orphaned(d *evaluate.BundleDeployment) {
 	for _, m := range d.Orphans {
-		in.report(in.orphanedObject(d, m))
+		in.orphanedObject(d, m)
 	}
 }
 
-func (in *Input) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesired) Finding {
+func (in *pass) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesired) {
 	release, on := d.Release.Release(), in.On(m.On)
-	f := about(&d.Deployment, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), release)
-	f.Remedies = []remedy.Remedy{on.Show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
-	if n := in.withoutResult(m.On); n > 0 {
-		f.Evidence = []string{fmt.Sprintf("its cluster has %s without a result, which may desire it",
-			facts.Count(n, "bundle deployment"))}
-	} else {
-		f.Remedies = append(f.Remedies, remedy.Run(on.For(m.Ref)+" delete "+remedy.KubectlName(m.Ref),
-			"deletes it and what it contains, which no deploy creates again"))
+	f := about(d, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), release)
+	unknown := in.withoutResult(m.On)
+	if unknown > 0 {
+		f.say("its cluster has %s without a result, which may desire it", facts.Count(unknown, "bundle deployment"))
 	}
 	if _, still := d.Recorded[m.Key()]; still {
 		f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy deletes it", m.Key(),
 			release)
-		f.Remedies = []remedy.Remedy{in.Commands.Predict(&d.Deployment)}
+		in.report(f, in.Commands.Predict(&d.Deployment))
+		return
 	}
-	return f
+	f.Remedies = []remedy.Remedy{on.Show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
+	if unknown == 0 {
+		f.Remedies = append(f.Remedies, remedy.Run(on.For(m.Ref)+" delete "+remedy.KubectlName(m.Ref),
+			"deletes it and what it contains, which no deploy creates again"))
+	}
+	in.report(f)
 }
 
 // withoutResult returns the number of bundle deployments on a cluster with desired objects that are not known.

@@ -5,7 +5,6 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
@@ -17,19 +16,12 @@ func (in *pass) abandoned() {
 		if !known || !in.abandonedByAgent(m) {
 			continue
 		}
-		f := Finding{
-			Object:  m.Ref,
-			Cluster: in.ClusterName(m.On),
-			Message: fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that "+
-				"set", m.Key(), m.Metadata.SetID),
-			Evidence: []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
-			Remedies: []remedy.Remedy{in.On(m.On).Show(m.Ref,
-				"shows it, so that you can decide whether anything still uses it")},
-		}
-		if m.Metadata.ReleaseName != "" {
-			f.Evidence = append(f.Evidence, "Helm's annotations name release "+m.Metadata.Release())
-		}
-		in.report(f)
+		f := Finding{Object: m.Ref, Cluster: in.ClusterName(m.On),
+			Message: fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set",
+				m.Key(), m.Metadata.SetID)}
+		f.say("label %s=%s", fleet.HashLabel, m.Metadata.Hash)
+		f.sayIf(m.Metadata.ReleaseName != "", "Helm's annotations name release "+m.Metadata.Release())
+		in.report(f, in.On(m.On).Show(m.Ref, "shows it, so that you can decide whether anything still uses it"))
 	}
 }
 

@@ -19,10 +19,9 @@ func (in *pass) idMismatch(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	if o.Metadata.SetID != "" {
 		is = fmt.Sprintf("is %q", o.Metadata.SetID)
 	}
-	f := about(&d.Deployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation,
+	f := about(d, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation,
 		d.Ownership.SetID, is)
 	command := in.On(d.On).For(o.Ref) + " annotate --overwrite " + remedy.KubectlName(o.Ref) + " " +
 		escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID)
-	f.Remedies = []remedy.Remedy{remedy.Run(command, "sets this annotation, and changes nothing else")}
-	in.report(f)
+	in.report(f, remedy.Run(command, "sets this annotation, and changes nothing else"))
 }

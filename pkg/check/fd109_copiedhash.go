@@ -3,6 +3,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,22 +19,16 @@ func (in *pass) copiedHash() {
 	for _, m := range in.Undesired {
 		on := in.Desired.On(m.On)
 		d := on.OwnerOf(m.Metadata)
-		if d == nil || !in.InScope(d.ID()) {
+		if d == nil || !in.InScope(d.ID()) || m.NoPrune {
 			continue
 		}
-		if m.NoPrune || followsService(m.Ref) {
+		if followsService(m.Ref) || slices.ContainsFunc(on.BySet(m.Metadata.Hash), explains(m)) {
 			continue
 		}
-		if slices.ContainsFunc(on.BySet(m.Metadata.Hash), explains(m)) {
-			continue
-		}
-		f := about(&d.Deployment, m.Ref, "%s has the hash label of %s, but was in none of its revisions", m.Key(),
-			d.Key())
-		if m.Controller != "" {
-			f.Evidence = []string{"it is controlled by " + m.Controller}
-		}
-		f.Remedies = []remedy.Remedy{remedy.Advise("nothing to repair: Fleet ignores the object")}
-		in.report(f)
+		f := Finding{Object: m.Ref, Cluster: d.Cluster, BundleDeployment: d.Key(),
+			Message: fmt.Sprintf("%s has the hash label of %s, but was in none of its revisions", m.Key(), d.Key())}
+		f.sayIf(m.Controller != "", "it is controlled by "+m.Controller)
+		in.report(f, remedy.Advise("nothing to repair: Fleet ignores the object"))
 	}
 }
 

@@ -33,8 +33,7 @@ func (in *pass) namespaceMeta(d *evaluate.BundleDeployment) {
 	if len(missing) == 0 {
 		return
 	}
-	f := about(&d.Deployment, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
-	f.Remedies = in.Redeploy(d)
+	f := about(d, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
 	var security []string
 	for _, l := range missing {
 		f.Evidence = append(f.Evidence, l.String())
@@ -42,15 +41,13 @@ func (in *pass) namespaceMeta(d *evaluate.BundleDeployment) {
 			security = append(security, l.key+"="+l.stated)
 		}
 	}
-	if len(security) > 0 {
-		f.Evidence = append(f.Evidence, podSecurity(d.On.AgentVersion(d.Namespace)))
+	f.sayIf(len(security) > 0, podSecurity(d.On.AgentVersion(d.Namespace)))
+	if len(security) < len(missing) {
+		in.report(f, in.Redeploy(d)...)
+		return
 	}
-	if len(security) == len(missing) {
-		f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace", ref.Name)+
-			" --overwrite "+escape.ShellWords(security),
-			"sets these labels; Pod Security then applies them to new pods of the namespace")}
-	}
-	in.report(f)
+	in.report(f, remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace", ref.Name)+" --overwrite "+
+		escape.ShellWords(security), "sets these labels; Pod Security then applies them to new pods of the namespace"))
 }
 
 // podSecurity says that an agent may not write labels of Pod Security.

@@ -14,12 +14,11 @@ func (in *pass) expiredJob(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	if !in.expired(d, o) {
 		return
 	}
-	f := about(&d.Deployment, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has finished "+
+	f := about(d, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has finished "+
 		"(ttlSecondsAfterFinished)", o.Key(), *o.TTLAfterFinished)
 	f.Evidence = []string{desiredBy(d)}
-	f.Remedies = []remedy.Remedy{remedy.Advise("nothing to repair; if Fleet should not report it as missing, remove " +
-		"ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook")}
-	in.report(f)
+	in.report(f, remedy.Advise("nothing to repair; if Fleet should not report it as missing, remove "+
+		"ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook"))
 }
 
 // expired reports whether Kubernetes may have deleted a missing Job because of its age. A Job that was deployed less

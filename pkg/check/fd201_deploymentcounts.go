@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -23,12 +22,11 @@ func (in *pass) deploymentCounts(d *evaluate.BundleDeployment) {
 		f.Compares = []object.Ref{d.Ref()}
 	}
 	if n := d.Counts.Unowned; n > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("unowned objects, which Fleet counts as missing: %d", n))
+		f.say("unowned objects, which Fleet counts as missing: %d", n)
 	}
 	version := cmp.Or(facts.AgentVersion(d), "not known")
-	f.Evidence = append(f.Evidence, "the agent's version is "+version)
-	f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
-	in.report(f)
+	f.say("the agent's version is %s", version)
+	in.report(f, in.Commands.Describe(d.Ref()))
 }
 
 // ofOtherDeployment reports whether the status is that of another deployment id, or may be.

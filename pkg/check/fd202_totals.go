@@ -2,7 +2,11 @@
 
 package check
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+)
 
 // comparison is what the status of an aggregate counts, and how it is computed again (FD202 to FD206).
 type comparison struct {
@@ -36,7 +40,7 @@ func (c comparison) check(in *pass, a *evaluate.Aggregate) {
 		return
 	}
 	t := &totals{Aggregate: a, partsAs: c.of, lag: c.lag, parts: &p}
-	f := Finding{Remedies: in.describe(a)}
+	f := Finding{Remedies: []remedy.Remedy{in.Commands.Describe(facts.RefOf(a))}}
 	if wrong := c.wrong(in.Input, t, &f); len(wrong) > 0 {
 		in.report(in.wrongTotals(t, wrong, f))
 	}

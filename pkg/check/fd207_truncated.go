@@ -29,7 +29,6 @@ func (in *pass) truncated(d *evaluate.BundleDeployment) {
 		return // it was truncated once, and is complete again
 	}
 	f := onDeployment(d, "the status of %s lists %d objects of %s", d.Key(), longest, of)
-	f.Remedies = []remedy.Remedy{remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide",
-		"lists all of the objects that the audit read")}
-	in.report(f)
+	in.report(f, remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide",
+		"lists all of the objects that the audit read"))
 }

@@ -2,16 +2,12 @@
 
 package check
 
-import (
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-)
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
 func (in *pass) frozen(d *evaluate.BundleDeployment) {
 	if why := whyFrozen(d); why != "" {
-		f := onDeployment(d, "the status of %s is not current: %s", d.Key(), why)
-		f.Remedies = []remedy.Remedy{in.Commands.ShowCauses(&d.Deployment)}
-		in.report(f)
+		in.report(onDeployment(d, "the status of %s is not current: %s", d.Key(), why),
+			in.Commands.ShowCauses(&d.Deployment))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -15,8 +14,8 @@ import (
 func (in *pass) contradiction(d *evaluate.BundleDeployment) {
 	for _, x := range contradictions(d) {
 		f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
-		f.Aspect, f.Remedies = x.aspect, []remedy.Remedy{in.Commands.Describe(d.Ref())}
-		in.report(f)
+		f.Aspect = x.aspect
+		in.report(f, in.Commands.Describe(f.Object))
 	}
 }
 
@@ -30,8 +29,9 @@ func (in *pass) contradictionAbove(a *evaluate.Aggregate) {
 			facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 	}
 	for _, x := range found {
-		in.report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
-			Message: "the status of " + a.Key() + ": " + x.message, Remedies: in.describe(a)})
+		f := Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
+			Message: "the status of " + a.Key() + ": " + x.message}
+		in.report(f, in.Commands.Describe(f.Object))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -19,17 +18,11 @@ func (in *pass) leftover(d *evaluate.BundleDeployment) {
 	b, c := in.Bundle(d.Bundle), in.ClusterIn(d.Namespace)
 	r, _ := in.Targets(b).On(c.Namespace, c.Name)
 	f := onDeployment(d, "bundle %s is deployed to cluster %s, but %s", facts.Key(b), r.Cluster.Key(), because(r))
-	f.Evidence = append(f.Evidence, uninstalls(d))
-	if d.BD.Spec.OffSchedule {
-		f.Evidence = append(f.Evidence, "the cluster is off schedule: Fleet does not delete it now")
-	}
-	if facts.Failed(b) {
-		f.Evidence = append(f.Evidence, "Fleet reports an error of the bundle, and deletes nothing before it is "+
-			"resolved")
-	}
-	f.Remedies = []remedy.Remedy{in.Commands.ExplainTargets(b)}
+	f.Evidence = []string{uninstalls(d)}
+	f.sayIf(d.BD.Spec.OffSchedule, "the cluster is off schedule: Fleet does not delete it now")
+	f.sayIf(facts.Failed(b), "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
 	f.DependsOn = append(related(b, r.Cluster.Cluster), d.Ref())
-	in.report(f)
+	in.report(f, in.Commands.ExplainTargets(b))
 }
 
 // because returns why the targets exclude a cluster.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -27,12 +26,12 @@ func (in *pass) orphan(d *evaluate.BundleDeployment) {
 		return
 	}
 	f := onDeployment(d, "bundle deployment %s has no %s", d.Key(), without)
-	f.Evidence, f.Remedies = []string{uninstalls(d)}, []remedy.Remedy{in.Commands.Describe(d.Ref())}
+	f.Evidence = []string{uninstalls(d)}
 	workspace, name, _ := strings.Cut(d.Bundle, "/")
 	f.DependsOn = []object.Ref{d.Ref(), facts.Ref(state.Bundle, workspace, name),
 		facts.Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel],
 			d.BD.Labels[fleet.ClusterLabel])}
-	in.report(f)
+	in.report(f, in.Commands.Describe(d.Ref()))
 }
 
 // without returns what a bundle deployment lacks: its Bundle or its Cluster; empty if it lacks nothing, or if that is
@@ -74,12 +73,10 @@ func (in *pass) orphanedAgent(b *v1alpha1.Bundle) {
 	}
 	ref := facts.RefTo(b)
 	in.report(Finding{
-		Object:  ref,
-		Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", facts.Key(b)),
-		Remedies: []remedy.Remedy{in.Commands.List("clusters", b.Namespace,
-			"lists the Clusters that exist in the namespace of the bundle")},
+		Object:    ref,
+		Message:   fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", facts.Key(b)),
 		DependsOn: []object.Ref{ref},
-	})
+	}, in.Commands.List("clusters", b.Namespace, "lists the Clusters that exist in the namespace of the bundle"))
 }
 
 // orphanedNamespaces reports the namespaces of clusters that do not exist.
@@ -105,12 +102,11 @@ func (in *pass) orphanedNamespaces() {
 		ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: name}
 		f := Finding{Object: ref,
 			Message:   fmt.Sprintf("namespace %s is of cluster %s, which does not exist", name, cluster),
-			Remedies:  []remedy.Remedy{in.Commands.Show(ref, "shows its labels and annotations, which name the Cluster")},
 			DependsOn: []object.Ref{ref, facts.Ref(state.ClusterKind, ns.Workspace, ns.Cluster)}}
 		if n := deployments[name]; n > 0 {
-			f.Evidence = []string{"it has " + facts.Count(n, "BundleDeployment") +
-				": if an agent still reads them, it keeps deploying them"}
+			f.say("it has %s: if an agent still reads them, it keeps deploying them",
+				facts.Count(n, "BundleDeployment"))
 		}
-		in.report(f)
+		in.report(f, in.Commands.Show(ref, "shows its labels and annotations, which name the Cluster"))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -24,7 +23,6 @@ func (in *pass) noRepo(b *v1alpha1.Bundle) {
 		Object: ref,
 		Message: fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind,
 			repo.Namespace, repo.Name),
-		Remedies:  []remedy.Remedy{in.Commands.ExplainTargets(b)},
 		DependsOn: []object.Ref{ref, repo},
-	})
+	}, in.Commands.ExplainTargets(b))
 }

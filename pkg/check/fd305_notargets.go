@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -23,9 +22,9 @@ func (in *pass) noTargets(b *v1alpha1.Bundle) {
 		}
 	}
 	in.report(Finding{
-		Object: facts.RefTo(b), AsOf: b.Reported().AsOf, Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
+		Object: facts.RefTo(b), AsOf: b.Reported().AsOf,
 		Message: fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b), clusters),
-	})
+	}, in.Commands.ExplainTargets(b))
 }
 
 // reachesNone reports whether it is certain that a bundle targets no cluster. If not every cluster that it may target

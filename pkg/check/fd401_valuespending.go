@@ -18,8 +18,7 @@ func (in *pass) valuesPending(o *valuesOwner) {
 	if o.deployment != nil {
 		again += " " + in.Commands.BundleArgs(&o.deployment.Deployment)
 	}
-	f.Remedies = []remedy.Remedy{remedy.Run(again, "shows whether the update has ended")}
-	in.report(f)
+	in.report(f, remedy.Run(again, "shows whether the update has ended"))
 }
 
 func (o *valuesOwner) pendingReason() string {

@@ -5,7 +5,6 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
@@ -14,14 +13,13 @@ func (in *pass) valuesMissing(o *valuesOwner) {
 	case o.result.State == values.Missing:
 		f := o.finding("the values Secret of %s does not exist: the agent cannot deploy the bundle", o.name())
 		f.Evidence = append([]string{o.why(), in.withoutValues()}, in.brokenBundle(o)...)
-		in.report(in.writeValues(o, f))
+		in.reportRewrite(o, f)
 	case o.result.State == values.Foreign && o.result.Reason != values.Equal:
 		f := o.finding("the values Secret of %s does not exist: a Secret of type %q has its name", o.name(),
 			o.facts.Secret.Type)
 		f.Evidence = append([]string{"the type of a Secret cannot be changed: save the other Secret and remove it, " +
 			"if nothing uses it", in.withForeign()}, in.brokenBundle(o)...)
-		f.Remedies = []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
-		in.report(f)
+		in.report(f, in.Commands.ShowSecret(o.secret()))
 	}
 }
 

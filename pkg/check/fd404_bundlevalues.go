@@ -5,7 +5,6 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
@@ -13,20 +12,19 @@ func (in *pass) bundleValues(o *valuesOwner) {
 	if !brokenValues(o.result.State) || o.result.Reason == values.Equal {
 		return
 	}
-	f := o.finding("the values Secret of bundle %s does not have the stated hash", o.name())
-	f.Evidence, f.Remedies = []string{o.why()}, []remedy.Remedy{in.writeBundleValues(o)}
+	what, evidence, next := "does not have the stated hash", []string{o.why()}, in.writeBundleValues(o)
 	switch o.result.State {
 	case values.Missing:
-		f.Message = fmt.Sprintf("the values Secret of bundle %s does not exist", o.name())
+		what = "does not exist"
 	case values.Foreign:
-		f.Message = fmt.Sprintf("the values Secret of bundle %s does not exist: a Secret of type %q has its name",
-			o.name(), o.facts.Secret.Type)
-		f.Evidence, f.Remedies = nil, []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
+		what = fmt.Sprintf("does not exist: a Secret of type %q has its name", o.facts.Secret.Type)
+		evidence, next = nil, in.Commands.ShowSecret(o.secret())
 	}
-	f.Evidence = append(f.Evidence, "the controller updates no target of the bundle and writes no status until the "+
-		"Secret has the hash")
+	f := o.finding("the values Secret of bundle %s %s", o.name(), what)
+	f.Evidence = evidence
+	f.say("the controller updates no target of the bundle and writes no status until the Secret has the hash")
 	if g, observed := o.bundle.Generation, o.bundle.Status.ObservedGeneration; observed < g {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the controller has observed generation %d of %d", observed, g))
+		f.say("the controller has observed generation %d of %d", observed, g)
 	}
-	in.report(f)
+	in.report(f, next)
 }

@@ -4,9 +4,8 @@ package check
 
 import (
 	"fmt"
-	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -17,9 +16,8 @@ func (in *pass) valuesLeftover(o *valuesOwner) {
 		return
 	}
 	f := o.finding("the values Secret %s %s", o.name(), what)
-	f.Object, f.Remedies = o.secret(), []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
-	f.Evidence = o.lastChange()
-	in.report(f)
+	f.Object, f.Evidence = o.secret(), o.lastChange()
+	in.report(f, in.Commands.ShowSecret(f.Object))
 }
 
 // oddity describes what is unusual about a Secret that Fleet can use or does not need; empty if nothing is.
@@ -60,11 +58,11 @@ func (in *pass) ownerlessValues() {
 		}
 		alone := values.Facts{Type: k.Type, Owner: values.Owner{Kind: kind, Changed: s.Changed}, Secret: s, Read: true}
 		if r := values.Classify(alone, in.Now(), in.Controller()); r.State == values.Leftover {
-			ref := secretRef(k.Namespace, k.Name)
-			in.report(Finding{Object: ref, Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not "+
-				"exist", k.Namespace, k.Name, kind),
-				Evidence: []string{"the last change was at " +
-					r.Since.UTC().Format(time.RFC3339)}, Remedies: []remedy.Remedy{in.Commands.ShowSecret(ref)}})
+			f := Finding{Object: secretRef(k.Namespace, k.Name),
+				Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not exist", k.Namespace, k.Name,
+					kind)}
+			f.say("the last change was at %s", facts.Time(r.Since))
+			in.report(f, in.Commands.ShowSecret(f.Object))
 		}
 	}
 }

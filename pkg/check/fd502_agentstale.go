@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
@@ -20,8 +19,7 @@ func (in *pass) agentStale(a evaluate.Agent) {
 	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of this "+
 		"cluster are that old", f.Cluster, age(h.Age))
 	f.Evidence = []string{"last heartbeat: " + a.Cluster.Status.Agent.LastSeen, limitOf(h)}
-	f.Remedies = []remedy.Remedy{in.LogsOfAgent(a)}
-	in.report(f)
+	in.report(f, in.LogsOfAgent(a))
 }
 
 // limitOf describes the age from which a heartbeat is too old.

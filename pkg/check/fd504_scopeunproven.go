@@ -13,12 +13,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 func (in *pass) scopeUnproven(c *directory.Cluster) {
 	for _, x := range c.Disputes {
 		if slices.ContainsFunc(x.Deployments, in.InScope) {
-			in.report(in.disputedScope(x))
+			in.disputedScope(x)
 		}
 	}
 	in.contradictedReleases(c)
@@ -40,8 +41,7 @@ func (in *pass) contradictedReleases(c *directory.Cluster) {
 				"releases of their bundles state, and no object has those",
 				agent, facts.Count(len(found), "live object")),
 			Evidence: []string{found[0].Key().String() + ": " + found[0].Message},
-			Remedies: []remedy.Remedy{in.showScope(c, agent)},
-		})
+		}, in.showScope(c, agent))
 	}
 }
 
@@ -53,20 +53,14 @@ func (in *Input) showScope(c *directory.Cluster, agent string) remedy.Remedy {
 	return remedy.Run(command, "prints the scope with which the agent runs")
 }
 
-func (in *Input) disputedScope(x *directory.Dispute) Finding {
+func (in *pass) disputedScope(x *directory.Dispute) {
 	deployments := facts.Count(len(x.Deployments), "bundle deployment")
-	return Finding{
-		Object: facts.Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" +
-			x.Cluster.Name,
-		Message: x.String(), Aspect: x.Agent,
-		Evidence: []string{
-			usedScope(x, deployments),
-			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set "+
-				"as not owned, until it deploys each of them again",
-				directory.AgentScope{Scope: x.Declared}, deployments),
-		},
-		Remedies: []remedy.Remedy{in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent)},
-	}
+	f := Finding{Object: facts.Ref(state.ClusterKind, x.Cluster.Namespace, x.Cluster.Name),
+		Cluster: x.Cluster.Namespace + "/" + x.Cluster.Name, Message: x.String(), Aspect: x.Agent}
+	f.say("%s", usedScope(x, deployments))
+	f.say("if the agent starts again with %s, Fleet reports the objects of %s that have another set as not owned, "+
+		"until it deploys each of them again", directory.AgentScope{Scope: x.Declared}, deployments)
+	in.report(f, in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent))
 }
 
 // usedScope describes which scope the audit uses, and the evidence for it.

@@ -32,11 +32,11 @@ func (in *pass) notApplied() {
 		for _, step := range chain[:len(chain)-1] {
 			f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
 		}
-		f.Remedies = []remedy.Remedy{in.Commands.ShowCauses(&d.Deployment)}
 		if root.Kind == blocker.Failed {
-			f.Remedies = in.afterFailure(d, root)
+			in.report(f, in.afterFailure(d, root)...)
+			continue
 		}
-		in.report(f)
+		in.report(f, in.Commands.ShowCauses(&d.Deployment))
 	}
 }
 

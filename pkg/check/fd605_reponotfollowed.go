@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -34,16 +33,15 @@ func (in *pass) repoNotFollowed(a *evaluate.Aggregate) {
 	}
 	f := Finding{Object: facts.RefTo(g), AsOf: g.Reported().AsOf}
 	if since, failed := in.pollingFails(g); failed {
-		f.Message = fmt.Sprintf("GitRepo %s cannot be polled since %s%s", facts.Key(g), since.UTC().Format(time.RFC3339),
+		f.Message = fmt.Sprintf("GitRepo %s cannot be polled since %s%s", facts.Key(g), facts.Time(since),
 			in.Said(g, "GitPolling"))
-		f.Aspect, f.Remedies = "polling", []remedy.Remedy{in.Commands.Describe(f.Object)}
-		in.report(f)
+		f.Aspect = "polling"
+		in.report(f, in.Commands.Describe(f.Object))
 		return
 	}
 	for _, x := range in.behind(g) {
 		f.Message, f.Aspect, f.Evidence = x.message, x.aspect, in.refused(g)
-		f.Remedies = []remedy.Remedy{in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)}
-		in.report(f)
+		in.report(f, in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1))
 	}
 }
 
@@ -81,18 +79,18 @@ func (in *Input) behind(g *v1alpha1.GitRepo) []lag {
 	name, s := facts.Key(g), &g.Status
 	if last, late := in.polledLate(g); late {
 		out = append(out, lag{"poll", fmt.Sprintf("GitRepo %s was polled last at %s", name,
-			last.UTC().Format(time.RFC3339))})
+			facts.Time(last))})
 	}
 	if settled := !g.SpecWritten.IsZero() && in.late(g.SpecWritten, behindAfter); settled {
 		switch {
 		case s.ObservedGeneration < g.Generation:
 			out = append(out, lag{"generation",
 				fmt.Sprintf("Fleet has not followed generation %d of GitRepo %s since %s: it observed %d",
-					g.Generation, name, g.SpecWritten.UTC().Format(time.RFC3339), s.ObservedGeneration)})
+					g.Generation, name, facts.Time(g.SpecWritten), s.ObservedGeneration)})
 		case s.UpdateGeneration != g.Spec.ForceSyncGeneration && s.GitJobStatus != jobInProgress:
 			out = append(out, lag{"forceSync",
 				fmt.Sprintf("Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for %d",
-					g.Spec.ForceSyncGeneration, name, g.SpecWritten.UTC().Format(time.RFC3339), s.UpdateGeneration)})
+					g.Spec.ForceSyncGeneration, name, facts.Time(g.SpecWritten), s.UpdateGeneration)})
 		}
 	}
 	if in.awaitsBundles(g) {
@@ -130,7 +128,7 @@ func (in *Input) refused(g *v1alpha1.GitRepo) []string {
 	var out []string
 	if since, failed := failedSince(g, "Accepted"); failed {
 		out = append(out, "resolve this first: its condition Accepted has an error since "+
-			since.UTC().Format(time.RFC3339)+in.Said(g, "Accepted"))
+			facts.Time(since)+in.Said(g, "Accepted"))
 	}
 	if g.Status.GitJobStatus == jobFailed {
 		out = append(out, "the last Job failed"+in.Said(g, "Stalled"))

@@ -23,18 +23,12 @@ func (in *pass) leftoverRelease(c *directory.Cluster) {
 		if uninstalled[r.Release()] {
 			continue
 		}
-		f := Finding{
-			Object: directory.SecretRef(r.Name), Cluster: in.ClusterName(c),
+		f := Finding{Object: directory.SecretRef(r.Name), Cluster: in.ClusterName(c),
 			Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
-				r.Release(), r.BundleID, r.AgentNamespace),
-			Remedies: []remedy.Remedy{remedy.Run(
-				in.On(c).Helm+remedy.InNamespace(r.Namespace)+" status "+remedy.LastArgument(r.Name.Name),
-				"shows the release, so that you can decide whether anything still uses it")},
-		}
-		if r.KeepResources {
-			f.Evidence = []string{"it was deployed with keepResources: its objects are kept, only the record is left " +
-				"over"}
-		}
-		in.report(f)
+				r.Release(), r.BundleID, r.AgentNamespace)}
+		f.sayIf(r.KeepResources,
+			"it was deployed with keepResources: its objects are kept, only the record is left over")
+		command := in.On(c).Helm + remedy.InNamespace(r.Namespace) + " status " + remedy.LastArgument(r.Name.Name)
+		in.report(f, remedy.Run(command, "shows the release, so that you can decide whether anything still uses it"))
 	}
 }

@@ -27,8 +27,7 @@ func (in *pass) secretInStatus(d *evaluate.BundleDeployment) {
 	f := onDeployment(d, "the status of %s shows values of %s", d.Key(), facts.List(names))
 	f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace +
 		", or Bundles or GitRepos in the namespace of the bundle, can read them"}
-	f.Remedies = []remedy.Remedy{changePasswords(names)}
-	in.report(f)
+	in.report(f, changePasswords(names))
 }
 
 // shownBy returns the Secrets with values that the status of a bundle deployment shows.
@@ -54,11 +53,8 @@ func (in *pass) secretInSummary(a *evaluate.Aggregate) {
 	if len(names) == 0 || reported {
 		return
 	}
-	in.report(Finding{
-		Object:   facts.RefOf(a),
-		Message:  fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(a.Kind), a.Key(), facts.List(names)),
-		Remedies: []remedy.Remedy{changePasswords(names)},
-	})
+	in.report(Finding{Object: facts.RefOf(a), Message: fmt.Sprintf("the status of %s %s shows values of %s",
+		strings.ToLower(a.Kind), a.Key(), facts.List(names))}, changePasswords(names))
 }
 
 func modifiedIn(s *v1alpha1.Summary) []v1alpha1.ModifiedStatus {

@@ -40,13 +40,12 @@ func (in *pass) comparePatch() {
 		if namespace, name, ok := strings.Cut(bundles[key][0].Bundle, "/"); ok {
 			ref = facts.Ref(state.Bundle, namespace, name)
 		}
-		f := Finding{Object: ref, Message: problems[0],
-			Remedies: []remedy.Remedy{remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle")}}
+		f := Finding{Object: ref, Message: problems[0]}
 		if len(problems) > 1 {
 			f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems),
 				ref.Name), problems
 		}
-		in.report(f)
+		in.report(f, remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle"))
 	}
 }
 

@@ -20,6 +20,5 @@ func (in *pass) largeBundle(b *v1alpha1.Bundle) {
 	}
 	in.report(Finding{Object: facts.RefTo(b),
 		Message: fmt.Sprintf("Bundle %s has %.1f MiB", facts.Key(b), float64(b.Size)/(1<<20)),
-		Remedies: []remedy.Remedy{remedy.Advise("split the directory into several bundles, or exclude files with " +
-			".fleetignore")}})
+	}, remedy.Advise("split the directory into several bundles, or exclude files with .fleetignore"))
 }

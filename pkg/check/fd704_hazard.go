@@ -17,7 +17,7 @@ func (in *pass) hazard(b *v1alpha1.Bundle) {
 		in.report(Finding{Object: facts.RefTo(b),
 			Message: fmt.Sprintf("the name of Bundle %s begins with fleet-agent: Fleet treats it as its agent, and "+
 				"never uninstalls it", facts.Key(b)),
-			Remedies: []remedy.Remedy{remedy.Advise("give the bundle another name in its fleet.yaml")}})
+		}, remedy.Advise("give the bundle another name in its fleet.yaml"))
 	}
 	in.emptyOverride(b)
 }
@@ -33,7 +33,5 @@ func (in *pass) misplaced(d *evaluate.BundleDeployment) {
 	}
 	f := onDeployment(d, "every deploy of %s fails: it has a targetNamespace and cluster-scoped objects: %s", d.Key(),
 		facts.List(names))
-	f.Remedies = []remedy.Remedy{remedy.Advise("use defaultNamespace instead of namespace in the fleet.yaml of the " +
-		"bundle")}
-	in.report(f)
+	in.report(f, remedy.Advise("use defaultNamespace instead of namespace in the fleet.yaml of the bundle"))
 }

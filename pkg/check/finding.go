@@ -9,7 +9,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/texts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -73,16 +72,32 @@ type pass struct {
 	found []Finding
 }
 
-func (in *pass) report(f Finding) { in.found = append(in.found, f) }
+// report adds a finding with ways to proceed.
+func (in *pass) report(f Finding, remedies ...remedy.Remedy) {
+	f.Remedies = append(f.Remedies, remedies...)
+	in.found = append(in.found, f)
+}
+
+// say adds evidence.
+func (f *Finding) say(format string, args ...any) {
+	f.Evidence = append(f.Evidence, fmt.Sprintf(format, args...))
+}
+
+// sayIf adds evidence if it applies.
+func (f *Finding) sayIf(applies bool, sentence string) {
+	if applies {
+		f.Evidence = append(f.Evidence, sentence)
+	}
+}
 
 // about returns a finding about an object of a bundle deployment.
-func about(d *directory.Deployment, ref object.Ref, format string, args ...any) Finding {
+func about(d *evaluate.BundleDeployment, ref object.Ref, format string, args ...any) Finding {
 	return Finding{Object: ref, Cluster: d.Cluster, BundleDeployment: d.Key(), Message: fmt.Sprintf(format, args...)}
 }
 
 // onDeployment returns a finding about a bundle deployment itself, as old as its status.
 func onDeployment(d *evaluate.BundleDeployment, format string, args ...any) Finding {
-	f := about(&d.Deployment, d.Ref(), format, args...)
+	f := about(d, d.Ref(), format, args...)
 	if d.BD != nil {
 		f.AsOf = d.BD.Reported().AsOf
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
@@ -25,11 +24,11 @@ func (in *pass) emptyOverride(b *v1alpha1.Bundle) {
 		effect = "it is deployed to the ClusterGroup default"
 	}
 	in.report(Finding{Object: facts.RefTo(b), Aspect: "overrideTargets",
-		Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
 		Message: fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: %s", facts.Key(b),
 			effect),
 		Evidence: []string{"targets of the GitRepo have no effect. Remove overrideTargets to use them, or list the " +
-			"clusters in it"}})
+			"clusters in it"},
+	}, in.Commands.ExplainTargets(b))
 }
 
 func selecting(customizations int) string {

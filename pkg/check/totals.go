@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -54,8 +53,8 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 		if p.oldest != "" {
 			age = ", the oldest of " + p.oldest
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: the computed number is "+
-			"based on their statuses%s", p.unread, facts.Count(len(p.actual), "bundle deployment"), age))
+		f.say("the objects of %d of %s were not read: the computed number is "+
+			"based on their statuses%s", p.unread, facts.Count(len(p.actual), "bundle deployment"), age)
 	}
 	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.Cause == facts.Lag &&
 		len(t.bugsOf(wrong[0])) > 0 {
@@ -193,9 +192,4 @@ func noun(a *evaluate.Aggregate) string {
 		return "cluster group " + a.Key()
 	}
 	return strings.ToLower(a.Kind) + " " + a.Key()
-}
-
-// describe shows the conditions and events of an aggregate.
-func (in *Input) describe(a *evaluate.Aggregate) []remedy.Remedy {
-	return []remedy.Remedy{in.Commands.Describe(facts.RefOf(a))}
 }

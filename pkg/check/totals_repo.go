@@ -122,10 +122,10 @@ func (in *pass) stickyList(a *evaluate.Aggregate) {
 	if unknown == 0 || sticky == "" || incomplete {
 		return
 	}
-	in.report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Cause: facts.StickyIncomplete,
-		Aspect: "list", Remedies: in.describe(a),
-		Message: fmt.Sprintf("%s lists %s as Unknown: incompleteState of %s is still set, although its lists are "+
-			"complete", noun(a), facts.Count(unknown, "object"), sticky)})
+	f := Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Cause: facts.StickyIncomplete, Aspect: "list"}
+	f.Message = fmt.Sprintf("%s lists %s as Unknown: incompleteState of %s is still set, although its lists are "+
+		"complete", noun(a), facts.Count(unknown, "object"), sticky)
+	in.report(f, in.Commands.Describe(f.Object))
 }
 
 // full reports whether a list of a status has as many entries as Fleet writes.

@@ -5,7 +5,6 @@ package check
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -45,7 +44,7 @@ func ofHelmOp(b *v1alpha1.Bundle) bool {
 // finding returns a finding about the owner.
 func (o *valuesOwner) finding(format string, args ...any) Finding {
 	if o.deployment != nil {
-		return about(&o.deployment.Deployment, o.deployment.Ref(), format, args...)
+		return about(o.deployment, o.deployment.Ref(), format, args...)
 	}
 	return Finding{Object: facts.RefTo(o.bundle),
 		Message: fmt.Sprintf(format, args...)}
@@ -71,11 +70,11 @@ func secretRef(namespace, name string) object.Ref {
 
 // why returns the evidence that the state is not that of an update in progress.
 func (o *valuesOwner) why() string {
-	since := o.result.Since.UTC().Format(time.RFC3339)
-	used := o.facts.Owner.Used.UTC().Format(time.RFC3339)
+	since := facts.Time(o.result.Since)
+	used := facts.Time(o.facts.Owner.Used)
 	switch s := o.facts.Secret; {
 	case o.result.Reason == values.Edited:
-		return fmt.Sprintf("field manager %s changed the Secret at %s", s.Editor, s.Edited.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("field manager %s changed the Secret at %s", s.Editor, facts.Time(s.Edited))
 	case o.result.Reason == values.UsedSince && !o.result.Since.IsZero():
 		return fmt.Sprintf("no update is in progress: Fleet used the Secret with this hash at %s, after the last "+
 			"recorded change at %s", used, since)
@@ -91,7 +90,7 @@ func (o *valuesOwner) lastChange() []string {
 	if o.result.Since.IsZero() {
 		return nil
 	}
-	return []string{"the last change was at " + o.result.Since.UTC().Format(time.RFC3339)}
+	return []string{"the last change was at " + facts.Time(o.result.Since)}
 }
 
 // controllerVersion is a sentence that names the version of the controller.
@@ -114,21 +113,22 @@ func (in *Input) writeBundleValues(o *valuesOwner) remedy.Remedy {
 // (docs/fleet-behavior.md, 6.3).
 const discardHash = `{"spec":{"valuesHash":"","waitingForValues":true,"deploymentID":""}}`
 
-// writeValues adds to a finding how to make the controller write the values of a BundleDeployment again, without a
-// deploy.
-func (in *Input) writeValues(o *valuesOwner, f Finding) Finding {
+// reportRewrite reports a finding with how to make the controller write the values of a BundleDeployment again, without
+// a deploy.
+func (in *pass) reportRewrite(o *valuesOwner, f Finding) {
 	namespace, name, found := strings.Cut(o.deployment.Bundle, "/")
 	if !found {
-		f.Remedies = []remedy.Remedy{remedy.Advise("restore the Bundle of the BundleDeployment: only the controller " +
-			"can write the values")}
-		return f
+		in.report(f, remedy.Advise("restore the Bundle of the BundleDeployment: only the controller can write the "+
+			"values"))
+		return
 	}
-	f.Remedies = []remedy.Remedy{remedy.Run(fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s",
-		in.Commands.For(o.deployment.Ref()), remedy.Named("bundledeployments.fleet.cattle.io",
-			o.deployment.Name), discardHash, in.ProcessCommand(namespace, name)),
-		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed")}
-	f.Evidence = append(f.Evidence, "the annotation makes the controller process the Bundle", caution)
-	return f
+	f.say("the annotation makes the controller process the Bundle")
+	f.say(caution)
+	command := fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s", in.Commands.For(o.deployment.Ref()),
+		remedy.Named("bundledeployments.fleet.cattle.io", o.deployment.Name), discardHash,
+		in.ProcessCommand(namespace, name))
+	in.report(f, remedy.Run(command,
+		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed"))
 }
 
 // caution applies to the discarded hash.
