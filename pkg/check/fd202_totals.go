@@ -39,7 +39,7 @@ func (c comparison) check(in *pass, a *evaluate.Aggregate) {
 	if !ok {
 		return
 	}
-	t := &totals{Aggregate: a, partsAs: c.of, lag: c.lag, parts: &p}
+	t := &totals{Aggregate: a, comparison: c, parts: &p}
 	f := Finding{Remedies: []remedy.Remedy{in.Commands.Describe(facts.RefOf(a))}}
 	if wrong := c.wrong(in.Input, t, &f); len(wrong) > 0 {
 		in.report(in.wrongTotals(t, wrong, f))

@@ -17,15 +17,9 @@ import (
 // totals describes an aggregate whose numbers are compared.
 type totals struct {
 	*evaluate.Aggregate
-	partsAs string // "its bundle deployments"
-	parts   *parts
-	// bugs returns the known bugs of some versions of the controller that can make a number wrong.
-	bugs func(n number) []*fleet.Bug
-	// recomputed is a time at which Fleet certainly computed the numbers; empty if none is known.
-	recomputed string
-	lag        string // why the numbers can be old, as a sentence
-	cluster    *v1alpha1.Cluster
-	why        facts.Explanation // if it is known already
+	comparison
+	parts *parts
+	why   facts.Explanation // if it is known already
 	// bundles are those of which the targets are compared.
 	bundles []*v1alpha1.Bundle
 }
@@ -33,21 +27,17 @@ type totals struct {
 // wrongTotals completes the finding about the wrong numbers of an aggregate.
 func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	var lines []string
-	for i, n := range wrong {
-		line := fmt.Sprintf("reports %s %s, but the number computed from %s is %s", n.reportedText, n.what,
-			t.partsAs, n.actualText)
-		if i > 0 {
-			line = fmt.Sprintf("it also reports %s %s, but the computed number is %s", n.reportedText, n.what,
-				n.actualText)
-		}
-		lines = append(lines, line)
+	for _, n := range wrong[1:] {
+		lines = append(lines, fmt.Sprintf("it also reports %s %s, but the computed number is %s", n.reportedText,
+			n.what, n.actualText))
 	}
 	why := in.whyTotal(t, wrong)
 	r := t.Object.Reported()
 	f.Object, f.AsOf, f.Cause = facts.RefOf(t.Aggregate), r.AsOf, why.Cause
 	f.Compares = t.compares(why.Cause)
-	f.Message = noun(t.Aggregate) + " " + lines[0] + ": " + why.Words
-	f.Evidence = append(lines[1:], f.Evidence...)
+	f.Message = fmt.Sprintf("%s reports %s %s, but the number computed from %s is %s: %s", noun(t.Aggregate),
+		wrong[0].reportedText, wrong[0].what, t.of, wrong[0].actualText, why.Words)
+	f.Evidence = append(lines, f.Evidence...)
 	if p := t.parts; p.unread > 0 {
 		age := ""
 		if p.oldest != "" {
@@ -57,8 +47,8 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 			"based on their statuses%s", p.unread, facts.Count(len(p.actual), "bundle deployment"), age)
 	}
 	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.Cause == facts.Lag &&
-		len(t.bugsOf(wrong[0])) > 0 {
-		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")
+		len(wrong[0].possibleBugs()) > 0 {
+		f.say("the version of Fleet's controller is not known: it may have a known bug")
 	}
 	return f
 }
@@ -95,7 +85,7 @@ func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 		return in.wrongPart(p.wrong)
 	}
 	controller := in.Desired.ControllerVersion
-	for _, b := range t.bugsOf(n) {
+	for _, b := range n.possibleBugs() {
 		if !b.In(controller) {
 			continue
 		}
@@ -105,8 +95,8 @@ func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 		}
 		return why
 	}
-	if in.Silent(t.cluster) {
-		return facts.SilentWords(t.cluster)
+	if c, ok := t.Object.(*v1alpha1.Cluster); ok && in.Silent(c) {
+		return facts.SilentWords(c)
 	}
 	if n.reported.desired <= n.actual.desired && in.unchanged(t) {
 		return facts.Explanation{Cause: facts.Unexplained,
@@ -125,10 +115,11 @@ func (in *Input) unchanged(t *totals) bool {
 	if !t.parts.quiet || len(t.parts.actual) == 0 || !in.LongAgo(newest) {
 		return false
 	}
-	if t.Kind != state.ClusterKind {
+	c, ok := t.Object.(*v1alpha1.Cluster)
+	if !ok {
 		return true
 	}
-	recomputed := facts.Parsed(t.recomputed)
+	recomputed := facts.Parsed(c.Status.Agent.LastSeen) // the heartbeat updates the numbers
 	return recomputed.Sub(newest) > facts.Settled && in.LongAgo(recomputed)
 }
 
@@ -144,14 +135,6 @@ func (in *Input) wrongPart(d *evaluate.BundleDeployment) facts.Explanation {
 	}
 	return facts.Explanation{Cause: a.Why.Cause,
 		Words: fmt.Sprintf("it adds up the wrong %s of %s (%s)", what, d.Key(), code)}
-}
-
-// bugsOf returns the known bugs that can make a number wrong, other than by its parts.
-func (t *totals) bugsOf(n number) []*fleet.Bug {
-	if t.bugs == nil || n.reported == n.expected {
-		return nil
-	}
-	return t.bugs(n)
 }
 
 // lasting returns the last of the bundle deployments that have not been ready for a long time, if an aggregate counts

@@ -20,7 +20,6 @@ func (in *Input) wrongOfRepo(t *totals, f *Finding) []number {
 	if s == nil || !written(t.Aggregate) {
 		return nil
 	}
-	t.bugs = t.parts.truncatedCounts
 	reported, actual := fleet.TotalsOfRepo(t.parts.reported), fleet.TotalsOfRepo(t.parts.actual)
 	wrong := slices.Concat(wrongCounts(s.ResourceCounts, reported.Counts, actual.Counts, t.parts),
 		wrongSummary(&s.Summary, reported.Summary, actual.Summary))
@@ -29,20 +28,11 @@ func (in *Input) wrongOfRepo(t *totals, f *Finding) []number {
 	case len(wrong) > 0 && len(actual.PerCluster) > 1:
 		f.Evidence = clusters
 	case len(wrong) == 0 && len(clusters) > 0 && s.ResourceCounts != nil:
-		wrong = []number{of(objectsReady, shareOf(*s.ResourceCounts), share{-1, -1}, shareOf(actual.Counts))}
+		wrong = []number{t.parts.objects(shareOf(*s.ResourceCounts), share{-1, -1}, shareOf(actual.Counts))}
 		wrong[0].actualText += ", but the counts of single clusters differ"
 		f.Evidence = clusters
 	}
 	return wrong
-}
-
-// truncatedCounts returns the bug of versions that count the entries of truncated lists, if it can make the total of
-// the parts wrong.
-func (p *parts) truncatedCounts(n number) []*fleet.Bug {
-	if n.what != objectsReady || !p.truncated && !p.bulk {
-		return nil
-	}
-	return []*fleet.Bug{&fleet.BugTruncatedCounts}
 }
 
 // wrongClusters describes the clusters of which a GitRepo or HelmOp reports wrong counts.
@@ -73,12 +63,11 @@ func (in *Input) wrongClustersOfRepo(t *totals, f *Finding) []number {
 	if s == nil || s.DesiredReadyClusters == nil || !written(t.Aggregate) {
 		return nil
 	}
-	t.bugs = func(number) []*fleet.Bug { return []*fleet.Bug{&fleet.BugReadyClusters} }
 	n := of(clustersReady, share{s.ReadyClusters, *s.DesiredReadyClusters},
 		readyClusters(t.parts.reported), readyClusters(t.parts.actual))
 	t.bundles = in.BundlesOf(facts.RefOf(t.Aggregate))
 	if x, known := in.expectedOf(t.Aggregate, t.parts.actual, t.bundles); known && x.differs() {
-		t.partsAs = "the clusters that its bundles target"
+		t.of = "the clusters that its bundles target"
 		if n.reported == n.expected && n.expected == n.actual {
 			t.why = x.why()
 		} else {
@@ -89,6 +78,7 @@ func (in *Input) wrongClustersOfRepo(t *totals, f *Finding) []number {
 	if n.reported == n.actual {
 		return nil
 	}
+	n.bugs = []*fleet.Bug{&fleet.BugReadyClusters}
 	return []number{n}
 }
 
