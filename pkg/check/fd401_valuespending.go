@@ -12,7 +12,7 @@ func (in *pass) valuesPending(o *valuesOwner) {
 	if !pending && o.result.State != values.Repair {
 		return
 	}
-	f := o.finding("the values Secret of %s is or may be in an update: %s", o.name(), o.pendingReason())
+	f := o.finding("the values Secret of %s is or may be in an update: %s", o.key, o.pendingReason())
 	f.Evidence = o.lastChange()
 	again := in.Commands.Audit
 	if o.deployment != nil {

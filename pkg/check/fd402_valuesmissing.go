@@ -11,15 +11,15 @@ import (
 func (in *pass) valuesMissing(o *valuesOwner) {
 	switch {
 	case o.result.State == values.Missing:
-		f := o.finding("the values Secret of %s does not exist: the agent cannot deploy the bundle", o.name())
+		f := o.finding("the values Secret of %s does not exist: the agent cannot deploy the bundle", o.key)
 		f.Evidence = append([]string{o.why(), in.withoutValues()}, in.brokenBundle(o)...)
 		in.reportRewrite(o, f)
 	case o.result.State == values.Foreign && o.result.Reason != values.Equal:
-		f := o.finding("the values Secret of %s does not exist: a Secret of type %q has its name", o.name(),
+		f := o.finding("the values Secret of %s does not exist: a Secret of type %q has its name", o.key,
 			o.facts.Secret.Type)
 		f.Evidence = append([]string{"the type of a Secret cannot be changed: save the other Secret and remove it, " +
 			"if nothing uses it", in.withForeign()}, in.brokenBundle(o)...)
-		in.report(f, in.Commands.ShowSecret(o.secret()))
+		in.report(f, in.Commands.ShowSecret(o.secret))
 	}
 }
 

@@ -10,7 +10,7 @@ func (in *pass) valuesMismatch(o *valuesOwner) {
 		in.emptied(o)
 	case values.Mismatch:
 		f := o.finding("the values Secret of %s does not have the stated hash: the agent does not deploy the bundle",
-			o.name())
+			o.key)
 		f.Evidence = []string{o.why(), in.withOtherValues()}
 		in.reportRewrite(o, f)
 	}
@@ -19,7 +19,7 @@ func (in *pass) valuesMismatch(o *valuesOwner) {
 // emptied reports a Secret that lost its current values.
 func (in *pass) emptied(o *valuesOwner) {
 	f := o.finding("the values Secret of %s has no current values, although the bundle deployment has values: the "+
-		"next deploy installs the defaults of the chart", o.name())
+		"next deploy installs the defaults of the chart", o.key)
 	f.Evidence = []string{"deploymentID equals stagedDeploymentID, and only stagedValues has values", o.why(),
 		"if the agent has deployed since, the objects may have the defaults of the chart, and Fleet reports them as " +
 			"ready"}

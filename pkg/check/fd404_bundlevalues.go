@@ -18,9 +18,9 @@ func (in *pass) bundleValues(o *valuesOwner) {
 		what = "does not exist"
 	case values.Foreign:
 		what = fmt.Sprintf("does not exist: a Secret of type %q has its name", o.facts.Secret.Type)
-		evidence, next = nil, in.Commands.ShowSecret(o.secret())
+		evidence, next = nil, in.Commands.ShowSecret(o.secret)
 	}
-	f := o.finding("the values Secret of bundle %s %s", o.name(), what)
+	f := o.finding("the values Secret of bundle %s %s", o.key, what)
 	f.Evidence = evidence
 	f.say("the controller updates no target of the bundle and writes no status until the Secret has the hash")
 	if g, observed := o.bundle.Generation, o.bundle.Status.ObservedGeneration; observed < g {

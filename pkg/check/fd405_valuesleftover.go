@@ -15,8 +15,8 @@ func (in *pass) valuesLeftover(o *valuesOwner) {
 	if what == "" {
 		return
 	}
-	f := o.finding("the values Secret %s %s", o.name(), what)
-	f.Object, f.Evidence = o.secret(), o.lastChange()
+	f := o.finding("the values Secret %s %s", o.key, what)
+	f.Object, f.Evidence = o.secret, o.lastChange()
 	in.report(f, in.Commands.ShowSecret(f.Object))
 }
 

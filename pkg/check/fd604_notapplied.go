@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
@@ -20,7 +21,7 @@ func (in *pass) notApplied() {
 		if len(chain) == 0 || chain[0].Kind == blocker.Paused || chain[0].Kind == blocker.Schedule {
 			continue
 		}
-		if chain[0].Kind == blocker.Dependency && !in.waited(d.BD.Reported().AsOf) {
+		if chain[0].Kind == blocker.Dependency && !in.Passed(facts.Parsed(d.BD.Reported().AsOf), waitsAfter) {
 			continue
 		}
 		root := chain[len(chain)-1]
@@ -51,10 +52,4 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root blocker.Step) [
 		out = append(out, in.RedeployBundle(d))
 	}
 	return append(out, in.Commands.Describe(root.Of.Ref()))
-}
-
-// waited reports whether a status has not changed for long.
-func (in *Input) waited(asOf string) bool {
-	at, err := time.Parse(time.RFC3339, asOf)
-	return err == nil && in.late(at, waitsAfter)
 }

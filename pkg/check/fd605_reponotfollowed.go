@@ -66,8 +66,7 @@ func (in *Input) awaitsBundles(g *v1alpha1.GitRepo) bool {
 	}) {
 		return false
 	}
-	changed, err := time.Parse(time.RFC3339, g.Reported().AsOf)
-	return err == nil && in.late(changed, behindAfter) && in.Read(state.Bundle, g.Namespace)
+	return in.Passed(facts.Parsed(g.Reported().AsOf), behindAfter) && in.Read(state.Bundle, g.Namespace)
 }
 
 // lag is one thing in which a GitRepo is behind.
@@ -76,34 +75,31 @@ type lag struct{ aspect, message string }
 // behind returns in what a GitRepo is behind.
 func (in *Input) behind(g *v1alpha1.GitRepo) []lag {
 	var out []lag
-	name, s := facts.Key(g), &g.Status
+	add := func(aspect, format string, args ...any) { out = append(out, lag{aspect, fmt.Sprintf(format, args...)}) }
+	name, s, written := facts.Key(g), &g.Status, facts.Time(g.SpecWritten)
 	if last, late := in.polledLate(g); late {
-		out = append(out, lag{"poll", fmt.Sprintf("GitRepo %s was polled last at %s", name,
-			facts.Time(last))})
+		add("poll", "GitRepo %s was polled last at %s", name, facts.Time(last))
 	}
-	if settled := !g.SpecWritten.IsZero() && in.late(g.SpecWritten, behindAfter); settled {
-		switch {
-		case s.ObservedGeneration < g.Generation:
-			out = append(out, lag{"generation",
-				fmt.Sprintf("Fleet has not followed generation %d of GitRepo %s since %s: it observed %d",
-					g.Generation, name, facts.Time(g.SpecWritten), s.ObservedGeneration)})
-		case s.UpdateGeneration != g.Spec.ForceSyncGeneration && s.GitJobStatus != jobInProgress:
-			out = append(out, lag{"forceSync",
-				fmt.Sprintf("Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for %d",
-					g.Spec.ForceSyncGeneration, name, facts.Time(g.SpecWritten), s.UpdateGeneration)})
-		}
+	settled := in.Passed(g.SpecWritten, behindAfter)
+	switch {
+	case settled && s.ObservedGeneration < g.Generation:
+		add("generation", "Fleet has not followed generation %d of GitRepo %s since %s: it observed %d", g.Generation,
+			name, written, s.ObservedGeneration)
+	case settled && s.UpdateGeneration != g.Spec.ForceSyncGeneration && s.GitJobStatus != jobInProgress:
+		add("forceSync", "Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for %d",
+			g.Spec.ForceSyncGeneration, name, written, s.UpdateGeneration)
 	}
 	if in.awaitsBundles(g) {
-		out = append(out, lag{"commit", fmt.Sprintf("no Bundle of GitRepo %s has commit %s of its status, and no "+
-			"Job for it is in progress", name, s.Commit)})
+		add("commit", "no Bundle of GitRepo %s has commit %s of its status, and no Job for it is in progress", name,
+			s.Commit)
 	}
 	return out
 }
 
 // polledLate returns the time of the last poll, and whether it is too long ago.
 func (in *Input) polledLate(g *v1alpha1.GitRepo) (time.Time, bool) {
-	last, err := time.Parse(time.RFC3339, g.Status.LastPollingTriggered)
-	if g.Spec.DisablePolling || err != nil {
+	last := facts.Parsed(g.Status.LastPollingTriggered)
+	if g.Spec.DisablePolling || last.IsZero() {
 		return last, false // older versions do not write it
 	}
 	interval, err := time.ParseDuration(g.Spec.PollingInterval)
@@ -113,20 +109,20 @@ func (in *Input) polledLate(g *v1alpha1.GitRepo) (time.Time, bool) {
 	return last, in.Now().Sub(last)/3 > max(interval, behindAfter/3) // 3*interval can exceed the range of a duration
 }
 
-// pollingFails returns since when the repository cannot be polled, and whether that is too long.
+// pollingFails returns since when the repository cannot be polled, if that is too long.
 func (in *Input) pollingFails(g *v1alpha1.GitRepo) (time.Time, bool) {
-	since, failed := failedSince(g, "GitPolling")
+	since := failedSince(g, "GitPolling")
 	interval, err := time.ParseDuration(g.Spec.PollingInterval)
 	if err != nil {
 		interval = 0
 	}
-	return since, failed && !g.Spec.DisablePolling && in.late(since, max(3*interval, behindAfter))
+	return since, !g.Spec.DisablePolling && in.Passed(since, max(3*interval, behindAfter))
 }
 
 // refused returns why no Job starts, or why the last one failed, if the GitRepo has a condition about that.
 func (in *Input) refused(g *v1alpha1.GitRepo) []string {
 	var out []string
-	if since, failed := failedSince(g, "Accepted"); failed {
+	if since := failedSince(g, "Accepted"); !since.IsZero() {
 		out = append(out, "resolve this first: its condition Accepted has an error since "+
 			facts.Time(since)+in.Said(g, "Accepted"))
 	}
@@ -136,16 +132,10 @@ func (in *Input) refused(g *v1alpha1.GitRepo) []string {
 	return out
 }
 
-// failedSince returns the time of a condition with an error.
-func failedSince(g *v1alpha1.GitRepo, condition string) (time.Time, bool) {
-	for _, c := range g.Status.Conditions {
-		failed := c.Status == "False" && c.Reason == "Error"
-		if since, err := time.Parse(time.RFC3339, c.LastUpdateTime); err == nil && failed && c.Type == condition {
-			return since, true
-		}
+// failedSince returns the time of a condition with an error; zero without an error or a time.
+func failedSince(g *v1alpha1.GitRepo, condition string) time.Time {
+	if c := facts.ConditionOf(g.Status.Conditions, condition); c.Status == "False" && c.Reason == "Error" {
+		return facts.Parsed(c.LastUpdateTime)
 	}
-	return time.Time{}, false
+	return time.Time{}
 }
-
-// late reports whether a time is longer ago.
-func (in *Input) late(t time.Time, than time.Duration) bool { return in.Now().Sub(t) > than }

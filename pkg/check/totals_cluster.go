@@ -58,7 +58,8 @@ func (in *Input) wrongOfCluster(t *totals, f *Finding) []number {
 	if len(objects) > 0 && objects[0].reported.desired != objects[0].expected.desired {
 		objects[0].bugs = append(objects[0].bugs, &fleet.BugClusterCounts)
 	}
-	return slices.Concat(objects, wrongSummary(&s.Summary, reported.Summary, actual.Summary), in.wrongRepos(s, reported, actual))
+	deployments := wrongSummary(&s.Summary, reported.Summary, actual.Summary)
+	return slices.Concat(objects, deployments, in.wrongRepos(s, reported, actual))
 }
 
 // wrongRepos returns the numbers of GitRepos and HelmOps of a cluster that are wrong. Fleet counts one as ready if any

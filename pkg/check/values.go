@@ -16,10 +16,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// valuesOwner is a BundleDeployment or a Bundle in scope, with the state of its values Secret.
+// valuesOwner is a BundleDeployment or a Bundle, with the state of its values Secret, which has its name.
 type valuesOwner struct {
 	deployment *evaluate.BundleDeployment // nil for a Bundle
 	bundle     *v1alpha1.Bundle           // of a BundleDeployment: nil if it was not read
+	key        string
+	secret     object.Ref
 	facts      values.Facts
 	result     values.Result
 }
@@ -27,14 +29,25 @@ type valuesOwner struct {
 // valuesOf returns the state of the values Secret of a BundleDeployment.
 func (in *Input) valuesOf(d *evaluate.BundleDeployment) *valuesOwner {
 	b := in.Bundle(d.Bundle)
-	facts := in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
-	return &valuesOwner{d, b, facts, values.Classify(facts, in.Now(), in.Controller())}
+	o := in.owner(d.BD, in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b)))
+	o.deployment, o.bundle = d, b
+	return o
 }
 
 // valuesOfBundle returns the state of the values Secret of a Bundle.
 func (in *Input) valuesOfBundle(b *v1alpha1.Bundle) *valuesOwner {
-	facts := in.Desired.Values.Facts(state.BundleKey(b), state.BundleOwner(b))
-	return &valuesOwner{nil, b, facts, values.Classify(facts, in.Now(), in.Controller())}
+	o := in.owner(b, in.Desired.Values.Facts(state.BundleKey(b), state.BundleOwner(b)))
+	o.bundle = b
+	return o
+}
+
+func (in *Input) owner(of v1alpha1.Object, f values.Facts) *valuesOwner {
+	return &valuesOwner{key: facts.Key(of), secret: secretRef(of.GetNamespace(), of.GetName()), facts: f,
+		result: values.Classify(f, in.Now(), in.Controller())}
+}
+
+func secretRef(namespace, name string) object.Ref {
+	return object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}
 }
 
 func ofHelmOp(b *v1alpha1.Bundle) bool {
@@ -46,26 +59,7 @@ func (o *valuesOwner) finding(format string, args ...any) Finding {
 	if o.deployment != nil {
 		return about(o.deployment, o.deployment.Ref(), format, args...)
 	}
-	return Finding{Object: facts.RefTo(o.bundle),
-		Message: fmt.Sprintf(format, args...)}
-}
-
-// name is the namespace and name of the owner, and of its Secret.
-func (o *valuesOwner) name() string {
-	if o.deployment != nil {
-		return o.deployment.Key()
-	}
-	return facts.Key(o.bundle)
-}
-
-// secret is the reference of the Secret.
-func (o *valuesOwner) secret() object.Ref {
-	namespace, name, _ := strings.Cut(o.name(), "/")
-	return secretRef(namespace, name)
-}
-
-func secretRef(namespace, name string) object.Ref {
-	return object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}
+	return Finding{Object: facts.RefTo(o.bundle), Message: fmt.Sprintf(format, args...)}
 }
 
 // why returns the evidence that the state is not that of an update in progress.
