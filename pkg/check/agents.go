@@ -5,7 +5,6 @@ package check
 import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // CodeStale is the code of the finding about an agent that has stopped reporting.
@@ -15,13 +14,13 @@ const CodeStale = "FD502"
 func OfAgent(a evaluate.Agent) []string {
 	var out []string
 	if facts.Reimported(a) {
-		out = append(out, willReimport.Code)
+		out = append(out, "FD501")
 	}
 	if facts.Stopped(a) {
 		out = append(out, CodeStale)
 	}
 	if a.Silent {
-		out = append(out, agentNeverSeen.Code)
+		out = append(out, "FD503")
 	}
 	return out
 }
@@ -29,6 +28,6 @@ func OfAgent(a evaluate.Agent) []string {
 // onCluster returns a finding about a Cluster.
 func onCluster(a evaluate.Agent) Finding {
 	c := a.Cluster
-	return Finding{Object: facts.Ref(state.ClusterKind, c.Namespace, c.Name), Cluster: facts.Key(c),
+	return Finding{Object: facts.RefTo(c), Cluster: facts.Key(c),
 		AsOf: c.Status.Agent.LastSeen}
 }

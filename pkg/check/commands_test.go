@@ -31,7 +31,7 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	in.Source.TakenAt = now
 	in.ClusterCommands = map[object.ClusterID]remedy.Commands{d.On.ID: {Kubectl: "kubectl --context web",
 		Helm: "helm --kube-context web"}}
-	records := findings(releaseRecord, in)
+	records := findings("FD602", in)
 	if len(records) != 2 {
 		t.Fatalf("%d findings, want those of two records", len(records))
 	}
@@ -69,7 +69,7 @@ func TestPendingRecordInUse(t *testing.T) {
 			Revision: 2}, Status: "pending-upgrade", Since: tc.since}}
 		in := inputOf(d, evaluate.Ready)
 		in.Source.TakenAt, in.Source.Origin = now, tc.origin
-		got := findings(releaseRecord, in)
+		got := findings("FD602", in)
 		if len(got) != tc.findings || len(got) == 1 &&
 			strings.Contains(got[0].Remedies[0].Command, "delete") != tc.delete {
 			t.Errorf("%s, since %s: %+v", tc.origin, tc.since, got)

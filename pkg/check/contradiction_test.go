@@ -78,7 +78,7 @@ func TestContradictions(t *testing.T) {
 	} {
 		w := newWorld()
 		tc.change(w)
-		got := findings(contradiction, w.input())
+		got := findings("FD209", w.input())
 		if (tc.want == "") != (len(got) == 0) || len(got) > 0 && got[0].Object.Kind != tc.want {
 			t.Errorf("%s: want a finding on %q, got %+v", tc.name, tc.want, got)
 		}

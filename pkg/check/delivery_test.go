@@ -24,7 +24,7 @@ func TestLargeBundle(t *testing.T) {
 		in.Whole, in.Deployments = tc.whole, evaluate.InOrder(in.Desired.Deployments, nil)
 		in.Desired.Bundles = []*v1alpha1.Bundle{{Size: tc.size}}
 		*in.Result = *evaluate.NewResult(*in.Result)
-		if got := findings(largeBundle, in); len(got) != tc.want {
+		if got := findings("FD703", in); len(got) != tc.want {
 			t.Errorf("%d bytes, whole %v: %d findings, want %d", tc.size, tc.whole, len(got), tc.want)
 		}
 	}
@@ -54,10 +54,10 @@ func TestWillUninstallScope(t *testing.T) {
 		in := inputOf(d, evaluate.Ready)
 		in.Desired.Removals = []*resolve.Removal{x}
 		in.Whole = tc.whole
-		if got := findings(willUninstall, in); len(got) != tc.want {
+		if got := findings("FD608", in); len(got) != tc.want {
 			t.Errorf("%s: %d findings, want %d", tc.name, len(got), tc.want)
 		}
-		if got := findings(leftoverRelease, in); tc.whole && len(got) != 1-tc.want {
+		if got := findings("FD606", in); tc.whole && len(got) != 1-tc.want {
 			t.Errorf("%s: %d findings of leftover releases", tc.name, len(got))
 		}
 	}

@@ -96,7 +96,7 @@ func TestExpectedClusters(t *testing.T) {
 				in.Desired.Coverage[kind] = source.NotCovered(source.Failure{Reason: source.Forbidden})
 			}
 		}
-		got := findings(repoClusters, in)
+		got := findings("FD204", in)
 		if tc.want == "" {
 			if len(got) != 0 {
 				t.Errorf("%s: %+v", tc.name, got)

@@ -5,19 +5,11 @@ package check
 import (
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // The explanation of an object uses the rules of the checks, for objects that need not be in scope.
-
-// TargetError returns the finding that the targets of a Bundle have an error that stops all of its clusters.
-func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
-	f, ok := in.targetError(b)
-	f.Code, f.Object = targetError.Code, facts.Ref(state.Bundle, b.Namespace, b.Name)
-	return f, ok
-}
 
 // UnresolvedChart reports whether the chart version of the Bundle of a HelmOp is not an exact version: Fleet does not
 // deploy it then.
@@ -25,12 +17,11 @@ func UnresolvedChart(b *v1alpha1.Bundle) bool { return unresolvedChart(b) }
 
 // Behind returns in what a GitRepo is behind, as sentences (FD605).
 func (in *Input) Behind(g *v1alpha1.GitRepo) []string {
-	followed := g.Spec.Repo != "" && !g.Spec.Paused
-	if !followed || facts.Deleting(g) || in.Now().IsZero() {
+	if !in.followed(g) {
 		return nil
 	}
 	var out []string
-	for _, x := range in.behind(g, in.commits()[facts.Key(g)]) {
+	for _, x := range in.behind(g) {
 		out = append(out, x.message)
 	}
 	return out
@@ -42,7 +33,7 @@ const CodeNotFollowed = "FD605"
 // Stuck returns a function that says why an object of Fleet that is being deleted stays, as a sentence with evidence.
 func (in *Input) Stuck() func(kind, key string) (message string, evidence []string) {
 	of := map[[2]string]*state.Deleting{}
-	all, children := in.Desired.Deleting(), in.children()
+	all := in.Desired.Deleting()
 	for i := range all {
 		of[[2]string{all[i].Kind, all[i].Namespace + "/" + all[i].Name}] = &all[i]
 	}
@@ -52,6 +43,6 @@ func (in *Input) Stuck() func(kind, key string) (message string, evidence []stri
 			return "it is being deleted", nil
 		}
 		return "it is being deleted, and has the finalizers " +
-			strings.Join(o.Finalizers, ", "), in.stuck(o, children[[2]string{kind, key}]).Evidence
+			strings.Join(o.Finalizers, ", "), in.stuck(o).Evidence
 	}
 }

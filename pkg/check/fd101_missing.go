@@ -5,28 +5,22 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-var missing = Check{
-	Code: "FD101", Name: "Missing", Severity: Error,
-	Title: "a desired object is not on the cluster",
-	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.OfState(evaluate.Missing) {
-			if in.expired(d, o) {
-				continue // FD111 reports it
-			}
-			f := about(&d.Deployment, o.Ref, "%s is not on the cluster", o.Key())
-			f.Evidence, f.Remedies = []string{desiredBy(d)}, append(in.Restore(d, o), in.Redeploy(d)...)
-			if why := in.notDeployed(d, o); why != "" {
-				f.Evidence = append(f.Evidence, why)
-				f.Remedies = []remedy.Remedy{in.Commands.Predict(&d.Deployment)}
-			}
-			report(f)
-		}
-	},
+func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
+	if in.expired(d, o) {
+		return // FD111 reports it
+	}
+	f := about(d, o.Ref, "%s is not on the cluster", o.Key())
+	f.Evidence = []string{desiredBy(d)}
+	if why := in.notDeployed(d, o); why != "" {
+		f.say("%s", why)
+		in.report(f, in.Commands.Predict(&d.Deployment))
+		return
+	}
+	in.report(f, append(in.Restore(d, o), in.Redeploy(d)...)...)
 }
 
 // desiredBy describes the source that desires an object.

@@ -12,21 +12,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-var unowned = Check{
-	Code: "FD102", Name: "Unowned", Severity: Error,
-	Title: "the object exists without this bundle's ownership metadata",
-	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.OfState(evaluate.Unowned) {
-			owners := in.Desired.On(d.On).Owners(&d.Deployment, o.Key(), o.Metadata)
-			f := about(&d.Deployment, o.Ref, "%s exists, but %s", o.Key(), whyUnowned(d, owners))
-			if len(o.Differences) > 0 {
-				f.Message += "; it also differs in " + facts.List(paths(o))
-			}
-			f.Evidence, f.Remedies = append(differs(o, true),
-				requiredChanges(owners.Patch())...), []remedy.Remedy{in.assign(d, o)}
-			report(f)
-		}
-	},
+func (in *pass) unowned(d *evaluate.BundleDeployment, o *evaluate.Object) {
+	owners := in.Desired.On(d.On).Owners(&d.Deployment, o.Key(), o.Metadata)
+	f := about(d, o.Ref, "%s exists, but %s", o.Key(), whyUnowned(d, owners))
+	if len(o.Differences) > 0 {
+		f.Message += "; it also differs in " + facts.List(paths(o))
+	}
+	f.Evidence = append(differs(o, true), requiredChanges(owners.Patch())...)
+	in.report(f, in.assign(d, o))
 }
 
 func whyUnowned(d *evaluate.BundleDeployment, r ownership.Result) string {

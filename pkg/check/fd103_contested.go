@@ -8,31 +8,30 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-var contested = Check{
-	Code: "FD103", Name: "Contested", Severity: Error,
-	Title: "two bundles on one cluster desire the same object",
-	run: func(in *Input, report func(Finding)) {
-		// Each object once, even if several bundles in scope desire it.
-		contested := map[object.ID]*evaluate.Object{}
-		owners := map[object.ID]*evaluate.BundleDeployment{}
-		for d, o := range in.Objects() {
-			if len(in.Desired.On(d.On).Of(o.Key())) > 1 {
-				id := object.ID{Cluster: d.On.ID, Key: o.Key()}
-				contested[id], owners[id] = o, d
-			}
+// contested reports each object once, even if several bundles in scope desire it.
+func (in *pass) contested(c *directory.Cluster) {
+	type one struct {
+		*evaluate.BundleDeployment
+		*evaluate.Object
+	}
+	last := map[object.Key]one{}
+	for d, o := range in.Objects() {
+		if d.On == c && len(in.Desired.On(c).Of(o.Key())) > 1 {
+			last[o.Key()] = one{d, o}
 		}
-		for id, o := range contested {
-			report(in.contested(owners[id], o))
-		}
-	},
+	}
+	for _, x := range last {
+		in.report(in.contestedObject(x.BundleDeployment, x.Object), remedy.Advise("remove it from all bundles but one"))
+	}
 }
 
-func (in *Input) contested(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
+func (in *Input) contestedObject(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
 	on := in.Desired.On(d.On)
 	desired := on.Of(o.Key())
 	names := make([]string, len(desired))
@@ -56,7 +55,6 @@ func (in *Input) contested(d *evaluate.BundleDeployment, o *evaluate.Object) Fin
 	}
 	return Finding{
 		Object: o.Ref, Cluster: d.Cluster,
-		Message:  fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
-		Remedies: []remedy.Remedy{remedy.Advise("remove it from all bundles but one")},
+		Message: fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
 	}
 }

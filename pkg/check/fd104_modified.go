@@ -7,19 +7,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-var modified = Check{
-	Code: "FD104", Name: "Modified", Severity: Warning,
-	Title: "desired fields differ on the cluster",
-	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.OfState(evaluate.Modified) {
-			f := about(&d.Deployment, o.Ref, "%s differs in %s", o.Key(), facts.List(paths(o)))
-			for _, diff := range o.Differences {
-				f.AsOf = max(f.AsOf, diff.Time)
-			}
-			f.Evidence, f.Remedies = differs(o, len(o.Differences) > 1), in.RestoreOrAccept(d, o)
-			report(f)
-		}
-	},
+func (in *pass) modified(d *evaluate.BundleDeployment, o *evaluate.Object) {
+	f := about(d, o.Ref, "%s differs in %s", o.Key(), facts.List(paths(o)))
+	for _, diff := range o.Differences {
+		f.AsOf = max(f.AsOf, diff.Time)
+	}
+	f.Evidence = differs(o, len(o.Differences) > 1)
+	in.report(f, in.RestoreOrAccept(d, o)...)
 }
 
 // paths are the fields in which an object differs.

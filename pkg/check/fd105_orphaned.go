@@ -8,36 +8,34 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-var orphaned = Check{
-	Code: "FD105", Name: "Orphaned", Severity: Warning,
-	Title: "the object was in an earlier revision of the bundle and is no longer desired",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			for _, m := range d.Orphans {
-				f := about(&d.Deployment, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(),
-					d.Release.Release())
-				f.Remedies = []remedy.Remedy{in.On(d.On).Show(m.Ref,
-					"shows it, so that you can decide whether anything still uses it")}
-				if n := in.withoutResult(d.On); n > 0 {
-					f.Evidence = append(f.Evidence,
-						fmt.Sprintf("its cluster has %s without a result, which may desire it",
-							facts.Count(n, "bundle deployment")))
-				} else {
-					f.Remedies = append(f.Remedies,
-						remedy.Run(in.On(d.On).For(m.Ref)+" delete "+remedy.KubectlName(m.Ref),
-							"deletes it and what it contains, which no deploy creates again"))
-				}
-				if _, still := d.Recorded[m.Key()]; still {
-					f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy "+
-						"deletes it", m.Key(), d.Release.Release())
-					f.Remedies = []remedy.Remedy{in.Commands.Predict(&d.Deployment)}
-				}
-				report(f)
-			}
-		}
-	},
+func (in *pass) orphaned(d *evaluate.BundleDeployment) {
+	for _, m := range d.Orphans {
+		in.orphanedObject(d, m)
+	}
+}
+
+func (in *pass) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesired) {
+	release, on := d.Release.Release(), in.On(d.On)
+	f := about(d, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), release)
+	unknown := in.withoutResult(d.On)
+	if unknown > 0 {
+		f.say("its cluster has %s without a result, which may desire it", facts.Count(unknown, "bundle deployment"))
+	}
+	if _, still := d.Recorded[m.Key()]; still {
+		f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy deletes it", m.Key(),
+			release)
+		in.report(f, in.Commands.Predict(&d.Deployment))
+		return
+	}
+	f.Remedies = []remedy.Remedy{on.Show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
+	if unknown == 0 {
+		f.Remedies = append(f.Remedies, remedy.Run(on.For(m.Ref)+" delete "+remedy.KubectlName(m.Ref),
+			"deletes it and what it contains, which no deploy creates again"))
+	}
+	in.report(f)
 }
 
 // withoutResult returns the number of bundle deployments on a cluster with desired objects that are not known.

@@ -5,38 +5,26 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-var abandoned = Check{
-	Code: "FD106", Name: "Abandoned", Severity: Warning,
-	Title: "the object has ownership metadata of a set without a release on this cluster",
-	run: func(in *Input, report func(Finding)) {
-		for _, m := range in.Undesired {
-			// A set that could not be read may still have a release.
-			on := in.Desired.On(in.Desired.Cluster(m.Cluster))
-			known := in.Whole && on.SetsComplete && len(on.BySet(m.Metadata.Hash)) == 0
-			if !known || !abandonedByAgent(on, m) {
-				continue
-			}
-			f := Finding{
-				Object:  m.Ref,
-				Cluster: in.ClusterName(on.Cluster),
-				Message: fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that "+
-					"set", m.Key(), m.Metadata.SetID),
-				Evidence: []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
-				Remedies: []remedy.Remedy{in.On(on.Cluster).Show(m.Ref,
-					"shows it, so that you can decide whether anything still uses it")},
-			}
-			if m.Metadata.ReleaseName != "" {
-				f.Evidence = append(f.Evidence, "Helm's annotations name release "+m.Metadata.Release())
-			}
-			report(f)
+func (in *pass) abandoned() {
+	for _, m := range in.Undesired {
+		// A set that could not be read may still have a release.
+		on := in.Desired.On(in.Desired.Cluster(m.Cluster))
+		known := in.Whole && on.SetsComplete && len(on.BySet(m.Metadata.Hash)) == 0
+		if !known || !abandonedByAgent(on, m) {
+			continue
 		}
-	},
+		f := Finding{Object: m.Ref, Cluster: in.ClusterName(on.Cluster),
+			Message: fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set",
+				m.Key(), m.Metadata.SetID)}
+		f.say("label %s=%s", fleet.HashLabel, m.Metadata.Hash)
+		f.sayIf(m.Metadata.ReleaseName != "", "Helm's annotations name release "+m.Metadata.Release())
+		in.report(f, in.On(on.Cluster).Show(m.Ref, "shows it, so that you can decide whether anything still uses it"))
+	}
 }
 
 func abandonedByAgent(on resolve.OnCluster, m evaluate.Undesired) bool {

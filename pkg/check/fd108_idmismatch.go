@@ -7,27 +7,21 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-var idMismatch = Check{
-	Code: "FD108", Name: "IdMismatch", Severity: Info,
-	Title: "the hash label is correct, the set id annotation is not",
-	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.Objects() {
-			if !o.IDMismatch {
-				continue
-			}
-			is := "is not set"
-			if o.Metadata.SetID != "" {
-				is = fmt.Sprintf("is %q", o.Metadata.SetID)
-			}
-			f := about(&d.Deployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation,
-				d.Ownership.SetID, is)
-			command := in.On(d.On).For(o.Ref) + " annotate --overwrite " + remedy.KubectlName(o.Ref) + " " +
-				escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID)
-			f.Remedies = []remedy.Remedy{remedy.Run(command, "sets this annotation, and changes nothing else")}
-			report(f)
-		}
-	},
+func (in *pass) idMismatch(d *evaluate.BundleDeployment, o *evaluate.Object) {
+	if !o.IDMismatch {
+		return
+	}
+	is := "is not set"
+	if o.Metadata.SetID != "" {
+		is = fmt.Sprintf("is %q", o.Metadata.SetID)
+	}
+	f := about(d, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation,
+		d.Ownership.SetID, is)
+	command := in.On(d.On).For(o.Ref) + " annotate --overwrite " + remedy.KubectlName(o.Ref) + " " +
+		escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID)
+	in.report(f, remedy.Run(command, "sets this annotation, and changes nothing else"))
 }

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,31 +15,21 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-var copiedHash = Check{
-	Code: "FD109", Name: "CopiedHash", Severity: Info,
-	Title: "the object has the hash label of a bundle and was in none of its revisions",
-	run: func(in *Input, report func(Finding)) {
-		for _, m := range in.Undesired {
-			on := in.Desired.On(in.Desired.Cluster(m.Cluster))
-			d := on.OwnerOf(m.Metadata)
-			if d == nil || !in.InScope(d.ID()) {
-				continue
-			}
-			if m.NoPrune || followsService(m.Ref) {
-				continue
-			}
-			if slices.ContainsFunc(on.BySet(m.Metadata.Hash), explains(m)) {
-				continue
-			}
-			f := about(&d.Deployment, m.Ref, "%s has the hash label of %s, but was in none of its revisions", m.Key(),
-				d.Key())
-			if m.Controller != "" {
-				f.Evidence = []string{"it is controlled by " + m.Controller}
-			}
-			f.Remedies = []remedy.Remedy{remedy.Advise("nothing to repair: Fleet ignores the object")}
-			report(f)
+func (in *pass) copiedHash() {
+	for _, m := range in.Undesired {
+		on := in.Desired.On(in.Desired.Cluster(m.Cluster))
+		d := on.OwnerOf(m.Metadata)
+		if d == nil || !in.InScope(d.ID()) || m.NoPrune {
+			continue
 		}
-	},
+		if followsService(m.Ref) || slices.ContainsFunc(on.BySet(m.Metadata.Hash), explains(m)) {
+			continue
+		}
+		f := Finding{Object: m.Ref, Cluster: d.Cluster, BundleDeployment: d.Key(),
+			Message: fmt.Sprintf("%s has the hash label of %s, but was in none of its revisions", m.Key(), d.Key())}
+		f.sayIf(m.Controller != "", "it is controlled by "+m.Controller)
+		in.report(f, remedy.Advise("nothing to repair: Fleet ignores the object"))
+	}
 }
 
 // followsService reports whether Kubernetes creates the object for a Service, with the labels of the Service.

@@ -14,84 +14,71 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var namespaceMeta = Check{
-	Code: "FD110", Name: "NamespaceMeta", Severity: Warning,
-	Title: "labels or annotations that a bundle states for its namespace are not on it",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			if f, ok := in.namespaceMeta(d); ok {
-				report(f)
-			}
-		}
-	},
-}
-
-// namespaceMeta returns the finding about the namespace of a bundle deployment that is applied and whose agent is not
-// told to wait.
-func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
+// namespaceMeta reports the namespace of a bundle deployment that is applied and whose agent is not told to wait.
+func (in *pass) namespaceMeta(d *evaluate.BundleDeployment) {
 	if d.On == nil || !facts.Applied(d) || d.BD.Status.Release == "" {
-		return Finding{}, false
+		return
 	}
 	options := d.Options()
-	live, exists := in.Namespaces[d.On.ID][options.ReleaseNamespace()]
+	ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: options.ReleaseNamespace()}
+	live, exists := in.Namespaces[d.On.ID][ref.Name]
 	if !exists {
-		return Finding{}, false
+		return
 	}
-	missing := slices.Concat(lacks("label", options.NamespaceLabels, live.Labels),
-		lacks("annotation", options.NamespaceAnnotations, live.Annotations))
+	labels := lacks("label", options.NamespaceLabels, live.Labels)
+	missing := append(labels, lacks("annotation", options.NamespaceAnnotations, live.Annotations)...)
 	if len(missing) == 0 {
-		return Finding{}, false
+		return
 	}
-	ref := object.Ref{APIVersion: "v1", Kind: "Namespace", Name: options.ReleaseNamespace()}
-	f := about(&d.Deployment, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
-	f.Evidence, f.Remedies = missing, in.Redeploy(d)
-	if podSecurity(missing) {
-		if labels := podSecurityLabels(options.NamespaceLabels, live.Labels); len(labels) == len(missing) {
-			f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace",
-				ref.Name)+" --overwrite "+escape.ShellWords(labels),
-				"sets these labels; Pod Security then applies them to new pods of the namespace")}
+	f := about(d, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
+	var security []string
+	for _, l := range missing {
+		f.Evidence = append(f.Evidence, l.String())
+		if l.what == "label" && strings.HasPrefix(l.key, fleet.PodSecurityPrefix) {
+			security = append(security, l.key+"="+l.stated)
 		}
-		s := "some versions of the agent do not write labels of Pod Security"
-		if tag := d.On.AgentVersion(d.Namespace); tag != "" {
-			s += "; this one is " + tag
-		}
-		f.Evidence = append(f.Evidence, s)
 	}
-	return f, true
+	f.sayIf(len(security) > 0, podSecurity(d.On.AgentVersion(d.Namespace)))
+	if len(security) < len(missing) {
+		in.report(f, in.Redeploy(d)...)
+		return
+	}
+	in.report(f, remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace", ref.Name)+" --overwrite "+
+		escape.ShellWords(security), "sets these labels; Pod Security then applies them to new pods of the namespace"))
 }
 
-// lacks returns which stated labels or annotations are not live, as sentences.
-func lacks(what string, stated, live map[string]string) []string {
-	var out []string
+// podSecurity says that an agent may not write labels of Pod Security.
+func podSecurity(agent string) string {
+	const some = "some versions of the agent do not write labels of Pod Security"
+	if agent == "" {
+		return some
+	}
+	return some + "; this one is " + agent
+}
+
+// lack is a stated label or annotation that is not live.
+type lack struct {
+	what, key, stated, live string
+	exists                  bool
+}
+
+func (l lack) String() string {
+	if !l.exists {
+		return fmt.Sprintf("%s %s=%s is missing", l.what, l.key, l.stated)
+	}
+	return fmt.Sprintf("%s %s is %q, stated is %q", l.what, l.key, l.live, l.stated)
+}
+
+// lacks returns which stated labels or annotations are not live, by their keys.
+func lacks(what string, stated, live map[string]string) []lack {
+	var out []lack
 	for _, key := range slices.Sorted(maps.Keys(stated)) {
-		value, exists := live[key]
-		switch {
-		case !exists:
-			out = append(out, fmt.Sprintf("%s %s=%s is missing", what, key, stated[key]))
-		case value != stated[key]:
-			out = append(out, fmt.Sprintf("%s %s is %q, stated is %q", what, key, value, stated[key]))
+		if value, exists := live[key]; !exists || value != stated[key] {
+			out = append(out, lack{what, key, stated[key], value, exists})
 		}
 	}
 	return out
-}
-
-// podSecurityLabels returns the stated labels of Pod Security that are not live, as arguments of kubectl.
-func podSecurityLabels(stated, live map[string]string) []string {
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(stated)) {
-		if value, exists := live[key]; strings.HasPrefix(key, fleet.PodSecurityPrefix) &&
-			(!exists || value != stated[key]) {
-			out = append(out, key+"="+stated[key])
-		}
-	}
-	return out
-}
-
-func podSecurity(missing []string) bool {
-	return slices.ContainsFunc(missing, func(s string) bool {
-		return strings.HasPrefix(s,
-			"label "+fleet.PodSecurityPrefix)
-	})
 }

@@ -10,23 +10,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-var expiredJob = Check{
-	Code: "FD111", Name: "ExpiredJob", Severity: Info,
-	Title: "a desired Job was deleted because of its ttlSecondsAfterFinished",
-	run: func(in *Input, report func(Finding)) {
-		for d, o := range in.OfState(evaluate.Missing) {
-			if !in.expired(d, o) {
-				continue
-			}
-			f := about(&d.Deployment, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has "+
-				"finished (ttlSecondsAfterFinished)",
-				o.Key(), *o.TTLAfterFinished)
-			f.Evidence = []string{desiredBy(d)}
-			f.Remedies = []remedy.Remedy{remedy.Advise("nothing to repair; if Fleet should not report it as " +
-				"missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook")}
-			report(f)
-		}
-	},
+func (in *pass) expiredJob(d *evaluate.BundleDeployment, o *evaluate.Object) {
+	if !in.expired(d, o) {
+		return
+	}
+	f := about(d, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has finished "+
+		"(ttlSecondsAfterFinished)", o.Key(), *o.TTLAfterFinished)
+	f.Evidence = []string{desiredBy(d)}
+	in.report(f, remedy.Advise("nothing to repair; if Fleet should not report it as missing, remove "+
+		"ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook"))
 }
 
 // expired reports whether Kubernetes may have deleted a missing Job because of its age. A Job that was deployed less

@@ -3,40 +3,29 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-var deploymentCounts = Check{
-	Code: "FD201", Name: "DeploymentCounts", Severity: Warning,
-	Title: "the counts or the state of a BundleDeployment do not match its objects",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			a := in.View(d)
-			if a.Why.Cause == "" || ofOtherDeployment(d) {
-				continue // FD208 reports a status of another deployment id
-			}
-			f := onDeployment(d, "%s %s: %s", d.Key(), difference(a, d.BD), a.Why.Words)
-			if f.Cause = a.Why.Cause; f.Cause == facts.Lag {
-				f.Settle, f.Pauses = in.SameNumbers(d.Ref()), 1
-			}
-			if c := d.Counts; c.Unowned > 0 {
-				f.Evidence = append(f.Evidence,
-					fmt.Sprintf("unowned objects, which Fleet counts as missing: %d", c.Unowned))
-			}
-			if version := facts.AgentVersion(d); version != "" {
-				f.Evidence = append(f.Evidence, "the agent's version is "+version)
-			} else {
-				f.Evidence = append(f.Evidence, "the agent's version is not known")
-			}
-			f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
-			report(f)
-		}
-	},
+func (in *pass) deploymentCounts(d *evaluate.BundleDeployment) {
+	a := in.View(d)
+	if a.Why.Cause == "" || ofOtherDeployment(d) {
+		return // FD208 reports a status of another deployment id
+	}
+	f := onDeployment(d, "%s %s: %s", d.Key(), difference(a, d.BD), a.Why.Words)
+	if f.Cause = a.Why.Cause; f.Cause == facts.Lag {
+		f.Settle, f.Pauses = in.SameNumbers(d.Ref()), 1
+	}
+	if n := d.Counts.Unowned; n > 0 {
+		f.say("unowned objects, which Fleet counts as missing: %d", n)
+	}
+	version := cmp.Or(facts.AgentVersion(d), "not known")
+	f.say("the agent's version is %s", version)
+	in.report(f, in.Commands.Describe(d.Ref()))
 }
 
 // ofOtherDeployment reports whether the status is that of another deployment id, or may be.

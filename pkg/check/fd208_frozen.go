@@ -2,23 +2,13 @@
 
 package check
 
-import (
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-)
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
-var frozen = Check{
-	Code: "FD208", Name: "Frozen", Severity: Info,
-	Title: "the status is not current: deployments are paused, or the current one is not applied yet",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			if why := whyFrozen(d); why != "" {
-				f := onDeployment(d, "the status of %s is not current: %s", d.Key(), why)
-				f.Remedies = []remedy.Remedy{in.Commands.ShowCauses(&d.Deployment)}
-				report(f)
-			}
-		}
-	},
+func (in *pass) frozen(d *evaluate.BundleDeployment) {
+	if why := whyFrozen(d); why != "" {
+		in.report(onDeployment(d, "the status of %s is not current: %s", d.Key(), why),
+			in.Commands.ShowCauses(&d.Deployment))
+	}
 }
 
 func whyFrozen(d *evaluate.BundleDeployment) string {

@@ -6,43 +6,33 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var contradiction = Check{
-	Code: "FD209", Name: "Contradiction", Severity: Warning,
-	Title: "conditions or counts of one status are mutually exclusive",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			for _, x := range contradictions(d) {
-				f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
-				f.Aspect = x.aspect
-				f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
-				report(f)
-			}
-		}
-		failing := in.failingBundles()
-		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind,
-			state.ClusterGroup} {
-			for a := range in.Aggregates(kind) {
-				found := contradictionsOf(a)
-				ready := facts.ConditionOf(facts.ConditionsOf(a.Object), "Ready").Status == "True"
-				if b := failing[facts.RefOf(a)]; b != nil && ready {
-					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s",
-						b.Name, facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
-				}
-				for _, x := range found {
-					report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
-						Message: "the status of " + a.Key() + ": " + x.message, Remedies: in.describe(a)})
-				}
-			}
-		}
-	},
+func (in *pass) contradiction(d *evaluate.BundleDeployment) {
+	for _, x := range contradictions(d) {
+		f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
+		f.Aspect = x.aspect
+		in.report(f, in.Commands.Describe(f.Object))
+	}
+}
+
+// contradictionAbove reports what is mutually exclusive in the status of an aggregate, or in those of a GitRepo or
+// HelmOp and one of its Bundles.
+func (in *pass) contradictionAbove(a *evaluate.Aggregate) {
+	found := contradictionsOf(a)
+	ready := facts.ConditionOf(facts.ConditionsOf(a.Object), "Ready").Status == "True"
+	if b := in.failingBundle(a); b != nil && ready {
+		found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name,
+			facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
+	}
+	for _, x := range found {
+		f := Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
+			Message: "the status of " + a.Key() + ": " + x.message}
+		in.report(f, in.Commands.Describe(f.Object))
+	}
 }
 
 // exclusive are facts of one status that are mutually exclusive.
@@ -116,18 +106,13 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 	return out
 }
 
-// failingBundles returns, for each GitRepo and HelmOp, the first of its Bundles that has not been ready for some time.
-func (in *Input) failingBundles() map[object.Ref]*v1alpha1.Bundle {
-	out := map[object.Ref]*v1alpha1.Bundle{}
-	for _, b := range in.Desired.Bundles {
+// failingBundle returns the first Bundle of a GitRepo or HelmOp that has not been ready for some time; nil without one.
+func (in *Input) failingBundle(a *evaluate.Aggregate) *v1alpha1.Bundle {
+	for _, b := range in.BundlesOf(facts.RefOf(a)) {
 		c := facts.ConditionOf(b.Status.Conditions, "Ready")
-		repo, ok := facts.RepoOf(b)
-		if !ok || out[repo] != nil || facts.Deleting(b) {
-			continue
-		}
-		if c.Status == "False" && in.LongAgo(facts.Parsed(c.LastUpdateTime)) {
-			out[repo] = b
+		if c.Status == "False" && !facts.Deleting(b) && in.LongAgo(facts.Parsed(c.LastUpdateTime)) {
+			return b
 		}
 	}
-	return out
+	return nil
 }

@@ -6,40 +6,23 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-var leftover = Check{
-	Code: "FD301", Name: "Leftover", Severity: Error,
-	Title: "a BundleDeployment exists that the targets of its Bundle do not expect",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			if left, certain := in.LeftOver(d); left && certain {
-				b, c := in.Bundle(d.Bundle), in.ClusterIn(d.Namespace)
-				r, _ := in.Targets(b).On(c.Namespace, c.Name)
-				report(in.leftover(d, b, r))
-			}
-		}
-	},
-}
-
-func (in *Input) leftover(d *evaluate.BundleDeployment, b *v1alpha1.Bundle, r targeting.Result) Finding {
+func (in *pass) leftover(d *evaluate.BundleDeployment) {
+	if left, certain := in.LeftOver(d); !left || !certain {
+		return
+	}
+	b, c := in.Bundle(d.Bundle), in.ClusterIn(d.Namespace)
+	r, _ := in.Targets(b).On(c.Namespace, c.Name)
 	f := onDeployment(d, "bundle %s is deployed to cluster %s, but %s", facts.Key(b), r.Cluster.Key(), because(r))
-	f.Evidence = append(f.Evidence, uninstalls(d))
-	if d.BD.Spec.OffSchedule {
-		f.Evidence = append(f.Evidence, "the cluster is off schedule: Fleet does not delete it now")
-	}
-	if _, failed := facts.BundleError(b); failed {
-		f.Evidence = append(f.Evidence, "Fleet reports an error of the bundle, and deletes nothing before it is "+
-			"resolved")
-	}
-	f.Remedies = []remedy.Remedy{in.Commands.ExplainTargets(b)}
+	f.Evidence = []string{uninstalls(d)}
+	f.sayIf(d.BD.Spec.OffSchedule, "the cluster is off schedule: Fleet does not delete it now")
+	f.sayIf(facts.Failed(b), "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
 	f.Settle = in.Unchanged(append(related(b, r.Cluster.Cluster), d.Ref())...)
-	return f
+	in.report(f, in.Commands.ExplainTargets(b))
 }
 
 // because returns why the targets exclude a cluster.

@@ -7,28 +7,23 @@ import (
 	"regexp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var absent = Check{
-	Code: "FD302", Name: "Absent", Severity: Error,
-	Title: "a target matches a cluster, and the Bundle has no BundleDeployment for it",
-	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.Candidates() {
-			if in.rolloutPending(b) {
-				continue
-			}
-			for r := range in.Targets(b).Results() {
-				if r.Outcome == targeting.Expected && in.DeploymentInScope(b, r.Cluster.Key()) &&
-					in.lacks(b, r.Cluster.Cluster) {
-					report(in.absent(b, r))
-				}
+func (in *pass) absent() {
+	for _, b := range in.Candidates() {
+		if in.rolloutPending(b) {
+			continue
+		}
+		for r := range in.Targets(b).Results() {
+			if r.Outcome == targeting.Expected && in.DeploymentInScope(b, r.Cluster.Key()) &&
+				in.lacks(b, r.Cluster.Cluster) {
+				in.absentDeployment(b, r)
 			}
 		}
-	},
+	}
 }
 
 // rolloutPending reports whether the controller may still have to create BundleDeployments of a bundle.
@@ -88,22 +83,17 @@ func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
 	return known && in.BundleDeployment(namespace+"/"+b.Name) == nil
 }
 
-func (in *Input) absent(b *v1alpha1.Bundle, r targeting.Result) Finding {
+func (in *pass) absentDeployment(b *v1alpha1.Bundle, r targeting.Result) {
 	f := Finding{
-		Object: facts.Ref(state.Bundle, b.Namespace, b.Name), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
+		Object: facts.RefTo(b), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
 		Message: fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", facts.Key(b),
 			r.Cluster.Key(), r.Cluster.Status.Namespace),
-		Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
 		Settle: in.Unchanged(append(related(b, r.Cluster.Cluster),
 			facts.Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name))...),
 	}
 	f.Evidence = []string{r.Target.Title() + " matches the cluster"}
-	if n := b.Status.Summary.DesiredReady; n > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the status of the bundle counts %s", facts.Count(n, "target")))
-	}
-	if b.Spec.Paused {
-		f.Evidence = append(f.Evidence, "the bundle is paused, which does not prevent the creation of a "+
-			"BundleDeployment")
-	}
-	return f
+	n := b.Status.Summary.DesiredReady
+	f.sayIf(n > 0, "the status of the bundle counts "+facts.Count(n, "target"))
+	f.sayIf(b.Spec.Paused, "the bundle is paused, which does not prevent the creation of a BundleDeployment")
+	in.report(f, in.Commands.ExplainTargets(b))
 }

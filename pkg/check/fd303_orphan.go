@@ -9,38 +9,29 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var orphan = Check{
-	Code: "FD303", Name: "Orphan", Severity: Error,
-	Title: "a BundleDeployment has no Bundle or no Cluster, or the namespace of a cluster or the bundle of an agent " +
-		"has no Cluster",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			if d.BD == nil || facts.Deleting(d.BD) || in.Young(d.BD) {
-				continue
-			}
-			if without := in.without(d); without != "" {
-				f := onDeployment(d, "bundle deployment %s has no %s", d.Key(), without)
-				f.Evidence = []string{uninstalls(d)}
-				workspace, name, _ := strings.Cut(d.Bundle, "/")
-				f.Settle = in.Unchanged(d.Ref(), facts.Ref(state.Bundle, workspace, name),
-					facts.Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel],
-						d.BD.Labels[fleet.ClusterLabel]))
-				f.Remedies = []remedy.Remedy{in.Commands.Describe(d.Ref())}
-				report(f)
-			}
-		}
-		in.orphanedAgents(report)
-		in.orphanedNamespaces(report)
-	},
+func (in *pass) orphan(d *evaluate.BundleDeployment) {
+	if d.BD == nil || facts.Deleting(d.BD) || in.Young(d.BD) {
+		return
+	}
+	without := in.without(d)
+	if without == "" {
+		return
+	}
+	f := onDeployment(d, "bundle deployment %s has no %s", d.Key(), without)
+	f.Evidence = []string{uninstalls(d)}
+	workspace, name, _ := strings.Cut(d.Bundle, "/")
+	f.Settle = in.Unchanged(d.Ref(), facts.Ref(state.Bundle, workspace, name),
+		facts.Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel], d.BD.Labels[fleet.ClusterLabel]))
+	in.report(f, in.Commands.Describe(d.Ref()))
 }
 
 // without returns what a bundle deployment lacks: its Bundle or its Cluster; empty if it lacks nothing, or if that is
@@ -70,34 +61,28 @@ func (in *Input) without(d *evaluate.BundleDeployment) string {
 	return "Cluster: no Cluster has the namespace " + d.Namespace
 }
 
-// orphanedAgents reports the bundles of the agents of clusters that do not exist.
-func (in *Input) orphanedAgents(report func(Finding)) {
-	agents := map[string]bool{} // the agent bundles of the clusters
+// orphanedAgent reports the bundle of the agent of a cluster that does not exist.
+func (in *pass) orphanedAgent(b *v1alpha1.Bundle) {
+	if !targeting.IsAgentBundle(b) || in.Young(b) || !in.Read(state.ClusterKind, b.Namespace) {
+		return
+	}
 	for _, c := range in.Desired.Fleet.Clusters {
-		agents[c.Namespace+"/"+targeting.AgentBundleOf(c.Name)] = true
-	}
-	for _, b := range in.BundlesInScope() {
-		if !targeting.IsAgentBundle(b) || agents[facts.Key(b)] {
-			continue
+		if c.Namespace == b.Namespace && targeting.AgentBundleOf(c.Name) == b.Name {
+			return
 		}
-		if in.Young(b) || !in.Read(state.ClusterKind, b.Namespace) {
-			continue
-		}
-		ref := facts.Ref(state.Bundle, b.Namespace, b.Name)
-		report(Finding{
-			Object:  ref,
-			Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", facts.Key(b)),
-			Remedies: []remedy.Remedy{in.Commands.List("clusters", b.Namespace,
-				"lists the Clusters that exist in the namespace of the bundle")},
-			Settle: in.Unchanged(ref),
-		})
 	}
+	ref := facts.RefTo(b)
+	in.report(Finding{
+		Object:  ref,
+		Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", facts.Key(b)),
+		Settle:  in.Unchanged(ref),
+	}, in.Commands.List("clusters", b.Namespace, "lists the Clusters that exist in the namespace of the bundle"))
 }
 
 // orphanedNamespaces reports the namespaces of clusters that do not exist.
-func (in *Input) orphanedNamespaces(report func(Finding)) {
+func (in *pass) orphanedNamespaces() {
 	found := in.Desired.ClusterNamespacesFound
-	if len(found) == 0 || !in.Whole || !in.ClustersRead() {
+	if !in.Whole || !in.ClustersRead() {
 		return
 	}
 	clusters, deployments := map[string]bool{}, map[string]int{}
@@ -115,15 +100,13 @@ func (in *Input) orphanedNamespaces(report func(Finding)) {
 			continue
 		}
 		ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: name}
-		f := Finding{Object: ref, Message: fmt.Sprintf("namespace %s is of cluster %s, which does not exist", name,
-			cluster),
-			Remedies: []remedy.Remedy{in.Commands.Show(ref,
-				"shows its labels and annotations, which name the Cluster")},
-			Settle: append(in.Unchanged(facts.Ref(state.ClusterKind, ns.Workspace, ns.Cluster)), settle.Exists(ref))}
+		f := Finding{Object: ref,
+			Message: fmt.Sprintf("namespace %s is of cluster %s, which does not exist", name, cluster),
+			Settle:  append(in.Unchanged(facts.Ref(state.ClusterKind, ns.Workspace, ns.Cluster)), settle.Exists(ref))}
 		if n := deployments[name]; n > 0 {
-			f.Evidence = []string{"it has " + facts.Count(n, "BundleDeployment") +
-				": if an agent still reads them, it keeps deploying them"}
+			f.say("it has %s: if an agent still reads them, it keeps deploying them",
+				facts.Count(n, "BundleDeployment"))
 		}
-		report(f)
+		in.report(f, in.Commands.Show(ref, "shows its labels and annotations, which name the Cluster"))
 	}
 }

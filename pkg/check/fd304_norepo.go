@@ -6,30 +6,22 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-var noRepo = Check{
-	Code: "FD304", Name: "NoRepo", Severity: Warning,
-	Title: "the GitRepo or HelmOp of a Bundle does not exist",
-	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.BundlesInScope() {
-			repo, ok := facts.RepoOf(b)
-			if !ok || in.Exists(repo) {
-				continue
-			}
-			if in.Young(b) || !in.Read(repo.Kind, b.Namespace) {
-				continue
-			}
-			ref := facts.Ref(state.Bundle, b.Namespace, b.Name)
-			report(Finding{
-				Object: ref,
-				Message: fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind,
-					repo.Namespace, repo.Name),
-				Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
-				Settle:   in.Unchanged(ref, repo),
-			})
-		}
-	},
+func (in *pass) noRepo(b *v1alpha1.Bundle) {
+	repo, ok := facts.RepoOf(b)
+	if !ok || in.Exists(repo) || in.Young(b) {
+		return
+	}
+	if !in.Read(repo.Kind, b.Namespace) {
+		return
+	}
+	ref := facts.RefTo(b)
+	in.report(Finding{
+		Object: ref,
+		Message: fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind,
+			repo.Namespace, repo.Name),
+		Settle: in.Unchanged(ref, repo),
+	}, in.Commands.ExplainTargets(b))
 }

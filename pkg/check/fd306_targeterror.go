@@ -10,20 +10,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var targetError = Check{
-	Code: "FD306", Name: "TargetError", Severity: Error,
-	Title: "an error of one target or cluster stops the whole Bundle",
-	run: func(in *Input, report func(Finding)) {
-		for _, b := range in.Candidates() {
-			if f, ok := in.targetError(b); ok && in.DeploymentInScope(b, f.Cluster) {
-				f.Object, f.AsOf = facts.Ref(state.Bundle, b.Namespace, b.Name), b.Reported().AsOf
-				report(f)
-			}
+func (in *pass) targetError() {
+	for _, b := range in.Candidates() {
+		if f, ok := in.TargetError(b); ok && in.DeploymentInScope(b, f.Cluster) {
+			f.AsOf = b.Reported().AsOf
+			in.report(f)
 		}
-	},
+	}
 }
 
 // The parts of the message of a targeting error that name what is missing.
@@ -34,47 +29,54 @@ var (
 	templateStep = regexp.MustCompile(`failed to (parse|render|interpret)\b`)
 )
 
-// targetError reads the error in the status of a bundle, or finds a selector that is not valid.
-func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
+// TargetError returns the finding that the targets of a Bundle have an error that stops all of its clusters: a selector
+// that is not valid, or the error in its status.
+func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
+	f := Finding{Code: "FD306", Object: facts.RefTo(b)}
+	get := func(namespace, resource, name, output, effect string) []remedy.Remedy {
+		return []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(namespace)+" get "+
+			remedy.Named(resource+".fleet.cattle.io", name)+output, "%s", effect)}
+	}
 	if err := in.Targets(b).Invalid; err != nil {
 		field, _, _ := strings.Cut(err.Error(), ": ")
-		return Finding{
-			Message: fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets",
-				field, facts.Key(b)),
-			Remedies: []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(b.Namespace)+" get "+
-				remedy.Named("bundles.fleet.cattle.io", b.Name)+" -o jsonpath='{.spec.targets}'",
-				"prints the targets of the bundle")},
-		}, true
-	}
-	message, failed := facts.BundleError(b)
-	reported := "Fleet reports" + in.Said(b, "Ready")
-	m := errorCluster.FindStringSubmatch(message)
-	if !failed || m == nil || !templateStep.MatchString(message) {
-		return Finding{}, false
-	}
-	name, namespace := m[1], m[2]
-	f := Finding{Cluster: namespace + "/" + name,
-		Remedies: []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(namespace)+" get "+
-			remedy.Named("clusters.fleet.cattle.io", name)+" --show-labels",
-			"shows the labels of the Cluster, which templates can use")}}
-	missing := errorKey.FindStringSubmatch(message)
-	if missing == nil {
-		f.Message = fmt.Sprintf("the values of bundle %s cannot be computed for cluster %s: Fleet updates none of "+
-			"its clusters", facts.Key(b), f.Cluster)
-		f.Evidence = []string{reported}
+		f.Message = fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets", field,
+			facts.Key(b))
+		f.Remedies = get(b.Namespace, "bundles", b.Name, " -o jsonpath='{.spec.targets}'",
+			"prints the targets of the bundle")
 		return f, true
 	}
-	where := "value"
-	if field := errorField.FindStringSubmatch(message); field != nil {
-		where = map[string]string{"ClusterLabels": "label", "ClusterAnnotations": "annotation"}[field[1]]
+	message, failed := facts.BundleError(b)
+	m := errorCluster.FindStringSubmatch(message)
+	if !failed || m == nil || !templateStep.MatchString(message) {
+		return f, false
 	}
-	if where == "" {
-		where = "value"
+	name, namespace := m[1], m[2]
+	f.Cluster = namespace + "/" + name
+	f.Remedies = get(namespace, "clusters", name, " --show-labels",
+		"shows the labels of the Cluster, which templates can use")
+	f.Message = fmt.Sprintf("the values of bundle %s cannot be computed for cluster %s: Fleet updates none of its "+
+		"clusters", facts.Key(b), f.Cluster)
+	if missing := errorKey.FindStringSubmatch(message); missing != nil {
+		where := templateField(message)
+		f.Message = fmt.Sprintf("a template of bundle %s uses %s %q, which cluster %s does not have: Fleet updates "+
+			"none of its clusters", facts.Key(b), where, missing[1], f.Cluster)
+		f.Evidence = in.labelNow(namespace, name, where, missing[1])
 	}
-	f.Message = fmt.Sprintf("a template of bundle %s uses %s %q, which cluster %s does not have: Fleet updates none "+
-		"of its clusters", facts.Key(b), where, missing[1], f.Cluster)
-	f.Evidence = append(in.labelNow(namespace, name, where, missing[1]), reported)
+	f.Evidence = append(f.Evidence, "Fleet reports"+in.Said(b, "Ready"))
 	return f, true
+}
+
+// templateField returns what a template uses: a label, an annotation or another value of the cluster.
+func templateField(message string) string {
+	field := errorField.FindStringSubmatch(message)
+	switch {
+	case field == nil:
+	case field[1] == "ClusterLabels":
+		return "label"
+	case field[1] == "ClusterAnnotations":
+		return "annotation"
+	}
+	return "value"
 }
 
 // labelNow compares the error with the present labels of the cluster.

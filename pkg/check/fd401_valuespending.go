@@ -3,33 +3,22 @@
 package check
 
 import (
-	"time"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
-var valuesPending = Check{
-	Code: "FD401", Name: "ValuesPending", Severity: Info,
-	Title: "an update of a values Secret is or may be in progress",
-	run: func(in *Input, report func(Finding)) {
-		for o := range in.valuesOwners() {
-			pending := o.result.State == values.Pending && o.facts.Owner.Hash != ""
-			if !pending && o.result.State != values.Repair {
-				continue
-			}
-			f := o.finding("the values Secret of %s is or may be in an update: %s", o.name(), o.pendingReason())
-			if !o.result.Since.IsZero() {
-				f.Evidence = []string{"the last change was at " + o.result.Since.UTC().Format(time.RFC3339)}
-			}
-			again := in.Commands.Audit
-			if o.deployment != nil {
-				again += " " + in.Commands.BundleArgs(&o.deployment.Deployment)
-			}
-			f.Remedies = []remedy.Remedy{remedy.Run(again, "shows whether the update has ended")}
-			report(f)
-		}
-	},
+func (in *pass) valuesPending(o *valuesOwner) {
+	pending := o.result.State == values.Pending && o.facts.Owner.Hash != ""
+	if !pending && o.result.State != values.Repair {
+		return
+	}
+	f := o.finding("the values Secret of %s is or may be in an update: %s", o.key, o.pendingReason())
+	f.Evidence = o.lastChange()
+	again := in.Commands.Audit
+	if o.deployment != nil {
+		again += " " + in.Commands.BundleArgs(&o.deployment.Deployment)
+	}
+	in.report(f, remedy.Run(again, "shows whether the update has ended"))
 }
 
 func (o *valuesOwner) pendingReason() string {

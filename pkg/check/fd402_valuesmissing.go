@@ -5,39 +5,22 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
-var valuesMissing = Check{
-	Code: "FD402", Name: "ValuesMissing", Severity: Error,
-	Title: "the values Secret of a BundleDeployment does not exist",
-	run: func(in *Input, report func(Finding)) {
-		broken := map[string]bool{} // Bundles
-		for o := range in.valuesOwners() {
-			if o.deployment == nil && brokenValues(o.result.State) {
-				broken[o.name()] = true
-			}
-		}
-		for o := range in.valuesOwners() {
-			if o.deployment == nil {
-				continue
-			}
-			switch {
-			case o.result.State == values.Missing:
-				f := o.finding("the values Secret of %s does not exist: the agent cannot deploy the bundle", o.name())
-				f.Evidence = []string{o.why(), in.withoutValues()}
-				report(in.writeValues(&o, o.withBundle(f, broken)))
-			case o.result.State == values.Foreign && o.result.Reason != values.Equal:
-				f := o.finding("the values Secret of %s does not exist: a Secret of type %q has its name", o.name(),
-					o.facts.Secret.Type)
-				f.Evidence = []string{"the type of a Secret cannot be changed: save the other Secret and remove it, " +
-					"if nothing uses it", in.withForeign()}
-				f.Remedies = []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
-				report(o.withBundle(f, broken))
-			}
-		}
-	},
+func (in *pass) valuesMissing(o *valuesOwner) {
+	switch {
+	case o.result.State == values.Missing:
+		f := o.finding("the values Secret of %s does not exist: the agent cannot deploy the bundle", o.key)
+		f.Evidence = append([]string{o.why(), in.withoutValues()}, in.brokenBundle(o)...)
+		in.reportRewrite(o, f)
+	case o.result.State == values.Foreign && o.result.Reason != values.Equal:
+		f := o.finding("the values Secret of %s does not exist: a Secret of type %q has its name", o.key,
+			o.facts.Secret.Type)
+		f.Evidence = append([]string{"the type of a Secret cannot be changed: save the other Secret and remove it, " +
+			"if nothing uses it", in.withForeign()}, in.brokenBundle(o)...)
+		in.report(f, in.Commands.ShowSecret(o.secret))
+	}
 }
 
 // withoutValues describes what the controller does if the Secret does not exist.
@@ -67,11 +50,11 @@ func (in *Input) withForeign() string {
 	return in.controllerVersion() + ": 0.15.3 and later overwrite the data of the other Secret"
 }
 
-// withBundle adds that the values Secret of the Bundle is wrong too.
-func (o *valuesOwner) withBundle(f Finding, broken map[string]bool) Finding {
-	if broken[o.deployment.Bundle] {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the values Secret of its Bundle %s is missing or different "+
-			"too, and must be repaired first: see FD404", o.deployment.Bundle))
+// brokenBundle says that the values Secret of the Bundle is wrong too.
+func (in *Input) brokenBundle(o *valuesOwner) []string {
+	if o.bundle == nil || ofHelmOp(o.bundle) || !brokenValues(in.valuesOfBundle(o.bundle).result.State) {
+		return nil
 	}
-	return f
+	return []string{fmt.Sprintf("the values Secret of its Bundle %s is missing or different too, and must be repaired "+
+		"first: see FD404", o.deployment.Bundle)}
 }

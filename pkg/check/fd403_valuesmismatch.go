@@ -4,38 +4,30 @@ package check
 
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 
-var valuesMismatch = Check{
-	Code: "FD403", Name: "ValuesMismatch", Severity: Error,
-	Title: "the values Secret of a BundleDeployment does not have the values that the BundleDeployment states",
-	run: func(in *Input, report func(Finding)) {
-		for o := range in.valuesOwners() {
-			if o.deployment != nil && o.result.State == values.Emptied {
-				report(in.emptied(&o))
-				continue
-			}
-			if o.deployment == nil || o.result.State != values.Mismatch {
-				continue
-			}
-			f := o.finding("the values Secret of %s does not have the stated hash: the agent does not deploy the "+
-				"bundle", o.name())
-			f.Evidence = []string{o.why(), in.withOtherValues()}
-			report(in.writeValues(&o, f))
-		}
-	},
+func (in *pass) valuesMismatch(o *valuesOwner) {
+	switch o.result.State {
+	case values.Emptied:
+		in.emptied(o)
+	case values.Mismatch:
+		f := o.finding("the values Secret of %s does not have the stated hash: the agent does not deploy the bundle",
+			o.key)
+		f.Evidence = []string{o.why(), in.withOtherValues()}
+		in.reportRewrite(o, f)
+	}
 }
 
-// emptied is the finding about a Secret that lost its current values.
-func (in *Input) emptied(o *valuesOwner) Finding {
+// emptied reports a Secret that lost its current values.
+func (in *pass) emptied(o *valuesOwner) {
 	f := o.finding("the values Secret of %s has no current values, although the bundle deployment has values: the "+
-		"next deploy installs the defaults of the chart", o.name())
+		"next deploy installs the defaults of the chart", o.key)
 	f.Evidence = []string{"deploymentID equals stagedDeploymentID, and only stagedValues has values", o.why(),
 		"if the agent has deployed since, the objects may have the defaults of the chart, and Fleet reports them as " +
 			"ready"}
 	if o.deployment.GitRepo == "" {
-		return in.writeValues(o, f)
+		in.reportRewrite(o, f)
+		return
 	}
-	f.Remedies = in.Redeploy(o.deployment) // the objects may have the defaults already
-	return f
+	in.report(f, in.Redeploy(o.deployment)...) // the objects may have the defaults already
 }
 
 // withOtherValues describes what the controller does if the hash of the Secret is another one.

@@ -4,32 +4,20 @@ package check
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var valuesLeftover = Check{
-	Code: "FD405", Name: "ValuesLeftover", Severity: Info,
-	Title: "a values Secret is not needed, or has another owner or type than Fleet gives it",
-	run: func(in *Input, report func(Finding)) {
-		for o := range in.valuesOwners() {
-			what := o.oddity()
-			if what == "" {
-				continue
-			}
-			f := o.finding("the values Secret %s %s", o.name(), what)
-			f.Object, f.Remedies = o.secret(), []remedy.Remedy{in.Commands.ShowSecret(o.secret())}
-			if !o.result.Since.IsZero() {
-				f.Evidence = []string{"the last change was at " + o.result.Since.UTC().Format(time.RFC3339)}
-			}
-			report(f)
-		}
-		in.ownerlessValues(report)
-	},
+func (in *pass) valuesLeftover(o *valuesOwner) {
+	what := o.oddity()
+	if what == "" {
+		return
+	}
+	f := o.finding("the values Secret %s %s", o.key, what)
+	f.Object, f.Evidence = o.secret, o.lastChange()
+	in.report(f, in.Commands.ShowSecret(f.Object))
 }
 
 // oddity describes what is unusual about a Secret that Fleet can use or does not need; empty if nothing is.
@@ -50,7 +38,7 @@ func (o *valuesOwner) oddity() string {
 }
 
 // ownerlessValues reports Secrets whose BundleDeployment or Bundle does not exist.
-func (in *Input) ownerlessValues(report func(Finding)) {
+func (in *pass) ownerlessValues() {
 	secrets := in.Desired.Values
 	if !in.Whole || secrets == nil {
 		return
@@ -70,15 +58,12 @@ func (in *Input) ownerlessValues(report func(Finding)) {
 		}
 		alone := values.Facts{Type: k.Type, Owner: values.Owner{Kind: kind, Changed: s.Changed}, Secret: s, Read: true}
 		if r := values.Classify(alone, in.Now(), in.Controller()); r.State == values.Leftover {
-			ref := secretRef(k.Namespace, k.Name)
-			report(Finding{
-				Object: ref,
+			f := Finding{Object: secretRef(k.Namespace, k.Name),
 				Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not exist", k.Namespace, k.Name,
 					kind),
-				Evidence: []string{"the last change was at " + r.Since.UTC().Format(time.RFC3339)},
-				Remedies: []remedy.Remedy{in.Commands.ShowSecret(ref)},
-				Settle:   in.SameValues(k, facts.Ref(kind, k.Namespace, k.Name)),
-			})
+				Settle: in.SameValues(k, facts.Ref(kind, k.Namespace, k.Name))}
+			f.say("the last change was at %s", facts.Time(r.Since))
+			in.report(f, in.Commands.ShowSecret(f.Object))
 		}
 	}
 }

@@ -3,46 +3,34 @@
 package check
 
 import (
-	"fmt"
 	"strings"
-	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
-var copyMissing = Check{
-	Code: "FD406", Name: "CopyMissing", Severity: Warning,
-	Title: "a copy of downstreamResources is missing on the cluster, or does not have the data of the original",
-	run: func(in *Input, report func(Finding)) {
-		for i := range in.Copies {
-			c := &in.Copies[i]
-			now := in.ReadAt(c.Deployment.On)
-			switch since := now.Sub(c.Deployed); {
-			case !c.Read, c.Equal, now.IsZero(), since <= values.Window: // or it is not known
-			case !c.Changed.IsZero() && now.Sub(c.Changed) <= values.Window: // it may be copied now
-			case !c.Exists:
-				report(in.wrongCopy(c, "is missing"))
-			case !c.Changed.IsZero():
-				report(in.wrongCopy(c, "does not have the data of the original"))
-			}
+func (in *pass) copyMissing() {
+	for i := range in.Copies {
+		c := &in.Copies[i]
+		now := in.ReadAt(c.Deployment.On)
+		switch since := now.Sub(c.Deployed); {
+		case !c.Read, c.Equal, now.IsZero(), since <= values.Window: // or it is not known
+		case !c.Changed.IsZero() && now.Sub(c.Changed) <= values.Window: // it may be copied now
+		case !c.Exists:
+			in.wrongCopy(c, "is missing")
+		case !c.Changed.IsZero():
+			in.wrongCopy(c, "does not have the data of the original")
 		}
-	},
+	}
 }
 
-func (in *Input) wrongCopy(c *evaluate.Copy, what string) Finding {
-	kind := strings.ToLower(c.Copied.Kind)
-	f := about(&c.Deployment.Deployment, c.Copied, "%s %s/%s, a copy of %s/%s for %s, %s", kind, c.Copied.Namespace,
-		c.Copied.Name,
-		c.Original.Namespace, c.Original.Name, c.Deployment.Key(), what)
-	f.Evidence = []string{"the present deployment was complete at " + c.Deployed.UTC().Format(time.RFC3339)}
-	if !c.Changed.IsZero() {
-		f.Evidence = append(f.Evidence, "the last change of the original was at "+c.Changed.UTC().Format(time.RFC3339))
-	}
-	if v := in.Controller(); v.Known && v.Before(15, 0) {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: it copies them only when it deploys the bundle",
-			in.controllerVersion()))
-	}
-	f.Remedies = in.Redeploy(c.Deployment)
-	return f
+func (in *pass) wrongCopy(c *evaluate.Copy, what string) {
+	f := about(c.Deployment, c.Copied, "%s %s/%s, a copy of %s/%s for %s, %s", strings.ToLower(c.Copied.Kind),
+		c.Copied.Namespace, c.Copied.Name, c.Original.Namespace, c.Original.Name, c.Deployment.Key(), what)
+	f.say("the present deployment was complete at %s", facts.Time(c.Deployed))
+	f.sayIf(!c.Changed.IsZero(), "the last change of the original was at "+facts.Time(c.Changed))
+	v := in.Controller()
+	f.sayIf(v.Known && v.Before(15, 0), in.controllerVersion()+": it copies them only when it deploys the bundle")
+	in.report(f, in.Redeploy(c.Deployment)...)
 }

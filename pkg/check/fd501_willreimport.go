@@ -14,19 +14,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
 
-var willReimport = Check{
-	Code: "FD501", Name: "WillReimport", Severity: Warning,
-	Title: "a restart of the controller imports the agent of a Cluster again",
-	run: func(in *Input, report func(Finding)) {
-		for _, a := range in.AgentsInScope() {
-			if facts.Reimported(a) {
-				report(in.reimport(a))
-			}
-		}
-	},
-}
-
-func (in *Input) reimport(a evaluate.Agent) Finding {
+func (in *pass) willReimport(a evaluate.Agent) {
+	if !facts.Reimported(a) {
+		return
+	}
 	f := onCluster(a)
 	var fields []string
 	for _, r := range a.Now.Reasons {
@@ -40,15 +31,11 @@ func (in *Input) reimport(a evaluate.Agent) Finding {
 			"agentConfigChanged", f.Cluster)
 	}
 	if c, _ := in.Desired.Agents.Config(); c.Config != nil {
-		if ignored := agentconfig.ReloadIgnored(c.Version, in.Desired.ControllerVersion); ignored != "" {
-			f.Evidence = append(f.Evidence, ignored)
-		}
+		ignored := agentconfig.ReloadIgnored(c.Version, in.Desired.ControllerVersion)
+		f.sayIf(ignored != "", ignored)
 	}
-	if a.Now.Why != "" {
-		f.Evidence = append(f.Evidence, a.Now.Why)
-	}
-	f.Remedies = []remedy.Remedy{in.avoidImport(a)}
-	return f
+	f.sayIf(a.Now.Why != "", a.Now.Why)
+	in.report(f, avoidImport(a))
 }
 
 // evidenceOf describes one reason: where the present value is, and both values.
@@ -90,7 +77,7 @@ func describeCA(ca agentconfig.CA) string {
 }
 
 // avoidImport describes what to change so that the agent is not imported, by the first reason that can be changed.
-func (in *Input) avoidImport(a evaluate.Agent) remedy.Remedy {
+func avoidImport(a evaluate.Agent) remedy.Remedy {
 	if a.Upgraded.Result == agentconfig.None && a.Now.Result != a.Upgraded.Result {
 		return remedy.Advise("upgrade Fleet to 0.13 or later, which does not compare the values that the kubeconfig " +
 			"Secret states")

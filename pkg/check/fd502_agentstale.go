@@ -7,30 +7,19 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
 
-var agentStale = Check{
-	Code: CodeStale, Name: "AgentStale", Severity: Warning,
-	Title: "the agent of a Cluster has stopped reporting",
-	run: func(in *Input, report func(Finding)) {
-		for _, a := range in.AgentsInScope() {
-			if facts.Stopped(a) {
-				report(in.stale(a))
-			}
-		}
-	},
-}
-
-func (in *Input) stale(a evaluate.Agent) Finding {
+func (in *pass) agentStale(a evaluate.Agent) {
+	if !facts.Stopped(a) {
+		return
+	}
 	f, h := onCluster(a), a.Heartbeat
-	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of "+
-		"this cluster are that old", f.Cluster, age(h.Age))
+	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of this "+
+		"cluster are that old", f.Cluster, age(h.Age))
 	f.Evidence = []string{"last heartbeat: " + a.Cluster.Status.Agent.LastSeen, limitOf(h)}
-	f.Remedies = []remedy.Remedy{in.LogsOfAgent(a)}
-	return f
+	in.report(f, in.LogsOfAgent(a))
 }
 
 // limitOf describes the age from which a heartbeat is too old.

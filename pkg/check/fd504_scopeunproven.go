@@ -13,47 +13,35 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var scopeUnproven = Check{
-	Code: "FD504", Name: "ScopeUnproven", Severity: Warning,
-	Title: "a Cluster declares an agent scope that its agent, releases and objects do not show",
-	run: func(in *Input, report func(Finding)) {
-		for _, c := range in.Desired.Clusters {
-			for _, x := range c.Disputes {
-				if slices.ContainsFunc(x.Deployments, in.InScope) {
-					report(in.disputedScope(x))
-				}
-			}
+func (in *pass) scopeUnproven(c *directory.Cluster) {
+	for _, x := range c.Disputes {
+		if slices.ContainsFunc(x.Deployments, in.InScope) {
+			in.disputedScope(x)
 		}
-		in.contradictedReleases(report)
-	},
+	}
+	in.contradictedReleases(c)
 }
 
 // contradictedReleases reports each agent with releases that state sets of which no object has the ownership metadata.
-func (in *Input) contradictedReleases(report func(Finding)) {
-	type agentOn struct {
-		cluster object.ClusterID
-		agent   string
-	}
-	objects, deployments := map[agentOn][]*evaluate.Object{}, map[agentOn]*evaluate.BundleDeployment{}
+func (in *pass) contradictedReleases(c *directory.Cluster) {
+	objects, clusters := map[string][]*evaluate.Object{}, map[string]string{} // by the namespace of the agent
 	for d, o := range in.Objects() {
-		if o.Reason == evaluate.ScopeUnproven {
-			a := agentOn{d.On.ID, d.Agent}
-			objects[a], deployments[a] = append(objects[a], o), d
+		if d.On == c && o.Reason == evaluate.ScopeUnproven {
+			objects[d.Agent], clusters[d.Agent] = append(objects[d.Agent], o), d.Cluster
 		}
 	}
-	for a, found := range objects {
-		agent, d := a.agent, deployments[a]
-		report(Finding{
+	for agent, found := range objects {
+		in.report(Finding{
 			Object:  object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName},
-			Cluster: d.Cluster,
+			Cluster: clusters[agent],
 			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the "+
 				"releases of their bundles state, and no object has those",
 				agent, facts.Count(len(found), "live object")),
 			Evidence: []string{found[0].Key().String() + ": " + found[0].Message},
-			Remedies: []remedy.Remedy{in.showScope(d.On, agent)},
-		})
+		}, in.showScope(c, agent))
 	}
 }
 
@@ -65,20 +53,14 @@ func (in *Input) showScope(c *directory.Cluster, agent string) remedy.Remedy {
 	return remedy.Run(command, "prints the scope with which the agent runs")
 }
 
-func (in *Input) disputedScope(x *directory.Dispute) Finding {
+func (in *pass) disputedScope(x *directory.Dispute) {
 	deployments := facts.Count(len(x.Deployments), "bundle deployment")
-	return Finding{
-		Object: facts.Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" +
-			x.Cluster.Name,
-		Message: x.String(), Aspect: x.Agent,
-		Evidence: []string{
-			usedScope(x, deployments),
-			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set "+
-				"as not owned, until it deploys each of them again",
-				directory.AgentScope{Scope: x.Declared}, deployments),
-		},
-		Remedies: []remedy.Remedy{in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent)},
-	}
+	f := Finding{Object: facts.Ref(state.ClusterKind, x.Cluster.Namespace, x.Cluster.Name),
+		Cluster: x.Cluster.Namespace + "/" + x.Cluster.Name, Message: x.String(), Aspect: x.Agent}
+	f.say("%s", usedScope(x, deployments))
+	f.say("if the agent starts again with %s, Fleet reports the objects of %s that have another set as not owned, "+
+		"until it deploys each of them again", directory.AgentScope{Scope: x.Declared}, deployments)
+	in.report(f, in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent))
 }
 
 // usedScope describes which scope the audit uses, and the evidence for it.

@@ -13,33 +13,30 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var contentMissing = Check{
-	Code: "FD601", Name: "ContentMissing", Severity: Error,
-	Title: "the Content with the manifests of a bundle is missing or damaged",
-	run: func(in *Input, report func(Finding)) {
-		users, damage := map[string][]*evaluate.BundleDeployment{}, map[string]string{}
-		for _, d := range in.Deployments {
-			if d.BD == nil {
-				continue
-			}
-			id := state.ContentID(d.BD)
-			switch {
-			case id == "":
-			case in.Desired.Contents.Missing[id]:
-				users[id] = append(users[id], d)
-			case d.Rendering.ContentDamage != "":
-				users[id], damage[id] = append(users[id], d), d.Rendering.ContentDamage
-			}
+func (in *pass) contentMissing() {
+	users, damage := map[string][]*evaluate.BundleDeployment{}, map[string]string{}
+	for _, d := range in.Deployments {
+		if d.BD == nil {
+			continue
 		}
-		for _, id := range slices.Sorted(maps.Keys(users)) {
-			report(in.content(id, damage[id], users[id]))
+		id := state.ContentID(d.BD)
+		damaged := d.Rendering.ContentDamage
+		switch {
+		case id == "":
+		case in.Desired.Contents.Missing[id]:
+			users[id] = append(users[id], d)
+		case damaged != "":
+			users[id], damage[id] = append(users[id], d), damaged
 		}
-	},
+	}
+	for _, id := range slices.Sorted(maps.Keys(users)) {
+		in.content(id, damage[id], users[id])
+	}
 }
 
-// content returns the finding about a Content that some bundle deployments need.
-func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) Finding {
-	f := Finding{Object: facts.Ref(state.Content, "", id), Remedies: []remedy.Remedy{in.writeContent(users[0], damage)}}
+// content reports a Content that some bundle deployments need.
+func (in *pass) content(id, damage string, users []*evaluate.BundleDeployment) {
+	f := Finding{Object: facts.Ref(state.Content, "", id)}
 	var names []string
 	waiting := 0
 	for _, d := range users {
@@ -58,14 +55,10 @@ func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) 
 	if damage != "" {
 		f.Message = fmt.Sprintf("the manifests of %s cannot be read: %s", facts.List(names), damage)
 	}
-	if waiting > 0 {
-		f.Evidence = append(f.Evidence, facts.Count(waiting, "bundle deployment")+" cannot be deployed without it")
-	}
-	if waiting < len(users) {
-		f.Evidence = append(f.Evidence, facts.Count(len(users)-waiting,
-			"bundle deployment")+" with it applied cannot be deployed again")
-	}
-	return f
+	applied := len(users) - waiting
+	f.sayIf(waiting > 0, facts.Count(waiting, "bundle deployment")+" cannot be deployed without it")
+	f.sayIf(applied > 0, facts.Count(applied, "bundle deployment")+" with it applied cannot be deployed again")
+	in.report(f, in.writeContent(users[0], damage))
 }
 
 // usersOf counts the bundle deployments of a Content, in scope or not.

@@ -19,53 +19,38 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var releaseRecord = Check{
-	Code: "FD602", Name: "ReleaseRecord", Severity: Error,
-	Title: "the release record is pending, failed, pruned or damaged",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			for _, t := range d.RecordProblems {
-				if in.InProgress(&d.Deployment, t) {
-					continue
-				}
-				f := onDeployment(d, "%s", t.Detail)
-				if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
-					f.Message = name + ": " + t.Detail
-				}
-				f.Message += in.Quote(t.Reported, in.SecretsOf(&d.Deployment)...)
-				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(),
-					t.Status, since(t.Since))}
-				f.Aspect, f.Remedies = t.Record.String(), in.Redeploy(d)
-				switch {
-				case t.Status == "pruned" && failedCorrections(d):
-					f.Evidence = append(f.Evidence,
-						"correctDrift is enabled: each correction that fails adds a revision, and the oldest one is "+
-							"removed")
-				case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
-					f.Evidence = append(f.Evidence,
-						"the next deploy resolves it: the agent rolls back to the revision before it, and deploys "+
-							"again")
-				case in.BlocksHelm(&d.Deployment, t):
-					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
-					f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).For(directory.SecretRef(t.Record))+
-						" delete "+remedy.Named("secret", t.Record.SecretName()),
-						"deletes the record of the pending revision, and no other object: the agent can then deploy "+
-							"again")}
-					if !in.LongAgo(t.Since) {
-						f.Evidence = append(f.Evidence,
-							"an agent may still be at work on it: deleting the record would interrupt it")
-						f.Remedies = []remedy.Remedy{in.On(d.On).History(t.Record)}
-					}
-				}
-				report(f)
-			}
+func (in *pass) releaseRecord(d *evaluate.BundleDeployment) {
+	for _, t := range d.RecordProblems {
+		if !in.InProgress(&d.Deployment, t) {
+			in.recordProblem(d, t)
 		}
-		if in.Whole && !in.StatusOnly {
-			for _, c := range in.Desired.Clusters {
-				in.fleetsReleases(c, report)
-			}
+	}
+}
+
+func (in *pass) recordProblem(d *evaluate.BundleDeployment, t directory.RecordProblem) {
+	f := onDeployment(d, "%s", t.Detail)
+	if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
+		f.Message = name + ": " + t.Detail
+	}
+	f.Message += in.Quote(t.Reported, in.SecretsOf(&d.Deployment)...)
+	secret := directory.SecretRef(t.Record)
+	f.say("record %s/%s is %s%s", secret.Namespace, secret.Name, t.Status, since(t.Since))
+	f.Aspect, f.Remedies = t.Record.String(), in.Redeploy(d)
+	switch {
+	case t.Status == "pruned" && failedCorrections(d):
+		f.say("correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")
+	case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
+		f.say("the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
+	case in.BlocksHelm(&d.Deployment, t):
+		f.say("Helm refuses to deploy the release while this revision is pending")
+		f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).For(secret)+" delete "+remedy.Named("secret", secret.Name),
+			"deletes the record of the pending revision, and no other object: the agent can then deploy again")}
+		if !in.LongAgo(t.Since) {
+			f.say("an agent may still be at work on it: deleting the record would interrupt it")
+			f.Remedies = []remedy.Remedy{in.On(d.On).History(t.Record)}
 		}
-	},
+	}
+	in.report(f)
 }
 
 // since returns when a revision began, as the end of a sentence.
@@ -73,7 +58,7 @@ func since(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return " since " + t.UTC().Format(time.RFC3339)
+	return " since " + facts.Time(t)
 }
 
 // failedCorrections reports whether the agent corrects drift, and a newer revision failed.
@@ -84,7 +69,10 @@ func failedCorrections(d *evaluate.BundleDeployment) bool {
 
 // fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with
 // Helm, and have no bundle.
-func (in *Input) fleetsReleases(c *directory.Cluster, report func(Finding)) {
+func (in *pass) fleetsReleases(c *directory.Cluster) {
+	if !in.Whole || in.StatusOnly {
+		return
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.State.Latest)) {
 		r := c.State.Latest[name]
 		if r.BundleID != "" || r.Damaged != "" || !fleetsRelease(c, r) {
@@ -93,16 +81,12 @@ func (in *Input) fleetsReleases(c *directory.Cluster, report func(Finding)) {
 		if ended := r.Status == release.StatusFailed || r.Status == release.StatusUninstalling; !ended && !r.Pending() {
 			continue
 		}
-		report(Finding{
-			Object:  directory.SecretRef(r.Name),
-			Cluster: in.ClusterName(c),
+		place := redact.Place{Cluster: slices.Index(in.Desired.Clusters, c), Namespace: r.Namespace}
+		f := Finding{Object: directory.SecretRef(r.Name), Cluster: in.ClusterName(c),
 			Message: fmt.Sprintf("release %s of Fleet itself: revision %d is %s%s", r.Release(), r.Revision, r.Status,
-				in.Quote(r.Description, redact.Place{Cluster: slices.Index(in.Desired.Clusters, c),
-					Namespace: r.Namespace})),
-			Evidence: []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status,
-				since(r.Deployed))},
-			Remedies: []remedy.Remedy{in.On(c).History(r.Name)},
-		})
+				in.Quote(r.Description, place))}
+		f.say("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))
+		in.report(f, in.On(c).History(r.Name))
 	}
 }
 

@@ -4,95 +4,94 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // stuckAfter is how long a deletion may take. A controller of Fleet needs seconds, an overloaded one minutes.
 const stuckAfter = 10 * time.Minute
 
-var stuckDeletion = Check{
-	Code: "FD603", Name: "StuckDeletion", Severity: Warning,
-	Title: "the deletion of an object of Fleet does not end",
-	run: func(in *Input, report func(Finding)) {
-		if in.Now().IsZero() {
-			return
+func (in *pass) stuckDeletion() {
+	if in.Now().IsZero() {
+		return
+	}
+	clusters, inScope := map[string]string{}, map[object.Ref]bool{} // of BundleDeployments, by their keys
+	for _, d := range in.Deployments {
+		clusters[d.Key()], inScope[facts.Ref(state.BundleDeployment, d.Namespace, d.Name)] = d.Cluster, d.BD != nil
+	}
+	for kind := range in.Tree {
+		for a := range in.Aggregates(kind) {
+			inScope[facts.RefOf(a)] = true
 		}
-		deployments, inScope := map[string]*evaluate.BundleDeployment{}, map[[2]string]bool{}
-		for _, d := range in.Deployments {
-			if d.BD != nil {
-				deployments[d.Key()], inScope[[2]string{state.BundleDeployment, d.Key()}] = d, true
-			}
+	}
+	for _, o := range in.Desired.Deleting() {
+		included := in.Whole || inScope[facts.Ref(o.Kind, o.Namespace, o.Name)]
+		// The API server deletes an object without finalizers at once.
+		if len(o.Finalizers) == 0 || !included || in.Now().Sub(o.Since) < stuckAfter {
+			continue
 		}
-		for kind := range in.Tree {
-			for a := range in.Aggregates(kind) {
-				inScope[[2]string{kind, a.Key()}] = true
-			}
+		f := in.stuck(&o)
+		if cluster := clusters[f.BundleDeployment]; cluster != "" {
+			f.Cluster = cluster
 		}
-		var children map[[2]string]int
-		for _, o := range in.Desired.Deleting() {
-			if len(o.Finalizers) == 0 {
-				continue // the API server deletes it at once
-			}
-			id := [2]string{o.Kind, o.Namespace + "/" + o.Name}
-			included := in.Whole || inScope[id]
-			if !included || in.Now().Sub(o.Since) < stuckAfter {
-				continue
-			}
-			if children == nil {
-				children = in.children()
-			}
-			f := in.stuck(&o, children[id])
-			if d := deployments[f.BundleDeployment]; d != nil {
-				f.Cluster = d.Cluster
-			}
-			report(f)
-		}
-	},
+		in.report(f, in.Commands.Show(f.Object, "shows its finalizers and conditions"))
+	}
 }
 
-// stuck returns the finding about an object that waits for a number of children.
-func (in *Input) stuck(o *state.Deleting, children int) Finding {
-	ref := facts.Ref(o.Kind, o.Namespace, o.Name)
-	f := Finding{
-		Object: ref,
-		Message: fmt.Sprintf("%s %s has been in deletion for %s: finalizers %s",
-			o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name,
-				"/"), in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", ")),
-		Remedies: []remedy.Remedy{in.Commands.Show(ref, "shows its finalizers and conditions")},
-	}
+// stuck returns the finding about an object that is being deleted.
+func (in *Input) stuck(o *state.Deleting) Finding {
+	f := Finding{Object: facts.Ref(o.Kind, o.Namespace, o.Name)}
+	key := o.Namespace + "/" + o.Name
+	f.Message = fmt.Sprintf("%s %s has been in deletion for %s: finalizers %s", o.Kind, strings.TrimPrefix(key, "/"),
+		in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", "))
 	switch o.Kind {
 	case state.BundleDeployment:
-		f.BundleDeployment = o.Namespace + "/" + o.Name
+		f.BundleDeployment = key
 	case state.ClusterKind:
-		f.Cluster = o.Namespace + "/" + o.Name
+		f.Cluster = key
 	}
-	said := map[string]bool{}
 	for _, finalizer := range o.Finalizers {
-		name := o.RemoverOf(finalizer)
 		s := finalizer + " is not a finalizer of Fleet: its own controller must remove it"
-		if name != "" {
+		if name := o.RemoverOf(finalizer); name != "" {
 			s = in.remover(name)
 		}
-		if s != "" && !said[s] {
-			said[s] = true
-			f.Evidence = append(f.Evidence, s)
-		}
+		f.sayIf(s != "" && !slices.Contains(f.Evidence, s), s)
 	}
-	switch {
-	case children == 0:
-	case o.Kind == state.GitRepo || o.Kind == state.HelmOp:
-		f.Evidence = append(f.Evidence, "it still has "+facts.Count(children, "Bundle"))
-	default:
-		f.Evidence = append(f.Evidence, "it still has "+facts.Count(children, "BundleDeployment"))
+	switch o.Kind {
+	case state.GitRepo, state.HelmOp:
+		n := in.bundlesLabelled(o)
+		f.sayIf(n > 0, "it still has "+facts.Count(n, "Bundle"))
+	case state.Bundle, state.ClusterKind:
+		n := 0
+		for _, a := range in.Tree[o.Kind] {
+			if a.Key() == key {
+				n = a.All
+			}
+		}
+		f.sayIf(n > 0, "it still has "+facts.Count(n, "BundleDeployment"))
 	}
 	return f
+}
+
+// bundlesLabelled counts the Bundles that name a GitRepo or HelmOp in a label.
+func (in *Input) bundlesLabelled(o *state.Deleting) int {
+	label := fleet.RepoLabel
+	if o.Kind == state.HelmOp {
+		label = fleet.HelmOpLabel
+	}
+	n := 0
+	for _, b := range in.Desired.Bundles {
+		if b.Namespace == o.Namespace && b.Labels[label] == o.Name {
+			n++
+		}
+	}
+	return n
 }
 
 // remover describes the Deployment that removes a finalizer; empty if it was not read.
@@ -107,23 +106,4 @@ func (in *Input) remover(name string) string {
 		return "Deployment " + name + ", which removes the finalizer, does not run: " + w.Idle
 	}
 	return "Deployment " + name + ", which removes the finalizer, exists: its log has the reason"
-}
-
-// children counts the Bundles of each GitRepo and HelmOp, and the BundleDeployments of each Bundle and Cluster, by kind
-// and "namespace/name".
-func (in *Input) children() map[[2]string]int {
-	out := map[[2]string]int{}
-	for _, kind := range []string{state.Bundle, state.ClusterKind} {
-		for _, a := range in.Tree[kind] {
-			out[[2]string{kind, a.Key()}] = a.All
-		}
-	}
-	for _, b := range in.Desired.Bundles {
-		for kind, label := range map[string]string{state.GitRepo: fleet.RepoLabel, state.HelmOp: fleet.HelmOpLabel} {
-			if name := b.Labels[label]; name != "" {
-				out[[2]string{kind, b.Namespace + "/" + name}]++
-			}
-		}
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
@@ -13,36 +14,32 @@ import (
 // waitsAfter is how long a dependency may take before a bundle that waits for it is reported.
 const waitsAfter = 15 * time.Minute
 
-var notApplied = Check{
-	Code: "FD604", Name: "NotApplied", Severity: Error,
-	Title: "a bundle is not applied, and this is the root cause",
-	run: func(in *Input, report func(Finding)) {
-		of := blocker.New(in.Facts)
-		for _, d := range in.Deployments {
-			chain := of(&d.Deployment)
-			if len(chain) == 0 || chain[0].Kind == blocker.Paused || chain[0].Kind == blocker.Schedule {
-				continue
-			}
-			if chain[0].Kind == blocker.Dependency && !in.waited(d.BD.Reported().AsOf) {
-				continue
-			}
-			root := chain[len(chain)-1]
-			f := onDeployment(d, "%s is not applied: %s%s%s", d.Key(), root.Message, since(root.Since), root.Said)
-			if root.Of.ID() != d.ID() {
-				f = onDeployment(d, "%s is not applied because of %s: %s%s%s", d.Key(), root.Of.Key(), root.Message,
-					since(root.Since), root.Said)
-			}
-			for _, step := range chain[:len(chain)-1] {
-				f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
-			}
-			f.Settle, f.Pauses = root.Settle, root.Pauses
-			f.Remedies = []remedy.Remedy{in.Commands.ShowCauses(&d.Deployment)}
-			if root.Kind == blocker.Failed {
-				f.Remedies = in.afterFailure(d, root)
-			}
-			report(f)
+func (in *pass) notApplied() {
+	of := blocker.New(in.Facts)
+	for _, d := range in.Deployments {
+		chain := of(&d.Deployment)
+		if len(chain) == 0 || chain[0].Kind == blocker.Paused || chain[0].Kind == blocker.Schedule {
+			continue
 		}
-	},
+		if chain[0].Kind == blocker.Dependency && !in.Passed(facts.Parsed(d.BD.Reported().AsOf), waitsAfter) {
+			continue
+		}
+		root := chain[len(chain)-1]
+		f := onDeployment(d, "%s is not applied: %s%s%s", d.Key(), root.Message, since(root.Since), root.Said)
+		if root.Of.ID() != d.ID() {
+			f = onDeployment(d, "%s is not applied because of %s: %s%s%s", d.Key(), root.Of.Key(), root.Message,
+				since(root.Since), root.Said)
+		}
+		f.Settle, f.Pauses = root.Settle, root.Pauses
+		for _, step := range chain[:len(chain)-1] {
+			f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
+		}
+		if root.Kind == blocker.Failed {
+			in.report(f, in.afterFailure(d, root)...)
+			continue
+		}
+		in.report(f, in.Commands.ShowCauses(&d.Deployment))
+	}
 }
 
 // afterFailure returns the ways to proceed if the agent could not install or deploy a bundle because of which d is
@@ -56,10 +53,4 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root blocker.Step) [
 		out = append(out, in.RedeployBundle(d))
 	}
 	return append(out, in.Commands.Describe(root.Of.Ref()))
-}
-
-// waited reports whether a status has not changed for long.
-func (in *Input) waited(asOf string) bool {
-	at, err := time.Parse(time.RFC3339, asOf)
-	return err == nil && in.late(at, waitsAfter)
 }

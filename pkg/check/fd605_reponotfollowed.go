@@ -4,10 +4,11 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -25,112 +26,80 @@ const (
 	jobFailed = "Failed"
 )
 
-var repoNotFollowed = Check{
-	Code: "FD605", Name: "RepoNotFollowed", Severity: Warning,
-	Title: "a GitRepo is not followed",
-	run: func(in *Input, report func(Finding)) {
-		if in.Now().IsZero() {
-			return
-		}
-		var commits map[string]*repoCommits
-		for a := range in.Aggregates(state.GitRepo) {
-			g, ok := a.Object.(*v1alpha1.GitRepo)
-			if !ok || !followed(g) {
-				continue
-			}
-			if commits == nil {
-				commits = in.commits()
-			}
-			ref := facts.Ref(state.GitRepo, g.Namespace, g.Name)
-			if since, failed := in.pollingFails(g); failed {
-				report(Finding{
-					Object: ref, AsOf: g.Reported().AsOf,
-					Message: fmt.Sprintf("GitRepo %s cannot be polled since %s%s", facts.Key(g),
-						since.UTC().Format(time.RFC3339),
-						in.Said(g, "GitPolling")),
-					Remedies: []remedy.Remedy{in.Commands.Describe(ref)}, Aspect: "polling",
-				})
-				continue
-			}
-			for _, x := range in.behind(g, commits[facts.Key(g)]) {
-				report(Finding{
-					Object: ref, Message: x.message, Aspect: x.aspect, AsOf: g.Reported().AsOf, Evidence: in.refused(g),
-					Remedies: []remedy.Remedy{in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)},
-				})
-			}
-		}
-	},
+func (in *pass) repoNotFollowed(a *evaluate.Aggregate) {
+	g, ok := a.Object.(*v1alpha1.GitRepo)
+	if !ok || !in.followed(g) {
+		return
+	}
+	f := Finding{Object: facts.RefTo(g), AsOf: g.Reported().AsOf}
+	if since, failed := in.pollingFails(g); failed {
+		f.Message = fmt.Sprintf("GitRepo %s cannot be polled since %s%s", facts.Key(g), facts.Time(since),
+			in.Said(g, "GitPolling"))
+		f.Aspect = "polling"
+		in.report(f, in.Commands.Describe(f.Object))
+		return
+	}
+	for _, x := range in.behind(g) {
+		f.Message, f.Aspect, f.Evidence = x.message, x.aspect, in.refused(g)
+		in.report(f, in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1))
+	}
 }
 
 // followed reports whether Fleet should follow a GitRepo.
-func followed(g *v1alpha1.GitRepo) bool {
-	return !g.Spec.Paused && g.DeletionTimestamp == nil && g.Spec.Repo != ""
-}
-
-// repoCommits are the commits of the Bundles of a GitRepo.
-type repoCommits struct {
-	of      map[string]bool
-	without bool // a Bundle has no commit
-}
-
-func (in *Input) commits() map[string]*repoCommits {
-	out := map[string]*repoCommits{}
-	for _, b := range in.Desired.Bundles {
-		name := b.Labels[fleet.RepoLabel]
-		if name == "" {
-			continue
-		}
-		key := b.Namespace + "/" + name
-		if out[key] == nil {
-			out[key] = &repoCommits{of: map[string]bool{}}
-		}
-		commit := b.Labels[fleet.CommitLabel]
-		out[key].of[commit] = true
-		out[key].without = out[key].without || commit == ""
+func (in *Input) followed(g *v1alpha1.GitRepo) bool {
+	if facts.Deleting(g) || in.Now().IsZero() {
+		return false
 	}
-	return out
+	return g.Spec.Repo != "" && !g.Spec.Paused
+}
+
+// awaitsBundles reports whether it is certain that no Bundle of a GitRepo has the commit of its status, and that no Job
+// writes them.
+func (in *Input) awaitsBundles(g *v1alpha1.GitRepo) bool {
+	commit, bundles := g.Status.Commit, in.BundlesOf(facts.RefTo(g))
+	if commit == "" || len(bundles) == 0 || g.Status.GitJobStatus == jobInProgress {
+		return false
+	}
+	if slices.ContainsFunc(bundles, func(b *v1alpha1.Bundle) bool {
+		of := b.Labels[fleet.CommitLabel]
+		return of == "" || of == commit
+	}) {
+		return false
+	}
+	return in.Passed(facts.Parsed(g.Reported().AsOf), behindAfter) && in.Read(state.Bundle, g.Namespace)
 }
 
 // lag is one thing in which a GitRepo is behind.
 type lag struct{ aspect, message string }
 
 // behind returns in what a GitRepo is behind.
-func (in *Input) behind(g *v1alpha1.GitRepo, bundles *repoCommits) []lag {
+func (in *Input) behind(g *v1alpha1.GitRepo) []lag {
 	var out []lag
-	name, s := facts.Key(g), &g.Status
+	add := func(aspect, format string, args ...any) { out = append(out, lag{aspect, fmt.Sprintf(format, args...)}) }
+	name, s, written := facts.Key(g), &g.Status, facts.Time(g.SpecWritten)
 	if last, late := in.polledLate(g); late {
-		out = append(out, lag{"poll", fmt.Sprintf("GitRepo %s was polled last at %s", name,
-			last.UTC().Format(time.RFC3339))})
+		add("poll", "GitRepo %s was polled last at %s", name, facts.Time(last))
 	}
-	if settled := !g.SpecWritten.IsZero() && in.late(g.SpecWritten, behindAfter); settled {
-		switch {
-		case s.ObservedGeneration < g.Generation:
-			out = append(out, lag{"generation",
-				fmt.Sprintf("Fleet has not followed generation %d of GitRepo %s since %s: it observed %d",
-					g.Generation, name, g.SpecWritten.UTC().Format(time.RFC3339), s.ObservedGeneration)})
-		case s.UpdateGeneration != g.Spec.ForceSyncGeneration && s.GitJobStatus != jobInProgress:
-			out = append(out, lag{"forceSync",
-				fmt.Sprintf("Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for %d",
-					g.Spec.ForceSyncGeneration, name, g.SpecWritten.UTC().Format(time.RFC3339), s.UpdateGeneration)})
-		}
+	settled := in.Passed(g.SpecWritten, behindAfter)
+	switch {
+	case settled && s.ObservedGeneration < g.Generation:
+		add("generation", "Fleet has not followed generation %d of GitRepo %s since %s: it observed %d", g.Generation,
+			name, written, s.ObservedGeneration)
+	case settled && s.UpdateGeneration != g.Spec.ForceSyncGeneration && s.GitJobStatus != jobInProgress:
+		add("forceSync", "Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for %d",
+			g.Spec.ForceSyncGeneration, name, written, s.UpdateGeneration)
 	}
-	if bundles == nil || bundles.without || !in.Read(state.Bundle, g.Namespace) {
-		return out
-	}
-	if s.Commit == "" || bundles.of[s.Commit] || s.GitJobStatus == jobInProgress {
-		return out
-	}
-	if changed, err := time.Parse(time.RFC3339, g.Reported().AsOf); err == nil && in.late(changed, behindAfter) {
-		out = append(out, lag{"commit", fmt.Sprintf("no Bundle of GitRepo %s has commit %s of its status, and no "+
-			"Job for it is in progress", name, s.Commit)})
+	if in.awaitsBundles(g) {
+		add("commit", "no Bundle of GitRepo %s has commit %s of its status, and no Job for it is in progress", name,
+			s.Commit)
 	}
 	return out
 }
 
 // polledLate returns the time of the last poll, and whether it is too long ago.
 func (in *Input) polledLate(g *v1alpha1.GitRepo) (time.Time, bool) {
-	last, err := time.Parse(time.RFC3339, g.Status.LastPollingTriggered)
-	if g.Spec.DisablePolling || err != nil {
+	last := facts.Parsed(g.Status.LastPollingTriggered)
+	if g.Spec.DisablePolling || last.IsZero() {
 		return last, false // older versions do not write it
 	}
 	interval, err := time.ParseDuration(g.Spec.PollingInterval)
@@ -140,22 +109,22 @@ func (in *Input) polledLate(g *v1alpha1.GitRepo) (time.Time, bool) {
 	return last, in.Now().Sub(last)/3 > max(interval, behindAfter/3) // 3*interval can exceed the range of a duration
 }
 
-// pollingFails returns since when the repository cannot be polled, and whether that is too long.
+// pollingFails returns since when the repository cannot be polled, if that is too long.
 func (in *Input) pollingFails(g *v1alpha1.GitRepo) (time.Time, bool) {
-	since, failed := failedSince(g, "GitPolling")
+	since := failedSince(g, "GitPolling")
 	interval, err := time.ParseDuration(g.Spec.PollingInterval)
 	if err != nil {
 		interval = 0
 	}
-	return since, failed && !g.Spec.DisablePolling && in.late(since, max(3*interval, behindAfter))
+	return since, !g.Spec.DisablePolling && in.Passed(since, max(3*interval, behindAfter))
 }
 
 // refused returns why no Job starts, or why the last one failed, if the GitRepo has a condition about that.
 func (in *Input) refused(g *v1alpha1.GitRepo) []string {
 	var out []string
-	if since, failed := failedSince(g, "Accepted"); failed {
+	if since := failedSince(g, "Accepted"); !since.IsZero() {
 		out = append(out, "resolve this first: its condition Accepted has an error since "+
-			since.UTC().Format(time.RFC3339)+in.Said(g, "Accepted"))
+			facts.Time(since)+in.Said(g, "Accepted"))
 	}
 	if g.Status.GitJobStatus == jobFailed {
 		out = append(out, "the last Job failed"+in.Said(g, "Stalled"))
@@ -163,16 +132,10 @@ func (in *Input) refused(g *v1alpha1.GitRepo) []string {
 	return out
 }
 
-// failedSince returns the time of a condition with an error.
-func failedSince(g *v1alpha1.GitRepo, condition string) (time.Time, bool) {
-	for _, c := range g.Status.Conditions {
-		failed := c.Status == "False" && c.Reason == "Error"
-		if since, err := time.Parse(time.RFC3339, c.LastUpdateTime); err == nil && failed && c.Type == condition {
-			return since, true
-		}
+// failedSince returns the time of a condition with an error; zero without an error or a time.
+func failedSince(g *v1alpha1.GitRepo, condition string) time.Time {
+	if c := facts.ConditionOf(g.Status.Conditions, condition); c.Status == "False" && c.Reason == "Error" {
+		return facts.Parsed(c.LastUpdateTime)
 	}
-	return time.Time{}, false
+	return time.Time{}
 }
-
-// late reports whether a time is longer ago.
-func (in *Input) late(t time.Time, than time.Duration) bool { return in.Now().Sub(t) > than }

@@ -12,23 +12,15 @@ import (
 // CodeUnread is the code of the finding that a bundle deployment has no result.
 const CodeUnread = "FD607"
 
-var unread = Check{
-	Code: CodeUnread, Name: "Unread", Severity: Warning,
-	Title: "the desired objects of a bundle deployment could not be read: no result",
-	run: func(in *Input, report func(Finding)) {
-		for _, d := range in.Deployments {
-			switch {
-			case d.Problem == "" && d.Counts.Desired > 0 && d.Counts.Unknown == d.Counts.Desired:
-				report(in.nothingRead(d))
-			case d.Problem == "", d.Problem == directory.ClusterNotRead: // it has a result, or it is on another cluster
-			case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
-			default:
-				f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
-				f.Remedies = []remedy.Remedy{in.readAgain(d)}
-				report(f)
-			}
-		}
-	},
+func (in *pass) unread(d *evaluate.BundleDeployment) {
+	switch {
+	case d.Problem == "" && d.Counts.Desired > 0 && d.Counts.Unknown == d.Counts.Desired:
+		in.nothingRead(d)
+	case d.Problem == "", d.Problem == directory.ClusterNotRead: // it has a result, or it is on another cluster
+	case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
+	default:
+		in.report(onDeployment(d, "no result for %s: %s", d.Key(), d.Detail), in.readAgain(d))
+	}
 }
 
 // readAgain returns the next step for a bundle deployment without desired objects.
@@ -50,16 +42,14 @@ func (in *Input) readAgain(d *evaluate.BundleDeployment) remedy.Remedy {
 	return in.Commands.Describe(d.Ref())
 }
 
-// nothingRead reports why none of a deployment's objects has a result.
-func (in *Input) nothingRead(d *evaluate.BundleDeployment) Finding {
+// nothingRead reports a bundle deployment of which no object has a result.
+func (in *pass) nothingRead(d *evaluate.BundleDeployment) {
 	first := d.Objects[0]
 	f := onDeployment(d, "no result for %s: none of its objects has a result (%s)", d.Key(), first.Reason)
-	if first.Message != "" {
-		f.Evidence = []string{first.Key().String() + ": " + first.Message}
-	}
-	f.Remedies = []remedy.Remedy{remedy.Advise("resolve what the evidence names, and run the audit again")}
+	f.sayIf(first.Message != "", first.Key().String()+": "+first.Message)
 	if first.Reason == string(directory.RecordsForbidden) {
-		f.Remedies = []remedy.Remedy{in.On(d.On).ShowRole()}
+		in.report(f, in.On(d.On).ShowRole())
+		return
 	}
-	return f
+	in.report(f, remedy.Advise("resolve what the evidence names, and run the audit again"))
 }

@@ -20,18 +20,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var willUninstall = Check{
-	Code: "FD608", Name: "WillUninstall", Severity: Error,
-	Title: "the agent's garbage collection will uninstall a Helm release",
-	run: func(in *Input, report func(Finding)) {
-		for _, x := range in.Desired.Removals {
-			// A record that is newer than the capture of the BundleDeployments proves nothing.
-			newer := x.On.State.Captured && !in.Now().IsZero() && x.Record.Deployed.After(in.Now())
-			if in.reported(x) && !newer {
-				report(in.removal(x.On, x))
-			}
+func (in *pass) willUninstall() {
+	for _, x := range in.Desired.Removals {
+		// A record that is newer than the capture of the BundleDeployments proves nothing.
+		newer := x.On.State.Captured && !in.Now().IsZero() && x.Record.Deployed.After(in.Now())
+		if in.reported(x) && !newer {
+			in.removal(x.On, x)
 		}
-	},
+	}
 }
 
 // reported reports whether a removal is in scope.
@@ -43,40 +39,34 @@ func (in *Input) reported(x *resolve.Removal) bool {
 		func(d *directory.Deployment) bool { return d.BD == x.Expects && in.InScope(d.ID()) })
 }
 
-func (in *Input) removal(c *directory.Cluster, x *resolve.Removal) Finding {
+func (in *pass) removal(c *directory.Cluster, x *resolve.Removal) {
 	agent := x.Record.AgentNamespace
 	f := Finding{Object: directory.SecretRef(x.Record.Name), Cluster: c.ClusterOfAgent(agent)}
-	why := fmt.Sprintf("BundleDeployment %s/%s does not exist", x.Watched, x.Record.BundleID)
+	watched := x.Watched + "/" + x.Record.BundleID
+	why := "BundleDeployment " + watched + " does not exist"
 	switch {
 	case x.Converted:
-		why = fmt.Sprintf("this version of the agent expects %s for BundleDeployment %s/%s, and installs it again "+
-			"under the same name", x.Expected, x.Watched, x.Record.BundleID)
+		why = "this version of the agent expects " + x.Expected + " for BundleDeployment " + watched +
+			", and installs it again under the same name"
 	case x.Expects != nil:
-		why = fmt.Sprintf("BundleDeployment %s/%s expects release %s", x.Watched, x.Record.BundleID, x.Expected)
+		why = "BundleDeployment " + watched + " expects release " + x.Expected
 	}
 	if x.Expects != nil {
-		f.BundleDeployment = x.Watched + "/" + x.Record.BundleID
+		f.BundleDeployment = watched
 	}
 	f.Settle = append(in.Unchanged(facts.Ref(state.BundleDeployment, x.Watched, x.Record.BundleID)),
 		settle.Recorded(c.ID, x.Record.Name))
 	f.Message = fmt.Sprintf("the agent in %s will uninstall release %s %s: %s", agent, x.Record.Release(), when(x), why)
 	f.Evidence = append([]string{in.cycles(c, agent)}, losses(x)...)
-	if x.BlockedBy != "" {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("each cycle of the agent now ends at release %s, because the "+
-			"agent "+
-			"keeps its objects and cannot remove its record. Do not delete that record before this release "+
-			"is safe", x.BlockedBy))
-	}
-	if x.Expects != nil && len(x.Expects.Spec.Options.DownstreamResources) > 0 {
-		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the "+
-			"BundleDeployment")
-	}
+	f.sayIf(x.BlockedBy != "", "each cycle of the agent now ends at release "+x.BlockedBy+", because the agent keeps "+
+		"its objects and cannot remove its record. Do not delete that record before this release is safe")
+	f.sayIf(x.Expects != nil && len(x.Expects.Spec.Options.DownstreamResources) > 0,
+		"the agent then also deletes the copies of the downstreamResources of the BundleDeployment")
 	kind := strings.ToLower(cmp.Or(c.State.Workloads[agent].Kind, "deployment"))
-	f.Remedies = []remedy.Remedy{remedy.Run(fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.On(c).Kubectl,
-		escape.Shell(agent), kind, fleet.AgentName),
-		"stops the agent before its next cycle, if the objects are still needed: it deploys nothing on this cluster "+
-			"until it runs again")}
-	return f
+	command := fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.On(c).Kubectl, escape.Shell(agent), kind,
+		fleet.AgentName)
+	in.report(f, remedy.Run(command, "stops the agent before its next cycle, if the objects are still needed: it "+
+		"deploys nothing on this cluster until it runs again"))
 }
 
 // when returns the cycle in which a release is uninstalled.
@@ -137,26 +127,20 @@ func losses(x *resolve.Removal) []string {
 	if len(named) > 0 {
 		all += ", also " + strings.Join(named, ", ")
 	}
-	out := []string{all}
+	f := Finding{Evidence: []string{all}}
 	policies := 0
 	for _, k := range x.Kept {
 		if k.Reason == resolve.KeptByPolicy {
 			policies++
 		}
 	}
-	if policies > 0 {
-		out = append(out, facts.Count(policies, "object")+" with helm.sh/resource-policy: keep remain")
+	hooks := len(x.Kept) - policies
+	f.sayIf(policies > 0, facts.Count(policies, "object")+" with helm.sh/resource-policy: keep remain")
+	f.sayIf(hooks > 0, facts.Count(hooks, "object")+" with helm.sh/hook remain, because Helm takes them for hooks")
+	var shared []string
+	for _, o := range x.Shared {
+		shared = append(shared, o.Kind+" "+strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")+" of "+o.Deployment.Key())
 	}
-	if hooks := len(x.Kept) - policies; hooks > 0 {
-		out = append(out, facts.Count(hooks, "object")+" with helm.sh/hook remain, because Helm takes them for hooks")
-	}
-	if len(x.Shared) > 0 {
-		var names []string
-		for _, o := range x.Shared {
-			names = append(names, fmt.Sprintf("%s %s of %s", o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"),
-				o.Deployment.Key()))
-		}
-		out = append(out, "it also deletes objects that other releases desire: "+facts.List(names))
-	}
-	return out
+	f.sayIf(len(shared) > 0, "it also deletes objects that other releases desire: "+facts.List(shared))
+	return f.Evidence
 }

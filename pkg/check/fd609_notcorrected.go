@@ -3,7 +3,6 @@
 package check
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
@@ -22,29 +21,19 @@ const (
 	serverSideApply = "ssa"
 )
 
-var notCorrected = Check{
-	Code: "FD609", Name: "NotCorrected", Severity: Warning,
-	Title: "correctDrift is enabled, and an object stays modified",
-	run: func(in *Input, report func(Finding)) {
-		if in.Now().IsZero() {
-			return
-		}
-		for d, o := range in.OfState(evaluate.Modified) {
-			correct := facts.Corrects(d)
-			if correct == nil {
-				continue
-			}
-			since, first := in.modifiedSince(d, o)
-			if since.IsZero() || in.ReadAt(d.On).Sub(since) <= correctedAfter {
-				continue
-			}
-			f := about(&d.Deployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(),
-				since.UTC().Format(time.RFC3339))
-			f.Evidence = in.notCorrectedWhy(d, correct, first)
-			f.Remedies = in.Redeploy(d)
-			report(f)
-		}
-	},
+func (in *pass) notCorrected(d *evaluate.BundleDeployment, o *evaluate.Object) {
+	correct := facts.Corrects(d)
+	if correct == nil || in.Now().IsZero() {
+		return
+	}
+	since, first := in.modifiedSince(d, o)
+	if since.IsZero() || in.ReadAt(d.On).Sub(since) <= correctedAfter {
+		return
+	}
+	f := about(d, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(),
+		facts.Time(since))
+	in.addWhyNotCorrected(&f, d, correct, first)
+	in.report(f, in.Redeploy(d)...)
 }
 
 // modifiedSince returns the time since which the first of the differences that have a time exists; zero if none has
@@ -67,36 +56,27 @@ func (in *Input) modifiedSince(d *evaluate.BundleDeployment, o *evaluate.Object)
 	return since, first
 }
 
-// notCorrectedWhy returns what may be the cause, as sentences.
-func (in *Input) notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1.CorrectDrift,
-	first evaluate.Difference) []string {
-	out := []string{first.Path + ": " + first.Who()}
-	secrets := in.SecretsOf(&d.Deployment)
+// addWhyNotCorrected adds what may be the cause.
+func (in *Input) addWhyNotCorrected(f *Finding, d *evaluate.BundleDeployment, correct *v1alpha1.CorrectDrift,
+	first evaluate.Difference) {
+	f.say("%s: %s", first.Path, first.Who())
 	for _, t := range d.RecordProblems {
 		if t.Status == release.StatusFailed {
-			out = append(out, fmt.Sprintf("a correction may have failed: revision %d of the release failed%s",
-				t.Record.Revision, in.Quote(t.Reported, secrets...)))
+			f.say("a correction may have failed: revision %d of the release failed%s", t.Record.Revision,
+				in.Quote(t.Reported, in.SecretsOf(&d.Deployment)...))
 		}
 	}
-	if tag := d.On.AgentVersion(d.Namespace); tag != "" {
-		if agent, known := fleet.ParseVersion(tag); known && agent.Before(correctsLater, 0) {
-			out = append(out, "an agent of version "+tag+" does not correct drift that existed when the correction "+
-				"was enabled, until the object changes again")
-		}
-	}
-	if last := d.On.State.Latest[d.Release.Release()]; last != nil && last.ApplyMethod == serverSideApply &&
-		first.Manager != "" {
-		out = append(out, "the release was applied server-side, and "+first.Manager+" owns the field")
-	}
-	if !correct.Force {
-		out = append(out, "correctDrift.force is off: a field that cannot be changed in place stays")
-	}
-	if idle := d.On.State.Workloads[d.Agent].Idle; idle != "" {
-		out = append(out, "the agent does not run: "+idle)
-	}
-	if len(d.BD.Status.ModifiedStatus) == 0 {
-		out = append(out, "Fleet does not report the object as modified: the agent corrects only what its own "+
-			"comparison finds")
-	}
-	return out
+	tag := d.On.AgentVersion(d.Namespace)
+	agent, known := fleet.ParseVersion(tag)
+	f.sayIf(known && agent.Before(correctsLater, 0), "an agent of version "+tag+" does not correct drift that existed "+
+		"when the correction was enabled, until the object changes again")
+	last := d.On.State.Latest[d.Release.Release()]
+	serverSide := last != nil && last.ApplyMethod == serverSideApply
+	f.sayIf(serverSide && first.Manager != "", "the release was applied server-side, and "+first.Manager+
+		" owns the field")
+	f.sayIf(!correct.Force, "correctDrift.force is off: a field that cannot be changed in place stays")
+	idle := d.On.State.Workloads[d.Agent].Idle
+	f.sayIf(idle != "", "the agent does not run: "+idle)
+	f.sayIf(len(d.BD.Status.ModifiedStatus) == 0, "Fleet does not report the object as modified: the agent corrects "+
+		"only what its own comparison finds")
 }

@@ -13,33 +13,29 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var secretInStatus = Check{
-	Code: "FD701", Name: "SecretInStatus", Severity: Error,
-	Title: "Fleet's status shows values of a Secret",
-	run: func(in *Input, report func(Finding)) {
-		reported := map[object.Ref]bool{} // the parents of deployments that are reported
-		for _, d := range in.Deployments {
-			if d.BD == nil {
-				continue
-			}
-			if names := secretsShown(d.BD.Status.ModifiedStatus); len(names) > 0 {
-				f := onDeployment(d, "the status of %s shows values of %s", d.Key(), facts.List(names))
-				f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace +
-					", or Bundles or GitRepos in the namespace of the bundle, can read them"}
-				f.Remedies = []remedy.Remedy{changePasswords(names)}
-				report(f)
-				for kind, key := range d.Parents() {
-					namespace, name, _ := strings.Cut(key, "/")
-					reported[facts.Ref(kind, namespace, name)] = true
-				}
-			}
-		}
-		in.exposedInSummaries(reported, report)
-	},
+func (in *pass) secretInStatus(d *evaluate.BundleDeployment) {
+	names := shownBy(d)
+	if len(names) == 0 {
+		return
+	}
+	f := onDeployment(d, "the status of %s shows values of %s", d.Key(), facts.List(names))
+	f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace +
+		", or Bundles or GitRepos in the namespace of the bundle, can read them"}
+	in.report(f, changePasswords(names))
+}
+
+// shownBy returns the Secrets with values that the status of a bundle deployment shows.
+func shownBy(d *evaluate.BundleDeployment) []string {
+	if d.BD == nil {
+		return nil
+	}
+	return secretsShown(d.BD.Status.ModifiedStatus)
 }
 
 // changePasswords is the remedy for Secrets with values that a status shows.
@@ -48,22 +44,17 @@ func changePasswords(secrets []string) remedy.Remedy {
 		facts.List(secrets))
 }
 
-// exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment shows any
-// more. The status of a Cluster can be 15 minutes old.
-func (in *Input) exposedInSummaries(reported map[object.Ref]bool, report func(Finding)) {
-	for kind := range in.Tree {
-		for a := range in.Aggregates(kind) {
-			ref := facts.Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
-			if names := secretsShown(modifiedIn(a.Object.Reported().Summary)); len(names) > 0 && !reported[ref] {
-				report(Finding{
-					Object: ref,
-					Message: fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(),
-						facts.List(names)),
-					Remedies: []remedy.Remedy{changePasswords(names)},
-				})
-			}
-		}
+// secretInSummary reports an aggregate with a summary that shows a value which no deployment shows any more. The status
+// of a Cluster can be 15 minutes old. Deployments name their Bundle, GitRepo, HelmOp and Cluster, but no ClusterGroup.
+func (in *pass) secretInSummary(a *evaluate.Aggregate) {
+	names := secretsShown(modifiedIn(a.Object.Reported().Summary))
+	reported := a.Kind != state.ClusterGroup && slices.ContainsFunc(a.BundleDeployments,
+		func(d *evaluate.BundleDeployment) bool { return len(shownBy(d)) > 0 })
+	if len(names) == 0 || reported {
+		return
 	}
+	in.report(Finding{Object: facts.RefOf(a), Message: fmt.Sprintf("the status of %s %s shows values of %s",
+		strings.ToLower(a.Kind), a.Key(), facts.List(names))}, changePasswords(names))
 }
 
 func modifiedIn(s *v1alpha1.Summary) []v1alpha1.ModifiedStatus {

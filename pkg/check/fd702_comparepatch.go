@@ -19,39 +19,34 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var comparePatch = Check{
-	Code: "FD702", Name: "ComparePatch", Severity: Warning,
-	Title: "a rule in diff.comparePatches has no effect",
-	run: func(in *Input, report func(Finding)) {
-		bundles, all := map[string][]*evaluate.BundleDeployment{}, map[string]int{}
-		for _, d := range in.Desired.Directory.Deployments {
-			if key := ruled(d); key != "" {
-				all[key]++
-			}
+func (in *pass) comparePatch() {
+	bundles, all := map[string][]*evaluate.BundleDeployment{}, map[string]int{}
+	for _, d := range in.Desired.Directory.Deployments {
+		if key := ruled(d); key != "" {
+			all[key]++
 		}
-		for _, d := range in.Deployments {
-			if key := ruled(&d.Deployment); key != "" {
-				bundles[key] = append(bundles[key], d)
-			}
+	}
+	for _, d := range in.Deployments {
+		if key := ruled(&d.Deployment); key != "" {
+			bundles[key] = append(bundles[key], d)
 		}
-		for _, key := range slices.Sorted(maps.Keys(bundles)) {
-			problems := rulesWithoutEffect(bundles[key], len(bundles[key]) == all[key])
-			if len(problems) == 0 {
-				continue
-			}
-			ref := bundles[key][0].Ref()
-			if namespace, name, ok := strings.Cut(bundles[key][0].Bundle, "/"); ok {
-				ref = facts.Ref(state.Bundle, namespace, name)
-			}
-			f := Finding{Object: ref, Message: problems[0],
-				Remedies: []remedy.Remedy{remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle")}}
-			if len(problems) > 1 {
-				f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems),
-					ref.Name), problems
-			}
-			report(f)
+	}
+	for _, key := range slices.Sorted(maps.Keys(bundles)) {
+		problems := rulesWithoutEffect(bundles[key], len(bundles[key]) == all[key])
+		if len(problems) == 0 {
+			continue
 		}
-	},
+		ref := bundles[key][0].Ref()
+		if namespace, name, ok := strings.Cut(bundles[key][0].Bundle, "/"); ok {
+			ref = facts.Ref(state.Bundle, namespace, name)
+		}
+		f := Finding{Object: ref, Message: problems[0]}
+		if len(problems) > 1 {
+			f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems),
+				ref.Name), problems
+		}
+		in.report(f, remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle"))
+	}
 }
 
 // ruled returns the bundle of a bundle deployment that has rules, or its own key if the bundle is not known; empty if

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
@@ -48,6 +49,16 @@ type number struct {
 	reported, expected, actual share
 	// reportedText and actualText are the same with details.
 	reportedText, actualText string
+	// bugs are the known bugs of some versions of the controller that can make the number wrong.
+	bugs []*fleet.Bug
+}
+
+// possibleBugs returns the bugs if the number is wrong by more than by its parts.
+func (n number) possibleBugs() []*fleet.Bug {
+	if n.reported == n.expected {
+		return nil
+	}
+	return n.bugs
 }
 
 // The nouns of numbers.
@@ -63,12 +74,21 @@ func of(what string, reported, expected, actual share) number {
 		actualText: actual.String()}
 }
 
+// objects returns a number of objects. Some versions count the entries of truncated lists.
+func (p *parts) objects(reported, expected, actual share) number {
+	n := of(objectsReady, reported, expected, actual)
+	if p.truncated || p.bulk {
+		n.bugs = []*fleet.Bug{&fleet.BugTruncatedCounts}
+	}
+	return n
+}
+
 // wrongCounts returns the number of objects of an aggregate if it is wrong.
 func wrongCounts(reported *v1alpha1.ResourceCounts, expected, actual v1alpha1.ResourceCounts, p *parts) []number {
 	if reported == nil || !p.countsKnown || facts.Alike(*reported, actual) {
 		return nil
 	}
-	n := of(objectsReady, shareOf(*reported), shareOf(expected), shareOf(actual))
+	n := p.objects(shareOf(*reported), shareOf(expected), shareOf(actual))
 	if n.reported == n.actual {
 		n.reportedText, n.actualText = detailed(*reported), detailed(actual)
 	}

@@ -6,37 +6,29 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// emptyOverride reports the Bundles whose fleet.yaml has an empty list overrideTargets. The job of a GitRepo always
-// writes restrictions otherwise: those of overrideTargets or of the GitRepo, which has a default target
+// emptyOverride reports a Bundle whose fleet.yaml has an empty list overrideTargets. The job of a GitRepo always writes
+// restrictions otherwise: those of overrideTargets or of the GitRepo, which has a default target
 // (docs/fleet-behavior.md, 5.1). The label of the commit shows that the job wrote the Bundle.
-func (in *Input) emptyOverride(report func(Finding)) {
-	for _, b := range in.BundlesInScope() {
-		s := &b.Spec
-		byJob := b.Labels[fleet.RepoLabel] != "" && b.Labels[fleet.CommitLabel] != ""
-		if !byJob || len(s.HelmOpOptions) > 0 {
-			continue
-		}
-		if len(s.TargetRestrictions) > 0 || len(s.Targets) == 0 {
-			continue
-		}
-		f := Finding{Object: facts.Ref(state.Bundle, b.Namespace, b.Name), Aspect: "overrideTargets",
-			Remedies: []remedy.Remedy{in.Commands.ExplainTargets(b)},
-			Message: fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: its %s without "+
-				"the GitRepo's restrictions", facts.Key(b), selecting(len(s.Targets))),
-			Evidence: []string{"targets of the GitRepo have no effect. Remove overrideTargets to use them, or list " +
-				"the clusters in it"}}
-		if defaultTarget(s.Targets) {
-			f.Message = fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: it is "+
-				"deployed to the ClusterGroup default", facts.Key(b))
-		}
-		report(f)
+func (in *pass) emptyOverride(b *v1alpha1.Bundle) {
+	s := &b.Spec
+	byJob := b.Labels[fleet.RepoLabel] != "" && b.Labels[fleet.CommitLabel] != ""
+	if !byJob || len(s.HelmOpOptions)+len(s.TargetRestrictions) > 0 || len(s.Targets) == 0 {
+		return
 	}
+	effect := fmt.Sprintf("its %s without the GitRepo's restrictions", selecting(len(s.Targets)))
+	if defaultTarget(s.Targets) {
+		effect = "it is deployed to the ClusterGroup default"
+	}
+	in.report(Finding{Object: facts.RefTo(b), Aspect: "overrideTargets",
+		Message: fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: %s", facts.Key(b),
+			effect),
+		Evidence: []string{"targets of the GitRepo have no effect. Remove overrideTargets to use them, or list the " +
+			"clusters in it"},
+	}, in.Commands.ExplainTargets(b))
 }
 
 func selecting(customizations int) string {

@@ -4,7 +4,6 @@ package check
 
 import (
 	"slices"
-	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -107,7 +106,7 @@ func (in *Input) lasting(d *evaluate.BundleDeployment, x *facts.View) []lasting 
 	c := facts.ConditionOf(d.BD.Status.Conditions, "Ready")
 	switch s := x.Reported.State; {
 	case d.BD.Status.AppliedDeploymentID == "" && s == fleet.WaitApplied && !d.BD.CreationTimestamp.IsZero():
-		out.since, out.triggers, out.empty = d.BD.CreationTimestamp.UTC().Format(time.RFC3339), true, true
+		out.since, out.triggers, out.empty = facts.Time(d.BD.CreationTimestamp.Time), true, true
 	case c.Status == "False" && (s == fleet.NotReady || s == fleet.Modified):
 		out.since, out.triggers = c.LastUpdateTime, s == fleet.NotReady
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -38,8 +37,8 @@ func TestRedeploy(t *testing.T) {
 	}{
 		{"one cluster", func(*evaluate.BundleDeployment, *Input) {}, []string{here}},
 		{"two clusters", func(d *evaluate.BundleDeployment, in *Input) {
-			in.Desired.Deployments = append(in.Desired.Deployments, &resolve.BundleDeployment{
-				Deployment: directory.Deployment{Namespace: "cluster-two", Name: "guestbook", Bundle: d.Bundle}})
+			in.Desired.Directory.Deployments = append(in.Desired.Directory.Deployments,
+				&directory.Deployment{Namespace: "cluster-two", Name: "guestbook", Bundle: d.Bundle})
 		}, []string{here, all}},
 		{"not applied", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID = "s-0:1" },
 			[]string{all}},

@@ -9,7 +9,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // joining is the time in which the controller may not yet have created the BundleDeployments of a new Cluster: it
@@ -32,5 +31,5 @@ func uninstalls(d *evaluate.BundleDeployment) string {
 
 // related are a bundle and a cluster.
 func related(b *v1alpha1.Bundle, c *v1alpha1.Cluster) []object.Ref {
-	return []object.Ref{facts.Ref(state.Bundle, b.Namespace, b.Name), facts.Ref(state.ClusterKind, c.Namespace, c.Name)}
+	return []object.Ref{facts.RefTo(b), facts.RefTo(c)}
 }

@@ -4,9 +4,9 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -17,16 +17,9 @@ import (
 // totals describes an aggregate whose numbers are compared.
 type totals struct {
 	*evaluate.Aggregate
-	kind    string // "cluster "
-	partsAs string // "its bundle deployments"
-	parts   *parts
-	// bugs returns the known bugs of some versions of the controller that can make a number wrong.
-	bugs func(n number) []*fleet.Bug
-	// recomputed is a time at which Fleet certainly computed the numbers; empty if none is known.
-	recomputed string
-	lag        string // why the numbers can be old, as a sentence
-	cluster    *v1alpha1.Cluster
-	why        facts.Explanation // if it is known already
+	comparison
+	parts *parts
+	why   facts.Explanation // if it is known already
 	// bundles are those of which the targets are compared.
 	bundles []*v1alpha1.Bundle
 }
@@ -34,14 +27,9 @@ type totals struct {
 // wrongTotals completes the finding about the wrong numbers of an aggregate.
 func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	var lines []string
-	for i, n := range wrong {
-		line := fmt.Sprintf("reports %s %s, but the number computed from %s is %s", n.reportedText, n.what,
-			t.partsAs, n.actualText)
-		if i > 0 {
-			line = fmt.Sprintf("it also reports %s %s, but the computed number is %s", n.reportedText, n.what,
-				n.actualText)
-		}
-		lines = append(lines, line)
+	for _, n := range wrong[1:] {
+		lines = append(lines, fmt.Sprintf("it also reports %s %s, but the computed number is %s", n.reportedText,
+			n.what, n.actualText))
 	}
 	why := in.whyTotal(t, wrong)
 	r := t.Object.Reported()
@@ -49,19 +37,20 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	if why.Cause == facts.Lag || why.Cause == facts.PendingRollout {
 		f.Settle, f.Pauses = in.SameNumbers(t.counted()...), pausesOf(t.Kind)
 	}
-	f.Message = t.kind + t.Key() + " " + lines[0] + ": " + why.Words
-	f.Evidence = append(lines[1:], f.Evidence...)
+	f.Message = fmt.Sprintf("%s reports %s %s, but the number computed from %s is %s: %s", noun(t.Aggregate),
+		wrong[0].reportedText, wrong[0].what, t.of, wrong[0].actualText, why.Words)
+	f.Evidence = append(lines, f.Evidence...)
 	if p := t.parts; p.unread > 0 {
 		age := ""
 		if p.oldest != "" {
 			age = ", the oldest of " + p.oldest
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: the computed number is "+
-			"based on their statuses%s", p.unread, facts.Count(len(p.actual), "bundle deployment"), age))
+		f.say("the objects of %d of %s were not read: the computed number is "+
+			"based on their statuses%s", p.unread, facts.Count(len(p.actual), "bundle deployment"), age)
 	}
 	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.Cause == facts.Lag &&
-		len(t.bugsOf(wrong[0])) > 0 {
-		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")
+		len(wrong[0].possibleBugs()) > 0 {
+		f.say("the version of Fleet's controller is not known: it may have a known bug")
 	}
 	return f
 }
@@ -83,7 +72,7 @@ func pausesOf(kind string) int {
 func (t *totals) counted() []object.Ref {
 	out := []object.Ref{facts.RefOf(t.Aggregate)}
 	for _, b := range t.bundles {
-		out = append(out, facts.Ref(state.Bundle, b.Namespace, b.Name))
+		out = append(out, facts.RefTo(b))
 	}
 	if t.Kind == state.ClusterGroup {
 		for _, c := range t.Clusters {
@@ -107,7 +96,7 @@ func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 		return in.wrongPart(p.wrong)
 	}
 	controller := in.Desired.ControllerVersion
-	for _, b := range t.bugsOf(n) {
+	for _, b := range n.possibleBugs() {
 		if !b.In(controller) {
 			continue
 		}
@@ -117,8 +106,8 @@ func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 		}
 		return why
 	}
-	if in.Silent(t.cluster) {
-		return facts.SilentWords(t.cluster)
+	if c, ok := t.Object.(*v1alpha1.Cluster); ok && in.Silent(c) {
+		return facts.SilentWords(c)
 	}
 	if n.reported.desired <= n.actual.desired && in.unchanged(t) {
 		return facts.Explanation{Cause: facts.Unexplained,
@@ -137,10 +126,11 @@ func (in *Input) unchanged(t *totals) bool {
 	if !t.parts.quiet || len(t.parts.actual) == 0 || !in.LongAgo(newest) {
 		return false
 	}
-	if t.Kind != state.ClusterKind {
+	c, ok := t.Object.(*v1alpha1.Cluster)
+	if !ok {
 		return true
 	}
-	recomputed := facts.Parsed(t.recomputed)
+	recomputed := facts.Parsed(c.Status.Agent.LastSeen) // the heartbeat updates the numbers
 	return recomputed.Sub(newest) > facts.Settled && in.LongAgo(recomputed)
 }
 
@@ -156,14 +146,6 @@ func (in *Input) wrongPart(d *evaluate.BundleDeployment) facts.Explanation {
 	}
 	return facts.Explanation{Cause: a.Why.Cause,
 		Words: fmt.Sprintf("it adds up the wrong %s of %s (%s)", what, d.Key(), code)}
-}
-
-// bugsOf returns the known bugs that can make a number wrong, other than by its parts.
-func (t *totals) bugsOf(n number) []*fleet.Bug {
-	if t.bugs == nil || n.reported == n.expected {
-		return nil
-	}
-	return t.bugs(n)
 }
 
 // lasting returns the last of the bundle deployments that have not been ready for a long time, if an aggregate counts
@@ -198,7 +180,10 @@ func written(a *evaluate.Aggregate) bool {
 	return r.Summary.DesiredReady > 0 || r.Summary.Ready > 0
 }
 
-// describe shows the conditions and events of an aggregate.
-func (in *Input) describe(a *evaluate.Aggregate) []remedy.Remedy {
-	return []remedy.Remedy{in.Commands.Describe(facts.RefOf(a))}
+// noun returns the kind and the name of an aggregate in a sentence: "cluster group team/edge".
+func noun(a *evaluate.Aggregate) string {
+	if a.Kind == state.ClusterGroup {
+		return "cluster group " + a.Key()
+	}
+	return strings.ToLower(a.Kind) + " " + a.Key()
 }

@@ -53,17 +53,13 @@ func (in *Input) wrongOfCluster(t *totals, f *Finding) []number {
 	if s.Agent.LastSeen != "" {
 		f.Evidence = []string{"the agent's last heartbeat was at " + s.Agent.LastSeen}
 	}
-	t.cluster, t.recomputed = cluster, s.Agent.LastSeen
-	t.bugs = func(n number) []*fleet.Bug {
-		bugs := p.truncatedCounts(n)
-		if n.what == objectsReady && n.reported.desired != n.expected.desired {
-			bugs = append(bugs, &fleet.BugClusterCounts)
-		}
-		return bugs
-	}
 	reported, actual := fleet.TotalsOfCluster(in.existing(p.reported)), fleet.TotalsOfCluster(in.existing(p.actual))
-	return slices.Concat(wrongCounts(&s.ResourceCounts, reported.Counts, actual.Counts, p),
-		wrongSummary(&s.Summary, reported.Summary, actual.Summary), in.wrongRepos(s, reported, actual))
+	objects := wrongCounts(&s.ResourceCounts, reported.Counts, actual.Counts, p)
+	if len(objects) > 0 && objects[0].reported.desired != objects[0].expected.desired {
+		objects[0].bugs = append(objects[0].bugs, &fleet.BugClusterCounts)
+	}
+	deployments := wrongSummary(&s.Summary, reported.Summary, actual.Summary)
+	return slices.Concat(objects, deployments, in.wrongRepos(s, reported, actual))
 }
 
 // wrongRepos returns the numbers of GitRepos and HelmOps of a cluster that are wrong. Fleet counts one as ready if any

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // wrongOfRepo returns the wrong numbers of a GitRepo or HelmOp: its objects, on all clusters and on each, and its
@@ -22,7 +20,6 @@ func (in *Input) wrongOfRepo(t *totals, f *Finding) []number {
 	if s == nil || !written(t.Aggregate) {
 		return nil
 	}
-	t.bugs = t.parts.truncatedCounts
 	reported, actual := fleet.TotalsOfRepo(t.parts.reported), fleet.TotalsOfRepo(t.parts.actual)
 	wrong := slices.Concat(wrongCounts(s.ResourceCounts, reported.Counts, actual.Counts, t.parts),
 		wrongSummary(&s.Summary, reported.Summary, actual.Summary))
@@ -31,20 +28,11 @@ func (in *Input) wrongOfRepo(t *totals, f *Finding) []number {
 	case len(wrong) > 0 && len(actual.PerCluster) > 1:
 		f.Evidence = clusters
 	case len(wrong) == 0 && len(clusters) > 0 && s.ResourceCounts != nil:
-		wrong = []number{of(objectsReady, shareOf(*s.ResourceCounts), share{-1, -1}, shareOf(actual.Counts))}
+		wrong = []number{t.parts.objects(shareOf(*s.ResourceCounts), share{-1, -1}, shareOf(actual.Counts))}
 		wrong[0].actualText += ", but the counts of single clusters differ"
 		f.Evidence = clusters
 	}
 	return wrong
-}
-
-// truncatedCounts returns the bug of versions that count the entries of truncated lists, if it can make the total of
-// the parts wrong.
-func (p *parts) truncatedCounts(n number) []*fleet.Bug {
-	if n.what != objectsReady || !p.truncated && !p.bulk {
-		return nil
-	}
-	return []*fleet.Bug{&fleet.BugTruncatedCounts}
 }
 
 // wrongClusters describes the clusters of which a GitRepo or HelmOp reports wrong counts.
@@ -75,12 +63,11 @@ func (in *Input) wrongClustersOfRepo(t *totals, f *Finding) []number {
 	if s == nil || s.DesiredReadyClusters == nil || !written(t.Aggregate) {
 		return nil
 	}
-	t.bugs = func(number) []*fleet.Bug { return []*fleet.Bug{&fleet.BugReadyClusters} }
 	n := of(clustersReady, share{s.ReadyClusters, *s.DesiredReadyClusters},
 		readyClusters(t.parts.reported), readyClusters(t.parts.actual))
 	t.bundles = in.BundlesOf(facts.RefOf(t.Aggregate))
 	if x, known := in.expectedOf(t.Aggregate, t.parts.actual, t.bundles); known && x.differs() {
-		t.partsAs = "the clusters that its bundles target"
+		t.of = "the clusters that its bundles target"
 		if n.reported == n.expected && n.expected == n.actual {
 			t.why = x.why()
 		} else {
@@ -91,6 +78,7 @@ func (in *Input) wrongClustersOfRepo(t *totals, f *Finding) []number {
 	if n.reported == n.actual {
 		return nil
 	}
+	n.bugs = []*fleet.Bug{&fleet.BugReadyClusters}
 	return []number{n}
 }
 
@@ -99,19 +87,12 @@ func readyClusters(members []fleet.Member) share {
 	return share{totals.ReadyClusters, totals.DesiredReadyClusters}
 }
 
-// stickyLists reports the lists of objects of GitRepos and HelmOps in which Fleet calls objects Unknown, because
+// stickyList reports the list of objects of a GitRepo or HelmOp in which Fleet calls objects Unknown, because
 // incompleteState of a bundle deployment is never reset.
-func (in *Input) stickyLists(report func(Finding)) {
-	for _, kind := range []string{state.GitRepo, state.HelmOp} {
-		for _, a := range in.Tree[kind] {
-			if _, ok := in.partsOf(a); ok && written(a) {
-				in.stickyList(a, report)
-			}
-		}
+func (in *pass) stickyList(a *evaluate.Aggregate) {
+	if _, ok := in.partsOf(a); !ok || !written(a) {
+		return
 	}
-}
-
-func (in *Input) stickyList(a *evaluate.Aggregate, report func(Finding)) {
 	unknown := 0
 	for _, r := range facts.StatusOf(a.Object).Resources {
 		if r.State == string(evaluate.Unknown) {
@@ -131,12 +112,10 @@ func (in *Input) stickyList(a *evaluate.Aggregate, report func(Finding)) {
 	if unknown == 0 || sticky == "" || incomplete {
 		return
 	}
-	report(Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Cause: facts.StickyIncomplete,
-		Aspect:   "list",
-		Remedies: in.describe(a),
-		Message: fmt.Sprintf("%s %s lists %s as Unknown: incompleteState of %s is still set, although its lists are "+
-			"complete",
-			strings.ToLower(a.Kind), a.Key(), facts.Count(unknown, "object"), sticky)})
+	f := Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Cause: facts.StickyIncomplete, Aspect: "list"}
+	f.Message = fmt.Sprintf("%s lists %s as Unknown: incompleteState of %s is still set, although its lists are "+
+		"complete", noun(a), facts.Count(unknown, "object"), sticky)
+	in.report(f, in.Commands.Describe(f.Object))
 }
 
 // full reports whether a list of a status has as many entries as Fleet writes.

@@ -4,9 +4,7 @@ package check
 
 import (
 	"fmt"
-	"iter"
 	"strings"
-	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -19,41 +17,41 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// valuesOwner is a BundleDeployment or a Bundle in scope, with the state of its values Secret.
+// valuesOwner is a BundleDeployment or a Bundle, with the state of its values Secret, which has its name.
 type valuesOwner struct {
-	in         *Input
 	deployment *evaluate.BundleDeployment // nil for a Bundle
 	bundle     *v1alpha1.Bundle           // of a BundleDeployment: nil if it was not read
+	key        string
+	secret     object.Ref
 	facts      values.Facts
 	result     values.Result
+	// same asks whether the Secret and its owner are as they were: Fleet writes them in two requests.
+	same func() []settle.Question
 }
 
-// valuesOwners iterates over the BundleDeployments and Bundles in scope. It omits those without a Secret to report.
-func (in *Input) valuesOwners() iter.Seq[valuesOwner] {
-	return func(yield func(valuesOwner) bool) {
-		controller, secrets := in.Controller(), in.Desired.Values
-		for _, d := range in.Deployments {
-			if d.BD == nil {
-				continue
-			}
-			b := in.Bundle(d.Bundle)
-			facts := secrets.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
-			if !yield(valuesOwner{in, d, b, facts, values.Classify(facts, in.Now(), controller)}) {
-				return
-			}
-		}
-		for _, a := range in.Tree[state.Bundle] {
-			b, ok := a.Object.(*v1alpha1.Bundle)
-			inScope := a.InScope || len(a.BundleDeployments) > 0
-			if !ok || !inScope || ofHelmOp(b) {
-				continue // the values of a HelmOp are in its Bundle
-			}
-			facts := secrets.Facts(state.BundleKey(b), state.BundleOwner(b))
-			if !yield(valuesOwner{in, nil, b, facts, values.Classify(facts, in.Now(), controller)}) {
-				return
-			}
-		}
-	}
+// valuesOf returns the state of the values Secret of a BundleDeployment.
+func (in *Input) valuesOf(d *evaluate.BundleDeployment) *valuesOwner {
+	b := in.Bundle(d.Bundle)
+	o := in.owner(d.BD, state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
+	o.deployment, o.bundle = d, b
+	return o
+}
+
+// valuesOfBundle returns the state of the values Secret of a Bundle.
+func (in *Input) valuesOfBundle(b *v1alpha1.Bundle) *valuesOwner {
+	o := in.owner(b, state.BundleKey(b), state.BundleOwner(b))
+	o.bundle = b
+	return o
+}
+
+func (in *Input) owner(of v1alpha1.Object, key state.ValuesKey, owner values.Owner) *valuesOwner {
+	f := in.Desired.Values.Facts(key, owner)
+	return &valuesOwner{key: facts.Key(of), secret: secretRef(of.GetNamespace(), of.GetName()), facts: f,
+		result: values.Classify(f, in.Now(), in.Controller()), same: func() []settle.Question { return in.SameValues(key, facts.RefTo(of)) }}
+}
+
+func secretRef(namespace, name string) object.Ref {
+	return object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}
 }
 
 func ofHelmOp(b *v1alpha1.Bundle) bool {
@@ -64,52 +62,27 @@ func ofHelmOp(b *v1alpha1.Bundle) bool {
 func (o *valuesOwner) finding(format string, args ...any) Finding {
 	f := Finding{Message: fmt.Sprintf(format, args...)}
 	if o.deployment != nil {
-		f = about(&o.deployment.Deployment, o.deployment.Ref(), format, args...)
+		f = about(o.deployment, o.deployment.Ref(), format, args...)
 	} else {
-		f.Object = facts.Ref(state.Bundle, o.bundle.Namespace, o.bundle.Name)
+		f.Object = facts.RefTo(o.bundle)
 	}
-	// Fleet writes the Secret and its owner in two requests.
 	switch o.result.State {
 	case values.Pending, values.Repair: // the finding says that they change
 	case values.OK, values.Leftover:
-		f.Settle = o.settle(f.Object)
+		f.Settle = o.same()
 	default:
-		f.Settle, f.Pauses = o.settle(f.Object), 1
+		f.Settle, f.Pauses = o.same(), 1
 	}
 	return f
 }
 
-// settle asks whether the Secret and its owner are as they were.
-func (o *valuesOwner) settle(owner object.Ref) []settle.Question {
-	namespace, name, _ := strings.Cut(o.name(), "/")
-	return o.in.SameValues(state.ValuesKey{Type: o.facts.Type, Namespace: namespace, Name: name}, owner)
-}
-
-// name is the namespace and name of the owner, and of its Secret.
-func (o *valuesOwner) name() string {
-	if o.deployment != nil {
-		return o.deployment.Key()
-	}
-	return facts.Key(o.bundle)
-}
-
-// secret is the reference of the Secret.
-func (o *valuesOwner) secret() object.Ref {
-	namespace, name, _ := strings.Cut(o.name(), "/")
-	return secretRef(namespace, name)
-}
-
-func secretRef(namespace, name string) object.Ref {
-	return object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}
-}
-
 // why returns the evidence that the state is not that of an update in progress.
 func (o *valuesOwner) why() string {
-	since := o.result.Since.UTC().Format(time.RFC3339)
-	used := o.facts.Owner.Used.UTC().Format(time.RFC3339)
+	since := facts.Time(o.result.Since)
+	used := facts.Time(o.facts.Owner.Used)
 	switch s := o.facts.Secret; {
 	case o.result.Reason == values.Edited:
-		return fmt.Sprintf("field manager %s changed the Secret at %s", s.Editor, s.Edited.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("field manager %s changed the Secret at %s", s.Editor, facts.Time(s.Edited))
 	case o.result.Reason == values.UsedSince && !o.result.Since.IsZero():
 		return fmt.Sprintf("no update is in progress: Fleet used the Secret with this hash at %s, after the last "+
 			"recorded change at %s", used, since)
@@ -118,6 +91,14 @@ func (o *valuesOwner) why() string {
 	}
 	return fmt.Sprintf("no update is in progress: the last change of the %s or its Secret was at %s",
 		o.facts.Owner.Kind, since)
+}
+
+// lastChange is the evidence when the Secret or its owner changed last, if that is known.
+func (o *valuesOwner) lastChange() []string {
+	if o.result.Since.IsZero() {
+		return nil
+	}
+	return []string{"the last change was at " + facts.Time(o.result.Since)}
 }
 
 // controllerVersion is a sentence that names the version of the controller.
@@ -140,21 +121,22 @@ func (in *Input) writeBundleValues(o *valuesOwner) remedy.Remedy {
 // (docs/fleet-behavior.md, 6.3).
 const discardHash = `{"spec":{"valuesHash":"","waitingForValues":true,"deploymentID":""}}`
 
-// writeValues adds to a finding how to make the controller write the values of a BundleDeployment again, without a
-// deploy.
-func (in *Input) writeValues(o *valuesOwner, f Finding) Finding {
+// reportRewrite reports a finding with how to make the controller write the values of a BundleDeployment again, without
+// a deploy.
+func (in *pass) reportRewrite(o *valuesOwner, f Finding) {
 	namespace, name, found := strings.Cut(o.deployment.Bundle, "/")
 	if !found {
-		f.Remedies = []remedy.Remedy{remedy.Advise("restore the Bundle of the BundleDeployment: only the controller " +
-			"can write the values")}
-		return f
+		in.report(f, remedy.Advise("restore the Bundle of the BundleDeployment: only the controller can write the "+
+			"values"))
+		return
 	}
-	f.Remedies = []remedy.Remedy{remedy.Run(fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s",
-		in.Commands.For(o.deployment.Ref()), remedy.Named("bundledeployments.fleet.cattle.io",
-			o.deployment.Name), discardHash, in.ProcessCommand(namespace, name)),
-		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed")}
-	f.Evidence = append(f.Evidence, "the annotation makes the controller process the Bundle", caution)
-	return f
+	f.say("the annotation makes the controller process the Bundle")
+	f.say(caution)
+	command := fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s", in.Commands.For(o.deployment.Ref()),
+		remedy.Named("bundledeployments.fleet.cattle.io", o.deployment.Name), discardHash,
+		in.ProcessCommand(namespace, name))
+	in.report(f, remedy.Run(command,
+		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed"))
 }
 
 // caution applies to the discarded hash.

@@ -56,7 +56,7 @@ func Topics() []report.Topic {
 }
 
 func finding(c check.Check) report.Topic {
-	text := c.Text()
+	text := c.Text
 	t := report.Topic{Kind: report.TopicFinding, Name: c.Code, Title: c.Name, Severity: report.Severity(c.Severity),
 		What: c.Title, Why: text.Explanation, Evidence: text.Evidence, Remedy: text.Remedy, Versions: text.Versions,
 		Sections: text.Sections, URL: check.URL(c.Code)}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -20,17 +18,14 @@ import (
 // Index finds the bundle deployments that others depend on. Source: docs/fleet-behavior.md, 4.9.
 type Index struct {
 	directory   *directory.Directory
-	byName      map[[2]string]*directory.Deployment // by namespace and name
 	byNamespace map[string][]*directory.Deployment
 }
 
 // New indexes the bundle deployments.
 func New(in *directory.Directory) *Index {
-	out := &Index{directory: in, byName: map[[2]string]*directory.Deployment{},
-		byNamespace: map[string][]*directory.Deployment{}}
+	out := &Index{directory: in, byNamespace: map[string][]*directory.Deployment{}}
 	for _, d := range in.Deployments {
 		if d.BD != nil {
-			out.byName[[2]string{d.Namespace, d.Name}] = d
 			out.byNamespace[d.Namespace] = append(out.byNamespace[d.Namespace], d)
 		}
 	}
@@ -71,11 +66,6 @@ func (x *Index) Matching(d *directory.Deployment, ref v1alpha1.BundleRef) (found
 	if err != nil {
 		return nil, false
 	}
-	if ref.Name != "" && ref.Selector == nil {
-		if b := x.byName[[2]string{d.Namespace, ref.Name}]; b != nil && selector.Matches(labels.Set(b.BD.Labels)) {
-			return []*directory.Deployment{b}, true
-		}
-	}
 	found, _ = x.selected(d, selector, nil)
 	return found, true
 }
@@ -91,22 +81,36 @@ const waits = "dependent bundle(s) are not ready"
 // the agent is not known, and versions differ in the result, the agent must have reported that it waits for a
 // dependency.
 func Blocks(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) bool {
-	notReady := !conditionReady(dependency.BD)
-	notAccepted := !accepted(ref, dependency.BD)
-	if notReady == notAccepted {
-		return notReady
+	ready, known := readyFor(d, dependency, ref, fleet.ParseVersion)
+	if !known {
+		return SaysItWaits(d.BD)
+	}
+	return !ready
+}
+
+// readyFor reports whether a dependency is ready for the agent of a bundle deployment. known is false if that depends
+// on the version of the agent, and the version is not known. parse reads the version.
+func readyFor(d, dependency *directory.Deployment, ref v1alpha1.BundleRef,
+	parse func(string) (fleet.Version, bool)) (ready, known bool) {
+	byCondition := dependency.BD != nil && conditionReady(dependency.BD)
+	var byState bool
+	if dependency.ID() == d.ID() && d.FromFiles() { // with other contents
+		byState = acceptedState(ref, fleet.WaitApplied)
+	} else {
+		byState = accepted(ref, dependency.BD)
 	}
 	version := ""
 	if d.On != nil {
-		version = d.On.AgentVersion(d.Namespace)
+		version = d.On.AgentVersion(d.DeploymentNamespace())
 	}
-	switch agent, known := fleet.ParseVersion(version); {
-	case known && agent.Before(testsState, 0):
-		return notReady
-	case known:
-		return notAccepted
+	agent, known := parse(version)
+	switch {
+	case byCondition == byState:
+		return byState, true
+	case agent.Before(testsState, 0):
+		return byCondition, known
 	}
-	return SaysItWaits(d.BD)
+	return byState, known
 }
 
 // conditionReady reports whether the condition Ready is True.

@@ -51,11 +51,10 @@ func (x *Index) Test(d *directory.Deployment, siblings []*directory.Deployment) 
 		}
 		out.Later = append(out.Later, later...)
 		for _, b := range found {
-			switch ready, known := readyFor(d, b, ref); {
+			switch ready, known := readyFor(d, b, ref, fleet.ParseBuild); {
 			case !known:
 				out.Unknown = fmt.Sprintf("whether bundle deployment %s meets dependsOn[%d] depends on the version "+
-					"of the agent, "+
-					"which is not known", b.Key(), i)
+					"of the agent, which is not known", b.Key(), i)
 			case !ready:
 				notReady = append(notReady, b.Name)
 			}
@@ -96,28 +95,4 @@ func (x *Index) selected(d *directory.Deployment, selector labels.Selector,
 		}
 	}
 	return found, later
-}
-
-// readyFor reports whether a dependency is ready for the agent of a bundle deployment. known is false if that depends
-// on the version of the agent, and the version is not known.
-func readyFor(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) (ready, known bool) {
-	byCondition := dependency.BD != nil && conditionReady(dependency.BD)
-	var byState bool
-	if dependency.ID() == d.ID() && d.FromFiles() { // with other contents
-		byState = acceptedState(ref, fleet.WaitApplied)
-	} else {
-		byState = accepted(ref, dependency.BD)
-	}
-	if byCondition == byState {
-		return byState, true
-	}
-	version := ""
-	if d.On != nil {
-		version = d.On.AgentVersion(d.DeploymentNamespace())
-	}
-	agent, known := fleet.ParseBuild(version)
-	if agent.Before(testsState, 0) {
-		return byCondition, known
-	}
-	return byState, known
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
@@ -20,8 +21,11 @@ const (
 const Settling = 5 * time.Second
 
 // LongAgo reports whether a known time is so long before the data was read that nothing can still be on its way.
-func (f *Facts) LongAgo(t time.Time) bool {
-	return !t.IsZero() && !f.Now().IsZero() && f.Now().Sub(t) > Settled
+func (f *Facts) LongAgo(t time.Time) bool { return f.Passed(t, Settled) }
+
+// Passed reports whether more than a duration has passed between a known time and the time when the data was read.
+func (f *Facts) Passed(t time.Time, d time.Duration) bool {
+	return !t.IsZero() && !f.Now().IsZero() && f.Now().Sub(t) > d
 }
 
 // Young reports whether an object was created so recently that the controller may not have acted on it yet.
@@ -35,23 +39,21 @@ func (f *Facts) NewerThan(o v1alpha1.Object, age time.Duration) bool {
 	return !created.IsZero() && f.Now().Sub(created.Time) < age
 }
 
-// live reports whether the objects of a cluster are those of a live one.
-func (f *Facts) live(c *directory.Cluster) bool {
+// sourceOf returns the source of the objects of a cluster.
+func (f *Facts) sourceOf(c *directory.Cluster) evaluate.ClusterSource {
 	for _, other := range f.Clusters {
 		if other.On == c {
-			return other.Source.Live()
+			return other
 		}
 	}
-	return f.Source.Live()
+	return evaluate.ClusterSource{Source: f.Source}
 }
 
 // ReadAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier
 // one of two captures.
 func (f *Facts) ReadAt(c *directory.Cluster) time.Time {
-	for _, other := range f.Clusters {
-		if at := other.Source.TakenAt; other.On == c && !at.IsZero() && at.Before(f.Now()) {
-			return at
-		}
+	if at := f.sourceOf(c).Source.TakenAt; !at.IsZero() && at.Before(f.Now()) {
+		return at
 	}
 	return f.Now()
 }

@@ -88,7 +88,7 @@ func (f *Facts) InProgress(d *directory.Deployment, t directory.RecordProblem) b
 	if !pending(t) || t.Since.IsZero() {
 		return false
 	}
-	return f.live(d.On) && !f.LongAgo(t.Since)
+	return f.sourceOf(d.On).Source.Live() && !f.LongAgo(t.Since)
 }
 
 func pending(t directory.RecordProblem) bool { return strings.HasPrefix(t.Status, "pending-") }

@@ -65,7 +65,7 @@ func New(r *evaluate.Result, quotations *redact.Quotations) *Facts {
 			f.repos[Ref(kind, a.Object.GetNamespace(), a.Object.GetName())] = true
 		}
 	}
-	for _, d := range r.Desired.Deployments {
+	for _, d := range r.Desired.Directory.Deployments {
 		f.deploymentsOf[parseName(d.Bundle)]++
 	}
 	all := sync.OnceValue(r.Desired.Targeting)

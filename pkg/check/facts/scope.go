@@ -32,12 +32,7 @@ func (f *Facts) ClusterName(c *directory.Cluster) string {
 	if found := c.FleetClusters(); len(found) > 0 {
 		return found[0]
 	}
-	for _, other := range f.Clusters {
-		if other.On == c {
-			return other.Name
-		}
-	}
-	return ""
+	return f.sourceOf(c).Name
 }
 
 // Aggregates iterates over the aggregates of a kind that are in scope.

@@ -27,6 +27,9 @@ func Parsed(text string) time.Time {
 	return t
 }
 
+// Time returns a time as text, as in a status.
+func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
 // ConditionOf returns the condition of a type; zero if it is not found.
 func ConditionOf(all []v1alpha1.Condition, kind string) v1alpha1.Condition {
 	if i := slices.IndexFunc(all, func(c v1alpha1.Condition) bool { return c.Type == kind }); i >= 0 {

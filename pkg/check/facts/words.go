@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"reflect"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -40,3 +42,8 @@ func RefOf(a *evaluate.Aggregate) object.Ref {
 
 // Key returns "namespace/name" of an object.
 func Key(o v1alpha1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
+
+// RefTo returns the reference of one of Fleet's own objects. The names of its types are those of the kinds.
+func RefTo(o v1alpha1.Object) object.Ref {
+	return Ref(reflect.TypeOf(o).Elem().Name(), o.GetNamespace(), o.GetName())
+}

@@ -9,8 +9,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Text is what users read about a code, in addition to its title. Its facts are those of docs/fleet-behavior.md.
+// Severity of a finding: error, warning or info.
+type Severity string
+
+// Text is what users read about a code. Its facts are those of docs/fleet-behavior.md.
 type Text struct {
+	// Name is one word, Title is a sentence.
+	Name     string   `json:"name"`
+	Severity Severity `json:"severity"`
+	Title    string   `json:"title"`
 	// Explanation describes in a few sentences the meaning, the causes and the remedy.
 	Explanation string `json:"explanation"`
 	// Evidence says which data the finding is based on.

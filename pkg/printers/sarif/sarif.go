@@ -126,8 +126,8 @@ func rule(c check.Check) *sarif.ReportingDescriptor {
 	return sarif.NewRule(c.Code).WithName(c.Name).
 		WithHelpURI(check.URL(c.Code)).
 		WithShortDescription(sarif.NewMultiformatMessageString().WithText(text(c.Title))).
-		WithFullDescription(sarif.NewMultiformatMessageString().WithText(text(c.Text().Explanation))).
-		WithHelp(sarif.NewMultiformatMessageString().WithText(text(c.Text().Explanation))).
+		WithFullDescription(sarif.NewMultiformatMessageString().WithText(text(c.Explanation))).
+		WithHelp(sarif.NewMultiformatMessageString().WithText(text(c.Explanation))).
 		WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(level(report.Severity(c.Severity)))).
 		WithProperties(sarif.NewPropertyBag().Add("problem.severity", precision[c.Severity]).
 			WithTags([]string{"fleet", "kubernetes"}))
