@@ -13,13 +13,13 @@ import (
 
 var columns = []column{
 	{header: "BUNDLEDEPLOYMENT", cell: func(t text, bd *report.BundleDeployment) string {
-		return t.name(bd)
+		if t.wide {
+			return printable(bd.Key())
+		}
+		return printable(bd.Name)
 	}}, // shortened to the remaining width
 	{header: clusterHeader, wide: true, cell: func(t text, bd *report.BundleDeployment) string {
-		if !t.fits() {
-			return printable(bd.Cluster)
-		}
-		return short(bd.Cluster, maxCluster)
+		return t.atMost(bd.Cluster, maxCluster)
 	}},
 	{header: "STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return string(bd.State) }},
 	{header: "READY", right: true, cell: ready},
@@ -58,13 +58,6 @@ var columns = []column{
 
 // clusterHeader is the header of the column of clusters. On a terminal, its names have at most maxCluster columns.
 const clusterHeader, maxCluster = "CLUSTER", 24
-
-func (t text) name(bd *report.BundleDeployment) string {
-	if t.wide {
-		return printable(bd.Key())
-	}
-	return printable(bd.Name)
-}
 
 func ready(t text, bd *report.BundleDeployment) string {
 	switch c := bd.Counts; {
@@ -114,12 +107,7 @@ func reportedFraction(r *report.Reported) string {
 }
 
 // bounded shortens a state, which may be any text, to the length of Fleet's states.
-func (t text) bounded(state string) string {
-	if !t.fits() {
-		return printable(state)
-	}
-	return short(state, len("WaitCheckIn"))
-}
+func (t text) bounded(state string) string { return t.atMost(state, len("WaitCheckIn")) }
 
 func number(code string, of func(report.Counts) int) func(text, *report.BundleDeployment) string {
 	return func(t text, bd *report.BundleDeployment) string {

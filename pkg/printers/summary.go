@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // summary is the last line: the counts of objects and findings, and of deployments without a result.
-func (t text) summary(b *bytes.Buffer, a *report.Audit) {
+func (t text) summary(a *report.Audit) {
 	c, f, all := a.Summary.Counts, a.Summary.Findings, len(a.BundleDeployments)
 	unread := a.WithoutResult()
 	var words []string // colours span several words of one element
@@ -58,7 +57,7 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 		}
 	}
 	for _, line := range t.filled(words, 0, 0) {
-		fmt.Fprintln(b, line)
+		t.line(line)
 	}
 }
 
@@ -88,13 +87,13 @@ func (t text) unlisted(a *report.Audit) []string {
 }
 
 // ignored lists the findings that the ignore file excludes, with the reasons.
-func (t text) ignored(b *bytes.Buffer, all []report.Ignored) {
+func (t text) ignored(all []report.Ignored) {
 	if len(all) == 0 || !t.wide {
 		return
 	}
-	fmt.Fprintln(b, t.bold("IGNORED"))
+	t.line(t.bold("IGNORED"))
 	for _, f := range all {
-		t.wrapped(b, "  ", fmt.Sprintf("%s %s: %s", f.Code, f.Object.Key(), f.Why()))
+		t.wrapped("  ", fmt.Sprintf("%s %s: %s", f.Code, f.Object.Key(), f.Why()))
 	}
-	fmt.Fprintln(b)
+	t.line("")
 }

@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -27,12 +26,10 @@ type TreeOptions struct {
 // and HelmOps, and of the bundles without one. Its names are the bundle deployments that are not ready or have no
 // result, or all of them.
 func Tree(a *report.Audit, o TreeOptions) Document {
-	return Document{o.Options, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error {
-		return t.tree(b, a, o)
-	}, func(b *bytes.Buffer) {
+	return Document{o.Options, a, a.BundleDeployments, func(t text) { t.tree(a, o) }, func(t text) {
 		for _, bd := range a.BundleDeployments {
 			if o.All || bd.State != report.Ready {
-				printName(b, bd.Namespace, bundleDeployment, bd.Name)
+				t.name(bd.Namespace, bundleDeployment, bd.Name)
 			}
 		}
 	}}
@@ -89,7 +86,7 @@ func (t text) newTree(a *report.Audit) treeText {
 }
 
 // tree shows the tree first, and then what was read and what was not.
-func (t text) tree(b *bytes.Buffer, a *report.Audit, o TreeOptions) error {
+func (t text) tree(a *report.Audit, o TreeOptions) {
 	tree := t.newTree(a)
 	tree.isVerb, tree.All, tree.Compact = true, o.All, o.Compact
 	branches := tree.named(a.Scope.Targets)
@@ -97,21 +94,18 @@ func (t text) tree(b *bytes.Buffer, a *report.Audit, o TreeOptions) error {
 		branches = tree.everything()
 	}
 	if len(branches) == 0 {
-		fmt.Fprint(b, t.colour(yellow, "No bundle deployments in this scope.")+"\n\n")
+		t.line(t.colour(yellow, "No bundle deployments in this scope.") + "\n")
 	}
-	if err := tree.show(b, branches); err != nil {
-		return err
-	}
-	t.unknown(b, a)
-	t.notRead(b, a.Gaps, a.Notes)
-	t.readFrom(b, "Read from ", a.Source, a.TakenAt)
-	return nil
+	tree.show(branches)
+	t.unknown(a)
+	t.notRead(a.Gaps, a.Notes)
+	t.readFrom("Read from ", a.Source, a.TakenAt)
 }
 
 // trees shows each GitRepo and HelmOp that the scope names.
-func (t text) trees(b *bytes.Buffer, a *report.Audit) error {
+func (t text) trees(a *report.Audit) {
 	tree := t.newTree(a)
-	return tree.show(b, tree.named(slices.DeleteFunc(slices.Clone(a.Scope.Targets), func(target string) bool {
+	tree.show(tree.named(slices.DeleteFunc(slices.Clone(a.Scope.Targets), func(target string) bool {
 		kind, _, _ := strings.Cut(target, "/")
 		return kind != gitRepos.kind && kind != helmOps.kind
 	})))
@@ -324,38 +318,36 @@ func (t treeText) folded(n int, what string) branch {
 
 // state is a state in its colour.
 func (t treeText) state(s report.State) string {
-	switch s {
-	case report.Ready:
-		return t.colour(green, string(s))
-	case report.Missing, report.Unowned, report.ErrApplied:
-		return t.colour(red, string(s))
-	}
-	return t.colour(yellow, string(s))
+	return t.colour(cmp.Or(stateColours[s], yellow), string(s))
 }
+
+var stateColours = map[report.State]string{report.Ready: green, report.Missing: red, report.Unowned: red,
+	report.ErrApplied: red}
 
 // minTreeName is the least width of names for which the column of Fleet's states is shown.
 const minTreeName = 24
 
 // show writes the branches as a table.
-func (t treeText) show(b *bytes.Buffer, branches []branch) error {
+func (t treeText) show(branches []branch) {
 	if len(branches) == 0 {
-		return nil
+		return
 	}
-	g := t.grid([]column{{header: "TREE"}, {header: "STATE"}, {header: "READY", right: true},
-		{header: "STATUSES", right: true}, {header: "FLEET STATE"}, {header: "FLEET READY",
-			right: true}, {header: "REASON"}})
+	g := t.grid([]column{
+		{header: "TREE"}, {header: "STATE"}, {header: "READY", right: true}, {header: "STATUSES", right: true},
+		{header: "FLEET STATE"}, {header: "FLEET READY", right: true}, {header: "REASON"},
+	})
 	for _, root := range branches {
 		g.rows = appendRows(g.rows, "", "", root)
 	}
 	if !t.wide {
-		g.remove("REASON")
+		g.removeAt(g.at("REASON"))
 	}
 	g.removeEmpty("STATUSES")
 	if t.fits() && g.left() < minTreeName {
-		g.remove("FLEET STATE")
+		g.removeAt(g.at("FLEET STATE"))
 	}
 	g.cutNames()
-	return g.write(b)
+	t.table(g)
 }
 
 // appendRows adds the rows of a branch. first is written before its name, rest before the names below it.
@@ -373,13 +365,13 @@ func appendRows(rows [][]string, first, rest string, of branch) [][]string {
 }
 
 // unknown explains why bundle deployments have no result.
-func (t text) unknown(b *bytes.Buffer, a *report.Audit) {
+func (t text) unknown(a *report.Audit) {
 	reasons := reasonsOf(a.BundleDeployments)
-	t.noResult(b, reasons)
-	if reasons[clusterNotRead] > 0 && t.ReadClusters != "" {
-		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
+	t.noResult(reasons)
+	if reasons[clusterNotRead] > 0 {
+		t.suggest(t.ReadClusters)
 	}
 	if len(reasons) > 0 {
-		b.WriteByte('\n')
+		t.line("")
 	}
 }
