@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
@@ -196,17 +197,5 @@ func (w *walker) value(v Value, u use) Value {
 
 // inside replaces the strings in decoded JSON.
 func (w *walker) inside(v any, u use) any {
-	switch v := v.(type) {
-	case string:
-		return w.text(u, v)
-	case []any:
-		return each(v, func(e any) any { return w.inside(e, u) })
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k := range v {
-			out[w.text(u, k)] = w.inside(v[k], u)
-		}
-		return out
-	}
-	return v
+	return escape.MapTexts(v, func(s string) string { return w.text(u, s) })
 }
