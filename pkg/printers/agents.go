@@ -167,8 +167,8 @@ func (t text) agentsSummary(s report.AgentsSummary) {
 	if after == s.ReImported {
 		after = 0 // the same agents, unless an upgrade adds as many as it spares: the table shows it
 	}
-	parts := tallies(tally{s.Stale, "stopped reporting"}, tally{s.NeverSeen, "never reported"},
-		tally{s.ReImported, "imported again by a restart of the controller"},
-		tally{after, "imported again by a controller of Fleet 0.13 or later"}, tally{s.Unknown, "not predicted"})
+	parts := nonEmpty(tally(s.Stale, "stopped reporting"), tally(s.NeverSeen, "never reported"),
+		tally(s.ReImported, "imported again by a restart of the controller"),
+		tally(after, "imported again by a controller of Fleet 0.13 or later"), tally(s.Unknown, "not predicted"))
 	t.wrapped("", strings.Join(append([]string{plural(s.Clusters, "cluster")}, parts...), ", ")+".")
 }

@@ -99,9 +99,10 @@ func (t text) sides(of object.Ref, diffs []report.Difference, from, to string, s
 
 // cut says what a diff does not show.
 func (t text) cut(shortened, dropped int) {
-	for _, x := range []tally{{shortened, "shortened"}, {dropped, "not shown"}} {
-		if x.n > 0 {
-			t.line(t.faint(fmt.Sprintf("… %s %s (--full shows them)", plural(x.n, "line"), x.words)))
+	for i, n := range []int{shortened, dropped} {
+		if n > 0 {
+			what := []string{"shortened", "not shown"}[i]
+			t.line(t.faint(fmt.Sprintf("… %s %s (--full shows them)", plural(n, "line"), what)))
 		}
 	}
 }

@@ -25,16 +25,8 @@ func (t text) readFrom(title string, s report.Source, takenAt string) {
 		return
 	}
 	what := digest.Title(&s)
-	var facts []string
-	if takenAt != "" {
-		facts = append(facts, "taken at "+takenAt)
-	}
-	if s.KubernetesVersion != "" {
-		facts = append(facts, "Kubernetes "+s.KubernetesVersion)
-	}
-	if v := digest.FleetVersion(s.FleetVersions); v != "" {
-		facts = append(facts, v)
-	}
+	facts := nonEmpty(digest.Worded("taken at", takenAt), digest.Worded("Kubernetes", s.KubernetesVersion),
+		digest.FleetVersion(s.FleetVersions))
 	if takenAt == "" && len(facts) > 0 {
 		facts[0] = "with " + facts[0]
 	}
@@ -58,20 +50,14 @@ func (t text) clustersRead(clusters []report.ClusterSource) {
 	}
 	t.line(t.bold("CLUSTERS READ"))
 	listed(t, "  ", clusters, "", func(c report.ClusterSource) {
-		var facts []string
-		if c.Cluster != "" && c.Cluster != c.Name {
-			facts = append(facts, c.Cluster)
-		}
-		if c.KubernetesVersion != "" {
-			facts = append(facts, "Kubernetes "+c.KubernetesVersion)
+		facts := []string{c.Cluster, digest.Worded("Kubernetes", c.KubernetesVersion)}
+		if c.Cluster == c.Name {
+			facts[0] = ""
 		}
 		if c.Kind != "cluster" {
-			facts = append(facts, "snapshot "+c.Path)
-			if c.TakenAt != "" {
-				facts = append(facts, "taken at "+c.TakenAt)
-			}
+			facts = append(facts, "snapshot "+c.Path, digest.Worded("taken at", c.TakenAt))
 		}
-		t.linef("  %s %s", printable(c.Name), t.faint(printable(strings.Join(facts, ", "))))
+		t.linef("  %s %s", printable(c.Name), t.faint(printable(strings.Join(nonEmpty(facts...), ", "))))
 	})
 	t.line("")
 }

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 )
 
 // maxShown is the number of similar entries that are shown without -o wide or --all.
@@ -111,22 +113,8 @@ func them(n int) string {
 	return "them"
 }
 
-// tally is a number with the words for it.
-type tally struct {
-	n     int
-	words string
-}
-
-// tallies writes the numbers that are not 0.
-func tallies(all ...tally) []string {
-	var out []string
-	for _, x := range all {
-		if x.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", x.n, x.words))
-		}
-	}
-	return out
-}
+// tally is a number with the words for it, and nonEmpty leaves out those without a number.
+var tally, nonEmpty = digest.Tally, digest.NonEmpty
 
 // maxRepeated is the number of findings that are shown if many bundles have the same one.
 const maxRepeated = 3

@@ -29,13 +29,9 @@ func (t text) preflight(p *report.Preflight) {
 		t.rollout(r)
 	}
 	s := p.Summary
-	var parts []string
-	counts := []tally{{s.Refused, "refused"}, {s.Contested, "contested"}, {s.Unknown, "unknown"}, {s.OK, "ok"}}
-	for _, n := range counts {
-		for _, counted := range tallies(n) {
-			parts = append(parts, t.colour(colours[n.words], counted))
-		}
-	}
+	count := func(n int, verdict string) string { return t.colour(colours[verdict], tally(n, verdict)) }
+	parts := nonEmpty(count(s.Refused, "refused"), count(s.Contested, "contested"), count(s.Unknown, "unknown"),
+		count(s.OK, "ok"))
 	if len(parts) == 0 {
 		parts = []string{"nothing to deploy to this cluster"}
 	}
@@ -75,8 +71,8 @@ func (t text) rollout(r report.Rollout) {
 // rolloutLine describes what the rollout does, with the counts of objects.
 func rolloutLine(r report.Rollout) string {
 	c := r.Counts
-	parts := tallies(tally{c.Create, "to create"}, tally{c.TakeOver, "to take over"}, tally{c.Change, "to change"},
-		tally{c.Keep, "unchanged"}, tally{c.Delete, "to delete"}, tally{c.Unknown, "unknown"})
+	parts := nonEmpty(tally(c.Create, "to create"), tally(c.TakeOver, "to take over"), tally(c.Change, "to change"),
+		tally(c.Keep, "unchanged"), tally(c.Delete, "to delete"), tally(c.Unknown, "unknown"))
 	objects := "objects: " + strings.Join(parts, ", ")
 	title := actionTitles[r.Action]
 	switch {

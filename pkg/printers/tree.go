@@ -195,12 +195,7 @@ func (t treeText) branches(members []*report.BundleDeployment, levels []level) [
 // aggregate returns the line of an aggregate ("namespace/name"). Without the actual number of objects, it has that of
 // the statuses of its bundle deployments.
 func (t treeText) aggregate(l level, key string, members []*report.BundleDeployment) branch {
-	ready := 0
-	for _, bd := range members {
-		if bd.State == report.Ready {
-			ready++
-		}
-	}
+	ready := count(members, func(bd *report.BundleDeployment) bool { return bd.State == report.Ready })
 	out := branch{name: l.kind + " " + printable(key), state: t.part(ready, len(members)) + " ready",
 		ready: t.colour(yellow, "?"), fleetState: none, fleetReady: none}
 	s := t.aggregates[l.kind+" "+key]
@@ -218,18 +213,24 @@ func (t treeText) aggregate(l level, key string, members []*report.BundleDeploym
 	if s.Actual == nil && len(members) == 0 {
 		out.state = t.colour(yellow, "?")
 	}
-	r := s.Reported
+	t.reported(&out, s.Reported)
+	return out
+}
+
+// reported adds what Fleet reports.
+func (t treeText) reported(of *branch, r *report.Reported) {
+	of.fleetState, of.fleetReady = none, none
 	switch {
 	case r == nil:
+		return
 	case r.ReadyBundleDeployments != nil && r.BundleDeployments != nil:
-		out.fleetState = fraction(*r.ReadyBundleDeployments, *r.BundleDeployments) + " ready"
+		of.fleetState = fraction(*r.ReadyBundleDeployments, *r.BundleDeployments) + " ready"
 	default:
-		out.fleetState = cmp.Or(t.bounded(r.State), none)
+		of.fleetState = cmp.Or(t.bounded(r.State), none)
 	}
-	if r != nil && r.Ready != nil && r.DesiredReady != nil {
-		out.fleetReady = reportedFraction(r)
+	if r.Ready != nil && r.DesiredReady != nil {
+		of.fleetReady = reportedFraction(r)
 	}
-	return out
 }
 
 // part is a fraction in the colour that says whether it is all.
@@ -243,9 +244,9 @@ func (t treeText) part(n, of int) string {
 // deploymentBranches returns the lines of bundle deployments. Those that are not ready come first; of the others, at
 // most as many are shown that there are maxShown lines.
 func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf level) []branch {
-	members = slices.Clone(members)
+	members, order := slices.Clone(members), map[report.State]int{report.Ready: 1}
 	slices.SortStableFunc(members, func(x, y *report.BundleDeployment) int {
-		return cmp.Or(cmp.Compare(after(x.State), after(y.State)), cmp.Compare(leaf.of(x), leaf.of(y)))
+		return cmp.Or(order[x.State]-order[y.State], cmp.Compare(leaf.of(x), leaf.of(y)))
 	})
 	var out []branch
 	for i, bd := range members {
@@ -258,24 +259,10 @@ func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf le
 	return out
 }
 
-// after puts what is ready after everything else.
-func after(s report.State) int {
-	if s == report.Ready {
-		return 1
-	}
-	return 0
-}
-
 func (t treeText) deployment(bd *report.BundleDeployment, leaf level) branch {
 	out := branch{name: leaf.kind + " " + printable(cmp.Or(leaf.of(bd), "unknown")), state: t.state(bd.State),
-		ready: ready(t.text, bd), reason: bd.Reason,
-		fleetState: none, fleetReady: none}
-	if r := bd.Reported; r != nil {
-		out.fleetState = cmp.Or(t.bounded(r.State), none)
-		if r.Ready != nil && r.DesiredReady != nil {
-			out.fleetReady = reportedFraction(r)
-		}
-	}
+		ready: ready(t.text, bd), reason: bd.Reason}
+	t.reported(&out, bd.Reported)
 	if !t.Compact {
 		out.below = t.objects(bd.Resources)
 	}

@@ -60,10 +60,9 @@ func Verdict(a *report.Audit) (Level, string) {
 func Totals(a *report.Audit) string {
 	all, unread := len(a.BundleDeployments), a.WithoutResult()
 	var out []string
-	if all > unread {
-		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready,
-			report.Plural(a.Summary.Counts.Desired,
-				"object"), report.Plural(all, "bundle deployment")))
+	if c := a.Summary.Counts; all > unread {
+		out = append(out, fmt.Sprintf("%d of %s ready in %s.", c.Ready, report.Plural(c.Desired, "object"),
+			report.Plural(all, "bundle deployment")))
 	}
 	if unread > 0 {
 		out = append(out, fmt.Sprintf("No result for %d of %s.", unread, report.Plural(all, "bundle deployment")))
@@ -169,6 +168,25 @@ func Clusters(f *report.Finding) []string {
 	return []string{f.Cluster}
 }
 
+// About names what a finding is about: its bundle, the GitRepo or HelmOp, and the clusters. write writes a name.
+func About(f *report.Finding, write func(string) string) string {
+	return strings.Join(NonEmpty(Worded("bundle", write(f.Bundle)), Worded("GitRepo", write(f.GitRepo)),
+		Worded("HelmOp", write(f.HelmOp)), Worded("cluster", write(strings.Join(Clusters(f), ", ")))), ", ")
+}
+
+// Tally is a number with the words for it; empty for 0.
+func Tally(n int, words string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", n, words)
+}
+
+// NonEmpty returns the texts that are not empty.
+func NonEmpty(all ...string) []string {
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
 // Title names the source of an audit.
 func Title(s *report.Source) string {
 	switch {
@@ -182,24 +200,26 @@ func Title(s *report.Source) string {
 
 // Facts are the time, the versions, the scope and the other clusters of an audit, as far as they are known.
 func Facts(a *report.Audit) []string {
-	var out []string
-	add := func(word, value string) {
-		if value != "" {
-			out = append(out, word+" "+value)
-		}
-	}
-	add("taken at", a.TakenAt)
-	add("Kubernetes", a.Source.KubernetesVersion)
-	if v := FleetVersion(a.Source.FleetVersions); v != "" {
-		out = append(out, v)
-	}
-	add("namespace", strings.Join(a.Scope.Namespaces, ", "))
-	add("selector", strings.Join(a.Scope.Selectors, ", "))
-	add("scope", strings.Join(a.Scope.Targets, ", "))
+	clusters := ""
 	if n := len(a.Source.Clusters); n > 0 {
-		add("with", report.Plural(n, "other cluster"))
+		clusters = report.Plural(n, "other cluster")
 	}
-	return out
+	return NonEmpty(
+		Worded("taken at", a.TakenAt),
+		Worded("Kubernetes", a.Source.KubernetesVersion),
+		FleetVersion(a.Source.FleetVersions),
+		Worded("namespace", strings.Join(a.Scope.Namespaces, ", ")),
+		Worded("selector", strings.Join(a.Scope.Selectors, ", ")),
+		Worded("scope", strings.Join(a.Scope.Targets, ", ")),
+		Worded("with", clusters))
+}
+
+// Worded is a value with the word for it; empty without a value.
+func Worded(word, value string) string {
+	if value == "" {
+		return ""
+	}
+	return word + " " + value
 }
 
 // FleetVersion is the version of the controller or, on a downstream cluster, of the agents; "" if it is not known.

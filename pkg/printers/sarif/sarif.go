@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -197,7 +198,7 @@ func location(f report.Finding) *sarif.Location {
 		WithPhysicalLocation(sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation(path(f))).
 			WithRegion(sarif.NewRegion().WithStartLine(1))).
 		AddLogicalLocation(sarif.NewLogicalLocation().WithKind("resource").WithName(cmp.Or(f.Object.Name, f.Code)).
-			WithFullyQualifiedName(strings.Join(nonEmpty(f.Cluster, f.BundleDeployment, f.Object.Key().Type(),
+			WithFullyQualifiedName(strings.Join(digest.NonEmpty(f.Cluster, f.BundleDeployment, f.Object.Key().Type(),
 				f.Object.Namespace, f.Object.Name), "/")))
 }
 
@@ -207,21 +208,11 @@ func path(f report.Finding) string {
 		namespace, name, _ := strings.Cut(f.Bundle, "/")
 		parts = append(parts, "bundles", namespace, name)
 	}
-	parts = append(parts, nonEmpty(f.Object.Key().Type(), f.Object.Namespace, f.Object.Name)...)
+	parts = append(parts, digest.NonEmpty(f.Object.Key().Type(), f.Object.Namespace, f.Object.Name)...)
 	for i := range parts {
 		parts[i] = url.PathEscape(parts[i])
 	}
 	return strings.Join(parts, "/")
-}
-
-func nonEmpty(parts ...string) []string {
-	var out []string
-	for _, p := range parts {
-		if p != "" {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // invocation describes how complete the audit is.
