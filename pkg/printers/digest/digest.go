@@ -56,17 +56,28 @@ func Verdict(a *report.Audit) (Level, string) {
 	return Good, "No problems found"
 }
 
+// ReadyIn is the sentence with the number of ready objects; empty if no bundle deployment has a result.
+func ReadyIn(a *report.Audit) string {
+	c, all := a.Summary.Counts, len(a.BundleDeployments)
+	if all <= a.WithoutResult() {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s ready in %s.", c.Ready, report.Plural(c.Desired, "object"),
+		report.Plural(all, "bundle deployment"))
+}
+
+// WithoutResult is the sentence with the number of bundle deployments without a result; empty if there are none.
+func WithoutResult(a *report.Audit) string {
+	n := a.WithoutResult()
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("No result for %d of %s.", n, report.Plural(len(a.BundleDeployments), "bundle deployment"))
+}
+
 // Totals returns the sentences with the totals.
 func Totals(a *report.Audit) string {
-	all, unread := len(a.BundleDeployments), a.WithoutResult()
-	var out []string
-	if c := a.Summary.Counts; all > unread {
-		out = append(out, fmt.Sprintf("%d of %s ready in %s.", c.Ready, report.Plural(c.Desired, "object"),
-			report.Plural(all, "bundle deployment")))
-	}
-	if unread > 0 {
-		out = append(out, fmt.Sprintf("No result for %d of %s.", unread, report.Plural(all, "bundle deployment")))
-	}
+	out := NonEmpty(ReadyIn(a), WithoutResult(a))
 	if n := a.Summary.Counts.Unknown; n > 0 {
 		out = append(out, fmt.Sprintf("%s unknown.", report.Plural(n, "object")))
 	}
@@ -172,6 +183,14 @@ func Clusters(f *report.Finding) []string {
 func About(f *report.Finding, write func(string) string) string {
 	return strings.Join(NonEmpty(Worded("bundle", write(f.Bundle)), Worded("GitRepo", write(f.GitRepo)),
 		Worded("HelmOp", write(f.HelmOp)), Worded("cluster", write(strings.Join(Clusters(f), ", ")))), ", ")
+}
+
+// Properties are the names and texts of a finding that are not empty, without its clusters.
+func Properties(f *report.Finding) map[string]string {
+	out := map[string]string{"bundle": f.Bundle, "bundleDeployment": f.BundleDeployment, "gitRepo": f.GitRepo,
+		"helmOp": f.HelmOp, "asOf": f.AsOf, "cause": string(f.Cause)}
+	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
+	return out
 }
 
 // Tally is a number with the words for it; empty for 0.

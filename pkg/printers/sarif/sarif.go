@@ -146,12 +146,11 @@ func level(s report.Severity) string {
 
 func result(f report.Finding) *sarif.Result {
 	properties := sarif.NewPropertyBag()
-	for name, value := range map[string]string{"cluster": f.Cluster, "bundleDeployment": f.BundleDeployment,
-		"bundle": f.Bundle, "gitRepo": f.GitRepo,
-		"helmOp": f.HelmOp, "asOf": f.AsOf, "cause": string(f.Cause)} {
-		if value != "" {
-			properties.Add(name, value)
-		}
+	if f.Cluster != "" {
+		properties.Add("cluster", f.Cluster)
+	}
+	for name, value := range digest.Properties(&f) {
+		properties.Add(name, value)
 	}
 	if len(f.Clusters) > 0 {
 		properties.Add("clusters", f.Clusters)
