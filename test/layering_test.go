@@ -146,7 +146,8 @@ var layers = []layer{
 			"pkg/directory", "pkg/settle", "pkg/resolve", "pkg/evaluate", "pkg/compare", "pkg/redact", "pkg/escape"}},
 	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/directory", "pkg/resolve",
-			"pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/redact"}},
+			"pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/blocker", "pkg/check/remedy", "pkg/redact",
+			"pkg/escape"}},
 	// It explains the result of an audit.
 	{packages: []string{"pkg/why"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/directory",
@@ -163,7 +164,7 @@ var layers = []layer{
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/printers/digest", "pkg/printers/unified"}},
 	{packages: []string{"pkg/printers/unified"}, pure: true, never: evaluating,
-		may: []string{"pkg/report", "pkg/escape"}},
+		may: []string{"pkg/report", "pkg/escape", "pkg/redact"}},
 	{packages: []string{"pkg/printers/digest"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/printers/unified"}},
 	// Of the rules that it writes, only pkg/compare knows which are the smallest.

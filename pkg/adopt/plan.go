@@ -122,13 +122,13 @@ func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.
 		After: d.Ownership, AdoptedObject: report.AdoptedObject{
 			Ref: x.Ref, UID: x.Live.UID, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason,
 			Situation: string(situation),
-			Owner:     report.NewOwner(x.Owner), Action: report.ActionAdopt, Changes: changes(x.Metadata, d.Ownership),
+			Owner:     x.Owner, Action: report.ActionAdopt, Changes: changes(x.Metadata, d.Ownership),
 			Refusals: slices.Concat(d.NeverAdopted(x), d.Uncertain(), refusals(err, differs)),
 		}}
 	if len(out.Refusals) > 0 {
 		out.Action = report.ActionRefuse
 	} else {
-		out.Effects, out.Overwrites = effects(d, x, owners.Owners), report.Differences(x.Differences)
+		out.Effects, out.Overwrites = effects(d, x, owners.Owners), x.Differences
 	}
 	return out
 }

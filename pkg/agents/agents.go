@@ -45,9 +45,8 @@ func Of(ctx context.Context, src source.Source, o Options, names []string) (*rep
 	if !all && len(f.Clusters) > 0 && failure.Reason != source.NotInSnapshot {
 		unread = append(unread, source.CoverageGaps("listing Cluster objects", cover, "there may be more Clusters")...)
 	}
-	out := &report.Agents{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(slices.Concat(r.Description.Gaps, unread)),
-		Notes: r.Description.Notes}
+	out := &report.Agents{Head: report.NewHead(report.KindAgents, o.Version, r.Description, desired),
+		Gaps: report.Gaps(slices.Concat(r.Description.Gaps, unread)), Notes: r.Description.Notes}
 	switch {
 	case len(f.Clusters) > 0:
 	case len(r.Description.Gaps) > 0:

@@ -39,10 +39,11 @@ func TestAddress(t *testing.T) {
 
 func TestWithoutCredentials(t *testing.T) {
 	for in, want := range map[string]string{
-		`Get "https://s3cret@host/api": dial tcp`:                     `Get "https://host/api": dial tcp`,
-		`parse "https://user:s3cret%zz@host": invalid URL escape`:     `parse "https://host": invalid URL escape`,
-		`Get "https://host/api?limit=5&access_token=s3cret&b=c": EOF`: `Get "https://host/api?limit=5&access_token=***&b=c": EOF`,
-		`"https://host/api" is forbidden to bob@example.com`:          `"https://host/api" is forbidden to bob@example.com`,
+		`Get "https://s3cret@host/api": dial tcp`:                 `Get "https://host/api": dial tcp`,
+		`parse "https://user:s3cret%zz@host": invalid URL escape`: `parse "https://host": invalid URL escape`,
+		`"https://host/api?limit=5&token=s3cret&b=c": EOF`:        `"https://host/api?limit=5&token=***&b=c": EOF`,
+		`Get "https://host?access_token=s3cret": EOF`:             `Get "https://host?access_token=***": EOF`,
+		`"https://host/api" is forbidden to bob@example.com`:      `"https://host/api" is forbidden to bob@example.com`,
 	} {
 		if got := escape.WithoutCredentials(in); got != want {
 			t.Errorf("%s becomes %s, want %s", in, got, want)

@@ -41,7 +41,7 @@ func marked(raw []byte) ([]byte, error) {
 	if err := d.Decode(&document); err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(mapTexts(document, func(s string) string {
+	raw, err := json.Marshal(MapTexts(document, func(s string) string {
 		var b strings.Builder
 		for _, r := range s {
 			if r != '\t' && r != '\n' && hidden(r) {
@@ -65,21 +65,23 @@ func marked(raw []byte) ([]byte, error) {
 }
 
 // Lines returns a decoded JSON document after Line was applied to each of its strings and keys.
-func Lines(v any) any { return mapTexts(v, Line) }
+func Lines(v any) any { return MapTexts(v, Line) }
 
-// mapTexts returns a decoded JSON document after f was applied to each of its strings and keys.
-func mapTexts(v any, f func(string) string) any {
+// MapTexts returns a copy of a decoded JSON document after f was applied to each of its strings and keys.
+func MapTexts(v any, f func(string) string) any {
 	switch v := v.(type) {
 	case string:
 		return f(v)
 	case []any:
+		out := make([]any, len(v))
 		for i := range v {
-			v[i] = mapTexts(v[i], f)
+			out[i] = MapTexts(v[i], f)
 		}
+		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[f(k)] = mapTexts(e, f)
+			out[f(k)] = MapTexts(e, f)
 		}
 		return out
 	}

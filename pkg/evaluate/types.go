@@ -35,10 +35,17 @@ const (
 // its release, if no running agent shows which of the two scopes is in use.
 const ScopeUnproven = "ScopeUnproven"
 
-// Counts count the objects of a bundle by their state: Desired = Ready + Missing + Unowned + Modified + NotReady +
-// Unknown. Orphaned objects are not included in Desired.
+// Counts count the objects of a bundle by their actual state:
+// Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned objects are not included in Desired.
 type Counts struct {
-	Desired, Ready, Missing, Unowned, Modified, NotReady, Orphaned, Unknown int
+	Desired  int `json:"desired"`
+	Ready    int `json:"ready"`
+	Missing  int `json:"missing"`
+	Unowned  int `json:"unowned"`
+	Modified int `json:"modified"`
+	NotReady int `json:"notReady"`
+	Orphaned int `json:"orphaned"`
+	Unknown  int `json:"unknown"`
 }
 
 // Plus returns the field-wise sum.
@@ -121,13 +128,14 @@ func (o *Object) Cell() object.CellID {
 	return object.CellID{Deployment: o.Deployment, Object: o.Key()}
 }
 
-// Owner is the owner of an object.
+// Owner is the present owner of an object, if it is not the bundle.
 type Owner struct {
-	SetID, Hash string
-	Release     string // "namespace/name"
-	// BundleDeployment is the key of the bundle deployment on this cluster that has the set; empty if no bundle
-	// deployment has it.
-	BundleDeployment string
+	SetID   string `json:"setID,omitempty" text:"name"`
+	Hash    string `json:"hash,omitempty" text:"keep"`
+	Release string `json:"release,omitempty" text:"name"` // "namespace/name"
+	// BundleDeployment is "namespace/name" of the one on this cluster that the ownership metadata names; empty if no
+	// bundle here has that set.
+	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
 }
 
 // Live has the properties of a live object, except its ownership metadata.
@@ -151,19 +159,26 @@ type Live struct {
 
 // Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
 type Difference struct {
-	Path  string
-	Steps []Step // of the path
-	// Release is the value in the release record, if the bundle was rendered and has another one
-	Desired, Live, Release Value
-	Manager, Operation     string
-	Subresource, Time      string
+	Path string `json:"path" text:"path"`
+	// Steps are the steps of the path, for layouts. A report that was read from a file has none. Pointer does not
+	// follow from them: it has positions in the live list, and is checked with the other rules of the bundle.
+	Steps   []Step `json:"-" text:"redact"`
+	Desired Value  `json:"desired,omitzero" text:"redact"` // absent if the bundle does not state the field
+	Live    Value  `json:"live,omitzero" text:"redact"`    // absent if the live object does not have the field
+	// the value in the release record, if the bundle was rendered and states another one
+	Release     Value  `json:"release,omitzero" text:"redact"`
+	Manager     string `json:"manager,omitempty" text:"redact"`
+	Operation   string `json:"operation,omitempty" text:"keep"`
+	Subresource string `json:"subresource,omitempty" text:"keep"`
+	Time        string `json:"time,omitempty" text:"word"`
 	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an
 	// admission webhook or the API server set it.
-	AtAdmission bool
-	// Pointer is the JSON pointer with which a rule of comparePatches ignores exactly this field; empty if none does.
-	Pointer string
+	AtAdmission bool `json:"atAdmission,omitempty"`
+	// Pointer is the JSON pointer with which diff.comparePatches ignores exactly this field on this cluster. It is
+	// absent if none does.
+	Pointer string `json:"pointer,omitempty" text:"pointer"`
 	// Note qualifies the difference: a different order, or the result of the server's dry run.
-	Note string
+	Note string `json:"note,omitempty" text:"redact"`
 }
 
 // Who describes the writer of the live value and the time, if they are recorded.

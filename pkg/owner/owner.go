@@ -38,8 +38,8 @@ func Of(ctx context.Context, src source.Source, o audit.Options, names []source.
 		return nil, err
 	}
 	r.Resolve(nil, nil)
-	out := &report.Ownership{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, r.Directory), Gaps: report.Gaps(r.Gaps)}
+	out := &report.Ownership{Head: report.NewHead(report.KindOwnership, o.Version, r.Description, r.Directory),
+		Gaps: report.Gaps(r.Gaps)}
 	var missing []error
 	for _, n := range names {
 		found, err := r.named(ctx, n)

@@ -158,5 +158,5 @@ func (r *rollout) overwrites(o *evaluate.Object) {
 	} else {
 		item = r.add(overwritten, &o.Ref, "%s: the rollout overwrites %s from the bundle", o.Key(), fields)
 	}
-	item.Overwrites = report.Differences(o.Differences)
+	item.Overwrites = o.Differences
 }

@@ -78,7 +78,7 @@ func (r *rollout) inUse(last *state.Record) {
 		last.Release(), owner)
 	item.Owner = "Helm release " + last.Release()
 	item.Remedies = append(advise("set another helm.releaseName, or keep it if Fleet should take over the release"),
-		report.Remedy(r.c.Commands.History(last.Name)))
+		r.c.Commands.History(last.Name))
 }
 
 // deletions reports the objects of the release that are no longer in the bundle.
@@ -114,7 +114,7 @@ func (r *rollout) adopt(o *evaluate.Object, from string) report.Remedy {
 	if refused := append(r.d.NeverAdopted(o), r.d.AdoptUncertain()...); len(refused) > 0 {
 		return report.Remedy{Text: "adopt would refuse it now: " + strings.Join(refused, "; ")}
 	}
-	out := report.Remedy(r.c.Commands.Assign(&r.d.Deployment))
+	out := r.c.Commands.Assign(&r.d.Deployment)
 	if from != "" {
 		out.Command += " --dangerous-take-from=" + escape.Shell(from)
 		out.Text = "takes it over from that owner; shows what changes, and asks before it writes"

@@ -3,9 +3,7 @@
 package printers
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,55 +14,52 @@ import (
 
 // Adoption lays out the plan of an adoption, or its result. Its names are the objects that the plan changes.
 func Adoption(a *report.Adoption, o Options) Document {
-	return Document{o, a, a.Objects, func(t text, b *bytes.Buffer) error { t.adoption(b, a); return nil },
-		func(b *bytes.Buffer) {
-			for _, o := range a.Objects {
-				if o.Action != report.ActionRefuse && o.Action != report.ActionNone {
-					objectName(b, o.Ref)
-				}
+	return Document{o, a, a.Objects, func(t text) { t.adoption(a) }, func(t text) {
+		for _, o := range a.Objects {
+			if o.Action != report.ActionRefuse && o.Action != report.ActionNone {
+				t.objectName(o.Ref)
 			}
-		}}
+		}
+	}}
 }
 
-func (t text) adoption(b *bytes.Buffer, a *report.Adoption) {
+func (t text) adoption(a *report.Adoption) {
 	if a.Kind == report.KindAdoptionResult {
-		t.outcome(b, a)
+		t.outcome(a)
 	} else {
-		t.plan(b, a)
+		t.plan(a)
 	}
 }
 
 // plan shows the actions, bundle deployment by bundle deployment.
-func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
+func (t text) plan(a *report.Adoption) {
 	title := "Adoption plan for "
 	if a.Undo {
 		title = "Undo plan for "
 	}
-	t.head(b, title, a.Source, a.TakenAt)
-	t.notRead(b, a.Gaps, a.Notes)
+	t.head(title, a.Source, a.TakenAt)
+	t.notRead(a.Gaps, a.Notes)
 	for objects := range chunks(a.Objects, func(x, y report.AdoptedObject) bool {
 		return x.BundleDeployment == y.BundleDeployment
 	}) {
-		fmt.Fprintln(b, t.bold("bundle deployment "+printable(objects[0].BundleDeployment)))
-		t.groupedByAction(b, objects)
-		emptyLine(b)
+		t.line(t.bold("bundle deployment " + printable(objects[0].BundleDeployment)))
+		t.groupedByAction(objects)
+		t.emptyLine()
 	}
-	t.planSummary(b, a)
+	t.planSummary(a)
 }
 
 // groupedByAction shows objects with the same action, reasons and changes together: the changes are the same for all
 // objects of a bundle.
-func (t text) groupedByAction(b *bytes.Buffer, objects []report.AdoptedObject) {
+func (t text) groupedByAction(objects []report.AdoptedObject) {
 	groups := grouped(objects, func(o report.AdoptedObject) string {
-		raw, _ := json.Marshal([]any{o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites,
-			o.Message}) // a report has a JSON form
-		return string(raw)
+		return alike(o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites, o.Message)
 	})
 	slices.SortStableFunc(groups, func(x, y []report.AdoptedObject) int {
 		return cmp.Compare(actionRank[x[0].Action], actionRank[y[0].Action])
 	})
 	for _, group := range groups {
-		t.actionGroup(b, group)
+		t.actionGroup(group)
 	}
 }
 
@@ -76,47 +71,40 @@ var actionRank = map[report.Action]int{report.ActionAdopt: 0, report.ActionResto
 var actionWords = map[report.Action]string{report.ActionAdopt: "adopt", report.ActionRestore: "restore",
 	report.ActionRefuse: "refuse", report.ActionNone: "leave"}
 
-var actionColours = map[report.Action]string{report.ActionAdopt: green, report.ActionRestore: green,
-	report.ActionRefuse: red, report.ActionNone: faint}
-
-func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
+func (t text) actionGroup(group []report.AdoptedObject) {
 	first := group[0]
-	listed(t, b, "  ", group, "", func(o report.AdoptedObject) {
-		line := fmt.Sprintf("  %s %s", t.colour(actionColours[o.Action], fmt.Sprintf("%-7s", actionWords[o.Action])),
-			printable(o.Key().String()))
+	listed(t, "  ", group, "", func(o report.AdoptedObject) {
+		line := "  " + t.padded(actionWords[o.Action]) + " " + printable(o.Key().String())
 		if o.Reason != "" {
 			line += "  " + t.faint(printable(o.Reason))
 		}
-		fmt.Fprintln(b, line)
+		t.line(line)
 	})
-	t.sentences(b, inset, first.Refusals...)
-	if first.Message != "" {
-		t.sentences(b, inset, first.Message)
-	}
+	t.sentences(inset, append(slices.Clone(first.Refusals), first.Message)...)
 	if first.Action == report.ActionRefuse && !t.wide {
 		return
 	}
 	for _, c := range first.Changes {
-		t.change(b, c)
+		t.change(c)
 	}
-	t.sentences(b, inset, first.Effects...)
-	t.overwrites(b, first.Ref, first.Overwrites)
+	t.sentences(inset, first.Effects...)
+	t.overwrites(first.Ref, first.Overwrites)
 }
 
 // change shows one label or annotation: in one line if it fits, else the values in the lines below.
-func (t text) change(b *bytes.Buffer, c report.KeyChange) {
+func (t text) change(c report.KeyChange) {
 	key := fmt.Sprintf("%s%-10s %s:", inset, printable(c.Field), printable(c.Key))
 	old, now := keyValue(c.Old), keyValue(c.New)
 	if c.Old == nil {
-		fmt.Fprintf(b, "%s %s\n", key, t.colour(green, now))
+		t.linef("%s %s", key, t.colour(green, now))
 		return
 	}
 	if span(key+" "+old+" → "+now) <= width {
-		fmt.Fprintf(b, "%s %s → %s\n", key, t.colour(red, old), t.colour(green, now))
+		t.linef("%s %s → %s", key, t.colour(red, old), t.colour(green, now))
 		return
 	}
 	below := inset + "           "
-	fmt.Fprintf(b, "%s\n%s%s →\n%s%s\n", key, below, t.colour(red, old), below, t.colour(green, now))
+	t.linef("%s\n%s%s →\n%s%s", key, below, t.colour(red, old), below, t.colour(green, now))
 }
 
 // keyValue returns a quoted value, or the word none if the key does not exist.
@@ -128,17 +116,17 @@ func keyValue(v *string) string {
 }
 
 // planSummary shows the counts and the digest of a plan.
-func (t text) planSummary(b *bytes.Buffer, a *report.Adoption) {
+func (t text) planSummary(a *report.Adoption) {
 	s := a.Summary
 	action := "adopt"
 	if a.Undo {
 		action = "restore"
 	}
 	if s.Change == 0 {
-		fmt.Fprintf(b, "Nothing to %s%s.\n", action, t.otherCounts(s))
+		t.linef("Nothing to %s%s.", action, t.otherCounts(s))
 		return
 	}
-	fmt.Fprintf(b, "%s to %s%s.\nThe digest of this plan is %s\n", plural(s.Change, "object"), action, t.otherCounts(s),
+	t.linef("%s to %s%s.\nThe digest of this plan is %s", plural(s.Change, "object"), action, t.otherCounts(s),
 		printable(a.Digest))
 }
 
@@ -155,7 +143,7 @@ func (t text) otherCounts(s report.AdoptionSummary) string {
 }
 
 // outcome shows the result of a plan: the failures object by object, and the counts.
-func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
+func (t text) outcome(a *report.Adoption) {
 	past := "adopted"
 	if a.Undo {
 		past = "restored"
@@ -163,13 +151,13 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 	failed := slices.DeleteFunc(slices.Clone(a.Objects), func(o report.AdoptedObject) bool {
 		return o.Outcome != report.OutcomeFailed && o.Outcome != report.OutcomeChanged
 	})
-	listed(t, b, "  ", failed, "", func(o report.AdoptedObject) {
+	listed(t, "  ", failed, "", func(o report.AdoptedObject) {
 		word := "failed"
 		if o.Outcome == report.OutcomeChanged {
 			word = "changed"
 		}
-		fmt.Fprintf(b, "  %s %s\n", t.colour(red, fmt.Sprintf("%-7s", word)), printable(o.Key().String()))
-		t.wrapped(b, inset, o.Message) // the message of the server
+		t.linef("  %s %s", t.padded(word), printable(o.Key().String()))
+		t.wrapped(inset, o.Message) // the message of the server
 	})
 	s := a.Summary
 	line := fmt.Sprintf("%s %d of %s", past, s.Done, plural(s.Change, "object"))
@@ -179,13 +167,13 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 	if rest := s.Change - s.Done - s.Failed; rest > 0 {
 		line += fmt.Sprintf(", %d not tried", rest)
 	}
-	fmt.Fprintf(b, "%s%s.\n", sentence(line), t.otherCounts(report.AdoptionSummary{Refused: s.Refused}))
-	t.sentences(b, "", a.Notes...)
+	t.linef("%s%s.", sentence(line), t.otherCounts(report.AdoptionSummary{Refused: s.Refused}))
+	t.sentences("", a.Notes...)
 	for _, d := range a.Deployments {
-		fmt.Fprintf(b, "  %s  %s → %s ready\n", printable(strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")),
+		t.linef("  %s  %s → %s ready", printable(strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")),
 			fraction(d.Before.Ready, d.Before.Desired), t.colour(green, fraction(d.After.Ready, d.After.Desired)))
 	}
 	if a.Receipt != "" && s.Done+s.Failed > 0 {
-		fmt.Fprintf(b, "Undo with: %s\n", printable(t.Undo+" "+escape.Shell(a.Receipt)))
+		t.linef("Undo with: %s", printable(t.Undo+" "+escape.Shell(a.Receipt)))
 	}
 }

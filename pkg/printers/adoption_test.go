@@ -33,9 +33,10 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 		t.Fatal(err)
 	}
 	items, _ := adopt.Plan(found.Result, o)
-	a := &report.Adoption{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z",
-		Tool: report.Tool{Version: "test"}, Policy: string(o.Policy),
-		Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}}
+	a := &report.Adoption{
+		Head: report.Head{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z",
+			Tool: report.Tool{Version: "test"}, Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}},
+		Policy: string(o.Policy)}
 	for _, i := range items {
 		a.Objects = append(a.Objects, i.AdoptedObject)
 	}
@@ -46,8 +47,10 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 
 // invented is a result with failures and changed objects, more of both than the table shows.
 func invented() *report.Adoption {
-	a := &report.Adoption{Kind: report.KindAdoptionResult, Source: report.Source{Kind: "cluster",
-		Server: "https://cluster.example.com"}, Digest: "abc",
+	a := &report.Adoption{
+		Head: report.Head{Kind: report.KindAdoptionResult,
+			Source: report.Source{Kind: "cluster", Server: "https://cluster.example.com"}},
+		Digest:  "abc",
 		Receipt: "a file.jsonl", Notes: []string{"the state of the bundles could not be read: reaching the cluster"},
 		Deployments: []report.AdoptedDeployment{{Namespace: "cluster-one", Name: "guestbook",
 			Before: report.Counts{Desired: 13, Ready: 7},

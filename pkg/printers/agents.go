@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"strconv"
@@ -15,56 +14,41 @@ import (
 
 // Agents is the document of a report of agents. -o name lists the Clusters with findings.
 func Agents(a *report.Agents, o Options) Document {
-	return Document{o, a, a.Agents, func(t text, b *bytes.Buffer) error {
-		return t.agents(b, a)
-	}, func(b *bytes.Buffer) {
+	return Document{o, a, a.Agents, func(t text) { t.agents(a) }, func(t text) {
 		for _, x := range a.Agents {
 			if len(x.Findings) > 0 {
-				printName(b, x.Namespace, "cluster.fleet.cattle.io", x.Name)
+				t.name(x.Namespace, "cluster.fleet.cattle.io", x.Name)
 			}
 		}
 	}}
 }
 
-// The states of heartbeats and the results that are coloured.
-var (
-	heartbeatColours = map[string]string{"alive": green, "stale": red, "never": yellow, "ahead": yellow,
-		"unknown": yellow}
-	predictionColours = map[string]string{"re-import": red, "blocked": yellow, "unknown": yellow, "none": green}
-)
-
 // agents shows a line for each Cluster, and the reasons of each prediction.
-func (t text) agents(b *bytes.Buffer, a *report.Agents) error {
-	t.head(b, "Agents of ", a.Source, a.TakenAt)
-	t.notRead(b, a.Gaps, a.Notes)
-	g := t.grid([]column{{header: "CLUSTER"}, {header: "SEEN / EVERY", short: "SEEN", right: true},
+func (t text) agents(a *report.Agents) {
+	t.head("Agents of ", a.Source, a.TakenAt)
+	t.notRead(a.Gaps, a.Notes)
+	g := t.grid([]column{
+		{header: "CLUSTER"},
+		{header: "SEEN / EVERY", short: "SEEN", right: true},
 		{header: "AGENT NAMESPACE", short: "NAMESPACE"},
-		{header: "VERSION"}, {header: "RESTART", whole: true}, {header: "AFTER 0.13", short: "0.13", whole: true}})
+		{header: "VERSION"},
+		{header: "RESTART", whole: true},
+		{header: "AFTER 0.13", short: "0.13", whole: true},
+	})
 	for _, x := range problemsFirst(t, a.Agents, func(x report.Agent) int { return min(1, len(x.Findings)) }) {
-		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), t.lastSeen(x.Heartbeat) + " / " +
-			cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"),
-			cmp.Or(t.place(x.AgentNamespace), "-"), cmp.Or(t.place(x.Version),
-				"-"), t.prediction(x.Now), t.prediction(x.AfterUpgrade)})
+		seen := t.lastSeen(x.Heartbeat) + " / " + cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?")
+		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), seen, t.place(x.AgentNamespace),
+			t.place(x.Version), t.word(x.Now.Result), t.word(x.AfterUpgrade.Result)})
 	}
 	g.fit()
-	if err := g.write(b); err != nil {
-		return err
-	}
-	t.predictions(b, a.Agents)
-	t.agentsSummary(b, a.Summary)
-	return nil
+	t.table(g)
+	t.predictions(a.Agents)
+	t.agentsSummary(a.Summary)
 }
 
 // place shortens a name so that the table keeps its width.
 func (t text) place(name string) string {
-	if !t.fits() {
-		return printable(name)
-	}
-	return short(name, len("cattle-fleet-local-system"))
-}
-
-func (t text) prediction(p report.Prediction) string {
-	return t.colour(predictionColours[p.Result], printable(p.Result))
+	return cmp.Or(t.atMost(name, len("cattle-fleet-local-system")), none)
 }
 
 // lastSeen writes the age of a heartbeat, or its state if it has none.
@@ -74,7 +58,7 @@ func (t text) lastSeen(h report.Heartbeat) string {
 	case "alive", "stale":
 		shown = cmp.Or(interval(h.AgeSeconds), "now")
 	}
-	return t.colour(heartbeatColours[h.State], printable(shown))
+	return t.colour(colours[h.State], printable(shown))
 }
 
 // interval writes a duration in its largest unit of which there are at least two; "" for 0.
@@ -96,12 +80,12 @@ func interval(seconds int64) string {
 
 // predictions shows the reasons of the agents that a restart may import, and of those that it cannot import. Clusters
 // with the same reasons are shown together.
-func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
+func (t text) predictions(all []report.Agent) {
 	var predicted []report.Agent
 	explained := false
 	for _, x := range all {
 		if x.Heartbeat.State == "ahead" {
-			t.wrapped(b, "", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.",
+			t.wrapped("", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.",
 				x.Namespace, x.Name, x.Heartbeat.LastSeen))
 			explained = true
 		}
@@ -110,9 +94,9 @@ func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
 		}
 	}
 	groups := grouped(predicted, func(x report.Agent) string { return because(x.Now) + because(x.AfterUpgrade) })
-	listed(t, b, "", groups, " groups of clusters", func(g []report.Agent) { t.predicted(b, g) })
+	listed(t, "", groups, " groups of clusters", func(g []report.Agent) { t.predicted(g) })
 	if explained || len(groups) > 0 {
-		b.WriteByte('\n')
+		t.line("")
 	}
 }
 
@@ -135,20 +119,18 @@ func because(p report.Prediction) string {
 }
 
 // predicted shows the prediction of agents that have the same one.
-func (t text) predicted(b *bytes.Buffer, group []report.Agent) {
+func (t text) predicted(group []report.Agent) {
 	names := texts(limited(t, group), func(x report.Agent) string { return x.Namespace + "/" + x.Name })
 	x := group[0]
-	fmt.Fprintf(b, "%s\n", t.prediction(x.Now))
-	t.wrapped(b, "  ", strings.Join(names, ", "))
-	t.more(b, "  ", len(group)-len(names), " clusters")
-	if x.Now.Why != "" {
-		t.sentences(b, "    ", x.Now.Why)
-	}
+	t.line(t.word(x.Now.Result))
+	t.wrapped("  ", strings.Join(names, ", "))
+	t.more("  ", len(group)-len(names), " clusters")
+	t.sentences("    ", x.Now.Why)
 	for _, r := range x.Now.Reasons {
-		t.reason(b, r)
+		t.reason(r)
 	}
 	if u := x.AfterUpgrade; u.Result != x.Now.Result {
-		t.wrapped(b, "    ", afterUpgrade(u))
+		t.wrapped("    ", afterUpgrade(u))
 	}
 }
 
@@ -165,28 +147,28 @@ func afterUpgrade(p report.Prediction) string {
 	return out
 }
 
-func (t text) reason(b *bytes.Buffer, r report.ImportReason) {
+func (t text) reason(r report.ImportReason) {
 	values := fmt.Sprintf("recorded %q, now %q", r.Recorded, r.Present)
 	if r.Recorded == r.Present { // the controller has marked the Cluster already
 		values = r.Present
 	}
-	t.wrapped(b, "    ", r.Field+": "+values)
+	t.wrapped("    ", r.Field+": "+values)
 	switch ca := r.CA; {
 	case ca == nil:
 	case ca.Subject != "":
-		t.wrapped(b, "      ", fmt.Sprintf("the present CA is %q, valid until %s", ca.Subject, ca.NotAfter))
+		t.wrapped("      ", fmt.Sprintf("the present CA is %q, valid until %s", ca.Subject, ca.NotAfter))
 	case ca.Certificates == 0:
-		t.wrapped(b, "      ", "the configuration has no CA")
+		t.wrapped("      ", "the configuration has no CA")
 	}
 }
 
-func (t text) agentsSummary(b *bytes.Buffer, s report.AgentsSummary) {
+func (t text) agentsSummary(s report.AgentsSummary) {
 	after := s.ReImportedAfterUpgrade
 	if after == s.ReImported {
 		after = 0 // the same agents, unless an upgrade adds as many as it spares: the table shows it
 	}
-	parts := tallies(tally{s.Stale, "stopped reporting"}, tally{s.NeverSeen, "never reported"},
-		tally{s.ReImported, "imported again by a restart of the controller"},
-		tally{after, "imported again by a controller of Fleet 0.13 or later"}, tally{s.Unknown, "not predicted"})
-	t.wrapped(b, "", strings.Join(append([]string{plural(s.Clusters, "cluster")}, parts...), ", ")+".")
+	parts := nonEmpty(tally(s.Stale, "stopped reporting"), tally(s.NeverSeen, "never reported"),
+		tally(s.ReImported, "imported again by a restart of the controller"),
+		tally(after, "imported again by a controller of Fleet 0.13 or later"), tally(s.Unknown, "not predicted"))
+	t.wrapped("", strings.Join(append([]string{plural(s.Clusters, "cluster")}, parts...), ", ")+".")
 }

@@ -3,49 +3,40 @@
 package printers
 
 import (
-	"bytes"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // Audit lays out the report of an audit. Its names are the bundle deployments that are not ready, or that have no
 // result.
 func Audit(a *report.Audit, o Options) Document {
-	return Document{o, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error {
-		return t.audit(b, a)
-	}, func(b *bytes.Buffer) {
+	return Document{o, a, a.BundleDeployments, func(t text) { t.audit(a) }, func(t text) {
 		for _, bd := range a.BundleDeployments {
 			if bd.State != report.Ready {
-				printName(b, bd.Namespace, bundleDeployment, bd.Name)
+				t.name(bd.Namespace, bundleDeployment, bd.Name)
 			}
 		}
 	}}
 }
 
-func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
+func (t text) audit(a *report.Audit) {
 	if t.Rows > 0 && !t.Summary {
-		return t.screen(b, a)
+		t.screen(a)
+		return
 	}
-	t.head(b, "Audit of ", a.Source, a.TakenAt)
+	t.head("Audit of ", a.Source, a.TakenAt)
 	if t.Summary {
-		return t.totals(b, a)
+		t.totals(a)
+		return
 	}
-	t.clustersRead(b, a.Source.Clusters)
-	t.notRead(b, a.Gaps, a.Notes)
+	t.clustersRead(a.Source.Clusters)
+	t.notRead(a.Gaps, a.Notes)
 	if len(a.BundleDeployments) > 0 {
-		if err := t.deployments(b, a); err != nil {
-			return err
-		}
+		t.deployments(a)
 	}
-	if err := t.trees(b, a); err != nil {
-		return err
-	}
-	if err := t.aggregates(b, a); err != nil {
-		return err
-	}
-	t.findings(b, a)
-	t.explain(b, a)
-	t.ignored(b, a.Ignored)
-	t.summary(b, a)
-	return nil
+	t.trees(a)
+	t.aggregates(a)
+	t.findings(a)
+	t.explain(a)
+	t.ignored(a.Ignored)
+	t.summary(a)
 }

@@ -13,40 +13,25 @@ import (
 
 var columns = []column{
 	{header: "BUNDLEDEPLOYMENT", cell: func(t text, bd *report.BundleDeployment) string {
-		return t.name(bd)
+		if t.wide {
+			return printable(bd.Key())
+		}
+		return printable(bd.Name)
 	}}, // shortened to the remaining width
 	{header: clusterHeader, wide: true, cell: func(t text, bd *report.BundleDeployment) string {
-		if !t.fits() {
-			return printable(bd.Cluster)
-		}
-		return short(bd.Cluster, maxCluster)
+		return t.atMost(bd.Cluster, maxCluster)
 	}},
 	{header: "STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return string(bd.State) }},
 	{header: "READY", right: true, cell: ready},
 	{header: "FLEET REPORTS", short: "FLEET", right: true, cell: fleetReports},
-	{header: "MISSING", short: "MISS", right: true, count: true, cell: number(red, func(c report.Counts) int {
-		return c.Missing
-	})},
-	{header: "UNOWNED", short: "UNOWN", right: true, count: true, cell: number(red, func(c report.Counts) int {
-		return c.Unowned
-	})},
-	{header: "MODIFIED", short: "MODIF", right: true, count: true, cell: number(yellow, func(c report.Counts) int {
-		return c.Modified
-	})},
-	{header: "ORPHANED", short: "ORPH", right: true, count: true, cell: number(yellow, func(c report.Counts) int {
-		return c.Orphaned
-	})},
-	{header: "NOTREADY", short: "NOTRDY", right: true, count: true, cell: number(yellow, func(c report.Counts) int {
-		return c.NotReady
-	})},
-	{header: "UNKNOWN", short: "UNKN", right: true, count: true, cell: number(yellow, func(c report.Counts) int {
-		return c.Unknown
-	})},
+	number("MISSING", "MISS", red, func(c report.Counts) int { return c.Missing }),
+	number("UNOWNED", "UNOWN", red, func(c report.Counts) int { return c.Unowned }),
+	number("MODIFIED", "MODIF", yellow, func(c report.Counts) int { return c.Modified }),
+	number("ORPHANED", "ORPH", yellow, func(c report.Counts) int { return c.Orphaned }),
+	number("NOTREADY", "NOTRDY", yellow, func(c report.Counts) int { return c.NotReady }),
+	number("UNKNOWN", "UNKN", yellow, func(c report.Counts) int { return c.Unknown }),
 	{header: "FLEET STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string {
-		if bd.Reported == nil {
-			return ""
-		}
-		return printable(bd.Reported.State)
+		return printable(cmp.Or(bd.Reported, &report.Reported{}).State)
 	}},
 	{header: "RELEASE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string {
 		return printable(bd.Release)
@@ -58,13 +43,6 @@ var columns = []column{
 
 // clusterHeader is the header of the column of clusters. On a terminal, its names have at most maxCluster columns.
 const clusterHeader, maxCluster = "CLUSTER", 24
-
-func (t text) name(bd *report.BundleDeployment) string {
-	if t.wide {
-		return printable(bd.Key())
-	}
-	return printable(bd.Name)
-}
 
 func ready(t text, bd *report.BundleDeployment) string {
 	switch c := bd.Counts; {
@@ -114,27 +92,24 @@ func reportedFraction(r *report.Reported) string {
 }
 
 // bounded shortens a state, which may be any text, to the length of Fleet's states.
-func (t text) bounded(state string) string {
-	if !t.fits() {
-		return printable(state)
-	}
-	return short(state, len("WaitCheckIn"))
-}
+func (t text) bounded(state string) string { return t.atMost(state, len("WaitCheckIn")) }
 
-func number(code string, of func(report.Counts) int) func(text, *report.BundleDeployment) string {
-	return func(t text, bd *report.BundleDeployment) string {
-		n := of(bd.Counts)
-		if n == 0 {
-			return none
-		}
-		return t.colour(code, strconv.Itoa(n))
-	}
+// number is the column of a number of objects.
+func number(header, short, colour string, of func(report.Counts) int) column {
+	return column{header: header, short: short, right: true, count: true,
+		cell: func(t text, bd *report.BundleDeployment) string {
+			n := of(bd.Counts)
+			if n == 0 {
+				return none
+			}
+			return t.colour(colour, strconv.Itoa(n))
+		}}
 }
 
 // problems is the column that replaces the columns of counts on a narrow terminal.
 var problems = column{header: "NOT READY", cell: func(_ text, bd *report.BundleDeployment) string {
 	c := bd.Counts
-	return cmp.Or(strings.Join(tallies(tally{c.Missing, "missing"}, tally{c.Unowned, "unowned"},
-		tally{c.Modified, "modified"}, tally{c.Orphaned, "orphaned"}, tally{c.NotReady, "not ready"},
-		tally{c.Unknown, "unknown"}), ", "), none)
+	return cmp.Or(strings.Join(nonEmpty(tally(c.Missing, "missing"), tally(c.Unowned, "unowned"),
+		tally(c.Modified, "modified"), tally(c.Orphaned, "orphaned"), tally(c.NotReady, "not ready"),
+		tally(c.Unknown, "unknown")), ", "), none)
 }}

@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,36 +14,36 @@ import (
 
 // Comparison lays out a comparison of two audits. Its names are the bundle deployments that got worse.
 func Comparison(c *report.Comparison, o Options) Document {
-	return Document{o, c, c.Findings, func(t text, b *bytes.Buffer) error { t.comparison(b, c); return nil },
-		func(b *bytes.Buffer) {
-			for _, bd := range c.BundleDeployments {
-				if bd.Effect == report.Worse {
-					printName(b, bd.Namespace, bundleDeployment, bd.Name)
-				}
+	return Document{o, c, c.Findings, func(t text) { t.comparison(c) }, func(t text) {
+		for _, bd := range c.BundleDeployments {
+			if bd.Effect == report.Worse {
+				t.name(bd.Namespace, bundleDeployment, bd.Name)
 			}
-		}}
+		}
+	}}
 }
 
 // effects are the sections of the table, in its order.
 var effects = []struct {
-	effect              report.Effect
-	title, word, colour string
+	effect       report.Effect
+	word, colour string
+	count        func(report.ChangeCounts) int
 }{
-	{report.Worse, "WORSE", "worse", red},
-	{report.EffectUnknown, "NOT KNOWN", "not known", yellow},
-	{report.Better, "BETTER", "better", green},
-	{report.Changed, "CHANGED", "changed", faint},
+	{report.Worse, "Worse", red, func(c report.ChangeCounts) int { return c.Worse }},
+	{report.EffectUnknown, "Not known", yellow, func(c report.ChangeCounts) int { return c.Unknown }},
+	{report.Better, "Better", green, func(c report.ChangeCounts) int { return c.Better }},
+	{report.Changed, "Changed", faint, func(c report.ChangeCounts) int { return c.Changed }},
 }
 
-func (t text) comparison(b *bytes.Buffer, c *report.Comparison) {
+func (t text) comparison(c *report.Comparison) {
 	for i, side := range []report.Compared{c.Before, c.After} {
-		t.readFrom(b, []string{"Before: ", "After:  "}[i], side.Source, side.TakenAt)
+		t.readFrom([]string{"Before: ", "After:  "}[i], side.Source, side.TakenAt)
 		if side.AsVersion != "" {
-			fmt.Fprintln(b, "        "+t.faint(printable("evaluated for Fleet "+side.AsVersion)))
+			t.line("        " + t.faint(printable("evaluated for Fleet "+side.AsVersion)))
 		}
 	}
-	b.WriteByte('\n')
-	t.notRead(b, nil, c.Notes)
+	t.line("")
+	t.notRead(nil, c.Notes)
 	changes := slices.Clone(c.Findings)
 	slices.SortStableFunc(changes, func(x, y report.FindingChange) int { return x.Severity().Compare(y.Severity()) })
 	for _, e := range effects {
@@ -71,20 +70,9 @@ func (t text) comparison(b *bytes.Buffer, c *report.Comparison) {
 				lines = append(lines, gapChange(&g))
 			}
 		}
-		t.section(b, e.title, lines)
+		t.section(strings.ToUpper(e.word), lines)
 	}
-	t.changes(b, c)
-}
-
-func (t text) section(b *bytes.Buffer, title string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	fmt.Fprintln(b, t.bold(title))
-	listed(t, b, "  ", lines, "", func(line string) {
-		fmt.Fprintln(b, "  "+strings.Join(t.lines(line, 2, 4), "\n    "))
-	})
-	b.WriteByte('\n')
+	t.changes(c)
 }
 
 func deploymentChange(bd *report.BundleDeploymentChange) string {
@@ -152,23 +140,18 @@ func gapChange(g *report.GapChange) string {
 }
 
 // changes is the last line: the number of changes of each kind.
-func (t text) changes(b *bytes.Buffer, c *report.Comparison) {
+func (t text) changes(c *report.Comparison) {
 	s := c.Summary
 	var words []string
 	for _, e := range effects {
 		var counts []string
-		for _, n := range []struct {
-			c    report.ChangeCounts
-			noun string
-		}{{s.BundleDeployments, "bundle deployment"}, {s.Findings, "finding"}, {s.Resources, "object"}, {s.Gaps,
-			"gap"}} {
-			if k := map[report.Effect]int{report.Worse: n.c.Worse, report.Better: n.c.Better,
-				report.Changed: n.c.Changed, report.EffectUnknown: n.c.Unknown}[e.effect]; k > 0 {
-				counts = append(counts, plural(k, n.noun))
+		for i, c := range []report.ChangeCounts{s.BundleDeployments, s.Findings, s.Resources, s.Gaps} {
+			if n := e.count(c); n > 0 {
+				counts = append(counts, plural(n, []string{"bundle deployment", "finding", "object", "gap"}[i]))
 			}
 		}
 		if len(counts) > 0 {
-			words = append(words, t.colour(e.colour, sentence(e.word)+": "+strings.Join(counts, ", ")+"."))
+			words = append(words, t.colour(e.colour, e.word+": "+strings.Join(counts, ", ")+"."))
 		}
 	}
 	switch {
@@ -183,6 +166,6 @@ func (t text) changes(b *bytes.Buffer, c *report.Comparison) {
 			plural(s.FromStatus, "bundle deployment")))
 	}
 	for _, line := range t.filled(words, 0, 0) {
-		fmt.Fprintln(b, line)
+		t.line(line)
 	}
 }

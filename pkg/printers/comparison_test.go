@@ -18,7 +18,8 @@ func TestComparison(t *testing.T) {
 	unread := *clean
 	unread.Gaps = []report.Gap{{What: "listing Secrets", Reason: "Forbidden", Effect: "x"}}
 	unread.BundleDeployments = append([]report.BundleDeployment{}, clean.BundleDeployments...)
-	unread.BundleDeployments[1].State, unread.BundleDeployments[1].Reason, unread.BundleDeployments[1].Resources = report.Unknown, "Forbidden", nil
+	bd := &unread.BundleDeployments[1]
+	bd.State, bd.Reason, bd.Resources = report.Unknown, "Forbidden", nil
 	for name, c := range map[string]*report.Comparison{"worse": comparison.Compare(clean, sick, "test"),
 		"unknown": comparison.Compare(sick, &unread, "test")} {
 		for _, format := range formats {

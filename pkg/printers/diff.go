@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -15,13 +14,13 @@ import (
 // diff shows the fields of an object that differ: each path with the writer of the live value, and then a unified diff
 // of their values in YAML. A field with a third value, that of the release record, is in a second diff. The lines of a
 // diff have no indent and are not wrapped, so that they can be copied.
-func (t text) diff(b *bytes.Buffer, cluster string, of object.Ref, diffs []report.Difference) {
+func (t text) diff(cluster string, of object.Ref, diffs []report.Difference) {
 	if len(diffs) == 0 {
 		return
 	}
 	var recorded []report.Difference
 	for i := range diffs {
-		t.field(b, &diffs[i])
+		t.field(&diffs[i])
 		if r := diffs[i].Release; !r.IsZero() && !r.Equal(diffs[i].Live) {
 			recorded = append(recorded, diffs[i])
 		}
@@ -29,13 +28,13 @@ func (t text) diff(b *bytes.Buffer, cluster string, of object.Ref, diffs []repor
 	if t.ExternalDiff != nil {
 		t.ExternalDiff(cluster, of, diffs)
 	} else {
-		t.sides(b, of, diffs, "bundle", "cluster", unified.Cluster)
+		t.sides(of, diffs, "bundle", "cluster", unified.Cluster)
 	}
-	t.sides(b, of, recorded, "bundle", "release", unified.Release)
+	t.sides(of, recorded, "bundle", "release", unified.Release)
 }
 
 // field shows the path of a field, who wrote its live value and when, and which value the release record has.
-func (t text) field(b *bytes.Buffer, d *report.Difference) {
+func (t text) field(d *report.Difference) {
 	about := d.Who()
 	if d.Note != "" {
 		about += " (" + d.Note + ")"
@@ -49,25 +48,25 @@ func (t text) field(b *bytes.Buffer, d *report.Difference) {
 	}
 	about = printable(about)
 	if span(inset+d.Path+gap+about) <= t.columns() {
-		fmt.Fprintf(b, "%s%s%s%s\n", inset, printable(d.Path), gap, t.faint(about))
+		t.linef("%s%s%s%s", inset, printable(d.Path), gap, t.faint(about))
 		return
 	}
-	fmt.Fprintf(b, "%s%s\n", inset, printable(d.Path))
-	t.painted(b, inset+gap, faint, about)
+	t.linef("%s%s", inset, printable(d.Path))
+	t.painted(inset+gap, faint, about)
 }
 
 // signColours are the colours of the lines of a diff.
 var signColours = map[rune]string{'-': red, '+': green, unified.Omitted: faint}
 
 // sides shows the values of two sides as a unified diff. from and to are their names.
-func (t text) sides(b *bytes.Buffer, of object.Ref, diffs []report.Difference, from, to string, side unified.Side) {
+func (t text) sides(of object.Ref, diffs []report.Difference, from, to string, side unified.Side) {
 	if len(diffs) == 0 {
 		return
 	}
 	fields := unified.NewFields(diffs)
 	hunks := unified.Diff(fields.Document(unified.Bundle), fields.Document(side))
 	if len(hunks) == 0 {
-		t.wrapped(b, inset, "the values differ only in parts that are hidden")
+		t.wrapped(inset, "the values differ only in parts that are hidden")
 		return
 	}
 	shortened, dropped := 0, 0
@@ -75,14 +74,14 @@ func (t text) sides(b *bytes.Buffer, of object.Ref, diffs []report.Difference, f
 		hunks, shortened, dropped = unified.Cut(hunks)
 	}
 	name := printable(of.Key().String())
-	fmt.Fprintln(b, t.bold(fmt.Sprintf("--- %-7s  %s", from, name)))
-	fmt.Fprintln(b, t.bold(fmt.Sprintf("+++ %-7s  %s", to, name)))
+	t.line(t.bold(fmt.Sprintf("--- %-7s  %s", from, name)))
+	t.line(t.bold(fmt.Sprintf("+++ %-7s  %s", to, name)))
 	for _, h := range hunks {
 		head := t.colour(cyan, "@@ "+h.Range+" @@")
 		if len(diffs) > 1 {
 			head += " " + printable(diffs[h.Difference].Path)
 		}
-		fmt.Fprintln(b, head)
+		t.line(head)
 		for _, c := range h.Changes {
 			line := string(c.Sign) + printable(c.Text)
 			switch {
@@ -91,18 +90,19 @@ func (t text) sides(b *bytes.Buffer, of object.Ref, diffs []report.Difference, f
 			case c.Text == "":
 				line = "" // no line ends with a blank
 			}
-			fmt.Fprintln(b, line)
+			t.line(line)
 		}
 	}
-	t.cut(b, shortened, dropped)
-	emptyLine(b)
+	t.cut(shortened, dropped)
+	t.emptyLine()
 }
 
 // cut says what a diff does not show.
-func (t text) cut(b *bytes.Buffer, shortened, dropped int) {
-	for _, x := range []tally{{shortened, "shortened"}, {dropped, "not shown"}} {
-		if x.n > 0 {
-			fmt.Fprintln(b, t.faint(fmt.Sprintf("… %s %s (--full shows them)", plural(x.n, "line"), x.words)))
+func (t text) cut(shortened, dropped int) {
+	for i, n := range []int{shortened, dropped} {
+		if n > 0 {
+			what := []string{"shortened", "not shown"}[i]
+			t.line(t.faint(fmt.Sprintf("… %s %s (--full shows them)", plural(n, "line"), what)))
 		}
 	}
 }
@@ -117,16 +117,16 @@ func otherEvidence(evidence []string, diffs []report.Difference) []string {
 }
 
 // overwrites shows the fields that the next deploy overwrites.
-func (t text) overwrites(b *bytes.Buffer, of object.Ref, diffs []report.Difference) {
+func (t text) overwrites(of object.Ref, diffs []report.Difference) {
 	if t.Diff {
-		t.diff(b, "", of, diffs)
+		t.diff("", of, diffs)
 		return
 	}
-	listed(t, b, inset, diffs, "", func(d report.Difference) {
+	listed(t, inset, diffs, "", func(d report.Difference) {
 		writer := ""
 		if d.Manager != "" {
 			writer = t.faint("  written by " + printable(d.Manager))
 		}
-		fmt.Fprintf(b, "%s%s%s\n", inset, printable(d.Path), writer)
+		t.linef("%s%s%s", inset, printable(d.Path), writer)
 	})
 }

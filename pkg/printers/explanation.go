@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -13,32 +12,31 @@ import (
 // Explanation lays out an explanation: a line for each topic if they are listed, otherwise each one in full. Its names
 // are those of the topics.
 func Explanation(e *report.Explanation, listed bool, o Options) Document {
-	return Document{o, e, e.Topics, func(t text, b *bytes.Buffer) error {
+	return Document{o, e, e.Topics, func(t text) {
 		if listed {
-			t.topics(b, e.Topics)
-			return nil
+			t.topics(e.Topics)
+			return
 		}
 		for i := range e.Topics {
 			if i > 0 {
-				b.WriteByte('\n')
+				t.line("")
 			}
-			t.topic(b, &e.Topics[i])
+			t.topic(&e.Topics[i])
 		}
-		return nil
-	}, func(b *bytes.Buffer) {
+	}, func(t text) {
 		for _, x := range e.Topics {
-			fmt.Fprintln(b, x.Name)
+			t.line(x.Name)
 		}
 	}}
 }
 
 // topics lists the topics, by their kind.
-func (t text) topics(b *bytes.Buffer, all []report.Topic) {
+func (t text) topics(all []report.Topic) {
 	for group := range chunks(all, func(x, y report.Topic) bool { return x.Kind == y.Kind }) {
 		if group[0].Name != all[0].Name {
-			b.WriteByte('\n')
+			t.line("")
 		}
-		fmt.Fprintln(b, t.bold(heading(group[0].Kind)))
+		t.line(t.bold(heading(group[0].Kind)))
 		widest := 0
 		for _, x := range group {
 			widest = max(widest, span(label(&x)))
@@ -46,25 +44,22 @@ func (t text) topics(b *bytes.Buffer, all []report.Topic) {
 		for _, x := range group {
 			name := label(&x)
 			at := len("  ") + widest + len(gap)
-			shown := strings.Replace(name, string(x.Severity), t.colour(severityColours[x.Severity],
-				string(x.Severity)), 1)
-			for i, line := range t.lines(x.What, at, at) {
-				if i == 0 {
-					fmt.Fprintf(b, "  %s%s%s\n", shown, strings.Repeat(" ", widest-span(name)+len(gap)), line)
-				} else {
-					fmt.Fprintf(b, "%s%s\n", strings.Repeat(" ", at), line)
-				}
-			}
+			shown := strings.Replace(name, string(x.Severity), t.word(string(x.Severity)), 1)
+			t.linef("  %s%s%s", shown, strings.Repeat(" ", widest-span(name)+len(gap)), t.block(x.What, at, at))
 		}
 	}
 }
 
 // heading names a kind of topics.
 func heading(k report.TopicKind) string {
-	of := map[report.TopicKind]string{report.TopicFinding: "", report.TopicState: " of objects and bundle deployments",
-		report.TopicReason: " of the states Unowned and Unknown",
-		report.TopicCause:  " of wrong numbers", report.TopicStep: " of why", report.TopicRule: " of preflight",
-		report.TopicSituation: " of adopt"}
+	of := map[report.TopicKind]string{
+		report.TopicState:     " of objects and bundle deployments",
+		report.TopicReason:    " of the states Unowned and Unknown",
+		report.TopicCause:     " of wrong numbers",
+		report.TopicStep:      " of why",
+		report.TopicRule:      " of preflight",
+		report.TopicSituation: " of adopt",
+	}
 	return strings.ToUpper(string(k)) + "S" + of[k]
 }
 
@@ -77,7 +72,7 @@ func label(x *report.Topic) string {
 }
 
 // topic shows everything about one topic.
-func (t text) topic(b *bytes.Buffer, x *report.Topic) {
+func (t text) topic(x *report.Topic) {
 	title := x.Name
 	if x.Title != "" {
 		title += " " + x.Title
@@ -86,12 +81,12 @@ func (t text) topic(b *bytes.Buffer, x *report.Topic) {
 	if x.Severity != "" {
 		about += ", " + string(x.Severity)
 	}
-	fmt.Fprintf(b, "%s %s\n", t.bold(printable(title)), t.faint("("+about+")"))
-	t.wrapped(b, "  ", sentence(x.What)+".")
+	t.linef("%s %s", t.bold(printable(title)), t.faint("("+about+")"))
+	t.wrapped("  ", sentence(x.What)+".")
 	part := func(name, body string) {
 		if body != "" {
-			fmt.Fprintf(b, "\n%s\n", t.bold(name))
-			t.wrapped(b, "  ", body)
+			t.linef("\n%s", t.bold(name))
+			t.wrapped("  ", body)
 		}
 	}
 	part("WHY", x.Why)
@@ -100,15 +95,15 @@ func (t text) topic(b *bytes.Buffer, x *report.Topic) {
 	if x.Versions != "" {
 		part("FLEET VERSIONS", sentence(x.Versions)+".")
 	}
-	if len(x.Issues) > 0 {
-		fmt.Fprintf(b, "\n%s\n", t.bold("ISSUES"))
-		for _, issue := range x.Issues {
-			fmt.Fprintf(b, "  %s\n", printable(issue))
+	for i, issue := range x.Issues {
+		if i == 0 {
+			t.line("\n" + t.bold("ISSUES"))
 		}
+		t.line("  " + printable(issue))
 	}
-	fmt.Fprintf(b, "\n%s\n  %s\n", t.bold("READ MORE"), printable(x.URL))
+	t.linef("\n%s\n  %s", t.bold("READ MORE"), printable(x.URL))
 	if len(x.Sections) > 0 {
 		directory := x.URL[:strings.LastIndex(x.URL, "/")+1] // both pages are in it
-		t.wrapped(b, "  ", directory+"fleet-behavior.md, "+strings.Join(x.Sections, ", "))
+		t.wrapped("  ", directory+"fleet-behavior.md, "+strings.Join(x.Sections, ", "))
 	}
 }

@@ -27,8 +27,8 @@ func TestHiddenFindings(t *testing.T) {
 		{report.Filter{Severity: report.Info}, []string{"one", "two", "three"}, "1 error, 1 warning, 1 informational.",
 			false},
 		{report.Filter{Codes: []string{"FD108"}}, []string{"three"},
-			"No errors or warnings among the selected findings, 1 informational. 2 findings hidden by --code=FD108: 1 " +
-				"error, 1 warning.", false},
+			"No errors or warnings among the selected findings, 1 informational. " +
+				"2 findings hidden by --code=FD108: 1 error, 1 warning.", false},
 		{report.Filter{Codes: []string{"FD110", "FD111"}}, nil,
 			"No errors or warnings among the selected findings. 3 findings hidden by --code=FD110,FD111: 1 error, 1 " +
 				"warning, 1 informational.", false},

@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +14,7 @@ import (
 )
 
 // findings shows the findings bundle by bundle, and then those without a bundle.
-func (t text) findings(b *bytes.Buffer, a *report.Audit) {
+func (t text) findings(a *report.Audit) {
 	folds, others := t.foldRepeated(a.Findings)
 	groups := map[bundleKey][]report.Finding{}
 	for _, f := range others {
@@ -24,34 +23,37 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 			groups[k] = append(groups[k], f)
 		}
 	}
-	for _, list := range groups {
-		slices.SortStableFunc(list, func(x, y report.Finding) int { return x.Severity.Compare(y.Severity) })
-	}
 	for _, bd := range t.inOrder(a) {
 		key := keyOf(&bd)
 		if list := groups[key]; len(list) > 0 {
-			t.title(b, groupTitle(&bd))
-			t.group(b, list, differences(&bd))
+			t.title(groupTitle(&bd))
+			t.group(bySeverity(list), differences(&bd))
 			delete(groups, key)
 		}
 	}
 	for _, list := range folds {
-		fmt.Fprintln(b, t.bold("NO RESULT"))
-		t.fold(b, list)
+		t.line(t.bold("NO RESULT"))
+		t.fold(list)
 	}
 	var rest []report.Finding
 	for _, key := range slices.SortedFunc(maps.Keys(groups), bundleKey.compare) {
 		rest = append(rest, groups[key]...)
 	}
-	slices.SortStableFunc(rest, func(x, y report.Finding) int { return x.Severity.Compare(y.Severity) })
 	if len(rest) > 0 {
-		fmt.Fprintln(b, t.bold("OTHER FINDINGS"))
-		t.group(b, rest, nil)
+		t.line(t.bold("OTHER FINDINGS"))
+		t.group(bySeverity(rest), nil)
 	}
 }
 
+// bySeverity returns the findings with the most severe ones first.
+func bySeverity(findings []report.Finding) []report.Finding {
+	return slices.SortedStableFunc(slices.Values(findings), func(x, y report.Finding) int {
+		return x.Severity.Compare(y.Severity)
+	})
+}
+
 // explain suggests the command that explains the code of the most severe finding that is shown.
-func (t text) explain(b *bytes.Buffer, a *report.Audit) {
+func (t text) explain(a *report.Audit) {
 	groups := digest.Groups(a)
 	if t.Explain == "" || len(groups) == 0 {
 		return
@@ -60,17 +62,17 @@ func (t text) explain(b *bytes.Buffer, a *report.Audit) {
 		return
 	}
 	code := printable(groups[0].Code)
-	fmt.Fprintf(b, "%s\n\n", t.faint("→ What "+code+" means: "+t.Explain+" "+code))
+	t.linef("%s\n", t.faint("→ What "+code+" means: "+t.Explain+" "+code))
 }
 
 // title writes the title of a group, in several lines if a terminal is too narrow.
-func (t text) title(b *bytes.Buffer, s string) {
+func (t text) title(s string) {
 	lines := []string{printable(s)}
 	if t.Width > 0 {
 		lines = t.lines(s, 0, len(gap))
 	}
 	for i, line := range lines {
-		fmt.Fprintln(b, strings.Repeat(gap, min(i, 1))+t.bold(line))
+		t.line(strings.Repeat(gap, min(i, 1)) + t.bold(line))
 	}
 }
 
@@ -106,13 +108,13 @@ func (t text) foldRepeated(findings []report.Finding) (folds [][]report.Finding,
 	return folds, others
 }
 
-func (t text) fold(b *bytes.Buffer, list []report.Finding) {
+func (t text) fold(list []report.Finding) {
 	for _, f := range list[:maxRepeated] {
-		t.finding(b, f)
+		t.finding(f)
 	}
-	t.more(b, "  ", len(list)-maxRepeated, "")
-	t.remedies(b, inset, list[0].NextSteps())
-	fmt.Fprintln(b)
+	t.more("  ", len(list)-maxRepeated, "")
+	t.remedies(inset, list[0].NextSteps())
+	t.line("")
 }
 
 func groupTitle(bd *report.BundleDeployment) string {
@@ -132,7 +134,7 @@ func differences(bd *report.BundleDeployment) map[object.Ref][]report.Difference
 }
 
 // group shows the findings of one bundle, at most maxShown of each code.
-func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref][]report.Difference) {
+func (t text) group(list []report.Finding, diffs map[object.Ref][]report.Difference) {
 	shown := map[string]int{}
 	total := map[string]int{}
 	for _, f := range list {
@@ -147,7 +149,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 		shown[f.Code]++
 		if n := shown[f.Code]; n > maxShown && t.limits() {
 			if n == total[f.Code] {
-				t.more(b, "  ", n-maxShown, " of "+printable(f.Code))
+				t.more("  ", n-maxShown, " of "+printable(f.Code))
 			}
 			continue
 		}
@@ -160,18 +162,18 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool {
 				return strings.HasSuffix(r.Command, " --diff")
 			})
-			t.finding(b, f)
-			t.diff(b, f.Cluster, f.Object, diffs[f.Object])
+			t.finding(f)
+			t.diff(f.Cluster, f.Object, diffs[f.Object])
 		} else {
-			t.finding(b, f)
+			t.finding(f)
 		}
 		if len(remedies) > 0 && !sameRemedies(remedies, last) {
-			t.remedies(b, inset, remedies)
-			t.more(b, inset, len(f.NextSteps())-len(t.steps(&f)), " steps")
+			t.remedies(inset, remedies)
+			t.more(inset, len(f.NextSteps())-len(t.steps(&f)), " steps")
 			last = remedies
 		}
 	}
-	emptyLine(b)
+	t.emptyLine()
 }
 
 // steps returns the ways to proceed that are shown. Without -o wide or --all, they are those of at most maxRepeated
@@ -184,20 +186,23 @@ func (t text) steps(f *report.Finding) []report.Remedy {
 	return short.NextSteps()
 }
 
-func (t text) finding(b *bytes.Buffer, f report.Finding) {
-	const before = len("  warning FD100  ")
-	fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[f.Severity], fmt.Sprintf("%-7s", f.Severity)),
-		printable(f.Code),
-		strings.Join(t.lines(f.Message, before, len(inset)), "\n"+inset))
+// problem shows the severity, the code and the message of a finding or of an item of a preflight.
+func (t text) problem(s report.Severity, code, message string) {
+	before := len("  warning   ") + span(code)
+	t.linef("  %s %s  %s", t.padded(string(s)), printable(code), t.block(message, before, len(inset)))
+}
+
+func (t text) finding(f report.Finding) {
+	t.problem(f.Severity, f.Code, f.Message)
 	evidence := f.Described()
 	if f.Code == "FD102" && !t.wide {
 		evidence = nil // up to five labels and annotations; adopt shows them
 	}
 	if n := len(f.Clusters); n > 0 {
-		evidence = append([]string{fmt.Sprintf("the same on %d clusters: %s", n, strings.Join(limited(t, f.Clusters),
-			", "))}, evidence...)
+		clusters := strings.Join(limited(t, f.Clusters), ", ")
+		t.painted(inset, faint, fmt.Sprintf("the same on %d clusters: %s", n, clusters))
 	}
 	for _, e := range evidence {
-		t.painted(b, inset, faint, e)
+		t.painted(inset, faint, e)
 	}
 }

@@ -9,51 +9,48 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a
+// fitting returns the table of bundle deployments with the columns that fit: all of them, otherwise those with a
 // number, otherwise these with short headers, otherwise one column for all numbers. No line is then longer than the
 // terminal is wide. clusters adds a column of clusters.
-func (t text) fitting(shown []report.BundleDeployment, clusters bool) []column {
+func (t text) fitting(shown []report.BundleDeployment, clusters bool) grid {
+	filled := func(list []column) grid {
+		g := t.grid(list)
+		for i := range shown {
+			var row []string
+			for _, c := range list {
+				row = append(row, c.cell(t, &shown[i]))
+			}
+			g.rows = append(g.rows, row)
+		}
+		return g
+	}
 	if t.wide {
-		return columns
+		return filled(columns)
 	}
 	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
 		return c.wide && (!clusters || c.header != clusterHeader)
 	})
-	if !t.fits() || t.remaining(all, shown) >= 0 {
-		return all
+	g := filled(all)
+	if !g.narrow() {
+		return g
 	}
-	used := slices.DeleteFunc(slices.Clone(all), func(c column) bool {
-		return c.count && !slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool {
-			return c.cell(t, &bd) != none
-		})
-	})
-	if t.remaining(used, shown) >= 0 {
-		return used
-	}
-	if brief := shortHeaders(used); t.remaining(brief, shown) >= 0 {
-		return brief
-	}
-	few := slices.DeleteFunc(slices.Clone(all), func(c column) bool { return c.count })
-	left := t.remaining(few, shown) - len(gap)
-	cut := problems
-	cut.cell = func(t text, bd *report.BundleDeployment) string { return begin(problems.cell(t, bd), left) }
-	return append(few, cut)
-}
-
-// remaining is the number of columns of the terminal that a table leaves, with the shortest names. It is negative if
-// the table is wider.
-func (t text) remaining(list []column, shown []report.BundleDeployment) int {
-	out := t.columns() - minName
-	plain := t
-	plain.Colour = false
-	for _, c := range list[1:] {
-		widest := span(c.header)
-		for i := range shown {
-			widest = max(widest, span(c.cell(plain, &shown[i])))
+	for i := len(g.columns) - 1; i > 0; i-- {
+		if g.columns[i].count && g.empty(i) {
+			g.removeAt(i)
 		}
-		out -= len(gap) + widest
 	}
-	return out
+	if g.narrow() {
+		g.columns = shortHeaders(g.columns)
+	}
+	if !g.narrow() {
+		return g
+	}
+	few := slices.DeleteFunc(all, func(c column) bool { return c.count })
+	g = filled(few)
+	left := g.left() - minName - len(gap)
+	numbers := problems
+	numbers.cell = func(t text, bd *report.BundleDeployment) string { return begin(problems.cell(t, bd), left) }
+	return filled(append(few, numbers))
 }
 
 // begin shortens a list of words to n columns. It keeps the beginning.

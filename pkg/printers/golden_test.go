@@ -116,8 +116,8 @@ func large() *report.Audit {
 		Remediation: "kubectl fleetdoctor audit bundle/" + long + " --diff"})
 	add(report.Finding{Code: "FD107", Severity: report.Warning, Object: shop,
 		Message: "shop.example.com web/größe-店 is not ready: Ready=False (Geschlossen)",
-		Evidence: []string{"a message \x1b[2J of the object,\r\nwith two lines, which is much longer than the hundred " +
-			"columns of a terminal — 店 — and has a second part"},
+		Evidence: []string{"a message \x1b[2J of the object,\r\nwith two lines, which is much longer than the " +
+			"hundred columns of a terminal — 店 — and has a second part"},
 		Remediation: "kubectl -n web describe shop.example.com/größe-店"})
 	add(report.Finding{Code: "FD109", Severity: report.Info, Object: shop, Message: "for information"})
 	a.Findings = append(a.Findings, report.Finding{Code: "FD106", Severity: report.Warning,

@@ -3,16 +3,9 @@
 package printers
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -48,30 +41,38 @@ func (t text) grid(columns []column) grid {
 // left is the width that the other columns leave for the names.
 func (g *grid) left() int {
 	left := g.width
-	for i, c := range g.columns[1:] {
-		widest := span(c.header)
-		for _, row := range g.rows {
-			widest = max(widest, span(row[i+1]))
-		}
-		left -= len(gap) + widest
+	for _, n := range g.spans()[1:] {
+		left -= len(gap) + n
 	}
 	return left
 }
 
-// remove removes the column with a header.
-func (g *grid) remove(header string) {
-	at := slices.IndexFunc(g.columns, func(c column) bool { return c.header == header })
+// narrow reports whether the other columns leave too little width for the names.
+func (g *grid) narrow() bool { return g.width > 0 && g.left() < minName }
+
+// at is the index of the column with a header.
+func (g *grid) at(header string) int {
+	return slices.IndexFunc(g.columns, func(c column) bool { return c.header == header })
+}
+
+// removeAt removes a column.
+func (g *grid) removeAt(at int) {
 	g.columns = slices.Delete(slices.Clone(g.columns), at, at+1)
 	for i := range g.rows {
 		g.rows[i] = slices.Delete(g.rows[i], at, at+1)
 	}
 }
 
-// removeEmpty removes the column with a header if it has no value.
+// empty reports whether a column has no value.
+func (g *grid) empty(at int) bool {
+	return !slices.ContainsFunc(g.rows, func(row []string) bool { return row[at] != none && row[at] != "" })
+}
+
+// removeEmpty removes the column with a header if all of its cells are empty.
 func (g *grid) removeEmpty(header string) {
-	at := slices.IndexFunc(g.columns, func(c column) bool { return c.header == header })
+	at := g.at(header)
 	if !slices.ContainsFunc(g.rows, func(row []string) bool { return row[at] != "" }) {
-		g.remove(header)
+		g.removeAt(at)
 	}
 }
 
@@ -91,38 +92,25 @@ func (g *grid) cutNames() {
 // fit makes the table as narrow as its width, as far as possible: it leaves out columns without a value, uses short
 // headers, and shortens the widest texts.
 func (g *grid) fit() {
-	limit := g.width
-	if limit == 0 || g.span() <= limit {
+	if g.width == 0 || g.span() <= g.width {
 		return
 	}
 	for i := len(g.columns) - 1; i > 0; i-- {
-		if !slices.ContainsFunc(g.rows, func(row []string) bool { return row[i] != none && row[i] != "" }) {
-			g.columns = slices.Delete(slices.Clone(g.columns), i, i+1)
-			for r, row := range g.rows {
-				g.rows[r] = slices.Delete(row, i, i+1)
-			}
+		if g.empty(i) {
+			g.removeAt(i)
 		}
 	}
-	if g.span() <= limit {
+	if g.span() <= g.width {
 		return
 	}
 	g.columns = shortHeaders(g.columns)
-	spans, left := g.spans(), limit-g.span()
-	for left < 0 {
-		widest := -1
-		for i, c := range g.columns {
-			if c.right || c.whole || spans[i] <= max(minText, span(c.header)) {
-				continue
-			}
-			if widest < 0 || spans[i] > spans[widest] {
-				widest = i
-			}
-		}
+	spans := g.spans()
+	for excess := g.span() - g.width; excess > 0; excess-- {
+		widest := g.widest(spans)
 		if widest < 0 {
 			return
 		}
 		spans[widest]--
-		left++
 	}
 	for _, row := range g.rows {
 		for i, c := range g.columns {
@@ -131,6 +119,20 @@ func (g *grid) fit() {
 			}
 		}
 	}
+}
+
+// widest is the index of the widest column that can be shortened; -1 if there is none.
+func (g *grid) widest(spans []int) int {
+	widest := -1
+	for i, c := range g.columns {
+		if c.right || c.whole || spans[i] <= max(minText, span(c.header)) {
+			continue
+		}
+		if widest < 0 || spans[i] > spans[widest] {
+			widest = i
+		}
+	}
+	return widest
 }
 
 // minText is the width to which a text in a table is shortened at most.
@@ -159,47 +161,30 @@ func (g *grid) span() int {
 
 // lines are the header, if the table has one, and the rows in the layout of kubectl: no rules, two spaces between
 // columns, none at the end.
-func (g *grid) lines() ([]string, error) {
-	var b strings.Builder
-	var header []string
-	var align []tw.Align
-	for _, c := range g.columns {
-		header, align = append(header, c.header), append(align, tw.AlignLeft)
-		if c.right {
-			align[len(align)-1] = tw.AlignRight
+func (g *grid) lines() []string {
+	var rows [][]string
+	if g.headed {
+		header := make([]string, len(g.columns))
+		for i, c := range g.columns {
+			header[i] = c.header
 		}
+		rows = append(rows, header)
 	}
-	cells := tw.CellConfig{
-		Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off},
-		Alignment:  tw.CellAlignment{PerColumn: align},
-		Padding:    tw.CellPadding{Global: tw.Padding{Left: tw.Empty, Right: gap, Overwrite: true}},
+	spans := g.spans()
+	var out []string
+	for _, row := range append(rows, g.rows...) {
+		line := ""
+		for i, cell := range row {
+			blanks := strings.Repeat(" ", spans[i]-span(cell))
+			if g.columns[i].right {
+				line += blanks + cell + gap
+			} else {
+				line += cell + blanks + gap
+			}
+		}
+		out = append(out, strings.TrimRight(line, " "))
 	}
-	table := tablewriter.NewTable(&b,
-		tablewriter.WithEastAsian(tw.Off), // as in span: the widths do not depend on LANG
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders: tw.BorderNone,
-			Settings: tw.Settings{
-				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off, ShowHeader: tw.Off},
-				Lines:      tw.Lines{ShowHeaderLine: tw.Off, ShowTop: tw.Off, ShowBottom: tw.Off},
-			},
-		})),
-		tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells}),
-	)
-	table.Header(header)
-	if err := errors.Join(table.Bulk(g.rows), table.Render()); err != nil {
-		return nil, err
-	}
-	out := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	if len(out) != 1+len(g.rows) {
-		return nil, fmt.Errorf("laying out a table: %d rows became %d lines", len(g.rows), len(out))
-	}
-	for i, line := range out {
-		out[i] = strings.TrimRight(line, " ")
-	}
-	if !g.headed {
-		out = out[1:]
-	}
-	return out, nil
+	return out
 }
 
 // none is a cell without a number.
@@ -217,12 +202,5 @@ func shortHeaders(list []column) []column {
 	return out
 }
 
-// write writes the table and an empty line.
-func (g *grid) write(b *bytes.Buffer) error {
-	lines, err := g.lines()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "%s\n\n", strings.Join(lines, "\n"))
-	return nil
-}
+// table writes a table and an empty line.
+func (t text) table(g grid) { t.line(strings.Join(g.lines(), "\n") + "\n") }

@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,22 +11,22 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// head shows the source, its time and its versions.
-func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt string) {
+// head begins a document with its source.
+func (t text) head(title string, s report.Source, takenAt string) {
+	if !t.NoHeaders {
+		t.readFrom(title, s, takenAt)
+		t.line("")
+	}
+}
+
+// readFrom shows the source, its time and its versions.
+func (t text) readFrom(title string, s report.Source, takenAt string) {
 	if t.NoHeaders {
 		return
 	}
 	what := digest.Title(&s)
-	var facts []string
-	if takenAt != "" {
-		facts = append(facts, "taken at "+takenAt)
-	}
-	if s.KubernetesVersion != "" {
-		facts = append(facts, "Kubernetes "+s.KubernetesVersion)
-	}
-	if v := digest.FleetVersion(s.FleetVersions); v != "" {
-		facts = append(facts, v)
-	}
+	facts := nonEmpty(digest.Worded("taken at", takenAt), digest.Worded("Kubernetes", s.KubernetesVersion),
+		digest.FleetVersion(s.FleetVersions))
 	if takenAt == "" && len(facts) > 0 {
 		facts[0] = "with " + facts[0]
 	}
@@ -41,56 +40,50 @@ func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt strin
 			line += "\n" + t.faint(l)
 		}
 	}
-	fmt.Fprintf(b, "%s\n\n", line)
+	t.line(line)
 }
 
 // clustersRead lists the clusters that were read in addition to the source.
-func (t text) clustersRead(b *bytes.Buffer, clusters []report.ClusterSource) {
+func (t text) clustersRead(clusters []report.ClusterSource) {
 	if len(clusters) == 0 {
 		return
 	}
-	fmt.Fprintln(b, t.bold("CLUSTERS READ"))
-	listed(t, b, "  ", clusters, "", func(c report.ClusterSource) {
-		var facts []string
-		if c.Cluster != "" && c.Cluster != c.Name {
-			facts = append(facts, c.Cluster)
-		}
-		if c.KubernetesVersion != "" {
-			facts = append(facts, "Kubernetes "+c.KubernetesVersion)
+	t.line(t.bold("CLUSTERS READ"))
+	listed(t, "  ", clusters, "", func(c report.ClusterSource) {
+		facts := []string{c.Cluster, digest.Worded("Kubernetes", c.KubernetesVersion)}
+		if c.Cluster == c.Name {
+			facts[0] = ""
 		}
 		if c.Kind != "cluster" {
-			facts = append(facts, "snapshot "+c.Path)
-			if c.TakenAt != "" {
-				facts = append(facts, "taken at "+c.TakenAt)
-			}
+			facts = append(facts, "snapshot "+c.Path, digest.Worded("taken at", c.TakenAt))
 		}
-		fmt.Fprintf(b, "  %s %s\n", printable(c.Name), t.faint(printable(strings.Join(facts, ", "))))
+		t.linef("  %s %s", printable(c.Name), t.faint(printable(strings.Join(nonEmpty(facts...), ", "))))
 	})
-	fmt.Fprintln(b)
+	t.line("")
 }
 
 // notRead shows what could not be read, before the results that depend on it.
-func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
+func (t text) notRead(gaps []report.Gap, notes []string) {
 	if len(gaps) > 0 {
-		fmt.Fprintln(b, t.bold("NOT READ"))
+		t.line(t.bold("NOT READ"))
 		all := gaps
 		if !t.wide {
 			all = joined(gaps)
 		}
-		listed(t, b, "  ", all, "", func(g report.Gap) {
+		listed(t, "  ", all, "", func(g report.Gap) {
 			why := strings.TrimSuffix(g.Why(), ".")
-			t.wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", digest.What(&g), why, sentence(g.Effect)))
+			t.wrapped("  ", fmt.Sprintf("%s: %s. %s.", digest.What(&g), why, sentence(g.Effect)))
 		})
 		forbidden := func(g report.Gap) bool { return g.Reason == "Forbidden" }
 		if slices.ContainsFunc(gaps, forbidden) && t.PrintRole != "" {
-			fmt.Fprintf(b, "  %s %s prints a role that permits reading it\n", t.faint("→"), printable(t.PrintRole))
+			t.linef("  %s %s prints a role that permits reading it", t.faint("→"), printable(t.PrintRole))
 		}
-		fmt.Fprintln(b)
+		t.line("")
 	}
 	if len(notes) > 0 {
-		fmt.Fprintln(b, t.bold("NOTES"))
-		t.sentences(b, "  ", notes...)
-		fmt.Fprintln(b)
+		t.line(t.bold("NOTES"))
+		t.sentences("  ", notes...)
+		t.line("")
 	}
 }
 
@@ -118,10 +111,3 @@ func joined(gaps []report.Gap) []report.Gap {
 
 // maxJoined is the number of gaps that a joined gap names.
 const maxJoined = 5
-
-// readFrom ends a document with its source.
-func (t text) readFrom(b *bytes.Buffer, title string, s report.Source, takenAt string) {
-	var head bytes.Buffer
-	t.head(&head, title, s, takenAt)
-	b.WriteString(strings.TrimSuffix(head.String(), "\n"))
-}

@@ -3,9 +3,7 @@
 package printers
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,14 +14,12 @@ import (
 
 // Impact lays out an impact report. Its names are the bundle deployments that lose objects.
 func Impact(d *report.Impact, o Options) Document {
-	return Document{o, d, d.Deletions, func(t text, b *bytes.Buffer) error {
-		return t.impact(b, d)
-	}, func(b *bytes.Buffer) {
+	return Document{o, d, d.Deletions, func(t text) { t.impact(d) }, func(t text) {
 		for _, x := range d.Deletions {
 			for _, c := range x.Clusters {
 				for _, bd := range c.BundleDeployments {
 					if bd.Result == report.ImpactRemoves || bd.Result == report.ImpactMayRemove {
-						printName(b, bd.Namespace, bundleDeployment, bd.Name)
+						t.name(bd.Namespace, bundleDeployment, bd.Name)
 					}
 				}
 			}
@@ -31,51 +27,37 @@ func Impact(d *report.Impact, o Options) Document {
 	}}
 }
 
-func (t text) impact(b *bytes.Buffer, d *report.Impact) error {
+func (t text) impact(d *report.Impact) {
 	for _, x := range d.Deletions {
-		t.painted(b, "", bold, answer(&x)+".")
+		t.painted("", bold, answer(&x)+".")
 	}
-	b.WriteByte('\n')
-	t.head(b, "Impact in ", d.Source, d.TakenAt)
-	t.clustersRead(b, d.Source.Clusters)
-	t.notRead(b, d.Gaps, d.Notes)
+	t.line("")
+	t.head("Impact in ", d.Source, d.TakenAt)
+	t.clustersRead(d.Source.Clusters)
+	t.notRead(d.Gaps, d.Notes)
 	for i := range d.Deletions {
-		if err := t.deletion(b, &d.Deletions[i], len(d.Deletions) > 1); err != nil {
-			return err
-		}
+		t.deletion(&d.Deletions[i], len(d.Deletions) > 1)
 	}
-	if t.ReadClusters != "" && slices.ContainsFunc(d.Deletions, func(x report.Deletion) bool {
-		return x.Summary.Unknown > 0
-	}) {
-		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
+	unknown := func(x report.Deletion) bool { return x.Summary.Unknown > 0 }
+	if slices.ContainsFunc(d.Deletions, unknown) {
+		t.suggest(t.ReadClusters)
 	}
-	return nil
 }
 
 // answer is the result of a deletion in one sentence.
 func answer(d *report.Deletion) string {
-	s := d.Summary
-	out := "Deleting " + deletionName(d) + " "
+	s, deleting := d.Summary, "deleting "+deletionName(d)
+	unknownOn := fmt.Sprintf("on %d of %s", s.Unknown, plural(s.Clusters, "cluster"))
+	out := sentence(deleting)
 	switch {
 	case s.Removed > 0:
-		may := "removes "
-		if slices.ContainsFunc(d.Clusters, func(c report.ClusterImpact) bool {
-			return c.Result == report.ImpactMayRemove
-		}) {
-			may = "may remove "
-		}
-		on := plural(s.Removing, "cluster")
-		if s.Removing == 0 {
-			on = "the management cluster"
-		}
-		out += may + plural(s.Removed, "object") + " on " + on + amongThem(s.Losses)
+		out += removes(d)
 	case s.Unknown > 0:
-		out = fmt.Sprintf("It is not known what deleting %s removes on %d of %s", deletionName(d), s.Unknown,
-			plural(s.Clusters, "cluster"))
+		out = "It is not known what " + deleting + " removes " + unknownOn
 	case d.Unread != "":
-		return "It is not known what deleting " + deletionName(d) + " removes: " + d.Unread
+		return "It is not known what " + deleting + " removes: " + d.Unread
 	default:
-		out += "removes no object"
+		out += " removes no object"
 	}
 	switch {
 	case s.Kept == 1:
@@ -84,12 +66,25 @@ func answer(d *report.Deletion) string {
 		out += fmt.Sprintf("; %d objects are kept", s.Kept)
 	}
 	if s.Unknown > 0 && s.Removed > 0 {
-		out += fmt.Sprintf("; it is not known what is removed on %d of %s", s.Unknown, plural(s.Clusters, "cluster"))
+		out += "; it is not known what is removed " + unknownOn
 	}
 	if d.Unread != "" {
 		out += "; there may be more: " + d.Unread
 	}
 	return out
+}
+
+// removes says how many objects a deletion removes, and where.
+func removes(d *report.Deletion) string {
+	verb, on := " removes ", plural(d.Summary.Removing, "cluster")
+	uncertain := func(c report.ClusterImpact) bool { return c.Result == report.ImpactMayRemove }
+	if slices.ContainsFunc(d.Clusters, uncertain) {
+		verb = " may remove "
+	}
+	if d.Summary.Removing == 0 {
+		on = "the management cluster"
+	}
+	return verb + plural(d.Summary.Removed, "object") + " on " + on + amongThem(d.Summary.Losses)
 }
 
 // deletionName is a deleted object as an argument of this program.
@@ -118,43 +113,36 @@ func amongThem(l report.Losses) string {
 		parts = append(parts, plural(n, "PersistentVolumeClaim"))
 	}
 	if n := l.Namespaces; n > 0 {
-		them := "them"
-		if n == 1 {
-			them = "it"
-		}
-		parts = append(parts, plural(n, "Namespace")+" with everything in "+them)
+		parts = append(parts, plural(n, "Namespace")+" with everything in "+them(n))
 	}
-	if len(parts) == 0 {
+	switch last := len(parts) - 1; last {
+	case -1:
 		return ""
+	case 0:
+		return ", among them " + parts[0]
+	default:
+		return ", among them " + strings.Join(parts[:last], ", ") + " and " + parts[last]
 	}
-	last := len(parts) - 1
-	if last > 0 {
-		parts = []string{strings.Join(parts[:last], ", ") + " and " + parts[last]}
-	}
-	return ", among them " + parts[0]
 }
 
-func (t text) deletion(b *bytes.Buffer, d *report.Deletion, named bool) error {
+func (t text) deletion(d *report.Deletion, named bool) {
 	if named {
-		fmt.Fprintln(b, t.bold(printable(deletionName(d))))
+		t.line(t.bold(printable(deletionName(d))))
 	}
 	for _, ns := range d.Namespaces {
-		t.wrapped(b, "", fmt.Sprintf("Namespace %s of the management cluster: %s.", ns.Name, ns.Message))
-		t.list(b, "claims in it", texts(ns.PersistentVolumeClaims, removedObject))
+		t.wrapped("", fmt.Sprintf("Namespace %s of the management cluster: %s.", ns.Name, ns.Message))
+		t.list("claims in it", texts(ns.PersistentVolumeClaims, removedObject))
 		if len(ns.BundleDeployments) > 0 {
-			t.wrapped(b, "  ", "Other bundle deployments have objects in it: "+t.some(ns.BundleDeployments)+".")
+			t.wrapped("  ", "Other bundle deployments have objects in it: "+t.some(ns.BundleDeployments)+".")
 		}
 	}
-	t.sentences(b, "", d.Notes...)
+	t.sentences("", d.Notes...)
 	if len(d.Namespaces)+len(d.Notes) > 0 {
-		b.WriteByte('\n')
+		t.line("")
 	}
 	groups := folded(d.Clusters)
-	if err := t.impactTable(b, groups); err != nil {
-		return err
-	}
-	listed(t, b, "", groups, " groups of clusters", func(g []report.ClusterImpact) { t.clusterImpact(b, g) })
-	return nil
+	t.impactTable(groups)
+	listed(t, "", groups, " groups of clusters", t.clusterImpact)
 }
 
 // folded groups the clusters with equal results.
@@ -164,8 +152,7 @@ func folded(clusters []report.ClusterImpact) [][]report.ClusterImpact {
 		for i := range c.BundleDeployments {
 			c.BundleDeployments[i].Namespace = ""
 		}
-		raw, _ := json.Marshal(c) // a report has a JSON form
-		return string(raw)
+		return alike(c)
 	})
 	slices.SortStableFunc(out, func(x, y []report.ClusterImpact) int {
 		return cmp.Or(impactOrder(x[0].Result)-impactOrder(y[0].Result), cmp.Compare(y[0].Removed, x[0].Removed))
@@ -178,73 +165,71 @@ var impactResults = []report.ImpactResult{report.ImpactRemoves, report.ImpactMay
 
 func impactOrder(r report.ImpactResult) int { return slices.Index(impactResults, r) }
 
-func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) error {
+func (t text) impactTable(groups [][]report.ClusterImpact) {
 	if len(groups) == 0 {
-		return nil
+		return
 	}
-	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "REMOVED", right: true},
+	g := t.grid([]column{
+		{header: "CLUSTER"},
+		{header: "RESULT", whole: true},
+		{header: "REMOVED", right: true},
 		{header: "CRDS", right: true},
-		{header: "CUSTOM RESOURCES", short: "CRS", right: true}, {header: "CLAIMS", right: true}, {header: "NAMESPACES",
-			short: "NS", right: true}, {header: "KEPT", right: true}})
+		{header: "CUSTOM RESOURCES", short: "CRS", right: true},
+		{header: "CLAIMS", right: true},
+		{header: "NAMESPACES", short: "NS", right: true},
+		{header: "KEPT", right: true},
+	})
 	for _, group := range groups {
 		c := group[0]
 		name := cmp.Or(c.Cluster, "this cluster")
 		if n := len(group); n > 1 {
 			name += fmt.Sprintf(" and %d more", n-1)
 		}
-		row := []string{printable(name), t.impactResult(c.Result)}
+		row := []string{printable(name), t.word(string(c.Result))}
 		for _, n := range []int{c.Removed, c.CustomResourceDefinitions, c.CustomResources, c.PersistentVolumeClaims,
 			c.Namespaces, c.Kept} {
 			row = append(row, fmt.Sprint(n))
 		}
 		switch {
+		case c.Result == report.ImpactUnknown:
+			copy(row[2:], []string{"?", "?", "?", "?", "?", "?"})
 		case c.Uncounted > 0 && c.Uncounted == c.CustomResourceDefinitions:
 			row[4] = "?"
 		case c.Uncounted > 0:
 			row[4] += "+?"
 		}
-		if c.Result == report.ImpactUnknown {
-			copy(row[2:], []string{"?", "?", "?", "?", "?", "?"})
-		}
 		g.rows = append(g.rows, row)
 	}
 	g.fit()
-	return g.write(b)
+	t.table(g)
 }
 
-var impactColours = map[report.ImpactResult]string{report.ImpactRemoves: red, report.ImpactMayRemove: red,
-	report.ImpactUnknown: yellow, report.ImpactKeeps: green}
-
-func (t text) impactResult(r report.ImpactResult) string {
-	return t.colour(impactColours[r], printable(string(r)))
-}
-
-func (t text) clusterImpact(b *bytes.Buffer, group []report.ClusterImpact) {
+func (t text) clusterImpact(group []report.ClusterImpact) {
 	c := group[0]
 	if c.Result == report.ImpactNothing && !t.wide {
 		return
 	}
 	names := texts(group, func(c report.ClusterImpact) string { return cmp.Or(c.Cluster, "this cluster") })
-	t.painted(b, "", bold, t.some(names))
+	t.painted("", bold, t.some(names))
 	bds := slices.Clone(c.BundleDeployments)
 	slices.SortStableFunc(bds, func(x, y report.DeploymentImpact) int {
 		return impactOrder(x.Result) - impactOrder(y.Result)
 	})
-	listed(t, b, "  ", bds, " bundle deployments", func(d report.DeploymentImpact) { t.deploymentImpact(b, d) })
-	b.WriteByte('\n')
+	listed(t, "  ", bds, " bundle deployments", t.deploymentImpact)
+	t.line("")
 }
 
-func (t text) deploymentImpact(b *bytes.Buffer, d report.DeploymentImpact) {
-	fmt.Fprintf(b, "  %s %s\n", printable(d.Name), t.impactResult(d.Result))
+func (t text) deploymentImpact(d report.DeploymentImpact) {
+	t.linef("  %s %s", printable(d.Name), t.word(string(d.Result)))
 	if len(d.Releases) == 0 {
-		t.sentences(b, "    ", d.Message)
+		t.sentences("    ", d.Message)
 	}
 	if r := d.Reported; r != nil {
-		t.wrapped(b, "    ", reportedObjects(r))
+		t.wrapped("    ", reportedObjects(r))
 	}
-	t.sentences(b, "    ", d.Notes...)
+	t.sentences("    ", d.Notes...)
 	for _, r := range d.Releases {
-		t.releaseImpact(b, r)
+		t.releaseImpact(r)
 	}
 }
 
@@ -276,30 +261,30 @@ func refName(r object.Ref) string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-func (t text) releaseImpact(b *bytes.Buffer, r report.ReleaseImpact) {
+func (t text) releaseImpact(r report.ReleaseImpact) {
 	what := fmt.Sprintf("release %s: %s", r.Release, r.Message)
 	if r.When == "GarbageCollection" {
 		what += ", in a later garbage collection"
 	}
-	t.wrapped(b, "    ", what+".")
+	t.wrapped("    ", what+".")
 	removed := slices.Clone(r.Removed)
 	slices.SortStableFunc(removed, func(x, y report.RemovedObject) int { return hazard(x) - hazard(y) })
-	t.list(b, "removes", texts(removed, removedObject))
+	t.list("removes", texts(removed, removedObject))
 	var kept []string
 	for _, k := range r.Kept {
 		if why := keptReasons[k.Reason]; why != "" {
 			kept = append(kept, refName(k.Ref)+": "+why)
 		}
 	}
-	t.list(b, "keeps", kept)
+	t.list("keeps", kept)
 	for _, k := range r.Kept { // KEPT counts only objects of the release
 		if k.Reason == report.KeptNamespace {
-			t.wrapped(b, "      ", refName(k.Ref)+" stays: Helm does not delete the namespace of a release.")
+			t.wrapped("      ", refName(k.Ref)+" stays: Helm does not delete the namespace of a release.")
 		}
 	}
-	t.list(b, "no longer exists", texts(r.Absent, refName))
-	t.list(b, "hooks", texts(r.Hooks, hook))
-	t.sentences(b, "      ", r.Notes...)
+	t.list("no longer exists", texts(r.Absent, refName))
+	t.list("hooks", texts(r.Hooks, hook))
+	t.sentences("      ", r.Notes...)
 }
 
 func hook(h report.HookImpact) string {
@@ -321,27 +306,25 @@ var keptReasons = map[string]string{
 }
 
 // list writes objects below a heading, one per line.
-func (t text) list(b *bytes.Buffer, heading string, all []string) {
+func (t text) list(heading string, all []string) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "      %s\n", t.faint(heading))
+	t.line("      " + t.faint(heading))
 	const indent = "        "
-	listed(t, b, indent, all, "", func(s string) {
-		fmt.Fprintln(b, indent+strings.Join(t.lines(s, 8, 10), "\n  "+indent))
-	})
+	listed(t, indent, all, "", func(s string) { t.line(indent + t.block(s, 8, 10)) })
 }
 
 // hazard orders removed objects: those whose deletion loses most come first.
 func hazard(o report.RemovedObject) int {
-	for i, first := range []bool{o.Kind == "CustomResourceDefinition", o.Kind == "Namespace",
+	return slices.Index([]bool{
+		o.Kind == "CustomResourceDefinition",
+		o.Kind == "Namespace",
 		o.Kind == "PersistentVolumeClaim",
-		o.OwnedBy != "" || len(o.DesiredBy) > 0, o.Cause != report.CauseManifest} {
-		if first {
-			return i
-		}
-	}
-	return 5
+		o.OwnedBy != "" || len(o.DesiredBy) > 0,
+		o.Cause != report.CauseManifest,
+		true,
+	}, true)
 }
 
 // causeKinds are the kinds of the objects whose deletion deletes others.

@@ -70,9 +70,7 @@ func TestFontOfEastAsia(t *testing.T) {
 		var b bytes.Buffer
 		a := &report.Audit{BundleDeployments: []report.BundleDeployment{{Name: strings.Repeat("long-", 10)},
 			{Name: "short"}}}
-		if err := (text{}).deployments(&b, a); err != nil {
-			t.Fatal(err)
-		}
+		text{out: &b}.deployments(a)
 		return b.String()
 	}
 	without := show()

@@ -3,11 +3,13 @@
 package printers
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 )
 
 // maxShown is the number of similar entries that are shown without -o wide or --all.
@@ -25,18 +27,18 @@ func limited[T any](t text, list []T) []T {
 }
 
 // listed shows the elements of a list, at most maxShown without -o wide or --all, and counts the others.
-func listed[T any](t text, b *bytes.Buffer, indent string, list []T, others string, show func(T)) {
+func listed[T any](t text, indent string, list []T, others string, show func(T)) {
 	shown := limited(t, list)
 	for _, x := range shown {
 		show(x)
 	}
-	t.more(b, indent, len(list)-len(shown), others)
+	t.more(indent, len(list)-len(shown), others)
 }
 
 // more writes the number of elements that are not shown, if there are any.
-func (t text) more(b *bytes.Buffer, indent string, n int, of string) {
+func (t text) more(indent string, n int, of string) {
 	if n > 0 {
-		fmt.Fprintln(b, indent+t.faint(fmt.Sprintf("… and %d more%s (-o wide shows them)", n, of)))
+		t.line(indent + t.faint(fmt.Sprintf("… and %d more%s (-o wide shows them)", n, of)))
 	}
 }
 
@@ -64,6 +66,12 @@ func problemsFirst[T any](t text, list []T, severity func(T) int) []T {
 		slices.SortStableFunc(out, func(x, y T) int { return severity(y) - severity(x) })
 	}
 	return out
+}
+
+// alike returns a text that is equal for equal parts of a report.
+func alike(parts ...any) string {
+	raw, _ := json.Marshal(parts) // a report has a JSON form
+	return string(raw)
 }
 
 // chunks splits a list into runs of neighbours that belong together.
@@ -97,22 +105,16 @@ func first(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// tally is a number with the words for it.
-type tally struct {
-	n     int
-	words string
+// them is the pronoun for n objects.
+func them(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
-// tallies writes the numbers that are not 0.
-func tallies(all ...tally) []string {
-	var out []string
-	for _, x := range all {
-		if x.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", x.n, x.words))
-		}
-	}
-	return out
-}
+// tally is a number with the words for it, and nonEmpty leaves out those without a number.
+var tally, nonEmpty = digest.Tally, digest.NonEmpty
 
 // maxRepeated is the number of findings that are shown if many bundles have the same one.
 const maxRepeated = 3

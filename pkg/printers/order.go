@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -103,7 +102,7 @@ func asReported(bd *report.BundleDeployment) bool {
 
 // notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not
 // show. named is true if the lines of clusters say which of these were not read.
-func (t text) notShown(b *bytes.Buffer, r rows, named bool) {
+func (t text) notShown(r rows, named bool) {
 	reasons, clusters := reasonsOf(r.shown), map[string]bool{}
 	for _, bd := range r.unread {
 		clusters[bd.Cluster] = true
@@ -111,12 +110,12 @@ func (t text) notShown(b *bytes.Buffer, r rows, named bool) {
 	stale := count(r.unread, func(bd report.BundleDeployment) bool { return bd.Reported.Stale })
 	unread := reasons[clusterNotRead] > 0
 	delete(reasons, clusterNotRead)
-	t.noResult(b, reasons)
+	t.noResult(reasons)
 	if unread && !named {
-		t.wrapped(b, "", "?: the cluster of the bundle deployment was not read.")
+		t.wrapped("", "?: the cluster of the bundle deployment was not read.")
 	}
 	if len(r.well) > 0 {
-		t.wellLine(b, r)
+		t.wellLine(r)
 	}
 	if len(r.unread) > 0 {
 		other := ""
@@ -127,13 +126,13 @@ func (t text) notShown(b *bytes.Buffer, r rows, named bool) {
 		if stale > 0 {
 			old = fmt.Sprintf(", for %d in a status that is old", stale)
 		}
-		t.wrapped(b, "", fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them%s (--all shows them).",
+		t.wrapped("", fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them%s (--all shows them).",
 			plural(len(r.unread), other+"bundle deployment"), plural(len(clusters), "cluster"), old))
 	}
-	if (unread || len(r.unread) > 0) && t.ReadClusters != "" {
-		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
+	if unread || len(r.unread) > 0 {
+		t.suggest(t.ReadClusters)
 	}
-	b.WriteByte('\n')
+	t.line("")
 }
 
 // reasonsOf counts the reasons for which bundle deployments have no result.
@@ -147,14 +146,14 @@ func reasonsOf(all []report.BundleDeployment) map[string]int {
 	return out
 }
 
-func (t text) noResult(b *bytes.Buffer, reasons map[string]int) {
+func (t text) noResult(reasons map[string]int) {
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
+		t.wrapped("", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
 	}
 }
 
 // wellLine counts the bundle deployments that the table does not show because they are well.
-func (t text) wellLine(b *bytes.Buffer, r rows) {
+func (t text) wellLine(r rows) {
 	other, on := "other ", ""
 	if len(r.shown) == 0 {
 		other = ""
@@ -170,7 +169,7 @@ func (t text) wellLine(b *bytes.Buffer, r rows) {
 	if slices.ContainsFunc(r.well, func(bd report.BundleDeployment) bool { return bd.Reported == nil }) {
 		reported = ""
 	}
-	t.wrapped(b, "", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported,
+	t.wrapped("", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported,
 		plural(len(r.well), other+"bundle deployment"), on))
 }
 

@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -11,59 +10,58 @@ import (
 
 // Ownership lays out an owner report. Its names are the objects.
 func Ownership(d *report.Ownership, o Options) Document {
-	return Document{o, d, d.Objects, func(t text, b *bytes.Buffer) error { t.ownership(b, d); return nil },
-		func(b *bytes.Buffer) {
-			for _, o := range d.Objects {
-				objectName(b, o.Ref)
-			}
-		}}
+	return Document{o, d, d.Objects, func(t text) { t.ownership(d) }, func(t text) {
+		for _, o := range d.Objects {
+			t.objectName(o.Ref)
+		}
+	}}
 }
 
-func (t text) ownership(b *bytes.Buffer, d *report.Ownership) {
-	t.notRead(b, d.Gaps, nil)
+func (t text) ownership(d *report.Ownership) {
+	t.notRead(d.Gaps, nil)
 	for i, o := range d.Objects {
 		if i > 0 {
-			b.WriteByte('\n')
+			t.line("")
 		}
-		fmt.Fprintln(b, t.bold(printable(o.Key().String())))
-		t.wrapped(b, "  ", sentence(o.Verdict)+".")
-		t.owner(b, o.Owner)
+		t.line(t.bold(printable(o.Key().String())))
+		t.wrapped("  ", sentence(o.Verdict)+".")
+		t.owner(o.Owner)
 		for _, c := range o.DesiredBy {
 			role := "the owner"
 			if c.Reason != "" {
 				role = "not the owner: " + c.Reason
 			}
-			t.fact(b, "desired by", c.BundleDeployment+" ("+role+")")
+			t.fact("desired by", c.BundleDeployment+" ("+role+")")
 		}
-		t.fact(b, "controlled by", o.Controller)
+		t.fact("controlled by", o.Controller)
 		for _, m := range o.Metadata {
-			fmt.Fprintf(b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key),
+			t.linef("  %s %s=%q", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key),
 				printable(m.Value))
-			t.wrapped(b, "             ", m.Means)
-			t.wrapped(b, "             ", m.Who)
+			t.wrapped("             ", m.Means)
+			t.wrapped("             ", m.Who)
 		}
 		if len(o.Metadata) == 0 {
-			fmt.Fprintf(b, "  %s\n", t.faint("no ownership metadata"))
+			t.linef("  %s", t.faint("no ownership metadata"))
 		}
 	}
 }
 
 // owner shows the bundle that owns an object, and its parents.
-func (t text) owner(b *bytes.Buffer, h *report.BundleOwner) {
+func (t text) owner(h *report.BundleOwner) {
 	if h == nil {
 		return
 	}
-	t.fact(b, "release", h.Release)
-	t.fact(b, "bundle", h.Bundle)
-	t.fact(b, "gitrepo", h.GitRepo)
-	t.fact(b, "commit", h.Commit)
-	t.fact(b, "helmop", h.HelmOp)
-	t.fact(b, "cluster", h.Cluster)
+	t.fact("release", h.Release)
+	t.fact("bundle", h.Bundle)
+	t.fact("gitrepo", h.GitRepo)
+	t.fact("commit", h.Commit)
+	t.fact("helmop", h.HelmOp)
+	t.fact("cluster", h.Cluster)
 }
 
 // fact shows one value, if it is known.
-func (t text) fact(b *bytes.Buffer, name, value string) {
+func (t text) fact(name, value string) {
 	if value != "" {
-		fmt.Fprintf(b, "  %s %s\n", t.faint(fmt.Sprintf("%-14s", name)), printable(value))
+		t.linef("  %s %s", t.faint(fmt.Sprintf("%-14s", name)), printable(value))
 	}
 }

@@ -23,8 +23,9 @@ func TestPreflightGolden(t *testing.T) {
 		}
 		rollouts, _ := preflight.Check(found.Input())
 		audited := found.Report()
-		p := &report.Preflight{TakenAt: audited.TakenAt, Tool: audited.Tool, Source: audited.Source,
-			BundleDeployments: rollouts, Gaps: audited.Gaps, Notes: audited.Notes}
+		head := report.Head{APIVersion: report.APIVersion, Kind: report.KindPreflight, TakenAt: audited.TakenAt,
+			Tool: audited.Tool, Source: audited.Source}
+		p := &report.Preflight{Head: head, BundleDeployments: rollouts, Gaps: audited.Gaps, Notes: audited.Notes}
 		p = p.Redacted(found.Secrets)
 		shownAs := func(format string, o printers.Options) string {
 			return shown(t, format, printers.Preflight(p, o))

@@ -16,8 +16,7 @@ import (
 type Document struct {
 	options       Options
 	content, rows any
-	table         func(text, *bytes.Buffer) error
-	names         func(*bytes.Buffer)
+	table, names  func(text)
 }
 
 // Content is the document of pkg/report.
@@ -28,32 +27,31 @@ func (d Document) Rows() any { return d.rows }
 
 // Table writes the document for people.
 func (d Document) Table(w io.Writer, wide bool) error {
-	return written(w, func(b *bytes.Buffer) error { return d.table(text{d.options, wide, map[string]bool{}}, b) })
+	return d.write(w, wide, d.table)
 }
 
 // Names writes the objects of the document that need attention as arguments of kubectl, one object per line.
 func (d Document) Names(w io.Writer) error {
-	return written(w, func(b *bytes.Buffer) error { d.names(b); return nil })
+	return d.write(w, false, d.names)
 }
 
-func written(w io.Writer, show func(*bytes.Buffer) error) error {
+func (d Document) write(w io.Writer, wide bool, show func(text)) error {
 	var b bytes.Buffer
-	if err := show(&b); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
+	show(text{Options: d.options, wide: wide, said: map[string]bool{}, out: &b})
+	_, err := b.WriteTo(w)
 	return err
 }
 
 const bundleDeployment = "bundledeployment.fleet.cattle.io"
 
-func objectName(b *bytes.Buffer, r object.Ref) { printName(b, r.Namespace, r.Key().Type(), r.Name) }
+func (t text) objectName(r object.Ref) { t.name(r.Namespace, r.Key().Type(), r.Name) }
 
-// printName prints a name as kubectl does, KIND.GROUP/NAME, after the flag for its namespace: the objects are of many
+// name prints a name as kubectl does, KIND.GROUP/NAME, after the flag for its namespace: the objects are of many
 // namespaces. A bundle deployment of which only the release is known (on a downstream cluster) has no namespace.
-func printName(b *bytes.Buffer, namespace, kind, name string) {
+func (t text) name(namespace, kind, name string) {
+	flag := ""
 	if namespace != "" {
-		b.WriteString(printable("-n " + escape.Shell(namespace) + " "))
+		flag = "-n " + escape.Shell(namespace) + " "
 	}
-	b.WriteString(printable(escape.Shell(kind+"/"+name)) + "\n")
+	t.line(printable(flag + escape.Shell(kind+"/"+name)))
 }

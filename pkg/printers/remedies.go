@@ -3,8 +3,6 @@
 package printers
 
 import (
-	"bytes"
-	"fmt"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -30,29 +28,21 @@ func ownRemedies(code string, remedies []report.Remedy, nextCode string, next []
 
 // remedies shows ways to proceed: each command with its effect below it, or a sentence. A command is not wrapped, so
 // that it can be copied. An effect that was shown is not repeated.
-func (t text) remedies(b *bytes.Buffer, indent string, remedies []report.Remedy) {
-	const arrow = "→ "
+func (t text) remedies(indent string, remedies []report.Remedy) {
 	rest := indent + "  "
 	for _, r := range remedies {
-		lines := t.lines(r.Text, len(rest), len(rest))
+		effect := r.Text
 		if len(remedies) > 1 || r.Command != "" {
 			if t.said[r.Text] {
-				lines = nil
+				effect = ""
 			}
 			t.said[r.Text] = true
 		}
 		if r.Command != "" {
-			fmt.Fprintf(b, "%s%s%s\n", indent, t.faint(arrow), printable(r.Command))
-		}
-		for i, line := range lines {
-			switch {
-			case r.Command != "":
-				fmt.Fprintln(b, rest+t.faint(line))
-			case i == 0:
-				fmt.Fprintln(b, indent+t.faint(arrow)+line)
-			default:
-				fmt.Fprintln(b, rest+line)
-			}
+			t.line(indent + t.faint("→ ") + printable(r.Command))
+			t.painted(rest, faint, effect)
+		} else if effect != "" {
+			t.line(indent + t.faint("→ ") + t.block(effect, len(rest), len(rest)))
 		}
 	}
 }

@@ -5,7 +5,6 @@ package printers
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
@@ -18,26 +17,30 @@ const maxGaps = 3
 // screen lays out an audit for a screen that is redrawn. It has at most t.Rows lines: the totals, what was not read,
 // the bundle deployments, and the findings with one line each. Problems come first, and the last lines count what
 // does not fit.
-func (t text) screen(b *bytes.Buffer, a *report.Audit) error {
-	t.head(b, "Audit of ", a.Source, "")
-	t.summary(b, a)
-	t.gapLines(b, a.Gaps)
-	b.WriteByte('\n')
-	var table, list bytes.Buffer
-	if len(a.BundleDeployments) > 0 {
-		if err := t.deployments(&table, a); err != nil {
-			return err
+func (t text) screen(a *report.Audit) {
+	t.head("Audit of ", a.Source, "")
+	t.summary(a)
+	t.gapLines(a.Gaps)
+	t.line("")
+	rows := t.aside(func(t text) {
+		if len(a.BundleDeployments) > 0 {
+			t.deployments(a)
 		}
+	})
+	findings := t.aside(func(t text) { t.findingLines(a) })
+	left := t.Rows - t.height(t.out.String())
+	most := max(left-1-t.height(findings), left/2)
+	t.out.WriteString(page(strings.TrimRight(rows, "\n")+"\n", t.columns(), most, "more line"))
+	if left = t.Rows - t.height(t.out.String()) - 1; left > 0 && findings != "" {
+		t.out.WriteString("\n" + page(findings, t.columns(), left, "more finding"))
 	}
-	t.findingLines(&list, a)
-	left := t.Rows - t.height(b.String())
-	rows := strings.TrimRight(table.String(), "\n") + "\n"
-	b.WriteString(page(rows, t.columns(), max(left-1-t.height(list.String()), left/2), "more line"))
-	if left = t.Rows - t.height(b.String()) - 1; left > 0 && list.Len() > 0 {
-		b.WriteByte('\n')
-		b.WriteString(page(list.String(), t.columns(), left, "more finding"))
-	}
-	return nil
+}
+
+// aside returns what a function shows.
+func (t text) aside(show func(text)) string {
+	t.out = &bytes.Buffer{}
+	show(t)
+	return t.out.String()
 }
 
 // height is the number of lines that a text has on the screen.
@@ -50,21 +53,20 @@ func (t text) height(s string) int {
 }
 
 // gapLines names what could not be read, one line each.
-func (t text) gapLines(b *bytes.Buffer, gaps []report.Gap) {
+func (t text) gapLines(gaps []report.Gap) {
 	for i, g := range gaps {
 		if i == maxGaps {
-			fmt.Fprintf(b, "… and %s\n", plural(len(gaps)-i, "more gap"))
+			t.linef("… and %s", plural(len(gaps)-i, "more gap"))
 			return
 		}
-		fmt.Fprintln(b, t.colour(yellow, cut(printable("Not read: "+digest.What(&g)+": "+g.Why()), t.columns())))
+		t.line(t.colour(yellow, cut(printable("Not read: "+digest.What(&g)+": "+g.Why()), t.columns())))
 	}
 }
 
 // findingLines shows the findings, the most severe ones first. Where there are several clusters, each line names its
 // cluster.
-func (t text) findingLines(b *bytes.Buffer, a *report.Audit) {
-	findings := slices.Clone(a.Findings)
-	slices.SortStableFunc(findings, func(x, y report.Finding) int { return x.Severity.Compare(y.Severity) })
+func (t text) findingLines(a *report.Audit) {
+	findings := bySeverity(a.Findings)
 	clusters := map[string]bool{}
 	for _, f := range findings {
 		if f.Cluster != "" {
@@ -84,6 +86,6 @@ func (t text) findingLines(b *bytes.Buffer, a *report.Audit) {
 		}
 		before := fmt.Sprintf("%-7s %s  ", f.Severity, printable(f.Code))
 		message := cut(printable(f.Message), t.columns()-span(before)-span(where))
-		fmt.Fprintf(b, "%s%s%s\n", t.colour(severityColours[f.Severity], before), message, t.faint(where))
+		t.linef("%s%s%s", t.colour(colours[string(f.Severity)], before), message, t.faint(where))
 	}
 }

@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -12,27 +11,21 @@ import (
 )
 
 // summary is the last line: the counts of objects and findings, and of deployments without a result.
-func (t text) summary(b *bytes.Buffer, a *report.Audit) {
-	c, f, all := a.Summary.Counts, a.Summary.Findings, len(a.BundleDeployments)
-	unread := a.WithoutResult()
-	var words []string // colours span several words of one element
+func (t text) summary(a *report.Audit) {
+	f, all := a.Summary.Findings, len(a.BundleDeployments)
+	words := strings.Fields(digest.ReadyIn(a)) // colours span several words of one element
 	if all == 0 {
 		words = append(words, t.colour(yellow, "No bundle deployments in this scope."))
 	}
-	if all > unread {
-		words = strings.Fields(fmt.Sprintf("%d of %s ready in %s.", c.Ready, plural(c.Desired, "object"),
-			plural(all, "bundle deployment")))
-	}
-	if unread > 0 {
-		words = append(words, t.colour(yellow, fmt.Sprintf("No result for %d of %s.", unread,
-			plural(all, "bundle deployment"))))
+	if unread := digest.WithoutResult(a); unread != "" {
+		words = append(words, t.colour(yellow, unread))
 	}
 	var results []string
 	level, verdict := digest.Verdict(a)
 	switch {
 	case level == digest.Bad:
 		results = []string{t.colour(red, plural(f.Error, "error")), t.colour(yellow, plural(f.Warning, "warning"))}
-	case all == unread: // the words say it
+	case all == a.WithoutResult(): // the words say it
 	case level == digest.Good:
 		results = []string{t.colour(green, verdict)}
 	default:
@@ -58,7 +51,7 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 		}
 	}
 	for _, line := range t.filled(words, 0, 0) {
-		fmt.Fprintln(b, line)
+		t.line(line)
 	}
 }
 
@@ -88,13 +81,13 @@ func (t text) unlisted(a *report.Audit) []string {
 }
 
 // ignored lists the findings that the ignore file excludes, with the reasons.
-func (t text) ignored(b *bytes.Buffer, all []report.Ignored) {
+func (t text) ignored(all []report.Ignored) {
 	if len(all) == 0 || !t.wide {
 		return
 	}
-	fmt.Fprintln(b, t.bold("IGNORED"))
+	t.line(t.bold("IGNORED"))
 	for _, f := range all {
-		t.wrapped(b, "  ", fmt.Sprintf("%s %s: %s", f.Code, f.Object.Key(), f.Why()))
+		t.wrapped("  ", fmt.Sprintf("%s %s: %s", f.Code, f.Object.Key(), f.Why()))
 	}
-	fmt.Fprintln(b)
+	t.line("")
 }

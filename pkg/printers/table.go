@@ -3,9 +3,7 @@
 package printers
 
 import (
-	"bytes"
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
@@ -16,48 +14,39 @@ import (
 // a column would take more width. In an order of the user, it is a column. Clusters that were read come first. Bundle
 // deployments on other clusters are only counted, unless Fleet reports a problem of them; those that are well are only
 // counted if there are many.
-func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
+func (t text) deployments(a *report.Audit) {
 	r := rows{shown: a.BundleDeployments}
 	if !t.wide {
 		r = t.ordered(a)
 	}
 	if len(r.shown) == 0 {
-		t.notShown(b, r, false)
-		return nil
+		t.notShown(r, false)
+		return
 	}
 	shown := r.shown
 	first := shown[0].Cluster
 	elsewhere := func(bd report.BundleDeployment) bool { return bd.Cluster != first }
 	several := !t.wide && (slices.ContainsFunc(shown, elsewhere) || slices.ContainsFunc(r.well, elsewhere))
 	named := several && !t.Sorted
-	g := t.grid(t.fitting(shown, several && t.Sorted))
-	for i := range shown {
-		var row []string
-		for _, c := range g.columns {
-			row = append(row, c.cell(t, &shown[i]))
-		}
+	g := t.fitting(shown, several && t.Sorted)
+	for i := range g.rows {
 		if named {
-			row[0] = gap + row[0]
+			g.rows[i][0] = gap + g.rows[i][0]
 		}
-		g.rows = append(g.rows, row)
 	}
 	g.cutNames()
-	lines, err := g.lines()
-	if err != nil {
-		return err
-	}
+	lines := g.lines()
 	if g.headed {
-		fmt.Fprintln(b, lines[0])
+		t.line(lines[0])
 		lines = lines[1:]
 	}
 	for i, bd := range shown {
 		if named && (i == 0 || bd.Cluster != shown[i-1].Cluster) {
-			fmt.Fprintln(b, t.clusterLine(&bd))
+			t.line(t.clusterLine(&bd))
 		}
-		fmt.Fprintln(b, lines[i])
+		t.line(lines[i])
 	}
-	t.notShown(b, r, named)
-	return nil
+	t.notShown(r, named)
 }
 
 // clusterLine names a cluster, and says if it was not read.
@@ -66,24 +55,19 @@ func (t text) clusterLine(bd *report.BundleDeployment) string {
 	if onOtherCluster(*bd) {
 		suffix = " (not read)"
 	}
-	name := printable(cmp.Or(bd.Cluster, "unknown cluster"))
-	if t.fits() {
-		name = short(name, t.columns()-len(suffix))
-	}
-	return name + t.faint(suffix)
+	return t.atMost(cmp.Or(bd.Cluster, "unknown cluster"), t.columns()-len(suffix)) + t.faint(suffix)
 }
 
 // aggregates shows the aggregates with other reported counts than the evaluated ones or, if not all of their bundle
 // deployments were evaluated, than the totals of the statuses. Aggregates of which no deployment has a result, and that
 // were read completely, are left out.
-func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
+func (t text) aggregates(a *report.Audit) {
 	g := t.grid([]column{{header: "AGGREGATE"}, {header: "READY", right: true}, {header: "STATUSES", right: true},
 		{header: "FLEET REPORTS", right: true}, {header: "STATE"}})
 	evaluated := map[string]bool{}
 	for _, bd := range a.BundleDeployments {
-		if bd.State != report.Unknown {
-			evaluated["gitrepo "+bd.GitRepo], evaluated["helmop "+bd.HelmOp], evaluated["cluster "+bd.Cluster] = true,
-				true, true
+		for _, above := range []string{"gitrepo " + bd.GitRepo, "helmop " + bd.HelmOp, "cluster " + bd.Cluster} {
+			evaluated[above] = evaluated[above] || bd.State != report.Unknown
 		}
 	}
 	for _, level := range []struct {
@@ -103,12 +87,12 @@ func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
 		}
 	}
 	if len(g.rows) == 0 {
-		return nil
+		return
 	}
 	g.removeEmpty("STATE")
 	g.removeEmpty("STATUSES")
 	g.cutNames()
-	return g.write(b)
+	t.table(g)
 }
 
 // aggregate returns the row of an aggregate, and whether Fleet reports other numbers; nil if there is nothing to

@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -14,39 +13,29 @@ import (
 
 // Targets lays out a targets report. Its names are the bundles with a cluster whose deployment is not as expected.
 func Targets(d *report.Targets, o Options) Document {
-	return Document{o, d, d.Bundles, func(t text, b *bytes.Buffer) error {
-		return t.targets(b, d)
-	}, func(b *bytes.Buffer) {
+	return Document{o, d, d.Bundles, func(t text) { t.targets(d) }, func(t text) {
 		for _, x := range d.Bundles {
-			for _, c := range x.Clusters {
-				if c.Deployment == report.DeploymentAbsent || c.Deployment == report.DeploymentLeftover {
-					printName(b, x.Namespace, "bundle.fleet.cattle.io", x.Name)
-					break
-				}
+			if slices.ContainsFunc(x.Clusters, unexpected) {
+				t.name(x.Namespace, "bundle.fleet.cattle.io", x.Name)
 			}
 		}
 	}}
 }
 
-func (t text) targets(b *bytes.Buffer, d *report.Targets) error {
-	t.head(b, "Targets in ", d.Source, d.TakenAt)
-	t.notRead(b, d.Gaps, d.Notes)
+func (t text) targets(d *report.Targets) {
+	t.head("Targets in ", d.Source, d.TakenAt)
+	t.notRead(d.Gaps, d.Notes)
 	for i, x := range d.Bundles {
 		if i > 0 {
-			b.WriteByte('\n')
+			t.line("")
 		}
-		if err := t.targetedBundle(b, x); err != nil {
-			return err
-		}
+		t.targetedBundle(x)
 	}
-	return nil
 }
 
-func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
-	fmt.Fprintf(b, "%s %s\n", t.bold("bundle "+printable(x.Namespace+"/"+x.Name)), t.faint(printable(x.Mode)))
-	if x.Error != "" {
-		t.sentences(b, "  ", x.Error)
-	}
+func (t text) targetedBundle(x report.TargetedBundle) {
+	t.linef("%s %s", t.bold("bundle "+printable(x.Namespace+"/"+x.Name)), t.faint(printable(x.Mode)))
+	t.sentences("  ", x.Error)
 	for i, target := range x.Targets {
 		title := "target " + target.Name
 		switch {
@@ -59,55 +48,61 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 		if target.DoNotDeploy {
 			does = "doNotDeploy for "
 		}
-		t.wrapped(b, "  ", fmt.Sprintf("%d. %s: %s%s", i+1, title, does, target.Selects))
+		t.wrapped("  ", fmt.Sprintf("%d. %s: %s%s", i+1, title, does, target.Selects))
 	}
 	for _, r := range x.Restrictions {
-		t.wrapped(b, "  ", "restricted to "+r)
+		t.wrapped("  ", "restricted to "+r)
 	}
 	s := x.Summary
-	fmt.Fprintf(b, "  %s: %d expected, %d excluded, %d blocked, %d unknown\n\n", plural(len(x.Clusters), "cluster"),
+	t.linef("  %s: %d expected, %d excluded, %d blocked, %d unknown\n", plural(len(x.Clusters), "cluster"),
 		s.Expected, s.Excluded, s.Blocked, s.Unknown)
-	if len(x.Clusters) == 0 {
-		return nil
+	if len(x.Clusters) > 0 {
+		t.targetedClusters(x)
 	}
-	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "TARGET"},
+}
+
+// targetedClusters shows a table of the clusters, and those about which it does not say everything.
+func (t text) targetedClusters(x report.TargetedBundle) {
+	g := t.grid([]column{
+		{header: "CLUSTER"},
+		{header: "RESULT", whole: true},
+		{header: "TARGET"},
 		{header: "CUSTOMIZATIONS", short: "CUSTOM"},
-		{header: "DEPLOYMENT", whole: true}})
+		{header: "DEPLOYMENT", whole: true},
+	})
 	clusters := slices.Clone(x.Clusters)
 	slices.SortStableFunc(clusters, func(a, b report.TargetedCluster) int { return urgency(a) - urgency(b) })
 	shown := limited(t, clusters)
 	for _, c := range shown {
 		g.rows = append(g.rows, []string{printable(c.Cluster), printable(string(c.Result)),
-			dash(cmp.Or(c.DecidedBy, c.Target)), dash(strings.Join(c.Customizations,
-				",")), printable(string(c.Deployment))})
+			dash(cmp.Or(c.DecidedBy, c.Target)), dash(strings.Join(c.Customizations, ",")),
+			printable(string(c.Deployment))})
 	}
 	g.fit()
-	lines, err := g.lines()
-	if err != nil {
-		return err
-	}
-	for _, line := range lines {
-		fmt.Fprintln(b, line)
-	}
-	t.more(b, "", len(x.Clusters)-len(shown), "")
-	b.WriteByte('\n')
+	t.line(strings.Join(g.lines(), "\n"))
+	t.more("", len(x.Clusters)-len(shown), "")
+	t.line("")
 	for _, c := range shown {
 		asExpected := c.Result == report.TargetExpected && c.Deployment == report.DeploymentExists
 		if asExpected && len(c.Changes) == 0 && !t.wide {
 			continue // the table says everything
 		}
-		fmt.Fprintln(b, t.bold(printable(c.Cluster)))
-		t.sentences(b, "  ", c.Message)
-		t.sentences(b, "  ", limited(t, c.Changes)...)
+		t.line(t.bold(printable(c.Cluster)))
+		t.sentences("  ", c.Message)
+		t.sentences("  ", limited(t, c.Changes)...)
 	}
-	return nil
+}
+
+// unexpected reports whether the deployment to a cluster is not as expected.
+func unexpected(c report.TargetedCluster) bool {
+	return c.Deployment == report.DeploymentAbsent || c.Deployment == report.DeploymentLeftover
 }
 
 // urgency orders the clusters: those whose deployment is not as expected come first, then those without a certain
 // result.
 func urgency(c report.TargetedCluster) int {
 	switch {
-	case c.Deployment == report.DeploymentAbsent, c.Deployment == report.DeploymentLeftover:
+	case unexpected(c):
 		return 0
 	case c.Result == report.TargetUnknown, c.Result == report.TargetBlocked, c.Deployment == report.DeploymentPending:
 		return 1
@@ -116,6 +111,4 @@ func urgency(c report.TargetedCluster) int {
 }
 
 // dash is a value of a cell, or "-" without one.
-func dash(s string) string {
-	return cmp.Or(printable(s), none)
-}
+func dash(s string) string { return cmp.Or(printable(s), none) }

@@ -29,7 +29,14 @@ type text struct {
 	wide bool
 	// said are the effects of commands that were shown.
 	said map[string]bool
+	out  *bytes.Buffer
 }
+
+// line writes a line.
+func (t text) line(s string) { t.out.WriteString(s + "\n") }
+
+// linef writes a line with a format.
+func (t text) linef(format string, args ...any) { fmt.Fprintf(t.out, format+"\n", args...) }
 
 // fits reports whether tables are fitted to the width of a terminal. Elsewhere a program such as grep reads them:
 // names are whole.
@@ -55,20 +62,44 @@ func sentence(s string) string {
 }
 
 // wrapped writes text in lines that begin with indent.
-func (t text) wrapped(b *bytes.Buffer, indent, s string) { t.painted(b, indent, "", s) }
+func (t text) wrapped(indent, s string) { t.painted(indent, "", s) }
 
 // painted writes text as wrapped does, in a colour.
-func (t text) painted(b *bytes.Buffer, indent, code, s string) {
+func (t text) painted(indent, code, s string) {
 	for _, line := range t.lines(s, len(indent), len(indent)) {
-		fmt.Fprintln(b, indent+t.colour(code, line))
+		t.line(indent + t.colour(code, line))
 	}
 }
 
-// sentences writes sentences as wrapped does.
-func (t text) sentences(b *bytes.Buffer, indent string, all ...string) {
+// sentences writes sentences as wrapped does. Empty ones are left out.
+func (t text) sentences(indent string, all ...string) {
 	for _, s := range all {
-		t.wrapped(b, indent, sentence(s)+".")
+		if s != "" {
+			t.wrapped(indent, sentence(s)+".")
+		}
 	}
+}
+
+// section writes lines below a title, and then an empty line; nothing without lines.
+func (t text) section(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	t.line(t.bold(title))
+	listed(t, "  ", lines, "", func(line string) { t.line("  " + t.block(line, 2, 4)) })
+	t.line("")
+}
+
+// suggest shows a command, if there is one.
+func (t text) suggest(command string) {
+	if command != "" {
+		t.line(t.faint("→") + " " + printable(command))
+	}
+}
+
+// block wraps text: its first line continues a line at column first, the others are indented by rest.
+func (t text) block(s string, first, rest int) string {
+	return strings.Join(t.lines(s, first, rest), "\n"+strings.Repeat(" ", rest))
 }
 
 // lines wraps text. The first line begins at column first, the others at column rest. Words longer than a line are not
@@ -125,14 +156,35 @@ func (t text) faint(s string) string { return t.colour(faint, s) }
 // inset is the indent of the lines below the first line of a finding.
 const inset = "          "
 
-// severityColours are the colours of severities.
-var severityColours = map[report.Severity]string{report.Error: red, report.Warning: yellow, report.Info: cyan}
+// colours are the colours of words: severities, heartbeats, imports, results of impact, verdicts and actions.
+var colours = map[string]string{
+	"error": red, "warning": yellow, "info": cyan,
+	"alive": green, "stale": red, "never": yellow, "ahead": yellow,
+	"re-import": red, "blocked": yellow, "none": green,
+	"Removes": red, "MayRemove": red, "Unknown": yellow, "Keeps": green,
+	"refused": red, "contested": red, "unknown": yellow, "ok": green,
+	"adopt": green, "restore": green, "refuse": red, "leave": faint, "failed": red, "changed": red,
+}
+
+// word shows a word in its colour.
+func (t text) word(s string) string { return t.colour(colours[s], printable(s)) }
+
+// padded shows a word in its colour, as wide as the longest severity.
+func (t text) padded(s string) string { return t.colour(colours[s], fmt.Sprintf("%-7s", s)) }
 
 // printable returns a text of the cluster as one line that is safe to print.
 func printable(s string) string { return escape.Line(s) }
 
 // gap separates two columns.
 const gap = "  "
+
+// atMost shortens a name or a state on a terminal, so that a table keeps its width.
+func (t text) atMost(s string, n int) string {
+	if !t.fits() {
+		return printable(s)
+	}
+	return short(s, n)
+}
 
 // cut shortens a text to n columns. It keeps the beginning.
 func cut(s string, n int) string {
@@ -168,8 +220,8 @@ func short(s string, n int) string {
 }
 
 // emptyLine writes an empty line, unless the last line is one.
-func emptyLine(b *bytes.Buffer) {
-	if !bytes.HasSuffix(b.Bytes(), []byte("\n\n")) {
-		b.WriteByte('\n')
+func (t text) emptyLine() {
+	if !bytes.HasSuffix(t.out.Bytes(), []byte("\n\n")) {
+		t.line("")
 	}
 }

@@ -3,8 +3,6 @@
 package printers
 
 import (
-	"bytes"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -12,15 +10,11 @@ import (
 )
 
 // totals shows the numbers of a report: of objects by state, of findings by code, and of what could not be read.
-func (t text) totals(b *bytes.Buffer, a *report.Audit) error {
+func (t text) totals(a *report.Audit) {
 	if n := len(a.Gaps); n > 0 {
-		them := "them"
-		if n == 1 {
-			them = "it"
-		}
-		t.painted(b, "", yellow, plural(n,
-			"gap")+" in what was read: run the audit without --summary to list "+them+".")
-		fmt.Fprintln(b)
+		t.painted("", yellow, plural(n, "gap")+" in what was read: run the audit without --summary to list "+
+			them(n)+".")
+		t.line("")
 	}
 	all := report.BundleDeployment{Name: "objects", Counts: a.Summary.Counts, State: report.Ready}
 	if all.Counts.Desired > 0 {
@@ -34,18 +28,13 @@ func (t text) totals(b *bytes.Buffer, a *report.Audit) error {
 		}
 		objects.rows = [][]string{row}
 		objects.fit()
-		if err := objects.write(b); err != nil {
-			return err
-		}
+		t.table(objects)
 	}
 	if codes := t.codes(a.Findings); len(codes.rows) > 0 {
-		if err := codes.write(b); err != nil {
-			return err
-		}
-		t.explain(b, a)
+		t.table(codes)
+		t.explain(a)
 	}
-	t.summary(b, a)
-	return nil
+	t.summary(a)
 }
 
 // codes is the table of the findings by code, the most severe ones first.
@@ -55,8 +44,7 @@ func (t text) codes(findings []report.Finding) grid {
 	g := t.grid([]column{{header: "CODE"}, {header: "SEVERITY"}, {header: "FINDINGS", right: true},
 		{header: "MEANING"}})
 	for _, list := range codes {
-		severity := list[0].Severity
-		g.rows = append(g.rows, []string{printable(list[0].Code), t.colour(severityColours[severity], string(severity)),
+		g.rows = append(g.rows, []string{printable(list[0].Code), t.word(string(list[0].Severity)),
 			strconv.Itoa(len(list)), ""})
 	}
 	left := t.columns() - g.span() + span("MEANING")

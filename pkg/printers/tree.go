@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -27,12 +26,10 @@ type TreeOptions struct {
 // and HelmOps, and of the bundles without one. Its names are the bundle deployments that are not ready or have no
 // result, or all of them.
 func Tree(a *report.Audit, o TreeOptions) Document {
-	return Document{o.Options, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error {
-		return t.tree(b, a, o)
-	}, func(b *bytes.Buffer) {
+	return Document{o.Options, a, a.BundleDeployments, func(t text) { t.tree(a, o) }, func(t text) {
 		for _, bd := range a.BundleDeployments {
 			if o.All || bd.State != report.Ready {
-				printName(b, bd.Namespace, bundleDeployment, bd.Name)
+				t.name(bd.Namespace, bundleDeployment, bd.Name)
 			}
 		}
 	}}
@@ -89,7 +86,7 @@ func (t text) newTree(a *report.Audit) treeText {
 }
 
 // tree shows the tree first, and then what was read and what was not.
-func (t text) tree(b *bytes.Buffer, a *report.Audit, o TreeOptions) error {
+func (t text) tree(a *report.Audit, o TreeOptions) {
 	tree := t.newTree(a)
 	tree.isVerb, tree.All, tree.Compact = true, o.All, o.Compact
 	branches := tree.named(a.Scope.Targets)
@@ -97,21 +94,18 @@ func (t text) tree(b *bytes.Buffer, a *report.Audit, o TreeOptions) error {
 		branches = tree.everything()
 	}
 	if len(branches) == 0 {
-		fmt.Fprint(b, t.colour(yellow, "No bundle deployments in this scope.")+"\n\n")
+		t.line(t.colour(yellow, "No bundle deployments in this scope.") + "\n")
 	}
-	if err := tree.show(b, branches); err != nil {
-		return err
-	}
-	t.unknown(b, a)
-	t.notRead(b, a.Gaps, a.Notes)
-	t.readFrom(b, "Read from ", a.Source, a.TakenAt)
-	return nil
+	tree.show(branches)
+	t.unknown(a)
+	t.notRead(a.Gaps, a.Notes)
+	t.readFrom("Read from ", a.Source, a.TakenAt)
 }
 
 // trees shows each GitRepo and HelmOp that the scope names.
-func (t text) trees(b *bytes.Buffer, a *report.Audit) error {
+func (t text) trees(a *report.Audit) {
 	tree := t.newTree(a)
-	return tree.show(b, tree.named(slices.DeleteFunc(slices.Clone(a.Scope.Targets), func(target string) bool {
+	tree.show(tree.named(slices.DeleteFunc(slices.Clone(a.Scope.Targets), func(target string) bool {
 		kind, _, _ := strings.Cut(target, "/")
 		return kind != gitRepos.kind && kind != helmOps.kind
 	})))
@@ -201,12 +195,7 @@ func (t treeText) branches(members []*report.BundleDeployment, levels []level) [
 // aggregate returns the line of an aggregate ("namespace/name"). Without the actual number of objects, it has that of
 // the statuses of its bundle deployments.
 func (t treeText) aggregate(l level, key string, members []*report.BundleDeployment) branch {
-	ready := 0
-	for _, bd := range members {
-		if bd.State == report.Ready {
-			ready++
-		}
-	}
+	ready := count(members, func(bd *report.BundleDeployment) bool { return bd.State == report.Ready })
 	out := branch{name: l.kind + " " + printable(key), state: t.part(ready, len(members)) + " ready",
 		ready: t.colour(yellow, "?"), fleetState: none, fleetReady: none}
 	s := t.aggregates[l.kind+" "+key]
@@ -224,18 +213,24 @@ func (t treeText) aggregate(l level, key string, members []*report.BundleDeploym
 	if s.Actual == nil && len(members) == 0 {
 		out.state = t.colour(yellow, "?")
 	}
-	r := s.Reported
+	t.reported(&out, s.Reported)
+	return out
+}
+
+// reported adds what Fleet reports.
+func (t treeText) reported(of *branch, r *report.Reported) {
+	of.fleetState, of.fleetReady = none, none
 	switch {
 	case r == nil:
+		return
 	case r.ReadyBundleDeployments != nil && r.BundleDeployments != nil:
-		out.fleetState = fraction(*r.ReadyBundleDeployments, *r.BundleDeployments) + " ready"
+		of.fleetState = fraction(*r.ReadyBundleDeployments, *r.BundleDeployments) + " ready"
 	default:
-		out.fleetState = cmp.Or(t.bounded(r.State), none)
+		of.fleetState = cmp.Or(t.bounded(r.State), none)
 	}
-	if r != nil && r.Ready != nil && r.DesiredReady != nil {
-		out.fleetReady = reportedFraction(r)
+	if r.Ready != nil && r.DesiredReady != nil {
+		of.fleetReady = reportedFraction(r)
 	}
-	return out
 }
 
 // part is a fraction in the colour that says whether it is all.
@@ -249,9 +244,9 @@ func (t treeText) part(n, of int) string {
 // deploymentBranches returns the lines of bundle deployments. Those that are not ready come first; of the others, at
 // most as many are shown that there are maxShown lines.
 func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf level) []branch {
-	members = slices.Clone(members)
+	members, order := slices.Clone(members), map[report.State]int{report.Ready: 1}
 	slices.SortStableFunc(members, func(x, y *report.BundleDeployment) int {
-		return cmp.Or(cmp.Compare(after(x.State), after(y.State)), cmp.Compare(leaf.of(x), leaf.of(y)))
+		return cmp.Or(order[x.State]-order[y.State], cmp.Compare(leaf.of(x), leaf.of(y)))
 	})
 	var out []branch
 	for i, bd := range members {
@@ -264,24 +259,10 @@ func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf le
 	return out
 }
 
-// after puts what is ready after everything else.
-func after(s report.State) int {
-	if s == report.Ready {
-		return 1
-	}
-	return 0
-}
-
 func (t treeText) deployment(bd *report.BundleDeployment, leaf level) branch {
 	out := branch{name: leaf.kind + " " + printable(cmp.Or(leaf.of(bd), "unknown")), state: t.state(bd.State),
-		ready: ready(t.text, bd), reason: bd.Reason,
-		fleetState: none, fleetReady: none}
-	if r := bd.Reported; r != nil {
-		out.fleetState = cmp.Or(t.bounded(r.State), none)
-		if r.Ready != nil && r.DesiredReady != nil {
-			out.fleetReady = reportedFraction(r)
-		}
-	}
+		ready: ready(t.text, bd), reason: bd.Reason}
+	t.reported(&out, bd.Reported)
 	if !t.Compact {
 		out.below = t.objects(bd.Resources)
 	}
@@ -324,38 +305,36 @@ func (t treeText) folded(n int, what string) branch {
 
 // state is a state in its colour.
 func (t treeText) state(s report.State) string {
-	switch s {
-	case report.Ready:
-		return t.colour(green, string(s))
-	case report.Missing, report.Unowned, report.ErrApplied:
-		return t.colour(red, string(s))
-	}
-	return t.colour(yellow, string(s))
+	return t.colour(cmp.Or(stateColours[s], yellow), string(s))
 }
+
+var stateColours = map[report.State]string{report.Ready: green, report.Missing: red, report.Unowned: red,
+	report.ErrApplied: red}
 
 // minTreeName is the least width of names for which the column of Fleet's states is shown.
 const minTreeName = 24
 
 // show writes the branches as a table.
-func (t treeText) show(b *bytes.Buffer, branches []branch) error {
+func (t treeText) show(branches []branch) {
 	if len(branches) == 0 {
-		return nil
+		return
 	}
-	g := t.grid([]column{{header: "TREE"}, {header: "STATE"}, {header: "READY", right: true},
-		{header: "STATUSES", right: true}, {header: "FLEET STATE"}, {header: "FLEET READY",
-			right: true}, {header: "REASON"}})
+	g := t.grid([]column{
+		{header: "TREE"}, {header: "STATE"}, {header: "READY", right: true}, {header: "STATUSES", right: true},
+		{header: "FLEET STATE"}, {header: "FLEET READY", right: true}, {header: "REASON"},
+	})
 	for _, root := range branches {
 		g.rows = appendRows(g.rows, "", "", root)
 	}
 	if !t.wide {
-		g.remove("REASON")
+		g.removeAt(g.at("REASON"))
 	}
 	g.removeEmpty("STATUSES")
 	if t.fits() && g.left() < minTreeName {
-		g.remove("FLEET STATE")
+		g.removeAt(g.at("FLEET STATE"))
 	}
 	g.cutNames()
-	return g.write(b)
+	t.table(g)
 }
 
 // appendRows adds the rows of a branch. first is written before its name, rest before the names below it.
@@ -373,13 +352,13 @@ func appendRows(rows [][]string, first, rest string, of branch) [][]string {
 }
 
 // unknown explains why bundle deployments have no result.
-func (t text) unknown(b *bytes.Buffer, a *report.Audit) {
+func (t text) unknown(a *report.Audit) {
 	reasons := reasonsOf(a.BundleDeployments)
-	t.noResult(b, reasons)
-	if reasons[clusterNotRead] > 0 && t.ReadClusters != "" {
-		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
+	t.noResult(reasons)
+	if reasons[clusterNotRead] > 0 {
+		t.suggest(t.ReadClusters)
 	}
 	if len(reasons) > 0 {
-		b.WriteByte('\n')
+		t.line("")
 	}
 }

@@ -3,9 +3,7 @@
 package printers
 
 import (
-	"bytes"
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -14,12 +12,11 @@ import (
 
 // Version lays out versions, as kubectl version does. It has neither rows nor names of objects.
 func Version(v *report.Version, o Options) Document {
-	return Document{o, v, []report.ClientVersion{v.Client},
-		func(t text, b *bytes.Buffer) error { t.version(b, v); return nil }, func(*bytes.Buffer) {}}
+	return Document{o, v, []report.ClientVersion{v.Client}, func(t text) { t.version(v) }, func(text) {}}
 }
 
-func (t text) version(b *bytes.Buffer, v *report.Version) {
-	line := func(name, value string) { fmt.Fprintf(b, "%s: %s\n", name, printable(cmp.Or(value, "unknown"))) }
+func (t text) version(v *report.Version) {
+	line := func(name, value string) { t.linef("%s: %s", name, printable(cmp.Or(value, "unknown"))) }
 	line("Client Version", v.Client.Version)
 	line("Git Commit", v.Client.GitCommit)
 	line("Go Version", v.Client.GoVersion)
@@ -41,7 +38,7 @@ func (t text) version(b *bytes.Buffer, v *report.Version) {
 		line("Fleet Agent Version", about)
 	}
 	if len(v.Gaps) > 0 {
-		b.WriteByte('\n')
+		t.line("")
 	}
-	t.notRead(b, v.Gaps, nil)
+	t.notRead(v.Gaps, nil)
 }

@@ -76,7 +76,9 @@ func manyClusters() *report.Why {
 		c.Steps = []report.WhyStep{s}
 		o.Causes = append(o.Causes, c)
 	}
-	out := &report.Why{TakenAt: "2026-01-02T03:04:05Z", Source: report.Source{Kind: "cluster", Context: "prod"},
+	out := &report.Why{
+		Head: report.Head{APIVersion: report.APIVersion, Kind: report.KindWhy, TakenAt: "2026-01-02T03:04:05Z",
+			Source: report.Source{Kind: "cluster", Context: "prod"}},
 		Objects: []report.WhyObject{o},
 		Gaps: []report.Gap{{What: "listing Bundle objects", Reason: "Forbidden",
 			Effect: "their rollouts are not known"}}}

@@ -63,7 +63,8 @@ func TestForms(t *testing.T) {
 		}
 		return strings.Trim(string(raw), `"`)
 	}
-	const long = "invented first line of a value that is longer than its prefix\nthe second line\r\n\tand the third line"
+	const long = "invented first line of a value that is longer than its prefix\nthe second line\r\n" +
+		"\tand the third line"
 	for name, form := range map[string]string{
 		"literal":                       value,
 		"hexadecimal":                   hex.EncodeToString([]byte(value)),
@@ -145,14 +146,18 @@ func TestAddSecret(t *testing.T) {
 			[]string{password}, []string{"guestbook"}},
 		"a namespace that is not of a token": {`{"type":"Opaque","data":{"namespace":"` + encoded("guestbook") + `"}}`,
 			[]string{"guestbook"}, nil},
-		"the annotation of kubectl apply": {`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":` +
-			strconv.Quote(`{"kind":"Secret","data":{"key":"`+encoded(password)+`"},"stringData":{"other":"`+user+`"}}`) + `}}}`, []string{password, user}, nil},
+		"the annotation of kubectl apply": {`{"metadata":{"annotations":{` +
+			`"kubectl.kubernetes.io/last-applied-configuration":` +
+			strconv.Quote(`{"kind":"Secret","data":{"key":"`+encoded(password)+`"},"stringData":{`+
+				`"other":"`+user+`"}}`) + `}}}`, []string{password, user}, nil},
 		"another annotation with a Secret": {`{"metadata":{"annotations":{"example.com/copy":` +
 			strconv.Quote(`{"stringData":{"key":"`+password+`"}}`) + `}}}`, []string{password}, nil},
-		"an annotation that is not a Secret": {`{"metadata":{"annotations":{"example.com/note":"invented-note","example.com/json":"{\"metadata\":1}"}}}`, nil,
+		"an annotation that is not a Secret": {`{"metadata":{"annotations":{"example.com/note":"invented-note",` +
+			`"example.com/json":"{\"metadata\":1}"}}}`, nil,
 			[]string{"invented-note"}},
 		"a Secret in a Secret in an annotation": {`{"metadata":{"annotations":{"a":` +
-			strconv.Quote(`{"data":{},"metadata":{"annotations":{"b":`+strconv.Quote(`{"stringData":{"c":"`+password+`"}}`)+`}}}`) + `}}}`,
+			strconv.Quote(`{"data":{},"metadata":{"annotations":{"b":`+strconv.Quote(`{"stringData":{`+
+				`"c":"`+password+`"}}`)+`}}}`) + `}}}`,
 			nil, []string{password}}, // programs store only one copy
 		".dockerconfigjson": {`{"data":{".dockerconfigjson":"` +
 			encoded(`{"auths":{"registry.example.com":`+login+`}}`) + `"}}`,
@@ -186,7 +191,8 @@ func TestTexts(t *testing.T) {
 	s.AddPlain("invented-password")
 	s.AddPlain("p@ss/w:rd 1")
 	s.AddSecret(map[string]any{"data": map[string]any{"token": encoded("invented-token")}})
-	s.AddText([]byte("database:\n  password: invented-value\n  port: 54321098\n  hosts: [invented-host]\n  ssl: true\n"))
+	s.AddText([]byte("database:\n  password: invented-value\n  port: 54321098\n  hosts: [invented-host]\n" +
+		"  ssl: true\n"))
 	s.AddText([]byte("{not: yaml: at all"))
 	for text, want := range map[string]string{
 		`env DB_PASSWORD: "invented-password" → "x"`:              `env DB_PASSWORD: "***" → "x"`,
@@ -237,10 +243,12 @@ func TestNames(t *testing.T) {
 // TestAddQuoted checks which values of a Secret that no bundle states are hidden: those that the document quotes,
 // except for public words and for text that the program wrote.
 func TestAddQuoted(t *testing.T) {
-	secret := decoded(t, `{"data":{"a":"`+encoded("invented-password")+`","b":"`+encoded("Deployment")+`","c":"`+encoded("is not ready")+`","d":"`+encoded("[invented")+`"},
+	secret := decoded(t, `{"data":{"a":"`+encoded("invented-password")+`","b":"`+encoded("Deployment")+`",`+
+		`"c":"`+encoded("is not ready")+`","d":"`+encoded("[invented")+`"},
 		"stringData":{"e":"invented-plain","f":".spec.replicas","g":"not in any text"}}`)
 	d := document{
-		texts: []string{`Deployment web is not ready: "invented-password", invented-plain, .spec.replicas, .data["[invented"]`},
+		texts: []string{`Deployment web is not ready: "invented-password", invented-plain, .spec.replicas, .data[` +
+			`"[invented"]`},
 		published: func(p *redact.Published) {
 			p.Sentence(`Deployment web is not ready: "invented-password", .data["invented-plain"]`,
 				[]string{`.data["invented-plain"]`, ".data"})

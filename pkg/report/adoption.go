@@ -15,13 +15,8 @@ const (
 
 // Adoption is a plan to assign objects to bundles, or to undo that, and its result.
 type Adoption struct {
-	APIVersion string `json:"apiVersion" text:"keep"`
-	Kind       string `json:"kind" text:"keep"`
-	// TakenAt is when the data was taken (RFC 3339).
-	TakenAt string `json:"takenAt,omitempty" text:"keep"`
-	Tool    Tool   `json:"tool" text:"keep"`
-	Source  Source `json:"source" text:"keep"`
-	Scope   Scope  `json:"scope" text:"keep"`
+	Head  `text:"keep"`
+	Scope Scope `json:"scope" text:"keep"`
 	// Undo is true if the plan restores the values of a receipt; then there is no policy.
 	Undo   bool   `json:"undo,omitempty"`
 	Policy string `json:"policy,omitempty" text:"keep"`
@@ -120,23 +115,10 @@ type AdoptedDeployment struct {
 func (a *Adoption) Redacted(s *redact.Secrets) *Adoption {
 	out := redacted(s, a, nil)
 	out.APIVersion = APIVersion
-	out.Objects, out.Gaps = present(out.Objects), present(out.Gaps)
-	out.Summary = AdoptionSummary{Objects: len(out.Objects)}
-	for _, o := range out.Objects {
-		switch o.Action {
-		case ActionRefuse:
-			out.Summary.Refused++
-		case ActionNone:
-			out.Summary.Unchanged++
-		default:
-			out.Summary.Change++
-		}
-		switch o.Outcome {
-		case OutcomeDone:
-			out.Summary.Done++
-		case OutcomeFailed, OutcomeChanged:
-			out.Summary.Failed++
-		}
-	}
+	complete(out)
+	n := countBy(out.Objects, func(o AdoptedObject) Action { return o.Action })
+	tried := countBy(out.Objects, func(o AdoptedObject) Outcome { return o.Outcome })
+	out.Summary = AdoptionSummary{len(out.Objects), n[ActionAdopt] + n[ActionRestore], n[ActionRefuse], n[ActionNone],
+		tried[OutcomeDone], tried[OutcomeFailed] + tried[OutcomeChanged]}
 	return out
 }

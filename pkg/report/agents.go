@@ -16,12 +16,7 @@ const KindAgents = "AgentsReport"
 
 // Agents reports the heartbeats of the agents of Clusters, and predicts which agents the controller imports again.
 type Agents struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// TakenAt is when the data was taken (RFC 3339).
-	TakenAt string        `json:"takenAt,omitempty"`
-	Tool    Tool          `json:"tool"`
-	Source  Source        `json:"source"`
+	Head
 	Summary AgentsSummary `json:"summary"`
 	Agents  []Agent       `json:"agents"`
 	Gaps    []Gap         `json:"gaps"`
@@ -148,8 +143,5 @@ func newPrediction(p agentconfig.Prediction) Prediction {
 	return out
 }
 
-// Complete sets the fields that follow from the others. Call it once, after all agents were added.
-func (a *Agents) Complete() {
-	a.APIVersion, a.Kind = APIVersion, KindAgents
-	a.Agents, a.Gaps = present(a.Agents), present(a.Gaps)
-}
+// Complete makes lists that are nil empty. Call it once, after all agents were added.
+func (a *Agents) Complete() { complete(a) }

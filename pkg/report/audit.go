@@ -70,6 +70,11 @@ func Time(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
+// NewHead returns the head of a document that this version of the program made.
+func NewHead(kind, version string, d source.Description, desired *directory.Directory) Head {
+	return Head{APIVersion, kind, Time(d.TakenAt), Tool{version}, NewSource(d, desired)}
+}
+
 // NewSource describes the source of a document.
 func NewSource(d source.Description, desired *directory.Directory) Source {
 	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "),
@@ -139,7 +144,7 @@ func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo,
 		HelmOp: d.HelmOp,
 		SetID:  d.Ownership.SetID, Hash: d.Ownership.Hash, State: State(d.State), Reason: string(d.Problem),
-		Counts:    Counts(d.Counts),
+		Counts:    d.Counts,
 		Resources: make([]Resource, 0, len(d.Objects)+len(d.Orphans)),
 	}
 	if d.BD != nil {
@@ -153,32 +158,14 @@ func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	}
 	for _, o := range d.Objects {
 		out.Resources = append(out.Resources, Resource{
-			Ref: o.Ref, State: State(o.State), Reason: o.Reason, Message: o.Message, Owner: NewOwner(o.Owner),
-			Differences: Differences(o.Differences),
+			Ref: o.Ref, State: State(o.State), Reason: o.Reason, Message: o.Message, Owner: o.Owner,
+			Differences: o.Differences,
 		})
 	}
 	for _, u := range d.Orphans {
 		out.Resources = append(out.Resources, Resource{Ref: u.Ref, State: Orphaned})
 	}
 	slices.SortFunc(out.Resources, func(x, y Resource) int { return x.Compare(y.Ref) })
-	return out
-}
-
-// NewOwner converts an owner, and returns nil for nil.
-func NewOwner(o *evaluate.Owner) *Owner {
-	if o == nil {
-		return nil
-	}
-	out := Owner(*o)
-	return &out
-}
-
-// Differences converts differences.
-func Differences(all []evaluate.Difference) []Difference {
-	var out []Difference
-	for _, d := range all {
-		out = append(out, Difference(d))
-	}
 	return out
 }
 
@@ -193,7 +180,7 @@ func newAggregates(all []*evaluate.Aggregate, codes map[string][]string) []Aggre
 		x := Aggregate{Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(), OutOfScope: !a.InScope,
 			Reported: NewReported(a.Object.Reported()), Findings: slices.Compact(codes[a.Kind+" "+a.Key()])}
 		if a.Complete {
-			x.Actual = &Actual{a.Actual.BundleDeployments, a.Actual.ReadyBundleDeployments, Counts(a.Actual.Counts)}
+			x.Actual = &Actual{a.Actual.BundleDeployments, a.Actual.ReadyBundleDeployments, a.Actual.Counts}
 		}
 		if a.Listed {
 			x.Statuses = newStatuses(a.Statuses)

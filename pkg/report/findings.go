@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -81,10 +80,8 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
 		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Aspect: f.Aspect,
-			Cluster:          f.Cluster,
-			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence,
-			Remedies: NewRemedies(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
-		x.Remediation = first(x.Remedies)
+			Cluster: f.Cluster, BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence,
+			Remedies: f.Remedies, Remediation: first(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
 		if d := of[f.BundleDeployment]; d != nil {
 			x.Bundle, x.GitRepo, x.HelmOp = d.Bundle, d.GitRepo, d.HelmOp
 		}
@@ -98,15 +95,6 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 			x.HelmOp = key
 		}
 		out = append(out, x)
-	}
-	return out
-}
-
-// NewRemedies converts remedies.
-func NewRemedies(remedies []remedy.Remedy) []Remedy {
-	var out []Remedy
-	for _, r := range remedies {
-		out = append(out, Remedy(r))
 	}
 	return out
 }
@@ -139,5 +127,3 @@ func FindingID(f *Finding, cluster, bundleDeployment string, times map[string]in
 	}
 	return id
 }
-
-func (f *Finding) follow(any) { f.Remediation = cmp.Or(first(f.Remedies), f.Remediation) }

@@ -12,12 +12,7 @@ const KindImpact = "ImpactReport"
 
 // Impact reports what is removed if objects of Fleet are deleted.
 type Impact struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// TakenAt is when the data was taken (RFC 3339).
-	TakenAt   string     `json:"takenAt,omitempty"`
-	Tool      Tool       `json:"tool"`
-	Source    Source     `json:"source"`
+	Head
 	Deletions []Deletion `json:"deletions"`
 	Gaps      []Gap      `json:"gaps"`
 	// Notes are information for the reader that is not a gap.
@@ -221,15 +216,13 @@ type HookImpact struct {
 
 // Complete sets the fields that follow from the others. Call it once, after all deletions were added.
 func (d *Impact) Complete() {
-	d.APIVersion, d.Kind = APIVersion, KindImpact
-	d.Deletions, d.Gaps = present(d.Deletions), present(d.Gaps)
+	complete(d)
 	for i := range d.Deletions {
 		d.Deletions[i].complete()
 	}
 }
 
 func (d *Deletion) complete() {
-	d.Clusters = present(d.Clusters)
 	s := &d.Summary
 	s.Clusters = len(d.Clusters)
 	for _, ns := range d.Namespaces {

@@ -122,9 +122,3 @@ func (f *Finding) Described() []string {
 		return e
 	})
 }
-
-// Lines returns the lines that show a remedy: its command and the effect of it, or one sentence. The command is first,
-// because it is the subject of the effect.
-func (r Remedy) Lines() []string {
-	return slices.DeleteFunc([]string{r.Command, r.Text}, func(line string) bool { return line == "" })
-}

@@ -9,12 +9,7 @@ const KindOwnership = "OwnerReport"
 
 // Ownership reports the owners of objects, with the evidence.
 type Ownership struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// TakenAt is when the data was taken (RFC 3339).
-	TakenAt string        `json:"takenAt,omitempty"`
-	Tool    Tool          `json:"tool"`
-	Source  Source        `json:"source"`
+	Head
 	Objects []OwnedObject `json:"objects"`
 	Gaps    []Gap         `json:"gaps"`
 }
@@ -84,11 +79,5 @@ type MetadataEntry struct {
 	Who string `json:"who,omitempty"`
 }
 
-// Complete sets the fields that follow from the objects. Call it once, after all objects were added.
-func (o *Ownership) Complete() {
-	o.APIVersion, o.Kind = APIVersion, KindOwnership
-	o.Objects, o.Gaps = present(o.Objects), present(o.Gaps)
-	for i := range o.Objects {
-		o.Objects[i].Metadata = present(o.Objects[i].Metadata)
-	}
-}
+// Complete makes lists that are nil empty. Call it once, after all objects were added.
+func (o *Ownership) Complete() { complete(o) }

@@ -17,12 +17,7 @@ const KindPreflight = "PreflightReport"
 
 // Preflight predicts the problems of rollouts on this cluster.
 type Preflight struct {
-	APIVersion string `json:"apiVersion" text:"keep"`
-	Kind       string `json:"kind" text:"keep"`
-	// TakenAt is when the data was taken (RFC 3339).
-	TakenAt           string           `json:"takenAt,omitempty" text:"keep"`
-	Tool              Tool             `json:"tool" text:"keep"`
-	Source            Source           `json:"source" text:"keep"`
+	Head              `text:"keep"`
 	Scope             Scope            `json:"scope" text:"keep"`
 	Summary           PreflightSummary `json:"summary"`
 	BundleDeployments []Rollout        `json:"bundleDeployments"`
@@ -119,23 +114,10 @@ func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
 		r.Items = slices.SortedStableFunc(slices.Values(r.Items), comparePreflightItems)
 	}
 	out := redacted(s, &sorted, nil)
-	out.APIVersion, out.Kind = APIVersion, KindPreflight
-	out.BundleDeployments, out.Gaps = present(out.BundleDeployments), present(out.Gaps)
-	out.Summary = PreflightSummary{BundleDeployments: len(out.BundleDeployments), Elsewhere: p.Summary.Elsewhere}
-	for i := range out.BundleDeployments {
-		r := &out.BundleDeployments[i]
-		r.Items = present(r.Items)
-		switch r.Verdict {
-		case VerdictRefused:
-			out.Summary.Refused++
-		case VerdictContested:
-			out.Summary.Contested++
-		case VerdictOK:
-			out.Summary.OK++
-		default:
-			out.Summary.Unknown++
-		}
-	}
+	complete(out)
+	n := countBy(out.BundleDeployments, func(r Rollout) Verdict { return r.Verdict })
+	out.Summary = PreflightSummary{len(out.BundleDeployments), n[VerdictOK], n[VerdictContested], n[VerdictRefused],
+		n[VerdictUnknown], p.Summary.Elsewhere}
 	return out
 }
 
@@ -144,5 +126,3 @@ func comparePreflightItems(x, y PreflightItem) int {
 	return cmp.Or(x.Severity.Compare(y.Severity), cmp.Compare(x.Rule, y.Rule),
 		ptr.Deref(x.Object, object.Ref{}).Compare(ptr.Deref(y.Object, object.Ref{})), cmp.Compare(x.Message, y.Message))
 }
-
-func (i *PreflightItem) follow(any) { i.Remediation = first(i.Remedies) }

@@ -8,6 +8,7 @@ package report
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -22,6 +23,16 @@ const (
 // Tool is the program that made the report.
 type Tool struct {
 	Version string `json:"version"`
+}
+
+// Head is the beginning of a document.
+type Head struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// TakenAt is when the data was taken (RFC 3339).
+	TakenAt string `json:"takenAt,omitempty"`
+	Tool    Tool   `json:"tool"`
+	Source  Source `json:"source"`
 }
 
 // Source is the source of the data.
@@ -66,22 +77,6 @@ type Scope struct {
 	Selectors  []string `json:"selectors,omitempty"`
 	Targets    []string `json:"targets,omitempty"`
 }
-
-// Counts count the objects of a bundle by their actual state:
-// Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned objects are not included in Desired.
-type Counts struct {
-	Desired  int `json:"desired"`
-	Ready    int `json:"ready"`
-	Missing  int `json:"missing"`
-	Unowned  int `json:"unowned"`
-	Modified int `json:"modified"`
-	NotReady int `json:"notReady"`
-	Orphaned int `json:"orphaned"`
-	Unknown  int `json:"unknown"`
-}
-
-// Plus returns the field-wise sum.
-func (c Counts) Plus(o Counts) Counts { return Counts(evaluate.Counts(c).Plus(evaluate.Counts(o))) }
 
 // Reported is Fleet's status. Its missing objects include those that this report calls unowned. A number that Fleet
 // does not report is nil.
@@ -132,50 +127,21 @@ type Resource struct {
 	Differences []Difference `json:"differences,omitempty"`
 }
 
-// Owner is the present owner of an object, if it is not the bundle.
-type Owner struct {
-	SetID   string `json:"setID,omitempty" text:"name"`
-	Hash    string `json:"hash,omitempty" text:"keep"`
-	Release string `json:"release,omitempty" text:"name"` // "namespace/name"
-	// BundleDeployment is "namespace/name" of the one on this cluster that the ownership metadata names; empty if no
-	// bundle here has that set.
-	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
-}
-
-// Value is a value in a difference.
-type Value = evaluate.Value
-
-// Step is one step of a path.
-type Step = evaluate.Step
-
-// Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
-type Difference struct {
-	Path string `json:"path" text:"path"`
-	// Steps are the steps of the path, for layouts. A report that was read from a file has none. Pointer does not
-	// follow from them: it has positions in the live list, and is checked with the other rules of the bundle.
-	Steps   []Step `json:"-" text:"redact"`
-	Desired Value  `json:"desired,omitzero" text:"redact"` // absent if the bundle does not state the field
-	Live    Value  `json:"live,omitzero" text:"redact"`    // absent if the live object does not have the field
-	// the value in the release record, if the bundle was rendered and states another one
-	Release     Value  `json:"release,omitzero" text:"redact"`
-	Manager     string `json:"manager,omitempty" text:"redact"`
-	Operation   string `json:"operation,omitempty" text:"keep"`
-	Subresource string `json:"subresource,omitempty" text:"keep"`
-	Time        string `json:"time,omitempty" text:"word"`
-	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an
-	// admission webhook or the API server set it.
-	AtAdmission bool `json:"atAdmission,omitempty"`
-	// Pointer is the JSON pointer with which diff.comparePatches ignores exactly this field on this cluster. It is
-	// absent if none does.
-	Pointer string `json:"pointer,omitempty" text:"pointer"`
-	// Note qualifies the difference: a different order, or the result of the server's dry run.
-	Note string `json:"note,omitempty" text:"redact"`
-}
-
-// Who describes the writer of the live value and the time, if they are recorded.
-func (d Difference) Who() string {
-	return evaluate.Difference(d).Who()
-}
+// The types of the result that a report has too.
+type (
+	// Counts count the objects of a bundle.
+	Counts = evaluate.Counts
+	// Owner is the present owner of an object.
+	Owner = evaluate.Owner
+	// Difference is one field that differs.
+	Difference = evaluate.Difference
+	// Value is a value in a difference.
+	Value = evaluate.Value
+	// Step is one step of a path.
+	Step = evaluate.Step
+	// Remedy is one way to proceed.
+	Remedy = remedy.Remedy
+)
 
 // Severity of a finding.
 type Severity string
@@ -191,18 +157,6 @@ const (
 func (s Severity) Compare(o Severity) int {
 	order := []Severity{Error, Warning, Info, ""}
 	return slices.Index(order, s) - slices.Index(order, o)
-}
-
-// Remedy is one way to proceed after a finding, or an item of a preflight. It has a text, a command, or both.
-type Remedy struct {
-	// Text is a sentence: what to do if there is no command, otherwise the effect of the command.
-	Text string `json:"text,omitempty" text:"redact"`
-	// Command is a command line for a shell. It does not depend on how the program was called. A command of kubectl or
-	// Helm for a snapshot has a placeholder for the context of the captured cluster, which a shell refuses, if
-	// --context did not name the context.
-	Command string `json:"command,omitempty" text:"redact"`
-	// URL is the address of a page that explains the finding, or the rule of the item.
-	URL string `json:"url,omitempty" text:"keep"`
 }
 
 // Gap is something that could not be read, and the effect on the report.
@@ -222,17 +176,3 @@ type Gap struct {
 
 // Why returns the reason with its detail.
 func (g Gap) Why() string { return source.Gap{Reason: g.Reason, Detail: g.Detail}.Why() }
-
-// follow removes the pointer to a field with a hidden value in its path: it would not lead to the field.
-func (d *Difference) follow(before any) {
-	if old, ok := before.(*Difference); ok && old.Path != d.Path {
-		d.Pointer = ""
-	}
-}
-
-// follow removes a command with a hidden value: a shell would not run it as it was meant.
-func (r *Remedy) follow(before any) {
-	if old, ok := before.(*Remedy); ok && old.Command != r.Command {
-		r.Command, r.Text = "", r.Text+" (the command has a value of a Secret, and is not shown)"
-	}
-}

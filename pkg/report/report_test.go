@@ -46,7 +46,8 @@ func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
 				out.Tree[kind] = append(out.Tree[kind], &evaluate.Aggregate{Kind: kind, Object: o, Complete: true,
 					InScope: true})
 			}
-			d := &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: ns, Name: name}},
+			of := &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: ns, Name: name}}
+			d := &evaluate.BundleDeployment{BundleDeployment: of,
 				Counts: evaluate.Counts{Desired: 3, Ready: 1, Modified: 2}}
 			for _, kind := range []string{"Service", "ConfigMap"} {
 				d.Objects = append(d.Objects, evaluate.Object{Ref: ref(kind, ns, name),
@@ -221,7 +222,8 @@ func TestSecrets(t *testing.T) {
 // without the newline.
 func TestSecretsTrimmed(t *testing.T) {
 	var secrets redact.Secrets
-	secrets.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString([]byte("hunter22\n"))}})
+	value := base64.StdEncoding.EncodeToString([]byte("hunter22\n"))
+	secrets.AddSecret(map[string]any{"data": map[string]any{"key": value}})
 	if got := hidden(&secrets, "login with hunter22 was refused"); strings.Contains(got, "hunter22") {
 		t.Errorf("%q", got)
 	}

@@ -7,12 +7,7 @@ const KindTargets = "TargetsReport"
 
 // Targets reports which clusters bundles are deployed to, and why.
 type Targets struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// TakenAt is when the data was taken (RFC 3339).
-	TakenAt string           `json:"takenAt,omitempty"`
-	Tool    Tool             `json:"tool"`
-	Source  Source           `json:"source"`
+	Head
 	Bundles []TargetedBundle `json:"bundles"`
 	Gaps    []Gap            `json:"gaps"`
 	// Notes are information for the reader that is not a gap.
@@ -97,22 +92,10 @@ const (
 
 // Complete sets the fields that follow from the bundles. Call it once, after all bundles were added.
 func (d *Targets) Complete() {
-	d.APIVersion, d.Kind = APIVersion, KindTargets
-	d.Bundles, d.Gaps = present(d.Bundles), present(d.Gaps)
+	complete(d)
 	for i := range d.Bundles {
-		b := &d.Bundles[i]
-		b.Targets, b.Clusters = present(b.Targets), present(b.Clusters)
-		for _, c := range b.Clusters {
-			switch c.Result {
-			case TargetExpected:
-				b.Summary.Expected++
-			case TargetExcluded:
-				b.Summary.Excluded++
-			case TargetBlocked:
-				b.Summary.Blocked++
-			default:
-				b.Summary.Unknown++
-			}
-		}
+		n := countBy(d.Bundles[i].Clusters, func(c TargetedCluster) TargetResult { return c.Result })
+		d.Bundles[i].Summary = TargetedClusterSums{n[TargetExpected], n[TargetExcluded], n[TargetBlocked],
+			n[TargetUnknown]}
 	}
 }

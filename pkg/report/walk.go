@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
@@ -27,8 +28,25 @@ const (
 // redactedUses are the uses of the strings in which values are hidden.
 var redactedUses = []use{useRedact, usePath, usePointer}
 
-// follower is a type with fields that follow from others. follow is called on a copy after these were replaced.
-type follower interface{ follow(before any) }
+// follow sets the fields of a copy that follow from others, after these were replaced.
+func follow(before, after any) {
+	switch x := after.(type) {
+	case *Finding:
+		x.Remediation = cmp.Or(first(x.Remedies), x.Remediation)
+	case *WhyCause:
+		x.Next = first(x.Remedies)
+	case *PreflightItem:
+		x.Remediation = first(x.Remedies)
+	case *Difference: // a pointer with a hidden value would not lead to the field
+		if old, ok := before.(*Difference); ok && old.Path != x.Path {
+			x.Pointer = ""
+		}
+	case *Remedy: // a shell would not run a command with a hidden value as it was meant
+		if old, ok := before.(*Remedy); ok && old.Command != x.Command {
+			x.Command, x.Text = "", x.Text+" (the command has a value of a Secret, and is not shown)"
+		}
+	}
+}
 
 // walker visits the strings of a document.
 type walker struct {
@@ -120,8 +138,8 @@ func (w *walker) visitFields(t reflect.Type, u use) visit {
 		for _, f := range fields {
 			f.visit(from.Field(f.index), to.Field(f.index))
 		}
-		if f, ok := to.Addr().Interface().(follower); ok && w.mask != nil {
-			f.follow(from.Addr().Interface())
+		if w.mask != nil {
+			follow(from.Addr().Interface(), to.Addr().Interface())
 		}
 	}
 }
@@ -179,17 +197,5 @@ func (w *walker) value(v Value, u use) Value {
 
 // inside replaces the strings in decoded JSON.
 func (w *walker) inside(v any, u use) any {
-	switch v := v.(type) {
-	case string:
-		return w.text(u, v)
-	case []any:
-		return each(v, func(e any) any { return w.inside(e, u) })
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k := range v {
-			out[w.text(u, k)] = w.inside(v[k], u)
-		}
-		return out
-	}
-	return v
+	return escape.MapTexts(v, func(s string) string { return w.text(u, s) })
 }

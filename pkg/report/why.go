@@ -13,12 +13,7 @@ const KindWhy = "WhyReport"
 
 // Why reports why objects of Fleet are not ready.
 type Why struct {
-	APIVersion string `json:"apiVersion" text:"keep"`
-	Kind       string `json:"kind" text:"keep"`
-	// TakenAt is when the data was taken (RFC 3339).
-	TakenAt string      `json:"takenAt,omitempty" text:"keep"`
-	Tool    Tool        `json:"tool" text:"keep"`
-	Source  Source      `json:"source" text:"keep"`
+	Head    `text:"keep"`
 	Objects []WhyObject `json:"objects"`
 	Gaps    []Gap       `json:"gaps"`
 	// Notes are information for the reader that is not a gap.
@@ -105,19 +100,13 @@ type WhyStep struct {
 
 // Complete sets the fields that follow from the others. Call it once, after all objects were added.
 func (w *Why) Complete() {
-	w.APIVersion, w.Kind = APIVersion, KindWhy
-	w.Objects, w.Gaps = present(w.Objects), present(w.Gaps)
-	for i := range w.Objects {
-		o := &w.Objects[i]
-		o.Causes = present(o.Causes)
-		for j := range o.Causes {
-			c := &o.Causes[j]
-			c.Steps, c.Deployments, c.Next = present(c.Steps), present(c.Deployments), first(c.Remedies)
+	complete(w)
+	for _, o := range w.Objects {
+		for i := range o.Causes {
+			o.Causes[i].Next = first(o.Causes[i].Remedies)
 		}
 	}
 }
 
 // Redacted returns a copy in which secrets are hidden.
 func (w *Why) Redacted(s *redact.Secrets) *Why { return redacted(s, w, nil) }
-
-func (c *WhyCause) follow(any) { c.Next = first(c.Remedies) }

@@ -5,7 +5,6 @@ package snapshot
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 
@@ -75,11 +74,12 @@ func (t *taking) file(c capture, o source.Object) (name string, text []byte, ok 
 	if err != nil {
 		return "", nil, false
 	}
-	raw, err := whole(o)
-	if err != nil {
+	content, ok := whole(o)
+	if !ok {
 		return "", nil, false
 	}
-	if raw, err = t.capture(m.Ref(), raw, o.Partial); err != nil {
+	raw, ok := t.capture(m.Ref(), content, o.Partial)
+	if !ok {
 		return "", nil, false
 	}
 	name = fileName(c.resource(), m.Metadata.Namespace, t.hidden(m.Metadata.Name))
@@ -87,24 +87,18 @@ func (t *taking) file(c capture, o source.Object) (name string, text []byte, ok 
 	return name, pretty.PrettyOptions(raw, &pretty.Options{Indent: "  "}), true
 }
 
-// errObject does not quote the object.
-var errObject = errors.New("it is not a JSON object")
-
-// capture returns the captured JSON of an object. partial is true if it is partial already.
-func (t *taking) capture(ref object.Ref, raw []byte, partial bool) ([]byte, error) {
-	content, ok := mask.Decode(raw)
-	if !ok {
-		return nil, errObject
-	}
+// capture returns the captured JSON of an object. partial is true if it is partial already. It returns no error, which
+// could quote the object.
+func (t *taking) capture(ref object.Ref, content map[string]any, partial bool) (captured []byte, ok bool) {
 	key := ref.Key()
 	masks := t.masker.Object(key)
-	t.record(key, content, raw, partial)
+	t.record(key, content, partial)
 	name, err := release.ParseSecretName(key.Namespace, key.Name)
 	if isRecord := err == nil && ref.IsSecret() && content["type"] == release.SecretType; isRecord {
 		content = t.captureRecord(name, masks, content, key)
 	} else {
 		if content, err = t.fields.of(content, key); err != nil {
-			return nil, errObject
+			return nil, false
 		}
 		public, environment := t.fields.public(content, key), environmentOf(content, key)
 		masks.Payload = t.options.Bundles
@@ -119,10 +113,7 @@ func (t *taking) capture(ref object.Ref, raw []byte, partial bool) ([]byte, erro
 		t.masked++
 	}
 	out, err := mask.Encode(content)
-	if err != nil {
-		return nil, errObject
-	}
-	return t.hideIDs(out), nil
+	return t.hideIDs(out), err == nil
 }
 
 // captureRecord returns the captured Secret of a release record.
@@ -176,31 +167,17 @@ func environmentHash(content map[string]any) string {
 	return agentconfig.EnvironmentHash(raw)
 }
 
-// whole returns the JSON of an object with its apiVersion, kind and managedFields, which a source may keep apart.
-func whole(o source.Object) ([]byte, error) {
-	var content map[string]json.RawMessage
-	if err := json.Unmarshal(o.Raw, &content); err != nil {
-		return nil, err
+// whole returns an object as decoded JSON, with its apiVersion, kind and managedFields, which a source may keep apart.
+func whole(o source.Object) (content map[string]any, ok bool) {
+	if content, ok = mask.Decode(o.Raw); !ok {
+		return nil, false
 	}
-	apiVersion, kind := o.Kind.ToAPIVersionAndKind()
-	for key, v := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
-		text, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		content[key] = text
+	content["apiVersion"], content["kind"] = o.Kind.ToAPIVersionAndKind()
+	if len(o.ManagedFields) == 0 {
+		return content, true
 	}
-	if len(o.ManagedFields) > 0 {
-		var meta map[string]json.RawMessage
-		if err := json.Unmarshal(content["metadata"], &meta); err != nil {
-			return nil, err
-		}
-		meta["managedFields"] = slices.Clone(o.ManagedFields)
-		text, err := json.Marshal(meta)
-		if err != nil {
-			return nil, err
-		}
-		content["metadata"] = text
-	}
-	return json.Marshal(content)
+	var managed any
+	err := json.Unmarshal(o.ManagedFields, &managed)
+	child(content, "metadata")["managedFields"] = managed
+	return content, err == nil
 }

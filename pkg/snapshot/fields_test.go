@@ -108,7 +108,8 @@ func TestEnvironment(t *testing.T) {
 	key := object.Key{Group: fleetGroup, Kind: "Cluster", Namespace: "fleet-local", Name: "local"}
 	for hash, agree := range map[string]bool{agentconfig.EnvironmentHash([]byte(variables)): true, "another": false} {
 		var content map[string]any
-		if err := json.Unmarshal([]byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Cluster","spec":{"agentEnvVars":`+variables+
+		if err := json.Unmarshal([]byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Cluster","spec":{`+
+			`"agentEnvVars":`+variables+
 			`},"status":{"agentEnvVarsHash":"`+hash+`"}}`), &content); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +134,8 @@ func TestEnvironment(t *testing.T) {
 func TestMark(t *testing.T) {
 	key := object.Key{Kind: "ConfigMap", Namespace: "apps", Name: "x"}
 	f := fields{desired: map[object.Key]map[string]bool{key: {}}}
-	content := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"fleetdoctor.io/captured": "metadata"}}}
+	annotations := map[string]any{"fleetdoctor.io/captured": "metadata"}
+	content := map[string]any{"metadata": map[string]any{"annotations": annotations}}
 	out, err := f.of(content, key)
 	if raw, _ := json.Marshal(out); err != nil || strings.Contains(string(raw), "captured") {
 		t.Errorf("captured: %s, error %v", raw, err)

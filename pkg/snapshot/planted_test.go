@@ -151,32 +151,42 @@ func (p *planting) bundles() {
 
 // others plants values in objects that no bundle desires.
 func (p *planting) others() {
-	annotations := `"annotations":{"note":"VALUE","kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"x\":\"VALUE\"}}",` +
+	annotations := `"annotations":{"note":"VALUE","kubectl.kubernetes.io/last-applied-configuration":"{\"data\":` +
+		`{\"x\":\"VALUE\"}}",` +
 		`"objectset.rio.cattle.io/applied":"` + inBase64(gzipped(p.t, p.fill(`{"data":{"a":"VALUE"}}`))) + `"}`
-	pod := `"template":{"spec":{"containers":[{"name":"c","image":"registry.example.com/a:1","args":["--token=VALUE"],` +
-		`"env":[{"name":"PASSWORD","value":"VALUE"}]}],"initContainers":[{"name":"i","env":[{"name":"A","value":"VALUE"}]}]}}`
+	pod := `"template":{"spec":{"containers":[{"name":"c","image":"registry.example.com/a:1","args":[` +
+		`"--token=VALUE"],` +
+		`"env":[{"name":"PASSWORD","value":"VALUE"}]}],"initContainers":[{"name":"i","env":[{"name":"A",` +
+		`"value":"VALUE"}]}]}}`
 	for _, text := range []string{
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"one",` + annotations +
 			`},"type":"Opaque",` +
 			`"data":{"a":"` + inBase64(p.value()) + `","b":"` + inBase64("1234") + `","key-VALUE":""}}`,
-		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"registry"},"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":"` +
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"registry"},` +
+			`"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":"` +
 			inBase64(p.fill(`{"auths":{"VALUE.example.com":{"auth":"VALUE","password":"VALUE"}}}`)) + `"}}`,
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"one",` + annotations +
 			`},"data":{"a":"VALUE","VALUE":"x"},` +
 			`"binaryData":{"a":"` + inBase64(gzipped(p.t, p.value())) + `"}}`,
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"default","name":"one",` + annotations +
 			`,"managedFields":[{"manager":"m",` +
-			`"operation":"Update","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:VALUE":{}}}}]},"spec":{"replicas":1,` + pod + `}}`,
+			`"operation":"Update","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:VALUE":{}}}}]},"spec":{` +
+			`"replicas":1,` + pod + `}}`,
 		`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"namespace":"default","name":"one"},"spec":{` + pod +
 			`}}`,
 		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"default",` + annotations + `}}`,
 		`{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":"one",` + annotations +
 			`},"spec":{"externalName":"VALUE"}}`,
-		`{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"one"},"spec":{"csi":{"volumeAttributes":{"password":"VALUE"}}}}`,
-		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.example.com"},` +
-			`"spec":{"group":"example.com","names":{"kind":"Thing","plural":"things"},"scope":"Namespaced","versions":[{"name":"v1","schema":{"d":"VALUE"}}]}}`,
-		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"cattle-fleet-system","name":"fleet-agent"},"data":{"token":"` + inBase64(p.value()) + `"}}`,
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"cattle-system","name":"fleet-controller"},"data":{"config":` +
+		`{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"one"},"spec":{"csi":{"volumeAttributes":{` +
+			`"password":"VALUE"}}}}`,
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{` +
+			`"name":"things.example.com"},` +
+			`"spec":{"group":"example.com","names":{"kind":"Thing","plural":"things"},"scope":"Namespaced",` +
+			`"versions":[{"name":"v1","schema":{"d":"VALUE"}}]}}`,
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"cattle-fleet-system","name":"fleet-agent"},` +
+			`"data":{"token":"` + inBase64(p.value()) + `"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"cattle-system","name":"fleet-controller"},` +
+			`"data":{"config":` +
 			`"{\"apiServerURL\":\"https://user:VALUE@a.example.com\",\"password\":\"VALUE\"}","other":"VALUE"}}`,
 	} {
 		p.add(text)

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -73,7 +74,7 @@ func (t *taking) hiddenValues(key state.ValuesKey, hash string) string {
 
 // record records what an audit concludes from the payload of an object, and replaces the plain hashes that it states.
 // partial is true if the payload was not captured before.
-func (t *taking) record(key object.Key, content map[string]any, raw []byte, partial bool) {
+func (t *taking) record(key object.Key, content map[string]any, partial bool) {
 	if key.Group != fleetGroup {
 		return
 	}
@@ -86,7 +87,7 @@ func (t *taking) record(key object.Key, content map[string]any, raw []byte, part
 	}
 	switch key.Kind {
 	case state.Bundle:
-		t.recordBundle(key, raw)
+		t.recordBundle(key, content)
 		hide(status, "resourcesSha256Sum", t.hiddenSum)
 		hide(spec, "valuesHash", func(hash string) string {
 			return t.hiddenValues(state.ValuesKey{Type: values.BundleType, Namespace: key.Namespace, Name: key.Name},
@@ -99,17 +100,18 @@ func (t *taking) record(key object.Key, content map[string]any, raw []byte, part
 		})
 	case state.Content:
 		if !partial {
-			t.recordContent(key.Name, raw)
+			t.recordContent(key.Name, content)
 		}
 		hide(content, "sha256sum", t.hiddenSum)
 	}
 }
 
-// recordBundle records the size of a Bundle, given as compact JSON, and the Content that its files make.
-func (t *taking) recordBundle(key object.Key, raw []byte) {
+// recordBundle records the size of a Bundle as compact JSON, and the Content that its files make.
+func (t *taking) recordBundle(key object.Key, content map[string]any) {
+	raw, err := mask.Encode(content)
 	result := source.BundleResult{Size: len(raw)}
 	var b v1alpha1.BundleContents
-	if json.Unmarshal(raw, &b) == nil && len(b.Spec.Resources) > 0 {
+	if err == nil && json.Unmarshal(raw, &b) == nil && len(b.Spec.Resources) > 0 {
 		if id, err := render.ManifestID(b.Spec.Resources); err == nil {
 			result.Content = t.hidden(id)
 		}
@@ -118,9 +120,12 @@ func (t *taking) recordBundle(key object.Key, raw []byte) {
 }
 
 // recordContent records why a Content could not be read.
-func (t *taking) recordContent(name string, raw []byte) {
+func (t *taking) recordContent(name string, content map[string]any) {
 	var c v1alpha1.Content
-	err := object.Into(raw, &c)
+	raw, err := mask.Encode(content)
+	if err == nil {
+		err = object.Into(raw, &c)
+	}
 	if err == nil {
 		_, err = render.DecodeContent(&c)
 	}

@@ -52,8 +52,8 @@ func Of(ctx context.Context, src source.Source, o Options, names []source.Named)
 	desired := &directory.Directory{Fleet: f}
 	unread = slices.Concat(r.Description.Gaps, unread, gaps.OfFleet(f, gaps.Everywhere, targetKinds...),
 		gaps.OfMappings(f, gaps.Everywhere))
-	out := &report.Targets{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(unread), Notes: targetNotes(f)}
+	out := &report.Targets{Head: report.NewHead(report.KindTargets, o.Version, r.Description, desired),
+		Gaps: report.Gaps(unread), Notes: targetNotes(f)}
 	all := &targetsOf{Fleet: f, targeting: f.Targeting(), deployments: map[string]*v1alpha1.BundleDeployment{}}
 	for _, bd := range f.BundleDeployments {
 		all.deployments[bd.Namespace+"/"+bd.Name] = bd

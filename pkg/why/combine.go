@@ -32,7 +32,7 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 			i = len(out.Causes)
 			place[key] = i
 			out.Causes = append(out.Causes, report.WhyCause{Root: v.steps[len(v.steps)-1].Kind, State: v.state,
-				Steps: v.steps, Remedies: report.NewRemedies(v.next), Findings: v.findings})
+				Steps: v.steps, Remedies: v.next, Findings: v.findings})
 		}
 		return &out.Causes[i]
 	}
@@ -59,7 +59,7 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 			out.Summary.Unknown++
 		}
 		c := add(m.verdict)
-		if next := report.NewRemedies(m.next); !slices.Equal(next, c.Remedies) {
+		if next := m.next; !slices.Equal(next, c.Remedies) {
 			m.Remedies = next
 		}
 		c.Deployments = append(c.Deployments, m.WhyDeployment)

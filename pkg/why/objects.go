@@ -54,7 +54,7 @@ func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 			continue
 		}
 		of[o.Ref] = add(report.Resource{Ref: o.Ref, State: s, Reason: o.Reason,
-			Message: sentenceOf(s, o.Ref, o.Condition), Owner: report.NewOwner(o.Owner)})
+			Message: sentenceOf(s, o.Ref, o.Condition), Owner: o.Owner})
 	}
 	for _, u := range e.Orphans {
 		of[u.Ref] = add(report.Resource{Ref: u.Ref, State: report.Orphaned,

@@ -120,8 +120,8 @@ func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 // Explain explains the targets with the result and the findings of an audit. The report contains values of Secrets:
 // only the copy that Redacted returns may be shown.
 func Explain(in *check.Input, findings []check.Finding, targets Targets, version string) *report.Why {
-	out := &report.Why{Tool: report.Tool{Version: version}, TakenAt: report.Time(in.Now()),
-		Source: report.NewSource(in.Source, in.Desired.Directory), Gaps: report.Gaps(in.Gaps), Notes: in.Notes}
+	out := &report.Why{Head: report.NewHead(report.KindWhy, version, in.Source, in.Desired.Directory),
+		Gaps: report.Gaps(in.Gaps), Notes: in.Notes}
 	x := newExplainer(in, findings)
 	for _, t := range targets {
 		found := objects(in.Desired.Fleet, t)

@@ -5,6 +5,7 @@ package remedy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -14,14 +15,22 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// Remedy is one way to proceed after a finding.
+// Remedy is one way to proceed after a finding, or an item of a preflight. It has a text, a command, or both.
 type Remedy struct {
-	// Text is a sentence: the effect of the command, or what to do if there is no command.
-	Text string
-	// Command is one command line for a shell. It can be run as it is, unless it has a placeholder (Commands).
-	Command string
-	// URL is the address of a page that explains the finding. Run sets it.
-	URL string
+	// Text is a sentence: what to do if there is no command, otherwise the effect of the command.
+	Text string `json:"text,omitempty" text:"redact"`
+	// Command is a command line for a shell. It does not depend on how the program was called. A command of kubectl or
+	// Helm for a snapshot has a placeholder for the context of the captured cluster, which a shell refuses, if
+	// --context did not name the context.
+	Command string `json:"command,omitempty" text:"redact"`
+	// URL is the address of a page that explains the finding, or the rule of the item.
+	URL string `json:"url,omitempty" text:"keep"`
+}
+
+// Lines returns the lines that show a remedy: its command and the effect of it, or one sentence. The command is first,
+// because it is the subject of the effect.
+func (r Remedy) Lines() []string {
+	return slices.DeleteFunc([]string{r.Command, r.Text}, func(line string) bool { return line == "" })
 }
 
 // Run is a command with its effect.

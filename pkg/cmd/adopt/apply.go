@@ -165,7 +165,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 	for _, d := range s.found.Deployments {
 		if written[d.Key()] {
 			scope = append(scope, d.ID())
-			counts[d.ID()] = report.Counts(d.Counts)
+			counts[d.ID()] = d.Counts
 		}
 	}
 	now, err := s.found.Again(ctx, scope)
@@ -174,7 +174,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		return
 	}
 	for _, d := range now {
-		before, after := counts[d.ID()], report.Counts(d.Counts)
+		before, after := counts[d.ID()], d.Counts
 		after.Orphaned = before.Orphaned // orphans are not read again
 		if n := after.Unknown - before.Unknown; n > 0 {
 			s.document.Notes = append(s.document.Notes,

@@ -183,9 +183,8 @@ func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
 // describe begins the document with the description of the source.
 func (s *session) describe(found *engine.Audit) {
 	s.found, s.secrets = found, found.Secrets
-	s.document = report.Adoption{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: s.Version},
-		Source: report.NewSource(found.Source, found.Desired.Directory), Scope: report.NewScope(found.Scope),
-		Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
+	s.document = report.Adoption{Head: report.NewHead("", s.Version, found.Source, found.Desired.Directory),
+		Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
 }
 
 // shown returns the document with a kind, its objects, and without secrets.

@@ -139,9 +139,9 @@ func (o *options) Run(ctx context.Context) error {
 
 func (o *options) predict(found *engine.Audit) *report.Preflight {
 	rollouts, elsewhere := preflight.Check(found.Input())
-	p := &report.Preflight{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: o.Version},
-		Source: report.NewSource(found.Source, found.Desired.Directory),
-		Scope:  report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps),
+	p := &report.Preflight{
+		Head:  report.NewHead(report.KindPreflight, o.Version, found.Source, found.Desired.Directory),
+		Scope: report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps),
 		Notes: found.Notes}
 	if p.Summary.Elsewhere = elsewhere; elsewhere > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("bundle deployments on other clusters, which are not evaluated: %d",

@@ -52,8 +52,8 @@ func Impact(ctx context.Context, src source.Source, o audit.Options, names []sou
 	if err != nil {
 		return nil, err
 	}
-	out := &report.Impact{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
-		Source: report.NewSource(r.Description, r.Directory), Gaps: report.Gaps(r.Gaps), Notes: r.Description.Notes}
+	out := &report.Impact{Head: report.NewHead(report.KindImpact, o.Version, r.Description, r.Directory),
+		Gaps: report.Gaps(r.Gaps), Notes: r.Description.Notes}
 	out.Source.Clusters = report.ClusterSources(r.moreClusters())
 	targeting := r.Desired.Targeting()
 	for _, t := range targets {

@@ -7,6 +7,7 @@ package comparepatches
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -206,13 +207,11 @@ func (x *bundle) write(b *bytes.Buffer, name string) error {
 func entry(b *bytes.Buffer, r compare.Rule) error {
 	indent := "  - "
 	write := func(key, value string) error {
-		b.WriteString(indent + key)
-		indent = "    "
 		if value == "" {
-			b.WriteString("\n")
 			return nil
 		}
-		b.WriteString(" ")
+		b.WriteString(indent + key + " ")
+		indent = "    "
 		if strings.Contains(value, " ") { // YAML could fold it
 			return escape.EncodeJSON(b, value, "")
 		}
@@ -220,24 +219,13 @@ func entry(b *bytes.Buffer, r compare.Rule) error {
 		b.Write(scalar)
 		return err
 	}
-	for _, f := range [][2]string{{"apiVersion:", r.APIVersion}, {"kind:", r.Kind}, {"namespace:", r.Namespace},
-		{"name:", r.Name}} {
-		if f[1] == "" {
-			continue
-		}
-		if err := write(f[0], f[1]); err != nil {
-			return err
-		}
-	}
-	if err := write("jsonPointers:", ""); err != nil {
-		return err
-	}
+	err := errors.Join(write("apiVersion:", r.APIVersion), write("kind:", r.Kind), write("namespace:", r.Namespace),
+		write("name:", r.Name))
+	b.WriteString(indent + "jsonPointers:\n")
 	for _, p := range r.JSONPointers {
-		if err := write("-", p); err != nil {
-			return err
-		}
+		err = errors.Join(err, write("-", p))
 	}
-	return nil
+	return err
 }
 
 func list(b *bytes.Buffer, title string, lines map[string][]string) {

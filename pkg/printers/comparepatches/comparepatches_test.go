@@ -301,7 +301,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestUnread checks that an audit that is not complete says so, and that an audit without modified objects prints no rule.
+// TestUnread checks that an audit that is not complete says so, and that an audit without modified objects prints no
+// rule.
 func TestUnread(t *testing.T) {
 	complete, rules := written(t, reports.Sample(t, "clean"))
 	unread, _ := written(t, reports.Unread())

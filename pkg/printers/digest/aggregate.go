@@ -115,3 +115,11 @@ func newAggregate(kind string, x *report.Aggregate, unread map[string]int) Aggre
 	out.Differs = complete && said != "" && said != Fraction(counts.Ready, counts.Desired)
 	return out
 }
+
+// Reported is what Fleet reports of the aggregate; nil if that is not known.
+func (x Aggregate) Reported() *report.Reported {
+	if x.Numbers == nil {
+		return nil
+	}
+	return x.Numbers.Reported
+}

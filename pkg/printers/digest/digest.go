@@ -56,18 +56,28 @@ func Verdict(a *report.Audit) (Level, string) {
 	return Good, "No problems found"
 }
 
+// ReadyIn is the sentence with the number of ready objects; empty if no bundle deployment has a result.
+func ReadyIn(a *report.Audit) string {
+	c, all := a.Summary.Counts, len(a.BundleDeployments)
+	if all <= a.WithoutResult() {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s ready in %s.", c.Ready, report.Plural(c.Desired, "object"),
+		report.Plural(all, "bundle deployment"))
+}
+
+// WithoutResult is the sentence with the number of bundle deployments without a result; empty if there are none.
+func WithoutResult(a *report.Audit) string {
+	n := a.WithoutResult()
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("No result for %d of %s.", n, report.Plural(len(a.BundleDeployments), "bundle deployment"))
+}
+
 // Totals returns the sentences with the totals.
 func Totals(a *report.Audit) string {
-	all, unread := len(a.BundleDeployments), a.WithoutResult()
-	var out []string
-	if all > unread {
-		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready,
-			report.Plural(a.Summary.Counts.Desired,
-				"object"), report.Plural(all, "bundle deployment")))
-	}
-	if unread > 0 {
-		out = append(out, fmt.Sprintf("No result for %d of %s.", unread, report.Plural(all, "bundle deployment")))
-	}
+	out := NonEmpty(ReadyIn(a), WithoutResult(a))
 	if n := a.Summary.Counts.Unknown; n > 0 {
 		out = append(out, fmt.Sprintf("%s unknown.", report.Plural(n, "object")))
 	}
@@ -169,6 +179,33 @@ func Clusters(f *report.Finding) []string {
 	return []string{f.Cluster}
 }
 
+// About names what a finding is about: its bundle, the GitRepo or HelmOp, and the clusters. write writes a name.
+func About(f *report.Finding, write func(string) string) string {
+	return strings.Join(NonEmpty(Worded("bundle", write(f.Bundle)), Worded("GitRepo", write(f.GitRepo)),
+		Worded("HelmOp", write(f.HelmOp)), Worded("cluster", write(strings.Join(Clusters(f), ", ")))), ", ")
+}
+
+// Properties are the names and texts of a finding that are not empty, without its clusters.
+func Properties(f *report.Finding) map[string]string {
+	out := map[string]string{"bundle": f.Bundle, "bundleDeployment": f.BundleDeployment, "gitRepo": f.GitRepo,
+		"helmOp": f.HelmOp, "asOf": f.AsOf, "cause": string(f.Cause)}
+	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
+	return out
+}
+
+// Tally is a number with the words for it; empty for 0.
+func Tally(n int, words string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", n, words)
+}
+
+// NonEmpty returns the texts that are not empty.
+func NonEmpty(all ...string) []string {
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
 // Title names the source of an audit.
 func Title(s *report.Source) string {
 	switch {
@@ -182,24 +219,26 @@ func Title(s *report.Source) string {
 
 // Facts are the time, the versions, the scope and the other clusters of an audit, as far as they are known.
 func Facts(a *report.Audit) []string {
-	var out []string
-	add := func(word, value string) {
-		if value != "" {
-			out = append(out, word+" "+value)
-		}
-	}
-	add("taken at", a.TakenAt)
-	add("Kubernetes", a.Source.KubernetesVersion)
-	if v := FleetVersion(a.Source.FleetVersions); v != "" {
-		out = append(out, v)
-	}
-	add("namespace", strings.Join(a.Scope.Namespaces, ", "))
-	add("selector", strings.Join(a.Scope.Selectors, ", "))
-	add("scope", strings.Join(a.Scope.Targets, ", "))
+	clusters := ""
 	if n := len(a.Source.Clusters); n > 0 {
-		add("with", report.Plural(n, "other cluster"))
+		clusters = report.Plural(n, "other cluster")
 	}
-	return out
+	return NonEmpty(
+		Worded("taken at", a.TakenAt),
+		Worded("Kubernetes", a.Source.KubernetesVersion),
+		FleetVersion(a.Source.FleetVersions),
+		Worded("namespace", strings.Join(a.Scope.Namespaces, ", ")),
+		Worded("selector", strings.Join(a.Scope.Selectors, ", ")),
+		Worded("scope", strings.Join(a.Scope.Targets, ", ")),
+		Worded("with", clusters))
+}
+
+// Worded is a value with the word for it; empty without a value.
+func Worded(word, value string) string {
+	if value == "" {
+		return ""
+	}
+	return word + " " + value
 }
 
 // FleetVersion is the version of the controller or, on a downstream cluster, of the agents; "" if it is not known.

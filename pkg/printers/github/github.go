@@ -62,15 +62,8 @@ func gaps(list []report.Gap) string {
 
 func finding(f *report.Finding) string {
 	lines := []string{f.Message}
-	var about []string
-	for _, x := range []struct{ word, value string }{{"bundle ", f.Bundle}, {"GitRepo ", f.GitRepo},
-		{"HelmOp ", f.HelmOp}, {"cluster ", strings.Join(digest.Clusters(f), ", ")}} {
-		if x.value != "" {
-			about = append(about, x.word+x.value)
-		}
-	}
-	if len(about) > 0 {
-		lines = append(lines, strings.Join(about, ", "))
+	if about := digest.About(f, func(name string) string { return name }); about != "" {
+		lines = append(lines, about)
 	}
 	lines = append(lines, f.Described()...)
 	for _, remedy := range f.FirstSteps() {

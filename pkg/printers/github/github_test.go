@@ -128,7 +128,8 @@ func TestUnknown(t *testing.T) {
 			t.Errorf("%s: the totals are a %s", name, c.name)
 		}
 	}
-	if c := read(t, written(t, &report.Audit{BundleDeployments: []report.BundleDeployment{ready}}))[0]; c.name != "notice" {
+	clean := &report.Audit{BundleDeployments: []report.BundleDeployment{ready}}
+	if c := read(t, written(t, clean))[0]; c.name != "notice" {
 		t.Errorf("the totals of a clean report are a %s", c.name)
 	}
 }

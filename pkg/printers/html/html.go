@@ -8,16 +8,29 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // functions are the functions of the layout.
 var functions = template.FuncMap{
-	"plural": report.Plural,
-	"add":    func(x, y int) int { return x + y },
-	"rows":   func(kind string, rows []aggregate) aggregates { return aggregates{Kind: kind, Rows: rows} },
+	"plural":   report.Plural,
+	"add":      func(x, y int) int { return x + y },
+	"rows":     func(kind string, rows []digest.Aggregate) aggregates { return aggregates{Kind: kind, Rows: rows} },
+	"level":    digest.LevelOf,
+	"clusters": digest.Clusters,
+	"remedies": remedies,
+	"actual":   aggregateBar,
+	"ready":    func(bd *report.BundleDeployment) bar { return actualBar(bd.Counts, bd.WithoutResult()) },
+	"reported": reportedBar,
+	"unready": func(bd *report.BundleDeployment) []report.Resource {
+		return slices.DeleteFunc(slices.Clone(bd.Resources), func(r report.Resource) bool {
+			return r.State == report.Ready
+		})
+	},
 }
 
 // Write writes the report as an HTML document. Without JavaScript, the document shows everything.

@@ -27,68 +27,52 @@ type page struct {
 	Objects       bar
 	Unread        int
 	Aggregates    []aggregates
-	Deployments   []deployment
+	Deployments   []*report.BundleDeployment
 	WellFrom      int // the index of the first deployment without a problem
-	Groups        []group
+	Groups        []digest.Group
 	Clusters      []string // of findings: the cluster filter names them by their place
 	Codes         []string
+
+	differences digest.Differences
 }
 
 // aggregates are the aggregates of one kind.
 type aggregates struct {
 	Kind string
-	Rows []aggregate
+	Rows []digest.Aggregate
 	// Well are the rows without a problem, if there are many.
-	Well []aggregate
+	Well []digest.Aggregate
 }
 
 // manyWell is the number of aggregates without a problem above which they are folded.
 const manyWell = 10
 
-type aggregate struct {
-	digest.Aggregate
-	Actual, Reported bar
-}
-
-type deployment struct {
-	*report.BundleDeployment
-	Title    string
-	Level    digest.Level
-	Actual   bar
-	Reported bar
-	Why      string // why there is no result
-	Objects  []report.Resource
-}
-
-type group struct {
-	digest.Group
-	Items []finding
-}
-
-type finding struct {
-	*report.Finding
-	Clusters []string
-	Places   string // the places of the clusters in the filter
-	Evidence []string
-	Remedies []report.Remedy
-	Fields   []digest.Field
-}
-
 func newPage(a *report.Audit) *page {
 	p := &page{Policy: policy(), Style: template.CSS(style), Script: template.JS(script),
 		Audit: a, Title: digest.Title(&a.Source), Facts: digest.Facts(a), Totals: digest.Totals(a),
-		Unread: a.WithoutResult()}
+		Unread: a.WithoutResult(), Deployments: digest.Deployments(a), Groups: digest.Groups(a),
+		differences: digest.NewDifferences(a)}
 	p.Level, p.Verdict = digest.Verdict(a)
 	p.Objects = actualBar(a.Summary.Counts, p.Unread == len(a.BundleDeployments))
-	for _, bd := range digest.Deployments(a) {
-		p.Deployments = append(p.Deployments, newDeployment(bd))
-	}
-	p.WellFrom = slices.IndexFunc(p.Deployments, func(d deployment) bool { return d.Level == digest.Good })
+	p.WellFrom = slices.IndexFunc(p.Deployments, func(bd *report.BundleDeployment) bool {
+		return digest.LevelOf(bd) == digest.Good
+	})
 	if p.WellFrom < 0 {
 		p.WellFrom = len(p.Deployments)
 	}
 	p.aggregate()
-	p.find()
+	for _, g := range p.Groups {
+		p.Codes = append(p.Codes, g.Code)
+		for _, f := range g.Findings {
+			for _, c := range digest.Clusters(f) {
+				if !slices.Contains(p.Clusters, c) {
+					p.Clusters = append(p.Clusters, c)
+				}
+			}
+		}
+	}
+	slices.Sort(p.Codes)
+	p.Codes = slices.Compact(p.Codes)
 	return p
 }
 
@@ -99,81 +83,48 @@ const manyFindings = 200
 func (p *page) Long() bool { return len(p.Findings) > manyFindings }
 
 // Problems are the bundle deployments that are not Good.
-func (p *page) Problems() []deployment { return p.Deployments[:p.WellFrom] }
+func (p *page) Problems() []*report.BundleDeployment { return p.Deployments[:p.WellFrom] }
 
 // Well are the bundle deployments that are Good.
-func (p *page) Well() []deployment { return p.Deployments[p.WellFrom:] }
+func (p *page) Well() []*report.BundleDeployment { return p.Deployments[p.WellFrom:] }
 
-func newDeployment(bd *report.BundleDeployment) deployment {
-	d := deployment{BundleDeployment: bd, Title: bd.Key(), Level: digest.LevelOf(bd),
-		Actual: actualBar(bd.Counts, bd.WithoutResult()), Reported: reportedBar(bd.Reported), Why: bd.Reason}
-	for _, r := range bd.Resources {
-		if r.State != report.Ready {
-			d.Objects = append(d.Objects, r)
-		}
+// Places are the places of the clusters of a finding in the filter.
+func (p *page) Places(f *report.Finding) string {
+	var out []string
+	for _, c := range digest.Clusters(f) {
+		out = append(out, strconv.Itoa(slices.Index(p.Clusters, c)))
 	}
-	return d
+	return strings.Join(out, " ")
 }
+
+// Fields are the fields that a finding is about.
+func (p *page) Fields(f *report.Finding) []digest.Field { return p.differences.Of(f) }
+
+// Evidence is the evidence of a finding that its fields do not show.
+func (p *page) Evidence(f *report.Finding) []string { return digest.Evidence(f, p.Fields(f)) }
 
 // aggregate adds the aggregates of each kind.
 func (p *page) aggregate() {
 	for _, x := range digest.Aggregates(p.Audit) {
-		row := aggregate{Aggregate: x, Actual: actualBar(report.Counts{}, true)}
-		if n := x.Numbers; n != nil {
-			row.Reported = reportedBar(n.Reported)
-			if n.Actual != nil {
-				row.Actual = actualBar(n.Actual.Counts, !x.Evaluated)
-			}
-		}
 		if len(p.Aggregates) == 0 || p.Aggregates[len(p.Aggregates)-1].Kind != x.Kind {
 			p.Aggregates = append(p.Aggregates, aggregates{Kind: x.Kind})
 		}
 		of := &p.Aggregates[len(p.Aggregates)-1]
-		of.Rows = append(of.Rows, row)
+		of.Rows = append(of.Rows, x)
 	}
 	for i := range p.Aggregates {
 		of := &p.Aggregates[i]
-		at := slices.IndexFunc(of.Rows, func(x aggregate) bool { return x.Well() })
+		at := slices.IndexFunc(of.Rows, digest.Aggregate.Well)
 		if at >= 0 && len(of.Rows)-at > manyWell {
 			of.Rows, of.Well = of.Rows[:at], of.Rows[at:]
 		}
 	}
 }
 
-// find adds the findings and what the filters offer.
-func (p *page) find() {
-	place := map[string]int{}
-	differences := digest.NewDifferences(p.Audit)
-	for _, g := range digest.Groups(p.Audit) {
-		out := group{Group: g}
-		if !slices.Contains(p.Codes, g.Code) {
-			p.Codes = append(p.Codes, g.Code)
-		}
-		for _, f := range g.Findings {
-			fields := differences.Of(f)
-			item := finding{Finding: f, Clusters: digest.Clusters(f), Fields: fields,
-				Evidence: digest.Evidence(f, fields)}
-			item.Remedies = linked(f.NextSteps(), g.URL())
-			var places []string
-			for _, c := range item.Clusters {
-				n, known := place[c]
-				if !known {
-					n = len(p.Clusters)
-					place[c], p.Clusters = n, append(p.Clusters, c)
-				}
-				places = append(places, strconv.Itoa(n))
-			}
-			item.Places = strings.Join(places, " ")
-			out.Items = append(out.Items, item)
-		}
-		p.Groups = append(p.Groups, out)
-	}
-	slices.Sort(p.Codes)
-}
-
-// linked returns remedies with links that are web pages. The group has one link, which the remedies do not repeat.
-func linked(remedies []report.Remedy, group string) []report.Remedy {
-	out := slices.Clone(remedies)
+// remedies returns the ways to proceed after a finding, with links that are web pages. The group has one link, which the
+// remedies do not repeat.
+func remedies(f *report.Finding, group string) []report.Remedy {
+	out := slices.Clone(f.NextSteps())
 	for i := range out {
 		if url := out[i].URL; url == group || !strings.HasPrefix(url, "https://") {
 			out[i].URL = ""
@@ -200,8 +151,16 @@ func actualBar(c report.Counts, none bool) bar {
 		return bar{Text: "?", Parts: parts(1, share{"unknown", 1})}
 	}
 	return bar{digest.Fraction(c.Ready, c.Desired), parts(c.Desired, share{"ready", c.Ready},
-		share{"notready", c.NotReady + c.Modified},
-		share{"missing", c.Missing + c.Unowned}, share{"unknown", c.Unknown})}
+		share{"notready", c.NotReady + c.Modified}, share{"missing", c.Missing + c.Unowned},
+		share{"unknown", c.Unknown})}
+}
+
+// aggregateBar shows the actual objects of an aggregate.
+func aggregateBar(x digest.Aggregate) bar {
+	if x.Numbers == nil || x.Numbers.Actual == nil {
+		return actualBar(report.Counts{}, true)
+	}
+	return actualBar(x.Numbers.Actual.Counts, !x.Evaluated)
 }
 
 // reportedBar shows the numbers that Fleet reports. Those of an old status are not shown as ready.

@@ -58,28 +58,32 @@ func (d *document) head(a *report.Audit) {
 
 // table adds a table with as many rows as fit. more says what the other rows are.
 func (d *document) table(header []string, rows [][]string, more string) {
-	marks := make([]string, len(header))
-	for i := range marks {
-		marks[i] = "---"
-	}
-	d.add("| "+strings.Join(header, " | ")+" |", "| "+strings.Join(marks, " | ")+" |")
-	begin, left := d.b.Len(), 0
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, c := range row {
-			cells[i] = cell(c)
+	lines := make([]string, len(rows))
+	for i, row := range rows {
+		for _, c := range row {
+			lines[i] += "| " + cell(c) + " "
 		}
-		line := "| " + strings.Join(cells, " | ") + " |"
+		lines[i] += "|"
+	}
+	d.add("| "+strings.Join(header, " | ")+" |", strings.Repeat("| --- ", len(header))+"|")
+	left := d.some(lines)
+	d.add("")
+	if left > 0 {
+		d.add(fmt.Sprintf("… and %d more %s.", left, more), "")
+	}
+}
+
+// some adds the lines that fit into the share of a table, and returns the number of the others.
+func (d *document) some(lines []string) (left int) {
+	begin := d.b.Len()
+	for _, line := range lines {
 		if d.b.Len()-begin+len(line) > share {
 			left++
 			continue
 		}
 		d.add(line)
 	}
-	d.add("")
-	if left > 0 {
-		d.add(fmt.Sprintf("… and %d more %s.", left, more), "")
-	}
+	return left
 }
 
 func (d *document) gaps(a *report.Audit) {
@@ -95,16 +99,11 @@ func (d *document) gaps(a *report.Audit) {
 	}
 	if len(a.Notes) > 0 {
 		d.add("### Notes", "")
-		begin, left := d.b.Len(), 0
+		var lines []string
 		for _, n := range a.Notes {
-			line := "- " + prose(n)
-			if d.b.Len()-begin+len(line) > share {
-				left++
-				continue
-			}
-			d.add(line)
+			lines = append(lines, "- "+prose(n))
 		}
-		if left > 0 {
+		if left := d.some(lines); left > 0 {
 			d.add("- … and " + report.Plural(left, "more note"))
 		}
 		d.add("")
@@ -157,17 +156,9 @@ func reported(r *report.Reported) string {
 }
 
 func counts(c report.Counts) string {
-	var out []string
-	for _, x := range []struct {
-		n    int
-		word string
-	}{{c.Missing, "missing"}, {c.Unowned, "unowned"}, {c.Modified, "modified"}, {c.NotReady, "not ready"}, {c.Orphaned,
-		"orphaned"}, {c.Unknown, "unknown"}} {
-		if x.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", x.n, x.word))
-		}
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(digest.NonEmpty(digest.Tally(c.Missing, "missing"), digest.Tally(c.Unowned, "unowned"),
+		digest.Tally(c.Modified, "modified"), digest.Tally(c.NotReady, "not ready"),
+		digest.Tally(c.Orphaned, "orphaned"), digest.Tally(c.Unknown, "unknown")), ", ")
 }
 
 // aggregates adds the aggregates whose reported numbers differ from the actual ones.
@@ -228,19 +219,9 @@ func (d *document) group(g digest.Group, differences digest.Differences) {
 
 // item is one finding as an element of a list.
 func item(f *report.Finding, fields []digest.Field) string {
-	var about []string
-	for _, x := range []struct{ word, value string }{{"bundle ", f.Bundle}, {"GitRepo ", f.GitRepo},
-		{"HelmOp ", f.HelmOp}} {
-		if x.value != "" {
-			about = append(about, x.word+code(x.value))
-		}
-	}
-	if clusters := digest.Clusters(f); len(clusters) > 0 {
-		about = append(about, "cluster "+code(strings.Join(clusters, ", ")))
-	}
 	out := "- " + prose(f.Message) + "\n"
-	if len(about) > 0 {
-		out += "  - " + strings.Join(about, ", ") + "\n"
+	if about := digest.About(f, code); about != "" {
+		out += "  - " + about + "\n"
 	}
 	for _, e := range digest.Evidence(f, fields) {
 		out += "  - " + prose(e) + "\n"

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -113,24 +115,18 @@ func short(text string) string {
 
 // properties are the details of a finding.
 func properties(f report.Finding) map[string]string {
-	out := map[string]string{"id": f.ID}
-	for name, value := range map[string]string{"bundle": f.Bundle, "bundleDeployment": f.BundleDeployment,
-		"gitRepo": f.GitRepo, "helmOp": f.HelmOp, "asOf": f.AsOf,
-		"cause": string(f.Cause), "evidence": strings.Join(f.Evidence, "\n")} {
-		if value != "" {
-			out[name] = short(value)
-		}
-	}
+	out := digest.Properties(&f)
+	out["id"], out["evidence"] = f.ID, strings.Join(f.Evidence, "\n")
 	for i, step := range f.NextSteps() {
 		suffix := ""
 		if i > 0 {
 			suffix = strconv.Itoa(i + 1)
 		}
-		for name, value := range map[string]string{"remedy": step.Text, "command": step.Command} {
-			if value != "" {
-				out[name+suffix] = short(value)
-			}
-		}
+		out["remedy"+suffix], out["command"+suffix] = step.Text, step.Command
 	}
+	for name, value := range out {
+		out[name] = short(value)
+	}
+	maps.DeleteFunc(out, func(name, value string) bool { return value == "" && name != "id" })
 	return out
 }

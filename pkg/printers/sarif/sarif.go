@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -145,12 +146,11 @@ func level(s report.Severity) string {
 
 func result(f report.Finding) *sarif.Result {
 	properties := sarif.NewPropertyBag()
-	for name, value := range map[string]string{"cluster": f.Cluster, "bundleDeployment": f.BundleDeployment,
-		"bundle": f.Bundle, "gitRepo": f.GitRepo,
-		"helmOp": f.HelmOp, "asOf": f.AsOf, "cause": string(f.Cause)} {
-		if value != "" {
-			properties.Add(name, value)
-		}
+	if f.Cluster != "" {
+		properties.Add("cluster", f.Cluster)
+	}
+	for name, value := range digest.Properties(&f) {
+		properties.Add(name, value)
 	}
 	if len(f.Clusters) > 0 {
 		properties.Add("clusters", f.Clusters)
@@ -197,7 +197,7 @@ func location(f report.Finding) *sarif.Location {
 		WithPhysicalLocation(sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation(path(f))).
 			WithRegion(sarif.NewRegion().WithStartLine(1))).
 		AddLogicalLocation(sarif.NewLogicalLocation().WithKind("resource").WithName(cmp.Or(f.Object.Name, f.Code)).
-			WithFullyQualifiedName(strings.Join(nonEmpty(f.Cluster, f.BundleDeployment, f.Object.Key().Type(),
+			WithFullyQualifiedName(strings.Join(digest.NonEmpty(f.Cluster, f.BundleDeployment, f.Object.Key().Type(),
 				f.Object.Namespace, f.Object.Name), "/")))
 }
 
@@ -207,21 +207,11 @@ func path(f report.Finding) string {
 		namespace, name, _ := strings.Cut(f.Bundle, "/")
 		parts = append(parts, "bundles", namespace, name)
 	}
-	parts = append(parts, nonEmpty(f.Object.Key().Type(), f.Object.Namespace, f.Object.Name)...)
+	parts = append(parts, digest.NonEmpty(f.Object.Key().Type(), f.Object.Namespace, f.Object.Name)...)
 	for i := range parts {
 		parts[i] = url.PathEscape(parts[i])
 	}
 	return strings.Join(parts, "/")
-}
-
-func nonEmpty(parts ...string) []string {
-	var out []string
-	for _, p := range parts {
-		if p != "" {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // invocation describes how complete the audit is.

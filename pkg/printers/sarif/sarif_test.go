@@ -90,7 +90,8 @@ func TestUnread(t *testing.T) {
 		"a gap":             func(a *report.Audit) { a.BundleDeployments = nil },
 		"an Unknown object": func(a *report.Audit) { a.Gaps, a.BundleDeployments = nil, a.BundleDeployments[:1] },
 		"a state of Fleet without a result": func(a *report.Audit) {
-			a.Gaps, a.BundleDeployments[0].State, a.BundleDeployments[0].Counts.Unknown, a.BundleDeployments[1].State = nil, report.Ready, 0, report.WaitApplied
+			a.Gaps, a.BundleDeployments[0].State, a.BundleDeployments[0].Counts.Unknown = nil, report.Ready, 0
+			a.BundleDeployments[1].State = report.WaitApplied
 		},
 		"nothing has a result": func(a *report.Audit) { a.Gaps, a.BundleDeployments = nil, a.BundleDeployments[2:] },
 	} {

@@ -22,23 +22,40 @@ import (
 var texts = []string{
 	"", " ", "a", "a b", " a", "a ", "a: b", "a:", "a #b", "#a", "- a", "-", "--a", "---", "...", "1", "1.5", "0x1f",
 	"1e3", "true", "yes", "n", "null", "~", "<<", "=", "*a", "&a", "!a",
-	"%a", "@a", "`a", "|", ">", "[a]", "{a}", "a'b", `a"b`, `a\b`, `'"`, "2001-01-01", "12:30:45", "größe 見る 🔑", "?", "? a", ",", "a\tb", "\t",
-	"\n", "\n\n", "a\n", "a\n\n", "\na", "\n\na\n", "a\nb", "a\nb\n", " a\nb\n", "a\n b\n", "  \n a\n", "a\n\n\nb", "a\r\nb\r\n", "a\n\rb", "\ta\nb", "a\n\tb\n", "a \nb\t\n", "# a\nb",
-	"a\n---\nb", "\x1b[31ma\nb\u202e\n", "\u0085\u2028\ufeff", "\u2028\na", " \u0000\n \n", "\U000e0001\n\U0001f511", `a\` + "\nb", `"` + "\r\n" + `'`,
+	"%a", "@a", "`a", "|", ">", "[a]", "{a}", "a'b", `a"b`, `a\b`, `'"`, "2001-01-01", "12:30:45", "größe 見る 🔑",
+	"?", "? a", ",", "a\tb", "\t",
+	"\n", "\n\n", "a\n", "a\n\n", "\na", "\n\na\n", "a\nb", "a\nb\n", " a\nb\n", "a\n b\n", "  \n a\n",
+	"a\n\n\nb", "a\r\nb\r\n", "a\n\rb", "\ta\nb", "a\n\tb\n", "a \nb\t\n", "# a\nb", "a\n---\nb",
+	"\x1b[31ma\nb\u202e\n", "\u0085\u2028\ufeff", "\u2028\na", " \u0000\n \n", "\U000e0001\n\U0001f511",
+	`a\` + "\nb", `"` + "\r\n" + `'`,
 }
 
 func name(s string) report.Step { return report.Step{Name: s} }
+
+// different is a difference between two values.
+func different(desired, live any, steps ...report.Step) report.Difference {
+	return report.Difference{Steps: steps, Desired: evaluate.Plain(desired), Live: evaluate.Plain(live)}
+}
+
+// documents are the two sides of a text that differs.
+func documents(desired, live string) (bundle, cluster unified.Document) {
+	fields := unified.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain(desired),
+		Live: evaluate.Plain(live)}})
+	return fields.Document(unified.Bundle), fields.Document(unified.Cluster)
+}
 
 // TestDocument checks that the documents are YAML of the values, in lines that can be printed.
 func TestDocument(t *testing.T) {
 	for _, s := range texts {
 		for _, other := range []string{"x", "x\n", "x \n", "x\r\n"} {
-			for _, v := range []any{s, []any{s, "b", []any{s}}, map[string]any{"k " + s: s, "b": []any{map[string]any{"c": s, "d": s}}}} {
+			object := map[string]any{"k " + s: s, "b": []any{map[string]any{"c": s, "d": s}}}
+			for _, v := range []any{s, []any{s, "b", []any{s}}, object} {
 				diffs := []report.Difference{
-					{Steps: []report.Step{name("spec"), name(s)}, Desired: evaluate.Plain(v), Live: evaluate.Plain(other)},
-					{Steps: []report.Step{name("spec"), name("next")}, Desired: evaluate.Plain(int64(1)), Live: evaluate.Plain(nil)},
+					different(v, other, name("spec"), name(s)),
+					different(int64(1), nil, name("spec"), name("next")),
 				}
-				check(t, diffs, map[string]any{"spec": map[string]any{s: v, "next": 1.0}}, map[string]any{"spec": map[string]any{s: other, "next": nil}})
+				check(t, diffs, map[string]any{"spec": map[string]any{s: v, "next": 1.0}},
+					map[string]any{"spec": map[string]any{s: other, "next": nil}})
 			}
 		}
 	}
@@ -47,7 +64,10 @@ func TestDocument(t *testing.T) {
 func check(t *testing.T, diffs []report.Difference, bundle, cluster any) {
 	t.Helper()
 	fields := unified.NewFields(diffs)
-	for side, want := range map[string]any{fields.Document(unified.Bundle).String(): bundle, fields.Document(unified.Cluster).String(): cluster} {
+	for side, want := range map[string]any{
+		fields.Document(unified.Bundle).String():  bundle,
+		fields.Document(unified.Cluster).String(): cluster,
+	} {
 		var got any
 		if err := yaml.Unmarshal([]byte(side), &got); err != nil {
 			t.Errorf("%v in:\n%s", err, side)
@@ -66,13 +86,20 @@ func check(t *testing.T, diffs []report.Difference, bundle, cluster any) {
 func TestSteps(t *testing.T) {
 	first, second := 0, 1
 	ports := []report.Step{name("spec"), name("ports"), {Key: map[string]any{"port": int64(443), "protocol": "TCP"}}}
+	host := []report.Step{name("spec"), name("rules"), {Index: &second}, name("host")}
 	diffs := []report.Difference{
 		{Steps: []report.Step{name("metadata"), name("finalizers"), {Member: "a/b"}}, Desired: evaluate.Plain("a/b")},
-		{Steps: append(ports[:3:3], name("targetPort")), Desired: evaluate.Plain("tls"), Live: evaluate.Plain(int64(8443))},
-		{Steps: append(ports[:2:2], report.Step{Key: map[string]any{"port": int64(80)}}), Desired: evaluate.Plain(map[string]any{"port": int64(80), "name": "http"})},
-		{Steps: []report.Step{name("spec"), name("rules"), {Index: &second}, name("host")}, Desired: evaluate.Plain("a"), Live: evaluate.Plain("b")},
-		{Steps: []report.Step{name("spec"), name("rules"), {Index: &second}, name("host"), name("below")}, Path: ".spec.rules[1].host.below", Live: evaluate.Plain(true)},
-		{Steps: []report.Step{name("spec"), name("egress"), {Index: &first}, name("to")}, Desired: evaluate.Plain([]any{map[string]any{}})},
+		different("tls", int64(8443), append(ports[:3:3], name("targetPort"))...),
+		{
+			Steps:   append(ports[:2:2], report.Step{Key: map[string]any{"port": int64(80)}}),
+			Desired: evaluate.Plain(map[string]any{"port": int64(80), "name": "http"}),
+		},
+		different("a", "b", host...),
+		{Steps: append(host, name("below")), Path: ".spec.rules[1].host.below", Live: evaluate.Plain(true)},
+		{
+			Steps:   []report.Step{name("spec"), name("egress"), {Index: &first}, name("to")},
+			Desired: evaluate.Plain([]any{map[string]any{}}),
+		},
 		{Path: ".data.nginx.conf", Desired: evaluate.Secret("x"), Live: evaluate.Masked("***2")}, // read from a file
 	}
 	got := unified.NewFields(diffs).Document(unified.Bundle).String()
@@ -146,8 +173,7 @@ func TestDiff(t *testing.T) {
 		"the end":          {changed(), changed() + "\nmore", 1},
 		"all":              {"a\nb", "c\nd\ne", 1},
 	} {
-		fields := unified.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain(tc.from), Live: evaluate.Plain(tc.to)}})
-		from, to := fields.Document(unified.Bundle), fields.Document(unified.Cluster)
+		from, to := documents(tc.from, tc.to)
 		hunks := unified.Diff(from, to)
 		if len(hunks) != tc.hunks {
 			t.Errorf("%s: %d hunks, want %d", about, len(hunks), tc.hunks)
@@ -204,32 +230,38 @@ func TestCut(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	for at := range 1000 {
 		other := long[:at] + "HERE" + long[at:]
-		fields := unified.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain(long), Live: evaluate.Plain(other)}})
-		hunks, shortened, dropped := unified.Cut(unified.Diff(fields.Document(unified.Bundle), fields.Document(unified.Cluster)))
+		hunks, shortened, dropped := unified.Cut(unified.Diff(documents(long, other)))
 		if shortened != 2 || dropped != 0 || len(hunks) != 1 || len(hunks[0].Changes) != 2 {
 			t.Fatalf("%d lines shortened, %d dropped: %v", shortened, dropped, hunks)
 		}
 		for _, c := range hunks[0].Changes {
-			if n := len([]rune(c.Text)); n > unified.MaxWidth || !strings.HasPrefix(c.Text, "text: ") || strings.Contains(c.Text, "HERE") != (c.Sign == '+') {
+			if n := len([]rune(c.Text)); n > unified.MaxWidth {
 				t.Errorf("at %d: %d characters: %c%s", at, n, c.Sign, c.Text)
+			}
+			if !strings.HasPrefix(c.Text, "text: ") || strings.Contains(c.Text, "HERE") != (c.Sign == '+') {
+				t.Errorf("at %d: without its beginning, or what differs: %c%s", at, c.Sign, c.Text)
 			}
 		}
 	}
 }
 
-// TestCutLines checks that a text of which every line differs shows both sides, and that the numbers of lines are right.
+// TestCutLines checks that a text of which every line differs shows both sides, and that the numbers of lines are
+// right.
 func TestCutLines(t *testing.T) {
 	diff := func(desired, live string) (hunks []unified.Hunk) {
-		fields := unified.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain(desired), Live: evaluate.Plain(live)}})
-		return unified.Diff(fields.Document(unified.Bundle), fields.Document(unified.Cluster))
+		return unified.Diff(documents(desired, live))
 	}
 	hunks, shortened, dropped := unified.Cut(diff(strings.Repeat("a\n", 300), strings.Repeat("b\n", 300)))
 	shown := map[rune]int{}
 	for _, c := range hunks[0].Changes {
 		shown[c.Sign]++
 	}
-	if want := map[rune]int{' ': 1, '-': unified.MaxRun, '+': unified.MaxRun, unified.Omitted: 2}; !maps.Equal(shown, want) || shortened != 0 || dropped != 600-2*unified.MaxRun {
-		t.Errorf("lines %v, want %v, %d shortened, %d dropped", shown, want, shortened, dropped)
+	want := map[rune]int{' ': 1, '-': unified.MaxRun, '+': unified.MaxRun, unified.Omitted: 2}
+	if !maps.Equal(shown, want) {
+		t.Errorf("lines %v, want %v", shown, want)
+	}
+	if shortened != 0 || dropped != 600-2*unified.MaxRun {
+		t.Errorf("%d lines shortened, %d dropped", shortened, dropped)
 	}
 	var desired, live strings.Builder // many changes of one line
 	for i := range 200 {
@@ -252,10 +284,11 @@ func TestCutLines(t *testing.T) {
 
 // TestInvalidUTF8 checks that different bytes are different lines.
 func TestInvalidUTF8(t *testing.T) {
-	fields := unified.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain("same\na\xff\n"), Live: evaluate.Plain("same\na\xfe\n")}})
-	hunks := unified.Diff(fields.Document(unified.Bundle), fields.Document(unified.Cluster))
+	hunks := unified.Diff(documents("same\na\xff\n", "same\na\xfe\n"))
 	got, err := json.Marshal(hunks[0].Changes)
-	if want := `[{"Sign":32,"Text":"text: \"same\\n\\"},{"Sign":45,"Text":"  a\\xff\\n\""},{"Sign":43,"Text":"  a\\xfe\\n\""}]`; err != nil || string(got) != want {
+	const want = `[{"Sign":32,"Text":"text: \"same\\n\\"},{"Sign":45,"Text":"  a\\xff\\n\""},` +
+		`{"Sign":43,"Text":"  a\\xfe\\n\""}]`
+	if err != nil || string(got) != want {
 		t.Errorf("%s, want %s, error %v", got, want, err)
 	}
 }
@@ -266,7 +299,7 @@ func FuzzDocument(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		a, b = strings.ToValidUTF8(a, ""), strings.ToValidUTF8(b, "")
-		diffs := []report.Difference{{Steps: []report.Step{name("data"), name("k")}, Desired: evaluate.Plain(a), Live: evaluate.Plain(b)}}
+		diffs := []report.Difference{different(a, b, name("data"), name("k"))}
 		check(t, diffs, map[string]any{"data": map[string]any{"k": a}}, map[string]any{"data": map[string]any{"k": b}})
 		fields := unified.NewFields(diffs)
 		from, to := fields.Document(unified.Bundle), fields.Document(unified.Cluster)

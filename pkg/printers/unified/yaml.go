@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -39,7 +40,7 @@ func styleOf(values ...report.Value) style {
 			continue
 		}
 		side := map[string]bool{}
-		leaves(v.Shown(), func(text string) {
+		redact.Leaves(v.Shown(), func(text string) {
 			s.quoted = s.quoted || !plainText(text)
 			for line := range strings.Lines(text) {
 				if line = strings.TrimSuffix(line, "\n"); strings.TrimRight(line, " \t") != line {
@@ -59,21 +60,6 @@ func styleOf(values ...report.Value) style {
 
 // plainText reports whether a text can be printed as it is.
 func plainText(s string) bool { return utf8.ValidString(s) && escape.Text(s) == s }
-
-func leaves(v any, f func(string)) {
-	switch v := v.(type) {
-	case string:
-		f(v)
-	case []any:
-		for _, e := range v {
-			leaves(e, f)
-		}
-	case map[string]any:
-		for _, e := range v {
-			leaves(e, f)
-		}
-	}
-}
 
 // block is a rendered value: a scalar, which begins with head in the line of its key, or the lines of a mapping or a
 // sequence.

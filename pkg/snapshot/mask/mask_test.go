@@ -123,7 +123,7 @@ func TestEncodings(t *testing.T) {
 			t.Errorf("%s: %s became %s", name, text, got)
 		}
 	}
-	const text = "level=info image=registry.example.com/web@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	text := "level=info image=registry.example.com/web@sha256:" + strings.Repeat("0123456789abcdef", 4)
 	if got := maskerOf(plain).Object(keyOf("ConfigMap", "x")).Text(text); got != text {
 		t.Errorf("a text without a value became %s", got)
 	}
@@ -212,42 +212,62 @@ func TestKeys(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	const v, number, word, short = "planted-password-1", "8675309123", "plantedword", "pin77"
 	hash := strings.Repeat("0123abcd", 8)
-	everywhere := `{"type":"planted-password-1","status":"planted-password-1","phase":"planted-password-1","state":"planted-password-1",` +
-		`"reason":"planted-password-1","release":"planted-password-1","commit":"planted-password-1","time":"planted-password-1"}`
+	everywhere := `{"type":"planted-password-1","status":"planted-password-1","phase":"planted-password-1",` +
+		`"state":"planted-password-1",` +
+		`"reason":"planted-password-1","release":"planted-password-1","commit":"planted-password-1",` +
+		`"time":"planted-password-1"}`
 	for name, raw := range map[string]string{
 		"data of a Secret": `{"apiVersion":"v1","kind":"Secret","data":{"a":"` + b64(v) +
 			`"},"stringData":{"pin":"pin77"}}`,
-		"data that is no base64":        `{"apiVersion":"v1","kind":"Secret","data":{"a":"planted-password-1"}}`,
-		"a number in a custom resource": `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"pin":8675309123,"pins":[8675309123]}}`,
-		"a number in a status":          `{"apiVersion":"example.com/v1","kind":"Thing","status":{"pin":8675309123}}`,
-		"a number in an annotation":     `{"metadata":{"annotations":{"x":"{\"pin\":8675309123}"}}}`,
+		"data that is no base64": `{"apiVersion":"v1","kind":"Secret","data":{"a":"planted-password-1"}}`,
+		"a number in a custom resource": `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"pin":8675309123,` +
+			`"pins":[8675309123]}}`,
+		"a number in a status":      `{"apiVersion":"example.com/v1","kind":"Thing","status":{"pin":8675309123}}`,
+		"a number in an annotation": `{"metadata":{"annotations":{"x":"{\"pin\":8675309123}"}}}`,
 		"fields with names of states": `{"apiVersion":"example.com/v1","kind":"Thing","spec":` + everywhere +
 			`,"status":` + everywhere + `}`,
-		"the same, of Kubernetes":             `{"apiVersion":"apps/v1","kind":"Deployment","spec":` + everywhere + `}`,
-		"a word in a custom resource":         `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"state":"plantedword"}}`,
-		"a key":                               `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"planted-password-1":{}}}`,
-		"a key of an annotation":              `{"metadata":{"annotations":{"example.com/planted-password-1":"x"}}}`,
-		"a key in managedFields":              `{"metadata":{"managedFields":[{"fieldsV1":{"f:data":{"f:planted-password-1":{}}}}]}}`,
-		"an element in managedFields":         `{"metadata":{"managedFields":[{"fieldsV1":{"f:x":{"v:\"planted-password-1\"":{}}}}]}}`,
-		"two objects in an annotation":        `{"metadata":{"annotations":{"x":"{\"a\":1}{\"p\":\"planted-password-1\"}"}}}`,
-		"a key twice in an annotation":        `{"metadata":{"annotations":{"x":"{\"a\":\"planted-password-1\",\"a\":1}"}}}`,
-		"a copy in an annotation of a Secret": `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{"x":"{\"kind\":\"Secret\",\"data\":{\"pin\":\"` + b64(short) + `\"}}"}}}`,
-		"two copies in an annotation":         `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{"x":"{\"kind\":\"Secret\"}{\"data\":{\"pin\":\"pin77\"}}"}}}`,
-		"an embedded Secret":                  `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"template":{"kind":"Secret","stringData":{"pin":"pin77"}}}}`,
-		"a patch in Fleet's status": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{"modifiedStatus":[{"kind":"Secret",` +
+		"the same, of Kubernetes": `{"apiVersion":"apps/v1","kind":"Deployment","spec":` + everywhere + `}`,
+		"a word in a custom resource": `{"apiVersion":"example.com/v1","kind":"Thing","spec":{` +
+			`"state":"plantedword"}}`,
+		"a key": `{"apiVersion":"example.com/v1","kind":"Thing","spec":{` +
+			`"planted-password-1":{}}}`,
+		"a key of an annotation": `{"metadata":{"annotations":{"example.com/planted-password-1":"x"}}}`,
+		"a key in managedFields": `{"metadata":{"managedFields":[{"fieldsV1":{"f:data":{` +
+			`"f:planted-password-1":{}}}}]}}`,
+		"an element in managedFields": `{"metadata":{"managedFields":[{"fieldsV1":{"f:x":{` +
+			`"v:\"planted-password-1\"":{}}}}]}}`,
+		"two objects in an annotation": `{"metadata":{"annotations":{` +
+			`"x":"{\"a\":1}{\"p\":\"planted-password-1\"}"}}}`,
+		"a key twice in an annotation": `{"metadata":{"annotations":{` +
+			`"x":"{\"a\":\"planted-password-1\",\"a\":1}"}}}`,
+		"a copy in an annotation of a Secret": `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{` +
+			`"x":"{\"kind\":\"Secret\",\"data\":{\"pin\":\"` + b64(short) + `\"}}"}}}`,
+		"two copies in an annotation": `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{` +
+			`"x":"{\"kind\":\"Secret\"}{\"data\":{\"pin\":\"pin77\"}}"}}}`,
+		"an embedded Secret": `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"template":{` +
+			`"kind":"Secret","stringData":{"pin":"pin77"}}}}`,
+		"a patch in Fleet's status": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{` +
+			`"modifiedStatus":[{"kind":"Secret",` +
 			`"patch":"{\"data\":{\"pin\":\"` + b64(short) + `\"}}"}]}}`,
-		"a message with a patch": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{"conditions":[{"type":"Ready",` +
+		"a message with a patch": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{` +
+			`"conditions":[{"type":"Ready",` +
 			`"message":"secret.v1 apps/web modified {\"data\":{\"pin\":\"` + b64(short) +
 			`\"}}; secret.v1 apps/b modified {\"data\":{\"pin\":\"` + b64(short) + `"}]}}`,
-		"messages with a patch": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{"nonReadyStatus":[{` +
+		"messages with a patch": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{` +
+			`"nonReadyStatus":[{` +
 			`"summary":{"message":["secret.v1 apps/web modified {\"stringData\":{\"pin\":\"pin77\"}}"]}}]}}`,
-		"files of a Bundle":             `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","spec":{"resources":[{"content":"pin77"}]}}`,
-		"values of a Bundle":            `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","spec":{"targets":[{"helm":{"values":{"x":["pin77"]}}}]}}`,
-		"a field that Fleet has not":    `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","values":{"x":"pin77"}}`,
-		"the files of a Content":        `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Content","content":"pin77"}`,
-		"the hash of a Secret in a pod": `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"metadata":{"annotations":{"checksum/config":"DIGEST"}}}}}`,
-		"variables of an agent":         `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Cluster","spec":{"agentEnvVars":[{"name":"A","value":"pin77"}]}}`,
-		"a member that the API lacks":   `{"apiVersion":"v1","kind":"ConfigMap","extra":"planted-password-1"}`,
+		"files of a Bundle": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","spec":{` +
+			`"resources":[{"content":"pin77"}]}}`,
+		"values of a Bundle": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","spec":{` +
+			`"targets":[{"helm":{"values":{"x":["pin77"]}}}]}}`,
+		"a field that Fleet has not": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Bundle","values":{` +
+			`"x":"pin77"}}`,
+		"the files of a Content": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Content","content":"pin77"}`,
+		"the hash of a Secret in a pod": `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{` +
+			`"metadata":{"annotations":{"checksum/config":"DIGEST"}}}}}`,
+		"variables of an agent": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Cluster","spec":{` +
+			`"agentEnvVars":[{"name":"A","value":"pin77"}]}}`,
+		"a member that the API lacks": `{"apiVersion":"v1","kind":"ConfigMap","extra":"planted-password-1"}`,
 	} {
 		raw = strings.ReplaceAll(raw, "DIGEST", hash)
 		if len(layers.Find([]byte(raw), v, number, word, short, b64(short), hash)) == 0 {
@@ -267,13 +287,19 @@ func TestFieldsStay(t *testing.T) {
 		"Progressing",
 		"604800", "3f786850e387550fdab836ed7e6dc881de23001b", "apps/web:1", "Ready"}
 	for _, raw := range []string{
-		`{"apiVersion":"batch/v1","kind":"Job","metadata":{"creationTimestamp":"2026-01-02T03:04:05Z"},"spec":{"ttlSecondsAfterFinished":604800}}`,
-		`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"generation":604800},"status":{"conditions":[{"type":"Progressing"}],"observedGeneration":604800}}`,
-		`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","spec":{"deploymentID":"s-1:2"},"status":{"release":"apps/web:1"}}`,
-		`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"GitRepo","spec":{"files":{"app.yaml":"x"},"pollingInterval":"24h0m0s","replicas":"x",` +
-			`"targets":[{"clusterSelector":{"matchExpressions":[{"key":"env","values":["staging-2"]}],"matchLabels":{"env":"staging-2"}}}]},` +
+		`{"apiVersion":"batch/v1","kind":"Job","metadata":{"creationTimestamp":"2026-01-02T03:04:05Z"},"spec":{` +
+			`"ttlSecondsAfterFinished":604800}}`,
+		`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"generation":604800},"status":{"conditions":[{` +
+			`"type":"Progressing"}],"observedGeneration":604800}}`,
+		`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","spec":{"deploymentID":"s-1:2"},` +
+			`"status":{"release":"apps/web:1"}}`,
+		`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"GitRepo","spec":{"files":{"app.yaml":"x"},` +
+			`"pollingInterval":"24h0m0s","replicas":"x",` +
+			`"targets":[{"clusterSelector":{"matchExpressions":[{"key":"env","values":["staging-2"]}],` +
+			`"matchLabels":{"env":"staging-2"}}}]},` +
 			`"status":{"commit":"3f786850e387550fdab836ed7e6dc881de23001b"}}`,
-		`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Cluster","metadata":{"labels":{"apps.example.com/x":"y","env":"staging-2"}}}`,
+		`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"Cluster","metadata":{"labels":{"apps.example.com/x":"y",` +
+			`"env":"staging-2"}}}`,
 	} {
 		if diff := cmp.Diff(raw, masked(t, raw, values...)); diff != "" {
 			t.Errorf("(-before +after):\n%s", diff)
