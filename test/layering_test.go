@@ -224,10 +224,13 @@ var layers = []layer{
 
 	{packages: []string{"pkg/cmd"},
 		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/exit",
-			"pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape",
+			"pkg/cmd/help", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect",
+			"pkg/escape",
 			"pkg/render/process"}},
 	// Packages that verbs share. The first row that matches a package is its layer.
 	{packages: []string{"pkg/cmd/exit"}, never: evaluating},
+	// The texts of commands.
+	{packages: []string{"pkg/cmd/help"}, never: printing},
 	// It only compares words.
 	{packages: []string{"pkg/cmd/suggest"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/cmd/flags"}, never: printing, may: []string{"pkg/fleet"}},

@@ -4,7 +4,6 @@
 package adopt
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,47 +17,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
-
-const long = `Assign existing objects to the bundle that desires them. adopt writes the five labels and
-annotations by which Fleet and Helm recognize their objects (the ownership metadata), and nothing
-else. Fleet then counts the objects as its own within seconds, without a redeploy.
-
-adopt first shows a plan: each object that a bundle desires and does not own, its present owner,
-the labels and annotations that change, and the effects: who loses the object, what the next
-deploy overwrites, who may delete it. On a terminal, adopt asks whether to apply the plan.
-Elsewhere --yes applies it, or --confirm with the digest of the plan that was reviewed. adopt
-records the previous values in a receipt; --undo restores them.
-
---policy selects the objects that adopt takes:
-
-  unmarked    objects that have no other owner
-  if-unowned  also objects whose owner no longer exists on this cluster; the default
-  if-no-diff  the objects of if-unowned, but only if every field has the value of the bundle. Fields
-              that comparePatches ignore are compared too. An object that could not be compared, or
-              that changes after the plan was made, is not taken.
-
-An object of an existing owner, or one that two bundles desire, is taken only if
---dangerous-take-from names the owner. The webhook has no policy.
-
-Exit status: 0 everything is adopted, 1 not applied (only a plan, or objects were refused), 2
-wrong usage, 3 a write failed, adopt was interrupted, an object, a file or the cluster was not
-found, or something that decides could not be read. --dry-run has the exit status of the adoption.`
-
-const examples = `  # show the plan, then decide
-  %[1]s adopt
-
-  # one bundle, in a pipeline: plan, review, apply exactly this plan
-  %[1]s adopt bundle/guestbook -n fleet-local -o yaml > plan.yaml
-  %[1]s adopt bundle/guestbook -n fleet-local --confirm=$(yq .digest plan.yaml)
-
-  # one object
-  %[1]s adopt deployment/frontend -n web --yes
-
-  # the objects of a bundle in this directory, before Fleet deploys it
-  %[1]s adopt -f apps/guestbook --gitrepo=apps --path=guestbook
-
-  # undo an adoption
-  %[1]s adopt --undo fleetdoctor-adopt-20260102-030405.jsonl`
 
 // The values of --dry-run, as in kubectl.
 const (
@@ -98,8 +56,6 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "adopt " + strings.TrimSuffix(scope.TargetArgs, " ...]") + " | KIND/[NAMESPACE/]NAME ...]",
 		Short:             "Assign existing objects to the bundle that desires them, or undo that",
-		Long:              long,
-		Example:           fmt.Sprintf(examples, env.Name),
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeArgs,
 		RunE:              verb.RunE(&options{adoptFlags: f}),

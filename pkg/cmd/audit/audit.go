@@ -4,10 +4,6 @@
 package audit
 
 import (
-	"fmt"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -20,81 +16,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/watch"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
-
-const long = `Compare the live objects of a cluster, or of a snapshot, with what the bundles of Rancher Fleet
-specify.
-
-Each desired object is Ready, NotReady, Modified, Unowned (it exists without the ownership
-metadata of its bundle), Missing or Unknown (it could not be read). The report shows the number
-of ready objects beside the number that Fleet reports. Each finding states the problem, who
-caused it and when, as far as the cluster has recorded it, and the next command to run.
-
-For gitrepo/NAME and helmop/NAME, a tree shows the numbers of each level: the bundles, their
-clusters, and the objects that are not ready. A dash means that Fleet reports no such number.
-
-An audit only reads. Only --server-check sends server-side dry runs, which store nothing but call
-the admission webhooks of the cluster.
-
-The table leaves out bundle deployments that are ready and that Fleet reports as ready, if there are
-more than ten, and totals that Fleet reports correctly. --all shows them.
---summary shows only totals.
-
--o name prints the bundle deployments that are not ready or have no result, not their objects. Each
-line has the arguments of kubectl for one of them: -n NAMESPACE KIND/NAME.
--o custom-columns prints a line for each bundle deployment, with --rows=findings for each finding.
-
---severity and --code select findings in every format. The report counts the findings that they
-hide, and the exit status is that of the findings that are shown. The findings about a bundle
-deployment without a result (FD607) are always shown. Bundle deployments on clusters that were not
-read have no findings; the table shows their number. The states of objects do not change.
-
-The findings that --ignore-file and --baseline remove are counted. They do not change the exit
-status.
-
---watch repeats the audit until it is interrupted. On a terminal it redraws the screen: the totals,
-one line for each bundle deployment and for each finding, and the last changes. A line that
-differs from the round before begins with an asterisk. Elsewhere it prints a line for each bundle
-deployment that changes its state, and for each finding that appears or is resolved. Each round
-costs as much as one audit: it lists everything again. A round that fails, or takes more than five
-minutes, is reported, and the watch goes on. The exit status is that of the last complete round.
-
-Exit status: 0 no findings at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could
-not be completed: no Fleet found, nothing in scope, no bundle deployment with a result, or
-something that could not be read under --require-complete.`
-
-const examples = `  # everything that Fleet deploys to the current cluster
-  %[1]s audit
-
-  # one GitRepo, with every field that differs
-  %[1]s audit gitrepo/guestbook -n fleet-local --diff
-
-  # what Git specifies, before Fleet deploys it
-  %[1]s audit --desired=bundle bundle/guestbook --diff
-
-  # a snapshot: a folder or archive of kubectl get -o yaml, fleet dump, crust-gather,
-  # a support bundle
-  %[1]s audit --snapshot dump.tgz
-
-  # the management cluster, and the objects on two of its clusters
-  %[1]s audit --cluster edge-1=edge-1.yaml --contexts edge-2
-
-  # every cluster that Rancher manages
-  %[1]s audit --via-rancher
-
-  # a rollout, on the screen; in a log, redirect the output to a file
-  %[1]s audit gitrepo/guestbook -n fleet-local --watch --watch-interval=10s
-
-  # the bundle deployments that are not ready, as Fleet describes them
-  %[1]s audit -o name | xargs -L1 kubectl get -o yaml
-
-  # only what is new since an earlier report
-  %[1]s audit -o json > baseline.json
-  %[1]s audit --baseline baseline.json
-
-  # in a pipeline: fail only on errors, and if anything could not be read
-  %[1]s audit --fail-on=error --require-complete -o json`
 
 const (
 	serverCheckFlag = "server-check"
@@ -139,8 +63,6 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "audit " + scope.TargetArgs,
 		Short:             "Compare live objects with what the bundles specify",
-		Long:              long,
-		Example:           fmt.Sprintf(examples, env.Name),
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: scope.CompleteTargets,
 		RunE:              verb.RunE(&options{auditFlags: f}),

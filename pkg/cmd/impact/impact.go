@@ -22,33 +22,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Show what is removed on each cluster if a GitRepo, HelmOp, Bundle, BundleDeployment or Cluster of
-Fleet is deleted: objects, CustomResourceDefinitions with the number of their custom resources,
-PersistentVolumeClaims and Namespaces. It also shows what stays, and why. It only reads.
-
-The newest Helm release record of each bundle decides. On a cluster that is not read, the result is
-Unknown, with the objects that the status of the BundleDeployment lists. The flags for other
-clusters are those of audit.
-
-Exit status: 0 the impact is known, 2 wrong usage, 3 an object was not found, or something that
-decides could not be read.`
-
-const examples = `  # what is removed with a GitRepo, on the management cluster and on two others
-  %[1]s impact gitrepo/guestbook -n fleet-default --cluster edge-1=edge-1.yaml --contexts edge-2
-
-  # on every cluster that Rancher manages
-  %[1]s impact helmop/postgres --via-rancher
-
-  # a snapshot
-  %[1]s impact bundle/guestbook --snapshot dump.tgz -o json`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	o.clusters = clusters.New(o.Flags)
 	c := &cobra.Command{Use: "impact gitrepo/NAME | helmop/NAME | bundle/NAME | bundledeployment/NAME | " +
 		"cluster/NAME ...", Short: "Show what a deletion removes on each cluster",
-		Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
+		ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
 	o.clusters.AddFlags(c.Flags())
 	return c

@@ -22,26 +22,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Show which bundle owns an object, and why: the bundle with its release, GitRepo and commit, the
-bundles that desire the object, and what each label and annotation of its ownership metadata
-means. Fleet uses only the label objectset.rio.cattle.io/hash; the other ones show where an
-object comes from.
-
-Exit status: 0 the owner is known, or the object has no owner, 2 wrong usage, 3 the object was not found or
-could not be read, or it is unknown which bundle desires it, because a release record could not
-be read.`
-
-const examples = `  # an object of the current cluster
-  %[1]s owner deployment/frontend -n guestbook
-
-  # an object in a snapshot
-  %[1]s owner clusterrole/reader --snapshot dump.tgz`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	c := &cobra.Command{Use: "owner KIND/NAME ...", Short: "Show which bundle owns an object, and why", Long: long,
-		Example:           examples,
+	c := &cobra.Command{Use: "owner KIND/NAME ...", Short: "Show which bundle owns an object, and why",
 		ValidArgsFunction: complete.Objects}
 	return o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
 }

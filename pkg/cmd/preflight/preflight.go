@@ -23,36 +23,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Predict problems before a rollout: what Helm or Fleet's agent would refuse, and which objects the
-rollout would take over, and from which owner.
-
-preflight renders the desired objects from the contents of a bundle, or from the directory of -f,
-as Fleet's agent does. It compares them with the cluster: the name of the release, the owners of
-existing objects, other bundles that desire the same objects, the fields that would be
-overwritten and the objects that would be deleted. It changes nothing, and makes no dry run on
-the server. What a template looks up is read from the cluster with your rights, or from the
-snapshot. If that is not possible, the result is incomplete and says which object was not read.
-
-Each directory below that of -f with a fleet.yaml is a bundle of its own. Its targets and
-targetCustomizations are evaluated for the Cluster that is read, with the targets of the GitRepo of
---gitrepo, if it exists. Without that, the bundle is assumed to be deployed to the cluster.
-
-A bundle is ok, contested (it would be deployed, but another owner would revert it or lose
-objects), refused (fleet apply, Helm or Fleet's agent would not deploy it), or unknown, if not
-enough could be read.
-
-Exit status: 0 no problems, 1 something would be refused or contested, 2 wrong usage, 3 preflight
-could not be completed, or the result of a bundle is unknown.`
-
-const examples = `  # the bundles of one GitRepo
-  %[1]s preflight gitrepo/guestbook -n fleet-local
-
-  # one bundle, with every field that its rollout would overwrite
-  %[1]s preflight bundle/guestbook --diff
-
-  # a directory that Fleet has not deployed yet, in a pipeline
-  %[1]s preflight -f apps/guestbook --gitrepo=apps --path=guestbook -o json`
-
 // preflightFlags mirror the command line.
 type preflightFlags struct {
 	*input.Flags
@@ -68,8 +38,6 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "preflight " + scope.TargetArgs,
 		Short:             "Predict problems before a rollout",
-		Long:              long,
-		Example:           fmt.Sprintf(examples, env.Name),
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: scope.CompleteTargets,
 		RunE:              verb.RunE(&options{preflightFlags: f}),

@@ -5,7 +5,6 @@ package query
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -35,10 +34,8 @@ func New(env verb.Environment) *Options {
 	return &Options{Flags: input.New(env), print: output.NewPrintFlags()}
 }
 
-// Setup completes a command that has Use, Short, Long and Example: its arguments, its flags, and the steps of v. In
-// Example, %[1]s is the name of the program.
+// Setup completes a command that has Use and Short: its arguments, its flags, and the steps of v.
 func (o *Options) Setup(c *cobra.Command, v verb.Options, namespaceUsage string) *cobra.Command {
-	c.Example = fmt.Sprintf(c.Example, o.Name)
 	c.Args = cobra.ArbitraryArgs
 	c.RunE = verb.RunE(v)
 	o.AddFlags(c.Flags(), namespaceUsage)

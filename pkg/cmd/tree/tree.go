@@ -23,50 +23,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Show the objects that Fleet deploys as a tree: a GitRepo or HelmOp, its bundles, their clusters,
-and the objects on each cluster. For cluster/NAME, the tree begins with the cluster. Without a name,
-it shows all GitRepos and HelmOps, also those that deploy nothing, and the bundles without one.
-
-STATE and READY are the actual states and numbers, as in an audit. For a GitRepo, a HelmOp, a bundle
-or a cluster, STATE is the number of bundle deployments that are ready. FLEET STATE and FLEET READY
-are what Fleet reports. A dash means that Fleet reports no such number. A question mark means that
-there is no result. If not everything was read, the column STATUSES shows the total of the statuses
-of the bundle deployments.
-
-Objects that are ready are only counted; --all shows them too. The flags of audit that read other
-clusters are valid here too.
-
--o json and -o yaml print the report of an audit of these objects. -o name prints the bundle
-deployments that are not ready or have no result, with --all all of them. Each line has the
-arguments of kubectl for one of them: -n NAMESPACE KIND/NAME.
-
---watch repeats the tree until it is interrupted, as in an audit: on a terminal it redraws the tree,
-elsewhere it prints a line for each change.
-
-Exit status: 0 everything is ready, 1 something is not ready, 2 wrong usage, 3 an object was not
-found, or it is not known whether everything is ready.`
-
-const examples = `  # a GitRepo with the objects that are not ready
-  %[1]s tree gitrepo/guestbook -n fleet-local
-
-  # the same in a snapshot, with every object
-  %[1]s tree gitrepo/guestbook --all --snapshot test/testdata/sick
-
-  # what is deployed to one cluster, without objects
-  %[1]s tree cluster/edge-1 -n fleet-default --compact
-
-  # a rollout, on the screen
-  %[1]s tree gitrepo/guestbook -n fleet-local --watch --watch-interval=10s
-
-  # everything, with the objects on two other clusters
-  %[1]s tree --contexts edge-1,edge-2`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	o.clusters = clusters.New(o.Flags)
 	c := &cobra.Command{Use: "tree " + scope.TargetArgs, Short: "Show what Fleet deploys as a tree with states",
-		Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
+		ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
 	o.clusters.AddFlags(c.Flags())
 	o.AddWatchFlags(c)

@@ -13,17 +13,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const enableLong = `Enable a disabled webhook again: deploy the last revision of its Helm release again, which
-creates both webhook configurations with the options of the installation.
-
-Exit status: 0 enabled, 2 wrong usage, 3 not finished.`
-
 type enableOptions struct{ change }
 
 func newEnable(env verb.Environment) *cobra.Command {
 	o := &enableOptions{newChange(env, enableRights)}
-	c := newCommand(o, &cobra.Command{Use: "enable", Short: "Enable the admission webhook again after disable",
-		Long: enableLong, Example: fmt.Sprintf("  %[1]s webhook enable", env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "enable", Short: "Enable the admission webhook again after disable"})
 	o.addFlags(c, "Namespace of the installation (default the one where it is found)")
 	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
 	return c

@@ -24,36 +24,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const installLong = `Install the admission webhook as a Helm release, or upgrade the release to the chart of this
-program and to other options.
-
-The release is fleetdoctor-webhook, and helm history, helm rollback and helm uninstall work with it. The
-directory manifests of the project has the same chart, for Rancher, Argo CD, Fleet and helm. Options that
-are left out have their defaults, also in an upgrade; the command prints which of them changed.
-
-If another program owns an object of the chart, nothing is written. An installation by kubectl apply -k, from
-before the chart, is replaced.
-
-Exit status: 0 installed, 2 wrong usage, 3 not finished, or not ready within --timeout.`
-
-const installExamples = `  # print what would be applied and deleted
-  %[1]s webhook install --dry-run=server
-
-  # install, and wait until it is ready
-  %[1]s webhook install --wait
-
-  # certificates of cert-manager; also objects without ownership metadata, in namespaces labeled for it
-  %[1]s webhook install --certificates=cert-manager --exact
-
-  # the right to read release records, which are Secrets, in two namespaces only
-  %[1]s webhook install --release-namespaces=shop,guestbook
-
-  # only the API servers reach the webhook, and it reaches only them
-  %[1]s webhook install --api-servers=192.0.2.10,192.0.2.11,10.96.0.1
-
-  # write the manifests to a file, without a cluster
-  %[1]s webhook install --dry-run=client -o yaml > webhook.yaml`
-
 type installOptions struct {
 	change
 	values installation.Values
@@ -72,8 +42,7 @@ func newInstall(env verb.Environment) *cobra.Command {
 		certificates: flags.NewEnum(selfSigned, selfSigned, string(installation.CertManager)),
 		guardDefault: newGuardDefault(),
 	}
-	c := newCommand(o, &cobra.Command{Use: "install", Short: "Install the admission webhook, or upgrade it",
-		Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "install", Short: "Install the admission webhook, or upgrade it"})
 	f, v := c.Flags(), &o.values
 	o.changed = f.Changed
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+installation.Namespace+")")
