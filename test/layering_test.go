@@ -255,8 +255,8 @@ var layers = []layer{
 			"pkg/printers"}},
 	// It passes the options of printed documents to the function that prints them.
 	{packages: []string{"pkg/cmd/query"},
-		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/cmd/watch",
-			"pkg/printers"}},
+		may: []string{"pkg/cmd/clusters", "pkg/cmd/diff", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope",
+			"pkg/cmd/verb", "pkg/cmd/watch", "pkg/audit", "pkg/printers", "pkg/report"}},
 	{packages: []string{"pkg/cmd/diff"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/verb", "pkg/escape", "pkg/evaluate", "pkg/object", "pkg/printers",
 			"pkg/printers/unified", "pkg/report"}},

@@ -11,8 +11,7 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -25,66 +24,62 @@ const (
 	dryRunServer = "server"
 )
 
-// adoptFlags mirror the command line.
-type adoptFlags struct {
-	*input.Flags
-	scope  *scope.Flags
-	format *output.PrintFlags
+// options are the flags, and what the verb runs with.
+type options struct {
+	*query.Options
+	scope *scope.Flags
 
 	takeFrom []string
 	yes      bool
 	confirm  string
 	receipt  string
 	undo     string
-	diff     diff.Flags
 	policy   *flags.Enum
 	dryRun   *flags.Enum
 	changed  func(flag string) bool
+
+	objects      []scope.Object // of the command line; without any, all objects in scope
+	auditOptions engine.Options
 }
 
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
-	in := input.New(env)
-	f := &adoptFlags{
-		Flags:  in,
-		scope:  scope.New(in, engine.DesiredAuto),
-		format: output.NewPrintFlags(),
+	o := &options{
+		Options: query.New(env),
 		policy: flags.NewEnum(string(ownership.IfUnowned), string(ownership.IfUnowned), string(ownership.TakeUnmarked),
 			string(ownership.IfNoDiff)),
 		dryRun: flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer),
 	}
+	o.scope, o.Diff, o.Writes = scope.New(o.Flags, engine.DesiredAuto), &diff.Flags{}, true
 	c := &cobra.Command{
 		Use:               "adopt " + strings.TrimSuffix(scope.TargetArgs, " ...]") + " | KIND/[NAMESPACE/]NAME ...]",
 		Short:             "Assign existing objects to the bundle that desires them, or undo that",
-		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeArgs,
-		RunE:              verb.RunE(&options{adoptFlags: f}),
 	}
-	f.addFlags(c)
+	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases. For KIND/NAME of "+
+		"any other object, its namespace")
+	o.addFlags(c)
 	return c
 }
 
-func (f *adoptFlags) addFlags(c *cobra.Command) {
+// addFlags adds the flags that only this verb has.
+func (o *options) addFlags(c *cobra.Command) {
 	fs := c.Flags()
-	f.changed = fs.Changed
-	f.AddFlags(fs, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases. For KIND/NAME of "+
-		"any other object, its namespace")
-	f.scope.AddFlags(c)
-	f.scope.AddDesiredFlag(c)
-	f.format.AddFlags(c)
-	f.format.AddColorFlag(c)
-	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: objects without another owner "+
+	o.changed = fs.Changed
+	o.scope.AddFlags(c)
+	o.scope.AddDesiredFlag(c)
+	o.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: objects without another owner "+
 		"(unmarked); also objects of an owner that is gone (if-unowned); the objects of if-unowned, but only if all "+
 		"of their fields have the values of the bundle (if-no-diff)")
-	fs.StringArrayVar(&f.takeFrom, "dangerous-take-from", nil,
+	fs.StringArrayVar(&o.takeFrom, "dangerous-take-from", nil,
 		"Also take the objects of this bundle, set id or release (NAMESPACE/NAME). May be repeated")
-	fs.BoolVarP(&f.yes, "yes", "y", false, "Apply the plan without asking")
-	fs.StringVar(&f.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")
-	f.dryRun.AddTo(c, "dry-run",
+	fs.BoolVarP(&o.yes, "yes", "y", false, "Apply the plan without asking")
+	fs.StringVar(&o.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")
+	o.dryRun.AddTo(c, "dry-run",
 		"Only show the plan (client), or send every write to the server without storing it (server)")
-	fs.StringVar(&f.receipt, "receipt", "",
+	fs.StringVar(&o.receipt, "receipt", "",
 		"File for the previous values, which must not exist yet (default fleetdoctor-adopt-TIME.jsonl)")
-	fs.StringVar(&f.undo, "undo", "", "Restore the previous values from the receipt in this file")
-	f.diff.AddFlags(fs, "Show the fields that the next deploy overwrites as a unified diff, with who wrote "+
+	fs.StringVar(&o.undo, "undo", "", "Restore the previous values from the receipt in this file")
+	o.Diff.AddFlags(fs, "Show the fields that the next deploy overwrites as a unified diff, with who wrote "+
 		"them and when")
 }

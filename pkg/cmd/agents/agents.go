@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
@@ -27,8 +28,8 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	c := &cobra.Command{Use: "agents [CLUSTER ...]",
 		Short:             "Show the heartbeats of agents, and which ones the controller imports again",
 		ValidArgsFunction: scope.CompleteClusters}
-	o.failOn.AddTo(o.Setup(c, o, "Namespace of the Clusters; without it, all namespaces"), "fail-on",
-		"Exit with status 1 on findings of this severity or above; all findings are warnings")
+	o.Setup(c, o, "Namespace of the Clusters; without it, all namespaces")
+	o.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above; all findings are warnings")
 	o.AddSortFlag(c, "agents", "name or heartbeat.ageSeconds")
 	return c
 }
@@ -49,7 +50,7 @@ func (o *options) Complete(args []string) error {
 		}
 		o.clusters = append(o.clusters, name)
 	}
-	return o.Options.Complete()
+	return nil
 }
 
 // Run implements verb.Options.
@@ -60,7 +61,7 @@ func (o *options) Run(ctx context.Context) error {
 		if found == nil {
 			return nil, err
 		}
-		if err := query.Sort(o.Options, found.Agents); err != nil {
+		if err := output.Sort(o.PrintFlags, found.Agents); err != nil {
 			return nil, err
 		}
 		return found, err

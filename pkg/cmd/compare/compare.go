@@ -49,7 +49,7 @@ func (o *options) Complete(args []string) error {
 	default:
 		return errors.New("one or two arguments are required: snapshots or reports")
 	}
-	return o.Options.Complete()
+	return nil
 }
 
 // Validate implements verb.Options.

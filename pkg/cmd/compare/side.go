@@ -99,9 +99,9 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 		return s.report, nil
 	}
 	run := func(src source.Source, in *input.Reading) (*report.Audit, error) {
-		found, err := engine.Run(ctx, src, engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: o.Pause,
-			Commands: o.Commands(), Progress: in.Report,
-			Scope: evaluate.Scope{Namespace: *o.Config.Namespace}, AsVersion: version})
+		how := o.Audit(in)
+		how.Scope, how.AsVersion = evaluate.Scope{Namespace: *o.Config.Namespace}, version
+		found, err := engine.Run(ctx, src, how)
 		if err != nil {
 			return nil, err
 		}

@@ -79,6 +79,6 @@ func (o *options) Validate() error { return nil }
 func (o *options) Run(ctx context.Context) error {
 	out := o.env.Streams.Out
 	document := printers.Explanation(report.NewExplanation(o.topics, o.env.Version), o.listed,
-		printers.Options{Colour: o.print.Coloured(out), Width: o.print.Width(out)})
+		printers.Options{Colour: o.print.Coloured(out), Width: output.Width(out)})
 	return o.show.Print(ctx, out, document)
 }

@@ -24,9 +24,11 @@ import (
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
+	o.Required = "a bundle is required: bundle/NAME"
 	c := &cobra.Command{Use: "targets bundle/NAME ...", Short: "Show which clusters a bundle targets, and why",
 		ValidArgsFunction: scope.CompleteBundles}
-	return o.Setup(c, o, "Namespace of the bundles; without it, all namespaces")
+	o.Setup(c, o, "Namespace of the bundles; without it, all namespaces")
+	return c
 }
 
 // options are what the verb runs with.
@@ -43,18 +45,8 @@ func (o *options) Complete(args []string) (err error) {
 				Err: fmt.Errorf("parsing argument %q: it must be bundle/NAME", arg)}
 		}
 	}
-	if o.bundles, err = scope.ParseObjects(args, *o.Config.Namespace); err != nil {
-		return err
-	}
-	return o.Options.Complete()
-}
-
-// Validate implements verb.Options.
-func (o *options) Validate() error {
-	if len(o.bundles) == 0 {
-		return errors.New("a bundle is required: bundle/NAME")
-	}
-	return nil
+	o.bundles, err = scope.ParseObjects(args, *o.Config.Namespace)
+	return err
 }
 
 // Run implements verb.Options.

@@ -17,7 +17,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/watch"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -26,12 +25,10 @@ import (
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	o.clusters = clusters.New(o.Flags)
+	o.Clusters, o.Repeats = clusters.New(o.Flags), true
 	c := &cobra.Command{Use: "tree " + scope.TargetArgs, Short: "Show what Fleet deploys as a tree with states",
 		ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
-	o.clusters.AddFlags(c.Flags())
-	o.AddWatchFlags(c)
 	o.AddRowsFlag(c, report.Audit{}, "bundleDeployments")
 	c.Flags().BoolVar(&o.all, "all", false, "Show objects and clusters that are ready too")
 	c.Flags().BoolVar(&o.compact, "compact", false, "Show no objects")
@@ -41,64 +38,39 @@ func NewCommand(env verb.Environment) *cobra.Command {
 // options are what the verb runs with.
 type options struct {
 	*query.Options
-	clusters     *clusters.Flags
 	all, compact bool
 	targets      []evaluate.Target
 }
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
-	if err := o.clusters.Complete(); err != nil {
-		return err
-	}
-	if o.targets, err = scope.ParseTargets(args, *o.Config.Namespace); err != nil {
-		return err
-	}
-	return o.Options.Complete()
+	o.targets, err = scope.ParseTargets(args, *o.Config.Namespace)
+	return err
 }
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
-	if err := o.clusters.Check(); err != nil {
-		return err
-	}
-	commands := input.InWorkspace(o.Commands(), *o.Config.Namespace)
-	o.Document.PrintRole = commands.PrintRole
-	commands.Audit += o.clusters.Args()
-	pause := o.Pause
-	if o.ForPeople() && !o.Watching() {
-		pause = func(context.Context) error { return nil } // no finding is shown
-	}
-	o.Document.ReadClusters = o.clusters.Suggest(o.Command("tree") + o.clusters.Args())
-	read := func(in *input.Reading) (*report.Audit, error) {
-		found, err := engine.Run(ctx, in.Source, engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: pause,
-			Commands: commands, Progress: in.Report,
-			Clusters: o.clusters.Clusters(in.Source), Scope: evaluate.Scope{Namespace: *o.Config.Namespace,
-				Targets: o.targets}})
-		if err != nil {
-			return nil, err
-		}
-		return found.Report(), nil
-	}
-	document := func(a *report.Audit, p printers.Options) printers.Document {
+	o.Document.PrintRole = input.InWorkspace(o.Commands(), *o.Config.Namespace).PrintRole
+	o.Document.ReadClusters = o.Clusters.Suggest(o.Command("tree") + o.Clusters.Args())
+	return o.ShowAudit(ctx, o.read, func(a *report.Audit, p printers.Options) printers.Document {
 		return printers.Tree(a, printers.TreeOptions{Options: p, All: o.all, Compact: o.compact})
-	}
-	if o.Watching() {
-		return query.Watch(ctx, o.Options, read, document, o.status, changes)
-	}
-	result, err := query.Show(ctx, o.Options, read, document)
-	if err != nil {
-		return err
-	}
-	return o.status(result)
+	})
 }
 
-// changes describes the changes between two rounds of a watch.
-func changes(before **report.Audit, after *report.Audit) []string {
-	if before == nil {
-		return watch.Changes(nil, after)
+// read audits the objects of the tree.
+func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, error) {
+	how := o.Audit(in)
+	how.Commands.PrintRole = o.Document.PrintRole
+	how.Scope = evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}
+	if o.ForPeople() && !o.Watching() {
+		how.Pause = func(context.Context) error { return nil } // no finding is shown
 	}
-	return watch.Changes(*before, after)
+	found, err := engine.Run(ctx, in.Source, how)
+	if err != nil {
+		return nil, err
+	}
+	out := found.Report()
+	return &query.Audited{Report: out, Status: o.status(out)}, nil
 }
 
 // status returns the error with the exit status of a tree.

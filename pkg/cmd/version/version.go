@@ -71,7 +71,7 @@ func (o *options) Run(ctx context.Context) error {
 			return failed
 		}
 	}
-	document := printers.Version(v, printers.Options{Width: o.print.Width(o.Streams.Out)})
+	document := printers.Version(v, printers.Options{Width: output.Width(o.Streams.Out)})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}

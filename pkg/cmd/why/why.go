@@ -5,7 +5,6 @@ package why
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -27,57 +26,34 @@ import (
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	o.clusters = clusters.New(o.Flags)
+	o.Clusters = clusters.New(o.Flags)
+	o.Required = "an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME or bundledeployment/NAME"
 	c := &cobra.Command{Use: "why gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...",
 		Short:             "Show why an object of Fleet is not ready",
 		ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
-	o.clusters.AddFlags(c.Flags())
 	return c
 }
 
 // options are what the verb runs with.
 type options struct {
 	*query.Options
-	clusters *clusters.Flags
-	targets  engineWhy.Targets
+	targets engineWhy.Targets
 }
 
 // Complete implements verb.Options.
-func (o *options) Complete(args []string) error {
-	if err := o.clusters.Complete(); err != nil {
-		return err
-	}
-	targets, err := scope.Targets(args, *o.Config.Namespace)
-	if err != nil {
-		return err
-	}
-	o.targets = targets
-	return o.Options.Complete()
-}
-
-// Validate implements verb.Options.
-func (o *options) Validate() error {
-	if len(o.targets) == 0 {
-		return errors.New("an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME or " +
-			"bundledeployment/NAME")
-	}
-	return nil
+func (o *options) Complete(args []string) (err error) {
+	o.targets, err = scope.Targets(args, *o.Config.Namespace)
+	return err
 }
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
-	if err := o.clusters.Check(); err != nil {
-		return err
-	}
-	commands := input.InWorkspace(o.Commands(), *o.Config.Namespace)
-	o.Document.PrintRole = commands.PrintRole
+	o.Document.PrintRole = input.InWorkspace(o.Commands(), *o.Config.Namespace).PrintRole
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Why, error) {
-		read := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: commands, Progress: in.Report,
-			Clusters: o.clusters.Clusters(in.Source),
-			Scope:    evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}, Pick: o.targets.Pick}
-		read.Commands.Audit += o.clusters.Args()
-		read.Commands.Why += o.clusters.Args()
+		read := o.Audit(in)
+		read.Commands.PrintRole, read.Pick = o.Document.PrintRole, o.targets.Pick
+		read.Scope = evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}
 		found, err := engine.Run(ctx, in.Source, read)
 		if err != nil {
 			return nil, err
@@ -110,7 +86,7 @@ func (o *options) status(w *report.Why) error {
 // Fleet reports objects as ready that were not read. gaps says that the report lists what could not be read.
 func (o *options) unknownHint(x *report.WhyObject, gaps bool) string {
 	name := strings.ToLower(x.Kind) + "/" + x.Namespace + "/" + x.Name
-	also := o.clusters.Suggest(o.Command("why "+name) + o.clusters.Args())
+	also := o.Clusters.Suggest(o.Command("why "+name) + o.Clusters.Args())
 	if also == "" || x.Summary.FromStatus == 0 || len(x.Causes) > 0 {
 		return o.Command("audit") + " lists what could not be read."
 	}
