@@ -20,7 +20,8 @@ import (
 //go:embed words.yaml
 var wordsFile []byte
 
-// words returns the states, reasons, causes, and steps of why. The tests prove that each word that the code declares is among them.
+// words returns the states, reasons, causes, and steps of why. The tests prove that each word that the code declares
+// is among them.
 func words() []report.Topic {
 	var out []report.Topic
 	if err := yaml.UnmarshalStrict(wordsFile, &out); err != nil {

@@ -79,7 +79,8 @@ func (r *rollout) predict() {
 	}
 	r.DesiredFrom = string(r.d.From)
 	if len(r.d.Rendering.Unresolved) > len(r.d.Rendering.ValuesMissing) { // missing values are already reported
-		r.add("PartlyRendered", nil, "the prediction may be incomplete: %s", strings.Join(r.d.Rendering.Unresolved, "; "))
+		r.add("PartlyRendered", nil, "the prediction may be incomplete: %s",
+			strings.Join(r.d.Rendering.Unresolved, "; "))
 	}
 	r.recordSize()
 	r.release()
@@ -154,7 +155,8 @@ func (r *rollout) dependsOn() {
 	x := r.dependencies.Test(&r.d.Deployment, siblings)
 	switch {
 	case x.Absent:
-		r.add("DependencyAbsent", nil, "%s: the agent refuses every deploy until the BundleDeployment exists", x.Refused).
+		r.add("DependencyAbsent", nil, "%s: the agent refuses every deploy until the BundleDeployment exists",
+			x.Refused).
 			Remedies = advise("deploy that bundle to this cluster, or correct the name or the selector in dependsOn")
 	case x.Refused != "":
 		r.add("DependencyNotReady", nil, "%s: the agent refuses the deploy, and tries again until they are", x.Refused).
