@@ -25,28 +25,21 @@ func newEnable(env verb.Environment) *cobra.Command {
 
 // Run implements verb.Options.
 func (o *enableOptions) Run(ctx context.Context) error {
-	cluster, in, err := o.open(ctx)
+	in, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	if err := o.refuseFleet(in); err != nil {
-		return err
-	}
-	helm, err := cluster.Helm(in.Namespace, in.Release)
-	if err != nil {
-		return err
-	}
-	if helm.Last == nil {
+	if in.helm.Last == nil {
 		return &exit.Error{Status: exit.Failed,
 			Err:  fmt.Errorf("there is no Helm release of the webhook in namespace %s", in.Namespace),
 			Hint: "To install it: " + o.Command("webhook install")}
 	}
-	objects, err := helm.Manifest()
+	objects, err := in.helm.Manifest()
 	if err != nil {
 		return err
 	}
 	if o.dryRun.String() != dryRunClient {
-		if err := helm.Restore(o.isDryRun()); err != nil {
+		if err := in.helm.Restore(o.isDryRun()); err != nil {
 			return err
 		}
 	}

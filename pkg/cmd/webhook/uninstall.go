@@ -32,42 +32,35 @@ func newUninstall(env verb.Environment) *cobra.Command {
 
 // Run implements verb.Options.
 func (o *uninstallOptions) Run(ctx context.Context) error {
-	cluster, in, err := o.open(ctx)
+	in, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	if err := o.refuseFleet(in); err != nil {
-		return err
-	}
-	helm, err := cluster.Helm(in.Namespace, in.Release)
+	targets, err := in.cluster.Objects(ctx)
 	if err != nil {
 		return err
 	}
-	targets, err := cluster.Objects(ctx)
-	if err != nil {
-		return err
-	}
-	if len(targets) == 0 && helm.Last == nil {
+	if len(targets) == 0 && in.helm.Last == nil {
 		fmt.Fprintf(o.Streams.ErrOut, "Nothing to remove: there is no installation in namespace %s.\n", in.Namespace)
 		return nil
 	}
 	if err := o.confirm(ctx, targets); err != nil {
 		return err
 	}
-	if helm.Last == nil || o.isDryRun() {
-		return o.remove(ctx, cluster, targets)
+	if in.helm.Last == nil || o.isDryRun() {
+		return o.remove(ctx, in.cluster, targets)
 	}
-	if err := helm.Uninstall(); err != nil {
+	if err := in.helm.Uninstall(); err != nil {
 		return err
 	}
-	rest, err := cluster.Objects(ctx)
+	rest, err := in.cluster.Objects(ctx)
 	if err != nil {
 		return err
 	}
 	for _, t := range installation.Without(targets, rest) {
 		o.reportDeleted(installation.RefOf(t))
 	}
-	if err := o.remove(ctx, cluster, rest); err != nil {
+	if err := o.remove(ctx, in.cluster, rest); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Streams.ErrOut, "Namespace %[1]s is kept: others may have objects in it. If nobody needs them:\n"+
