@@ -228,10 +228,13 @@ var layers = []layer{
 
 	{packages: []string{"pkg/cmd"},
 		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/exit",
-			"pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape",
+			"pkg/cmd/help", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect",
+			"pkg/escape",
 			"pkg/render/process"}},
 	// Packages that verbs share. The first row that matches a package is its layer.
 	{packages: []string{"pkg/cmd/exit"}, never: evaluating},
+	// The texts of commands.
+	{packages: []string{"pkg/cmd/help"}, never: printing},
 	// It only compares words.
 	{packages: []string{"pkg/cmd/suggest"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/cmd/flags"}, never: printing, may: []string{"pkg/fleet"}},
@@ -256,8 +259,8 @@ var layers = []layer{
 			"pkg/printers"}},
 	// It passes the options of printed documents to the function that prints them.
 	{packages: []string{"pkg/cmd/query"},
-		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/cmd/watch",
-			"pkg/printers"}},
+		may: []string{"pkg/cmd/clusters", "pkg/cmd/diff", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope",
+			"pkg/cmd/verb", "pkg/cmd/watch", "pkg/audit", "pkg/printers", "pkg/report"}},
 	{packages: []string{"pkg/cmd/diff"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/verb", "pkg/escape", "pkg/evaluate", "pkg/object", "pkg/printers",
 			"pkg/printers/unified", "pkg/report"}},

@@ -218,15 +218,18 @@ func TestPatch(t *testing.T) {
 		"app.kubernetes.io/managed-by": "Helm"})
 	i.Changes = changes(i.Before, i.After)
 	got, err := i.patch()
-	const want = `{"metadata":{"annotations":{"meta.helm.sh/release-name":"guestbook","meta.helm.sh/release-namespace":"web",` +
-		`"objectset.rio.cattle.io/id":"default-guestbook"},"labels":{"objectset.rio.cattle.io/hash":"c5c68538ff9800def965853a87784a250ad1f566"},` +
+	const want = `{"metadata":{"annotations":{"meta.helm.sh/release-name":"guestbook",` +
+		`"meta.helm.sh/release-namespace":"web",` +
+		`"objectset.rio.cattle.io/id":"default-guestbook"},` +
+		`"labels":{"objectset.rio.cattle.io/hash":"c5c68538ff9800def965853a87784a250ad1f566"},` +
 		`"resourceVersion":"1","uid":"u-1"}}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, error %v, want %s", got, err, want)
 	}
 	i.Changes = changes(i.After, i.Before)
 	const back = `{"metadata":{"annotations":{"meta.helm.sh/release-name":null,"meta.helm.sh/release-namespace":null,` +
-		`"objectset.rio.cattle.io/id":""},"labels":{"objectset.rio.cattle.io/hash":null},"resourceVersion":"1","uid":"u-1"}}`
+		`"objectset.rio.cattle.io/id":""},"labels":{"objectset.rio.cattle.io/hash":null},"resourceVersion":"1",` +
+		`"uid":"u-1"}}`
 	if got, err := i.patch(); err != nil || string(got) != back {
 		t.Errorf("got %s, error %v, want %s", got, err, back)
 	}

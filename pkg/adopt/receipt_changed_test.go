@@ -86,8 +86,13 @@ func TestReceiptUndamaged(t *testing.T) {
 // TestReceiptOfEarlierVersion checks that the receipt of an earlier version is read. Its outcomes do not say whether
 // the server answered.
 func TestReceiptOfEarlierVersion(t *testing.T) {
-	const text = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,"takenAt":"2026-01-02T03:04:05Z","version":"0.3.1","clusterUID":"u-0","digest":"abc","objects":1,"chain":"cc67c07ec4aef154dda9dff7a8d4bba43fcc5db0fd090a8f2ac1457f647b0e2c"}
-{"apiVersion":"v1","kind":"ConfigMap","namespace":"web","name":"theme","uid":"u-1","bundleDeployment":"cluster-one/guestbook","release":"web/guestbook","before":{},"after":{"objectset.rio.cattle.io/hash":"x"},"chain":"14093325b5ba87a8af63a8b58f9c4b4ff2b9d5817b15ab8b4cab3f7c64426a16"}
+	const text = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,` +
+		`"takenAt":"2026-01-02T03:04:05Z","version":"0.3.1","clusterUID":"u-0","digest":"abc","objects":1,` +
+		`"chain":"cc67c07ec4aef154dda9dff7a8d4bba43fcc5db0fd090a8f2ac1457f647b0e2c"}
+{"apiVersion":"v1","kind":"ConfigMap","namespace":"web","name":"theme","uid":"u-1",` +
+		`"bundleDeployment":"cluster-one/guestbook","release":"web/guestbook","before":{},` +
+		`"after":{"objectset.rio.cattle.io/hash":"x"},` +
+		`"chain":"14093325b5ba87a8af63a8b58f9c4b4ff2b9d5817b15ab8b4cab3f7c64426a16"}
 {"entry":1,"outcome":"Failed"}
 `
 	h, entries, err := ReadReceipt(strings.NewReader(text))

@@ -129,15 +129,22 @@ func sealed(lines ...string) string {
 
 func TestReceiptRefuses(t *testing.T) {
 	const head = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,"objects":2}`
-	const good = `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{},"after":{"objectset.rio.cattle.io/hash":"x"}}`
+	const good = `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{},` +
+		`"after":{"objectset.rio.cattle.io/hash":"x"}}`
 	for name, tc := range map[string]struct{ text, err string }{
 		"empty":            {"", "it is empty"},
 		"another document": {`{"apiVersion":"v1","kind":"ConfigMap"}`, "line 1 is not the header"},
 		"of another version": {`{"apiVersion":"fleetdoctor.io/v2","kind":"AdoptionReceipt","objects":1}`,
 			"line 1 is not the header"},
-		"not JSON":                    {"receipt", "line 1 is not the header"},
-		"without digests":             {`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":2}` + "\n" + good, "line 1 states no format"},
-		"of a newer format":           {sealed(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":3,"objects":2}`), "line 1 states format 3"},
+		"not JSON": {"receipt", "line 1 is not the header"},
+		"without digests": {
+			`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":2}` + "\n" + good,
+			"line 1 states no format",
+		},
+		"of a newer format": {
+			sealed(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":3,"objects":2}`),
+			"line 1 states format 3",
+		},
 		"a header without its digest": {head + "\n" + sealed(good), "line 1 is damaged"},
 		"a damaged line":              {sealed(head, good) + "{hidden-value\n" + sealed(good), "line 3 is damaged"},
 		"a line without its digest":   {sealed(head, good) + good + "\n", "line 3 is damaged"},
@@ -161,10 +168,12 @@ func TestReceiptRefuses(t *testing.T) {
 // the text.
 func FuzzReadReceipt(f *testing.F) {
 	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":1}` + "\n" +
-		`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},"after":{}}`)
+		`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},` +
+		`"after":{}}`)
 	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":-1}` + "\n\n{")
 	f.Add(sealed(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,"objects":1}`,
-		`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},"after":{}}`))
+		`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},`+
+			`"after":{}}`))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
 		const marker = "q7x9z-quoted-k3v8"

@@ -72,7 +72,8 @@ func TestPlanUndo(t *testing.T) {
 		"never written": {[]string{live(t, "u-1", before, nil)}, source.Covered(), report.ActionNone,
 			"it has its previous ownership metadata", 0},
 		"adopted for another bundle": {[]string{live(t, "u-1", other, nil)}, source.Covered(), report.ActionRefuse,
-			`its owner was changed since: label objectset.rio.cattle.io/hash is "another", annotation objectset.rio.cattle.io/id is "another-set"`, 0},
+			`its owner was changed since: label objectset.rio.cattle.io/hash is "another", annotation ` +
+				`objectset.rio.cattle.io/id is "another-set"`, 0},
 		"without a hash": {[]string{live(t, "u-1", stripped, nil)}, source.Covered(), report.ActionRestore, "", 4},
 		"all keys changed": {[]string{live(t, "u-1", theirs, nil)}, source.Covered(), report.ActionRefuse,
 			`no key has the value that was written: label app.kubernetes.io/managed-by is "flux"`, 0},

@@ -58,8 +58,8 @@ func TestAdoptUsage(t *testing.T) {
 // TestAdoptPolicyHelp checks that the help of --policy describes each value.
 func TestAdoptPolicyHelp(t *testing.T) {
 	help := strings.Join(strings.Fields(run(t, "adopt", "--help").out), " ")
-	want := "objects without another owner (unmarked); also objects of an owner that is gone (if-unowned); the objects " +
-		"of if-unowned, but only if all of their fields have the values of the bundle (if-no-diff)"
+	want := "objects without another owner (unmarked); also objects of an owner that is gone (if-unowned); the " +
+		"objects of if-unowned, but only if all of their fields have the values of the bundle (if-no-diff)"
 	if !strings.Contains(help, want) {
 		t.Errorf("no %q in:\n%s", want, help)
 	}

@@ -79,7 +79,8 @@ func TestCompareOtherCluster(t *testing.T) {
 	namespace := func(uid string) string {
 		file := filepath.Join(t.TempDir(), "capture.json")
 		put(t, file, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":"`+uid+`"}}
-{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"web","namespace":"one"},"status":{"display":{"state":"Ready"}}}`)
+{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"web","namespace":"one"},`+
+			`"status":{"display":{"state":"Ready"}}}`)
 		return file
 	}
 	if got := run(t, "compare", namespace("u1"), namespace("u1")); got.status != 0 {

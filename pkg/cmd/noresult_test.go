@@ -15,12 +15,15 @@ import (
 // read.
 func withoutRecords(t *testing.T) map[string]string {
 	t.Helper()
-	const deployment = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"web","namespace":"one"},"status":{"release":"web/web:1"}}
+	const deployment = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"web",` +
+		`"namespace":"one"},"status":{"release":"web/web:1"}}
 {"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"metadata":{"name":"theme","namespace":"web"}}]}
 `
-	agent := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"fleet-agent","namespace":"cattle-fleet-system"},"data":{"deploymentNamespace":%q}}
+	agent := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"fleet-agent",`+
+		`"namespace":"cattle-fleet-system"},"data":{"deploymentNamespace":%q}}
 `, base64.StdEncoding.EncodeToString([]byte("one")))
-	const damaged = `{"apiVersion":"v1","kind":"Secret","type":"helm.sh/release.v1","metadata":{"name":"sh.helm.release.v1.web.v1","namespace":"web"},"data":{"release":"AAAA"}}
+	const damaged = `{"apiVersion":"v1","kind":"Secret","type":"helm.sh/release.v1",` +
+		`"metadata":{"name":"sh.helm.release.v1.web.v1","namespace":"web"},"data":{"release":"AAAA"}}
 `
 	out := map[string]string{}
 	for name, text := range map[string]string{
@@ -82,15 +85,20 @@ func TestManagementClusterAlone(t *testing.T) {
 // TestTruncated checks that no verb says of a truncated capture that there is no Fleet, or that something does not
 // exist, and that none succeeds.
 func TestTruncated(t *testing.T) {
-	const cluster = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"ClusterList","metadata":{},"items":[{"metadata":{"name":"local","namespace":"fleet-local"},"status":{"namespace":"one"}}]}
+	const cluster = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"ClusterList","metadata":{},` +
+		`"items":[{"metadata":{"name":"local","namespace":"fleet-local"},"status":{"namespace":"one"}}]}
 `
-	const bundle = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleList","metadata":{},"items":[{"metadata":{"name":"web","namespace":"fleet-local"}}]}
+	const bundle = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleList","metadata":{},` +
+		`"items":[{"metadata":{"name":"web","namespace":"fleet-local"}}]}
 `
-	const deployment = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"web","namespace":"one","labels":{"fleet.cattle.io/bundle-name":"web","fleet.cattle.io/bundle-namespace":"fleet-local"}}}
+	const deployment = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"web",` +
+		`"namespace":"one","labels":{"fleet.cattle.io/bundle-name":"web",` +
+		`"fleet.cattle.io/bundle-namespace":"fleet-local"}}}
 `
 	const cut = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"web"}}
 {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a`
-	const nothing, perhaps = "no object of Fleet could be read in -: ", "it may exist, because not everything could be read: "
+	const nothing = "no object of Fleet could be read in -: "
+	const perhaps = "it may exist, because not everything could be read: "
 	for _, tc := range []struct{ text, args, want string }{
 		{cut, "agents", nothing},
 		{cut, "agents local", nothing},
@@ -104,8 +112,10 @@ func TestTruncated(t *testing.T) {
 		{cluster + bundle + deployment + cut, "targets bundle/other", perhaps},
 		{cluster + bundle + deployment + cut, "owner configmap/theme", perhaps},
 	} {
-		got := called(t, tc.text, append([]string{"kubectl-fleetdoctor"}, strings.Fields(tc.args+" --snapshot -")...)...)
-		if got.status != 3 || !strings.Contains(got.errOut, tc.want) || !strings.Contains(got.errOut, "it ends in the middle") {
+		args := strings.Fields("kubectl-fleetdoctor " + tc.args + " --snapshot -")
+		got := called(t, tc.text, args...)
+		said := strings.Contains(got.errOut, tc.want) && strings.Contains(got.errOut, "it ends in the middle")
+		if got.status != 3 || !said {
 			t.Errorf("%s: status %d, want 3 and %q:\n%s%s", tc.args, got.status, tc.want, got.out, got.errOut)
 		}
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/complete"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/explain"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/help"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/impact"
 	terminal "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
@@ -146,11 +147,8 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		env.Now = time.Now
 	}
 	root := &cobra.Command{
-		Use:   "kubectl-fleetdoctor",
-		Short: "Find and fix problems of the objects that Rancher Fleet deploys",
-		Long: "fleetdoctor compares the objects on a cluster with what the bundles of Rancher Fleet specify, object\n" +
-			"by object and field by field. It reports objects that are missing, modified, unowned or orphaned,\n" +
-			"beside the status that Fleet reports.",
+		Use:               "kubectl-fleetdoctor",
+		Short:             "Find and fix problems of the objects that Rancher Fleet deploys",
 		Version:           env.Version,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: env.Name},
 		SilenceErrors:     true,
@@ -183,6 +181,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	)
 	complete.AddFlags(root)
 	refuseUnknown(root, env)
+	help.AddTo(root, env.Name)
 	return root
 }
 

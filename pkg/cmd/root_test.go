@@ -258,12 +258,14 @@ func TestStatus(t *testing.T) {
 	// only the status of the deployment was captured: a gap and no finding
 	dump := filepath.Join(t.TempDir(), "dump.json")
 	if err := os.WriteFile(dump,
-		[]byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"status":{"release":"web/a:1"}}`), 0o600); err != nil {
+		[]byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a",`+
+			`"namespace":"b"},"status":{"release":"web/a:1"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	info := filepath.Join(t.TempDir(), "paused.json") // only an informational finding
 	if err := os.WriteFile(info,
-		[]byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"spec":{"paused":true}}`), 0o600); err != nil {
+		[]byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a",`+
+			`"namespace":"b"},"spec":{"paused":true}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	withoutFleet := filepath.Join(t.TempDir(), "none.json")
@@ -357,14 +359,17 @@ func TestNoKubeconfig(t *testing.T) {
 	}
 	there := filepath.Join(t.TempDir(), "there")
 	if err := os.WriteFile(there,
-		[]byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],`+
+		[]byte(`{"apiVersion":"v1","kind":"Config",`+
+			`"clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],`+
 			`"contexts":[{"name":"a","context":{"cluster":"a"}}],"current-context":"a"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	without := filepath.Join(t.TempDir(), "without")
 	if err := os.WriteFile(without,
-		[]byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],`+
-			`"contexts":[{"name":"b","context":{"cluster":"a"}},{"name":"a","context":{"cluster":"a"}}]}`), 0o600); err != nil {
+		[]byte(`{"apiVersion":"v1","kind":"Config",`+
+			`"clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],`+
+			`"contexts":[{"name":"b","context":{"cluster":"a"}},`+
+			`{"name":"a","context":{"cluster":"a"}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	empty := filepath.Join(t.TempDir(), "empty")
@@ -428,7 +433,8 @@ func TestPanic(t *testing.T) {
 
 // TestStdin checks that a snapshot can be read from a pipe.
 func TestStdin(t *testing.T) {
-	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"piped","namespace":"b"}}]}`
+	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fleet.cattle.io/v1alpha1",` +
+		`"kind":"BundleDeployment","metadata":{"name":"piped","namespace":"b"}}]}`
 	got := called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "-o", "name", "--status-only",
 		"--fail-on=none")
 	if got.status != 0 || got.out != "-n b bundledeployment.fleet.cattle.io/piped\n" {

@@ -92,8 +92,10 @@ func TestCredentialsInAddresses(t *testing.T) {
 	} {
 		kubeconfig := filepath.Join(t.TempDir(), "config")
 		if err := os.WriteFile(kubeconfig, fmt.Appendf(nil,
-			`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],`+
-				`"users":[{"name":"u","user":{}}],"clusters":[{"name":"c","cluster":{"server":%q}}]}`, address), 0o600); err != nil {
+			`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c",`+
+				`"context":{"cluster":"c","user":"u"}}],`+
+				`"users":[{"name":"u","user":{}}],"clusters":[{"name":"c",`+
+				`"cluster":{"server":%q}}]}`, address), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for _, flag := range [][]string{{"--server", address}, {"--kubeconfig", kubeconfig}} {

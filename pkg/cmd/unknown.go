@@ -117,7 +117,6 @@ func installs(c *cobra.Command, env verb.Environment) {
 	install := c.Flags().Bool("install", false,
 		"Complete the arguments of \"kubectl fleetdoctor\" too: write "+completion.Name+" beside the program")
 	c.Use = "completion [flags]"
-	c.Long = completionLong
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if !*install {
 			return c.Help()
@@ -129,11 +128,3 @@ func installs(c *cobra.Command, env verb.Environment) {
 		return err
 	}
 }
-
-const completionLong = `Print a script that completes the arguments of this program in a shell: verbs, flags, the values
-of flags, and names of GitRepos, HelmOps, bundles, clusters, namespaces and contexts. The names come
-from the cluster, or from the snapshot that --snapshot names.
-
-The scripts complete the program under its own name, kubectl-fleetdoctor. kubectl completes the
-arguments of "kubectl fleetdoctor" with a file on the PATH, kubectl_complete-fleetdoctor. --install
-writes this file beside the program. It never overwrites a file of another program.`

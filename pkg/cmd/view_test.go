@@ -23,9 +23,12 @@ func TestQuiet(t *testing.T) {
 
 // TestNoHeaders checks that the tables of a verb lose only their headers.
 func TestNoHeaders(t *testing.T) {
-	for args, headers := range map[string][]string{"audit": {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "},
+	for args, headers := range map[string][]string{
+		"audit":                   {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "},
 		"audit gitrepo/guestbook": {"Audit of ", "BUNDLEDEPLOYMENT ", "TREE "},
-		"audit -o wide":           {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "}, "agents": {"Agents of ", "CLUSTER "}} {
+		"audit -o wide":           {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "},
+		"agents":                  {"Agents of ", "CLUSTER "},
+	} {
 		full := append(strings.Fields(args), "--snapshot", sick)
 		var want []string
 		for line := range strings.Lines(run(t, full...).out) {

@@ -23,10 +23,10 @@ func TestRefill(t *testing.T) {
 			"Usage:\n  audit [gitrepo/NAME\n      | bundle/NAME]\n      [flags]"},
 		"code": {"Run:\n\n\tsource <(program completion bash)\n    kubectl get bundledeployments " +
 			"--all", "Run:\n\n\tsource <(program completion bash)\n    kubectl get bundledeployments --all"},
-		"examples and flags": {"Examples:\n  # a comment that is long\n  program --snapshot dump.tgz\n\nFlags:\n  --a " +
-			"  wrapped by pflag to any width\n\nUse one two three four five",
-			"Examples:\n  # a comment that is long\n  program --snapshot dump.tgz\n\nFlags:\n  --a   wrapped by pflag " +
-				"to any width\n\nUse one two three four\nfive"},
+		"examples and flags": {"Examples:\n  # a comment that is long\n  program --snapshot dump.tgz\n\nFlags:\n" +
+			"  --a   wrapped by pflag to any width\n\nUse one two three four five",
+			"Examples:\n  # a comment that is long\n  program --snapshot dump.tgz\n\nFlags:\n  --a   " +
+				"wrapped by pflag to any width\n\nUse one two three four\nfive"},
 		"other scripts": {"größe größe größe größe größe", "größe größe größe größe\ngröße"},
 	} {
 		if got := refill(tc.text, 25); got != tc.want {

@@ -48,7 +48,7 @@ func scopeText(scope []string) string {
 
 // Compare compares two comparable reports. Both are redacted. version is the version of the program.
 func Compare(before, after *report.Audit, version string) *report.Comparison {
-	p := NewPair(before, after)
+	p := newPair(before, after)
 	out := &report.Comparison{APIVersion: report.APIVersion, Kind: report.KindComparison,
 		Tool: report.Tool{Version: version}, Before: compared(before), After: compared(after),
 		Scope: after.Scope, BundleDeployments: []report.BundleDeploymentChange{}, Findings: []report.FindingChange{},
@@ -73,21 +73,21 @@ func compared(a *report.Audit) report.Compared {
 }
 
 // gaps adds what only one side could read.
-func (p *Pair) gaps(out *report.Comparison) {
+func (p *pair) gaps(out *report.Comparison) {
 	add := func(effect report.Effect, gaps []report.Gap) {
 		for _, g := range gaps {
 			out.Gaps = append(out.Gaps, report.GapChange{Effect: effect, Gap: g})
 			out.Summary.Gaps.Add(effect)
 		}
 	}
-	add(report.EffectUnknown, NewGaps(p.before.Audit, p.after.Audit))
-	add(report.Changed, NewGaps(p.after.Audit, p.before.Audit))
+	add(report.EffectUnknown, newGaps(p.before.Audit, p.after.Audit))
+	add(report.Changed, newGaps(p.after.Audit, p.before.Audit))
 	out.Summary.Complete = out.Summary.Complete && !p.lost
 }
 
 // findings adds the findings that one side does not have, and those with another severity.
-func (p *Pair) findings(out *report.Comparison) {
-	earlier, later := ByID(p.before.Audit), ByID(p.after.Audit)
+func (p *pair) findings(out *report.Comparison) {
+	earlier, later := byID(p.before.Audit), byID(p.after.Audit)
 	ignored := map[string]bool{} // on one side: it is not known whether the other one is worse
 	for _, x := range slices.Concat(p.before.Ignored, p.after.Ignored) {
 		ignored[x.ID] = true
@@ -106,14 +106,14 @@ func (p *Pair) findings(out *report.Comparison) {
 	for id, o := range earlier {
 		switch now, ok := later[id]; {
 		case !ok && !ignored[id]:
-			add(o, o.Severity, "", p.Fixed(o))
+			add(o, o.Severity, "", evaluated(o, p.before, p.after, p.lost))
 		case ok && now.Severity != o.Severity:
 			add(now, o.Severity, now.Severity, true)
 		}
 	}
 	for id, o := range later {
 		if _, ok := earlier[id]; !ok && !ignored[id] {
-			add(o, "", o.Severity, p.Began(o))
+			add(o, "", o.Severity, evaluated(o, p.after, p.before, p.gained))
 		}
 	}
 	slices.SortFunc(out.Findings, func(x, y report.FindingChange) int {
@@ -139,7 +139,7 @@ func effectOf(more int) report.Effect {
 }
 
 // deployments adds the bundle deployments that changed, and their objects.
-func (p *Pair) deployments(out *report.Comparison) {
+func (p *pair) deployments(out *report.Comparison) {
 	all := maps.Clone(p.before.deployments)
 	maps.Copy(all, p.after.deployments)
 	keys := slices.SortedFunc(maps.Keys(all), func(x, y DeploymentKey) int {
@@ -175,7 +175,7 @@ func stateOf(bd *report.BundleDeployment) *report.DeploymentState {
 }
 
 // deployment returns the effect of the change of a bundle deployment; "" if it did not change.
-func (p *Pair) deployment(before, after *report.BundleDeployment) report.Effect {
+func (p *pair) deployment(before, after *report.BundleDeployment) report.Effect {
 	unread := func() bool { return after.WithoutResult() || after.State == report.Unknown }
 	switch {
 	case after == nil && p.lost, before == nil && (p.gained || unread()):
@@ -250,7 +250,7 @@ func reportedNotReady(r *report.Reported) *int {
 }
 
 // resources adds the objects of a bundle deployment whose state changed.
-func (p *Pair) resources(out *report.Comparison, key DeploymentKey, before, after *report.BundleDeployment) {
+func (p *pair) resources(out *report.Comparison, key DeploymentKey, before, after *report.BundleDeployment) {
 	add := func(x, y *report.Resource) {
 		effect := resourceEffect(x, y)
 		if effect == "" {

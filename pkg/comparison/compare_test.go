@@ -226,7 +226,8 @@ func TestGapDetails(t *testing.T) {
 // namespace, is not fixed if the bundle deployment has no result any more.
 func TestDownstream(t *testing.T) {
 	before, after := audit("a Ready", "FD604 error a"), audit("reported Ready 1/1")
-	before.BundleDeployments[0].Namespace, before.Findings[0].BundleDeployment, after.BundleDeployments[0].Namespace = "", "web", ""
+	before.BundleDeployments[0].Namespace, after.BundleDeployments[0].Namespace = "", ""
+	before.Findings[0].BundleDeployment = "web"
 	if got := changes(Compare(before, after, "")); got != "Unknown deployment; Unknown FD604 a; ?" {
 		t.Error(got)
 	}

@@ -18,6 +18,8 @@ import (
 var ErrNoReport = errors.New("not the report of an audit")
 
 const (
+	// MaxReport is the size of the largest report that callers read, in bytes.
+	MaxReport = 512 << 20
 	// maxYAML is the size of the largest report in YAML. The parser of YAML needs many times the memory of that of
 	// JSON.
 	maxYAML = 64 << 20

@@ -54,8 +54,8 @@ func Occurrences(a *report.Audit) []Occurrence {
 	return out
 }
 
-// ByID returns the findings of a report by their identities, once for each of their clusters.
-func ByID(a *report.Audit) map[string]Occurrence {
+// byID returns the findings of a report by their identities, once for each of their clusters.
+func byID(a *report.Audit) map[string]Occurrence {
 	out := map[string]Occurrence{}
 	for _, o := range Occurrences(a) {
 		out[o.ID] = o
@@ -101,18 +101,18 @@ func newSide(a *report.Audit) *side {
 	return s
 }
 
-// Pair are two reports.
-type Pair struct {
+// pair are two reports.
+type pair struct {
 	before, after *side
 	// lost is true if the later report has a gap that the earlier one does not have, gained if it is the other way
 	// round.
 	lost, gained bool
 }
 
-// NewPair returns the reports with what their comparison needs.
-func NewPair(before, after *report.Audit) *Pair {
-	p := &Pair{before: newSide(before), after: newSide(after)}
-	p.lost, p.gained = len(NewGaps(before, after)) > 0, len(NewGaps(after, before)) > 0
+// newPair returns the reports with what their comparison needs.
+func newPair(before, after *report.Audit) *pair {
+	p := &pair{before: newSide(before), after: newSide(after)}
+	p.lost, p.gained = len(newGaps(before, after)) > 0, len(newGaps(after, before)) > 0
 	p.before.unread, p.before.withoutResult = unread(p.before, p.after)
 	p.after.unread, p.after.withoutResult = unread(p.after, p.before)
 	return p
@@ -138,10 +138,10 @@ func unread(a, b *side) (out map[DeploymentKey]bool, withoutResult bool) {
 	return out, withoutResult
 }
 
-// NewGaps returns the gaps that a report has, and an earlier one does not have. Their details do not count: they may
+// newGaps returns the gaps that a report has, and an earlier one does not have. Their details do not count: they may
 // have a time or a number of bytes that differs each time. If a report has a gap several times, the other one must have
 // it as often.
-func NewGaps(before, after *report.Audit) []report.Gap {
+func newGaps(before, after *report.Audit) []report.Gap {
 	known := map[report.Gap]int{}
 	for _, g := range withoutDetails(before) {
 		known[g]++
@@ -177,16 +177,8 @@ func withoutDetails(a *report.Audit) []report.Gap {
 	return out
 }
 
-// Fixed reports whether a finding of the earlier report is fixed, if the later report does not have it. known is false
-// if the later report could not read what the finding is about.
-func (p *Pair) Fixed(o Occurrence) (known bool) { return evaluated(o, p.before, p.after, p.lost) }
-
-// Began reports whether a finding of the later report is new, if the earlier report does not have it. It is false if
-// the earlier report could not read what the finding is about.
-func (p *Pair) Began(o Occurrence) bool { return evaluated(o, p.after, p.before, p.gained) }
-
-// evaluated reports whether the side that does not have a finding has evaluated what it is about. gaps is true if that
-// side has gaps that the other one does not have.
+// evaluated reports whether the side that does not have a finding has evaluated what it is about: otherwise it is not
+// known whether the finding is fixed, or new. gaps is true if that side has gaps that the other one does not have.
 func evaluated(o Occurrence, with, absent *side, gaps bool) bool {
 	key := DeploymentKey{o.Cluster, o.BundleDeployment}
 	bd := absent.deployments[key]
@@ -208,11 +200,6 @@ func evaluated(o Occurrence, with, absent *side, gaps bool) bool {
 	earlier := with.resources[resourceKey{key, o.Object}]
 	notDesired := earlier != nil && earlier.State != report.Orphaned
 	return !gaps && (notDesired || !absent.unread[key])
-}
-
-// InLater reports whether the later report is about the bundle deployment of a finding.
-func (p *Pair) InLater(o Occurrence) bool {
-	return p.after.deployments[DeploymentKey{o.Cluster, o.BundleDeployment}] != nil
 }
 
 // ScopeOf lists the words of the scope of a report, in an order that does not depend on the arguments. Reports with

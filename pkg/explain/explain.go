@@ -15,13 +15,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
 )
 
 //go:embed words.yaml
 var wordsFile []byte
 
-// words returns the states, reasons and causes. The tests prove that each word that the code declares is among them.
+// words returns the states, reasons, causes, and steps of why. The tests prove that each word that the code declares
+// is among them.
 func words() []report.Topic {
 	var out []report.Topic
 	if err := yaml.UnmarshalStrict(wordsFile, &out); err != nil {
@@ -38,11 +38,10 @@ func Topics() []report.Topic {
 	}
 	for _, t := range words() {
 		t.URL = check.Pages + "findings.md#" + strings.ToLower(string(t.Kind)) + "-" + strings.ToLower(t.Name)
+		if t.Kind == report.TopicStep {
+			t.URL = check.Pages + "why.md#kinds-of-steps"
+		}
 		out = append(out, t)
-	}
-	for _, k := range why.Kinds() {
-		out = append(out, report.Topic{Kind: report.TopicStep, Name: string(k.Kind), What: k.Meaning,
-			URL: check.Pages + "why.md#kinds-of-steps"})
 	}
 	for _, r := range preflight.Rules() {
 		out = append(out, report.Topic{Kind: report.TopicRule, Name: r.Name, Severity: r.Severity, What: r.Description,

@@ -22,7 +22,7 @@ func (r *rollout) object(o *evaluate.Object) {
 	case o.State == evaluate.Unknown:
 		r.Counts.Unknown++
 		why := strings.TrimSuffix(o.Reason+": "+o.Message, ": ")
-		r.add(objectUnread, &o.Ref, "%s could not be read: %s", o.Key(), why)
+		r.add("ObjectUnread", &o.Ref, "%s could not be read: %s", o.Key(), why)
 	case o.State == evaluate.Unowned:
 		r.Counts.TakeOver++
 	case len(o.Differences) > 0:
@@ -37,7 +37,7 @@ func (r *rollout) object(o *evaluate.Object) {
 	}
 	refused := r.ownership(o, owned)
 	if o.Live.Deleting {
-		r.add(beingDeleted, &o.Ref, "%s is being deleted: the changes of the rollout are lost with it", o.Key())
+		r.add("BeingDeleted", &o.Ref, "%s is being deleted: the changes of the rollout are lost with it", o.Key())
 	}
 	if o.State == evaluate.Unowned && !refused && !owned {
 		r.takeOver(o)
@@ -56,7 +56,7 @@ func (r *rollout) ownNamespace(o *evaluate.Object) {
 	if r.takes || r.d.ServerSide {
 		return
 	}
-	r.add(namespaceFirst, &o.Ref,
+	r.add("NamespaceCreatedFirst", &o.Ref,
 		"Helm creates namespace %s before the objects, without the label and annotations of release %s, "+
 			"and then refuses it as an object of the bundle (invalid ownership "+
 			"metadata)", o.Name, r.d.Ownership.Release()).
@@ -75,11 +75,11 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 		found = true
 		var item *report.PreflightItem
 		if owner.Situation == ownership.Contested {
-			item = r.add(contested, &o.Ref, "%s desires %s too: each deploy of one takes it from the other", owner,
+			item = r.add("Contested", &o.Ref, "%s desires %s too: each deploy of one takes it from the other", owner,
 				o.Key())
 			item.Remedies = advise("decide which bundle should own it, and remove it from the others")
 		} else {
-			item = r.add(existingOwner, &o.Ref, "%s %s; that owner would lose it, or take it over again", o.Key(),
+			item = r.add("Held", &o.Ref, "%s %s; that owner would lose it, or take it over again", o.Key(),
 				owner.Describe())
 			item.Remedies = append(advise("remove it from one of the two owners"), r.adopt(o, owner.Name()))
 		}
@@ -103,7 +103,7 @@ func (r *rollout) ownership(o *evaluate.Object, owned bool) (refused bool) {
 	if len(wrong) == 1 && strings.HasPrefix(wrong[0], "label") {
 		after = "Fleet retries indefinitely"
 	}
-	item := r.add(invalidOwnership, &o.Ref,
+	item := r.add("InvalidOwnership", &o.Ref,
 		"%s exists, and Helm would refuse to install release %s over it (invalid ownership metadata): %s; %s", o.Key(),
 		r.d.Ownership.Release(), strings.Join(wrong, ", "), after)
 	if !owned {
@@ -137,7 +137,7 @@ func (r *rollout) takeOver(o *evaluate.Object) {
 	case r.takes:
 		why = "the bundle has helm.takeOwnership"
 	}
-	r.add(takenOver, &o.Ref, "%s exists and will be taken over silently: %s", o.Key(), why)
+	r.add("TakenOver", &o.Ref, "%s exists and will be taken over silently: %s", o.Key(), why)
 }
 
 // overwrites reports the fields that the rollout changes, and the fields with which the apply would fail on a conflict.
@@ -151,12 +151,12 @@ func (r *rollout) overwrites(o *evaluate.Object) {
 	}
 	var item *report.PreflightItem
 	if owners := r.d.Conflicting(o.Differences); len(owners) > 0 {
-		item = r.add(applyConflict, &o.Ref,
+		item = r.add("ApplyConflict", &o.Ref,
 			"%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(),
 			strings.Join(owners, " and "), fields)
 		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
 	} else {
-		item = r.add(overwritten, &o.Ref, "%s: the rollout overwrites %s from the bundle", o.Key(), fields)
+		item = r.add("Overwritten", &o.Ref, "%s: the rollout overwrites %s from the bundle", o.Key(), fields)
 	}
 	item.Overwrites = o.Differences
 }

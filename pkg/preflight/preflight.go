@@ -73,13 +73,14 @@ func (r *rollout) predict() {
 			if r.d.BD == nil && why == "" {
 				why = "its contents are on the cluster that manages this one"
 			}
-			r.add(unknownObjects, nil, "nothing can be predicted: %s", cmp.Or(why, r.d.Detail))
+			r.add("NothingRendered", nil, "nothing can be predicted: %s", cmp.Or(why, r.d.Detail))
 		}
 		return
 	}
 	r.DesiredFrom = string(r.d.From)
 	if len(r.d.Rendering.Unresolved) > len(r.d.Rendering.ValuesMissing) { // missing values are already reported
-		r.add(partial, nil, "the prediction may be incomplete: %s", strings.Join(r.d.Rendering.Unresolved, "; "))
+		r.add("PartlyRendered", nil, "the prediction may be incomplete: %s",
+			strings.Join(r.d.Rendering.Unresolved, "; "))
 	}
 	r.recordSize()
 	r.release()
@@ -92,8 +93,13 @@ func (r *rollout) predict() {
 // verdicts are the results of rules, in ascending order. The highest one is the result of the rollout.
 var verdicts = []report.Verdict{report.VerdictOK, report.VerdictUnknown, report.VerdictContested, report.VerdictRefused}
 
-// add adds an item, and the result of its rule.
-func (r *rollout) add(rule Rule, o *object.Ref, format string, args ...any) *report.PreflightItem {
+// add adds an item, and the result of its rule, by its name.
+func (r *rollout) add(rule string, o *object.Ref, format string, args ...any) *report.PreflightItem {
+	return r.addAs(ruleOf(rule), o, format, args...)
+}
+
+// addAs does what add does, for a rule whose severity depends on the rollout.
+func (r *rollout) addAs(rule Rule, o *object.Ref, format string, args ...any) *report.PreflightItem {
 	decides := rule.Severity == report.Error || rule.Verdict == report.VerdictUnknown
 	if decides && slices.Index(verdicts, rule.Verdict) > slices.Index(verdicts, r.Verdict) {
 		r.Verdict = rule.Verdict
@@ -110,27 +116,27 @@ func advise(text string) []report.Remedy { return []report.Remedy{{Text: text}} 
 func (r *rollout) refusals() {
 	d := r.d
 	if files := d.Files; files != nil && files.Refused != "" {
-		r.add(refusedByApply, nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes",
+		r.add("RefusedByApply", nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes",
 			files.Refused).
 			Remedies = advise("correct what the message names; until then, Fleet deploys no change of the GitRepo")
 		return
 	} else if files != nil && files.NoTarget != "" {
-		r.add(noTarget, nil, "%s: Fleet deploys it nowhere", files.NoTarget).
+		r.add("NoTarget", nil, "%s: Fleet deploys it nowhere", files.NoTarget).
 			Remedies = advise("correct the targets of the directory or of its GitRepo, or the labels of the clusters")
 		return
 	}
 	r.dependsOn()
 	for i := range d.Rendering.ClusterScoped {
 		o := &d.Rendering.ClusterScoped[i]
-		r.add(clusterScoped, o, "%s is cluster-scoped, and the bundle has the targetNamespace %q: every deploy fails",
+		r.add("ClusterScoped", o, "%s is cluster-scoped, and the bundle has the targetNamespace %q: every deploy fails",
 			o.Key(), d.Options().TargetNamespace).
 			Remedies = advise("use defaultNamespace instead of namespace, or move the object to another bundle")
 	}
 	if d.Rendering.Refused != "" && len(d.Rendering.ClusterScoped) == 0 {
-		r.add(notRendered, nil, "it cannot be rendered: %s", d.Rendering.Refused)
+		r.add("NotRendered", nil, "it cannot be rendered: %s", d.Rendering.Refused)
 	}
 	for _, missing := range d.Rendering.ValuesMissing {
-		r.add(valuesMissing, nil,
+		r.add("ValuesMissing", nil,
 			"its valuesFrom names %s, which is not on the cluster: every deploy fails until it exists", missing)
 	}
 }
@@ -149,16 +155,17 @@ func (r *rollout) dependsOn() {
 	x := r.dependencies.Test(&r.d.Deployment, siblings)
 	switch {
 	case x.Absent:
-		r.add(dependencyAbsent, nil, "%s: the agent refuses every deploy until the BundleDeployment exists", x.Refused).
+		r.add("DependencyAbsent", nil, "%s: the agent refuses every deploy until the BundleDeployment exists",
+			x.Refused).
 			Remedies = advise("deploy that bundle to this cluster, or correct the name or the selector in dependsOn")
 	case x.Refused != "":
-		r.add(dependencyNotReady, nil, "%s: the agent refuses the deploy, and tries again until they are", x.Refused).
+		r.add("DependencyNotReady", nil, "%s: the agent refuses the deploy, and tries again until they are", x.Refused).
 			Remedies = advise("find out why these bundles are not ready, with the verb why; from Fleet 0.15 on, " +
 			"acceptedStates can accept their states")
 	case x.Unknown != "":
-		r.add(dependencyUnknown, nil, "%s", x.Unknown)
+		r.add("DependencyUnknown", nil, "%s", x.Unknown)
 	case len(x.Later) > 0:
-		r.add(dependencyLater, nil,
+		r.add("DependencyLater", nil,
 			"it depends on %s of the same directory, which is not deployed yet: the agent deploys it "+
 				"after that is ready", strings.Join(x.Later, ", "))
 	}
@@ -169,14 +176,14 @@ func (r *rollout) dependsOn() {
 func (r *rollout) recordSize() {
 	const limit, margin = corev1.MaxSecretSize, corev1.MaxSecretSize / 50
 	size := r.d.Rendering.RecordSize
-	rule, risk := recordTooLarge, "Helm cannot store it, and every deploy fails"
+	rule, risk := ruleOf("RecordTooLarge"), "Helm cannot store it, and every deploy fails"
 	switch {
 	case size < limit-margin:
 		return
 	case size <= limit+margin:
 		rule.Severity, risk = report.Warning, "it may be too large for Helm to store"
 	}
-	r.add(rule, nil, "its release record would be about %.2f MiB, and the limit of a Secret is 1 MiB: %s "+
+	r.addAs(rule, nil, "its release record would be about %.2f MiB, and the limit of a Secret is 1 MiB: %s "+
 		"(\"Too long\")", float64(size)/(1<<20), risk).
 		Remedies = advise("split the bundle, or move large definitions to a bundle of their own")
 }
@@ -185,7 +192,7 @@ func (r *rollout) recordSize() {
 func (r *rollout) names() {
 	d := r.d
 	if fleet.IsAgentBundle(d.Name) && !r.ofAgent() {
-		r.add(agentName, nil, "its name begins with fleet-agent: its objects get the set id of Fleet's agent, and "+
+		r.add("AgentName", nil, "its name begins with fleet-agent: its objects get the set id of Fleet's agent, and "+
 			"Fleet treats it as the agent's bundle").
 			Remedies = advise("give the bundle another name")
 	}
@@ -198,7 +205,7 @@ func (r *rollout) names() {
 		r.garbageCollected(release)
 	}
 	if d.Options().KeepResources && release != d.Name {
-		r.add(keptRecords, nil,
+		r.add("KeptRecords", nil,
 			"it has keepResources, and its release does not have the name of the bundle: when the bundle is deleted, "+
 				"the records of release %s stay", release)
 	}
@@ -218,7 +225,8 @@ func (r *rollout) garbageCollected(release string) {
 		tag = on.AgentVersion(r.d.DeploymentNamespace())
 	}
 	agent, known := fleet.ParseVersion(tag)
-	rule, effect := garbageCollected, "this agent's garbage collection does not find its bundle, and uninstalls it"
+	const uninstalled = "this agent's garbage collection does not find its bundle, and uninstalls it"
+	rule, effect := ruleOf("GarbageCollected"), uninstalled
 	switch {
 	case release == r.d.Name || known && !agent.CollectsByBundleName():
 		return
@@ -226,6 +234,6 @@ func (r *rollout) garbageCollected(release string) {
 		rule.Severity, effect = report.Warning,
 			"agents older than 0.15.6, and 0.16.0, uninstall it again, and the version of this agent is not known"
 	}
-	r.add(rule, nil, "the name of its release is %s, not %s: %s", release, r.d.Name, effect).
+	r.addAs(rule, nil, "the name of its release is %s, not %s: %s", release, r.d.Name, effect).
 		Remedies = advise("set helm.releaseName, or update the agent")
 }

@@ -29,19 +29,19 @@ func (r *rollout) release() {
 		helm := d.Options().Helm
 		r.Action, r.takes = report.RolloutInstall, helm != nil && helm.TakeOwnership
 	default:
-		r.add(recordsUnread, nil,
+		r.add("RecordsUnread", nil,
 			"the release records in namespace %s could not all be read: whether this installs or upgrades is not known",
 			d.Ownership.ReleaseNamespace)
 	}
 	if uninstalls {
-		r.add(uninstalling, nil,
+		r.add("Uninstalling", nil,
 			"release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", name)
 	}
 	if last != nil {
 		r.inUse(last)
 	}
 	if now := d.Release; now.Revision > 0 && now.Release() != name {
-		r.add(releaseRenamed, nil,
+		r.add("ReleaseRenamed", nil,
 			"it is now deployed as release %s, and would be installed as %s: Fleet's garbage collection then "+
 				"uninstalls the first release, and deletes the objects that are in both",
 			now.Release(), name)
@@ -55,7 +55,7 @@ func (r *rollout) inUse(last *state.Record) {
 	var owner string
 	switch {
 	case last.Damaged != "":
-		r.add(recordsUnread, nil, "release %s exists already, and its owner is not known: its record is damaged",
+		r.add("RecordsUnread", nil, "release %s exists already, and its owner is not known: its record is damaged",
 			last.Release())
 		return
 	case last.BundleID == "":
@@ -73,7 +73,7 @@ func (r *rollout) inUse(last *state.Record) {
 	default:
 		return
 	}
-	item := r.add(releaseInUse, nil,
+	item := r.add("ReleaseInUse", nil,
 		"release %s exists already, and %s: Fleet would upgrade it, and delete the objects that are not in the bundle",
 		last.Release(), owner)
 	item.Owner = "Helm release " + last.Release()
@@ -96,12 +96,12 @@ func (r *rollout) deletions() {
 		}
 		r.Counts.Delete++
 		if len(desired) == 0 {
-			r.add(deleted, &o.Ref, "%s is in release %s and no longer in the bundle: the rollout deletes it", o.Key(),
+			r.add("Deleted", &o.Ref, "%s is in release %s and no longer in the bundle: the rollout deletes it", o.Key(),
 				d.Release.Release())
 			continue
 		}
 		other := "bundle deployment " + desired[0].Deployment.Key()
-		r.add(deletesDesired, &o.Ref,
+		r.add("DeletesWanted", &o.Ref,
 			"%s is in release %s and no longer in the bundle: the rollout deletes it, although %s desires it", o.Key(),
 			d.Release.Release(), other).
 			Owner = other

@@ -49,19 +49,13 @@ const maxNamed = 10
 // cluster. Notes name the findings of the baseline that are fixed.
 func (b *Baseline) Apply(a *report.Audit) *report.Audit {
 	known := map[string]bool{}
-	earlier := comparison.Occurrences(b.before)
-	for _, o := range earlier {
+	for _, o := range comparison.Occurrences(b.before) {
 		known[o.ID] = true
 	}
 	stays := a.Unread()
 	out := *a
-	present := map[string]bool{}
-	for _, x := range a.Ignored {
-		present[x.ID] = true
-	}
 	kept, removed := make([]report.Finding, 0, len(a.Findings)), 0
 	for _, o := range comparison.Occurrences(a) {
-		present[o.ID] = true
 		if known[o.ID] && !stays(o.Finding) {
 			removed++
 			continue
@@ -69,32 +63,36 @@ func (b *Baseline) Apply(a *report.Audit) *report.Audit {
 		kept = append(kept, *o.Finding)
 	}
 	out.Summary.Baseline = &removed
-	out.Notes = slices.Concat(a.Notes, b.notes(a, earlier, present))
+	out.Notes = slices.Concat(a.Notes, b.notes(a))
 	return out.WithFindings(kept)
 }
 
 // notes name the findings that are fixed, and count those of which that is not known. Of the findings about bundle
 // deployments that the present report is not about, they say nothing.
-func (b *Baseline) notes(a *report.Audit, earlier []comparison.Occurrence, present map[string]bool) []string {
+func (b *Baseline) notes(a *report.Audit) []string {
 	var out, fixed []string
 	if x, y := b.before.Source.Server, a.Source.Server; x != y && x != "" && y != "" {
 		out = append(out, fmt.Sprintf("the baseline %s was made of the cluster %s, this report of %s", b.name, x, y))
 	}
 	out = append(out, comparison.ClusterNotes(b.before, a)...)
-	pair := comparison.NewPair(b.before, a)
 	narrower := !slices.Equal(comparison.ScopeOf(b.before), comparison.ScopeOf(a))
+	evaluated := map[comparison.DeploymentKey]bool{}
+	for i := range a.BundleDeployments {
+		evaluated[comparison.KeyOf(&a.BundleDeployments[i])] = true
+	}
 	unknown := 0
-	for _, o := range earlier {
+	for _, f := range comparison.Compare(b.before, a, "").Findings {
+		key := comparison.DeploymentKey{Cluster: f.Cluster, Key: f.BundleDeployment}
 		switch {
-		case present[o.ID], narrower && !pair.InLater(o):
-		case pair.Fixed(o):
-			name := o.Code + " " + o.Object.Key().String()
-			if len(a.Source.Clusters) > 0 && o.Cluster != "" {
-				name += " on cluster " + o.Cluster
+		case f.After != "", narrower && !evaluated[key]:
+		case f.Effect == report.EffectUnknown:
+			unknown++
+		default:
+			name := f.Code + " " + f.Object.Key().String()
+			if len(a.Source.Clusters) > 0 && f.Cluster != "" {
+				name += " on cluster " + f.Cluster
 			}
 			fixed = append(fixed, name)
-		default:
-			unknown++
 		}
 	}
 	if n := len(fixed); n > 0 {

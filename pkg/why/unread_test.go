@@ -139,8 +139,10 @@ func TestOther(t *testing.T) {
 		{"a Job in progress", changed(t, "why/management.yaml", platform, `"gitJobStatus":"Current"`,
 			`"gitJobStatus":"InProgress"`), "GitJob platform"},
 		{"the values of a Bundle", changed(t, "why/management.yaml", platform,
-			`"generation":1,"labels":{"fleet.cattle.io/commit":"c0ffee","fleet.cattle.io/repo-name":"platform"},"name":"cert-manager"`,
-			`"generation":1,"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"fleet.cattle.io/commit":"c0ffee","fleet.cattle.io/repo-name":"platform"},"name":"cert-manager"`,
+			`"generation":1,"labels":{"fleet.cattle.io/commit":"c0ffee","fleet.cattle.io/repo-name":"platform"},`+
+				`"name":"cert-manager"`,
+			`"generation":1,"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"fleet.cattle.io/commit":"c0ffee",`+
+				`"fleet.cattle.io/repo-name":"platform"},"name":"cert-manager"`,
 			`"spec":{"targets":[`, `"spec":{"valuesHash":"0123","targets":[`), "BundleValues cert-manager"},
 	} {
 		if steps := shortened("", tc.got).Causes[0].Steps; strings.Join(steps, ", ") != tc.steps {

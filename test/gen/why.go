@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/explain"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // whyPage is the page of the verb why with the kinds of steps and a transcript.
@@ -25,8 +26,10 @@ func whyPage() ([]byte, error) {
 func whyKinds(b *bytes.Buffer) {
 	b.WriteString("\n## Kinds of steps\n\nThe last step of a chain is the root cause. `-o json` has its kind in " +
 		"`root`.\n\n| kind | meaning |\n|---|---|\n")
-	for _, k := range why.Kinds() {
-		fmt.Fprintf(b, "| %s | %s |\n", k.Kind, k.Meaning)
+	for _, t := range explain.Topics() {
+		if t.Kind == report.TopicStep {
+			fmt.Fprintf(b, "| %s | %s |\n", t.Name, t.What)
+		}
 	}
 }
 

@@ -115,7 +115,7 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 			Hint: "Nothing was changed on the cluster. --receipt names another file."}
 	}
 	s.document.Receipt = path
-	if s.format.ForPeople() {
+	if s.ForPeople() {
 		fmt.Fprintf(s.Streams.ErrOut, "Recording the previous values in %s\n", escape.Line(path))
 	}
 	return r, nil

@@ -23,7 +23,7 @@ func notApplied(why, hint string) error {
 func (s *session) decide(ctx context.Context) (bool, error) {
 	writes, digest := s.count(adopt.Item.Writes), s.document.Digest
 	decided := s.yes || s.confirm != ""
-	onlyResult := !s.format.ForPeople() && s.dryRun.String() == dryRunServer // a program expects one document
+	onlyResult := !s.ForPeople() && s.dryRun.String() == dryRunServer // a program expects one document
 	review, anotherPlan := !decided && !onlyResult, s.confirm != "" && s.confirm != digest
 	nothingWritten := writes == 0 || s.dryRun.String() == dryRunClient
 	if review || anotherPlan || nothingWritten {
@@ -42,7 +42,7 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 		return true, nil
 	case s.Captured():
 		return false, &exit.Error{Status: exit.Found, Shown: true}
-	case !s.format.ForPeople() || !output.IsTerminal(s.Streams.In):
+	case !s.ForPeople() || !output.IsTerminal(s.Streams.In):
 		return false, notApplied("this is only the plan",
 			"--confirm="+digest+" applies exactly this plan, --yes applies a new plan without a review.")
 	}

@@ -12,7 +12,6 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -25,14 +24,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
-// options are what the verb runs with.
-type options struct {
-	*adoptFlags
-	objects      []scope.Object // of the command line; without any, all objects in scope
-	auditOptions engine.Options
-	show         output.Printer
-}
-
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) error {
 	targets, objects, err := parseArgs(args, *o.Config.Namespace)
@@ -44,15 +35,11 @@ func (o *options) Complete(args []string) error {
 	}
 	o.objects = objects
 	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.CheckNever, true
-	o.show, err = o.format.ToPrinter()
-	return err
+	return nil
 }
 
 // Validate implements verb.Options.
 func (o *options) Validate() error {
-	if err := o.diff.Validate(); err != nil {
-		return err
-	}
 	for _, f := range []struct{ name, value string }{{"undo", o.undo}, {"confirm", o.confirm}, {"receipt", o.receipt}} {
 		if f.value == "" && o.changed(f.name) { // the value of a variable that is not set
 			return fmt.Errorf("--%s is empty", f.name)
@@ -203,13 +190,8 @@ func (s *session) shown(kind string) *report.Adoption {
 
 // print prints the document with a kind.
 func (s *session) print(ctx context.Context, kind string) error {
-	options := printers.Options{Colour: s.format.Coloured(s.Streams.Out), Width: s.format.Width(s.Streams.Out),
-		PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}
-	s.diff.Set(&options, s.format.ForPeople())
-	if err := s.show.Print(ctx, s.Streams.Out, printers.Adoption(s.shown(kind), options)); err != nil {
-		return err
-	}
-	return s.diff.Run(ctx, s.Environment)
+	s.Document.Undo = s.Command("adopt") + " --undo"
+	return s.Print(ctx, printers.Adoption(s.shown(kind), s.Document))
 }
 
 // count counts the items that match.

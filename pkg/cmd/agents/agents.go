@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
@@ -21,52 +22,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Show the agents of the Clusters of a management cluster: the last heartbeat and the interval of
-heartbeats, the namespace and the version of the agent. The column RESTART is what a restart of
-fleet-controller does to the agent now. AFTER 0.13 is what a restart does after an upgrade of
-fleet-controller to Fleet 0.13 or later.
-
-A controller that starts imports an agent again if its configuration, or the spec of the Cluster,
-differs from what it recorded at the last import: it deletes the agent, installs a new one, and
-the agent registers again. The results:
-
-  re-import  the agent is imported again, for the reasons that are listed
-  import     the agent was never imported, and is imported for the first time
-  none       the agent is not imported
-  blocked    the controller cannot import the agent, for example without its kubeconfig Secret
-  unknown    a fact that decides was not read
-
-A controller of another version also updates the agents through their own bundle, without a new
-registration. That is not predicted.
-
-The verb reads the Clusters, the ConfigMap fleet-controller and the kubeconfig Secrets that the
-Clusters name. No part of a kubeconfig is shown.
-
-Exit status: 0 no findings at or above --fail-on, 1 an agent has stopped reporting or has never
-reported, or is imported again by a restart, 2 wrong usage, 3 a result is unknown, or a Cluster was
-not found or could not be read.`
-
-const examples = `  # all clusters of the management cluster
-  %[1]s agents
-
-  # one cluster, with all reasons
-  %[1]s agents c-m-abcdefgh -n fleet-default -o wide
-
-  # a cluster as other verbs name it
-  %[1]s agents cluster/c-m-abcdefgh
-
-  # a snapshot of a management cluster
-  %[1]s agents --snapshot dump.tgz`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env), failOn: flags.NewEnum("warning", "none", "info", "warning", "error")}
 	c := &cobra.Command{Use: "agents [CLUSTER ...]",
-		Short: "Show the heartbeats of agents, and which ones the controller imports again", Long: long,
-		Example:           examples,
+		Short:             "Show the heartbeats of agents, and which ones the controller imports again",
 		ValidArgsFunction: scope.CompleteClusters}
-	o.failOn.AddTo(o.Setup(c, o, "Namespace of the Clusters; without it, all namespaces"), "fail-on",
-		"Exit with status 1 on findings of this severity or above; all findings are warnings")
+	o.Setup(c, o, "Namespace of the Clusters; without it, all namespaces")
+	o.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above; all findings are warnings")
 	o.AddSortFlag(c, "agents", "name or heartbeat.ageSeconds")
 	return c
 }
@@ -87,7 +50,7 @@ func (o *options) Complete(args []string) error {
 		}
 		o.clusters = append(o.clusters, name)
 	}
-	return o.Options.Complete()
+	return nil
 }
 
 // Run implements verb.Options.
@@ -98,7 +61,7 @@ func (o *options) Run(ctx context.Context) error {
 		if found == nil {
 			return nil, err
 		}
-		if err := query.Sort(o.Options, found.Agents); err != nil {
+		if err := output.Sort(o.PrintFlags, found.Agents); err != nil {
 			return nil, err
 		}
 		return found, err

@@ -7,44 +7,28 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// options are what the verb runs with.
-type options struct {
-	*auditFlags
-	auditOptions engine.Options
-	show         output.Printer
-	selected     report.Filter
-}
-
 // Complete implements verb.Options.
-func (o *options) Complete(args []string) error {
-	err := o.clusters.Complete()
-	if err != nil {
-		return err
-	}
+func (o *options) Complete(args []string) (err error) {
 	if o.auditOptions, err = o.scope.ToOptions(args); err != nil {
 		return err
 	}
-	o.auditOptions.Commands.Audit += o.clusters.Args()
+	o.auditOptions.Commands.Audit += o.Clusters.Args()
+	o.auditOptions.Commands.Why += o.Clusters.Args()
 	o.auditOptions.AsVersion = o.asVersion.String()
-	o.auditOptions.Commands.Why += o.clusters.Args()
 	o.auditOptions.ServerCheck, o.auditOptions.StatusOnly = collect.ServerCheck(o.serverCheck.String()), o.statusOnly
-	if o.selected, err = o.filter.ToFilter(); err != nil {
-		return err
-	}
-	o.NoProgress = o.print.Quiet()
-	o.show, err = o.print.ToPrinter()
+	o.selected, err = o.filter.ToFilter()
 	return err
 }
 
@@ -57,19 +41,16 @@ func (o *options) Validate() error {
 		return fmt.Errorf("--%s and --%s are mutually exclusive: the first reads no release record and no live object",
 			statusOnlyFlag, name)
 	}
-	if err := o.watch.Validate(o.Captured(), o.print); err != nil {
-		return err
-	}
 	switch {
 	case o.summary && o.all:
 		return errors.New("--" + summaryFlag + " and --all are mutually exclusive")
 	case o.summary && o.changed("diff"):
 		return errors.New("--" + summaryFlag + " and --diff are mutually exclusive: the first shows only totals")
-	case o.summary && !o.print.ForPeople():
+	case o.summary && !o.ForPeople():
 		return fmt.Errorf("--%s and --output=%s are mutually exclusive: use --output=jsonpath={.summary}", summaryFlag,
-			o.print.Format)
+			o.Format)
 	}
-	return o.diff.Validate()
+	return nil
 }
 
 // objectFlag is the first flag on the command line that has an effect only if objects are read, "" without one.
@@ -87,61 +68,35 @@ func (o *options) Run(ctx context.Context) error {
 	if o.printRBAC {
 		return o.printRole(ctx)
 	}
-	if err := o.clusters.Check(); err != nil {
-		return err
-	}
 	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
 		return err
 	}
 	if err := o.load(o.changed(ignoreFileFlag), &o.selected, o.Command("audit")); err != nil {
 		return err
 	}
-	if o.watch.Enabled {
-		return o.repeat(ctx)
-	}
-	found, result, err := o.once(ctx)
-	if err != nil {
-		return err
-	}
-	if err := o.show.Print(ctx, o.Streams.Out, o.document(result, o.print.Width(o.Streams.Out), 0)); err != nil {
-		return err
-	}
-	if err := o.diff.Run(ctx, o.Environment); err != nil {
-		return err
-	}
-	return o.status(found, result)
+	shown := &o.Document
+	shown.All, shown.Summary, shown.PrintRole = o.all, o.summary, o.auditOptions.Commands.PrintRole
+	shown.Explain, shown.ReadClusters = input.Explain, o.Clusters.Suggest(o.auditOptions.Commands.Audit)
+	return o.ShowAudit(ctx, o.read, printers.Audit)
 }
 
-// once reads and evaluates the source.
-func (o *options) once(ctx context.Context) (*engine.Audit, *report.Audit, error) {
-	var found, actual *engine.Audit
-	if err := o.Read(ctx, func(in *input.Reading) (err error) {
-		if in.Cluster != nil {
-			o.auditOptions.Server = in.Cluster
-		}
-		o.auditOptions.Progress, o.auditOptions.Clusters = in.Report, o.clusters.Clusters(in.Source)
-		found, actual, err = o.audit(ctx, in)
-		return err
-	}); err != nil {
-		return nil, nil, err
+// read audits the source.
+func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, error) {
+	if in.Cluster != nil {
+		o.auditOptions.Server = in.Cluster
+	}
+	o.auditOptions.Progress, o.auditOptions.Clusters = in.Report, o.Clusters.Clusters(in.Source)
+	found, actual, err := o.audit(ctx, in)
+	if err != nil {
+		return nil, err
 	}
 	result, err := o.report(found, actual)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	result = result.Filtered(o.selected)
-	return found, result, output.Sort(o.print, result.BundleDeployments)
-}
-
-// document lays out a report for an output of this width, 0 without a terminal, and for a screen with this number of
-// lines, 0 without a limit.
-func (o *options) document(result *report.Audit, width, rows int) printers.Document {
-	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: width, Rows: rows,
-		NoHeaders: !o.print.Headers(), All: o.all, Summary: o.summary,
-		Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, Explain: input.Explain,
-		ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
-	o.diff.Set(&shown, o.print.ForPeople() && !o.watch.Enabled)
-	return printers.Audit(result, shown)
+	return &query.Audited{Report: result, Status: o.status(found, result)},
+		output.Sort(o.PrintFlags, result.BundleDeployments)
 }
 
 // printRole prints the role of --print-rbac. If the source cannot be opened, the role has the usual kinds.

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/comparison"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/suppress"
 )
@@ -25,7 +26,6 @@ const (
 	defaultIgnoreFile = ".fleetdoctor.yaml"
 
 	maxIgnoreFile = 1 << 20
-	maxReport     = 512 << 20
 )
 
 // suppression are the flags that remove findings from the report, and what they name.
@@ -63,7 +63,7 @@ func (s *suppression) load(stated bool, selected *report.Filter, audit string) e
 		}
 	}
 	if s.baselineFile != "" {
-		content, err := input.ReadFile(s.baselineFile, maxReport)
+		content, err := input.ReadFile(s.baselineFile, comparison.MaxReport)
 		if err == nil {
 			s.baseline, err = suppress.NewBaseline(s.baselineFile, content, selected)
 		}

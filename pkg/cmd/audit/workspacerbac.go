@@ -21,7 +21,8 @@ const (
 		"in a namespace of their own."
 	workspaceUnknown = "The Clusters of the workspace could not be read: add a Role like the second one for the " +
 		"namespace in status.namespace of each Cluster."
-	workspaceObjects = `# To evaluate objects too, add list on secrets (the release records) and on the deployed kinds, in the
+	workspaceObjects = "# To evaluate objects too, add list on secrets (the release records) and on the deployed " +
+		`kinds, in the
 # namespaces of the releases%s.
 # To bind the Roles, for each of their namespaces:
 #   kubectl -n NAMESPACE create rolebinding ` + roleName + ` --role=` + roleName + ` --user=NAME

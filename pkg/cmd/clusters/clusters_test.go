@@ -122,11 +122,12 @@ func TestCheck(t *testing.T) {
 }
 
 func TestRancherServer(t *testing.T) {
+	const c1 = "/k8s/clusters/c-m-1"
 	for host, want := range map[string]string{
-		"https://rancher.example.com":                              "https://rancher.example.com/k8s/clusters/c-m-1",
-		"https://rancher.example.com/":                             "https://rancher.example.com/k8s/clusters/c-m-1",
-		"https://rancher.example.com/k8s/clusters/local":           "https://rancher.example.com/k8s/clusters/c-m-1",
-		"https://rancher.example.com:8443/a/b/k8s/clusters/c-m-2/": "https://rancher.example.com:8443/a/b/k8s/clusters/c-m-1",
+		"https://rancher.example.com":                              "https://rancher.example.com" + c1,
+		"https://rancher.example.com/":                             "https://rancher.example.com" + c1,
+		"https://rancher.example.com/k8s/clusters/local":           "https://rancher.example.com" + c1,
+		"https://rancher.example.com:8443/a/b/k8s/clusters/c-m-2/": "https://rancher.example.com:8443/a/b" + c1,
 		"http://rancher.example.com":                               "",
 	} {
 		if got, err := rancherServer(host, "c-m-1"); got != want || (err != nil) != (want == "") {
@@ -157,7 +158,8 @@ func TestThroughRancher(t *testing.T) {
 	}
 	clusters, gaps := f.Clusters(nil)(fleetOf(t,
 		"metadata: {name: local, namespace: fleet-local, labels: {"+fleet.RancherClusterLabel+": local}}",
-		"metadata: {name: one, namespace: fleet-default, labels: {"+fleet.RancherClusterLabel+": c-m-1}}", "metadata: {name: two, namespace: fleet-default}"))
+		"metadata: {name: one, namespace: fleet-default, labels: {"+fleet.RancherClusterLabel+": c-m-1}}",
+		"metadata: {name: two, namespace: fleet-default}"))
 	if len(clusters) != 1 || clusters[0].Name != "fleet-default/one" || len(gaps) != 1 ||
 		gaps[0].Cluster != "fleet-default/two" {
 		t.Fatalf("clusters %+v, gaps %+v", clusters, gaps)
@@ -230,7 +232,8 @@ func TestThroughSecrets(t *testing.T) {
 				test.user)) + `"}}`
 		}
 		clusters, gaps := f.Clusters(secrets{raw: raw, coverage: test.coverage})(fleetOf(t,
-			"{metadata: {name: one, namespace: fleet-default}, spec: {kubeConfigSecret: one-kubeconfig}}", "metadata: {name: two, namespace: fleet-default}"))
+			"{metadata: {name: one, namespace: fleet-default}, spec: {kubeConfigSecret: one-kubeconfig}}",
+			"metadata: {name: two, namespace: fleet-default}"))
 		if len(clusters) != 1 || len(gaps) != 1 || gaps[0].Cluster != "fleet-default/two" {
 			t.Fatalf("clusters %+v, gaps %+v", clusters, gaps)
 		}

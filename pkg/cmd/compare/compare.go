@@ -21,45 +21,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Show what got better and what got worse between two audits of a cluster: findings that are new or
-fixed, and bundle deployments and objects whose state changed.
-
-BEFORE and AFTER are snapshots, as for audit --snapshot, or reports of audit -o json or -o yaml.
-Without AFTER, BEFORE is compared with the current cluster.
-
-A result that only one of the audits has is listed as not known. It counts neither as better nor as
-worse. If both audits have no result for a bundle deployment, the status that Fleet reports is
-compared.
-
---as-version compares a snapshot with itself: it shows which results would differ if the
-controller and the agents of Fleet had that version. The status in the snapshot remains that of
-the version that wrote it.
-
--o name prints the bundle deployments that got worse. Each line has the arguments of kubectl for one
-of them: -n NAMESPACE KIND/NAME.
-
-Exit status: 0 nothing got worse, 1 something got worse, 2 wrong usage, 3 the audits cannot be
-compared (another scope, another cluster), or it is not known whether something got worse,
-because it could not be read.`
-
-const examples = `  # what changed since a snapshot
-  %[1]s compare before.tgz
-
-  # two snapshots
-  %[1]s compare before.tgz after.tgz
-
-  # a report of last night, and one workspace of the current cluster
-  %[1]s audit -n fleet-default -o json > last-night.json
-  %[1]s compare last-night.json -n fleet-default
-
-  # which results differ with Fleet 0.13
-  %[1]s compare --as-version 0.13 dump.tgz`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	c := &cobra.Command{Use: "compare BEFORE [AFTER]", Short: "Show what got better and worse between two audits",
-		Long: long, Example: examples}
+	c := &cobra.Command{Use: "compare BEFORE [AFTER]", Short: "Show what got better and worse between two audits"}
 	o.Setup(c, o, scope.NamespaceUsage)
 	o.AddRowsFlag(c, report.Comparison{}, "findings")
 	c.Flags().Var(&o.asVersion, flags.AsVersionFlag,
@@ -84,7 +49,7 @@ func (o *options) Complete(args []string) error {
 	default:
 		return errors.New("one or two arguments are required: snapshots or reports")
 	}
-	return o.Options.Complete()
+	return nil
 }
 
 // Validate implements verb.Options.

@@ -33,12 +33,8 @@ type side struct {
 // nameFile is the next step after an error of reading an argument.
 const nameFile = "Name a snapshot, or a report of audit -o json."
 
-// maxReport is the size of the largest report that is read, sniffed the number of bytes by which a report is
-// recognized.
-const (
-	maxReport = 512 << 20
-	sniffed   = 4 << 10
-)
+// sniffed is the number of bytes by which a report is recognized.
+const sniffed = 4 << 10
 
 // reportHead matches the beginning of a report in JSON or YAML.
 var reportHead = regexp.MustCompile(`^\s*\{?\s*"?apiVersion"?:\s*"?fleetdoctor\.io/`)
@@ -81,7 +77,7 @@ func (o *options) open(ctx context.Context, name string) (*side, error) {
 }
 
 func readReport(name string, in io.Reader) (*side, error) {
-	content, err := input.ReadLimited(name, in, maxReport)
+	content, err := input.ReadLimited(name, in, comparison.MaxReport)
 	if err != nil {
 		return nil, &exit.Error{Status: exit.Failed, Err: err}
 	}
@@ -99,9 +95,9 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 		return s.report, nil
 	}
 	run := func(src source.Source, in *input.Reading) (*report.Audit, error) {
-		found, err := engine.Run(ctx, src, engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: o.Pause,
-			Commands: o.Commands(), Progress: in.Report,
-			Scope: evaluate.Scope{Namespace: *o.Config.Namespace}, AsVersion: version})
+		how := o.Audit(in)
+		how.Scope, how.AsVersion = evaluate.Scope{Namespace: *o.Config.Namespace}, version
+		found, err := engine.Run(ctx, src, how)
 		if err != nil {
 			return nil, err
 		}

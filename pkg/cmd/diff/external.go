@@ -53,12 +53,14 @@ func (e *external) add(cluster string, of object.Ref, differences []report.Diffe
 // program gets two directories with one file for each object, and its exit status is 0 or 1. The directories are
 // removed before Run returns, also after an interruption.
 func (f *Flags) Run(ctx context.Context, env verb.Environment) error {
-	if len(f.external.objects) == 0 {
+	program := f.external
+	f.external.objects = nil // another document may follow
+	if len(program.objects) == 0 {
 		return nil
 	}
 	_, release := env.Interruption.Hold(ctx) // the process must not end before the files are removed
 	defer release()
-	if err := f.external.run(ctx, env); err != nil {
+	if err := program.run(ctx, env); err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintln(env.Streams.ErrOut, "interrupted: the output may be incomplete")
 			return &exit.Error{Status: exit.Failed, Err: ctx.Err(), Shown: true}

@@ -74,7 +74,8 @@ func program(t *testing.T, script string) string {
 
 // TestFiles checks the files that a program gets, and that only the user can read them.
 func TestFiles(t *testing.T) {
-	script := `cd "$1/.." || exit 9; ls -ld . * | cut -c1-10; ls -l bundle cluster | cut -c1-10 | sort -u; for f in */*; do echo "== $f"; cat "$f"; done`
+	script := `cd "$1/.." || exit 9; ls -ld . * | cut -c1-10; ls -l bundle cluster | cut -c1-10 | sort -u; ` +
+		`for f in */*; do echo "== $f"; cat "$f"; done`
 	got := runs(t.Context(), t, program(t, script), modified{ref: frontend, differences: []report.Difference{replicas}},
 		modified{ref: smtp, differences: []report.Difference{password}}, modified{ref: frontend,
 			differences: []report.Difference{replicas}}, modified{ref: role,
@@ -116,7 +117,10 @@ func TestClusters(t *testing.T) {
 	diffs := []report.Difference{replicas}
 	got := runs(t.Context(), t, program(t, `ls "$1"`), modified{"fleet-default/one", frontend, diffs},
 		modified{"fleet-default/two", frontend, diffs}, modified{"", frontend, diffs})
-	if want := "fleet-default_one.apps.v1.Deployment.web.frontend\nfleet-default_two.apps.v1.Deployment.web.frontend\nunknown.apps.v1.Deployment.web.frontend\n"; got.err != nil || got.out != want {
+	want := "fleet-default_one.apps.v1.Deployment.web.frontend\n" +
+		"fleet-default_two.apps.v1.Deployment.web.frontend\n" +
+		"unknown.apps.v1.Deployment.web.frontend\n"
+	if got.err != nil || got.out != want {
 		t.Errorf("error %v, files\n%s", got.err, got.out)
 	}
 }

@@ -18,40 +18,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Explain the words that the reports use: the codes of findings, the states of objects and bundle
-deployments, the reasons of the states Unowned and Unknown, the causes of wrong numbers, the steps
-of why, the rules of preflight, and the situations of adopt.
-
-For the code of a finding: what it says, why it occurs, the evidence, the remedy, the versions of
-Fleet that behave so, and the issues of Fleet. A word is accepted in upper or lower case, and a
-finding also by its title. If a word has several meanings, all of them are shown.
-
-Without a word, explain lists all of them. It needs no cluster.
-
-Exit status: 0 everything is explained, 2 wrong usage or a word that is not known.`
-
-const examples = `  # a table of all words
-  %[1]s explain
-
-  # a finding
-  %[1]s explain FD102
-
-  # a state, and the finding of the same name
-  %[1]s explain Missing
-
-  # the cause of a wrong number, for a program
-  %[1]s explain Lag -o json`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{env: env, print: output.NewPrintFlags()}
 	c := &cobra.Command{
-		Use:     "explain [CODE | STATE | REASON | CAUSE ...]",
-		Short:   "Explain the codes, states, reasons and causes of the reports",
-		Long:    long,
-		Example: fmt.Sprintf(examples, env.Name),
-		Args:    cobra.ArbitraryArgs,
-		RunE:    verb.RunE(o),
+		Use:   "explain [CODE | STATE | REASON | CAUSE ...]",
+		Short: "Explain the codes, states, reasons and causes of the reports",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  verb.RunE(o),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var words []string
 			for _, t := range explain.Topics() {
@@ -105,6 +79,6 @@ func (o *options) Validate() error { return nil }
 func (o *options) Run(ctx context.Context) error {
 	out := o.env.Streams.Out
 	document := printers.Explanation(report.NewExplanation(o.topics, o.env.Version), o.listed,
-		printers.Options{Colour: o.print.Coloured(out), Width: o.print.Width(out)})
+		printers.Options{Colour: o.print.Coloured(out), Width: output.Width(out)})
 	return o.show.Print(ctx, out, document)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
@@ -22,50 +21,26 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Show what is removed on each cluster if a GitRepo, HelmOp, Bundle, BundleDeployment or Cluster of
-Fleet is deleted: objects, CustomResourceDefinitions with the number of their custom resources,
-PersistentVolumeClaims and Namespaces. It also shows what stays, and why. It only reads.
-
-The newest Helm release record of each bundle decides. On a cluster that is not read, the result is
-Unknown, with the objects that the status of the BundleDeployment lists. The flags for other
-clusters are those of audit.
-
-Exit status: 0 the impact is known, 2 wrong usage, 3 an object was not found, or something that
-decides could not be read.`
-
-const examples = `  # what is removed with a GitRepo, on the management cluster and on two others
-  %[1]s impact gitrepo/guestbook -n fleet-default --cluster edge-1=edge-1.yaml --contexts edge-2
-
-  # on every cluster that Rancher manages
-  %[1]s impact helmop/postgres --via-rancher
-
-  # a snapshot
-  %[1]s impact bundle/guestbook --snapshot dump.tgz -o json`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	o.clusters = clusters.New(o.Flags)
+	o.Clusters = clusters.New(o.Flags)
+	o.Required = "an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, bundledeployment/NAME or cluster/NAME"
 	c := &cobra.Command{Use: "impact gitrepo/NAME | helmop/NAME | bundle/NAME | bundledeployment/NAME | " +
 		"cluster/NAME ...", Short: "Show what a deletion removes on each cluster",
-		Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
+		ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
-	o.clusters.AddFlags(c.Flags())
 	return c
 }
 
 // options are what the verb runs with.
 type options struct {
 	*query.Options
-	clusters *clusters.Flags
-	objects  []scope.Object
+	objects []scope.Object
 }
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
-	if err := o.clusters.Complete(); err != nil {
-		return err
-	}
 	if o.objects, err = scope.ParseObjects(args, *o.Config.Namespace); err != nil {
 		return err
 	}
@@ -76,27 +51,14 @@ func (o *options) Complete(args []string) (err error) {
 					"bundledeployment/NAME or cluster/NAME", x.Kind+"/"+x.Name)}
 		}
 	}
-	return o.Options.Complete()
-}
-
-// Validate implements verb.Options.
-func (o *options) Validate() error {
-	if len(o.objects) == 0 {
-		return errors.New("an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, bundledeployment/NAME or " +
-			"cluster/NAME")
-	}
 	return nil
 }
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
-	if err := o.clusters.Check(); err != nil {
-		return err
-	}
-	o.Document.ReadClusters = o.clusters.Suggest(o.repeated() + o.clusters.Args())
+	o.Document.ReadClusters = o.Clusters.Suggest(o.repeated() + o.Clusters.Args())
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Impact, error) {
-		how := engine.Options{Version: o.Version, Progress: in.Report, Commands: o.Commands(),
-			Clusters: o.clusters.Clusters(in.Source)}
+		how := o.Audit(in)
 		how.Scope.Namespace = o.objects[0].Namespace
 		return read.Impact(ctx, in.Source, how, o.objects)
 	}, printers.Impact)

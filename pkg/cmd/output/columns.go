@@ -16,8 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// The formats of columns, as in kubectl. They are not in cli-runtime, and kubectl's own package registers every API of
-// Kubernetes when the program starts, which costs 6 MB and 20 ms in each process.
+// The formats of columns, as in kubectl. They are not in cli-runtime, and kubectl's own package (cmd/get) allocates
+// 4 MB in 10 ms when the program starts, also in each rendering worker.
 const (
 	customColumns     = "custom-columns"
 	customColumnsFile = "custom-columns-file"

@@ -127,9 +127,6 @@ func (f *PrintFlags) ForPeople() bool {
 // Coloured reports whether to print in colours to a stream: on request, or on a terminal that supports them.
 func (f *PrintFlags) Coloured(out io.Writer) bool { return coloured(f.colour.String(), out) }
 
-// Width returns the number of columns of a stream; 0 if it is no terminal.
-func (f *PrintFlags) Width(out io.Writer) int { return Width(out) }
-
 // format is the format in effect: --template alone selects go-template, as in kubectl.
 func (f *PrintFlags) format() string {
 	if *f.templates.TemplateArgument != "" && !f.given("output") {

@@ -5,12 +5,10 @@ package owner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/complete"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
@@ -22,28 +20,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Show which bundle owns an object, and why: the bundle with its release, GitRepo and commit, the
-bundles that desire the object, and what each label and annotation of its ownership metadata
-means. Fleet uses only the label objectset.rio.cattle.io/hash; the other ones show where an
-object comes from.
-
-Exit status: 0 the owner is known, or the object has no owner, 2 wrong usage, 3 the object was not found or
-could not be read, or it is unknown which bundle desires it, because a release record could not
-be read.`
-
-const examples = `  # an object of the current cluster
-  %[1]s owner deployment/frontend -n guestbook
-
-  # an object in a snapshot
-  %[1]s owner clusterrole/reader --snapshot dump.tgz`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	c := &cobra.Command{Use: "owner KIND/NAME ...", Short: "Show which bundle owns an object, and why", Long: long,
-		Example:           examples,
+	o.Required = "an object is required: KIND/NAME"
+	c := &cobra.Command{Use: "owner KIND/NAME ...", Short: "Show which bundle owns an object, and why",
 		ValidArgsFunction: complete.Objects}
-	return o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
+	o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
+	return c
 }
 
 // options are what the verb runs with.
@@ -54,26 +38,14 @@ type options struct {
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
-	if o.objects, err = scope.ParseObjects(args, *o.Config.Namespace); err != nil {
-		return err
-	}
-	return o.Options.Complete()
-}
-
-// Validate implements verb.Options.
-func (o *options) Validate() error {
-	if len(o.objects) == 0 {
-		return errors.New("an object is required: KIND/NAME")
-	}
-	return nil
+	o.objects, err = scope.ParseObjects(args, *o.Config.Namespace)
+	return err
 }
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Ownership, error) {
-		evaluate := engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: o.Pause, Commands: o.Commands(),
-			Progress: in.Report}
-		return owner.Of(ctx, in.Source, evaluate, o.objects)
+		return owner.Of(ctx, in.Source, o.Audit(in), o.objects)
 	}, printers.Ownership)
 	if err != nil {
 		return err

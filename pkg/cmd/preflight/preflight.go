@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
@@ -23,118 +24,58 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Predict problems before a rollout: what Helm or Fleet's agent would refuse, and which objects the
-rollout would take over, and from which owner.
-
-preflight renders the desired objects from the contents of a bundle, or from the directory of -f,
-as Fleet's agent does. It compares them with the cluster: the name of the release, the owners of
-existing objects, other bundles that desire the same objects, the fields that would be
-overwritten and the objects that would be deleted. It changes nothing, and makes no dry run on
-the server. What a template looks up is read from the cluster with your rights, or from the
-snapshot. If that is not possible, the result is incomplete and says which object was not read.
-
-Each directory below that of -f with a fleet.yaml is a bundle of its own. Its targets and
-targetCustomizations are evaluated for the Cluster that is read, with the targets of the GitRepo of
---gitrepo, if it exists. Without that, the bundle is assumed to be deployed to the cluster.
-
-A bundle is ok, contested (it would be deployed, but another owner would revert it or lose
-objects), refused (fleet apply, Helm or Fleet's agent would not deploy it), or unknown, if not
-enough could be read.
-
-Exit status: 0 no problems, 1 something would be refused or contested, 2 wrong usage, 3 preflight
-could not be completed, or the result of a bundle is unknown.`
-
-const examples = `  # the bundles of one GitRepo
-  %[1]s preflight gitrepo/guestbook -n fleet-local
-
-  # one bundle, with every field that its rollout would overwrite
-  %[1]s preflight bundle/guestbook --diff
-
-  # a directory that Fleet has not deployed yet, in a pipeline
-  %[1]s preflight -f apps/guestbook --gitrepo=apps --path=guestbook -o json`
-
-// preflightFlags mirror the command line.
-type preflightFlags struct {
-	*input.Flags
-	scope *scope.Flags
-	print *output.PrintFlags
-	diff  diff.Flags
-}
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
-	in := input.New(env)
-	f := &preflightFlags{Flags: in, scope: scope.New(in, engine.DesiredBundle), print: output.NewPrintFlags()}
-	c := &cobra.Command{
-		Use:               "preflight " + scope.TargetArgs,
-		Short:             "Predict problems before a rollout",
-		Long:              long,
-		Example:           fmt.Sprintf(examples, env.Name),
-		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: scope.CompleteTargets,
-		RunE:              verb.RunE(&options{preflightFlags: f}),
-	}
-	f.AddFlags(c.Flags(), scope.NamespaceUsage)
-	f.scope.AddFlags(c)
-	f.print.AddFlags(c)
-	f.print.AddColorFlag(c)
-	f.print.AddViewFlags(c)
-	f.print.AddSortFlag(c, "bundle deployments", "name or counts.takeOver")
-	f.diff.AddFlags(c.Flags(), "Show the fields that would be overwritten as a unified diff, with who wrote them and "+
+	o := &options{Options: query.New(env)}
+	o.scope, o.Diff = scope.New(o.Flags, engine.DesiredBundle), &diff.Flags{}
+	c := &cobra.Command{Use: "preflight " + scope.TargetArgs, Short: "Predict problems before a rollout",
+		ValidArgsFunction: scope.CompleteTargets}
+	o.Setup(c, o, scope.NamespaceUsage)
+	o.scope.AddFlags(c)
+	o.AddSortFlag(c, "bundle deployments", "name or counts.takeOver")
+	o.Diff.AddFlags(c.Flags(), "Show the fields that would be overwritten as a unified diff, with who wrote them and "+
 		"when")
 	return c
 }
 
 // options are what the verb runs with.
 type options struct {
-	*preflightFlags
+	*query.Options
+	scope        *scope.Flags
 	auditOptions engine.Options
-	show         output.Printer
 }
 
 // Complete implements verb.Options.
-func (o *options) Complete(args []string) error {
-	var err error
-	if o.auditOptions, err = o.scope.ToOptions(args); err != nil {
-		return err
-	}
+func (o *options) Complete(args []string) (err error) {
+	o.auditOptions, err = o.scope.ToOptions(args)
 	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.CheckNever, true
-	o.NoProgress = o.print.Quiet()
-	o.show, err = o.print.ToPrinter()
 	return err
 }
-
-// Validate implements verb.Options.
-func (o *options) Validate() error { return o.diff.Validate() }
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
 	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
 		return err
 	}
-	var found *engine.Audit
-	if err := o.Read(ctx, func(in *input.Reading) (err error) {
+	o.Document.PrintRole = o.auditOptions.Commands.PrintRole
+	var hidden string
+	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Preflight, error) {
 		o.auditOptions.Progress = in.Report
-		found, err = engine.Run(ctx, in.Source, o.auditOptions)
-		return err
-	}); err != nil {
-		return err
-	}
-	result := o.predict(found)
-	if err := output.Sort(o.print, result.BundleDeployments); err != nil {
-		return err
-	}
-	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out),
-		NoHeaders: !o.print.Headers(), Sorted: o.print.Sorted(),
-		PrintRole: o.auditOptions.Commands.PrintRole}
-	o.diff.Set(&shown, o.print.ForPeople())
-	if err := o.show.Print(ctx, o.Streams.Out, printers.Preflight(result, shown)); err != nil {
+		found, err := engine.Run(ctx, in.Source, o.auditOptions)
+		if err != nil {
+			return nil, err
+		}
+		hidden = found.HiddenDeployments()
+		result := o.predict(found)
+		if err := output.Sort(o.PrintFlags, result.BundleDeployments); err != nil {
+			return nil, err
+		}
+		return result, nil
+	}, printers.Preflight)
+	if err != nil {
 		return err
 	}
-	if err := o.diff.Run(ctx, o.Environment); err != nil {
-		return err
-	}
-	return status(result, found.HiddenDeployments())
+	return status(result, hidden)
 }
 
 func (o *options) predict(found *engine.Audit) *report.Preflight {

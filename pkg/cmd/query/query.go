@@ -1,99 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package query is the part that the verbs share that read a source and print one document about named objects.
+// Package query is the part that the verbs share that read a source and print one document.
 package query
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/watch"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Options are the flags of such a verb, and what Complete makes of them. Make them with New.
+// Options are the flags of such a verb, and what the command line makes of them. Make them with New, and set what the
+// verb has before Setup.
 type Options struct {
 	*input.Flags
+	*output.PrintFlags
+	// Clusters are nil for a verb that reads only its source.
+	Clusters *clusters.Flags
+	// Diff are nil for a verb without --diff.
+	Diff *diff.Flags
+	// Repeats adds the flags of a watch. The verb prints with ShowAudit.
+	Repeats bool
+	// Writes says that the verb does not only read. It then has no flags --quiet and --no-headers.
+	Writes bool
+	// Required is the error of a command line without arguments; empty if the verb requires none.
+	Required string
 	// Document are the options of the printed document. A verb may set more of them before it prints.
 	Document printers.Options
 
-	print         *output.PrintFlags
 	printer       output.Printer
 	allNamespaces bool
-	watch         *watch.Flags // nil for a verb without --watch
+	watch         watch.Flags
 }
 
-// New returns the options of a verb.
-func New(env verb.Environment) *Options {
-	return &Options{Flags: input.New(env), print: output.NewPrintFlags()}
+// New returns the options of a verb. formats are those that only this verb has.
+func New(env verb.Environment, formats ...output.Format) *Options {
+	return &Options{Flags: input.New(env), PrintFlags: output.NewPrintFlags(formats...)}
 }
 
-// Setup completes a command that has Use, Short, Long and Example: its arguments, its flags, and the steps of v. In
-// Example, %[1]s is the name of the program.
-func (o *Options) Setup(c *cobra.Command, v verb.Options, namespaceUsage string) *cobra.Command {
-	c.Example = fmt.Sprintf(c.Example, o.Name)
+// Setup completes a command that has Use and Short: its flags, and the steps of v. The shared flags are parsed before
+// the first step.
+func (o *Options) Setup(c *cobra.Command, v verb.Options, namespaceUsage string) {
 	c.Args = cobra.ArbitraryArgs
+	c.PreRunE = func(_ *cobra.Command, args []string) error { return verb.Usage(o.parse(args)) }
 	c.RunE = verb.RunE(v)
-	o.AddFlags(c.Flags(), namespaceUsage)
-	o.print.AddFlags(c)
-	o.print.AddColorFlag(c)
-	o.print.AddViewFlags(c)
+	o.Flags.AddFlags(c.Flags(), namespaceUsage)
 	c.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "All namespaces; the default")
-	return c
+	o.PrintFlags.AddFlags(c)
+	o.AddColorFlag(c)
+	if !o.Writes {
+		o.AddViewFlags(c)
+	}
+	if o.Clusters != nil {
+		o.Clusters.AddFlags(c.Flags())
+	}
+	if o.Repeats {
+		o.watch.AddFlags(c)
+	}
 }
 
-// AddSortFlag adds the flag --sort-by. rows are the elements of the document, example is one of their fields.
-func (o *Options) AddSortFlag(c *cobra.Command, rows, example string) {
-	o.print.AddSortFlag(c, rows, example)
-}
+// Complete implements verb.Options, for a verb without arguments of its own.
+func (o *Options) Complete([]string) error { return nil }
 
-// AddRowsFlag adds the flag --rows, for a document with several lists. first is the default.
-func (o *Options) AddRowsFlag(c *cobra.Command, document any, first string) {
-	o.print.AddRowsFlag(c, document, first)
-}
+// Validate implements verb.Options.
+func (o *Options) Validate() error { return nil }
 
-// AddWatchFlags adds the flags of a watch, for a verb that calls Watch.
-func (o *Options) AddWatchFlags(c *cobra.Command) {
-	o.watch = &watch.Flags{}
-	o.watch.AddFlags(c)
-}
-
-// Sort sorts the rows of a document by --sort-by.
-func Sort[T any](o *Options, rows []T) error { return output.Sort(o.print, rows) }
-
-// Complete parses the flags of the output.
-func (o *Options) Complete() error {
-	err := scope.CheckNamespace(*o.Config.Namespace, o.allNamespaces)
-	if err != nil {
+// parse parses the shared flags.
+func (o *Options) parse(args []string) error {
+	if o.Required != "" && len(args) == 0 {
+		return errors.New(o.Required)
+	}
+	if err := scope.CheckNamespace(*o.Config.Namespace, o.allNamespaces); err != nil {
 		return err
 	}
-	o.printer, err = o.print.ToPrinter()
-	o.NoProgress, o.Document.NoHeaders, o.Document.Sorted = o.print.Quiet(), !o.print.Headers(), o.print.Sorted()
-	o.Document.Colour, o.Document.Width = o.print.Coloured(o.Streams.Out), o.print.Width(o.Streams.Out)
-	o.Document.PrintRole = o.Commands().PrintRole
+	if o.Clusters != nil {
+		if err := o.Clusters.Complete(); err != nil {
+			return err
+		}
+		if err := o.Clusters.Check(); err != nil {
+			return err
+		}
+	}
+	if o.Repeats {
+		if err := o.watch.Validate(o.Captured(), o.PrintFlags); err != nil {
+			return err
+		}
+	}
+	o.NoProgress = o.Quiet()
+	o.Document = printers.Options{NoHeaders: !o.Headers(), Sorted: o.Sorted(), Colour: o.Coloured(o.Streams.Out),
+		Width: output.Width(o.Streams.Out), PrintRole: o.Commands().PrintRole}
+	if o.Diff != nil {
+		if err := o.Diff.Validate(); err != nil {
+			return err
+		}
+		o.Diff.Set(&o.Document, o.ForPeople() && !o.Watching())
+	}
+	var err error
+	o.printer, err = o.ToPrinter()
 	return err
 }
 
-// Validate implements verb.Options.
-func (o *Options) Validate() error {
-	if o.watch == nil {
-		return nil
-	}
-	return o.watch.Validate(o.Captured(), o.print)
-}
-
-// ForPeople reports whether the document is printed for people, after Complete.
-func (o *Options) ForPeople() bool { return o.print.ForPeople() }
-
 // Watching reports whether --watch repeats the verb.
-func (o *Options) Watching() bool { return o.watch != nil && o.watch.Enabled }
+func (o *Options) Watching() bool { return o.watch.Enabled }
+
+// Audit returns the options of an audit of everything in a source.
+func (o *Options) Audit(in *input.Reading) engine.Options {
+	out := engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: o.Pause, Commands: o.Commands(),
+		Progress: in.Report}
+	if o.Clusters != nil {
+		out.Clusters = o.Clusters.Clusters(in.Source)
+		out.Commands.Audit += o.Clusters.Args()
+		out.Commands.Why += o.Clusters.Args()
+	}
+	return out
+}
 
 // Show reads the source with read, and prints the document of the result. If read returns both a result and an error,
 // such as for one of several names, Show prints the result and returns the error.
@@ -110,20 +142,42 @@ func Show[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, 
 	return result, failed
 }
 
-// Watch does what Show does until ctx ends. lines describe the changes from the result before; it is nil in the first
-// round. The error is that of the status of the last result.
-func Watch[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error),
-	document func(T, printers.Options) printers.Document, status func(T) error,
-	lines func(before *T, after T) []string) error {
-	return watch.Run(ctx, o.watch, o.Environment, watch.Rounds[T]{
-		Read:   func(ctx context.Context) (T, error) { return once(ctx, o, read) },
-		Status: status,
-		Print: func(w io.Writer, result T, width, rows int) error {
+// Audited is the report of an audit, with the error that has its exit status.
+type Audited struct {
+	Report *report.Audit
+	Status error
+}
+
+// ShowAudit reads the source with read, prints the document of the report, and returns the error with its exit status.
+// With --watch, it repeats that until ctx ends.
+func (o *Options) ShowAudit(ctx context.Context, read func(context.Context, *input.Reading) (*Audited, error),
+	document func(*report.Audit, printers.Options) printers.Document) error {
+	if !o.Watching() {
+		found, err := once(ctx, o, func(in *input.Reading) (*Audited, error) { return read(ctx, in) })
+		if err != nil {
+			return err
+		}
+		if err := o.Print(ctx, document(found.Report, o.Document)); err != nil {
+			return err
+		}
+		return found.Status
+	}
+	return watch.Run(ctx, &o.watch, o.Environment, watch.Rounds[*Audited]{
+		Read: func(ctx context.Context) (*Audited, error) {
+			return once(ctx, o, func(in *input.Reading) (*Audited, error) { return read(ctx, in) })
+		},
+		Status: func(a *Audited) error { return a.Status },
+		Print: func(w io.Writer, a *Audited, width, rows int) error {
 			shown := o.Document
 			shown.Width, shown.Rows = width, rows
-			return o.printer(w, document(result, shown))
+			return o.printer(w, document(a.Report, shown))
 		},
-		Lines: lines,
+		Lines: func(before **Audited, after *Audited) []string {
+			if before == nil {
+				return watch.Changes(nil, after.Report)
+			}
+			return watch.Changes((*before).Report, after.Report)
+		},
 	})
 }
 
@@ -136,7 +190,11 @@ func once[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, 
 	return result, err
 }
 
-// Print prints a document to standard output, in the format of the flags.
+// Print prints a document to standard output, in the format of the flags, and then the differences, if the user has a
+// program for them.
 func (o *Options) Print(ctx context.Context, d printers.Document) error {
-	return o.printer.Print(ctx, o.Streams.Out, d)
+	if err := o.printer.Print(ctx, o.Streams.Out, d); err != nil || o.Diff == nil {
+		return err
+	}
+	return o.Diff.Run(ctx, o.Environment)
 }

@@ -24,9 +24,8 @@ const NamespaceUsage = "Workspace of the GitRepos, HelmOps, Bundles and Clusters
 
 // Flags mirror the flags that select bundles and desired objects. Make them with New.
 type Flags struct {
-	in            *input.Flags
-	selector      string
-	allNamespaces bool
+	in       *input.Flags
+	selector string
 
 	desired                  *flags.Enum
 	directory, gitRepo, path string
@@ -44,7 +43,6 @@ func (f *Flags) AddFlags(c *cobra.Command) {
 	fs := c.Flags()
 	f.changed = fs.Changed
 	fs.StringVarP(&f.selector, "selector", "l", "", "Only the BundleDeployments with these labels")
-	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "All workspaces; the default")
 	f.in.AddAgentScopeFlag(fs)
 	fs.StringVarP(&f.directory, directoryFlag, "f", "",
 		"Directory of a bundle, with or without a fleet.yaml. Only this bundle "+
@@ -88,9 +86,6 @@ func CheckNamespace(namespace string, all bool) error {
 // scope parses the scope. If everyWorkspace is true, --namespace does not narrow it.
 func (f *Flags) scope(args []string, everyWorkspace bool) (evaluate.Scope, error) {
 	namespace := *f.in.Config.Namespace
-	if err := CheckNamespace(namespace, f.allNamespaces); err != nil {
-		return evaluate.Scope{}, err
-	}
 	s := evaluate.Scope{Namespace: namespace}
 	if everyWorkspace {
 		s.Namespace = ""

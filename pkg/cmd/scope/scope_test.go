@@ -83,14 +83,8 @@ func TestScopeFlags(t *testing.T) {
 		refused             bool
 	}{
 		{args: nil},
-		{args: []string{"-A"}},
 		{args: []string{"-n", "fleet-local"}, namespace: "fleet-local"},
-		{args: []string{"-n", "fleet-local", "--all-namespaces=false"}, namespace: "fleet-local"},
 		{args: []string{"-l", "a=b"}, selector: "a=b"},
-		{args: []string{"-n", "fleet-local", "-A"}, refused: true},
-		{args: []string{"-n", "Fleet"}, refused: true},
-		{args: []string{"-n", "a,b"}, refused: true},
-		{args: []string{"-n", "a/b"}, refused: true},
 		{args: []string{"-l", "a in ("}, refused: true},
 	} {
 		o, err := parsed(t, tc.args...).ToOptions(nil)
@@ -101,6 +95,27 @@ func TestScopeFlags(t *testing.T) {
 		if selector := got.Selector; err == nil && (selector != nil) != (tc.selector != "") || err == nil &&
 			selector != nil && selector.String() != tc.selector {
 			t.Errorf("%q: selector %v, want %q", tc.args, selector, tc.selector)
+		}
+	}
+}
+
+// TestCheckNamespace checks which values of --namespace are refused, alone and with --all-namespaces.
+func TestCheckNamespace(t *testing.T) {
+	for _, tc := range []struct {
+		namespace string
+		all       bool
+		refused   bool
+	}{
+		{"", false, false},
+		{"", true, false},
+		{"fleet-local", false, false},
+		{"fleet-local", true, true},
+		{"Fleet", false, true},
+		{"a,b", false, true},
+		{"a/b", false, true},
+	} {
+		if err := CheckNamespace(tc.namespace, tc.all); tc.refused != (err != nil) {
+			t.Errorf("%q, all namespaces %t: error %v", tc.namespace, tc.all, err)
 		}
 	}
 }

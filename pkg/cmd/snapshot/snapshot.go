@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
@@ -25,46 +24,6 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
-
-const long = `Write the objects that an audit of a cluster reads to an archive, to audit the cluster later or
-elsewhere. An audit of the archive (audit --snapshot FILE) has the same result as an audit of the
-cluster.
-
-The archive has what an audit needs: the objects that bundles desire, Fleet's objects without the
-files and Helm values of bundles, the manifests of releases, and the metadata of other objects. The
-values of Secrets are masked in them. Names, labels and the data of ConfigMaps that a bundle deploys
-are not masked. Before you give a snapshot to somebody else, read
-` + check.Pages + `snapshots.md
-
-With --with-bundles, the archive also has the files and Helm values of bundles and the data of all
-ConfigMaps, as they are. They often contain passwords.
-
-The archive has one JSON file for each object, which kubectl get -f reads, and a file MANIFEST,
-which states the time, the versions, the captured kinds, and what could not be read. Only the user
-can read the archive. It replaces a file of the same name only when it is complete: an
-interrupted command writes and changes no file.
-
-With --snapshot, a snapshot is read instead of the cluster, for example to mask it.
-
-Exit status: 0 the archive was written, 2 wrong usage, 3 it was not written: no Fleet found,
-nothing could be read, the file cannot be written, or anything could not be read under
---require-complete.`
-
-const examples = `  # the current cluster, to a file with the time in its name
-  %[1]s snapshot
-
-  # to a named file, and audit it
-  %[1]s snapshot -o edge-1.tar.gz
-  %[1]s audit --snapshot edge-1.tar.gz
-
-  # to standard output
-  %[1]s snapshot -o - | ssh bastion 'cat > edge-1.tar.gz'
-
-  # also with what a bundle needs to be rendered: audit --desired=bundle, preflight
-  %[1]s snapshot --with-bundles -o edge-1.tar.gz
-
-  # mask the values of Secrets in a snapshot of another program
-  %[1]s snapshot --snapshot dump.tgz -o masked.tar.gz`
 
 // options are the flags of the verb.
 type options struct {
@@ -82,7 +41,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Flags: input.New(env)}
 	c := &cobra.Command{Use: "snapshot [-o FILE.tar.gz]",
 		Short: "Write what an audit reads to an archive, with the values of Secrets masked",
-		Long:  long, Example: fmt.Sprintf(examples, env.Name), Args: cobra.ArbitraryArgs, RunE: verb.RunE(o)}
+		Args:  cobra.ArbitraryArgs, RunE: verb.RunE(o)}
 	o.command = c
 	o.AddFlags(c.Flags(), "Workspace that is read too if listing all namespaces is forbidden")
 	c.Flags().StringVarP(&o.output, "output", "o", "",

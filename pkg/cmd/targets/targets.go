@@ -21,32 +21,14 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/targets"
 )
 
-const long = `Show which clusters a bundle is deployed to, and why. For each cluster in the namespaces that the
-bundle reaches, targets shows the target that selects the cluster and the customizations that apply,
-or what excludes the cluster, and what would change the result.
-
-targets also compares the result with the existing BundleDeployments. If an expected
-BundleDeployment does not exist, it is Pending while Fleet still has to create it, otherwise Absent.
-
-The rules depend on the version of Fleet's controller. If the result depends on something that is
-not known, such as this version, it is Unknown.
-
-Exit status: 0 the targets were evaluated, 2 wrong usage, 3 a result is unknown, or the bundle was
-not found or could not be read.`
-
-const examples = `  # the clusters of a bundle, on the current management cluster
-  %[1]s targets bundle/guestbook -n fleet-default
-
-  # the clusters that a bundle excludes, in a snapshot
-  %[1]s targets bundle/guestbook --snapshot dump.tgz -o json`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
+	o.Required = "a bundle is required: bundle/NAME"
 	c := &cobra.Command{Use: "targets bundle/NAME ...", Short: "Show which clusters a bundle targets, and why",
-		Long: long, Example: examples,
 		ValidArgsFunction: scope.CompleteBundles}
-	return o.Setup(c, o, "Namespace of the bundles; without it, all namespaces")
+	o.Setup(c, o, "Namespace of the bundles; without it, all namespaces")
+	return c
 }
 
 // options are what the verb runs with.
@@ -63,18 +45,8 @@ func (o *options) Complete(args []string) (err error) {
 				Err: fmt.Errorf("parsing argument %q: it must be bundle/NAME", arg)}
 		}
 	}
-	if o.bundles, err = scope.ParseObjects(args, *o.Config.Namespace); err != nil {
-		return err
-	}
-	return o.Options.Complete()
-}
-
-// Validate implements verb.Options.
-func (o *options) Validate() error {
-	if len(o.bundles) == 0 {
-		return errors.New("a bundle is required: bundle/NAME")
-	}
-	return nil
+	o.bundles, err = scope.ParseObjects(args, *o.Config.Namespace)
+	return err
 }
 
 // Run implements verb.Options.

@@ -67,12 +67,17 @@ func RunE(o Options) func(*cobra.Command, []string) error {
 		if err == nil {
 			err = o.Validate()
 		}
-		if _, explained := errors.AsType[*exit.Error](err); err != nil && !explained {
-			err = exit.UsageError(err)
-		}
 		if err != nil {
-			return err
+			return Usage(err)
 		}
 		return o.Run(c.Context())
 	}
+}
+
+// Usage returns an error of the command line: a usage error, unless it has an exit status.
+func Usage(err error) error {
+	if _, explained := errors.AsType[*exit.Error](err); err == nil || explained {
+		return err
+	}
+	return exit.UsageError(err)
 }

@@ -6,7 +6,6 @@ package version
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -21,28 +20,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Show the version of this program, and the versions of Kubernetes, of Fleet's controller and of
-Fleet's agents on the cluster or in the snapshot. A bug report should contain them.
-
-A version that is not found or could not be read is shown as unknown.
-
-Exit status: 0 the versions are shown, 2 wrong usage, 3 the cluster or the snapshot could not be
-read; the version of this program is shown in any case.`
-
-const examples = `  # this program and the current cluster
-  %[1]s version
-
-  # only this program, without a cluster
-  %[1]s version --client
-
-  # for a program
-  %[1]s version --client -o json`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Flags: input.New(env), print: output.NewPrintFlags()}
 	c := &cobra.Command{Use: "version", Short: "Show the versions of this program, of Kubernetes and of Fleet",
-		Long: long, Example: fmt.Sprintf(examples, env.Name),
 		Args: verb.NoCommand, ValidArgsFunction: cobra.NoFileCompletions, RunE: verb.RunE(o)}
 	o.AddFlags(c.Flags(), "Has no effect: the versions are those of the cluster")
 	o.print.AddFlags(c)
@@ -90,7 +71,7 @@ func (o *options) Run(ctx context.Context) error {
 			return failed
 		}
 	}
-	document := printers.Version(v, printers.Options{Width: o.print.Width(o.Streams.Out)})
+	document := printers.Version(v, printers.Options{Width: output.Width(o.Streams.Out)})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@
 package watch
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,8 +28,9 @@ func Changes(before, after *report.Audit) []string {
 		}
 		return append(out, Changes(before, after)...)
 	}
-	on := onCluster(before, after)
-	return slices.Concat(gaps(before, after), deployments(before, after, on), findings(before, after, on))
+	on, c := onCluster(before, after), comparison.Compare(before, after, "")
+	lost := slices.ContainsFunc(c.Gaps, func(g report.GapChange) bool { return g.Effect == report.EffectUnknown })
+	return slices.Concat(gaps(c, after), deployments(before, after, lost, on), findings(c, lost, on))
 }
 
 // onCluster returns a function that returns the end of a line with the cluster; "" if the reports are about one
@@ -74,8 +74,13 @@ func states(a *report.Audit) map[comparison.DeploymentKey]string {
 	return out
 }
 
-func deployments(before, after *report.Audit, on func(cluster string) string) []string {
+// deployments describes the bundle deployments whose state changed. lost says that the second report has a new gap.
+func deployments(before, after *report.Audit, lost bool, on func(cluster string) string) []string {
 	was, is := states(before), states(after)
+	gone := "deleted"
+	if lost {
+		gone = notRead
+	}
 	var out []string
 	for i := range after.BundleDeployments {
 		bd := &after.BundleDeployments[i]
@@ -90,8 +95,7 @@ func deployments(before, after *report.Audit, on func(cluster string) string) []
 	for i := range before.BundleDeployments {
 		bd := &before.BundleDeployments[i]
 		if key := comparison.KeyOf(bd); is[key] == "" {
-			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s%s", key.Key, was[key],
-				cmp.Or(absent(before, after), "deleted"), on(key.Cluster)))
+			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s%s", key.Key, was[key], gone, on(key.Cluster)))
 		}
 	}
 	return out
@@ -99,62 +103,43 @@ func deployments(before, after *report.Audit, on func(cluster string) string) []
 
 const notRead = "unknown (it could not be read)"
 
-// absent is the word for something that is not in the second report because it could not be read; "" if it would have
-// been read.
-func absent(before, after *report.Audit) string {
-	if len(comparison.NewGaps(before, after)) > 0 {
-		return notRead
+// findings describes the findings on each cluster, with one difference to compare: after a new gap, no finding is
+// resolved. The lines of a watch are read one by one, without the gap that explains them.
+func findings(c *report.Comparison, lost bool, on func(cluster string) string) []string {
+	var out, gone []string
+	for _, f := range c.Findings {
+		text := f.Message + on(f.Cluster)
+		switch {
+		case f.Before == "":
+			out = append(out, fmt.Sprintf("finding %s %s: %s", f.ID, f.After, text))
+		case f.After != "":
+			out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", f.ID, f.Before, f.After, text))
+		case lost || f.Effect == report.EffectUnknown:
+			gone = append(gone, fmt.Sprintf("finding %s %s -> %s: %s", f.ID, f.Before, notRead, text))
+		default:
+			gone = append(gone, fmt.Sprintf("finding %s %s -> resolved: %s", f.ID, f.Before, text))
+		}
 	}
-	return ""
+	return append(out, gone...)
 }
 
-// findings describes the findings on each cluster. It compares as compare does, with one difference: after a new gap,
-// no finding is resolved. The lines of a watch are read one by one, without the gap that explains them.
-func findings(before, after *report.Audit, on func(cluster string) string) []string {
-	was, is := comparison.ByID(before), comparison.ByID(after)
+// gaps describes the gaps that only one of two reports has. A gap for another reason is not read again.
+func gaps(c *report.Comparison, after *report.Audit) []string {
 	var out []string
-	for _, o := range comparison.Occurrences(after) {
-		switch old, known := was[o.ID]; {
-		case !known:
-			out = append(out, fmt.Sprintf("finding %s %s: %s", o.ID, o.Severity, o.Message+on(o.Cluster)))
-		case old.Severity != o.Severity:
-			out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, old.Severity, o.Severity,
-				o.Message+on(o.Cluster)))
+	for _, g := range c.Gaps {
+		of := g.What
+		if g.Cluster != "" {
+			of = "cluster " + g.Cluster + ": " + g.What
 		}
-	}
-	pair := comparison.NewPair(before, after)
-	for _, o := range comparison.Occurrences(before) {
-		if _, known := is[o.ID]; known {
-			continue
-		}
-		end := cmp.Or(absent(before, after), "resolved")
-		if !pair.Fixed(o) {
-			end = notRead
-		}
-		out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, o.Severity, end, o.Message+on(o.Cluster)))
-	}
-	return out
-}
-
-func gaps(before, after *report.Audit) []string {
-	var out []string
-	for _, g := range comparison.NewGaps(before, after) {
-		out = append(out, fmt.Sprintf("not read: %s: %s", of(g), g.Why()))
-	}
-	for _, g := range before.Gaps {
-		if !slices.ContainsFunc(after.Gaps, func(x report.Gap) bool {
+		remains := slices.ContainsFunc(after.Gaps, func(x report.Gap) bool {
 			return x.Cluster == g.Cluster && x.What == g.What
-		}) {
-			out = append(out, "read again: "+of(g))
+		})
+		switch {
+		case g.Effect == report.EffectUnknown:
+			out = append(out, fmt.Sprintf("not read: %s: %s", of, g.Why()))
+		case !remains:
+			out = append(out, "read again: "+of)
 		}
 	}
 	return out
-}
-
-// of is what a gap is about.
-func of(g report.Gap) string {
-	if g.Cluster == "" {
-		return g.What
-	}
-	return "cluster " + g.Cluster + ": " + g.What
 }

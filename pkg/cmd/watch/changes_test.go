@@ -68,7 +68,8 @@ func TestChanges(t *testing.T) {
 		},
 			after: func(a *report.Audit) {
 				a.BundleDeployments[0].Namespace, a.Findings = "", nil
-				a.BundleDeployments[0].State, a.BundleDeployments[0].Reason, a.BundleDeployments[0].Resources = report.Unknown, "RecordUnreadable", nil
+				bd := &a.BundleDeployments[0]
+				bd.State, bd.Reason, bd.Resources = report.Unknown, "RecordUnreadable", nil
 			},
 			want: []string{"bundledeployment app Modified -> Unknown (RecordUnreadable) (cluster c)",
 				"finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
@@ -78,7 +79,8 @@ func TestChanges(t *testing.T) {
 		}, want: []string{"bundledeployment x/app Modified -> NotReady (cluster c)",
 			"finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
 		"the deployment has no result": {after: func(a *report.Audit) {
-			a.BundleDeployments[0].State, a.BundleDeployments[0].Reason, a.BundleDeployments[0].Resources, a.Findings = report.Unknown, "Forbidden", nil, nil
+			bd := &a.BundleDeployments[0]
+			bd.State, bd.Reason, bd.Resources, a.Findings = report.Unknown, "Forbidden", nil, nil
 		}, want: []string{"bundledeployment x/app Modified -> Unknown (Forbidden) (cluster c)",
 			"finding FD104-ID warning -> unknown (it could not be read): theme differs (cluster c)"}},
 		"something else cannot be read": {after: func(a *report.Audit) { a.Findings, a.Gaps = nil, []report.Gap{gap} },

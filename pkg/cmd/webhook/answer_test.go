@@ -319,8 +319,9 @@ func TestTest(t *testing.T) {
 	a.answer(restore)
 	a.guard.answer(warnOfDeletion)
 	want := `Request: a dry run that removes objectset.rio.cattle.io/hash from configmap shop/settings ` +
-		`Response: Restored (in … Warning: Restored: any text Request: a dry run that deletes configmap shop/settings ` +
-		`Response: Warned (in … Warning: Deleted: any text Desired by: bundle guestbook (release shop/guestbook) Result: Works`
+		`Response: Restored (in … Warning: Restored: any text Request: a dry run that deletes configmap ` +
+		`shop/settings Response: Warned (in … Warning: Deleted: any text Desired by: bundle guestbook ` +
+		`(release shop/guestbook) Result: Works`
 	took := regexp.MustCompile(`\(in [^)]*\)`)
 	if diff := cmp.Diff(want, took.ReplaceAllString(f.must(t, "test").text(), "(in …")); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)

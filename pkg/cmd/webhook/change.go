@@ -68,15 +68,40 @@ func (o *change) remove(ctx context.Context, cluster *installation.Cluster, targ
 // reportDeleted is report for a deleted object.
 func (o *change) reportDeleted(r object.Ref) { o.report(r, "deleted") }
 
-// refuseFleet returns an error for an installation by Fleet.
-func (o *change) refuseFleet(in *installation.Installation) error {
-	if in.Fleet == "" {
-		return nil
+// installed is a cluster with its installation and its Helm release.
+type installed struct {
+	cluster *installation.Cluster
+	*installation.Installation
+	helm *installation.Helm
+}
+
+// open connects with a cluster, and finds its installation. It refuses another namespace, because a cluster has one
+// installation, and an installation by Fleet. Without an installation, the result has the namespace for it.
+func (o *change) open(ctx context.Context) (*installed, error) {
+	cluster, err := o.connect(nil)
+	if err != nil {
+		return nil, err
 	}
-	return &exit.Error{Status: exit.Failed,
-		Err: fmt.Errorf("the webhook is deployed by Fleet (release %s), which would undo the change", in.Fleet),
-		Hint: "Change the values in its fleet.yaml, or remove it from the GitRepo. In an emergency: " +
-			o.Command("webhook disable")}
+	in, err := cluster.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	namespace := o.namespaceOr(in.Namespace)
+	switch {
+	case in.Namespace != "" && in.Namespace != namespace:
+		err := fmt.Errorf("the webhook is installed in namespace %s, not in %s", in.Namespace, namespace)
+		return nil, &exit.Error{Status: exit.Failed, Err: err,
+			Hint: "A cluster has one installation. Leave out -n, or remove that installation first: " +
+				o.Command("webhook uninstall") + " -n " + in.Namespace}
+	case in.Fleet != "":
+		err := fmt.Errorf("the webhook is deployed by Fleet (release %s), which would undo the change", in.Fleet)
+		return nil, &exit.Error{Status: exit.Failed, Err: err,
+			Hint: "Change the values in its fleet.yaml, or remove it from the GitRepo. In an emergency: " +
+				o.Command("webhook disable")}
+	}
+	in.Namespace = namespace
+	helm, err := cluster.Helm(namespace, in.Release)
+	return &installed{cluster, in, helm}, err
 }
 
 // printFleetNote says that Fleet deployed one of the objects and may create it again, if it did.

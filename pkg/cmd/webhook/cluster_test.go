@@ -219,8 +219,10 @@ func TestInstallOptions(t *testing.T) {
 		t.Errorf("a dry run left %d webhooks of 2", n)
 	}
 	r := f.must(t, "install", "-n", "opt")
-	if want := "Note: --exact: now false (before: true)\nNote: --release-namespaces: now all (before: default shop)\n"; r.errOut != want {
-		t.Errorf("notes (-want +got):\n%s", cmp.Diff(want, r.errOut))
+	notes := "Note: --exact: now false (before: true)\n" +
+		"Note: --release-namespaces: now all (before: default shop)\n"
+	if r.errOut != notes {
+		t.Errorf("notes (-want +got):\n%s", cmp.Diff(notes, r.errOut))
 	}
 	if n := strings.Count(r.out, "rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records -n "); n != 2 {
 		t.Errorf("%d bindings were deleted:\n%s", n, r.out)
@@ -330,9 +332,11 @@ func TestDisable(t *testing.T) {
 	address := silentServer(t)
 	f.setURL(t, address, nil)
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
-		`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"},{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":1},`+
+		`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"},{"op":"replace",`+
+			`"path":"/webhooks/0/timeoutSeconds","value":1},`+
 			`{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"0a"},`+
-			`{"op":"add","path":"/metadata/annotations","value":{"meta.helm.sh/release-name":"doctor","meta.helm.sh/release-namespace":"emergency"}}]`)
+			`{"op":"add","path":"/metadata/annotations","value":{"meta.helm.sh/release-name":"doctor",`+
+			`"meta.helm.sh/release-namespace":"emergency"}}]`)
 	settings := &corev1.ConfigMap{}
 	f.get(t, settings, "shop", "settings")
 	write := func() error {

@@ -120,28 +120,6 @@ func (o *connection) namespaceOr(found string) string {
 	return cmp.Or(*o.Config.Namespace, found, installation.Namespace)
 }
 
-// open connects with a cluster, and finds its installation. It refuses another namespace: a cluster has one
-// installation. Without an installation, the result has the namespace for it.
-func (o *connection) open(ctx context.Context) (*installation.Cluster, *installation.Installation, error) {
-	cluster, err := o.connect(nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	in, err := cluster.Find(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	namespace := o.namespaceOr(in.Namespace)
-	if in.Namespace != "" && in.Namespace != namespace {
-		err := fmt.Errorf("the webhook is installed in namespace %s, not in %s", in.Namespace, namespace)
-		return nil, nil, &exit.Error{Status: exit.Failed, Err: err,
-			Hint: "A cluster has one installation. Leave out -n, or remove that installation first: " +
-				o.Command("webhook uninstall") + " -n " + in.Namespace}
-	}
-	in.Namespace = namespace
-	return cluster, in, nil
-}
-
 // maxAnswer is the limit of one response, in bytes: a page of release records, or the metrics of a large API server.
 const maxAnswer = 256 << 20
 

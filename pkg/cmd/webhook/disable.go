@@ -15,21 +15,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const disableLong = `Stop all calls of the webhook in an emergency: delete both webhook configurations, and nothing
-else. The command does not ask for confirmation. It depends on nothing that runs in the cluster, and works while the
-webhook hangs: the API server calls no webhook for requests about webhook configurations.
-
-The Deployment, the certificate and the roles are kept. webhook enable creates the configurations again. So
-does any upgrade of the Helm release, also webhook install, which prints a note about it.
-
-Exit status: 0 the API server does not call the webhook, 2 wrong usage, 3 not finished.`
-
 type disableOptions struct{ change }
 
 func newDisable(env verb.Environment) *cobra.Command {
 	o := &disableOptions{newChange(env, disableRights)}
-	c := newCommand(o, &cobra.Command{Use: "disable", Short: "Stop all calls of the admission webhook at once",
-		Long: disableLong, Example: fmt.Sprintf("  %[1]s webhook disable", env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "disable", Short: "Stop all calls of the admission webhook at once"})
 	o.addFlags(c, "Ignored: webhook configurations are cluster-scoped")
 	o.dryRun.AddTo(c, "dry-run", dryRunDeleteUsage)
 	return c

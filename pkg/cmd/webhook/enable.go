@@ -13,17 +13,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const enableLong = `Enable a disabled webhook again: deploy the last revision of its Helm release again, which
-creates both webhook configurations with the options of the installation.
-
-Exit status: 0 enabled, 2 wrong usage, 3 not finished.`
-
 type enableOptions struct{ change }
 
 func newEnable(env verb.Environment) *cobra.Command {
 	o := &enableOptions{newChange(env, enableRights)}
-	c := newCommand(o, &cobra.Command{Use: "enable", Short: "Enable the admission webhook again after disable",
-		Long: enableLong, Example: fmt.Sprintf("  %[1]s webhook enable", env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "enable", Short: "Enable the admission webhook again after disable"})
 	o.addFlags(c, "Namespace of the installation (default the one where it is found)")
 	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
 	return c
@@ -31,28 +25,21 @@ func newEnable(env verb.Environment) *cobra.Command {
 
 // Run implements verb.Options.
 func (o *enableOptions) Run(ctx context.Context) error {
-	cluster, in, err := o.open(ctx)
+	in, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	if err := o.refuseFleet(in); err != nil {
-		return err
-	}
-	helm, err := cluster.Helm(in.Namespace, in.Release)
-	if err != nil {
-		return err
-	}
-	if helm.Last == nil {
+	if in.helm.Last == nil {
 		return &exit.Error{Status: exit.Failed,
 			Err:  fmt.Errorf("there is no Helm release of the webhook in namespace %s", in.Namespace),
 			Hint: "To install it: " + o.Command("webhook install")}
 	}
-	objects, err := helm.Manifest()
+	objects, err := in.helm.Manifest()
 	if err != nil {
 		return err
 	}
 	if o.dryRun.String() != dryRunClient {
-		if err := helm.Restore(o.isDryRun()); err != nil {
+		if err := in.helm.Restore(o.isDryRun()); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,8 @@ func TestTestIgnored(t *testing.T) {
 	deleted := cluster.ReleaseOptions{BundleID: "deleted", Namespace: "deleted", SetID: "default-deleted",
 		Hash:           setHash,
 		AgentNamespace: "cattle-fleet-system",
-		Manifest:       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: deleted\n  finalizers: [example.com/test]\n"}
+		Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: deleted\n  finalizers: " +
+			"[example.com/test]\n"}
 	for _, o := range []cluster.ReleaseOptions{agent, deleted} {
 		f.InstallRelease(t, o)
 	}

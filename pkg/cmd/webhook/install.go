@@ -24,36 +24,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const installLong = `Install the admission webhook as a Helm release, or upgrade the release to the chart of this
-program and to other options.
-
-The release is fleetdoctor-webhook, and helm history, helm rollback and helm uninstall work with it. The
-directory manifests of the project has the same chart, for Rancher, Argo CD, Fleet and helm. Options that
-are left out have their defaults, also in an upgrade; the command prints which of them changed.
-
-If another program owns an object of the chart, nothing is written. An installation by kubectl apply -k, from
-before the chart, is replaced.
-
-Exit status: 0 installed, 2 wrong usage, 3 not finished, or not ready within --timeout.`
-
-const installExamples = `  # print what would be applied and deleted
-  %[1]s webhook install --dry-run=server
-
-  # install, and wait until it is ready
-  %[1]s webhook install --wait
-
-  # certificates of cert-manager; also objects without ownership metadata, in namespaces labeled for it
-  %[1]s webhook install --certificates=cert-manager --exact
-
-  # the right to read release records, which are Secrets, in two namespaces only
-  %[1]s webhook install --release-namespaces=shop,guestbook
-
-  # only the API servers reach the webhook, and it reaches only them
-  %[1]s webhook install --api-servers=192.0.2.10,192.0.2.11,10.96.0.1
-
-  # write the manifests to a file, without a cluster
-  %[1]s webhook install --dry-run=client -o yaml > webhook.yaml`
-
 type installOptions struct {
 	change
 	values installation.Values
@@ -72,8 +42,7 @@ func newInstall(env verb.Environment) *cobra.Command {
 		certificates: flags.NewEnum(selfSigned, selfSigned, string(installation.CertManager)),
 		guardDefault: newGuardDefault(),
 	}
-	c := newCommand(o, &cobra.Command{Use: "install", Short: "Install the admission webhook, or upgrade it",
-		Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "install", Short: "Install the admission webhook, or upgrade it"})
 	f, v := c.Flags(), &o.values
 	o.changed = f.Changed
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+installation.Namespace+")")
@@ -172,28 +141,20 @@ func (o *installOptions) Run(ctx context.Context) error {
 		}
 		return o.printDone(ctx, desired, nil)
 	}
-	cluster, in, err := o.open(ctx)
+	in, err := o.open(ctx)
 	if err != nil {
-		return err
-	}
-	if err := o.refuseFleet(in); err != nil {
 		return err
 	}
 	if !installation.AllowedNamespace(in.Namespace) { // where an installation was found
 		return &exit.Error{Status: exit.Failed, Err: reservedError(in.Namespace),
 			Hint: "Remove that installation first: " + o.Command("webhook uninstall") + " -n " + in.Namespace}
 	}
-	return o.install(ctx, cluster, in)
+	return o.install(ctx, in)
 }
 
 // install installs or upgrades the release.
-func (o *installOptions) install(ctx context.Context, cluster *installation.Cluster, in *installation.Installation,
-) error {
-	helm, err := cluster.Helm(in.Namespace, in.Release)
-	if err != nil {
-		return err
-	}
-	before, err := helm.Manifest()
+func (o *installOptions) install(ctx context.Context, in *installed) error {
+	before, err := in.helm.Manifest()
 	if err != nil {
 		return err
 	}
@@ -201,25 +162,25 @@ func (o *installOptions) install(ctx context.Context, cluster *installation.Clus
 	if err != nil {
 		return err
 	}
-	if err := o.printNotes(helm, in); err != nil {
+	if err := o.printNotes(in); err != nil {
 		return err
 	}
 	// Before anything is written: Helm finds objects of others, and kinds that do not exist.
 	mode := installation.Mode{DryRun: true, TakeOwnership: in.Old}
-	if err := helm.Install(ctx, o.values, mode); err != nil {
+	if err := in.helm.Install(ctx, o.values, mode); err != nil {
 		return err
 	}
 	deleted := installation.Without(before, desired)
 	if o.isDryRun() {
 		return o.printDone(ctx, desired, deleted)
 	}
-	if err := o.prepare(ctx, cluster, in, desired); err != nil {
+	if err := o.prepare(ctx, in, desired); err != nil {
 		return err
 	}
 	if mode.DryRun = false; o.wait {
 		mode.Wait = o.timeout
 	}
-	err = helm.Install(ctx, o.values, mode)
+	err = in.helm.Install(ctx, o.values, mode)
 	if o.wait && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return &exit.Error{Status: exit.Failed,
 			Err: fmt.Errorf("the webhook is installed, but not ready after %s: %w", o.timeout, err),
@@ -237,15 +198,15 @@ func (o *installOptions) install(ctx context.Context, cluster *installation.Clus
 }
 
 // printNotes prints what the user may not expect of an upgrade.
-func (o *installOptions) printNotes(helm *installation.Helm, in *installation.Installation) error {
-	changes, err := helm.Changes(o.values)
+func (o *installOptions) printNotes(in *installed) error {
+	changes, err := in.helm.Changes(o.values)
 	if err != nil {
 		return err
 	}
 	for _, change := range changes {
 		fmt.Fprintf(o.Streams.ErrOut, "Note: %s\n", change)
 	}
-	if helm.Last != nil && len(in.Configurations) == 0 {
+	if in.helm.Last != nil && len(in.Configurations) == 0 {
 		fmt.Fprintln(o.Streams.ErrOut, "Note: the webhook was disabled. The upgrade enables it again.")
 	}
 	if in.Old {
@@ -255,20 +216,18 @@ func (o *installOptions) printNotes(helm *installation.Helm, in *installation.In
 }
 
 // prepare removes what Helm cannot change, and creates the namespace.
-func (o *installOptions) prepare(ctx context.Context, cluster *installation.Cluster, in *installation.Installation,
-	desired []*unstructured.Unstructured,
-) error {
+func (o *installOptions) prepare(ctx context.Context, in *installed, desired []*unstructured.Unstructured) error {
 	replaced := installation.Outdated(in.Configurations, desired)
 	if in.Old {
 		var err error
-		if replaced, err = cluster.Objects(ctx); err != nil {
+		if replaced, err = in.cluster.Objects(ctx); err != nil {
 			return err
 		}
 	}
-	if err := cluster.Delete(ctx, replaced, false, func(object.Ref) {}); err != nil {
+	if err := in.cluster.Delete(ctx, replaced, false, func(object.Ref) {}); err != nil {
 		return err
 	}
-	return cluster.CreateNamespace(ctx, in.Namespace)
+	return in.cluster.CreateNamespace(ctx, in.Namespace)
 }
 
 // printDone prints what was done with each object, or on request the manifests. It never prints live objects: a live

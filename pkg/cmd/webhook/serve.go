@@ -33,33 +33,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
-const serveLong = `Serve the admission webhook. This process runs in the cluster, behind the Service that both webhook
-configurations name. "webhook install" installs all objects that it needs.
-
-The certificate is self-signed, stored in a Secret, and renewed before it expires; or it comes from files, for
-example from a mounted Secret of cert-manager. Renewed certificates are used without a restart. The Secret
-must exist; it may be empty.
-
-The process is ready (/readyz) when it has a certificate and has read all release records and namespaces.
-Until then, and whenever it cannot be reached, requests continue unchanged.
-
-On SIGTERM it becomes unready, continues to serve for --shutdown-delay, answers pending requests, and exits.
-Logs are JSON on standard error. They never contain an object.
-
-Exit status: 0 terminated after all requests were answered, 2 wrong usage, 3 it could not serve.`
-
-const serveExamples = `  # as in the cluster: namespace and credentials are those of the pod
-  kubectl-fleetdoctor webhook serve --cert-dir=/certs
-
-  # with a mounted certificate of cert-manager; the validating handler denies
-  kubectl-fleetdoctor webhook serve --certificates=files --cert-dir=/certs --guard-default=deny
-
-  # only the releases of two namespaces
-  kubectl-fleetdoctor webhook serve --release-namespaces=cattle-fleet-system,apps
-
-  # on this machine, for a cluster whose webhook configurations have the URL https://localhost:9443/stamp
-  kubectl-fleetdoctor webhook serve --context=dev -n fleetdoctor-system --extra-names=localhost`
-
 // fromFiles is the other value of --certificates.
 const fromFiles = "files"
 
@@ -79,8 +52,7 @@ func newServe(env verb.Environment) *cobra.Command {
 		logLevel:     flags.NewEnum("info", "info", "debug"),
 	}
 	o.flags.Config.Timeout = nil // a watch has none
-	c := newCommand(o, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster",
-		Long: serveLong, Example: serveExamples})
+	c := newCommand(o, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster"})
 	f := c.Flags()
 	o.flags.Config.AddFlags(f)
 	f.Lookup("namespace").Usage = "Namespace of the webhook's own Secret and Service (default that of the pod)"

@@ -170,7 +170,8 @@ func TestServeUsage(t *testing.T) {
 func unreachableServer(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	content := `{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],` +
+	content := `{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c",` +
+		`"cluster":{"server":"http://127.0.0.1:1"}}],` +
 		`"contexts":[{"name":"c","context":{"cluster":"c","namespace":"system"}}]}`
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)

@@ -16,25 +16,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const statusLong = `Report the state of the installed webhook: its certificate, the webhook configurations, replicas and
-addresses, drift from the manifest of its Helm release, the labels of namespaces that configure it, and the
-calls that one API server has counted since its start.
-
-A check is Unknown, never OK, if its data could not be read. A Note is for your information.
-
-Exit status: 0 nothing is wrong, 1 something is wrong, 2 wrong usage, 3 unknown.`
-
-const statusExamples = `  %[1]s webhook status
-
-  # for a program
-  %[1]s webhook status -o json`
-
 type statusOptions struct{ connection }
 
 func newStatus(env verb.Environment) *cobra.Command {
 	o := &statusOptions{newConnection(env, statusRights)}
-	c := newCommand(o, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook",
-		Long: statusLong, Example: fmt.Sprintf(statusExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook"})
 	o.addFlags(c, namespaceUsage)
 	o.addPrintFlags(c)
 	return c

@@ -98,8 +98,12 @@ func (f *fixture) asBeforeChart(t *testing.T, namespace string) {
 	for _, o := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
 		f.patch(t, o, namespace, installation.Name, patch)
 	}
-	for _, o := range []client.Object{&admissionregistrationv1.MutatingWebhookConfiguration{},
-		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
+	for _, o := range []client.Object{
+		&admissionregistrationv1.MutatingWebhookConfiguration{},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{},
+		&rbacv1.ClusterRole{},
+		&rbacv1.ClusterRoleBinding{},
+	} {
 		f.patch(t, o, "", installation.Name, patch)
 	}
 	binding := &rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole",

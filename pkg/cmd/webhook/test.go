@@ -21,27 +21,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const testLong = `Test whether the webhook answers, with server-side dry runs, which change nothing. One removes
-Fleet's set hash from an object, and one deletes the object. The webhook works if both handlers answer: the
-mutating handler restores the hash, denies the first request or warns about it, and the validating handler
-denies the second request or warns about it.
-
-The validating handler does not answer if a label or the installation switches it off. If the deletion
-cannot be tested, for example without the right to delete, its answer is unknown, and the webhook still
-counts as working.
-
-If you name no object, the test uses one that a Helm release of Fleet desires. If one that a release desires
-does not exist, the test also creates it, in a dry run. To find them, the test reads release records, which
-are Secrets.
-
-Exit status: 0 it works, 1 it was not called, or only one of its handlers answered, 2 wrong usage,
-3 unknown, for example without an object to test with.`
-
-const testExamples = `  %[1]s webhook test
-
-  # with an object of your choice
-  %[1]s webhook test deployment/frontend -n guestbook`
-
 type testOptions struct {
 	connection
 	named *scope.Object // nil if the test chooses the object
@@ -50,8 +29,7 @@ type testOptions struct {
 func newTest(env verb.Environment) *cobra.Command {
 	o := &testOptions{connection: newConnection(env, testRights)}
 	c := newCommand(o, &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Args: cobra.ArbitraryArgs,
-		Short: "Test with dry runs whether the admission webhook answers", Long: testLong,
-		Example: fmt.Sprintf(testExamples, env.Name)})
+		Short: "Test with dry runs whether the admission webhook answers"})
 	o.addFlags(c, "Namespace of the object")
 	o.addPrintFlags(c)
 	return c

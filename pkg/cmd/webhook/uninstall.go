@@ -16,24 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const uninstallLong = `Remove the admission webhook from the cluster: its Helm release, in which Helm deletes both
-webhook configurations first, so that the API server no longer calls it. Then remove all other objects of the webhook
-with the label ` + installation.Selector + `, as those of an installation from before the chart, and
-the Secrets that cert-manager made for it.
-
-The Namespace is kept, because others may have objects in it. The command prints how to delete it.
-
-Ownership metadata that the webhook has written is kept. On a terminal the command asks for confirmation;
-otherwise --yes is required.
-
-Exit status: 0 removed, or nothing to remove, 1 not confirmed, 2 wrong usage, 3 not finished.`
-
-const uninstallExamples = `  # print what would be deleted
-  %[1]s webhook uninstall --dry-run=client
-
-  # in a script
-  %[1]s webhook uninstall --yes`
-
 type uninstallOptions struct {
 	change
 	yes bool
@@ -41,8 +23,7 @@ type uninstallOptions struct {
 
 func newUninstall(env verb.Environment) *cobra.Command {
 	o := &uninstallOptions{change: newChange(env, uninstallRights)}
-	c := newCommand(o, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster",
-		Long: uninstallLong, Example: fmt.Sprintf(uninstallExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster"})
 	o.addFlags(c, namespaceUsage)
 	o.dryRun.AddTo(c, "dry-run", dryRunDeleteUsage)
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "Delete without asking")
@@ -51,42 +32,35 @@ func newUninstall(env verb.Environment) *cobra.Command {
 
 // Run implements verb.Options.
 func (o *uninstallOptions) Run(ctx context.Context) error {
-	cluster, in, err := o.open(ctx)
+	in, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	if err := o.refuseFleet(in); err != nil {
-		return err
-	}
-	helm, err := cluster.Helm(in.Namespace, in.Release)
+	targets, err := in.cluster.Objects(ctx)
 	if err != nil {
 		return err
 	}
-	targets, err := cluster.Objects(ctx)
-	if err != nil {
-		return err
-	}
-	if len(targets) == 0 && helm.Last == nil {
+	if len(targets) == 0 && in.helm.Last == nil {
 		fmt.Fprintf(o.Streams.ErrOut, "Nothing to remove: there is no installation in namespace %s.\n", in.Namespace)
 		return nil
 	}
 	if err := o.confirm(ctx, targets); err != nil {
 		return err
 	}
-	if helm.Last == nil || o.isDryRun() {
-		return o.remove(ctx, cluster, targets)
+	if in.helm.Last == nil || o.isDryRun() {
+		return o.remove(ctx, in.cluster, targets)
 	}
-	if err := helm.Uninstall(); err != nil {
+	if err := in.helm.Uninstall(); err != nil {
 		return err
 	}
-	rest, err := cluster.Objects(ctx)
+	rest, err := in.cluster.Objects(ctx)
 	if err != nil {
 		return err
 	}
 	for _, t := range installation.Without(targets, rest) {
 		o.reportDeleted(installation.RefOf(t))
 	}
-	if err := o.remove(ctx, cluster, rest); err != nil {
+	if err := o.remove(ctx, in.cluster, rest); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Streams.ErrOut, "Namespace %[1]s is kept: others may have objects in it. If nobody needs them:\n"+

@@ -5,7 +5,6 @@ package why
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -24,91 +23,37 @@ import (
 	engineWhy "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
 )
 
-const long = `Show why a bundle, a bundle deployment, a GitRepo, a HelmOp or a cluster is not ready. The first
-line is the answer. Below it, a chain of steps leads from the object to the root cause, with the
-next command to run. Clusters with the same chain are shown together.
-
-A chain follows what Fleet waits for. A dependency leads to the bundle that blocks it, and a limit of
-a rollout leads to the cluster that uses it up. The chain ends at the cause there: values, missing
-contents, a silent agent, a pause, a schedule, a failed installation, or objects that are not ready.
-
-The states, the causes and the findings are those of an audit. Where the objects of a cluster were
-read, they decide. Otherwise the status that Fleet reports shows what is not ready, with its time. It
-does not prove that an object is ready: if Fleet reports Ready and the objects were not read, the
-state is not known. The flags of audit that read other clusters are valid here too.
-
--o name prints the objects that the root causes are about. Each line has the arguments of kubectl for
-one of them: -n NAMESPACE KIND/NAME.
-
-Exit status: 0 everything is ready, 1 something is not ready, 2 wrong usage, 3 an object was not
-found, or it is not known whether it is ready.`
-
-const examples = `  # a bundle on all its clusters
-  %[1]s why bundle/guestbook -n fleet-default
-
-  # one cluster, with its objects
-  %[1]s why cluster/edge-1 -n fleet-default --cluster edge-1=edge-1.yaml
-
-  # a GitRepo in a snapshot of a management cluster, with all clusters and objects
-  %[1]s why gitrepo/apps --snapshot dump.tgz -o wide
-
-  # describe the objects that the root causes are about
-  %[1]s why bundle/guestbook -n fleet-default -o name | xargs -L1 kubectl describe`
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	o.clusters = clusters.New(o.Flags)
+	o.Clusters = clusters.New(o.Flags)
+	o.Required = "an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME or bundledeployment/NAME"
 	c := &cobra.Command{Use: "why gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...",
-		Short: "Show why an object of Fleet is not ready",
-		Long:  long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
+		Short:             "Show why an object of Fleet is not ready",
+		ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
-	o.clusters.AddFlags(c.Flags())
 	return c
 }
 
 // options are what the verb runs with.
 type options struct {
 	*query.Options
-	clusters *clusters.Flags
-	targets  engineWhy.Targets
+	targets engineWhy.Targets
 }
 
 // Complete implements verb.Options.
-func (o *options) Complete(args []string) error {
-	if err := o.clusters.Complete(); err != nil {
-		return err
-	}
-	targets, err := scope.Targets(args, *o.Config.Namespace)
-	if err != nil {
-		return err
-	}
-	o.targets = targets
-	return o.Options.Complete()
-}
-
-// Validate implements verb.Options.
-func (o *options) Validate() error {
-	if len(o.targets) == 0 {
-		return errors.New("an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME or " +
-			"bundledeployment/NAME")
-	}
-	return nil
+func (o *options) Complete(args []string) (err error) {
+	o.targets, err = scope.Targets(args, *o.Config.Namespace)
+	return err
 }
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
-	if err := o.clusters.Check(); err != nil {
-		return err
-	}
-	commands := input.InWorkspace(o.Commands(), *o.Config.Namespace)
-	o.Document.PrintRole = commands.PrintRole
+	o.Document.PrintRole = input.InWorkspace(o.Commands(), *o.Config.Namespace).PrintRole
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Why, error) {
-		read := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: commands, Progress: in.Report,
-			Clusters: o.clusters.Clusters(in.Source),
-			Scope:    evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}, Pick: o.targets.Pick}
-		read.Commands.Audit += o.clusters.Args()
-		read.Commands.Why += o.clusters.Args()
+		read := o.Audit(in)
+		read.Commands.PrintRole, read.Pick = o.Document.PrintRole, o.targets.Pick
+		read.Scope = evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}
 		found, err := engine.Run(ctx, in.Source, read)
 		if err != nil {
 			return nil, err
@@ -141,7 +86,7 @@ func (o *options) status(w *report.Why) error {
 // Fleet reports objects as ready that were not read. gaps says that the report lists what could not be read.
 func (o *options) unknownHint(x *report.WhyObject, gaps bool) string {
 	name := strings.ToLower(x.Kind) + "/" + x.Namespace + "/" + x.Name
-	also := o.clusters.Suggest(o.Command("why "+name) + o.clusters.Args())
+	also := o.Clusters.Suggest(o.Command("why "+name) + o.Clusters.Args())
 	if also == "" || x.Summary.FromStatus == 0 || len(x.Causes) > 0 {
 		return o.Command("audit") + " lists what could not be read."
 	}

@@ -16,7 +16,7 @@ import (
 // TestStatus checks the exit status for each combination of states.
 func TestStatus(t *testing.T) {
 	o := &options{Options: query.New(verb.Environment{Name: "kubectl fleetdoctor"})}
-	o.clusters = clusters.New(o.Flags)
+	o.Clusters = clusters.New(o.Flags)
 	for _, tc := range []struct {
 		states []report.State
 		want   int
@@ -39,7 +39,7 @@ func TestStatus(t *testing.T) {
 // TestUnknownHint checks that other clusters are suggested only if objects were not read that Fleet reports as ready.
 func TestUnknownHint(t *testing.T) {
 	o := &options{Options: query.New(verb.Environment{Name: "kubectl fleetdoctor"})}
-	o.clusters = clusters.New(o.Flags)
+	o.Clusters = clusters.New(o.Flags)
 	o.Snapshots = []string{"dump.tgz"}
 	for name, tc := range map[string]struct {
 		object report.WhyObject
