@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -108,35 +106,4 @@ func numbersOf(o metav1.Object) any {
 func withoutConditions(s v1alpha1.Status) v1alpha1.Status {
 	s.Conditions = nil
 	return s
-}
-
-// Same asks whether an object is as it was.
-func (a Aspect) Same(ref object.Ref, o metav1.Object) Question {
-	return Question{Ref: ref, Aspect: a, Was: a.Of(o)}
-}
-
-// Exists asks whether an object that existed still exists, Absent whether one that did not exist still does not.
-func Exists(ref object.Ref) Question { return Question{Ref: ref, Aspect: Presence, Was: present} }
-
-// Absent asks whether an object that did not exist still does not exist.
-func Absent(ref object.Ref) Question { return Question{Ref: ref, Aspect: Identity} }
-
-// Recorded asks whether a revision of a release still has its record.
-func Recorded(cluster object.ClusterID, revision release.Name) Question {
-	q := Exists(object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: revision.Namespace, Name: revision.SecretName()})
-	q.Cluster, q.Type = cluster, release.SecretType
-	return q
-}
-
-// Newest asks whether a revision of a release still is the newest one and has the same status, which is empty if it is
-// not known.
-func Newest(cluster object.ClusterID, revision release.Name, status string) []Question {
-	same := Recorded(cluster, revision)
-	if status != "" {
-		same.Aspect, same.Was = ReleaseStatus, statusOf(status)
-	}
-	revision.Revision++
-	next := Recorded(cluster, revision)
-	next.Was = ""
-	return []Question{same, next}
 }

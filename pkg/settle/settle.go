@@ -17,18 +17,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Question asks whether an object still is as it was when it was first read.
-type Question struct {
-	// Cluster is the cluster of the object; empty for the source itself.
-	Cluster object.ClusterID
-	Ref     object.Ref
-	// Type is the type of a Secret. A Secret of another type counts as absent.
-	Type   string
-	Aspect Aspect
-	// Was is what the Aspect showed when the object was first read; empty if the object did not exist.
-	Was string
-}
-
 // Reader reads objects of one cluster, as a source.Source does.
 type Reader interface {
 	List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error)
