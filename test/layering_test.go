@@ -181,8 +181,12 @@ var layers = []layer{
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render",
 			"pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/settle",
-			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/gaps", "pkg/report",
+			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/gaps",
+			"pkg/placement", "pkg/report",
 			"pkg/redact"}},
+	// Of pkg/render, it uses only the values that directories have.
+	{packages: []string{"pkg/placement"}, never: slices.Concat(commands, printing),
+		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/render", "pkg/state", "pkg/directory"}},
 	// What could not be read, as gaps and as errors.
 	{packages: []string{"pkg/gaps"}, pure: true, never: evaluating,
 		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/evaluate"}},
