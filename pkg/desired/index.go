@@ -55,30 +55,27 @@ func (x *Index) without(n release.Name) []*Revision {
 func (x *Index) SetRelease(name string, revisions []*Revision) (changed iter.Seq[object.ID]) {
 	slices.SortFunc(revisions, func(a, b *Revision) int { return cmp.Compare(a.Revision, b.Revision) })
 	before := x.revisions[name]
-	x.unreadable += countUnreadable(revisions) - countUnreadable(before)
 	if len(revisions) == 0 {
 		delete(x.revisions, name)
 	} else {
 		x.revisions[name] = revisions
 	}
 	was, is := active(before), active(revisions)
-	for _, r := range was {
-		x.objects -= r.Objects
-	}
-	for _, r := range is {
-		x.objects += r.Objects
-	}
+	x.count(before, was, -1)
+	x.count(revisions, is, 1)
 	return x.claims.Replace(was, is)
 }
 
-func countUnreadable(revisions []*Revision) int {
-	n := 0
+// count adds a release n times to the sizes. counting are those of its revisions that count.
+func (x *Index) count(revisions, counting []*Revision, n int) {
 	for _, r := range revisions {
 		if r.Status == Unreadable {
-			n++
+			x.unreadable += n
 		}
 	}
-	return n
+	for _, r := range counting {
+		x.objects += n * r.Objects
+	}
 }
 
 // active returns the revisions of a release that count, at most two: the highest deployed one, and the newest of all if

@@ -55,21 +55,14 @@ func (i *identifier) watches() (out map[string]string, notes []string) {
 		if namespace == "" {
 			var more string
 			namespace, more = i.byReleases(agent, records)
-			notes = appendText(notes, more)
+			notes = append(notes, more)
 		}
-		notes = appendText(notes, note)
+		notes = append(notes, note)
 		if namespace != "" {
 			out[agent] = namespace
 		}
 	}
-	return out, notes
-}
-
-func appendText(to []string, text string) []string {
-	if text == "" {
-		return to
-	}
-	return append(to, text)
+	return out, slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 }
 
 // bySecrets returns the namespaces that the Secrets of the agents name, if this management cluster has them.

@@ -52,12 +52,7 @@ func Copies(scope []*BundleDeployment) []Copy {
 			continue
 		}
 		for _, r := range d.BD.Spec.Options.DownstreamResources {
-			kind := ""
-			for _, k := range []string{"Secret", "ConfigMap"} {
-				if strings.EqualFold(r.Kind, k) {
-					kind = k
-				}
-			}
+			kind := map[string]string{"secret": "Secret", "configmap": "ConfigMap"}[strings.ToLower(r.Kind)]
 			if kind == "" || r.Name == "" {
 				continue
 			}

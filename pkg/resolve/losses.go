@@ -69,7 +69,10 @@ func losses(c *directory.Cluster, rec *state.Record) Losses {
 		}
 		out.Deletes = append(out.Deletes, o.Ref)
 		if gk, ok := definedKind(o); ok {
-			put(&out.CustomKinds, o.Name, gk)
+			if out.CustomKinds == nil {
+				out.CustomKinds = map[string]schema.GroupKind{}
+			}
+			out.CustomKinds[o.Name] = gk
 		}
 		if s, ok := claimTemplates(o); ok {
 			out.StatefulSets = append(out.StatefulSets, s)
@@ -140,13 +143,6 @@ func claimTemplates(o *Object) (StatefulSet, bool) {
 		out.Templates = append(out.Templates, t.Metadata.Name)
 	}
 	return out, true
-}
-
-func put[K comparable, V any](m *map[K]V, k K, v V) {
-	if *m == nil {
-		*m = map[K]V{}
-	}
-	(*m)[k] = v
 }
 
 // objectsOf returns the distinct objects of a record.

@@ -87,12 +87,15 @@ func (c *collector) removals() []*Removal {
 	var out []*Removal
 	for _, agent := range slices.Sorted(maps.Keys(agents)) {
 		records := agents[agent]
-		slices.SortFunc(records, func(x, y *state.Record) int {
-			return cmp.Or(cmp.Compare(x.Name.Name, y.Name.Name), cmp.Compare(x.Namespace, y.Namespace))
-		})
+		slices.SortFunc(records, byName)
 		out = append(out, c.cycles(records)...)
 	}
 	return out
+}
+
+// byName is the order in which an agent goes through releases.
+func byName(x, y *state.Record) int {
+	return cmp.Or(cmp.Compare(x.Name.Name, y.Name.Name), cmp.Compare(x.Namespace, y.Namespace))
 }
 
 // watched is the namespace of the BundleDeployments of the agent that made a record; empty if it is not known.

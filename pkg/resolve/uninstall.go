@@ -71,10 +71,7 @@ func (s *DesiredState) uninstalls(u *uninstaller, histories [][]*state.Record) [
 		x.Shared = s.shared(u.on, &x.Losses, x.Record)
 		out = append(out, x)
 	}
-	slices.SortFunc(out, func(x, y *Uninstall) int {
-		return cmp.Or(cmp.Compare(x.Record.Name.Name, y.Record.Name.Name), cmp.Compare(x.Record.Namespace,
-			y.Record.Namespace))
-	})
+	slices.SortFunc(out, func(x, y *Uninstall) int { return byName(x.Record, y.Record) })
 	if i := slices.IndexFunc(out, func(x *Uninstall) bool { return x.Spared != SparedUnseen }); i >= 0 {
 		out[i].First = true
 	}

@@ -4,6 +4,7 @@ package targeting
 
 import (
 	"cmp"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -119,13 +120,8 @@ func (b *Bundle) Expected() (clusters []*Cluster, known bool) {
 
 // Describe returns the criteria of a target as text: "clusterSelector env=prod, clusterGroup default".
 func Describe(t *v1alpha1.ClusterTarget) string {
-	out := ""
-	add := func(field, value string) {
-		if out != "" {
-			out += ", "
-		}
-		out += field + " " + value
-	}
+	var parts []string
+	add := func(field, value string) { parts = append(parts, field+" "+value) }
 	if t.ClusterName != "" {
 		add("clusterName", t.ClusterName)
 	}
@@ -142,5 +138,5 @@ func Describe(t *v1alpha1.ClusterTarget) string {
 	}
 	addSelector("clusterGroupSelector", t.ClusterGroupSelector)
 	addSelector("clusterSelector", t.ClusterSelector)
-	return cmp.Or(out, "nothing")
+	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
