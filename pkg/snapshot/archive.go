@@ -35,9 +35,14 @@ func (a *archive) add(name string, text []byte) error {
 	header := &tar.Header{Name: path.Join(root, name), Mode: 0o600, Size: int64(len(text)), ModTime: a.time,
 		Typeflag: tar.TypeReg}
 	if err := a.tar.WriteHeader(header); err != nil {
-		return fmt.Errorf("writing the archive: %w", err)
+		return written(err)
 	}
-	if _, err := a.tar.Write(text); err != nil {
+	_, err := a.tar.Write(text)
+	return written(err)
+}
+
+func written(err error) error {
+	if err != nil {
 		return fmt.Errorf("writing the archive: %w", err)
 	}
 	return nil
@@ -46,12 +51,9 @@ func (a *archive) add(name string, text []byte) error {
 // close completes the archive.
 func (a *archive) close() error {
 	if err := a.tar.Close(); err != nil {
-		return fmt.Errorf("writing the archive: %w", err)
+		return written(err)
 	}
-	if err := a.packed.Close(); err != nil {
-		return fmt.Errorf("writing the archive: %w", err)
-	}
-	return nil
+	return written(a.packed.Close())
 }
 
 // fileName is the path of the file of an object. Another snapshot or a server may have any text as a resource.
