@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -67,14 +68,15 @@ func fileName(resource, namespace, name string) string {
 // escaped makes a name valid for a file on every system. Other tools, and the reader of snapshots, take a name with the
 // word "selector" for a list of selected objects.
 func escaped(name string) string {
-	var out strings.Builder
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.' && i > 0:
-			out.WriteByte(c)
-		default:
-			fmt.Fprintf(&out, "%%%02X", c)
+	name = unsafe.ReplaceAllStringFunc(name, func(s string) string {
+		out := ""
+		for _, c := range []byte(s) {
+			out += fmt.Sprintf("%%%02X", c)
 		}
-	}
-	return strings.NewReplacer("selector", "%73elector", "Selector", "%53elector").Replace(out.String())
+		return out
+	})
+	return strings.NewReplacer("selector", "%73elector", "Selector", "%53elector").Replace(name)
 }
+
+// unsafe matches a character that is not valid in the name of a file on every system.
+var unsafe = regexp.MustCompile(`^\.|[^A-Za-z0-9._-]`)
