@@ -31,12 +31,17 @@ func (t text) adoption(a *report.Adoption) {
 	}
 }
 
+// wordsOf returns the words for an adoption, or for its undo.
+func wordsOf(a *report.Adoption) (plan, action, past string) {
+	if a.Undo {
+		return "Undo plan for ", "restore", "restored"
+	}
+	return "Adoption plan for ", "adopt", "adopted"
+}
+
 // plan shows the actions, bundle deployment by bundle deployment.
 func (t text) plan(a *report.Adoption) {
-	title := "Adoption plan for "
-	if a.Undo {
-		title = "Undo plan for "
-	}
+	title, _, _ := wordsOf(a)
 	t.head(title, a.Source, a.TakenAt)
 	t.notRead(a.Gaps, a.Notes)
 	for objects := range chunks(a.Objects, func(x, y report.AdoptedObject) bool {
@@ -118,10 +123,7 @@ func keyValue(v *string) string {
 // planSummary shows the counts and the digest of a plan.
 func (t text) planSummary(a *report.Adoption) {
 	s := a.Summary
-	action := "adopt"
-	if a.Undo {
-		action = "restore"
-	}
+	_, action, _ := wordsOf(a)
 	if s.Change == 0 {
 		t.linef("Nothing to %s%s.", action, t.otherCounts(s))
 		return
@@ -144,22 +146,15 @@ func (t text) otherCounts(s report.AdoptionSummary) string {
 
 // outcome shows the result of a plan: the failures object by object, and the counts.
 func (t text) outcome(a *report.Adoption) {
-	past := "adopted"
-	if a.Undo {
-		past = "restored"
-	}
 	failed := slices.DeleteFunc(slices.Clone(a.Objects), func(o report.AdoptedObject) bool {
 		return o.Outcome != report.OutcomeFailed && o.Outcome != report.OutcomeChanged
 	})
 	listed(t, "  ", failed, "", func(o report.AdoptedObject) {
-		word := "failed"
-		if o.Outcome == report.OutcomeChanged {
-			word = "changed"
-		}
-		t.linef("  %s %s", t.padded(word), printable(o.Key().String()))
+		t.linef("  %s %s", t.padded(strings.ToLower(string(o.Outcome))), printable(o.Key().String()))
 		t.wrapped(inset, o.Message) // the message of the server
 	})
 	s := a.Summary
+	_, _, past := wordsOf(a)
 	line := fmt.Sprintf("%s %d of %s", past, s.Done, plural(s.Change, "object"))
 	if a.DryRun != "" {
 		line = "(" + a.DryRun + " dry run) " + line

@@ -44,35 +44,40 @@ func (t text) comparison(c *report.Comparison) {
 	}
 	t.line("")
 	t.notRead(nil, c.Notes)
-	changes := slices.Clone(c.Findings)
-	slices.SortStableFunc(changes, func(x, y report.FindingChange) int { return x.Severity().Compare(y.Severity()) })
+	lines := changedLines(c, t.wide)
 	for _, e := range effects {
-		var lines []string
-		for _, bd := range c.BundleDeployments {
-			if bd.Effect == e.effect {
-				lines = append(lines, deploymentChange(&bd))
-			}
-		}
-		told := map[object.Ref]bool{}
-		for _, f := range changes {
-			if f.Effect == e.effect {
-				told[f.Object] = true
-				lines = append(lines, findingChange(&f))
-			}
-		}
-		for _, r := range c.Resources {
-			if r.Effect == e.effect && (t.wide || !told[r.Ref]) { // the finding about an object tells its state
-				lines = append(lines, resourceChange(&r))
-			}
-		}
-		for _, g := range c.Gaps {
-			if g.Effect == e.effect {
-				lines = append(lines, gapChange(&g))
-			}
-		}
-		t.section(strings.ToUpper(e.word), lines)
+		t.section(strings.ToUpper(e.word), lines[e.effect])
 	}
 	t.changes(c)
+}
+
+// changedLines returns the changes by their effects. The finding about an object tells its state, which all shows too.
+func changedLines(c *report.Comparison, all bool) map[report.Effect][]string {
+	out := map[report.Effect][]string{}
+	add := func(e report.Effect, line string) { out[e] = append(out[e], line) }
+	for _, bd := range c.BundleDeployments {
+		add(bd.Effect, deploymentChange(&bd))
+	}
+	findings := slices.Clone(c.Findings)
+	slices.SortStableFunc(findings, func(x, y report.FindingChange) int { return x.Severity().Compare(y.Severity()) })
+	type about struct {
+		effect report.Effect
+		object object.Ref
+	}
+	told := map[about]bool{}
+	for _, f := range findings {
+		told[about{f.Effect, f.Object}] = true
+		add(f.Effect, findingChange(&f))
+	}
+	for _, r := range c.Resources {
+		if all || !told[about{r.Effect, r.Ref}] {
+			add(r.Effect, resourceChange(&r))
+		}
+	}
+	for _, g := range c.Gaps {
+		add(g.Effect, gapChange(&g))
+	}
+	return out
 }
 
 func deploymentChange(bd *report.BundleDeploymentChange) string {

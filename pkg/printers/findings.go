@@ -88,23 +88,19 @@ func (t text) inOrder(a *report.Audit) []report.BundleDeployment {
 // foldRepeated separates the findings FD607 that have the same remediation for many bundles: what could not be read
 // usually affects all of them. The other findings are returned as they are.
 func (t text) foldRepeated(findings []report.Finding) (folds [][]report.Finding, others []report.Finding) {
-	same := map[string][]report.Finding{}
-	for _, f := range findings {
-		if t.limits() && f.Code == "FD607" && f.Remediation != "" {
-			same[f.Remediation] = append(same[f.Remediation], f)
+	remediation := func(f report.Finding) string {
+		if t.limits() && f.Code == "FD607" {
+			return f.Remediation
+		}
+		return ""
+	}
+	repeated := map[string]bool{}
+	for _, list := range grouped(findings, remediation) {
+		if same := remediation(list[0]); same != "" && len(list) > maxRepeated {
+			folds, repeated[same] = append(folds, list), true
 		}
 	}
-	folded := map[string]bool{}
-	for _, f := range findings {
-		list := same[f.Remediation]
-		switch {
-		case f.Code != "FD607" || len(list) <= maxRepeated:
-			others = append(others, f)
-		case !folded[f.Remediation]:
-			folded[f.Remediation] = true
-			folds = append(folds, list)
-		}
-	}
+	others = slices.DeleteFunc(slices.Clone(findings), func(f report.Finding) bool { return repeated[remediation(f)] })
 	return folds, others
 }
 

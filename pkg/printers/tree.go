@@ -53,9 +53,11 @@ var (
 
 // shapes are the levels of trees by the kind of their root. The last level names the bundle deployments.
 var shapes = map[string][]level{
-	gitRepos.kind: {gitRepos, bundles, clusters}, helmOps.kind: {helmOps, bundles, clusters},
-	bundles.kind:  {bundles, clusters},
-	clusters.kind: {clusters, bundles}, deployments.kind: {deployments},
+	gitRepos.kind:    {gitRepos, bundles, clusters},
+	helmOps.kind:     {helmOps, bundles, clusters},
+	bundles.kind:     {bundles, clusters},
+	clusters.kind:    {clusters, bundles},
+	deployments.kind: {deployments},
 }
 
 // branch is a line of a tree with the lines below it.

@@ -142,9 +142,8 @@ func Gaps(gaps []source.Gap) []Gap {
 func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	out := BundleDeployment{
 		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo,
-		HelmOp: d.HelmOp,
-		SetID:  d.Ownership.SetID, Hash: d.Ownership.Hash, State: State(d.State), Reason: string(d.Problem),
-		Counts:    d.Counts,
+		HelmOp: d.HelmOp, SetID: d.Ownership.SetID, Hash: d.Ownership.Hash, State: State(d.State),
+		Reason: string(d.Problem), Counts: d.Counts,
 		Resources: make([]Resource, 0, len(d.Objects)+len(d.Orphans)),
 	}
 	if d.BD != nil {
@@ -222,9 +221,9 @@ func (a *Audit) sort() {
 			cmp.Compare(x.Release, y.Release))
 	})
 	slices.SortFunc(a.Findings, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment,
-			y.BundleDeployment),
-			x.Object.Compare(y.Object), cmp.Compare(x.Message, y.Message))
+		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster),
+			cmp.Compare(x.BundleDeployment, y.BundleDeployment), x.Object.Compare(y.Object),
+			cmp.Compare(x.Message, y.Message))
 	})
 }
 

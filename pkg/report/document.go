@@ -158,8 +158,7 @@ func (bd *BundleDeployment) Key() string { return strings.TrimPrefix(bd.Namespac
 // aggregates returns the lists of aggregates by their kind.
 func (a *Audit) aggregates() map[string]*[]Aggregate {
 	return map[string]*[]Aggregate{state.GitRepo: &a.GitRepos, state.HelmOp: &a.HelmOps, state.Bundle: &a.Bundles,
-		state.ClusterKind:  &a.Clusters,
-		state.ClusterGroup: &a.ClusterGroups}
+		state.ClusterKind: &a.Clusters, state.ClusterGroup: &a.ClusterGroups}
 }
 
 // countFindings counts the findings by severity, and returns their codes by object ("Kind namespace/name").

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -35,9 +36,14 @@ func (a *archive) add(name string, text []byte) error {
 	header := &tar.Header{Name: path.Join(root, name), Mode: 0o600, Size: int64(len(text)), ModTime: a.time,
 		Typeflag: tar.TypeReg}
 	if err := a.tar.WriteHeader(header); err != nil {
-		return fmt.Errorf("writing the archive: %w", err)
+		return written(err)
 	}
-	if _, err := a.tar.Write(text); err != nil {
+	_, err := a.tar.Write(text)
+	return written(err)
+}
+
+func written(err error) error {
+	if err != nil {
 		return fmt.Errorf("writing the archive: %w", err)
 	}
 	return nil
@@ -46,12 +52,9 @@ func (a *archive) add(name string, text []byte) error {
 // close completes the archive.
 func (a *archive) close() error {
 	if err := a.tar.Close(); err != nil {
-		return fmt.Errorf("writing the archive: %w", err)
+		return written(err)
 	}
-	if err := a.packed.Close(); err != nil {
-		return fmt.Errorf("writing the archive: %w", err)
-	}
-	return nil
+	return written(a.packed.Close())
 }
 
 // fileName is the path of the file of an object. Another snapshot or a server may have any text as a resource.
@@ -65,14 +68,15 @@ func fileName(resource, namespace, name string) string {
 // escaped makes a name valid for a file on every system. Other tools, and the reader of snapshots, take a name with the
 // word "selector" for a list of selected objects.
 func escaped(name string) string {
-	var out strings.Builder
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.' && i > 0:
-			out.WriteByte(c)
-		default:
-			fmt.Fprintf(&out, "%%%02X", c)
+	name = unsafe.ReplaceAllStringFunc(name, func(s string) string {
+		out := ""
+		for _, c := range []byte(s) {
+			out += fmt.Sprintf("%%%02X", c)
 		}
-	}
-	return strings.NewReplacer("selector", "%73elector", "Selector", "%53elector").Replace(out.String())
+		return out
+	})
+	return strings.NewReplacer("selector", "%73elector", "Selector", "%53elector").Replace(name)
 }
+
+// unsafe matches a character that is not valid in the name of a file on every system.
+var unsafe = regexp.MustCompile(`^\.|[^A-Za-z0-9._-]`)

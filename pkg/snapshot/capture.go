@@ -24,8 +24,7 @@ import (
 // fieldsOf returns the fields to capture for a desired state.
 func fieldsOf(desired *resolve.DesiredState, bundles bool) fields {
 	out := fields{desired: map[object.Key]map[string]bool{}, namespaces: map[string]bool{},
-		kubeConfigs: map[types.NamespacedName]bool{},
-		bundles:     bundles}
+		kubeConfigs: map[types.NamespacedName]bool{}, bundles: bundles}
 	for _, d := range desired.Deployments {
 		for _, o := range slices.Concat(d.Claimed(), d.Removed) {
 			out.desire(o.Key(), o.Raw)
@@ -95,7 +94,7 @@ func (t *taking) capture(ref object.Ref, content map[string]any, partial bool) (
 	t.record(key, content, partial)
 	name, err := release.ParseSecretName(key.Namespace, key.Name)
 	if isRecord := err == nil && ref.IsSecret() && content["type"] == release.SecretType; isRecord {
-		content = t.captureRecord(name, masks, content, key)
+		content = t.captureRecord(name, masks, content)
 	} else {
 		if content, err = t.fields.of(content, key); err != nil {
 			return nil, false
@@ -117,8 +116,7 @@ func (t *taking) capture(ref object.Ref, content map[string]any, partial bool) (
 }
 
 // captureRecord returns the captured Secret of a release record.
-func (t *taking) captureRecord(name release.Name, masks *mask.Object, content map[string]any,
-	key object.Key) map[string]any {
+func (t *taking) captureRecord(name release.Name, masks *mask.Object, content map[string]any) map[string]any {
 	data, _ := content["data"].(map[string]any)
 	text, _ := data[release.DataKey].(string)
 	value, err := base64.StdEncoding.DecodeString(text)
@@ -128,7 +126,7 @@ func (t *taking) captureRecord(name release.Name, masks *mask.Object, content ma
 	captured := t.releaseRecord(name, masks, string(value))
 	t.masked++
 	out := map[string]any{"apiVersion": content["apiVersion"], "kind": content["kind"], "type": content["type"],
-		"metadata": t.fields.metadata(content, key),
+		"metadata": t.fields.metadata(content, object.Key{Kind: "Secret", Namespace: name.Namespace}),
 		"data":     map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(captured))}}
 	delete(child(child(out, "metadata"), "annotations"), format.CapturedAnnotation)
 	return out

@@ -50,25 +50,23 @@ var otherFields = map[schema.GroupKind][]string{
 	{Kind: "Secret"}:                     {"type"},
 	{Group: "apps", Kind: "Deployment"}:  workload,
 	{Group: "apps", Kind: "StatefulSet"}: workload,
-	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {"spec.scaleTargetRef", "spec.minReplicas",
-		"spec.maxReplicas"},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: {"spec.group", "spec.scope", "spec.names",
-		"spec.versions[].name", "spec.versions[].served"},
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {
+		"spec.scaleTargetRef", "spec.minReplicas", "spec.maxReplicas"},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: {
+		"spec.group", "spec.scope", "spec.names", "spec.versions[].name", "spec.versions[].served"},
 }
 
 var workload = []string{"spec.replicas", "spec.template.spec.containers[].name",
-	"spec.template.spec.containers[].image",
-	"spec.template.spec.containers[].env", "spec.template.spec.containers[].envFrom[].prefix",
-	"status.observedGeneration",
-	"status.replicas", "status.updatedReplicas", "status.readyReplicas"}
+	"spec.template.spec.containers[].image", "spec.template.spec.containers[].env",
+	"spec.template.spec.containers[].envFrom[].prefix", "status.observedGeneration", "status.replicas",
+	"status.updatedReplicas", "status.readyReplicas"}
 
 // workloadVariables are the environment variables of Fleet's programs that are read.
 var workloadVariables = []string{fleet.AgentScopeEnv, fleet.CheckinIntervalEnv, fleet.ImageScanEnv}
 
 // listedMetadata are the members of the metadata of every object that is captured.
 var listedMetadata = []string{"name", "namespace", "generateName", "uid", "resourceVersion", "generation",
-	"creationTimestamp",
-	"deletionTimestamp", "deletionGracePeriodSeconds", "labels", "ownerReferences", "finalizers"}
+	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "ownerReferences", "finalizers"}
 
 // readAnnotations are the annotations that an audit reads, beside those of Fleet.
 var readAnnotations = []string{fleet.IDAnnotation, fleet.OwnerGVKAnnotation, fleet.OwnerNameAnnotation,
@@ -266,8 +264,7 @@ func (f *fields) secret(content, out map[string]any, key object.Key) {
 	}
 	if key.Name == fleet.AgentName {
 		keep(fleet.AgentSecretNamespaceKey, func(v string) (string, bool) {
-			return v,
-				len(validation.IsDNS1123Label(v)) == 0
+			return v, len(validation.IsDNS1123Label(v)) == 0
 		})
 	}
 	if f.kubeConfigs[types.NamespacedName{Namespace: key.Namespace, Name: key.Name}] {

@@ -85,19 +85,17 @@ func (t *taking) record(key object.Key, content map[string]any, partial bool) {
 			of[name] = hide(text)
 		}
 	}
+	hideValues := func(ofType string) func(string) string {
+		owner := state.ValuesKey{Type: ofType, Namespace: key.Namespace, Name: key.Name}
+		return func(hash string) string { return t.hiddenValues(owner, hash) }
+	}
 	switch key.Kind {
 	case state.Bundle:
 		t.recordBundle(key, content)
 		hide(status, "resourcesSha256Sum", t.hiddenSum)
-		hide(spec, "valuesHash", func(hash string) string {
-			return t.hiddenValues(state.ValuesKey{Type: values.BundleType, Namespace: key.Namespace, Name: key.Name},
-				hash)
-		})
+		hide(spec, "valuesHash", hideValues(values.BundleType))
 	case state.BundleDeployment:
-		hide(spec, "valuesHash", func(hash string) string {
-			return t.hiddenValues(state.ValuesKey{Type: values.DeploymentType, Namespace: key.Namespace,
-				Name: key.Name}, hash)
-		})
+		hide(spec, "valuesHash", hideValues(values.DeploymentType))
 	case state.Content:
 		if !partial {
 			t.recordContent(key.Name, content)
@@ -250,8 +248,8 @@ func (t *taking) rendering(d *resolve.BundleDeployment) source.Rendering {
 	}
 	out := source.Rendering{ReleaseName: x.ReleaseName, ReleaseNamespace: x.ReleaseNamespace, RecordSize: x.RecordSize,
 		Refused: masks.Text(x.Refused), OverLimit: x.OverLimit, ContentDamage: x.ContentDamage,
-		ClusterScoped: x.ClusterScoped,
-		Unresolved:    texts(x.Unresolved), ValuesMissing: x.ValuesMissing, Notes: texts(x.Notes)}
+		ClusterScoped: x.ClusterScoped, Unresolved: texts(x.Unresolved), ValuesMissing: x.ValuesMissing,
+		Notes: texts(x.Notes)}
 	for _, o := range x.Objects {
 		if raw := t.recorded(&release.Record{Name: release.Name{Namespace: x.ReleaseNamespace}}, o, true); raw != nil {
 			out.Objects = append(out.Objects, source.RenderedObject{Ref: o.Ref, Object: raw,

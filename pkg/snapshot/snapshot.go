@@ -112,8 +112,7 @@ func (t *taking) audit(ctx context.Context) error {
 	var err error
 	// A bundle that is not deployed yet has no release: its kinds follow from its contents.
 	t.found, err = audit.Run(ctx, r, audit.Options{Desired: audit.DesiredAuto, Version: t.options.Version,
-		Renderer: t.options.Renderer,
-		Pause:    t.options.Pause, Progress: t.options.Progress})
+		Renderer: t.options.Renderer, Pause: t.options.Pause, Progress: t.options.Progress})
 	if err != nil {
 		return err
 	}
@@ -269,10 +268,10 @@ func (t *taking) captured(c capture, objects int, cover source.Coverage) {
 	t.manifest.Captured = append(t.manifest.Captured, k)
 	t.unread(c.query.Kind, c.resource(), cover)
 	if len(c.not) > 0 {
-		t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Gap: source.Gap{What: c.resource() + " in the versions " +
-			strings.Join(c.not, ", "),
-			Reason: string(source.NotInSnapshot), Detail: "each object is captured in one version, " +
-				c.GroupVersion().String(),
+		t.manifest.Gaps = append(t.manifest.Gaps, format.Gap{Gap: source.Gap{
+			What:   c.resource() + " in the versions " + strings.Join(c.not, ", "),
+			Reason: string(source.NotInSnapshot),
+			Detail: "each object is captured in one version, " + c.GroupVersion().String(),
 			Effect: "fields of the other versions cannot be compared"}})
 	}
 }

@@ -121,8 +121,8 @@ func (p *page) aggregate() {
 	}
 }
 
-// remedies returns the ways to proceed after a finding, with links that are web pages. The group has one link, which the
-// remedies do not repeat.
+// remedies returns the ways to proceed after a finding, with links that are web pages. The group has one link, which
+// the remedies do not repeat.
 func remedies(f *report.Finding, group string) []report.Remedy {
 	out := slices.Clone(f.NextSteps())
 	for i := range out {

@@ -130,8 +130,8 @@ func (m *metrics) counts(prefix, of string, id []label, c report.Counts) {
 	for _, n := range []struct {
 		state report.State
 		count int
-	}{{report.Ready, c.Ready}, {report.NotReady, c.NotReady}, {report.Modified, c.Modified}, {report.Unowned,
-		c.Unowned}, {report.Missing, c.Missing}, {report.Unknown, c.Unknown}} {
+	}{{report.Ready, c.Ready}, {report.NotReady, c.NotReady}, {report.Modified, c.Modified},
+		{report.Unowned, c.Unowned}, {report.Missing, c.Missing}, {report.Unknown, c.Unknown}} {
 		m.add(prefix+"objects", "Number of desired objects "+of+" by their actual state.", float64(n.count),
 			with(id, label{"state", string(n.state)})...)
 	}

@@ -79,17 +79,7 @@ func (n *node) add(steps []report.Step, difference int) bool {
 }
 
 // identity distinguishes the steps below one node.
-func identity(s report.Step) string {
-	switch {
-	case s.Key != nil:
-		return "key " + asJSON(s.Key)
-	case s.Member != nil:
-		return "member " + asJSON(s.Member)
-	case s.Index != nil:
-		return fmt.Sprintf("index %d", *s.Index)
-	}
-	return "name " + s.Name
-}
+func identity(s report.Step) string { return asJSON([]any{s.Key, s.Member, s.Index}) + s.Name }
 
 func isElement(s report.Step) bool { return s.Key != nil || s.Member != nil || s.Index != nil }
 

@@ -14,23 +14,25 @@ var login = regexp.MustCompile("://([^\\s\"'`]+)@([^\\s\"'`@]*)")
 // logins returns the credentials in the addresses of a text.
 func logins(text string) []string {
 	var out []string
-	for _, at := range loginsAt(text) {
-		out = append(out, text[at[0]:at[1]])
-	}
+	replaceLogins(text, func(login string) string {
+		out = append(out, login)
+		return login
+	})
 	return out
 }
 
-// loginsAt returns where the credentials in the addresses of a text are.
-func loginsAt(text string) (out [][2]int) {
+// replaceLogins replaces the credentials in the addresses of a text.
+func replaceLogins(text string, replace func(login string) string) string {
 	if !strings.Contains(text, "://") || !strings.Contains(text, "@") {
-		return nil
+		return text
 	}
-	for _, at := range login.FindAllStringSubmatchIndex(text, -1) {
-		if isLogin(text[at[2]:at[3]], text[at[4]:at[5]]) {
-			out = append(out, [2]int{at[2], at[3]})
+	return login.ReplaceAllStringFunc(text, func(address string) string {
+		parts := login.FindStringSubmatch(address)
+		if !isLogin(parts[1], parts[2]) {
+			return address
 		}
-	}
-	return out
+		return "://" + replace(parts[1]) + "@" + parts[2]
+	})
 }
 
 // isLogin reports whether a text before "@" has credentials. An address without credentials may have "@" in its path:

@@ -2,10 +2,7 @@
 
 package mask
 
-import (
-	"regexp"
-	"strings"
-)
+import "regexp"
 
 // Text masks the values of Secrets in a text, and the credentials in addresses, which need not be values of Secrets. A
 // word with a value in another encoding, and a compressed one, is masked as a whole. If that does not hide the value,
@@ -37,16 +34,10 @@ func (o *Object) hides(text string) bool {
 
 // withoutLogins masks the credentials in the addresses of a text.
 func (o *Object) withoutLogins(text string) string {
-	var out strings.Builder
-	done := 0
-	for _, at := range loginsAt(text) {
-		if isToken(text[at[0]:at[1]]) {
-			continue
+	return replaceLogins(text, func(login string) string {
+		if isToken(login) {
+			return login
 		}
-		out.WriteString(text[done:at[0]])
-		out.WriteString(o.Token(text[at[0]:at[1]]))
-		done = at[1]
-	}
-	out.WriteString(text[done:])
-	return out.String()
+		return o.Token(login)
+	})
 }
