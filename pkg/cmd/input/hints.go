@@ -5,7 +5,6 @@ package input
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"strings"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -117,7 +116,6 @@ func (f *Flags) listing(err error) string {
 	if !ok {
 		return ""
 	}
-	names := evaluate.TargetKinds()[none.Target.Kind]
-	resource := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ".") })
-	return f.Commands().Kubectl + " get " + names[resource] + " -A"
+	_, resource := evaluate.TargetKind(none.Target.Kind)
+	return f.Commands().Kubectl + " get " + resource + " -A"
 }
