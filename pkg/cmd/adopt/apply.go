@@ -69,7 +69,7 @@ func (s *session) status(ctx context.Context, err error) error {
 	case err != nil && ctx.Err() != nil:
 		return s.interrupted("the pending writes were completed, the other objects were not tried", s.resume())
 	case err != nil:
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: s.resume()}
+		return exit.Failure(err, s.resume())
 	case slices.ContainsFunc(s.items, func(i adopt.Item) bool {
 		return i.Outcome == report.OutcomeFailed || i.Outcome == report.OutcomeChanged
 	}):
@@ -111,8 +111,7 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 		r, err = adopt.CreateReceipt(path, h, s.items)
 	}
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: err,
-			Hint: "Nothing was changed on the cluster. --receipt names another file."}
+		return nil, exit.Failure(err, "Nothing was changed on the cluster. --receipt names another file.")
 	}
 	s.document.Receipt = path
 	if s.ForPeople() {
@@ -144,8 +143,7 @@ func (s *session) clusterUID(ctx context.Context) (uid string, err error) {
 	if s.Captured() {
 		hint = "Also capture the namespace " + name + "."
 	}
-	return "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("reading the uid of the cluster: namespace %s: %s",
-		name, why), Hint: hint}
+	return "", exit.Failure(fmt.Errorf("reading the uid of the cluster: namespace %s: %s", name, why), hint)
 }
 
 // evaluateAgain evaluates the bundle deployments whose objects were written. If that fails, the result is printed

@@ -45,13 +45,13 @@ func (o *options) open(ctx context.Context, name string) (*side, error) {
 	if name != "-" {
 		info, err := os.Stat(name)
 		if err != nil {
-			return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("opening %s: %w", name, err), Hint: nameFile}
+			return nil, exit.Failure(fmt.Errorf("opening %s: %w", name, err), nameFile)
 		}
 		stat = info.Mode()
 		if !stat.IsDir() {
 			f, err := os.Open(name)
 			if err != nil {
-				return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: nameFile}
+				return nil, exit.Failure(err, nameFile)
 			}
 			defer func() { _ = f.Close() }() // it was only read
 			in = f
@@ -83,8 +83,7 @@ func readReport(name string, in io.Reader) (*side, error) {
 	}
 	a, err := comparison.Decode(name, content)
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: err,
-			Hint: "audit -o json > REPORT makes a report that can be compared."}
+		return nil, exit.Failure(err, "audit -o json > REPORT makes a report that can be compared.")
 	}
 	return &side{report: a}, nil
 }

@@ -62,7 +62,7 @@ func Install(executable, path string) (string, error) {
 }
 
 func failed(message, hint string) error {
-	return &exit.Error{Status: exit.Failed, Err: errors.New(message), Hint: hint}
+	return exit.Failure(errors.New(message), hint)
 }
 
 // directory returns the directory on the PATH in which kubectl finds the program, which may be a link to it, or else

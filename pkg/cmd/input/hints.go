@@ -28,7 +28,7 @@ func (f *Flags) Explain(err error) error {
 	if _, explained := errors.AsType[*exit.Error](err); err == nil || explained {
 		return err
 	}
-	return &exit.Error{Status: exit.Failed, Err: err, Hint: strings.Trim(near(err)+"\n"+f.hint(err), "\n")}
+	return exit.Failure(err, strings.Trim(near(err)+"\n"+f.hint(err), "\n"))
 }
 
 // ExplainSnapshot does what Explain does for a snapshot that no flag names. hint is the next step after an error
