@@ -12,16 +12,15 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
@@ -121,16 +120,9 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 }
 
 // clusterUID returns the uid of the namespace kube-system, which identifies a cluster.
-func (s *session) clusterUID(ctx context.Context) (uid string, err error) {
+func (s *session) clusterUID(ctx context.Context) (string, error) {
 	const name = metav1.NamespaceSystem
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" + name,
-		MetadataOnly: true}
-	cover, err := s.src.List(ctx, q, func(o source.Object) error {
-		if m, err := o.ReadMeta(); err == nil {
-			uid = m.Metadata.UID
-		}
-		return nil
-	})
+	uid, cover, err := input.ClusterUID(ctx, s.src)
 	if err != nil || uid != "" {
 		return uid, err
 	}

@@ -10,9 +10,6 @@ import (
 	"os"
 	"regexp"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
@@ -102,7 +99,7 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 		}
 		out := found.Report()
 		if out.Source.ClusterUID == "" {
-			out.Source.ClusterUID, err = clusterUID(ctx, src)
+			out.Source.ClusterUID, _, err = input.ClusterUID(ctx, src)
 		}
 		return out, err
 	}
@@ -118,17 +115,4 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 		return err
 	})
 	return out, err
-}
-
-// clusterUID returns the uid of the Namespace kube-system, which identifies a cluster; empty if it could not be read.
-func clusterUID(ctx context.Context, src source.Source) (uid string, err error) {
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" +
-		metav1.NamespaceSystem, MetadataOnly: true}
-	_, err = src.List(ctx, q, func(o source.Object) error {
-		if m, err := o.ReadMeta(); err == nil {
-			uid = m.Metadata.UID
-		}
-		return nil
-	})
-	return uid, err
 }
