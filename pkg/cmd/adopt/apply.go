@@ -64,7 +64,7 @@ func (s *session) status(ctx context.Context, err error) error {
 	switch {
 	case unanswered > 0 && s.dryRun.String() != dryRunServer:
 		return s.interrupted(fmt.Sprintf("the server did not answer the write of %s, which may be stored; the other "+
-			"objects were not tried", objects(unanswered)), s.resume())
+			"objects were not tried", report.Plural(unanswered, "object")), s.resume())
 	case err != nil && ctx.Err() != nil:
 		return s.interrupted("the pending writes were completed, the other objects were not tried", s.resume())
 	case err != nil:
@@ -168,7 +168,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		after.Orphaned = before.Orphaned // orphans are not read again
 		if n := after.Unknown - before.Unknown; n > 0 {
 			s.document.Notes = append(s.document.Notes,
-				fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n),
+				fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", report.Plural(n, "object"),
 					d.Key()))
 		}
 		s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace,
