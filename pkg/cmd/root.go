@@ -90,8 +90,8 @@ func execute(ctx context.Context, root *cobra.Command) (command string, err erro
 			if r, ok := p.(runtime.Error); ok {
 				what = r.Error()
 			}
-			err = &exit.Error{Status: exit.Failed, Err: fmt.Errorf("running %s: %s", command, what),
-				Hint: "This is a bug. Please report it with these lines:\n" + string(debug.Stack())}
+			err = exit.Failure(fmt.Errorf("running %s: %s", command, what),
+				"This is a bug. Please report it with these lines:\n"+string(debug.Stack()))
 		}
 	}()
 	ran, err := root.ExecuteContextC(ctx)

@@ -51,15 +51,17 @@ func elsewhere(c *cobra.Command, err error) string {
 		}
 	}
 	visit(c.Root())
-	switch n := len(names); {
-	case n == 0:
+	if len(names) == 0 {
 		return ""
-	case n > mostCommands:
-		return fmt.Sprintf("%s is a flag of %s and other commands.", given, strings.Join(names[:mostCommands], ", "))
-	case n > 1:
-		return fmt.Sprintf("%s is a flag of %s and %s.", given, strings.Join(names[:n-1], ", "), names[n-1])
 	}
-	return fmt.Sprintf("%s is a flag of %s.", given, names[0])
+	if len(names) > mostCommands {
+		names = append(names[:mostCommands], "other commands")
+	}
+	list := names[len(names)-1]
+	if others := names[:len(names)-1]; len(others) > 0 {
+		list = strings.Join(others, ", ") + " and " + list
+	}
+	return fmt.Sprintf("%s is a flag of %s.", given, list)
 }
 
 // mostCommands is the number of commands that a hint names.

@@ -41,17 +41,17 @@ const (
 	TargetBundleDeployment = "bundledeployment"
 )
 
-// TargetKinds returns the kinds of targets with the other names that are accepted for them, as kubectl does.
-func TargetKinds() map[string][]string {
-	out := map[string][]string{}
+// TargetKind returns the kind of Fleet and its resource, such as "Bundle" and "bundles.fleet.cattle.io", for a word that
+// kubectl accepts for it; "" for any other word, and for ClusterGroups, which are no targets.
+func TargetKind(word string) (kind, resource string) {
 	for _, k := range state.Kinds {
-		if k.Name == state.ClusterGroup {
-			continue
-		}
 		name, group := strings.ToLower(k.Name), "."+v1alpha1.GroupVersion.Group
-		out[name] = append([]string{k.Resource, k.Resource + group, name + group}, k.ShortNames...)
+		names := append([]string{name, name + group, k.Resource, k.Resource + group}, k.ShortNames...)
+		if k.Name != state.ClusterGroup && slices.Contains(names, strings.ToLower(word)) {
+			return k.Name, k.Resource + group
+		}
 	}
-	return out
+	return "", ""
 }
 
 // String returns the target as the user types it.

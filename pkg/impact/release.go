@@ -89,14 +89,9 @@ func (e *evaluator) release(d *resolve.BundleDeployment, x *resolve.Uninstall) r
 		out.Notes = append(out.Notes,
 			fmt.Sprintf("Helm never deletes the CustomResourceDefinitions of the files in crds/ of the chart (%d)", n))
 	}
-	out.Result = report.ImpactRemoves
-	switch n := len(out.Removed); n {
-	case 0:
+	out.Result, out.Message = report.ImpactRemoves, "the uninstall deletes "+report.Plural(len(out.Removed), "object")
+	if len(out.Removed) == 0 {
 		out.Result, out.Message = report.ImpactKeeps, "the uninstall deletes no object"
-	case 1:
-		out.Message = "the uninstall deletes 1 object"
-	default:
-		out.Message = fmt.Sprintf("the uninstall deletes %d objects", n)
 	}
 	return out
 }

@@ -53,7 +53,7 @@ func (x *explainer) readyDependency(d *directory.Deployment, v verdict) verdict 
 	if v.note != "" {
 		s.Evidence = []string{v.note}
 	}
-	f, _ := x.find(d, "FD201")
+	f, _ := first(x.findings[d.Key()], "FD201")
 	return notReady(x.inspect(d.Ref()), codes(f), s)
 }
 
@@ -73,9 +73,9 @@ func (x *explainer) root(b blocker.Step, seen path) verdict {
 	}
 	code := map[blocker.Kind][]string{blocker.Values: {"FD402", "FD403"}, blocker.Record: {"FD602"},
 		blocker.Failed: {"FD604"}}[b.Kind]
-	f, ok := x.find(d, code...)
+	f, ok := first(x.findings[d.Key()], code...)
 	if b.Kind == blocker.Content {
-		f, ok = x.about(facts.Ref(state.Content, "", state.ContentID(d.BD)), "FD601")
+		f, ok = first(x.others[facts.Ref(state.Content, "", state.ContentID(d.BD))], "FD601")
 	}
 	if !ok {
 		return notReady(x.inspect(d.Ref()), nil)

@@ -108,7 +108,7 @@ func (x *explainer) deleting(d *directory.Deployment) verdict {
 	message, evidence := x.stuck(state.BundleDeployment, d.Key())
 	s := stepOf(Deleting, d, message)
 	s.Since, s.Evidence = report.Time(d.BD.DeletionTimestamp.Time), evidence
-	f, _ := x.find(d, "FD603")
+	f, _ := first(x.findings[d.Key()], "FD603")
 	return notReady(x.inspect(d.Ref()), codes(f), s)
 }
 
@@ -126,7 +126,7 @@ func (x *explainer) ready(d *directory.Deployment) verdict {
 	if d.BD != nil && shown(d.BD) != string(fleet.Ready) {
 		out.note = "Fleet reports " + nameOf(d) + " on " + d.Cluster + " as " + shown(d.BD) +
 			asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
-		if f, ok := x.find(d, "FD201"); ok {
+		if f, ok := first(x.findings[d.Key()], "FD201"); ok {
 			out.note = f.Message
 		}
 	}
@@ -163,7 +163,7 @@ func (x *explainer) notRead(d *directory.Deployment, e *evaluate.BundleDeploymen
 			s.Message = e.Objects[i].Key().String() + " could not be read: " + e.Objects[i].Reason
 		}
 	}
-	f, ok := x.find(d, "FD602", "FD607")
+	f, ok := first(x.findings[d.Key()], "FD602", "FD607")
 	next := f.Remedies
 	if !ok {
 		next = only(x.in.ShowRole())

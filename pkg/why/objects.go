@@ -24,6 +24,10 @@ var codesOf = map[report.State][]string{report.Missing: {"FD101", "FD111"}, repo
 // (docs/fleet-behavior.md, 4.3).
 var order = []report.State{report.NotReady, report.Missing, report.Unowned, report.Modified, report.Orphaned}
 
+func worstFirst(a, b report.Resource) int {
+	return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), a.Compare(b.Ref))
+}
+
 // objects explains a deployment by its live objects.
 func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 	var all []report.Resource
@@ -63,9 +67,7 @@ func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 	if len(all) == 0 {
 		return x.byStatus(&e.Deployment)
 	}
-	slices.SortStableFunc(all, func(a, b report.Resource) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), a.Compare(b.Ref))
-	})
+	slices.SortStableFunc(all, worstFirst)
 	for _, r := range all {
 		f := of[r.Ref]
 		if f.Code != "" && !slices.Contains(found, f.Code) {
@@ -154,9 +156,7 @@ func (x *explainer) byStatus(d *directory.Deployment) verdict {
 		}
 		add(s, o.APIVersion, o.Kind, o.Namespace, o.Name)
 	}
-	slices.SortStableFunc(all, func(a, b report.Resource) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), a.Compare(b.Ref))
-	})
+	slices.SortStableFunc(all, worstFirst)
 	next := x.inspect(d.Ref())
 	if len(all) == 0 {
 		return notReady(next, nil, stepOf(ReportedState, d,

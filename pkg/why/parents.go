@@ -26,9 +26,15 @@ type member struct {
 	verdict
 }
 
-func (x *explainer) member(d *directory.Deployment) member {
-	out := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()},
+// explained explains a bundle deployment by what is deployed.
+func (x *explainer) explained(d *directory.Deployment) member {
+	return member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()},
 		x.deployment(d, path{})}
+}
+
+// member explains a bundle deployment, also by a newer deployment that the rollout does not reach.
+func (x *explainer) member(d *directory.Deployment) member {
+	out := x.explained(d)
 	if out.state == report.Ready {
 		if v, held := x.notReached(d); held {
 			out.verdict = v
@@ -79,8 +85,7 @@ func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 // alone explains one bundle deployment.
 func (x *explainer) alone(d *directory.Deployment) report.WhyObject {
 	r := facts.Ref(state.BundleDeployment, d.Namespace, d.Name)
-	m := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()},
-		x.deployment(d, path{})}
+	m := x.explained(d)
 	if v, held := x.notReached(d); held && m.state == report.Ready {
 		m.note = "a newer deployment of the bundle is not rolled out to it: " + v.steps[0].Message
 	}
@@ -130,7 +135,7 @@ func (x *explainer) stop(b *v1alpha1.Bundle) (verdict, bool) {
 		s.Kind, s.Message, s.Cluster, s.Evidence = TargetError, f.Message, f.Cluster, f.Evidence
 		return notReady(f.Remedies, codes(f), s), true
 	}
-	if f, ok := x.about(r, "FD404"); ok {
+	if f, ok := first(x.others[r], "FD404"); ok {
 		s.Kind, s.Message, s.Evidence = BundleValues, f.Message, f.Evidence
 		return notReady(f.Remedies, codes(f), s), true
 	}

@@ -43,30 +43,26 @@ func (x *explainer) rollout(b *v1alpha1.Bundle) *rollout {
 	r.Progress = plan.Progress(func(c *targeting.Cluster) *v1alpha1.BundleDeployment {
 		return x.in.BundleDeployment(c.Status.Namespace + "/" + b.Name)
 	}, func(bd *v1alpha1.BundleDeployment) bool { return facts.Contents(b, bd) })
-	for _, p := range plan.Partitions {
-		for _, c := range p.Clusters {
-			r.clusters[c.Status.Namespace] = c
-		}
-	}
-	for _, c := range plan.Left {
+	for _, c := range clustersOf(plan) {
 		r.clusters[c.Status.Namespace] = c
 	}
 	return r
 }
 
+// clustersOf returns all clusters of a rollout.
+func clustersOf(r targeting.Rollout) []*targeting.Cluster {
+	out := slices.Clone(r.Left)
+	for _, p := range r.Partitions {
+		out = append(out, p.Clusters...)
+	}
+	return out
+}
+
 // deploymentsRead reports whether the BundleDeployments of all clusters of a rollout were read.
 func (x *explainer) deploymentsRead(r targeting.Rollout) bool {
-	read := func(c *targeting.Cluster) bool {
-		return c.Status.Namespace == "" || x.in.Desired.Read(state.BundleDeployment, c.Status.Namespace)
-	}
-	for _, p := range r.Partitions {
-		for _, c := range p.Clusters {
-			if !read(c) {
-				return false
-			}
-		}
-	}
-	return !slices.ContainsFunc(r.Left, func(c *targeting.Cluster) bool { return !read(c) })
+	return !slices.ContainsFunc(clustersOf(r), func(c *targeting.Cluster) bool {
+		return c.Status.Namespace != "" && !x.in.Desired.Read(state.BundleDeployment, c.Status.Namespace)
+	})
 }
 
 // outOfSync explains a bundle deployment with a staged deployment that is not the current one.

@@ -84,11 +84,8 @@ func (t Targets) Missing(desired *directory.Directory) []error {
 
 // kindOf returns the kind of a target: "Bundle".
 func kindOf(t evaluate.Target) string {
-	i := slices.IndexFunc(state.Kinds, func(k state.Kind) bool { return strings.EqualFold(k.Name, t.Kind) })
-	if i < 0 {
-		return ""
-	}
-	return state.Kinds[i].Name
+	kind, _ := evaluate.TargetKind(t.Kind)
+	return kind
 }
 
 // objects returns the objects of Fleet that a target names, by namespace.
@@ -188,24 +185,13 @@ func newExplainer(in *check.Input, findings []check.Finding) *explainer {
 	return x
 }
 
-// find returns the first finding about a bundle deployment with one of some codes.
-func (x *explainer) find(d *directory.Deployment, codes ...string) (check.Finding, bool) {
-	for _, f := range x.findings[d.Key()] {
-		if slices.Contains(codes, f.Code) {
-			return f, true
-		}
+// first returns the first finding with one of some codes.
+func first(findings []check.Finding, codes ...string) (check.Finding, bool) {
+	i := slices.IndexFunc(findings, func(f check.Finding) bool { return slices.Contains(codes, f.Code) })
+	if i < 0 {
+		return check.Finding{}, false
 	}
-	return check.Finding{}, false
-}
-
-// about returns the first finding about an object with one of some codes.
-func (x *explainer) about(r object.Ref, codes ...string) (check.Finding, bool) {
-	for _, f := range x.others[r] {
-		if slices.Contains(codes, f.Code) {
-			return f, true
-		}
-	}
-	return check.Finding{}, false
+	return findings[i], true
 }
 
 // nameOf is the name of a bundle deployment for people: that of its bundle.

@@ -12,16 +12,15 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
@@ -65,11 +64,11 @@ func (s *session) status(ctx context.Context, err error) error {
 	switch {
 	case unanswered > 0 && s.dryRun.String() != dryRunServer:
 		return s.interrupted(fmt.Sprintf("the server did not answer the write of %s, which may be stored; the other "+
-			"objects were not tried", objects(unanswered)), s.resume())
+			"objects were not tried", report.Plural(unanswered, "object")), s.resume())
 	case err != nil && ctx.Err() != nil:
 		return s.interrupted("the pending writes were completed, the other objects were not tried", s.resume())
 	case err != nil:
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: s.resume()}
+		return exit.Failure(err, s.resume())
 	case slices.ContainsFunc(s.items, func(i adopt.Item) bool {
 		return i.Outcome == report.OutcomeFailed || i.Outcome == report.OutcomeChanged
 	}):
@@ -111,8 +110,7 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 		r, err = adopt.CreateReceipt(path, h, s.items)
 	}
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: err,
-			Hint: "Nothing was changed on the cluster. --receipt names another file."}
+		return nil, exit.Failure(err, "Nothing was changed on the cluster. --receipt names another file.")
 	}
 	s.document.Receipt = path
 	if s.ForPeople() {
@@ -122,16 +120,9 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 }
 
 // clusterUID returns the uid of the namespace kube-system, which identifies a cluster.
-func (s *session) clusterUID(ctx context.Context) (uid string, err error) {
+func (s *session) clusterUID(ctx context.Context) (string, error) {
 	const name = metav1.NamespaceSystem
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" + name,
-		MetadataOnly: true}
-	cover, err := s.src.List(ctx, q, func(o source.Object) error {
-		if m, err := o.ReadMeta(); err == nil {
-			uid = m.Metadata.UID
-		}
-		return nil
-	})
+	uid, cover, err := input.ClusterUID(ctx, s.src)
 	if err != nil || uid != "" {
 		return uid, err
 	}
@@ -144,8 +135,7 @@ func (s *session) clusterUID(ctx context.Context) (uid string, err error) {
 	if s.Captured() {
 		hint = "Also capture the namespace " + name + "."
 	}
-	return "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("reading the uid of the cluster: namespace %s: %s",
-		name, why), Hint: hint}
+	return "", exit.Failure(fmt.Errorf("reading the uid of the cluster: namespace %s: %s", name, why), hint)
 }
 
 // evaluateAgain evaluates the bundle deployments whose objects were written. If that fails, the result is printed
@@ -178,7 +168,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		after.Orphaned = before.Orphaned // orphans are not read again
 		if n := after.Unknown - before.Unknown; n > 0 {
 			s.document.Notes = append(s.document.Notes,
-				fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n),
+				fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", report.Plural(n, "object"),
 					d.Key()))
 		}
 		s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace,

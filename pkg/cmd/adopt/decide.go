@@ -63,7 +63,7 @@ func (s *session) ask(ctx context.Context, writes int) (bool, error) {
 	if s.undo != "" {
 		action = "Restore"
 	}
-	yes, err := output.Ask(ctx, s.Streams, fmt.Sprintf("%s %s?", action, objects(writes)))
+	yes, err := output.Ask(ctx, s.Streams, fmt.Sprintf("%s %s?", action, report.Plural(writes, "object")))
 	switch {
 	case err != nil:
 		return false, s.interrupted("nothing was written")
@@ -71,11 +71,4 @@ func (s *session) ask(ctx context.Context, writes int) (bool, error) {
 		return false, notApplied("nothing was written", "")
 	}
 	return true, nil
-}
-
-func objects(n int) string {
-	if n == 1 {
-		return "1 object"
-	}
-	return fmt.Sprintf("%d objects", n)
 }

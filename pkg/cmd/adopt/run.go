@@ -81,10 +81,9 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	if n := s.found.Coverage().Unread; n > 0 {
-		return &exit.Error{Status: exit.Failed,
-			Err: fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known which of their "+
-				"objects to adopt", n),
-			Hint: s.Command("audit") + " shows why (FD602, FD607)."}
+		return exit.Failure(fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known "+
+			"which of their objects to adopt", n),
+			s.Command("audit")+" shows why (FD602, FD607).")
 	}
 	if hidden := s.found.HiddenDeployments(); hidden != "" {
 		return &exit.Error{Status: exit.Failed, Err: errors.New("not complete: " +
@@ -156,7 +155,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
 	err := fmt.Errorf("no bundle in scope desires %s", o)
 	if hint := scope.NearKind(o.String()); hint != "" {
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
+		return exit.Failure(err, hint)
 	}
 	var desired []object.Ref
 	for _, d := range found.Deployments {
@@ -164,7 +163,7 @@ func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
 			desired = append(desired, x.Ref)
 		}
 	}
-	return &exit.Error{Status: exit.Failed, Err: err, Hint: input.NearObject(source.NotFound(o, desired, found.Kinds))}
+	return exit.Failure(err, input.NearObject(source.NotFound(o, desired, found.Kinds)))
 }
 
 // describe begins the document with the description of the source.

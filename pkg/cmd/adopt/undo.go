@@ -29,7 +29,7 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 		if wrong, ok := errors.AsType[*adopt.ReceiptError](err); ok {
 			hint = wrong.Remedy
 		}
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
+		return exit.Failure(err, hint)
 	}
 	if err := s.sameCluster(ctx, header); err != nil {
 		return err
@@ -69,19 +69,17 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 // valid on their cluster.
 func (s *session) sameCluster(ctx context.Context, h adopt.Header) error {
 	if h.ClusterUID == "" {
-		return &exit.Error{Status: exit.Failed,
-			Err: fmt.Errorf("%s: reading the receipt: line 1 has no uid of a cluster (clusterUID)", s.undo),
-			Hint: "Nothing was changed on the cluster. The following lines have the previous values of each object " +
-				"in \"before\": restore them with kubectl."}
+		return exit.Failure(fmt.Errorf("%s: reading the receipt: line 1 has no uid of a cluster (clusterUID)", s.undo),
+			"Nothing was changed on the cluster. The following lines have the previous values of each object in "+
+				"\"before\": restore them with kubectl.")
 	}
 	uid, err := s.clusterUID(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: comparing the cluster of the receipt: %w", s.undo, err)
 	case uid != h.ClusterUID:
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: the receipt is of another cluster, %s", s.undo,
-			h.Server),
-			Hint: "Select that cluster with --context or --kubeconfig."}
+		return exit.Failure(fmt.Errorf("%s: the receipt is of another cluster, %s", s.undo, h.Server),
+			"Select that cluster with --context or --kubeconfig.")
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func (o *options) noResultHint(err error) string {
 // status returns the error with the exit status of a report.
 func (o *options) status(evaluated *engine.Audit, a *report.Audit) error {
 	if err := evaluated.NoResult(); err != nil {
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.noResultHint(err)}
+		return exit.Failure(err, o.noResultHint(err))
 	}
 	if unread := a.GapText(); o.requireComplete && unread != "" {
 		return &exit.Error{Status: exit.Failed, Err: errors.New("the audit is not complete: " + unread)}
@@ -149,9 +149,8 @@ func (o *options) status(evaluated *engine.Audit, a *report.Audit) error {
 		return &exit.Error{Status: exit.Found, Shown: true}
 	}
 	if unread := evaluated.Undecided(); unread != "" && o.failOn.String() != "none" {
-		return &exit.Error{Status: exit.Failed, Err: errors.New("nothing was found, but not everything was read: " +
-			unread),
-			Hint: "--fail-on=none accepts this: the exit status then says nothing about findings."}
+		return exit.Failure(errors.New("nothing was found, but not everything was read: "+unread),
+			"--fail-on=none accepts this: the exit status then says nothing about findings.")
 	}
 	return nil
 }

@@ -133,8 +133,7 @@ func (o *options) versions(ctx context.Context, of *side, version string) (*repo
 // explain adds the next step to an error.
 func (o *options) explain(err error) error {
 	if errors.Is(err, comparison.ErrNotComparable) {
-		return &exit.Error{Status: exit.Failed, Err: err,
-			Hint: "Make both audits of one cluster, with the same arguments."}
+		return exit.Failure(err, "Make both audits of one cluster, with the same arguments.")
 	}
 	return o.Explain(err)
 }
@@ -146,10 +145,9 @@ func status(c *report.Comparison) error {
 	case s.BundleDeployments.Worse+s.Findings.Worse+s.Resources.Worse > 0:
 		return &exit.Error{Status: exit.Found, Shown: true}
 	case !s.Complete:
-		return &exit.Error{Status: exit.Failed,
-			Err: errors.New("it is not known whether something got worse: one of the audits could not read " +
-				"everything"),
-			Hint: "The section NOT KNOWN lists what that is about."}
+		return exit.Failure(errors.New("it is not known whether something got worse: one of the audits could not "+
+			"read everything"),
+			"The section NOT KNOWN lists what that is about.")
 	}
 	return nil
 }

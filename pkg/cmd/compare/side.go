@@ -10,9 +10,6 @@ import (
 	"os"
 	"regexp"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
@@ -45,13 +42,13 @@ func (o *options) open(ctx context.Context, name string) (*side, error) {
 	if name != "-" {
 		info, err := os.Stat(name)
 		if err != nil {
-			return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("opening %s: %w", name, err), Hint: nameFile}
+			return nil, exit.Failure(fmt.Errorf("opening %s: %w", name, err), nameFile)
 		}
 		stat = info.Mode()
 		if !stat.IsDir() {
 			f, err := os.Open(name)
 			if err != nil {
-				return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: nameFile}
+				return nil, exit.Failure(err, nameFile)
 			}
 			defer func() { _ = f.Close() }() // it was only read
 			in = f
@@ -83,8 +80,7 @@ func readReport(name string, in io.Reader) (*side, error) {
 	}
 	a, err := comparison.Decode(name, content)
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: err,
-			Hint: "audit -o json > REPORT makes a report that can be compared."}
+		return nil, exit.Failure(err, "audit -o json > REPORT makes a report that can be compared.")
 	}
 	return &side{report: a}, nil
 }
@@ -103,7 +99,7 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 		}
 		out := found.Report()
 		if out.Source.ClusterUID == "" {
-			out.Source.ClusterUID, err = clusterUID(ctx, src)
+			out.Source.ClusterUID, _, err = input.ClusterUID(ctx, src)
 		}
 		return out, err
 	}
@@ -119,17 +115,4 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 		return err
 	})
 	return out, err
-}
-
-// clusterUID returns the uid of the Namespace kube-system, which identifies a cluster; empty if it could not be read.
-func clusterUID(ctx context.Context, src source.Source) (uid string, err error) {
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" +
-		metav1.NamespaceSystem, MetadataOnly: true}
-	_, err = src.List(ctx, q, func(o source.Object) error {
-		if m, err := o.ReadMeta(); err == nil {
-			uid = m.Metadata.UID
-		}
-		return nil
-	})
-	return uid, err
 }

@@ -62,7 +62,7 @@ func Install(executable, path string) (string, error) {
 }
 
 func failed(message, hint string) error {
-	return &exit.Error{Status: exit.Failed, Err: errors.New(message), Hint: hint}
+	return exit.Failure(errors.New(message), hint)
 }
 
 // directory returns the directory on the PATH in which kubectl finds the program, which may be a link to it, or else
@@ -103,20 +103,16 @@ func ours(file string) ([]byte, error) {
 	return was, nil
 }
 
-// write stores the script. A new file is created only if there is still none; an old one is replaced at once.
+// write stores the script. A new file is created only if there is still none.
 func write(file string, replace bool) error {
-	f, err := os.CreateTemp(filepath.Dir(file), "."+Name+"-*")
+	how := os.O_EXCL
+	if replace {
+		how = os.O_TRUNC
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|how, 0o755)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(script)
-	err = errors.Join(err, f.Chmod(0o755), f.Close())
-	switch {
-	case err != nil:
-	case replace:
-		return os.Rename(f.Name(), file)
-	default:
-		err = os.Link(f.Name(), file) // it fails if the file exists
-	}
-	return errors.Join(err, os.Remove(f.Name()))
+	return errors.Join(err, f.Chmod(0o755), f.Close()) // the umask may have removed bits
 }

@@ -65,9 +65,9 @@ func (f *Flags) Run(ctx context.Context, env verb.Environment) error {
 			fmt.Fprintln(env.Streams.ErrOut, "interrupted: the output may be incomplete")
 			return &exit.Error{Status: exit.Failed, Err: ctx.Err(), Shown: true}
 		}
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: variable +
-			" must name a program that compares two directories, and exits with 0 or 1. Without it, --diff prints a " +
-			"unified diff."}
+		return exit.Failure(err,
+			variable+" must name a program that compares two directories, and exits with 0 or 1. Without it, "+
+				"--diff prints a unified diff.")
 	}
 	return nil
 }

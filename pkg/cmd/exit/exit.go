@@ -41,6 +41,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // UsageError returns an error with the status of wrong usage.
 func UsageError(err error) error { return &Error{Status: Usage, Err: err} }
 
+// Failure returns an error with the status of a run that is not complete, and the next step for the user.
+func Failure(err error, hint string) error { return &Error{Status: Failed, Err: err, Hint: hint} }
+
 // Errors are several errors, each with its own hint.
 type Errors []error
 

@@ -5,7 +5,6 @@ package input
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"strings"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -29,7 +28,7 @@ func (f *Flags) Explain(err error) error {
 	if _, explained := errors.AsType[*exit.Error](err); err == nil || explained {
 		return err
 	}
-	return &exit.Error{Status: exit.Failed, Err: err, Hint: strings.Trim(near(err)+"\n"+f.hint(err), "\n")}
+	return exit.Failure(err, strings.Trim(near(err)+"\n"+f.hint(err), "\n"))
 }
 
 // ExplainSnapshot does what Explain does for a snapshot that no flag names. hint is the next step after an error
@@ -117,7 +116,6 @@ func (f *Flags) listing(err error) string {
 	if !ok {
 		return ""
 	}
-	names := evaluate.TargetKinds()[none.Target.Kind]
-	resource := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ".") })
-	return f.Commands().Kubectl + " get " + names[resource] + " -A"
+	_, resource := evaluate.TargetKind(none.Target.Kind)
+	return f.Commands().Kubectl + " get " + resource + " -A"
 }

@@ -30,14 +30,14 @@ func (f *Flags) RESTConfig(hint string) (*rest.Config, error) {
 			Err: errors.New("parsing --server: it is not a URL like https://HOST:PORT")}
 	}
 	if err := CheckKubeconfig(f.Config); err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
+		return nil, exit.Failure(err, hint)
 	}
 	config, err := f.Config.ToRESTConfig()
 	if err == nil {
 		err = HideCredentials(config)
 	}
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("loading the kubeconfig: %w", err), Hint: hint}
+		return nil, exit.Failure(fmt.Errorf("loading the kubeconfig: %w", err), hint)
 	}
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	config.UserAgent = rest.DefaultKubernetesUserAgent()

@@ -52,9 +52,8 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	for _, x := range result.Objects {
 		if x.Unknown != "" {
-			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known which bundle desires %s: %s",
-				x.Key(), x.Unknown),
-				Hint: o.Command("audit") + " lists what could not be read."}
+			return exit.Failure(fmt.Errorf("it is not known which bundle desires %s: %s", x.Key(), x.Unknown),
+				o.Command("audit")+" lists what could not be read.")
 		}
 	}
 	return nil

@@ -102,9 +102,9 @@ func status(p *report.Preflight, hidden string) error {
 	case s.BundleDeployments == 0 && s.Elsewhere == 0:
 		return nil // everything was read, and nothing is deployed
 	case s.BundleDeployments == 0:
-		return &exit.Error{Status: exit.Failed, Err: errors.New("nothing in scope is deployed to this cluster"),
-			Hint: "preflight evaluates a bundle on the cluster that it is deployed to. -f names the directory of a " +
-				"bundle that is not deployed yet."}
+		return exit.Failure(errors.New("nothing in scope is deployed to this cluster"),
+			"preflight evaluates a bundle on the cluster that it is deployed to. -f names the directory of a bundle "+
+				"that is not deployed yet.")
 	case s.Unknown > 0:
 		return &exit.Error{Status: exit.Failed, Shown: true}
 	}

@@ -71,8 +71,8 @@ func (f *Flags) LoadDirectory(o *engine.Options) error {
 		return exit.UsageError(fmt.Errorf("%s: %w; add --gitrepo=NAME and --path=PATH", f.directory, err))
 	}
 	if err != nil {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: %w", f.directory, err),
-			Hint: "-f must name a directory with at least one bundle, such as a path of a GitRepo."}
+		return exit.Failure(fmt.Errorf("%s: %w", f.directory, err),
+			"-f must name a directory with at least one bundle, such as a path of a GitRepo.")
 	}
 	o.Files = in
 	return nil

@@ -91,13 +91,8 @@ func IsTargetKind(s string) bool { return targetKind(s) != "" }
 
 // targetKind returns the kind of targets for any name of it that kubectl accepts, "" for another word.
 func targetKind(s string) string {
-	s = strings.ToLower(s)
-	for kind, others := range evaluate.TargetKinds() {
-		if s == kind || slices.Contains(others, s) {
-			return kind
-		}
-	}
-	return ""
+	kind, _ := evaluate.TargetKind(s)
+	return strings.ToLower(kind)
 }
 
 // CompleteTargets completes targets in a shell: kinds, and then names from the cluster or the snapshot. "bundle a b" is
@@ -128,7 +123,6 @@ func CompleteClusters(c *cobra.Command, _ []string, _ string) ([]string, cobra.S
 
 // resource is the name of a kind of targets that no kind of another API group has.
 func resource(kind string) string {
-	kind = targetKind(kind)
-	i := slices.IndexFunc(evaluate.TargetKinds()[kind], func(name string) bool { return strings.Contains(name, ".") })
-	return evaluate.TargetKinds()[kind][i]
+	_, resource := evaluate.TargetKind(kind)
+	return resource
 }

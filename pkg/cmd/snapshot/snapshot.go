@@ -121,10 +121,9 @@ func (o *options) Run(ctx context.Context) error {
 			if err := take(out); err != nil || !o.requireComplete || len(m.Gaps) == 0 {
 				return err
 			}
-			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("taking a snapshot: %s: %s", m.Gaps[0].What,
-				m.Gaps[0].Why()),
-				Hint: "--require-complete refuses a snapshot that lacks anything. Without it, the snapshot states " +
-					"what it lacks."}
+			return exit.Failure(fmt.Errorf("taking a snapshot: %s: %s", m.Gaps[0].What, m.Gaps[0].Why()),
+				"--require-complete refuses a snapshot that lacks anything. Without it, the snapshot states what it "+
+					"lacks.")
 		})
 	}); err != nil {
 		return err
@@ -184,8 +183,7 @@ func (o *options) failed(err error, written string) error {
 	if cause == nil {
 		return err
 	}
-	return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("writing %s: %w", o.target(), cause),
-		Hint: "-o FILE names another file."}
+	return exit.Failure(fmt.Errorf("writing %s: %w", o.target(), cause), "-o FILE names another file.")
 }
 
 // target names what is written.

@@ -92,6 +92,6 @@ func (o *options) status(a *report.Audit) error {
 	if why == "" {
 		return nil
 	}
-	return &exit.Error{Status: exit.Failed, Err: errors.New("it is not known whether everything is ready: " + why),
-		Hint: o.Command("audit") + " shows what could not be read."}
+	return exit.Failure(errors.New("it is not known whether everything is ready: "+why),
+		o.Command("audit")+" shows what could not be read.")
 }

@@ -131,10 +131,9 @@ func (w *watch[T]) read(ctx context.Context) (T, error) {
 	defer cancel()
 	result, err := w.Read(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = &exit.Error{Status: exit.Failed,
-			Err: fmt.Errorf("reading the cluster was not complete after %s", duration.HumanDuration(limit)),
-			Hint: "--request-timeout limits each request, and --" + intervalFlag +
-				" beyond that time gives each round more time."}
+		err = exit.Failure(fmt.Errorf("reading the cluster was not complete after %s", duration.HumanDuration(limit)),
+			"--request-timeout limits each request, and --"+intervalFlag+" beyond that time gives each round "+
+				"more time.")
 	}
 	return result, err
 }

@@ -90,14 +90,14 @@ func (o *change) open(ctx context.Context) (*installed, error) {
 	switch {
 	case in.Namespace != "" && in.Namespace != namespace:
 		err := fmt.Errorf("the webhook is installed in namespace %s, not in %s", in.Namespace, namespace)
-		return nil, &exit.Error{Status: exit.Failed, Err: err,
-			Hint: "A cluster has one installation. Leave out -n, or remove that installation first: " +
-				o.Command("webhook uninstall") + " -n " + in.Namespace}
+		return nil, exit.Failure(err,
+			"A cluster has one installation. Leave out -n, or remove that installation first: "+
+				o.Command("webhook uninstall")+" -n "+in.Namespace)
 	case in.Fleet != "":
 		err := fmt.Errorf("the webhook is deployed by Fleet (release %s), which would undo the change", in.Fleet)
-		return nil, &exit.Error{Status: exit.Failed, Err: err,
-			Hint: "Change the values in its fleet.yaml, or remove it from the GitRepo. In an emergency: " +
-				o.Command("webhook disable")}
+		return nil, exit.Failure(err,
+			"Change the values in its fleet.yaml, or remove it from the GitRepo. In an emergency: "+
+				o.Command("webhook disable"))
 	}
 	in.Namespace = namespace
 	helm, err := cluster.Helm(namespace, in.Release)

@@ -30,9 +30,8 @@ func (o *enableOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if in.helm.Last == nil {
-		return &exit.Error{Status: exit.Failed,
-			Err:  fmt.Errorf("there is no Helm release of the webhook in namespace %s", in.Namespace),
-			Hint: "To install it: " + o.Command("webhook install")}
+		return exit.Failure(fmt.Errorf("there is no Helm release of the webhook in namespace %s", in.Namespace),
+			"To install it: "+o.Command("webhook install"))
 	}
 	objects, err := in.helm.Manifest()
 	if err != nil {

@@ -146,8 +146,8 @@ func (o *installOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if !installation.AllowedNamespace(in.Namespace) { // where an installation was found
-		return &exit.Error{Status: exit.Failed, Err: reservedError(in.Namespace),
-			Hint: "Remove that installation first: " + o.Command("webhook uninstall") + " -n " + in.Namespace}
+		return exit.Failure(reservedError(in.Namespace),
+			"Remove that installation first: "+o.Command("webhook uninstall")+" -n "+in.Namespace)
 	}
 	return o.install(ctx, in)
 }
@@ -182,10 +182,9 @@ func (o *installOptions) install(ctx context.Context, in *installed) error {
 	}
 	err = in.helm.Install(ctx, o.values, mode)
 	if o.wait && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &exit.Error{Status: exit.Failed,
-			Err: fmt.Errorf("the webhook is installed, but not ready after %s: %w", o.timeout, err),
-			Hint: "To see what is wrong: " + o.Command("webhook status") +
-				". Meanwhile requests continue without the webhook."}
+		return exit.Failure(fmt.Errorf("the webhook is installed, but not ready after %s: %w", o.timeout, err),
+			"To see what is wrong: "+o.Command("webhook status")+". Meanwhile requests continue without the "+
+				"webhook.")
 	}
 	if err != nil {
 		return err

@@ -191,8 +191,7 @@ func (o *serveOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if o.Namespace, _, err = o.flags.Config.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("finding the namespace: %w", err),
-			Hint: "Name it with --namespace."}
+		return exit.Failure(fmt.Errorf("finding the namespace: %w", err), "Name it with --namespace.")
 	}
 	o.Log = o.logger()
 	s, err := server.New(o.Options)

@@ -76,7 +76,7 @@ func (o *options) status(w *report.Why) error {
 			return &exit.Error{Status: exit.Found, Shown: true}
 		case report.Unknown:
 			err := fmt.Errorf("it is not known whether %s is ready", x.Key())
-			out = &exit.Error{Status: exit.Failed, Err: err, Hint: o.unknownHint(&x, len(w.Gaps) > 0)}
+			out = exit.Failure(err, o.unknownHint(&x, len(w.Gaps) > 0))
 		}
 	}
 	return out

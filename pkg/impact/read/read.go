@@ -22,8 +22,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Impact reports what is removed on each cluster if objects of Fleet are deleted. The kind of a name is one of
-// evaluate.TargetKinds. A name without a namespace may match several objects. For each name that is not found or could
+// Impact reports what is removed on each cluster if objects of Fleet are deleted. The kind of a name is a word for
+// evaluate.TargetKind. A name without a namespace may match several objects. For each name that is not found or could
 // not be read, there is an error, such as a *evaluate.NotFoundError, beside the report of the other ones, which is nil
 // without any.
 func Impact(ctx context.Context, src source.Source, o audit.Options, names []source.Named) (*report.Impact, error) {
@@ -74,7 +74,7 @@ func (r *reading) deletions(names []source.Named) ([]*impact.Target, error) {
 	var out []*impact.Target
 	var missing []error
 	for _, n := range names {
-		kind := fleetKind(n.Kind)
+		kind, _ := evaluate.TargetKind(n.Kind)
 		found := impact.Find(r.Desired, kind, n.Namespace, n.Name)
 		if out = append(out, found...); len(found) == 0 {
 			missing = append(missing, r.noDeletion(n, kind))
@@ -112,18 +112,6 @@ func (r *reading) unreadOf(t *impact.Target) string {
 		return ""
 	}
 	return unread[0].What + ": " + unread[0].Why()
-}
-
-// fleetKind returns the kind of Fleet for any name of it that is accepted.
-func fleetKind(word string) string {
-	word = strings.ToLower(word)
-	for _, k := range state.Kinds {
-		name := strings.ToLower(k.Name)
-		if word == name || slices.Contains(evaluate.TargetKinds()[name], word) {
-			return k.Name
-		}
-	}
-	return ""
 }
 
 // affectedBy returns the bundle deployments of the targets.
