@@ -22,8 +22,8 @@ type listNotes map[string]string
 // TestPathKeys compares the keys of elements in paths with the schema of server-side apply, for every list of every
 // built-in kind. They may differ only for:
 //
-//   - lists that have keys in server-side apply and that Fleet compares as a whole. Their elements have an index in a path, and Managers finds the
-//     name that the API server has for them;
+//   - lists that have keys in server-side apply and that Fleet compares as a whole. Their elements have an index in a
+//     path, and Managers finds the name that the API server has for them;
 //   - lists in status, which is not compared.
 func TestPathKeys(t *testing.T) {
 	got, kinds := listNotes{}, 0

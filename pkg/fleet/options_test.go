@@ -30,15 +30,20 @@ func TestMergeOptions(t *testing.T) {
 			want: `{"helm":{"takeOwnership":true,"force":true},"keepResources":true}`},
 		{name: "templateValues", base: `{"helm":{"templateValues":{"a":"1","b":"2"}}}`,
 			over: `{"helm":{"templateValues":{"b":"3"}}}`, want: `{"helm":{"templateValues":{"a":"1","b":"3"}}}`},
-		{name: "valuesFrom", base: `{"helm":{"valuesFrom":[{"secretKeyRef":{"name":"a"}},{"configMapKeyRef":{"name":"a"}}]}}`,
-			over:  `{"helm":{"valuesFrom":[{"secretKeyRef":{"name":"a"}}]}}`,
-			want:  `{"helm":{"valuesFrom":[{"secretKeyRef":{"name":"a"}},{"configMapKeyRef":{"name":"a"}},{"secretKeyRef":{"name":"a"}}]}}`,
+		{name: "valuesFrom", base: `{"helm":{"valuesFrom":[{"secretKeyRef":{"name":"a"}},` +
+			`{"configMapKeyRef":{"name":"a"}}]}}`,
+			over: `{"helm":{"valuesFrom":[{"secretKeyRef":{"name":"a"}}]}}`,
+			want: `{"helm":{"valuesFrom":[{"secretKeyRef":{"name":"a"}},{"configMapKeyRef":{"name":"a"}},` +
+				`{"secretKeyRef":{"name":"a"}}]}}`,
 			keyed: `{"helm":{"valuesFrom":[{"secretKeyRef":{"name":"a"}},{"configMapKeyRef":{"name":"a"}}]}}`},
 		{name: "comparePatches and overlays",
-			base:  `{"diff":{"comparePatches":[{"kind":"A"}]},"yaml":{"overlays":["x"]}}`,
-			over:  `{"diff":{"comparePatches":[{"kind":"A","jsonPointers":["/a"]}]},"yaml":{"overlays":["y"]},"kustomize":{"dir":"k"}}`,
-			want:  `{"yaml":{"overlays":["x","y"]},"kustomize":{"dir":"k"},"diff":{"comparePatches":[{"kind":"A"},{"kind":"A","jsonPointers":["/a"]}]}}`,
-			keyed: `{"yaml":{"overlays":["x","y"]},"kustomize":{"dir":"k"},"diff":{"comparePatches":[{"kind":"A","jsonPointers":["/a"]}]}}`},
+			base: `{"diff":{"comparePatches":[{"kind":"A"}]},"yaml":{"overlays":["x"]}}`,
+			over: `{"diff":{"comparePatches":[{"kind":"A","jsonPointers":["/a"]}]},"yaml":{"overlays":["y"]},` +
+				`"kustomize":{"dir":"k"}}`,
+			want: `{"yaml":{"overlays":["x","y"]},"kustomize":{"dir":"k"},` +
+				`"diff":{"comparePatches":[{"kind":"A"},{"kind":"A","jsonPointers":["/a"]}]}}`,
+			keyed: `{"yaml":{"overlays":["x","y"]},"kustomize":{"dir":"k"},` +
+				`"diff":{"comparePatches":[{"kind":"A","jsonPointers":["/a"]}]}}`},
 		{name: "not merged", base: `{"namespaceLabels":{"a":"b"}}`,
 			over: `{"namespaceLabels":{"a":"c"},"ignore":{"conditions":[{"a":"b"}]}}`,
 			want: `{"namespaceLabels":{"a":"b"}}`},

@@ -55,7 +55,8 @@ func (w *builder) bd(namespace, name, release string) *builder {
 // cluster adds a Cluster with the namespaces of its deployments and of its agent.
 func (w *builder) cluster(name, deployments, agent string) *builder {
 	w.tb.Helper()
-	return w.fleet("Cluster", `{"metadata":{"namespace":"fleet-default","name":%q},"status":{"namespace":%q,"agent":{"namespace":%q}}}`, name, deployments, agent)
+	return w.fleet("Cluster", `{"metadata":{"namespace":"fleet-default","name":%q},`+
+		`"status":{"namespace":%q,"agent":{"namespace":%q}}}`, name, deployments, agent)
 }
 
 func (w *builder) secret(agent, deployments string) *builder {
@@ -71,8 +72,9 @@ func (w *builder) secret(agent, deployments string) *builder {
 // workload adds an agent with a scope.
 func (w *builder) workload(namespace, scope string) *builder {
 	w.tb.Helper()
-	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent"},"spec":{"template":{"spec":{"containers":[
-		{"image":"rancher/fleet-agent:v0.16.1","env":[{"name":"AGENT_SCOPE","value":%q}]}]}}}}`, namespace, scope)
+	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent"},
+		"spec":{"template":{"spec":{"containers":[{"image":"rancher/fleet-agent:v0.16.1",
+			"env":[{"name":"AGENT_SCOPE","value":%q}]}]}}}}`, namespace, scope)
 	if err := w.c.AddAgent("Deployment", raw); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -101,8 +103,9 @@ func (w *builder) workloadObject(namespace, spec, env, status string) *builder {
 	if status == "" {
 		status = "{}"
 	}
-	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent","generation":1},"spec":{%s"template":{"spec":{"containers":[
-		{"image":"rancher/fleet-agent:v0.16.1","env":[%s]}]}}},"status":%s}`, namespace, spec, env, status)
+	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent","generation":1},
+		"spec":{%s"template":{"spec":{"containers":[{"image":"rancher/fleet-agent:v0.16.1","env":[%s]}]}}},
+		"status":%s}`, namespace, spec, env, status)
 	if err := w.c.AddAgent("Deployment", raw); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -280,7 +283,8 @@ func TestScope(t *testing.T) {
 			"the environment of Deployment cattle-fleet-system/fleet-agent", true},
 		{"the workload has precedence over the Cluster", func(w *builder) {
 			w.workload(agent, "").fleet("Cluster",
-				`{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
+				`{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},`+
+					`"status":{"namespace":"one"}}`)
 		}, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
 		{"another agent's workload is ignored", func(w *builder) {
 			w.workload("other", "custom")
@@ -290,15 +294,18 @@ func TestScope(t *testing.T) {
 				cluster("c", "one", agent)
 		}, "default-a-custom", "Deployment " + agent, true},
 		{"a manager-initiated Cluster", func(w *builder) {
-			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
+			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},`+
+				`"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a-x", "cluster n/c", false},
 		{"a manager-initiated Cluster without agentNamespace", func(w *builder) {
-			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k"},"status":{"namespace":"one"}}`)
+			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k"},`+
+				`"status":{"namespace":"one"}}`)
 		}, "default-a", "cluster n/c", false},
 		{"the release has precedence over the Cluster", func(w *builder) {
 			w.recordWithSet("web/a:1", "a", agent, "default-a-released").
 				fleet("Cluster",
-					`{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
+					`{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},`+
+						`"status":{"namespace":"one"}}`)
 		}, "default-a-released", "the manifest of release web/a:1", true},
 		{"the running workload has precedence over the release", func(w *builder) {
 			w.workload(agent, "").recordWithSet("web/a:1", "a", agent, "default-a-released")
@@ -338,7 +345,8 @@ func TestScope(t *testing.T) {
 			w.recordWithSet("web/b:1", "b", agent, "default-b-custom").recordWithSet("web/c:1", "c", agent, "default-c")
 		}, "default-a", "", false},
 		{"an agent-initiated Cluster is ignored", func(w *builder) {
-			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"agentNamespace":"x"},"status":{"namespace":"one"}}`)
+			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"agentNamespace":"x"},`+
+				`"status":{"namespace":"one"}}`)
 		}, "default-a", "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

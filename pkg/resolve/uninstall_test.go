@@ -46,7 +46,8 @@ func TestLosses(t *testing.T) {
 	add(rec, "apps/v1", "StatefulSet", "db", "",
 		`,"spec":{"volumeClaimTemplates":[{"metadata":{"name":"data"}},{"metadata":{"name":"log"}}]}`)
 	add(rec, "apps/v1", "StatefulSet", "cache", "",
-		`,"spec":{"volumeClaimTemplates":[{"metadata":{"name":"data"}}],"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}`)
+		`,"spec":{"volumeClaimTemplates":[{"metadata":{"name":"data"}}],`+
+			`"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}`)
 	add(rec, "apps/v1", "StatefulSet", "without", "", `,"spec":{}`)
 
 	got := losses(c, rec)
