@@ -116,7 +116,8 @@ func packedRecord(t *testing.T, n release.Name, manifest string) map[string]any 
 	return compressedSecret(n, b.Bytes())
 }
 
-// compressedSecret is the Secret with a compressed release record. Helm encodes the record, and JSON the value of a Secret.
+// compressedSecret is the Secret with a compressed release record. Helm encodes the record, and JSON the value of a
+// Secret.
 func compressedSecret(n release.Name, compressed []byte) map[string]any {
 	record := base64.StdEncoding.EncodeToString(compressed)
 	return map[string]any{
