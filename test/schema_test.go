@@ -122,14 +122,16 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		{args: "audit --snapshot testdata/drift", status: exit.Found},
 		{args: "adopt --snapshot testdata/sick", status: exit.Found},
 		{args: "adopt --snapshot testdata/sick --policy=unmarked deployment/frontend", status: exit.OK},
-		{args: "owner --snapshot testdata/sick deployment/frontend service/edge clusterrole/edge-reader", status: exit.OK},
+		{args: "owner --snapshot testdata/sick deployment/frontend service/edge clusterrole/edge-reader",
+			status: exit.OK},
 		{args: "agents --snapshot testdata/sick", status: exit.Failed},
 		{args: "agents --snapshot -", in: "testdata/cases/agent-heartbeats.yaml", status: exit.Found},
 		{args: "agents --snapshot -", in: "testdata/cases/reimport-ca.yaml", status: exit.Found},
 		{args: "targets --snapshot testdata/sick bundle/guestbook-guestbook", status: exit.OK},
 		{args: "why --snapshot testdata/sick cluster/local gitrepo/guestbook", status: exit.Found},
 		{args: "why --snapshot - cluster/one cluster/two", in: "testdata/cases/not-applied.yaml", status: exit.Found},
-		{args: "impact --snapshot testdata/impact/management.yaml gitrepo/platform --cluster-snapshot edge-1=testdata/impact/edge-1.yaml", status: exit.Failed},
+		{args: "impact --snapshot testdata/impact/management.yaml gitrepo/platform " +
+			"--cluster-snapshot edge-1=testdata/impact/edge-1.yaml", status: exit.Failed},
 		{args: "impact --snapshot - helmop/db", in: "testdata/impacts/database.yaml", status: exit.OK},
 		{args: "explain", status: exit.OK},
 		{args: "version --client", status: exit.OK},
@@ -146,7 +148,8 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 			if tc.in != "" {
 				streams.In = captured(t, tc.in)
 			}
-			if got := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor"}, strings.Fields(tc.args+" -o json")...), verb.Environment{Streams: streams}); got != tc.status {
+			args := strings.Fields("kubectl-fleetdoctor " + tc.args + " -o json")
+			if got := cmd.Main(t.Context(), args, verb.Environment{Streams: streams}); got != tc.status {
 				t.Fatalf("status %d, want %d: %s", got, tc.status, errOut)
 			}
 			checkSchema(t, out.Bytes())

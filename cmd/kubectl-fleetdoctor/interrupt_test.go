@@ -165,9 +165,11 @@ func plugin(t *testing.T) obstacle {
 		t.Fatal(err)
 	}
 	script := fmt.Sprintf("exec 3> %s; echo started >&3; read -r line < %s; echo late >&3", started, never)
-	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"a","contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],
-"clusters":[{"name":"a","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"a","user":{"exec":{
-"apiVersion":"client.authentication.k8s.io/v1","command":"sh","args":["-c",%q],"interactiveMode":"Never"}}}]}`, script)
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"a",
+"contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],
+"clusters":[{"name":"a","cluster":{"server":"https://127.0.0.1:1"}}],
+"users":[{"name":"a","user":{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"sh","args":["-c",%q],
+"interactiveMode":"Never"}}}]}`, script)
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

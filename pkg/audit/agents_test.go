@@ -132,13 +132,22 @@ func TestKubeconfigSecrets(t *testing.T) {
 func TestTwoAgents(t *testing.T) {
 	objects := managementOf("one")
 	for _, namespace := range []string{"cattle-fleet-system", "cattle-fleet-local-system"} {
-		objects = append(objects,
-			fields{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": fields{"name": fleet.AgentName,
-				"namespace": namespace},
-				"data": fields{fleet.AgentSecretNamespaceKey: []byte("cluster-one")}},
-			fields{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": fields{"name": fleet.AgentName,
-				"namespace": namespace},
-				"spec": fields{"template": fields{"spec": fields{"containers": []any{fields{"image": "registry.example.com/fleet-agent:v0.16.1-" + namespace}}}}}})
+		metadata := fields{"name": fleet.AgentName, "namespace": namespace}
+		container := fields{"image": "registry.example.com/fleet-agent:v0.16.1-" + namespace}
+		secret := fields{
+			"apiVersion": "v1",
+			"kind":       "Secret",
+			"type":       "Opaque",
+			"metadata":   metadata,
+			"data":       fields{fleet.AgentSecretNamespaceKey: []byte("cluster-one")},
+		}
+		deployment := fields{
+			"apiVersion": "apps/v1",
+			"kind":       "Deployment",
+			"metadata":   metadata,
+			"spec":       fields{"template": fields{"spec": fields{"containers": []any{container}}}},
+		}
+		objects = append(objects, secret, deployment)
 	}
 	cluster, _ := objects[0].(fields)
 	cluster["status"] = fields{"namespace": "cluster-one"}

@@ -78,10 +78,7 @@ func TestDamagedRecordOverBound(t *testing.T) {
 	}
 	c := readCase(t, casesDir+"/ready.yaml")
 	name := release.Name{Namespace: "tenant", Name: "bomb", Revision: 1}
-	c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret",
-		"type":     release.SecretType,
-		"metadata": map[string]any{"name": name.SecretName(), "namespace": name.Namespace},
-		"data":     map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(b.Bytes())))}})
+	c.capture.Documents = append(c.capture.Documents, compressedSecret(name, b.Bytes()))
 	got, err := c.run(t)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +113,18 @@ func packedRecord(t *testing.T, n release.Name, manifest string) map[string]any 
 	if err := errors.Join(err, z.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]any{"apiVersion": "v1", "kind": "Secret", "type": release.SecretType,
-		"metadata": map[string]any{"name": n.SecretName(), "namespace": n.Namespace},
-		"data":     map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(b.Bytes())))}}
+	return compressedSecret(n, b.Bytes())
+}
+
+// compressedSecret is the Secret with a compressed release record. Helm encodes the record, and JSON the value of a
+// Secret.
+func compressedSecret(n release.Name, compressed []byte) map[string]any {
+	record := base64.StdEncoding.EncodeToString(compressed)
+	return map[string]any{
+		"apiVersion": "v1",
+		"kind":       "Secret",
+		"type":       release.SecretType,
+		"metadata":   map[string]any{"name": n.SecretName(), "namespace": n.Namespace},
+		"data":       map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(record))},
+	}
 }

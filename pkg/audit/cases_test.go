@@ -278,8 +278,13 @@ func (e *expected) check(t *testing.T, got *report.Audit) {
 // levelsOf converts the aggregates of a report to the form of an expectation.
 func levelsOf(got *report.Audit) map[string]expectedLevel {
 	out := map[string]expectedLevel{}
-	for kind, all := range map[string][]report.Aggregate{"GitRepo": got.GitRepos, "HelmOp": got.HelmOps, "Bundle": got.Bundles,
-		"Cluster": got.Clusters, "ClusterGroup": got.ClusterGroups} {
+	for kind, all := range map[string][]report.Aggregate{
+		"GitRepo":      got.GitRepos,
+		"HelmOp":       got.HelmOps,
+		"Bundle":       got.Bundles,
+		"Cluster":      got.Clusters,
+		"ClusterGroup": got.ClusterGroups,
+	} {
 		for _, a := range all {
 			l := expectedLevel{Objects: "?", Deployments: "?"}
 			if x := a.Actual; x != nil {
@@ -307,7 +312,8 @@ func fractionsOf(r *report.Reported) (objects, deployments string) {
 	return objects, deployments
 }
 
-// stateOf converts a bundle deployment to the form of an expectation. It leaves out the optional fields that the expectation does not set.
+// stateOf converts a bundle deployment to the form of an expectation. It leaves out the optional fields that the
+// expectation does not set.
 func stateOf(bd report.BundleDeployment, want expectedDeployment) expectedDeployment {
 	out := expectedDeployment{State: bd.State, Reason: bd.Reason, Counts: bd.Counts,
 		Resources: map[string]string{}, Differences: map[string][]string{}, Owners: map[string]string{}}
@@ -315,8 +321,13 @@ func stateOf(bd report.BundleDeployment, want expectedDeployment) expectedDeploy
 		want      string
 		got, into *string
 	}{
-		{want.SetID, &bd.SetID, &out.SetID}, {want.Hash, &bd.Hash, &out.Hash}, {want.Release, &bd.Release, &out.Release},
-		{want.GitRepo, &bd.GitRepo, &out.GitRepo}, {want.HelmOp, &bd.HelmOp, &out.HelmOp}, {want.Cluster, &bd.Cluster, &out.Cluster}, {want.From, &bd.DesiredFrom, &out.From},
+		{want.SetID, &bd.SetID, &out.SetID},
+		{want.Hash, &bd.Hash, &out.Hash},
+		{want.Release, &bd.Release, &out.Release},
+		{want.GitRepo, &bd.GitRepo, &out.GitRepo},
+		{want.HelmOp, &bd.HelmOp, &out.HelmOp},
+		{want.Cluster, &bd.Cluster, &out.Cluster},
+		{want.From, &bd.DesiredFrom, &out.From},
 	} {
 		if f.want != "" {
 			*f.into = *f.got
@@ -451,7 +462,8 @@ func checkTexts(t *testing.T, field string, want, got []string) {
 	}
 }
 
-// checkCounts checks a rule of every report: the counts add up, each object is listed once, and the counts agree with the list.
+// checkCounts checks a rule of every report: the counts add up, each object is listed once, and the counts agree with
+// the list.
 func checkCounts(t *testing.T, got *report.Audit) {
 	t.Helper()
 	var all report.Counts
@@ -472,8 +484,15 @@ func checkCounts(t *testing.T, got *report.Audit) {
 				t.Errorf("%s: %s is listed %d times", bd.Name, key, n)
 			}
 		}
-		counted := map[report.State]int{report.Ready: c.Ready, report.Missing: c.Missing, report.Unowned: c.Unowned, report.Modified: c.Modified,
-			report.NotReady: c.NotReady, report.Unknown: c.Unknown, report.Orphaned: c.Orphaned}
+		counted := map[report.State]int{
+			report.Ready:    c.Ready,
+			report.Missing:  c.Missing,
+			report.Unowned:  c.Unowned,
+			report.Modified: c.Modified,
+			report.NotReady: c.NotReady,
+			report.Unknown:  c.Unknown,
+			report.Orphaned: c.Orphaned,
+		}
 		for state, n := range counted {
 			if states[state] != n {
 				t.Errorf("%s: %d objects are listed as %s, %d are counted", bd.Name, states[state], state, n)

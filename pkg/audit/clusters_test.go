@@ -172,7 +172,8 @@ func TestClusterRepeated(t *testing.T) {
 // management cluster may quote them.
 func TestClusterRepeatedSecrets(t *testing.T) {
 	const value = "invented-old-password"
-	manifest := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"login","namespace":"shop"},"stringData":{"password":"` + value + `"}}` + "\n"
+	const manifest = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"login","namespace":"shop"},` +
+		`"stringData":{"password":"` + value + `"}}` + "\n"
 	found, err := audit.Run(t.Context(), capture(t, managementOf("one")...),
 		audit.Options{Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) {
 			return []audit.Cluster{clusterOf("first", capture(t, downstreamOf(t, "one")...), nil),

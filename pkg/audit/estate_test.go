@@ -38,9 +38,13 @@ func newEstate(version string) estate {
 	e := estate{}
 	e.add(document{"apiVersion": "v1", "kind": "Namespace", "metadata": document{"name": "web",
 		"creationTimestamp": taken}})
-	e.add(document{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": document{"name": "fleet-controller",
-		"namespace": "cattle-fleet-system"},
-		"spec": document{"template": document{"spec": document{"containers": []any{document{"image": "registry.example.com/fleet:" + version}}}}}})
+	container := document{"image": "registry.example.com/fleet:" + version}
+	e.add(document{
+		"apiVersion": "apps/v1",
+		"kind":       "Deployment",
+		"metadata":   document{"name": "fleet-controller", "namespace": "cattle-fleet-system"},
+		"spec":       document{"template": document{"spec": document{"containers": []any{container}}}},
+	})
 	e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "GitRepo", "metadata": document{"name": "apps",
 		"namespace": "fleet-local"}})
 	e.secret("web", "login", "Opaque", "", past)
@@ -72,11 +76,21 @@ func (e estate) deployment(name, changed string) (bd, secret document) {
 func (e estate) bundle(name, changed string) (bundle, secret document) {
 	data := map[string][]byte{"values.yaml": []byte(someValues)}
 	hash, _ := values.BundleHash(data)
-	bundle = e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Bundle",
-		"metadata": document{"name": name, "namespace": "fleet-local", "uid": "uid-" + name, "generation": 2,
+	bundle = e.add(document{
+		"apiVersion": "fleet.cattle.io/v1alpha1",
+		"kind":       "Bundle",
+		"metadata": document{
+			"name":              name,
+			"namespace":         "fleet-local",
+			"uid":               "uid-" + name,
+			"generation":        2,
 			"creationTimestamp": past,
-			"labels":            document{"fleet.cattle.io/repo-name": "apps"}, "managedFields": []any{managed("", changed)}},
-		"spec": document{"valuesHash": hash}, "status": document{"observedGeneration": 2}})
+			"labels":            document{"fleet.cattle.io/repo-name": "apps"},
+			"managedFields":     []any{managed("", changed)},
+		},
+		"spec":   document{"valuesHash": hash},
+		"status": document{"observedGeneration": 2},
+	})
 	secret = e.secret("fleet-local", name, values.BundleType, "Bundle", changed)
 	secret["data"] = data
 	return bundle, secret

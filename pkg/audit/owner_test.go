@@ -138,7 +138,9 @@ func TestOwnerFinds(t *testing.T) {
 // TestOwnerWithoutFleet checks that the Helm release of an object is reported if Fleet is not installed. Without
 // records, the owner is unknown.
 func TestOwnerWithoutFleet(t *testing.T) {
-	const captured = `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"metadata":{"name":"a","namespace":"b","annotations":{"meta.helm.sh/release-name":"r","meta.helm.sh/release-namespace":"b"}}}]}`
+	const captured = `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},` +
+		`"items":[{"metadata":{"name":"a","namespace":"b",` +
+		`"annotations":{"meta.helm.sh/release-name":"r","meta.helm.sh/release-namespace":"b"}}}]}`
 	s, err := snapshot.Open(t.Context(), []string{"-"}, strings.NewReader(captured))
 	if err != nil {
 		t.Fatal(err)

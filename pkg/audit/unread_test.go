@@ -265,10 +265,15 @@ func TestUnreadFleet(t *testing.T) {
 		}
 	})
 	t.Run("Fleet without deployments", func(t *testing.T) {
-		got, err := auditCase(t, "no-fleet",
-			faulty{lists: map[string]source.Coverage{"BundleDeployment": source.Covered()},
-				served: []source.Kind{{GroupVersionKind: v1alpha1.Kind("BundleDeployment"), Resource: "bundledeployments",
-					Namespaced: true}}})
+		served := source.Kind{
+			GroupVersionKind: v1alpha1.Kind("BundleDeployment"),
+			Resource:         "bundledeployments",
+			Namespaced:       true,
+		}
+		got, err := auditCase(t, "no-fleet", faulty{
+			lists:  map[string]source.Coverage{"BundleDeployment": source.Covered()},
+			served: []source.Kind{served},
+		})
 		if err != nil || len(got.Findings) > 0 || len(got.Gaps) > 0 {
 			t.Errorf("error %v, report %+v, want a clean report", err, got)
 		}
@@ -358,7 +363,8 @@ func TestStopped(t *testing.T) {
 // TestCutSnapshot checks that a snapshot that lost its BundleDeployments is not reported as a cluster without
 // deployments.
 func TestCutSnapshot(t *testing.T) {
-	const captured = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"GitRepo","metadata":{"name":"apps","namespace":"fleet-local"},"status":{"resourceCounts":{"desiredReady":5}}}
+	const captured = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"GitRepo",` +
+		`"metadata":{"name":"apps","namespace":"fleet-local"},"status":{"resourceCounts":{"desiredReady":5}}}
 {"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"cut`
 	s, err := snapshot.Open(t.Context(), []string{"-"}, strings.NewReader(captured))
 	if err != nil {

@@ -87,7 +87,8 @@ var plantedSecret = `{"apiVersion":"v1","data":{"auth.yaml":"` +
 func TestLookup(t *testing.T) {
 	s := &lookupSource{objects: []string{plantedSecret,
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"web"}}`,
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web-2"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web"}}`}}
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web-2"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web"}}`}}
 	r, first := openLookups(t, s)
 	const forbidden = ", which could not be read (Forbidden: services is forbidden); reading it needs the right to " +
 		"list services"
@@ -101,8 +102,10 @@ func TestLookup(t *testing.T) {
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: strings.Repeat("a", 300)}},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap"}, object: `{"apiVersion":"v1","items":[` +
-			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web-2"}},{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web"}},` +
-			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"web"}}],"kind":"ConfigMapList","metadata":{}}`},
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web-2"}},` +
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"web"}},` +
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"web"}}],` +
+			`"kind":"ConfigMapList","metadata":{}}`},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "ConfigMap", Namespace: "empty"},
 			object: `{"apiVersion":"v1","items":[],"kind":"ConfigMapList","metadata":{}}`},
 		{Lookup: render.Lookup{APIVersion: "v1", Kind: "Secret", Namespace: "web", Name: "db"}, object: plantedSecret},
@@ -142,7 +145,8 @@ func TestLookup(t *testing.T) {
 // TestLookupBounds checks the bounds of the lookups of a bundle. They do not count for another bundle.
 func TestLookupBounds(t *testing.T) {
 	secret := func(name string, size int) string {
-		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":%q,"namespace":"web"},"data":{"a":%q}}`, name, strings.Repeat("A", size))
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":%q,"namespace":"web"},`+
+			`"data":{"a":%q}}`, name, strings.Repeat("A", size))
 	}
 	s := &lookupSource{objects: []string{secret("small", 10<<20), secret("other", 10<<20), secret("large", 20<<20)}}
 	r, x := openLookups(t, s)

@@ -17,25 +17,61 @@ import (
 
 // BenchmarkObjects compares decoded objects: most objects of a cluster have no difference, so that case must be cheap.
 func BenchmarkObjects(b *testing.B) {
-	const configMap = `{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop,
-		labels: {app: web}}, data: {level: info, retries: "3", colour: blue, text: "a line of text"}}`
-	const deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop,
-		labels: {app: web}}, spec: {replicas: 2, selector: {matchLabels: {app: web}},
-		template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web,
-		image: registry.example.com/web:1.2.3, env: [{name: LEVEL, value: info}, {name: RETRIES, value: "3"}],
-		ports: [{name: http, containerPort: 8080}], resources: {requests: {cpu: 1000m, memory: 0.5Gi},
-		limits: {memory: 1Gi}}}]}}}}`
-	const liveDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop,
-		uid: 1-2-3, resourceVersion: "1", generation: 1, labels: {app: web, app.kubernetes.io/managed-by: Helm}},
-		spec: {replicas: 2, revisionHistoryLimit: 10, progressDeadlineSeconds: 600,
-		selector: {matchLabels: {app: web}}, strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%,
-		maxUnavailable: 25%}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web,
-		image: IMAGE, imagePullPolicy: IfNotPresent, env: [{name: LEVEL, value: info}, {name: RETRIES,
-		value: "3"}], ports: [{name: http, containerPort: 8080, protocol: TCP}], resources: {requests: {cpu: "1",
-		memory: 512Mi}, limits: {memory: 1Gi}}, terminationMessagePath: /dev/termination-log,
-		terminationMessagePolicy: File}, {name: injected, image: proxy}], dnsPolicy: ClusterFirst,
-		restartPolicy: Always, schedulerName: default-scheduler, securityContext: {},
-		terminationGracePeriodSeconds: 30}}}, status: {replicas: 2, readyReplicas: 2}}`
+	const configMap = `{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop, labels: {app: web}},
+		data: {level: info, retries: "3", colour: blue, text: "a line of text"}}`
+	const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, labels: {app: web}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: registry.example.com/web:1.2.3
+        env: [{name: LEVEL, value: info}, {name: RETRIES, value: "3"}]
+        ports: [{name: http, containerPort: 8080}]
+        resources: {requests: {cpu: 1000m, memory: 0.5Gi}, limits: {memory: 1Gi}}
+`
+	const liveDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  uid: 1-2-3
+  resourceVersion: "1"
+  generation: 1
+  labels: {app: web, app.kubernetes.io/managed-by: Helm}
+spec:
+  replicas: 2
+  revisionHistoryLimit: 10
+  progressDeadlineSeconds: 600
+  selector: {matchLabels: {app: web}}
+  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: IMAGE
+        imagePullPolicy: IfNotPresent
+        env: [{name: LEVEL, value: info}, {name: RETRIES, value: "3"}]
+        ports: [{name: http, containerPort: 8080, protocol: TCP}]
+        resources: {requests: {cpu: "1", memory: 512Mi}, limits: {memory: 1Gi}}
+        terminationMessagePath: /dev/termination-log
+        terminationMessagePolicy: File
+      - {name: injected, image: proxy}
+      dnsPolicy: ClusterFirst
+      restartPolicy: Always
+      schedulerName: default-scheduler
+      securityContext: {}
+      terminationGracePeriodSeconds: 30
+status: {replicas: 2, readyReplicas: 2}
+`
 	for _, bench := range []struct {
 		name, desired, live string
 		gvk                 schema.GroupVersionKind

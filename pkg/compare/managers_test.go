@@ -76,13 +76,13 @@ func TestManagers(t *testing.T) {
 			[]string{`jane 2 f:spec: {f:ports: {'k:{"port":80,"protocol":"TCP"}': {f:targetPort: {}}}}`}, "jane 2"},
 		{"a key itself", service, `spec: {ports: [{port: 80, protocol: TCP}]}`,
 			`spec: {ports: [{port: 80, protocol: UDP}]}`,
-			[]string{`jane 2 f:spec: {f:ports: {'k:{"port":80,"protocol":"UDP"}': {.: {}, f:port: {}, ` +
-				`f:protocol: {}}}}`}, "jane 2"},
+			[]string{`jane 2 f:spec: {f:ports: {'k:{"port":80,"protocol":"UDP"}': {.: {}, f:port: {},` +
+				` f:protocol: {}}}}`}, "jane 2"},
 		{"a key itself, of an unknown element", service,
 			`spec: {ports: [{port: 80, protocol: TCP}, {port: 80, protocol: SCTP}]}`,
 			`spec: {ports: [{port: 80, protocol: UDP}, {port: 80, protocol: SCTP}]}`,
-			[]string{`jane 2 f:spec: {f:ports: {'k:{"port":80,"protocol":"UDP"}': {.: {}}, 'k:{"port":80,` +
-				`"protocol":"SCTP"}': {.: {}}}}`}, ""},
+			[]string{`jane 2 f:spec: {f:ports: {'k:{"port":80,"protocol":"UDP"}': {.: {}},` +
+				` 'k:{"port":80,"protocol":"SCTP"}': {.: {}}}}`}, ""},
 		{"a list without keys", deployment, pod(`args: [x]`), pod(`args: [z]`), []string{"jane 2 " + args}, "jane 2"},
 		{"the length of a list without keys", deployment, pod(`args: [x]`), pod(`args: [x, z]`),
 			[]string{"jane 2 " + args}, "jane 2"},
@@ -102,8 +102,8 @@ func TestManagers(t *testing.T) {
 
 		{"the order of keyed elements is not recorded", deployment, pod(`env: [{name: A}, {name: B}]`),
 			pod(`env: [{name: B}, {name: A}]`),
-			[]string{`helm 1 f:spec: {f:template: {f:spec: {f:containers: {'k:{"name":"c"}': {f:env: ` +
-				`{'k:{"name":"A"}': {.: {}}, 'k:{"name":"B"}': {.: {}}}}}}}}`}, ""},
+			[]string{`helm 1 f:spec: {f:template: {f:spec: {f:containers: {'k:{"name":"c"}': {f:env: {` +
+				`'k:{"name":"A"}': {.: {}}, 'k:{"name":"B"}': {.: {}}}}}}}}`}, ""},
 		{"removed elements are not recorded", custom, `spec: {l: [{name: a}, {name: b}]}`,
 			`spec: {l: [{name: a, v: 1}]}`,
 			[]string{`helm 1 f:spec: {f:l: {'k:{"name":"a"}': {.: {}, f:name: {}}}}`}, ""},
@@ -193,16 +193,21 @@ func managedFields(t *testing.T, entries []string) []byte {
 
 func TestManagerCarriesAll(t *testing.T) {
 	live := parse(t, `spec: {replicas: 3}`)
-	managers, err := compare.ReadManagers([]byte(`[{"manager":"scaler","operation":"Update","subresource":"scale",
-		"time":"2026-01-01T02:00:00+02:00",
-		"fieldsV1":{"f:spec":{"f:replicas":{}}}},{"manager":"without fields"}]`), live)
+	managers, err := compare.ReadManagers([]byte(`[
+		{"manager":"scaler","operation":"Update","subresource":"scale","time":"2026-01-01T02:00:00+02:00",
+			"fieldsV1":{"f:spec":{"f:replicas":{}}}},
+		{"manager":"without fields"}]`), live)
 	if err != nil {
 		t.Fatal(err)
 	}
 	gvk := object.Ref{APIVersion: "apps/v1", Kind: "Deployment"}.GroupVersionKind()
 	got := managers.Of(compare.Objects(parse(t, `spec: {replicas: 1}`), live, gvk)[0])
-	want := &compare.Manager{Name: "scaler", Operation: "Update", Subresource: "scale", Time: time.Date(2026, 1, 1, 0,
-		0, 0, 0, time.UTC)}
+	want := &compare.Manager{
+		Name:        "scaler",
+		Operation:   "Update",
+		Subresource: "scale",
+		Time:        time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("manager (-want +got):\n%s", diff)
 	}

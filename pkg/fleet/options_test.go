@@ -40,10 +40,10 @@ func TestMergeOptions(t *testing.T) {
 			base: `{"diff":{"comparePatches":[{"kind":"A"}]},"yaml":{"overlays":["x"]}}`,
 			over: `{"diff":{"comparePatches":[{"kind":"A","jsonPointers":["/a"]}]},"yaml":{"overlays":["y"]},` +
 				`"kustomize":{"dir":"k"}}`,
-			want: `{"yaml":{"overlays":["x","y"]},"kustomize":{"dir":"k"},"diff":{"comparePatches":[{"kind":"A"},` +
-				`{"kind":"A","jsonPointers":["/a"]}]}}`,
-			keyed: `{"yaml":{"overlays":["x","y"]},"kustomize":{"dir":"k"},"diff":{"comparePatches":[{"kind":"A",` +
-				`"jsonPointers":["/a"]}]}}`},
+			want: `{"yaml":{"overlays":["x","y"]},"kustomize":{"dir":"k"},` +
+				`"diff":{"comparePatches":[{"kind":"A"},{"kind":"A","jsonPointers":["/a"]}]}}`,
+			keyed: `{"yaml":{"overlays":["x","y"]},"kustomize":{"dir":"k"},` +
+				`"diff":{"comparePatches":[{"kind":"A","jsonPointers":["/a"]}]}}`},
 		{name: "not merged", base: `{"namespaceLabels":{"a":"b"}}`,
 			over: `{"namespaceLabels":{"a":"c"},"ignore":{"conditions":[{"a":"b"}]}}`,
 			want: `{"namespaceLabels":{"a":"b"}}`},

@@ -8,12 +8,12 @@ import "testing"
 // evaluates every object once.
 func BenchmarkEvaluate(b *testing.B) {
 	documents := []struct{ name, document string }{
-		{"ConfigMap", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b, labels: {c: d}, ` +
-			`annotations: {e: f}}, data: {g: h}}`},
-		{"Role", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a, namespace: b, ` +
-			`labels: {c: d}}, rules: []}`},
-		{"Service", `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: ClusterIP, ` +
-			`clusterIP: 10.0.0.1}, status: {loadBalancer: {}}}`},
+		{"ConfigMap", `{apiVersion: v1, kind: ConfigMap,
+			metadata: {name: a, namespace: b, labels: {c: d}, annotations: {e: f}}, data: {g: h}}`},
+		{"Role", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role,
+			metadata: {name: a, namespace: b, labels: {c: d}}, rules: []}`},
+		{"Service", `{apiVersion: v1, kind: Service, metadata: {name: a},
+			spec: {type: ClusterIP, clusterIP: 10.0.0.1}, status: {loadBalancer: {}}}`},
 		{"Deployment", `
 apiVersion: apps/v1
 kind: Deployment

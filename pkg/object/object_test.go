@@ -34,8 +34,8 @@ func TestKey(t *testing.T) {
 func TestDecode(t *testing.T) {
 	raw := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","managedFields":[{"manager":"m"}],
 		"annotations":{"managedFields":"a key of that name"}},
-		"spec":{"metadata":{"managedFields":"not the object's own"},"n":9007199254740993,"f":1.5,
-			"l":[1,true,null,"s",{}],"e":[]}}`
+		"spec":{"metadata":{"managedFields":"not the object's own"},
+			"n":9007199254740993,"f":1.5,"l":[1,true,null,"s",{}],"e":[]}}`
 	got, managed, err := Decode([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +67,8 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestReadMeta(t *testing.T) {
-	m, err := ReadMeta([]byte(`{"kind":"Secret","apiVersion":"v1","data":{"a":"eA=="},"metadata":{"name":"s",` +
-		`"namespace":"n","labels":{"l":"v"}}}`))
+	m, err := ReadMeta([]byte(`{"kind":"Secret","apiVersion":"v1","data":{"a":"eA=="},` +
+		`"metadata":{"name":"s","namespace":"n","labels":{"l":"v"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,10 +19,12 @@ var forms = []string{
 	`{"a":[1,"x",true,false,null,{},[],[[]]]}`, `{"a":[1,]}`, `{"a":[,1]}`, `{"a":1,}`, `{"a"}`, `{"a":}`, `{"a":-}`,
 	`{"a":tru}`, `{"a":1}x`, `{"a":1} `, ` {"a":1}`,
 	`{"a": 1}`, "{\n  \"a\": 1\n}", `[]`, `null`, `"a"`, `1`, ``, `{`,
-	`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b","managedFields":[{"manager":"x",` +
-		`"fieldsV1":{"f:a":{}}}],"labels":{"x":"y"}},"data":{"k":"v"}}`,
-	`{"metadata":{"managedFields":[1],"name":"a","managedFields":[2]},"spec":{"managedFields":[3],` +
-		`"metadata":{"managedFields":[4]}}}`,
+	`{"apiVersion":"v1","kind":"ConfigMap",` +
+		`"metadata":{"name":"a","namespace":"b","managedFields":[{"manager":"x","fieldsV1":{"f:a":{}}}],` +
+		`"labels":{"x":"y"}},` +
+		`"data":{"k":"v"}}`,
+	`{"metadata":{"managedFields":[1],"name":"a","managedFields":[2]},` +
+		`"spec":{"managedFields":[3],"metadata":{"managedFields":[4]}}}`,
 	`{"metadata":{"managedFields":null}}`, `{"metadata":{"managedFields":[1}}`, `{"metadata":[{"managedFields":[1]}]}`,
 	`{"metadata":null}`, `{"metadata":"a","kind":1}`,
 	`{"metadata":{"name":1}}`, `{"metadata":{"labels":{"a":1}}}`,
@@ -97,8 +99,8 @@ func FuzzHead(f *testing.F) {
 		f.Add([]byte(form))
 	}
 	for _, form := range []string{
-		`{"apiVersion":"v1","data":{"a":"}\\","b":"\"{"},"kind":"ConfigMap","metadata":{"annotations":{"x":"\\\""},` +
-			`"generateName":"b-","name":"a","namespace":"c"}}`,
+		`{"apiVersion":"v1","data":{"a":"}\\","b":"\"{"},"kind":"ConfigMap",` +
+			`"metadata":{"annotations":{"x":"\\\""},"generateName":"b-","name":"a","namespace":"c"}}`,
 		`{"apiVersion":"v1","kind":"List","items":[{"kind":"A"},{}]}`, `{"kind":"List","items":null}`,
 		`{"kind":"A","kind":"B","metadata":{"name":"a"},"metadata":null}`,
 		`{"kind": "A"}`, `{"a":[1 ,2],"kind":"A"}`, `{"kind":"A","x":-1.5e3}`,
@@ -120,14 +122,14 @@ func FuzzHead(f *testing.F) {
 
 // BenchmarkDecode compares the scanner with the library for a Deployment of 1 KiB.
 func BenchmarkDecode(b *testing.B) {
-	raw := []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"guestbook","namespace":"default",` +
-		`"labels":{"app":"guestbook"},` +
-		`"uid":"00000000-0000-4000-8000-000000000000","resourceVersion":"1","generation":1},"spec":{"replicas":2,` +
-		`"selector":{"matchLabels":{"app":"guestbook"}},` +
+	raw := []byte(`{"apiVersion":"apps/v1","kind":"Deployment",` +
+		`"metadata":{"name":"guestbook","namespace":"default","labels":{"app":"guestbook"},` +
+		`"uid":"00000000-0000-4000-8000-000000000000","resourceVersion":"1","generation":1},` +
+		`"spec":{"replicas":2,"selector":{"matchLabels":{"app":"guestbook"}},` +
 		`"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":"25%"}},` +
 		`"template":{"metadata":{"labels":{"app":"guestbook"}},` +
-		`"spec":{"containers":[{"name":"web","image":"registry.example.com/guestbook:1.2.3","ports":[{"name":"http",` +
-		`"containerPort":8080,"protocol":"TCP"}],` +
+		`"spec":{"containers":[{"name":"web","image":"registry.example.com/guestbook:1.2.3",` +
+		`"ports":[{"name":"http","containerPort":8080,"protocol":"TCP"}],` +
 		`"env":[{"name":"LEVEL","value":"info"}],"resources":{"requests":{"cpu":"100m","memory":"64Mi"}},` +
 		`"imagePullPolicy":"IfNotPresent"}],` +
 		`"restartPolicy":"Always","dnsPolicy":"ClusterFirst","terminationGracePeriodSeconds":30}}},` +

@@ -55,8 +55,8 @@ func (w *builder) bd(namespace, name, release string) *builder {
 // cluster adds a Cluster with the namespaces of its deployments and of its agent.
 func (w *builder) cluster(name, deployments, agent string) *builder {
 	w.tb.Helper()
-	return w.fleet("Cluster", `{"metadata":{"namespace":"fleet-default","name":%q},"status":{"namespace":%q,`+
-		`"agent":{"namespace":%q}}}`, name, deployments, agent)
+	return w.fleet("Cluster", `{"metadata":{"namespace":"fleet-default","name":%q},`+
+		`"status":{"namespace":%q,"agent":{"namespace":%q}}}`, name, deployments, agent)
 }
 
 func (w *builder) secret(agent, deployments string) *builder {
@@ -73,8 +73,8 @@ func (w *builder) secret(agent, deployments string) *builder {
 func (w *builder) workload(namespace, scope string) *builder {
 	w.tb.Helper()
 	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent"},
-		"spec":{"template":{"spec":{"containers":[
-		{"image":"rancher/fleet-agent:v0.16.1","env":[{"name":"AGENT_SCOPE","value":%q}]}]}}}}`, namespace, scope)
+		"spec":{"template":{"spec":{"containers":[{"image":"rancher/fleet-agent:v0.16.1",
+			"env":[{"name":"AGENT_SCOPE","value":%q}]}]}}}}`, namespace, scope)
 	if err := w.c.AddAgent("Deployment", raw); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -104,8 +104,8 @@ func (w *builder) workloadObject(namespace, spec, env, status string) *builder {
 		status = "{}"
 	}
 	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent","generation":1},
-		"spec":{%s"template":{"spec":{"containers":[
-		{"image":"rancher/fleet-agent:v0.16.1","env":[%s]}]}}},"status":%s}`, namespace, spec, env, status)
+		"spec":{%s"template":{"spec":{"containers":[{"image":"rancher/fleet-agent:v0.16.1","env":[%s]}]}}},
+		"status":%s}`, namespace, spec, env, status)
 	if err := w.c.AddAgent("Deployment", raw); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -294,8 +294,8 @@ func TestScope(t *testing.T) {
 				cluster("c", "one", agent)
 		}, "default-a-custom", "Deployment " + agent, true},
 		{"a manager-initiated Cluster", func(w *builder) {
-			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k",`+
-				`"agentNamespace":"x"},"status":{"namespace":"one"}}`)
+			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},`+
+				`"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a-x", "cluster n/c", false},
 		{"a manager-initiated Cluster without agentNamespace", func(w *builder) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k"},`+

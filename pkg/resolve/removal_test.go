@@ -98,10 +98,10 @@ func TestRemovals(t *testing.T) {
 			w.bd("one", "app", "web/app:1").record("web/app:1", "deployed", "app", agent)
 		}, nil},
 		{"new options that the agent has not applied", "v0.16.1", func(w *builder) {
-			w.fleet("BundleDeployment", `{"metadata":{"namespace":"one","name":"app"},"spec":{"deploymentID":"s:2",
-				"options":{"namespace":"new"}},
-				"status":{"appliedDeploymentID":"s:1","release":"web/app:1"}}`).record("web/app:1", "deployed", "app",
-				agent)
+			w.fleet("BundleDeployment", `{"metadata":{"namespace":"one","name":"app"},
+				"spec":{"deploymentID":"s:2","options":{"namespace":"new"}},
+				"status":{"appliedDeploymentID":"s:1","release":"web/app:1"}}`)
+			w.record("web/app:1", "deployed", "app", agent)
 		}, map[string]string{"web/app": "1 new/app "}},
 
 		{"no options", "v0.16.1", func(w *builder) {

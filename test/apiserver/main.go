@@ -251,7 +251,8 @@ func buildLocked(ctx context.Context, module, dir, kubernetesVersion string) err
 
 // build builds the three binaries of a module into dir.
 func build(ctx context.Context, module, dir, kubernetesVersion string) error {
-	fmt.Fprintln(os.Stderr, "test/apiserver: building etcd, kube-apiserver and kubectl, "+kubernetesVersion+"; this takes a few minutes, once")
+	fmt.Fprintf(os.Stderr, "test/apiserver: building etcd, kube-apiserver and kubectl, %s; "+
+		"this takes a few minutes, once\n", kubernetesVersion)
 	start := time.Now()
 	for _, b := range binaries {
 		args := slices.Concat([]string{"build", "-o", filepath.Join(dir, b.name)}, buildArgs(kubernetesVersion),

@@ -93,11 +93,16 @@ func (l *loader) install(ctx context.Context, r release) error {
 }
 
 // rolledOut is the status that the controller manager would write, which this control plane does not have.
-const rolledOut = `{"status": {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2, "conditions": [` +
-	`{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable", "message": "Deployment has minimum availability.", ` +
-	`"lastUpdateTime": "` + timestamp + `", "lastTransitionTime": "` + timestamp + `"}, ` +
-	`{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable", "message": "ReplicaSet has successfully progressed.", ` +
-	`"lastUpdateTime": "` + timestamp + `", "lastTransitionTime": "` + timestamp + `"}]}}`
+const rolledOut = `{"status": {
+	"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
+	"conditions": [
+		{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable",
+			"message": "Deployment has minimum availability.",
+			"lastUpdateTime": "` + timestamp + `", "lastTransitionTime": "` + timestamp + `"},
+		{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable",
+			"message": "ReplicaSet has successfully progressed.",
+			"lastUpdateTime": "` + timestamp + `", "lastTransitionTime": "` + timestamp + `"}
+	]}}`
 
 // roll makes a Deployment ready.
 func (l *loader) roll(ctx context.Context, namespace, name string) error {

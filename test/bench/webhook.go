@@ -97,12 +97,18 @@ func (p *printer) writes(r writes.Result) {
 		"of 95 %% (with at least six rounds).")
 	p.line("Webhook %q responds to each request with the same patch as ours, and reads nothing.", writes.Constant)
 	p.line("%s / %s is noise: it is the bound for requests that do not reach the webhook.", writes.Again, writes.None)
-	variants := map[writes.Variant]string{writes.None: "no webhook", writes.Again: "no webhook, again",
+	variants := map[writes.Variant]string{
+		writes.None:     "no webhook",
+		writes.Again:    "no webhook, again",
 		writes.NoOp:     "no-op webhook",
-		writes.Constant: "constant patch", writes.Ours: "ours"}
-	titles := map[writes.Traffic]string{writes.Adopted: "Helm's metadata only, as after takeOwnership: the webhook is " +
-		"called", writes.Plain: "no ownership metadata: not called",
-		writes.Fleets: "complete ownership metadata, by Fleet's agent: not called"}
+		writes.Constant: "constant patch",
+		writes.Ours:     "ours",
+	}
+	titles := map[writes.Traffic]string{
+		writes.Adopted: "Helm's metadata only, as after takeOwnership: the webhook is called",
+		writes.Plain:   "no ownership metadata: not called",
+		writes.Fleets:  "complete ownership metadata, by Fleet's agent: not called",
+	}
 	for _, t := range writes.Traffics() {
 		for _, clients := range r.Clients {
 			p.line("")

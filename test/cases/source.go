@@ -26,7 +26,8 @@ func (c *Capture) Open(ctx context.Context) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := serving{Source: s, absent: map[schema.GroupVersionKind]bool{corev1.SchemeGroupVersion.WithKind("Namespace"): !c.has("Namespace")}}
+	namespaces := corev1.SchemeGroupVersion.WithKind("Namespace")
+	out := serving{Source: s, absent: map[schema.GroupVersionKind]bool{namespaces: !c.has("Namespace")}}
 	for _, k := range state.Kinds {
 		named := v1alpha1.GroupVersion.String() + "/" + k.Name
 		out.absent[v1alpha1.Kind(k.Name)] = !c.has(k.Name) && !slices.Contains(c.notCaptured, named)

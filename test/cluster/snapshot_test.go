@@ -32,8 +32,10 @@ webhooks:
   "apiVersion": "fleet.cattle.io/v1alpha1", "kind": "BundleDeployment",
   "metadata": {"name": "guestbook", "namespace": "snapshot", "resourceVersion": "77", "generation": 5,
     "uid": "9c5fbb5a-0ae6-4b24-a2c1-5d1e9bd5a0e7", "creationTimestamp": "2026-11-20T07:47:02Z",
-    "managedFields": [{"manager": "gone", "operation": "Update", "apiVersion": "fleet.cattle.io/v1alpha1", "fieldsType": "FieldsV1", "fieldsV1": {}}],
-    "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "9c5fbb5a-0ae6-4b24-a2c1-5d1e9bd5a0e8"}]},
+    "managedFields": [{"manager": "gone", "operation": "Update", "apiVersion": "fleet.cattle.io/v1alpha1",
+      "fieldsType": "FieldsV1", "fieldsV1": {}}],
+    "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gone",
+      "uid": "9c5fbb5a-0ae6-4b24-a2c1-5d1e9bd5a0e8"}]},
   "spec": {"deploymentID": "s-1:2"}, "status": {"release": "guestbook/guestbook:1"}}]}`,
 	"crd.yaml": `
 apiVersion: apiextensions.k8s.io/v1
@@ -44,7 +46,8 @@ spec:
   names: {kind: Part, listKind: PartList, plural: parts, singular: part}
   scope: Namespaced
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+  - {name: v1, served: true, storage: true,
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `,
 	"deeper/arrays.yaml": "{apiVersion: snapshot.example.com/v1, kind: Part, metadata: {name: one, namespace: " +
 		"snapshot}, status: {phase: Ready}}",

@@ -189,7 +189,12 @@ func TestPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	stated := parse(t, `spec: {template: {spec: {containers: [{name: c, ports: [{containerPort: 80}]}]}}}`)
-	live := parse(t, `{spec: {replicas: 1, template: {spec: {dnsPolicy: ClusterFirst, containers: [{name: c, ports: [{containerPort: 80, protocol: TCP}]}]}}}, status: {replicas: 1}}`)
+	live := parse(t, `
+spec:
+  replicas: 1
+  template: {spec: {dnsPolicy: ClusterFirst, containers: [{name: c, ports: [{containerPort: 80, protocol: TCP}]}]}}
+status: {replicas: 1}
+`)
 	var got []string
 	walkFilled(reflect.TypeOf(typed), nil, stated, live, func(f filled) {
 		got = append(got, strings.ReplaceAll(fmt.Sprint(f.owner.Name(), ".", f.name, "=", f.value, " ", f.omitted),

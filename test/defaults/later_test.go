@@ -31,14 +31,15 @@ type choice struct {
 var choices = []choice{
 	{
 		owner: reflect.TypeFor[corev1.PersistentVolumeClaimSpec](), field: "volumeName",
-		manifest: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: chosen}, spec: {volumeName: "", accessModes: [ReadWriteOnce],
-			resources: {requests: {storage: 1Gi}}}}`,
+		manifest: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: chosen},
+			spec: {volumeName: "", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`,
 		after: writing("volume", "spec", "volumeName"),
 	},
 	{
 		owner: reflect.TypeFor[corev1.PodSpec](), field: "nodeName",
-		manifest: `{apiVersion: v1, kind: Pod, metadata: {name: chosen}, spec: {nodeName: "", containers: [{name: c, image: registry.example.com/a:1}]}}`,
-		after:    bound,
+		manifest: `{apiVersion: v1, kind: Pod, metadata: {name: chosen},
+			spec: {nodeName: "", containers: [{name: c, image: registry.example.com/a:1}]}}`,
+		after: bound,
 	},
 	{
 		owner: reflect.TypeFor[corev1.ServiceAccount](), field: "secrets",
@@ -47,15 +48,18 @@ var choices = []choice{
 	},
 	{
 		owner: reflect.TypeFor[admissionv1.WebhookClientConfig](), field: "caBundle",
-		manifest: `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: chosen}, webhooks: [{name: a.example.com,
-			admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, clientConfig: {service: {name: s, namespace: ns}, caBundle: ""},
+		manifest: `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration,
+			metadata: {name: chosen}, webhooks: [{name: a.example.com,
+			admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore,
+			clientConfig: {service: {name: s, namespace: ns}, caBundle: ""},
 			rules: [{apiGroups: [example.com], apiVersions: [v1], resources: [things], operations: [CREATE]}]}]}`,
 		after: injected,
 	},
 	{
 		owner: reflect.TypeFor[corev1.PodSpec](), field: "priorityClassName",
-		manifest: `{apiVersion: v1, kind: Pod, metadata: {name: prior}, spec: {priorityClassName: "", containers: [{name: c, image: registry.example.com/a:1}]}}`,
-		before:   globalPriority,
+		manifest: `{apiVersion: v1, kind: Pod, metadata: {name: prior},
+			spec: {priorityClassName: "", containers: [{name: c, image: registry.example.com/a:1}]}}`,
+		before: globalPriority,
 	},
 }
 

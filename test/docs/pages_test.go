@@ -41,8 +41,9 @@ func pages(t *testing.T) []string {
 
 var (
 	fence   = regexp.MustCompile("^ *```([a-z]*)$")
-	program = regexp.MustCompile(`^\s*(\$ |- run: |run: )?([A-Z_]+=("[^"]*"|\S+) )*(kubectl fleetdoctor|(bin/)?kubectl-fleetdoctor)( |$)`)
-	inline  = regexp.MustCompile("`(kubectl fleetdoctor [a-z][^`]*)`")
+	program = regexp.MustCompile(`^\s*(\$ |- run: |run: )?([A-Z_]+=("[^"]*"|\S+) )*` +
+		`(kubectl fleetdoctor|(bin/)?kubectl-fleetdoctor)( |$)`)
+	inline = regexp.MustCompile("`(kubectl fleetdoctor [a-z][^`]*)`")
 )
 
 // read returns the commands of a page in the order in which they are shown. A block without a language has commands if
@@ -105,7 +106,8 @@ func parse(t *testing.T, page string, line int, language string, lines []string)
 	default:
 		for _, l := range lines {
 			if program.MatchString(l) && !strings.HasSuffix(l, "[flags]") {
-				t.Errorf("%s:%d: a command in a block that is neither a script (sh) nor a transcript ($): %s", page, line, l)
+				t.Errorf("%s:%d: a command in a block that is neither a script (sh) nor a transcript ($): %s",
+					page, line, l)
 			}
 		}
 	}

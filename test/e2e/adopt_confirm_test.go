@@ -202,7 +202,8 @@ func TestAdoptionFormats(t *testing.T) {
 				t.Errorf("%s %s: status %d, want %d: %s", format, step.args, r.status, step.status, r.stderr)
 			}
 			if format == "name" {
-				if want := "-n apps configmap/settings\n-n apps configmap/texts\n-n apps service/frontend\n"; r.stdout != want {
+				const want = "-n apps configmap/settings\n-n apps configmap/texts\n-n apps service/frontend\n"
+				if r.stdout != want {
 					t.Errorf("%s: %q, want %q", step.args, r.stdout, want)
 				}
 				continue

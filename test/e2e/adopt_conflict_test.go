@@ -101,12 +101,12 @@ func TestChangedAfterPlan(t *testing.T) {
 			f.remove(objs[0])
 			f.remove(objs[1])
 			f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: item-01, namespace: apps}}")
-			f.merge("other", objs[2],
-				`{"metadata":{"annotations":{"objectset.rio.cattle.io/id":"default-other"},"labels":{"objectset.rio.cattle.io/hash":"`+
-					fleet.Hash("default-other")+`"}}}`)
+			f.merge("other", objs[2], `{"metadata":{
+				"annotations":{"objectset.rio.cattle.io/id":"default-other"},
+				"labels":{"objectset.rio.cattle.io/hash":"`+fleet.Hash("default-other")+`"}}}`)
 			f.remove(objs[3])
-			f.merge("controller", objs[4],
-				`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"owner","uid":"u","controller":true}]}}`)
+			f.merge("controller", objs[4], `{"metadata":{"ownerReferences":[
+				{"apiVersion":"v1","kind":"Service","name":"owner","uid":"u","controller":true}]}}`)
 			// another client that adopts the object
 			f.merge("adopter", objs[5], ownershipPatch(t, anyValues(b.ownership())))
 		})

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -214,14 +215,20 @@ const (
 // values, and is quoted by an admission policy. No output, message or receipt contains a value.
 func TestNoSecretIsShown(t *testing.T) {
 	f := newFleet(t, shared)
-	f.deploy("guestbook", "{apiVersion: v1, kind: Secret, metadata: {name: credentials}, stringData: {password: "+inventedDesired+"}}\n---\n"+
-		"{apiVersion: v1, kind: Secret, metadata: {name: more}, stringData: {password: "+inventedDesired+"}}")
+	f.deploy("guestbook", `
+{apiVersion: v1, kind: Secret, metadata: {name: credentials}, stringData: {password: `+inventedDesired+`}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: more}, stringData: {password: `+inventedDesired+`}}
+`)
 	credentials, more := object("v1", "Secret", apps, "credentials"), object("v1", "Secret", apps, "more")
 	f.removeOwnership(credentials, more)
-	f.merge("kubectl", credentials, `{"stringData":{"password":"`+inventedLive+`"},"metadata":{"annotations":{
-		"kubectl.kubernetes.io/last-applied-configuration":"{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"stringData\":{\"password\":\"`+inventedLive+`\"}}"}}}`)
+	const lastApplied = `{"kind":"Secret","apiVersion":"v1","stringData":{"password":"` + inventedLive + `"}}`
+	const patch = `{"stringData":{"password":%q},
+		"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":%q}}}`
+	f.merge("kubectl", credentials, fmt.Sprintf(patch, inventedLive, lastApplied))
 	quoting := uniqueName("quoting")
-	f.merge("kubectl", more, `{"metadata":{"labels":{"e2e":"`+quoting+`"}},"stringData":{"password":"`+inventedLive+`"}}`)
+	f.merge("kubectl", more, fmt.Sprintf(`{"metadata":{"labels":{"e2e":%q}},"stringData":{"password":%q}}`,
+		quoting, inventedLive))
 	f.denyUpdates(quoting, `"not this one, with " + string(object.data.password)`)
 	f.awaitDenied(quoting, more)
 

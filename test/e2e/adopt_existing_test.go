@@ -26,8 +26,9 @@ func (f *fleetServer) recreateByHand(obj *unstructured.Unstructured, document st
 	f.t.Helper()
 	f.remove(obj)
 	f.ApplyYAML(f.t, "kubectl", document)
-	f.merge("kubectl-client-side-apply", obj,
-		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"v1\",\"kind\":\"`+obj.GetKind()+`\"}"}}}`)
+	lastApplied := `{"apiVersion":"v1","kind":"` + obj.GetKind() + `"}`
+	f.merge("kubectl-client-side-apply", obj, fmt.Sprintf(
+		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":%q}}}`, lastApplied))
 }
 
 // TestAdoptExistingObjects adopts existing objects that the bundle does not own, in each way that is known from
@@ -140,8 +141,9 @@ func TestNeverAdopted(t *testing.T) {
 	f.merge("wait", configMap("settings"), `{"metadata":{"finalizers":["example.com/wait"]}}`)
 	t.Cleanup(func() { f.removeFinalizers(configMap("settings")) })
 	f.remove(configMap("settings"))
-	f.merge("controller", configMap("texts"), fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"frontend","uid":%q,
-		"controller":true}]}}`, f.get(object("v1", "Service", apps, "frontend")).GetUID()))
+	frontend := f.get(object("v1", "Service", apps, "frontend"))
+	f.merge("controller", configMap("texts"), fmt.Sprintf(`{"metadata":{"ownerReferences":[
+		{"apiVersion":"v1","kind":"Service","name":"frontend","uid":%q,"controller":true}]}}`, frontend.GetUID()))
 	before := f.getAll(configMap("settings"), configMap("texts"))
 	a := f.adopt("--yes")
 	expectAdoption(t, a, 1, map[string]string{settings: "Refuse NoMark", "configmap apps/texts": "Refuse NoMark"})

@@ -179,7 +179,12 @@ func TestIfNoDiff(t *testing.T) {
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: web}
-spec: {serviceName: web, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: registry.example.com/web:1}]}}}
+spec:
+  serviceName: web
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: registry.example.com/web:1}]}
 `
 	b := f.bundle("guestbook", manifest)
 	b.spec = "{diff: {comparePatches: [{apiVersion: v1, kind: ConfigMap, name: ignored, jsonPointers: [/data/a]}]}}"

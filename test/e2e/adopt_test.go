@@ -37,7 +37,8 @@ func (f *fleetServer) adopt(args ...string) adoption {
 	if !slices.Contains(args, "--undo") {
 		args = append(args, "--receipt", a.receipt)
 	}
-	a.result = run(f.t.Context(), f.t, append([]string{"adopt", "--kubeconfig", f.kubeconfig, "-o", "json"}, args...)...)
+	args = append([]string{"adopt", "--kubeconfig", f.kubeconfig, "-o", "json"}, args...)
+	a.result = run(f.t.Context(), f.t, args...)
 	a.document = decodeAdoption(f.t, a.stdout)
 	return a
 }
@@ -135,7 +136,14 @@ func (f *fleetServer) removeOwnership(objs ...*unstructured.Unstructured) {
 
 // ownership is the ownership metadata of the bundle's objects, by key.
 func (b *bundle) ownership() map[string]string {
-	return ownership.Metadata{Hash: b.options.Hash, SetID: b.options.SetID, ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Values()
+	m := ownership.Metadata{
+		Hash:             b.options.Hash,
+		SetID:            b.options.SetID,
+		ManagedBy:        "Helm",
+		ReleaseName:      b.name,
+		ReleaseNamespace: b.options.Namespace,
+	}
+	return m.Values()
 }
 
 func ownershipOf(obj *unstructured.Unstructured) map[string]string {
@@ -176,12 +184,12 @@ func (f *fleetServer) expectOnlyOwnership(want map[string]string, before ...*uns
 // empty map that it created.
 func (f *fleetServer) expectOwnershipIgnoringManagers(want map[string]string, before *unstructured.Unstructured) {
 	f.t.Helper()
-	now := f.get(before)
+	now, kind, name := f.get(before), before.GetKind(), before.GetName()
 	if diff := cmp.Diff(want, ownershipOf(now)); diff != "" {
-		f.t.Errorf("ownership metadata of %s %s (-want +got):\n%s", before.GetKind(), before.GetName(), diff)
+		f.t.Errorf("ownership metadata of %s %s (-want +got):\n%s", kind, name, diff)
 	}
 	if diff := cmp.Diff(withoutOwnership(before), withoutOwnership(now)); diff != "" {
-		f.t.Errorf("%s %s changed outside its ownership metadata (-before +after):\n%s", before.GetKind(), before.GetName(), diff)
+		f.t.Errorf("%s %s changed outside its ownership metadata (-before +after):\n%s", kind, name, diff)
 	}
 }
 
@@ -222,11 +230,12 @@ func (f *fleetServer) expectManagedFields(before, after *unstructured.Unstructur
 			got[strings.TrimPrefix(key, "f:")] = true
 		}
 	}
+	kind, name := after.GetKind(), after.GetName()
 	if diff := cmp.Diff(want, got); diff != "" {
-		f.t.Errorf("keys of %s %s that adopt's manager manages (-want +got):\n%s", after.GetKind(), after.GetName(), diff)
+		f.t.Errorf("keys of %s %s that adopt's manager manages (-want +got):\n%s", kind, name, diff)
 	}
 	if diff := cmp.Diff(managedByOthers(f.t, before), managedByOthers(f.t, after)); diff != "" {
-		f.t.Errorf("fields of %s %s that other managers manage (-before +after):\n%s", after.GetKind(), after.GetName(), diff)
+		f.t.Errorf("fields of %s %s that other managers manage (-before +after):\n%s", kind, name, diff)
 	}
 }
 
@@ -307,7 +316,9 @@ func configMaps(n int) (objs []*unstructured.Unstructured, manifest string) {
 	for i := range n {
 		name := fmt.Sprintf("item-%02d", i)
 		objs = append(objs, configMap(name))
-		fmt.Fprintf(&b, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, labels: {app: items}}, data: {number: %q}}\n", name, fmt.Sprint(i))
+		fmt.Fprintf(&b, `---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, labels: {app: items}}, data: {number: "%d"}}
+`, name, i)
 	}
 	return objs, b.String()
 }

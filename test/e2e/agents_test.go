@@ -41,7 +41,11 @@ kind: Secret
 metadata: {name: imported-kubeconfig, namespace: %[1]s}
 stringData:
   apiServerURL: https://rancher.example.com
-  value: "{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: 'https://10.0.0.1'}}], users: [{name: u, user: {token: %[2]s}}]}"
+  value: |
+    apiVersion: v1
+    kind: Config
+    clusters: [{name: c, cluster: {server: 'https://10.0.0.1'}}]
+    users: [{name: u, user: {token: %[2]s}}]
 ---
 apiVersion: fleet.cattle.io/v1alpha1
 kind: Cluster

@@ -46,8 +46,13 @@ metadata:
   labels: {fleet.cattle.io/bundle-name: guestbook, fleet.cattle.io/bundle-namespace: fleet-default,
     fleet.cattle.io/cluster: edge, fleet.cattle.io/cluster-namespace: fleet-default}
 spec: {deploymentID: "s-1:1", stagedDeploymentID: "s-1:1"}
-status: {appliedDeploymentID: "s-1:1", release: "apps/guestbook:1", ready: true, nonModified: true, display: {state: Ready},
-  resourceCounts: {desiredReady: 1, ready: 1}}
+status:
+  appliedDeploymentID: "s-1:1"
+  release: "apps/guestbook:1"
+  ready: true
+  nonModified: true
+  display: {state: Ready}
+  resourceCounts: {desiredReady: 1, ready: 1}
 `)
 }
 
@@ -86,8 +91,7 @@ func TestTwoClusters(t *testing.T) {
 	f.manageEdge("edge-kubeconfig")
 	f.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "edge-kubeconfig", Namespace: "fleet-default"},
 		Data: map[string][]byte{"value": kubeconfig}})
-	downstream.ApplyYAML(t, controller,
-		`{apiVersion: v1, kind: Secret, metadata: {name: fleet-agent, namespace: `+agentNamespace+`}, stringData: {deploymentNamespace: `+edge+`}}`)
+	downstream.ApplyYAML(t, controller, agentSecret(edge))
 	id := fleet.SetID("guestbook", "")
 	downstream.InstallRelease(t, cluster.ReleaseOptions{BundleID: "guestbook", Namespace: apps, SetID: id,
 		Hash: fleet.Hash(id), AgentNamespace: agentNamespace,

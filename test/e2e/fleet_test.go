@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
@@ -43,17 +45,30 @@ func newFleet(t *testing.T, c *cluster.Cluster) *fleetServer {
 	t.Helper()
 	f := onServer(t, c)
 	f.installAgent("")
-	c.ApplyYAML(t, controller, "{apiVersion: fleet.cattle.io/v1alpha1, kind: GitRepo, metadata: {name: apps, namespace: "+workspace+
-		"}, spec: {targets: [{name: all, clusterSelector: {}}]}}")
+	c.ApplyYAML(t, controller, `
+apiVersion: fleet.cattle.io/v1alpha1
+kind: GitRepo
+metadata: {name: apps, namespace: `+workspace+`}
+spec: {targets: [{name: all, clusterSelector: {}}]}
+`)
 	f.reportCluster()
 	return f
+}
+
+// agentSecret is the manifest of the Secret in which Fleet's agent finds its namespace on the management cluster.
+func agentSecret(deploymentNamespace string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: fleet-agent, namespace: %s}
+stringData: {deploymentNamespace: %s}
+`, agentNamespace, deploymentNamespace)
 }
 
 // installAgent creates the Secret and the Deployment of Fleet's agent, with a scope if there is one.
 func (f *fleetServer) installAgent(scope string) {
 	f.t.Helper()
-	f.ApplyYAML(f.t, controller, fmt.Sprintf(`
-{apiVersion: v1, kind: Secret, metadata: {name: fleet-agent, namespace: %[1]s}, stringData: {deploymentNamespace: %[2]s}}
+	f.ApplyYAML(f.t, controller, agentSecret(clusterNamespace)+fmt.Sprintf(`
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -62,8 +77,12 @@ spec:
   selector: {matchLabels: {app: fleet-agent}}
   template:
     metadata: {labels: {app: fleet-agent}}
-    spec: {containers: [{name: fleet-agent, image: "rancher/fleet-agent:v0.15.1", env: [{name: AGENT_SCOPE, value: %[3]q}]}]}
-`, agentNamespace, clusterNamespace, scope))
+    spec:
+      containers:
+      - name: fleet-agent
+        image: "rancher/fleet-agent:v0.15.1"
+        env: [{name: AGENT_SCOPE, value: %[2]q}]
+`, agentNamespace, scope))
 }
 
 // onServer returns a server without Fleet, such as a downstream cluster.
@@ -231,7 +250,8 @@ status:
   display: {state: Ready}
   resourceCounts: {desiredReady: %[8]d, ready: %[8]d}
   conditions: [{type: Ready, status: "True", lastUpdateTime: %[9]q}]
-`, b.name, b.workspace, clusterNamespace, labels, b.revision, options, b.release(), b.objects, time.Now().UTC().Format(time.RFC3339)))
+`, b.name, b.workspace, clusterNamespace, labels, b.revision, options, b.release(), b.objects,
+		time.Now().UTC().Format(time.RFC3339)))
 	b.reportCluster()
 }
 
@@ -252,4 +272,21 @@ status:
   summary: {desiredReady: %[5]d, ready: %[5]d}
   resourceCounts: {desiredReady: %[6]d, ready: %[6]d}
 `, workspace, clusterNamespace, agentNamespace, time.Now().UTC().Format(time.RFC3339), len(f.bundles), objects))
+}
+
+// writeValues writes the Secret of a BundleDeployment with Helm values.
+func (f *fleetServer) writeValues(bd *unstructured.Unstructured, text string) {
+	f.t.Helper()
+	f.ApplyYAML(f.t, controller, fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata:
+  name: %[1]s
+  namespace: %[2]s
+  ownerReferences:
+  - {apiVersion: fleet.cattle.io/v1alpha1, kind: BundleDeployment, name: %[1]s, uid: %[3]s, controller: true}
+type: %[4]s
+data: {values: %[5]s, stagedValues: ""}
+`, bd.GetName(), bd.GetNamespace(), f.get(bd).GetUID(), values.DeploymentType,
+		base64.StdEncoding.EncodeToString([]byte(text))))
 }

@@ -27,7 +27,11 @@ spec:
   group: impact.example.com
   scope: Namespaced
   names: {kind: %s, plural: %[1]s, singular: %[3]s, listKind: %[2]sList}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
 // databases is the manifest of a bundle with every kind of object whose deletion has its own rule.
@@ -40,11 +44,16 @@ var databases = fmt.Sprintf(databaseDefinition, "databases", "Database", "databa
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: before, annotations: {helm.sh/hook: pre-delete}}}
 ---
-{apiVersion: v1, kind: ConfigMap, metadata: {name: after, annotations: {helm.sh/hook: post-delete, helm.sh/hook-delete-policy: hook-succeeded}}}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: after, annotations: {helm.sh/hook: post-delete, helm.sh/hook-delete-policy: hook-succeeded}}
 ---
 {apiVersion: v1, kind: Service, metadata: {name: db}, spec: {ports: [{port: 5432}]}}
 ---
-{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: files}, spec: {accessModes: [ReadWriteOnce], volumeName: impact-files, resources: {requests: {storage: 1Gi}}}}
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: files}
+spec: {accessModes: [ReadWriteOnce], volumeName: impact-files, resources: {requests: {storage: 1Gi}}}
 ---
 apiVersion: apps/v1
 kind: StatefulSet
@@ -52,7 +61,9 @@ metadata: {name: db}
 spec:
   selector: {matchLabels: {app: db}}
   template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: registry.example.com/db}]}}
-  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
 
 // liveKinds are the kinds of the objects that an uninstall may delete.
@@ -112,11 +123,21 @@ func TestImpact(t *testing.T) {
 apiVersion: v1
 kind: PersistentVolume
 metadata: {name: impact-files}
-spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Delete, hostPath: {path: /files}}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  persistentVolumeReclaimPolicy: Delete
+  hostPath: {path: /files}
 ---
-{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-db-0, namespace: apps}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data-db-0, namespace: apps}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 ---
-{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: unrelated, namespace: apps}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: unrelated, namespace: apps}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `)
 	for _, name := range []string{"one", "two", "three"} {
 		f.ApplyYAML(t, "customer",

@@ -22,7 +22,10 @@ const vault = "vault"
 func chartDirectory(t *testing.T, templates map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	files := map[string]string{"fleet.yaml": "name: guestbook\ndefaultNamespace: " + apps + "\n", "Chart.yaml": "apiVersion: v2\nname: guestbook\nversion: 1.0.0\n"}
+	files := map[string]string{
+		"fleet.yaml": "name: guestbook\ndefaultNamespace: " + apps + "\n",
+		"Chart.yaml": "apiVersion: v2\nname: guestbook\nversion: 1.0.0\n",
+	}
 	for name, content := range templates {
 		files["templates/"+name] = content
 	}
@@ -48,12 +51,18 @@ func TestLookups(t *testing.T) {
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: a, namespace: vault}}
 ---
-{apiVersion: v1, kind: ConfigMap, metadata: {name: seen, namespace: vault, annotations: {text: "<&>"}}, data: {"true": "1.0", empty: ""}}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: seen, namespace: vault, annotations: {text: "<&>"}}
+data: {"true": "1.0", empty: ""}
 ---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: vault}
-spec: {replicas: 3, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}
+spec:
+  replicas: 3
+  selector: {matchLabels: {a: b}}
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}
 `)
 	lookups := map[string]string{
 		"object":               `lookup "v1" "ConfigMap" "vault" "seen" | toJson`,
@@ -81,7 +90,8 @@ spec: {replicas: 3, selector: {matchLabels: {a: b}}, template: {metadata: {label
 	b.options.Templates = templates
 	b.deploy()
 	answers, _ := f.get(configMap("answers")).Object["data"].(map[string]any)
-	if text, _ := answers["list-all"].(string); !strings.Contains(text, `"replicas":3`) || answers["number"] != "3" || answers["absent"] != "{}" {
+	all, _ := answers["list-all"].(string)
+	if !strings.Contains(all, `"replicas":3`) || answers["number"] != "3" || answers["absent"] != "{}" {
 		t.Fatalf("Helm's own answers are not the expected ones: %v", answers)
 	}
 	status, r := f.preflight("-f", chartDirectory(t, templates))
@@ -108,8 +118,11 @@ spec: {replicas: 3, selector: {matchLabels: {a: b}}, template: {metadata: {label
 }
 
 // readers are the rights to read what the bundles of these tests deploy, except Secrets.
-var readers = []grant{rule("", "configmaps", "list"), rule("fleet.cattle.io", "bundledeployments,bundles,gitrepos,helmops,clusters,clustergroups", "list"),
-	rule("apps", "deployments,statefulsets", "list")}
+var readers = []grant{
+	rule("", "configmaps", "list"),
+	rule("fleet.cattle.io", "bundledeployments,bundles,gitrepos,helmops,clusters,clustergroups", "list"),
+	rule("apps", "deployments,statefulsets", "list"),
+}
 
 // reusedPassword is a chart that keeps the password of an earlier installation, as Bitnami's charts do. It also writes
 // the password into a ConfigMap.
@@ -138,7 +151,10 @@ func TestLookupAdopt(t *testing.T) {
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: db, namespace: apps}, stringData: {password: `+password+`}}
 ---
-{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {address: "postgres://app:earlier@db"}}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: apps}
+data: {address: "postgres://app:earlier@db"}
 `)
 	dir := chartDirectory(t, reusedPassword)
 	expectHidden := func(r result) result {
@@ -152,15 +168,19 @@ func TestLookupAdopt(t *testing.T) {
 	}
 	verb := func(kubeconfig, verb string, args ...string) result {
 		t.Helper()
-		return expectHidden(run(t.Context(), t, append([]string{verb, "--kubeconfig", kubeconfig, "-f", dir}, args...)...))
+		args = append([]string{verb, "--kubeconfig", kubeconfig, "-f", dir}, args...)
+		return expectHidden(run(t.Context(), t, args...))
 	}
 
 	// A user who may not read the Secret gets the gap. Helm's refusal is not predicted, because the release records are
 	// Secrets too.
-	user := f.user("without-vault", append(slices.Clone(readers), rule("", "secrets", "list").in(apps), rule("", "secrets", "list").in(agentNamespace))...)
+	listSecrets := rule("", "secrets", "list")
+	user := f.user("without-vault",
+		append(slices.Clone(readers), listSecrets.in(apps), listSecrets.in(agentNamespace))...)
 	const gap = "a template looks up secret vault/db, which could not be read (Forbidden: "
 	blind := verb(user, "preflight", "-o", "json")
-	expectContains(t, "preflight without rights", blind.stdout, gap, "reading it needs the right to list secrets in namespace vault")
+	expectContains(t, "preflight without rights", blind.stdout, gap,
+		"reading it needs the right to list secrets in namespace vault")
 	if blind.status != 3 || strings.Contains(blind.stdout, "fleetdoctor adopt ") {
 		t.Errorf("preflight without rights: status %d, or it recommends adopt:\n%s", blind.status, blind.stdout)
 	}
@@ -182,9 +202,10 @@ func TestLookupAdopt(t *testing.T) {
 	if err := json.Unmarshal([]byte(verb(f.kubeconfig, "preflight", "-o", "json").stdout), &document); err != nil {
 		t.Fatal(err)
 	}
-	expectRollout(t, 1, document.BundleDeployments[0], 1, report.VerdictRefused, "ApplyConflict configmap apps/settings",
+	r := document.BundleDeployments[0]
+	expectRollout(t, 1, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings",
 		"InvalidOwnership configmap apps/settings", "InvalidOwnership secret apps/db")
-	expectContains(t, "the remediation", document.BundleDeployments[0].Items[2].Remediation, "fleetdoctor adopt ")
+	expectContains(t, "the remediation", r.Items[2].Remediation, "fleetdoctor adopt ")
 	verb(f.kubeconfig, "adopt", "--dry-run", "--diff")
 	if got := verb(f.kubeconfig, "audit", "--diff"); !strings.Contains(got.stdout, "***") {
 		t.Errorf("the audit shows no hidden value:\n%s", got.stdout)
@@ -214,15 +235,24 @@ func TestLookupAdopt(t *testing.T) {
 func TestLookupForbidden(t *testing.T) {
 	f := newFleet(t, shared)
 	f.namespace(vault)
-	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {found: maybe, twice: maybe}}")
+	f.ApplyYAML(t, "kubectl", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: apps}
+data: {found: maybe, twice: maybe}
+`)
 	dir := chartDirectory(t, map[string]string{"all.yaml": `
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
-data: {found: "{{ empty (lookup "v1" "Service" "vault" "db") }}", twice: "{{ empty (lookup "v1" "Service" "vault" "db") }}"}
+data:
+  found: "{{ empty (lookup "v1" "Service" "vault" "db") }}"
+  twice: "{{ empty (lookup "v1" "Service" "vault" "db") }}"
 `})
-	const why = `the desired objects of its bundle are not certain: a template looks up service vault/db, which could not be read (Forbidden: services "db" is forbidden: ` +
-		`User "without-services" cannot list resource "services" in API group "" in the namespace "vault"); reading it needs the right to list services in namespace vault`
+	const why = `the desired objects of its bundle are not certain: a template looks up service vault/db, ` +
+		`which could not be read (Forbidden: services "db" is forbidden: User "without-services" cannot list ` +
+		`resource "services" in API group "" in the namespace "vault"); ` +
+		`reading it needs the right to list services in namespace vault`
 	limited := *f
 	limited.kubeconfig = f.user("without-services", append(slices.Clone(readers), rule("", "secrets", "list"))...)
 	status, r := limited.preflight("-f", dir)
@@ -236,8 +266,10 @@ data: {found: "{{ empty (lookup "v1" "Service" "vault" "db") }}", twice: "{{ emp
 		t.Errorf("adopt refuses because of %q", got)
 	}
 
-	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: Service, metadata: {name: db, namespace: vault}, spec: {ports: [{port: 1}]}}")
+	f.ApplyYAML(t, "kubectl",
+		"{apiVersion: v1, kind: Service, metadata: {name: db, namespace: vault}, spec: {ports: [{port: 1}]}}")
 	f.grant("without-services", rule("", "services", "list").in(vault))
 	status, r = limited.preflight("-f", dir)
-	expectRollout(t, status, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings", "InvalidOwnership configmap apps/settings")
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings",
+		"InvalidOwnership configmap apps/settings")
 }

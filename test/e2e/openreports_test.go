@@ -21,7 +21,8 @@ import (
 // TestOpenReports applies the objects of -o openreports with kubectl to a server that has the API, and reads them
 // again.
 func TestOpenReports(t *testing.T) {
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api").Output()
+	const api = "github.com/openreports/reports-api"
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", api).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,8 @@ func TestOpenReports(t *testing.T) {
 	kubeconfig := server.Kubeconfig(t)
 	kubectl := func(stdin string, args ...string) []byte {
 		t.Helper()
-		c := exec.CommandContext(t.Context(), server.Kubectl(), append([]string{"--kubeconfig", kubeconfig}, args...)...)
+		args = append([]string{"--kubeconfig", kubeconfig}, args...)
+		c := exec.CommandContext(t.Context(), server.Kubectl(), args...)
 		var stdout, stderr bytes.Buffer
 		c.Stdin, c.Stdout, c.Stderr = strings.NewReader(stdin), &stdout, &stderr
 		if err := c.Run(); err != nil {
@@ -38,7 +40,12 @@ func TestOpenReports(t *testing.T) {
 		}
 		return stdout.Bytes()
 	}
-	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"), "unread": reports.Unread(), "hostile": reports.Hostile(reports.Full(), reports.Evil)} {
+	const kinds = "reports.openreports.io,clusterreports.openreports.io"
+	for name, a := range map[string]*report.Audit{
+		"sick":    reports.Sample(t, "sick"),
+		"unread":  reports.Unread(),
+		"hostile": reports.Hostile(reports.Full(), reports.Evil),
+	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			if err := openreports.Write(&b, a); err != nil {
@@ -46,14 +53,15 @@ func TestOpenReports(t *testing.T) {
 			}
 			namespaces := map[string]bool{}
 			for line := range strings.Lines(b.String()) {
-				if ns, ok := strings.CutPrefix(line, "  namespace: "); ok && !namespaces[ns] {
+				ns, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "  namespace: ")
+				if ok && !namespaces[ns] {
 					namespaces[ns] = true
-					kubectl(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "`+strings.TrimSpace(ns)+`"}}`, "apply", "-f", "-")
+					kubectl("apiVersion: v1\nkind: Namespace\nmetadata: {name: "+ns+"}\n", "apply", "-f", "-")
 				}
 			}
 			kubectl(b.String(), "apply", "--validate=strict", "-f", "-")
 			var list v1alpha1.ReportList
-			if err := json.Unmarshal(kubectl("", "get", "reports.openreports.io,clusterreports.openreports.io", "-A", "-o", "json"), &list); err != nil {
+			if err := json.Unmarshal(kubectl("", "get", kinds, "-A", "-o", "json"), &list); err != nil {
 				t.Fatal(err)
 			}
 			results := 0
@@ -63,7 +71,7 @@ func TestOpenReports(t *testing.T) {
 			if want := strings.Count(b.String(), "\n- category: Fleet\n"); results != want || want == 0 {
 				t.Errorf("the server has %d results, want %d", results, want)
 			}
-			kubectl("", "delete", "reports.openreports.io,clusterreports.openreports.io", "-A", "-l", "app.kubernetes.io/managed-by=fleetdoctor")
+			kubectl("", "delete", kinds, "-A", "-l", "app.kubernetes.io/managed-by=fleetdoctor")
 		})
 	}
 }

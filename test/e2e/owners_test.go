@@ -15,7 +15,8 @@ func TestForeignOwner(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
 	other := f.deploy("other", theme)
-	f.merge("kubectl-edit", configMap("settings"), `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":"`+other.options.Hash+`"},
+	f.merge("kubectl-edit", configMap("settings"), `{"metadata":{
+		"labels":{"objectset.rio.cattle.io/hash":"`+other.options.Hash+`"},
 		"annotations":{"objectset.rio.cattle.io/id":"`+other.options.SetID+`"}}}`)
 	r := f.audit()
 	expect(t, r, outcome{
@@ -36,8 +37,12 @@ func TestForeignOwner(t *testing.T) {
 func TestContested(t *testing.T) {
 	f := newFleet(t, shared)
 	first := f.deploy("first", guestbook)
-	second := f.bundle("second",
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {app: guestbook}}, data: {colour: green}}`)
+	second := f.bundle("second", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, labels: {app: guestbook}}
+data: {colour: green}
+`)
 	second.options.TakeOwnership = true
 	second.deploy()
 	r := f.audit()

@@ -143,8 +143,8 @@ func testSecondInterrupt(t *testing.T, program string) {
 	t.Helper()
 	var deployments strings.Builder // the report is larger than a pipe
 	for i := range 1000 {
-		fmt.Fprintf(&deployments,
-			`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"b%d","namespace":"n"}}`, i)
+		deployments.WriteString(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment",`)
+		fmt.Fprintf(&deployments, `"metadata":{"name":"b%d","namespace":"n"}}`, i)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "audit", "--snapshot", "-", "-o", "json")
 	cmd.Stdin = strings.NewReader(deployments.String())

@@ -42,10 +42,11 @@ func (f *fleetServer) rollOut(name string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.merge("kube-controller-manager", deployment(name), fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":%[2]d,"updatedReplicas":%[2]d,
+	const status = `{"status":{"observedGeneration":%d,"replicas":%[2]d,"updatedReplicas":%[2]d,
 		"readyReplicas":%[2]d,"availableReplicas":%[2]d,"conditions":[
 			{"type":"Available","status":"True","reason":"MinimumReplicasAvailable"},
-			{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`, live.GetGeneration(), replicas), "status")
+			{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`
+	f.merge("kube-controller-manager", deployment(name), fmt.Sprintf(status, live.GetGeneration(), replicas), "status")
 }
 
 // scale sets the replicas through the subresource, as an autoscaler does.
@@ -118,7 +119,8 @@ func TestNotReady(t *testing.T) {
 	expect(t, f.audit(), want)
 	f.rollOut("web")
 	expect(t, f.audit(), outcome{Deployments: map[string]string{"web": "Ready"}})
-	f.merge("kube-controller-manager", deployment("web"), `{"status":{"readyReplicas":1,"availableReplicas":1,"unavailableReplicas":1,
-		"conditions":[{"type":"Available","status":"False","reason":"MinimumReplicasUnavailable","message":"no pod is up"}]}}`, "status")
+	const unavailable = `{"status":{"readyReplicas":1,"availableReplicas":1,"unavailableReplicas":1,"conditions":[
+		{"type":"Available","status":"False","reason":"MinimumReplicasUnavailable","message":"no pod is up"}]}}`
+	f.merge("kube-controller-manager", deployment("web"), unavailable, "status")
 	expect(t, f.audit(), want)
 }

@@ -16,7 +16,10 @@ import (
 
 // guestbook is a manifest of three objects that are ready as soon as they exist.
 const guestbook = `
-{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {app: guestbook}}, data: {colour: blue, size: large}}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, labels: {app: guestbook}}
+data: {colour: blue, size: large}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: texts}, data: {greeting: hello}}
 ---
@@ -161,13 +164,23 @@ func TestStates(t *testing.T) {
 		},
 		"a field applied": {
 			change: func(f *fleetServer) {
-				f.ApplyYAML(f.t, "argocd",
-					"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {size: small}}")
+				f.ApplyYAML(f.t, "argocd", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: apps}
+data: {size: small}
+`)
 			},
 			expected: report.Resource{State: report.Modified,
-				Differences: []report.Difference{{Path: ".data.size", Pointer: "/data/size",
-					Desired: evaluate.Plain("large"), Live: evaluate.Plain("small"), Manager: "argocd", Operation: "Apply",
-					Time: justNow}}},
+				Differences: []report.Difference{{
+					Path:      ".data.size",
+					Pointer:   "/data/size",
+					Desired:   evaluate.Plain("large"),
+					Live:      evaluate.Plain("small"),
+					Manager:   "argocd",
+					Operation: "Apply",
+					Time:      justNow,
+				}}},
 			finding: "FD104",
 		},
 		"a field removed": { // a removed field has no manager

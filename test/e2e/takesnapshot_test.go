@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/layers"
@@ -64,22 +65,32 @@ func plantSecrets(f *fleetServer) {
 	b := f.deploy("guestbook", withSecrets)
 	old := f.get(object("v1", "ConfigMap", apps, "old"))
 	b.upgrade(strings.Replace(withSecrets, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: old}\n", "", 1))
-	f.ApplyYAML(f.t, "fleetagent",
-		fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: %s, labels: "+
-			"{objectset.rio.cattle.io/hash: %s}, "+
-			"annotations: {objectset.rio.cattle.io/id: %s}}}", apps, old.GetLabels()["objectset.rio.cattle.io/hash"], old.GetAnnotations()["objectset.rio.cattle.io/id"]))
+	f.ApplyYAML(f.t, "fleetagent", fmt.Sprintf(`
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: old
+  namespace: %s
+  labels: {objectset.rio.cattle.io/hash: %s}
+  annotations: {objectset.rio.cattle.io/id: %s}
+`, apps, old.GetLabels()[fleet.HashLabel], old.GetAnnotations()[fleet.IDAnnotation]))
 	f.merge("intruder", object("v1", "Secret", apps, "smtp"), `{"stringData":{"password":"planted-live"}}`)
 	f.merge("editor", object("v1", "ConfigMap", apps, "settings"),
 		`{"data":{"url":"smtp://user:planted-live@mail","colour":"red"}}`)
 	f.merge("editor", object("v1", "Service", apps, "web"),
 		`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}}}`)
 	f.remove(object("v1", "ConfigMap", apps, "gone"))
-	f.ApplyYAML(f.t, "kubectl-create",
-		"{apiVersion: v1, kind: Secret, metadata: {name: unrelated, namespace: "+apps+"}, stringData: {token: "+
-			"planted-unrelated}}")
-	f.ApplyYAML(f.t, "kubectl-create",
-		"{apiVersion: v1, kind: ConfigMap, metadata: {name: unrelated, namespace: "+apps+"}, data: {x: 'Bearer "+
-			"planted-unrelated'}}")
+	f.ApplyYAML(f.t, "kubectl-create", `
+apiVersion: v1
+kind: Secret
+metadata: {name: unrelated, namespace: `+apps+`}
+stringData: {token: planted-unrelated}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: unrelated, namespace: `+apps+`}
+data: {x: 'Bearer planted-unrelated'}
+`)
 	f.deploy("damaged", "{apiVersion: v1, kind: ConfigMap, metadata: {name: damaged}}")
 	f.merge("editor", object("v1", "Secret", apps, "sh.helm.release.v1.damaged.v1"),
 		`{"data":{"release":"`+base64.StdEncoding.EncodeToString([]byte("planted-damage"))+`"}}`)
@@ -91,25 +102,24 @@ func plantSecrets(f *fleetServer) {
 
 func (f *fleetServer) plantInStatus() {
 	f.t.Helper()
-	patch, err := json.Marshal(`{"data":{"password":"` + base64.StdEncoding.EncodeToString([]byte("planted-desired")) +
-		`"}}`)
+	encoded := base64.StdEncoding.EncodeToString([]byte("planted-desired"))
+	patch, err := json.Marshal(`{"data":{"password":"` + encoded + `"}}`)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.merge("fleetagent", object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook"),
-		fmt.Sprintf(
-			`{"status":{"modifiedStatus":[{"apiVersion":"v1","kind":"Secret","namespace":%q,"name":"smtp","patch":%s}],"conditions":[
-{"type":"Ready","status":"False","message":"secret.v1 %s/smtp modified {\"password\":\"planted-desired\"}"}]}}`, apps, patch, apps), "status")
+	status := fmt.Sprintf(`{"status":{
+		"modifiedStatus":[{"apiVersion":"v1","kind":"Secret","namespace":%q,"name":"smtp","patch":%s}],
+		"conditions":[{"type":"Ready","status":"False",
+			"message":"secret.v1 %[1]s/smtp modified {\"password\":\"planted-desired\"}"}]}}`, apps, patch)
+	deployment := object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook")
+	f.merge("fleetagent", deployment, status, "status")
 }
 
 // plantValues writes the values Secret of a BundleDeployment and the hash of other, or of the same, values.
 func (f *fleetServer) plantValues(name, text, other string) {
 	f.t.Helper()
 	bd := object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, name)
-	f.ApplyYAML(f.t, controller, fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: %s, ownerReferences:
-  [{apiVersion: fleet.cattle.io/v1alpha1, kind: BundleDeployment, name: %s, uid: %s, controller: true}]}, type: %s, data: {values: %s, stagedValues: ""}}`,
-		name, clusterNamespace, name, f.get(bd).
-			GetUID(), values.DeploymentType, base64.StdEncoding.EncodeToString([]byte(text))))
+	f.writeValues(bd, text)
 	f.merge(controller, bd, `{"spec":{"valuesHash":"`+values.DeploymentHash([]byte(text+other), nil)+`"}}`)
 }
 
@@ -132,8 +142,9 @@ func (f *fleetServer) plantContents() {
 		f.t.Fatal(err)
 	}
 	const id = "s-0000000000000000000000000000000000000000000000000000000000000"
-	f.ApplyYAML(f.t, controller,
-		"{apiVersion: fleet.cattle.io/v1alpha1, kind: Content, metadata: {name: "+id+"}, content: "+base64.StdEncoding.EncodeToString(packed.Bytes())+"}")
+	f.ApplyYAML(f.t, controller, fmt.Sprintf(
+		"{apiVersion: fleet.cattle.io/v1alpha1, kind: Content, metadata: {name: %s}, content: %s}",
+		id, base64.StdEncoding.EncodeToString(packed.Bytes())))
 	f.removeAtEnd(object("fleet.cattle.io/v1alpha1", "Content", "", id))
 	bundle, err := json.Marshal(map[string]any{"spec": map[string]any{"resources": resources,
 		"helm": map[string]any{"values": map[string]any{"password": "planted-in-spec"}}}})

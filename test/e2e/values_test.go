@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,11 +25,8 @@ func TestValuesSecrets(t *testing.T) {
 	const text = `{"key":"invented-value"}`
 	bd := object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook")
 	secret := object("v1", "Secret", clusterNamespace, "guestbook")
-	stored := base64.StdEncoding.EncodeToString([]byte(text))
 	write := func() {
-		f.ApplyYAML(t, controller, fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: guestbook, namespace: %s, ownerReferences:
-  [{apiVersion: fleet.cattle.io/v1alpha1, kind: BundleDeployment, name: guestbook, uid: %s, controller: true}]}, type: %s, data: {values: %s, stagedValues: ""}}`,
-			clusterNamespace, f.get(bd).GetUID(), values.DeploymentType, stored))
+		f.writeValues(bd, text)
 	}
 	findings := func(ahead time.Duration, pause func()) []string {
 		t.Helper()

@@ -16,8 +16,12 @@ import (
 )
 
 // alone is a manifest with one of the guestbook's three objects.
-const alone = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {app: guestbook}}, data: {colour: " +
-	"blue, size: large}}\n"
+const alone = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, labels: {app: guestbook}}
+data: {colour: blue, size: large}
+`
 
 // TestWebhookAccountChanges upgrades with another service account under deny, and removes objects of the previous
 // revision.

@@ -27,7 +27,10 @@ apiVersion: audit.k8s.io/v1
 kind: Policy
 rules:
 - {level: Metadata, users: [` + auditor + `], omitStages: [ResponseStarted, ResponseComplete, Panic]}
-- {level: Metadata, verbs: [create, update, patch, delete], resources: [{resources: [configmaps]}], omitStages: [RequestReceived]}
+- level: Metadata
+  verbs: [create, update, patch, delete]
+  resources: [{resources: [configmaps]}]
+  omitStages: [RequestReceived]
 `
 	if err := os.WriteFile(policy, []byte(rules), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the audit policy: %w", err)

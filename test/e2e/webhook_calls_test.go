@@ -128,8 +128,9 @@ func unrelated(b *bundle, objs []*unstructured.Unstructured) map[string]func(*te
 		},
 		"reviews": func(t *testing.T) {
 			t.Helper()
-			admin.must("reviewing access", admin.Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/", Verb: "get"}}}))
+			access := &authorizationv1.SelfSubjectAccessReview{}
+			access.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: "/", Verb: "get"}
+			admin.must("reviewing access", admin.Create(t.Context(), access))
 			admin.must("reviewing the user", admin.Create(t.Context(), &authenticationv1.SelfSubjectReview{}))
 		},
 		"owned objects with other changes": func(t *testing.T) {

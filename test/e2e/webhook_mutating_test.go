@@ -26,11 +26,16 @@ kind: Deployment
 metadata: {name: frontend}
 spec:
   selector: {matchLabels: {app: frontend}}
-  template: {metadata: {labels: {app: frontend}}, spec: {containers: [{name: frontend, image: "registry.example.com/frontend:1"}]}}
+  template:
+    metadata: {labels: {app: frontend}}
+    spec: {containers: [{name: frontend, image: "registry.example.com/frontend:1"}]}
 ---
 ` + widget + `
 ---
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: e2e-reader}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: e2e-reader}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 `
 
 // deployMixed deploys mixed as bundle guestbook.
@@ -84,11 +89,18 @@ func TestWebhookTakeOwnership(t *testing.T) {
 	expect(t, f.audit(), outcome{
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Modified"},
-		Objects: map[string]string{"configmap apps/texts": "Unowned HelmOnly",
+		Objects: map[string]string{
+			"configmap apps/texts":          "Unowned HelmOnly",
 			"deployment.apps apps/frontend": "Unowned HelmOnly",
-			widgetKey:                       "Unowned HelmOnly", "clusterrole.rbac.authorization.k8s.io e2e-reader": "Unowned HelmOnly"},
-		Findings: []string{"FD102 configmap apps/texts", "FD102 deployment.apps apps/frontend", "FD102 " + widgetKey,
-			"FD102 clusterrole.rbac.authorization.k8s.io e2e-reader"},
+			widgetKey:                       "Unowned HelmOnly",
+			"clusterrole.rbac.authorization.k8s.io e2e-reader": "Unowned HelmOnly",
+		},
+		Findings: []string{
+			"FD102 configmap apps/texts",
+			"FD102 deployment.apps apps/frontend",
+			"FD102 " + widgetKey,
+			"FD102 clusterrole.rbac.authorization.k8s.io e2e-reader",
+		},
 	})
 
 	h := f.serveWebhook("default")

@@ -224,8 +224,12 @@ func TestWebhookGuardClusterScoped(t *testing.T) {
 		t.Run("default "+fallback, func(t *testing.T) {
 			f := newFleet(t, shared)
 			f.removeAtEnd(clusterRole())
-			b := f.deploy("eleven",
-				"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: e2e-reader}, rules: []}")
+			b := f.deploy("eleven", `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: e2e-reader}
+rules: []
+`)
 			f.serveWebhook("default", "--guard-default="+fallback)
 			for _, label := range []string{"off", "warn", "deny", "invalid mode", ""} {
 				mode := label

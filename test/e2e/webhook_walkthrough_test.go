@@ -97,7 +97,9 @@ func TestWalkthroughWebhook(t *testing.T) {
 	w.run("kubectl get configmap texts -n apps -o yaml", 0,
 		"objectset.rio.cattle.io/hash: c5c68538ff9800def965853a87784a250ad1f566",
 		"objectset.rio.cattle.io/id: default-guestbook",
-		"app.kubernetes.io/managed-by: Helm", "meta.helm.sh/release-name: guestbook", "meta.helm.sh/release-namespace: apps")
+		"app.kubernetes.io/managed-by: Helm",
+		"meta.helm.sh/release-name: guestbook",
+		"meta.helm.sh/release-namespace: apps")
 	w.run("kubectl fleetdoctor audit", 0, "3/3")
 	w.text("`owner` shows who set them:")
 	w.run("kubectl fleetdoctor owner configmap/texts -n apps", 0, "set at admission")

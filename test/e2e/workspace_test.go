@@ -90,9 +90,14 @@ func TestPrintedWorkspaceRoles(t *testing.T) {
 	}
 	document := roles.stdout
 	for _, ns := range []string{workspace, clusterNamespace} {
-		document += "\n---\n" + `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: fleetdoctor-audit, namespace: ` + ns + `},
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: fleetdoctor-audit},
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: tenant}]}`
+		document += `
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: fleetdoctor-audit, namespace: ` + ns + `}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: fleetdoctor-audit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: tenant}]
+`
 		f.removeAtEnd(object("rbac.authorization.k8s.io/v1", "Role", ns, "fleetdoctor-audit"))
 		f.removeAtEnd(object("rbac.authorization.k8s.io/v1", "RoleBinding", ns, "fleetdoctor-audit"))
 	}

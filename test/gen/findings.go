@@ -43,7 +43,9 @@ func findings() ([]byte, error) {
 		heading, about, of string
 	}{
 		{report.TopicState, "States",
-			"An object has the first of the states Unknown, Missing, Unowned, Modified, NotReady and Ready that applies.", "state"},
+			"An object has the first of the states Unknown, Missing, Unowned, Modified, NotReady and Ready that " +
+				"applies.",
+			"state"},
 		{report.TopicReason, "Reasons", "The state Unowned or Unknown has a reason.", "reason"},
 		{report.TopicCause, "Causes", "A finding about a number that Fleet reports (FD201 to FD206) has a cause.",
 			"cause"},

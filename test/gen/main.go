@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -127,33 +128,13 @@ func compareExample(b *bytes.Buffer) {
 		os.Exit(1)
 	}
 	fmt.Fprintf(b, "\n## An example\n\n```\n$ kubectl fleetdoctor %s\n%s```\n", strings.Join(args[1:], " "), out)
-	b.WriteString(comparedHow)
+	b.WriteString("\n" + comparedHow)
 }
 
-const comparedHow = `
-## What is better, and what is worse
-
-| change | effect |
-|---|---|
-| an error or a warning appears, or becomes more severe | worse |
-| an error or a warning disappears, or becomes less severe | better |
-| more objects of a bundle deployment are not ready, or its state is not Ready any more | worse |
-| fewer objects are not ready, or its state becomes Ready | better |
-| an object is not Ready any more, or is orphaned | worse |
-| an object becomes Ready, or is not orphaned any more | better |
-| any other change of a state, an informational finding, and a bundle deployment that was removed or that is new and ready | changed |
-| one of the audits could not read it: its state is Unknown, or what the finding is about was not read | not known |
-
-If only one audit has a gap, a finding of only one audit is listed as not known, unless its object was evaluated in both. Two gaps are the same even if their details differ, such as the time after which a request failed.
-Findings are the same if they have the same ` + "`id`" + `; it is computed for reports without one. A finding that is ignored on one side does not count. A report that was made with ` + "`--baseline`" + ` cannot be compared. A report from which ` + "`--severity`" + ` or ` + "`--code`" + ` left findings out can only be compared with a report that was made with the same flags.
-
-Two audits are of different clusters if the Namespace kube-system has another uid. The field ` + "`source.clusterUID`" + ` has this uid if the audit read the Namespace. Otherwise, the names of Clusters and bundle deployments decide. The reports of downstream clusters have only names of bundles, which are the same on several clusters: a note then says that it is not known whether both are of the same cluster.
-
-## Another version of Fleet
-
-Rules of Fleet that depend on its version are those of the given version: which clusters a target selects, what a restart of the controller imports, which releases the agent removes, and known bugs in numbers ([fleet-behavior.md](fleet-behavior.md)). 0.13 means 0.13.0.
-` + "`audit --as-version`" + ` prints the report of that version, and a note lists the results that differ.
-`
+// comparedHow is the end of the page about compare.
+//
+//go:embed compare.md
+var comparedHow string
 
 // verb returns the help of a verb with its own flags, the names of the flags that it shares with kubectl, and more
 // sections.

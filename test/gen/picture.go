@@ -28,9 +28,13 @@ const (
 
 // style has the colours of the picture, for light and dark pages. The names of the classes are codes of ECMA-48.
 const style = `
-text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #1f2328; white-space: pre }
+text {
+  font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
+  fill: #1f2328; white-space: pre
+}
 rect { fill: #f6f8fa; stroke: #d1d9e0 }
-.c1 { font-weight: bold } .c2 { fill: #59636e } .c31 { fill: #c01525 } .c32 { fill: #116329 } .c33 { fill: #8a5300 } .c36 { fill: #0a5a75 }
+.c1 { font-weight: bold } .c2 { fill: #59636e }
+.c31 { fill: #c01525 } .c32 { fill: #116329 } .c33 { fill: #8a5300 } .c36 { fill: #0a5a75 }
 @media (prefers-color-scheme: dark) {
   text { fill: #f0f6fc } rect { fill: #0d1117; stroke: #3d444d }
   .c2 { fill: #9198a1 } .c31 { fill: #ff7b72 } .c32 { fill: #7ee787 } .c33 { fill: #e3b341 } .c36 { fill: #76e3ea }
@@ -74,7 +78,8 @@ func terminal(lines []string) []byte {
 	}
 	width, height := columns*columnWidth+2*margin, len(lines)*lineHeight+2*margin
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n", width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" `+
+		`viewBox="0 0 %[1]d %[2]d" role="img">`+"\n", width, height)
 	fmt.Fprintf(&b, "<title>The output of kubectl fleetdoctor audit</title>\n<style>%s</style>\n", style)
 	fmt.Fprintf(&b, `<rect x="0.5" y="0.5" width="%d" height="%d" rx="6"/>`+"\n", width-1, height-1)
 	for i, l := range lines {

@@ -81,7 +81,8 @@ var licenceNames = []string{
 var krewRules = []krewRule{
 	{"api version", "validation.ValidatePlugin: any other version is refused",
 		func(p krewPlugin) []string {
-			return unless(p.APIVersion == "krew.googlecontainertools.github.com/v1alpha2", "apiVersion is %q", p.APIVersion)
+			const supported = "krew.googlecontainertools.github.com/v1alpha2"
+			return unless(p.APIVersion == supported, "apiVersion is %q", p.APIVersion)
 		}},
 	{"kind", "validation.ValidatePlugin",
 		func(p krewPlugin) []string { return unless(p.Kind == "Plugin", "kind is %q", p.Kind) }},
@@ -93,17 +94,20 @@ var krewRules = []krewRule{
 		func(p krewPlugin) []string {
 			return unless(isHTTPS(p.Spec.Homepage), "homepage is %q", p.Spec.Homepage)
 		}},
-	{"short description", "validation.ValidatePlugin: present, on one line; review of krew-index: at most 50 characters, " +
-		"without a full stop and without redundant words (`kubectl krew search` shows it)",
+	{"short description",
+		"validation.ValidatePlugin: present, on one line; review of krew-index: at most 50 characters, " +
+			"without a full stop and without redundant words (`kubectl krew search` shows it)",
 		checkShortDescription},
-	{"description", "plugin manifest guide: required; review of krew-index: wrapped at 80 characters, no usage examples",
+	{"description",
+		"plugin manifest guide: required; review of krew-index: wrapped at 80 characters, no usage examples",
 		checkDescription},
 	{"caveats", "shown after the installation in a terminal: 80 characters",
 		func(p krewPlugin) []string { return longLines("caveats", p.Spec.Caveats) }},
 	{"selector", "validateSelector: matchLabels or matchExpressions, not empty, over os and arch only; " +
 		"validate-krew-manifest: it must select a system that krew runs on",
 		perPlatform(checkSelector)},
-	{"overlap", "validate-krew-manifest: if two platforms match one system, the installed one is undefined", checkOverlap},
+	{"overlap", "validate-krew-manifest: if two platforms match one system, the installed one is undefined",
+		checkOverlap},
 	{"archive", "validatePlatform: uri is set; plugin manifest guide: .zip or .tar.gz; downloads must use https",
 		perPlatform(func(p krewPlatform) []string {
 			archive := strings.HasSuffix(p.URI, ".tar.gz") || strings.HasSuffix(p.URI, ".zip")
@@ -207,8 +211,8 @@ func checkFiles(p krewPlatform) []string {
 func checkExecutable(p krewPlatform) []string {
 	wrong := unless(slices.Contains(installed(p), p.Bin), "bin %q is not among the files %q", p.Bin, installed(p))
 	for _, system := range selected(p) {
-		if strings.HasPrefix(system, "windows/") {
-			wrong = append(wrong, unless(strings.HasSuffix(p.Bin, ".exe"), "bin %q is not an .exe on %s", p.Bin, system)...)
+		if strings.HasPrefix(system, "windows/") && !strings.HasSuffix(p.Bin, ".exe") {
+			wrong = append(wrong, fmt.Sprintf("bin %q is not an .exe on %s", p.Bin, system))
 		}
 	}
 	return wrong
@@ -270,7 +274,9 @@ func unless(ok bool, format string, args ...any) []string {
 func longLines(field, text string) []string {
 	var wrong []string
 	for i, line := range strings.Split(text, "\n") {
-		wrong = append(wrong, unless(len([]rune(line)) <= 80, "%s: line %d is longer than 80 characters", field, i+1)...)
+		if len([]rune(line)) > 80 {
+			wrong = append(wrong, fmt.Sprintf("%s: line %d is longer than 80 characters", field, i+1))
+		}
 	}
 	return wrong
 }

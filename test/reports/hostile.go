@@ -11,9 +11,11 @@ import (
 )
 
 // Evil are characters and sequences that have a meaning in some format or on a terminal.
-const Evil = "x\x1b[31m\x07\x00\r\n\u009b2J\u202egnp.exe\u2066\u2028\x7f\ufffe\xff ]]> --- <b>&amp; \"'` | {0} [a](https://evil.invalid) ::error:: *_# \\ y"
+const Evil = "x\x1b[31m\x07\x00\r\n\u009b2J\u202egnp.exe\u2066\u2028\x7f\ufffe\xff ]]> --- <b>&amp; \"'` | {0} " +
+	"[a](https://evil.invalid) ::error:: *_# \\ y"
 
-// Hostile adds a text to every string of a report that can come from a cluster, and returns the report. Findings keep their bundle deployments.
+// Hostile adds a text to every string of a report that can come from a cluster, and returns the report. Findings keep
+// their bundle deployments.
 func Hostile(a *report.Audit, evil string) *report.Audit {
 	name := func(bd *report.BundleDeployment) string { return strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/") }
 	of := map[string][]*report.Finding{}
@@ -51,10 +53,11 @@ func fill(v reflect.Value, evil string) {
 			return
 		}
 		for i := range v.NumField() {
-			if name := v.Type().Field(i).Name; v.Type() == reflect.TypeFor[report.Source]() && name == "Kind" || name == "Code" {
-				continue
+			name := v.Type().Field(i).Name
+			isSourceKind := v.Type() == reflect.TypeFor[report.Source]() && name == "Kind"
+			if !isSourceKind && name != "Code" {
+				fill(v.Field(i), evil)
 			}
-			fill(v.Field(i), evil)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {

@@ -145,12 +145,18 @@ func Full() *report.Audit {
 // addFindings adds findings with remedies of every form. shop is an object that differs.
 func addFindings(a *report.Audit, shop object.Ref) {
 	add(a, report.Finding{Code: "FD101", Severity: report.Error, Title: "a desired object is not on the cluster",
-		Object:  a.BundleDeployments[0].Resources[0].Ref,
-		Message: "configmap web/gone is not on the cluster", Clusters: []string{"fleet-default/downstream",
-			"fleet-default/edge-1", "fleet-default/edge-2"},
-		Remedies: []report.Remedy{{Text: "deploys every bundle of GitRepo fleet-default/apps again, on every cluster",
-			URL:     "https://example.com/findings.md#fd101",
-			Command: `kubectl -n fleet-default patch gitrepo apps --type=merge -p '{"spec":{"forceSyncGeneration":1}}'`}, {Text: "or add the object to Git"}}})
+		Object:   a.BundleDeployments[0].Resources[0].Ref,
+		Message:  "configmap web/gone is not on the cluster",
+		Clusters: []string{"fleet-default/downstream", "fleet-default/edge-1", "fleet-default/edge-2"},
+		Remedies: []report.Remedy{
+			{
+				Text: "deploys every bundle of GitRepo fleet-default/apps again, on every cluster",
+				URL:  "https://example.com/findings.md#fd101",
+				Command: "kubectl -n fleet-default patch gitrepo apps --type=merge " +
+					`-p '{"spec":{"forceSyncGeneration":1}}'`,
+			},
+			{Text: "or add the object to Git"},
+		}})
 	add(a, report.Finding{Code: "FD104", Severity: report.Warning, Title: "desired fields differ on the cluster",
 		Object: shop, Message: "shop.example.com web/größe-店 differs in .spec.list",
 		Evidence:    []string{"the object was changed twice"},

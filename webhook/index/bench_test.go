@@ -41,8 +41,8 @@ type measure struct {
 	Heap, HeapPeak, Allocd uint64 // of the heap: live at the end, the maximum, and the sum of all allocations
 }
 
-// BenchmarkColdSync fills an empty index with 100,000 objects from 1,000 records of 500 KiB in ten namespaces, each time
-// in a new process. The server is in this process.
+// BenchmarkColdSync fills an empty index with 100,000 objects from 1,000 records of 500 KiB in ten namespaces, each
+// time in a new process. The server is in this process.
 func BenchmarkColdSync(b *testing.B) {
 	for _, mode := range []struct {
 		name  string

@@ -35,10 +35,14 @@ func certificate(t *testing.T, name string, until time.Time) []byte {
 func TestReadConfig(t *testing.T) {
 	until := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	ca := certificate(t, "rancher-ca", until)
-	data := `{"apiServerURL":"https://rancher.example","apiServerCA":"` + base64.StdEncoding.EncodeToString(ca) + `",
-		"agentTLSMode":"strict",
-		"agentCheckinInterval":"5m","garbageCollectionInterval":"15m","bootstrap":{"namespace":"fleet-local",
-			"agentNamespace":"fleet-system","localAgentDisabled":true}}`
+	data := `{
+		"apiServerURL": "https://rancher.example",
+		"apiServerCA": "` + base64.StdEncoding.EncodeToString(ca) + `",
+		"agentTLSMode": "strict",
+		"agentCheckinInterval": "5m",
+		"garbageCollectionInterval": "15m",
+		"bootstrap": {"namespace":"fleet-local","agentNamespace":"fleet-system","localAgentDisabled":true}
+	}`
 	got, err := ReadConfig(data)
 	if err != nil {
 		t.Fatal(err)

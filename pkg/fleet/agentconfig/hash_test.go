@@ -74,10 +74,10 @@ const keyToleration = "6403e235957e7b53e4708bf4f3bd82e3b9125c3c66b386c24a356111"
 
 // TestTolerationOrder: the order of a list is part of its hash.
 func TestTolerationOrder(t *testing.T) {
-	one, oneSorted, err := hashList(json.RawMessage(`[{"key":"b","operator":"Exists"},{"key":"a",`+
-		`"operator":"Exists"}]`), byKey)
-	other, otherSorted, otherErr := hashList(json.RawMessage(`[{"key":"a","operator":"Exists"},{"key":"b",`+
-		`"operator":"Exists"}]`), byKey)
+	one, oneSorted, err := hashList(json.RawMessage(`[{"key":"b","operator":"Exists"},`+
+		`{"key":"a","operator":"Exists"}]`), byKey)
+	other, otherSorted, otherErr := hashList(json.RawMessage(`[{"key":"a","operator":"Exists"},`+
+		`{"key":"b","operator":"Exists"}]`), byKey)
 	if err != nil || otherErr != nil || one == other || oneSorted != otherSorted || other != otherSorted {
 		t.Errorf("%s and %s; sorted %s and %s; errors %v, %v", one, other, oneSorted, otherSorted, err, otherErr)
 	}

@@ -57,6 +57,10 @@ func outcome(in Input, version string) string {
 	return strings.TrimSpace(string(p.Result) + " " + strings.Join(fields, ","))
 }
 
+// importAll is the result for a cluster that was never imported: all fields lead to an import.
+const importAll = "import agentMigrated,cattleNamespaceMigrated,agentNamespaceMigrated,redeployAgentGeneration," +
+	"apiServerURL,apiServerCA,agentTLSMode"
+
 // TestPredict has the edge cases of docs/fleet-behavior.md, 7.3 to 7.5: the same data in 0.10.1, 0.12 and 0.13.
 func TestPredict(t *testing.T) {
 	for _, tc := range []struct {
@@ -152,12 +156,11 @@ func TestPredict(t *testing.T) {
 		}, [3]string{"re-import redeployAgentGeneration", "re-import redeployAgentGeneration",
 			"re-import redeployAgentGeneration"}},
 		{"never imported", fromConfig, func(in *Input) { in.Cluster.Status = v1alpha1.ClusterStatus{} },
-			[3]string{"import agentMigrated,cattleNamespaceMigrated,agentNamespaceMigrated,redeployAgentGeneration," +
-				"apiServerURL,apiServerCA,agentTLSMode",
-				"import agentMigrated,cattleNamespaceMigrated,agentNamespaceMigrated,redeployAgentGeneration," +
-					"apiServerURL,apiServerCA,agentTLSMode,garbageCollectionInterval",
-				"import agentMigrated,cattleNamespaceMigrated,agentNamespaceMigrated,redeployAgentGeneration," +
-					"apiServerURL,apiServerCA,agentTLSMode,garbageCollectionInterval"}},
+			[3]string{
+				importAll,
+				importAll + ",garbageCollectionInterval",
+				importAll + ",garbageCollectionInterval",
+			}},
 		{"its Secret is missing", fromConfig, func(in *Input) { in.KubeConfig = KubeConfig{Missing: true} },
 			[3]string{"none", "none", "blocked"}},
 		{"its Secret is missing and something changed", fromConfig, func(in *Input) {
@@ -221,8 +224,8 @@ func TestPredict(t *testing.T) {
 			[3]string{"unknown agentResources", "unknown agentResources", "unknown agentResources"}},
 		{"resources in another notation", fromConfig, func(in *Input) {
 			in.Cluster.Spec.AgentResources = json.RawMessage(`{"limits":{"cpu":"1000m"}}`)
-			in.Cluster.Status.AgentResourcesHash,
-				_ = hashStruct[map[string]map[string]string](json.RawMessage(`{"limits":{"cpu":"1"}}`))
+			one := json.RawMessage(`{"limits":{"cpu":"1"}}`)
+			in.Cluster.Status.AgentResourcesHash, _ = hashStruct[map[string]map[string]string](one)
 		}, [3]string{"none", "none", "none"}},
 		// What was not read: the result is only known if it does not depend on it.
 		{"the configuration was not read", fromConfig, func(in *Input) { in.Config = nil },

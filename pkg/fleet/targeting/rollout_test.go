@@ -68,8 +68,11 @@ func clustersOf(n int) (clusters []*v1alpha1.Cluster, groups []*v1alpha1.Cluster
 
 func rollingOut(n int, version string, r *v1alpha1.RolloutStrategy) *Bundle {
 	clusters, groups := clustersOf(n)
-	every := v1alpha1.BundleTarget{ClusterTarget: v1alpha1.ClusterTarget{ClusterSelector: &metav1.LabelSelector{}}}
-	b := &v1alpha1.Bundle{Spec: v1alpha1.BundleSpec{RolloutStrategy: r, Targets: []v1alpha1.BundleTarget{every}}}
+	all := v1alpha1.ClusterTarget{ClusterSelector: &metav1.LabelSelector{}}
+	b := &v1alpha1.Bundle{Spec: v1alpha1.BundleSpec{
+		RolloutStrategy: r,
+		Targets:         []v1alpha1.BundleTarget{{ClusterTarget: all}},
+	}}
 	b.Namespace, b.Name = "team", "app"
 	return New(Input{Clusters: clusters, Groups: groups, Version: version}).Bundle(b)
 }
@@ -93,9 +96,8 @@ func TestRollout(t *testing.T) {
 		{"no cluster", "v0.16.1", 0, nil, "All:0/1 left 0 max 1 partitions 0 new 50"},
 		{"199 clusters", "v0.16.1", 199, nil, "All:199/199 left 0 max 199 partitions 0 new 50"},
 		{"200 clusters", "v0.16.1", 200, nil,
-			"Partition 0 - 50:50/50 Partition 50 - 100:50/50 Partition 100 - 150:50/50 Partition 150 - 200:50/50 " +
-				"left " +
-				"0 max 200 partitions 0 new 50"},
+			"Partition 0 - 50:50/50 Partition 50 - 100:50/50 Partition 100 - 150:50/50 " +
+				"Partition 150 - 200:50/50 left 0 max 200 partitions 0 new 50"},
 		{"a threshold", "v0.15.0", 10, &v1alpha1.RolloutStrategy{AutoPartitionThreshold: &ten,
 			AutoPartitionSize: number(6)},
 			"Partition 0 - 6:6/6 Partition 6 - 10:4/4 left 0 max 10 partitions 0 new 50"},

@@ -258,8 +258,11 @@ func TestVersions(t *testing.T) {
 		{"the display name in a restriction", Input{Clusters: named[:1]},
 			"{targets: [{name: t, clusterSelector: {}}], targetRestrictions: [{clusterName: paris}]}",
 			map[string]string{
-				v0136: "Excluded Restricted", v0137: "Expected t", v016: "Expected t",
-				"dev": "Unknown VersionUnknown"}},
+				v0136: "Excluded Restricted",
+				v0137: "Expected t",
+				v016:  "Expected t",
+				"dev": "Unknown VersionUnknown",
+			}},
 		{"the name of a cluster without a display name", Input{Clusters: named[1:]},
 			"targets: [{name: t, clusterName: c-2}]", map[string]string{
 				v010: "Expected t", v016: "Expected t", "dev": "Expected t"}},
@@ -290,8 +293,7 @@ func TestVersions(t *testing.T) {
 				v015: "Expected t2+t1 in g1", v016: "Expected t2 in g1", "dev": "Expected t2 in g1 ?"}},
 		{"more restrictions than targets", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")}},
 			"{targets: [{name: t, clusterName: a}], targetRestrictions: [{clusterName: z}, {clusterName: a}]}",
-			map[string]string{
-				v015: "Expected t", v016: "Expected t", "dev": "Expected t"}},
+			map[string]string{v015: "Expected t", v016: "Expected t", "dev": "Expected t"}},
 		{"AllMatches before 0.16 has no effect", Input{Clusters: []*v1alpha1.Cluster{cluster("a", "env=dev")}},
 			"{targetCustomizationMode: AllMatches, targets: [{name: c1, clusterName: a}, {name: c2, clusterSelector: " +
 				"{}}, {name: t, clusterSelector: {}}], targetRestrictions: [{clusterSelector: {}}]}",
@@ -319,11 +321,11 @@ clusters:
 - {metadata: {namespace: z, name: c}}
 mappings:
 - {metadata: {namespace: w, name: m}, bundleSelector: {matchLabels: {shared: 'yes'}},
-   namespaceSelector: {matchLabels: {team: x}}}
+    namespaceSelector: {matchLabels: {team: x}}}
 - {metadata: {namespace: w, name: no-bundles}, namespaceSelector: {}}
 - {metadata: {namespace: w, name: no-namespaces}, bundleSelector: {}}
 - {metadata: {namespace: w, name: not-valid}, bundleSelector: {},
-   namespaceSelector: {matchExpressions: [{key: k, operator: Is}]}}
+    namespaceSelector: {matchExpressions: [{key: k, operator: Is}]}}
 - {metadata: {namespace: z, name: other}, bundleSelector: {}, namespaceSelector: {}}
 namespaces: {w: {}, x: {team: x}, z: {team: z}}
 `)

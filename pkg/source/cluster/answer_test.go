@@ -98,8 +98,9 @@ func TestListKind(t *testing.T) {
 			`],"apiVersion":"v1"}`,
 			yields: []string{"a"}},
 		"an item of another kind": {query: configMap,
-			document: `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}]}`,
-			fails:    `"Secret" of "v1"`},
+			document: `{"kind":"ConfigMapList","apiVersion":"v1",` +
+				`"items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}]}`,
+			fails: `"Secret" of "v1"`},
 		"metadata that was not requested": {query: configMap,
 			document: `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`,
 			fails:    "the request was for ConfigMapList"},
@@ -108,11 +109,13 @@ func TestListKind(t *testing.T) {
 				`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}]}`,
 			yields: []string{"a"}},
 		"a custom resource": {query: widget,
-			document: `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}],` +
+			document: `{"apiVersion":"example.com/v1",` +
+				`"items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}],` +
 				`"kind":"WidgetList","metadata":{}}`, yields: []string{"a"}},
 		"a custom resource with a custom list kind": {query: widget,
 			document: `{"apiVersion":"example.com/v1","items":[` +
-				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}],"kind":"WidgetCollection","metadata":{}}`, yields: []string{"a"}},
+				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}],"kind":"WidgetCollection",` +
+				`"metadata":{}}`, yields: []string{"a"}},
 		"another custom resource": {query: widget,
 			document: `{"apiVersion":"example.com/v1","items":[],"kind":"GadgetList","metadata":{}}`,
 			fails:    `"GadgetList"`},

@@ -172,8 +172,10 @@ func TestMayApply(t *testing.T) {
 	if _, err := c.MayApply(t.Context(), kind, "x"); !apierrors.IsForbidden(err) {
 		t.Errorf("the review is forbidden: error %v", err)
 	}
-	want := `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},"spec":{"resourceAttributes":` +
-		`{"namespace":"x","verb":"patch","group":"apps","version":"v1","resource":"deployments"}},"status":{"allowed":false}}`
+	want := `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},` +
+		`"spec":{"resourceAttributes":` +
+		`{"namespace":"x","verb":"patch","group":"apps","version":"v1","resource":"deployments"}},` +
+		`"status":{"allowed":false}}`
 	if diff := cmp.Diff(want, body); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}

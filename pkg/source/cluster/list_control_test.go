@@ -72,7 +72,8 @@ func TestListEnds(t *testing.T) {
 		"within an answer": {
 			answers: func(end func()) []answer {
 				return []answer{func(w http.ResponseWriter, r *http.Request) {
-					_, _ = w.Write([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"1"}},`))
+					_, _ = w.Write([]byte(`{"kind":"ConfigMapList","apiVersion":"v1",` +
+						`"items":[{"metadata":{"name":"1"}},`))
 					_ = http.NewResponseController(w).Flush()
 					end()
 					<-r.Context().Done()

@@ -18,7 +18,8 @@ func TestCoverage(t *testing.T) {
 		secA, secB   = "v1 Secret a/s", "v1 Secret b/s"
 		bundle       = "fleet.cattle.io/v1alpha1 Bundle fleet-local/b"
 		crd          = "apiextensions.k8s.io/v1 CustomResourceDefinition widgets.example.com"
-		widgetFields = `"spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Widget","plural":"widgetz"},"versions":[{"name":"v1","served":true}]}`
+		widgetFields = `"spec":{"group":"example.com","scope":"Namespaced",` +
+			`"names":{"kind":"Widget","plural":"widgetz"},"versions":[{"name":"v1","served":true}]}`
 	)
 	wide := entry{"secrets.json", listOf(obj(secA), obj(secB))}
 	narrow := entry{"secrets.json", listOf(obj(secA))}

@@ -20,8 +20,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-const perRefused = " | links, special files, archives in archives and names that lead outside an archive are not read | " +
-	"what is only there is not in the snapshot"
+const perRefused = " | links, special files, archives in archives and names that lead outside an archive are not " +
+	"read | what is only there is not in the snapshot"
 
 func TestRefusedEntries(t *testing.T) {
 	headers := []tar.Header{

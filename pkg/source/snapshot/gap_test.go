@@ -89,7 +89,8 @@ func TestGaps(t *testing.T) {
 			files: []entry{
 				{"x.json", strings.TrimSuffix(listOf(obj(cmA), obj(node)),
 					`],"kind":"List","metadata":{"resourceVersion":""}}`)},
-				{"y.json", `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"two","namespace":"b"}},{"met`},
+				{"y.json", `{"kind":"ConfigMapList","apiVersion":"v1",` +
+					`"items":[{"metadata":{"name":"two","namespace":"b"}},{"met`},
 				{"z.json", `{"items":[{"metadata":{"name":"three","namespace":"b"}},{"met`},
 			},
 			want: []string{cmA, cmB, node},
@@ -307,10 +308,16 @@ func TestNothingReadable(t *testing.T) {
 		files []entry
 		want  string
 	}{
-		"nothing":      {nil, "opening snapshot: nothing in DIR can be read; expected Kubernetes objects or Lists in YAML or JSON"},
-		"no objects":   {[]entry{{"README.md", "text"}}, "opening snapshot: nothing in DIR can be read (files with other content than Kubernetes objects (1): DIR/README.md); expected"},
-		"only damaged": {[]entry{{"x.json", "{"}}, "opening snapshot: nothing in DIR can be read (DIR/x.json, line 1: it ends in the middle); expected"},
-		"version only": {[]entry{{"version.yaml", "gitVersion: v1.36.3\n"}}, "opening snapshot: nothing in DIR can be read (files with other content than Kubernetes objects (1): DIR/version.yaml); expected"},
+		"nothing": {nil,
+			"opening snapshot: nothing in DIR can be read; expected Kubernetes objects or Lists in YAML or JSON"},
+		"no objects": {[]entry{{"README.md", "text"}},
+			"opening snapshot: nothing in DIR can be read (files with other content than Kubernetes objects (1): " +
+				"DIR/README.md); expected"},
+		"only damaged": {[]entry{{"x.json", "{"}},
+			"opening snapshot: nothing in DIR can be read (DIR/x.json, line 1: it ends in the middle); expected"},
+		"version only": {[]entry{{"version.yaml", "gitVersion: v1.36.3\n"}},
+			"opening snapshot: nothing in DIR can be read (files with other content than Kubernetes objects (1): " +
+				"DIR/version.yaml); expected"},
 	} {
 		dir := write(t, tc.files...)
 		_, err := snapshot.Open(t.Context(), []string{dir}, nil)
@@ -318,7 +325,12 @@ func TestNothingReadable(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", name, err, tc.want)
 		}
 	}
-	for name, paths := range map[string][]string{"no path": nil, "not found": {filepath.Join(t.TempDir(), "x")}, "no stdin": {"-"}, "device": {"/dev/null"}} {
+	for name, paths := range map[string][]string{
+		"no path":   nil,
+		"not found": {filepath.Join(t.TempDir(), "x")},
+		"no stdin":  {"-"},
+		"device":    {"/dev/null"},
+	} {
 		if _, err := snapshot.Open(t.Context(), paths, nil); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -331,8 +343,10 @@ func TestNothingReadable(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	dir := write(t, entry{"a.yaml", yml(cmA)}, entry{"b.json", obj(cmB)}, entry{"c.tgz", gz(t, tarOf(t, entry{"a.yaml", yml(cmA)}))})
-	for _, p := range []string{dir, filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.json"), filepath.Join(dir, "c.tgz")} {
+	dir := write(t, entry{"a.yaml", yml(cmA)}, entry{"b.json", obj(cmB)},
+		entry{"c.tgz", gz(t, tarOf(t, entry{"a.yaml", yml(cmA)}))})
+	for _, name := range []string{"", "a.yaml", "b.json", "c.tgz"} {
+		p := filepath.Join(dir, name)
 		if _, err := snapshot.Open(ctx, []string{p}, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v", p, err)
 		}

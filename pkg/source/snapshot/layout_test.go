@@ -175,10 +175,12 @@ func TestCollectors(t *testing.T) {
 						"u\nbundlecreatedat: \"2026-03-04T05:06:07Z\"\nissueurl: \"\"\nissuedescription: \"\"\n"},
 				{"bundle/bundleGenerationError.log", ""},
 				{"bundle/yamls/namespaced/b/v1/configmaps.yaml",
-					"apiVersion: v1\nitems:\n- apiVersion: v1\n  data:\n    empty: \"null\"\n  kind: ConfigMap\n  " +
-						"metadata:\n    name: two\n    namespace: b\nkind: List\nmetadata:\n  resourceVersion: \"9\"\n"},
+					"apiVersion: v1\nitems:\n- apiVersion: v1\n  data:\n    empty: \"null\"\n  kind: ConfigMap\n" +
+						"  metadata:\n    name: two\n    namespace: b\n" +
+						"kind: List\nmetadata:\n  resourceVersion: \"9\"\n"},
 				{"bundle/yamls/namespaced/a/apps/v1/deployments.yaml",
-					"apiVersion: apps/v1\nitems:\n- metadata:\n    name: web\n    namespace: a\nkind: DeploymentList\n"},
+					"apiVersion: apps/v1\nitems:\n- metadata:\n    name: web\n    namespace: a\n" +
+						"kind: DeploymentList\n"},
 				{"bundle/yamls/cluster/v1/nodes.yaml",
 					"apiVersion: v1\nitems:\n- metadata:\n    name: n1\nkind: NodeList\n"},
 				{"bundle/logs/a/web/web.log.1", "some text\n"},
@@ -224,7 +226,9 @@ func TestCollectors(t *testing.T) {
 			files: []entry{
 				{"cm.yaml", yml(cmA)},
 				{"monitor.json",
-					`{"timestamp":"2026-02-03T04:05:06Z","gitrepos":[{"namespace":"a","name":"apps","generation":1,"ready":true}],"diagnostics":{}}`},
+					`{"timestamp":"2026-02-03T04:05:06Z",` +
+						`"gitrepos":[{"namespace":"a","name":"apps","generation":1,"ready":true}],` +
+						`"diagnostics":{}}`},
 			},
 			want:   []string{cmA},
 			others: 1,

@@ -46,7 +46,8 @@ func TestContent(t *testing.T) {
 			"YAML scalars",
 			yml(cmA, "x: [1, 9007199254740993, 0x1f, 1_000, 0o17, 1.0, 1e3, 1.50, .5, true, yes, on, ~, null, '1', "+
 				"\"true\", 2026-01-02, 2026-01-02T03:04:05Z, a: b, 12345678901234567890123]"),
-			head + `,"x":[1,9007199254740993,31,1000,15,1.0,1e3,1.50,0.5,true,"yes","on",null,null,"1","true","2026-01-02","2026-01-02T03:04:05Z",{"a":"b"},12345678901234567890123]}`,
+			head + `,"x":[1,9007199254740993,31,1000,15,1.0,1e3,1.50,0.5,true,"yes","on",null,null,"1","true",` +
+				`"2026-01-02","2026-01-02T03:04:05Z",{"a":"b"},12345678901234567890123]}`,
 		},
 		{
 			"YAML block scalars", yml(cmA, "x: |", "  - a", "", "  ---", "  items:", "y: >-", "  folded", "  text",
@@ -127,8 +128,8 @@ func TestTwoClusters(t *testing.T) {
 		t.Errorf("one cluster twice: %v", err)
 	}
 	_, err := snapshot.Open(t.Context(), []string{one, two}, nil)
-	want := "opening snapshot: two clusters in one snapshot: the Namespace kube-system has one uid in ONE/ns.json and " +
-		"another in TWO/x.tgz: cluster/kube-system.json"
+	const want = "opening snapshot: two clusters in one snapshot: the Namespace kube-system has one uid in " +
+		"ONE/ns.json and another in TWO/x.tgz: cluster/kube-system.json"
 	if err == nil || strings.NewReplacer(one, "ONE", two, "TWO").Replace(err.Error()) != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -140,8 +141,12 @@ func TestTakenAt(t *testing.T) {
 		{"deletion, the beginning of the grace period",
 			`metadata."deletionTimestamp":"2026-01-01T00:01:00Z","deletionGracePeriodSeconds":30`,
 			"2026-01-01T00:00:30Z"},
-		{"managed fields", `metadata."managedFields":[{"time":"2025-01-01T00:00:00Z"},{"time":"2026-01-01T00:00:00Z","fieldsV1":{"time":"2027-01-01T00:00:00Z"}}]`, "2026-01-01T00:00:00Z"},
-		{"conditions", `"status":{"conditions":[{"lastTransitionTime":"2026-01-01T00:00:00Z"},{"lastHeartbeatTime":"2026-01-02T00:00:00Z"},{"lastUpdateTime":"2026-01-01T12:00:00Z"}]}`, "2026-01-02T00:00:00Z"},
+		{"managed fields", `metadata."managedFields":[{"time":"2025-01-01T00:00:00Z"},` +
+			`{"time":"2026-01-01T00:00:00Z",` +
+			`"fieldsV1":{"time":"2027-01-01T00:00:00Z"}}]`, "2026-01-01T00:00:00Z"},
+		{"conditions", `"status":{"conditions":[{"lastTransitionTime":"2026-01-01T00:00:00Z"},` +
+			`{"lastHeartbeatTime":"2026-01-02T00:00:00Z"},` +
+			`{"lastUpdateTime":"2026-01-01T12:00:00Z"}]}`, "2026-01-02T00:00:00Z"},
 		{"lease", `"spec":{"renewTime":"2026-01-01T00:00:00.123456Z"}`, "2026-01-01T00:00:00.123456Z"},
 		{"other fields", `"spec":{"creationTimestamp":"2026-01-01T00:00:00Z"},"status":{"time":"2026-01-01T00:00:00Z"}`,
 			"0001-01-01T00:00:00Z"},
@@ -161,7 +166,9 @@ func TestTakenAt(t *testing.T) {
 func TestKinds(t *testing.T) {
 	s, err := openText(t, listOf(
 		obj("apiextensions.k8s.io/v1 CustomResourceDefinition widgets.example.com",
-			`"spec":{"group":"example.com","scope":"Cluster","names":{"kind":"Widget","plural":"widgetz"},"versions":[{"name":"v1beta1","served":true},{"name":"v1","served":true},{"name":"v0","served":false}]}`),
+			`"spec":{"group":"example.com","scope":"Cluster","names":{"kind":"Widget","plural":"widgetz"},`+
+				`"versions":[{"name":"v1beta1","served":true},{"name":"v1","served":true},`+
+				`{"name":"v0","served":false}]}`),
 		obj("autoscaling/v1 HorizontalPodAutoscaler a/x"), obj("autoscaling/v1 HorizontalPodAutoscaler a/y"),
 		obj("autoscaling/v2 HorizontalPodAutoscaler a/z"),
 		obj("other.example.com/v1 Policy x"), obj("v1 Endpoints a/x"),
@@ -268,7 +275,8 @@ func FuzzOpen(f *testing.F) {
 		f.Add([]byte(l.text))
 	}
 	f.Add([]byte("apiVersion: v1\nitems:\n- a: &a [*a]\nkind: List\n"))
-	f.Add([]byte(`{"apiVersion":"v1","items":[{"kind":"List","items":[{}]}],"kind":"List","metadata":{"continue":"x"}}`))
+	f.Add([]byte(`{"apiVersion":"v1","items":[{"kind":"List","items":[{}]}],"kind":"List",` +
+		`"metadata":{"continue":"x"}}`))
 	f.Add([]byte("[\""))
 	f.Add([]byte("{]\n---\n# x\n{\"a\":1}\n[1"))
 	const limit = snapshot.Limit(2 << 20)
@@ -301,8 +309,11 @@ func BenchmarkOpen(b *testing.B) {
 	for i := range 5000 {
 		id := fmt.Sprintf("apps/v1 Deployment ns%d/app%d", i%20, i)
 		objects = append(objects, obj(id,
-			`metadata."managedFields":[{"manager":"fleet","operation":"Apply","time":"2026-01-01T00:00:00Z","fieldsV1":{"f:spec":{"f:replicas":{}}}}]`,
-			`"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"web","image":"nginx:1.29","args":["a","b","c"]}]}}}`, `"data":{"pad":"`+pad+`"}`))
+			`metadata."managedFields":[{"manager":"fleet","operation":"Apply","time":"2026-01-01T00:00:00Z",`+
+				`"fieldsV1":{"f:spec":{"f:replicas":{}}}}]`,
+			`"spec":{"replicas":3,"template":{"spec":{"containers":[`+
+				`{"name":"web","image":"nginx:1.29","args":["a","b","c"]}]}}}`,
+			`"data":{"pad":"`+pad+`"}`))
 		documents = append(documents, yml(id, "spec:", "  replicas: 3", "  template:", "    spec:", "      containers:",
 			"      - name: web", "        image: nginx:1.29",
 			"        args: [a, b, c]", "data:", "  pad: "+pad))
