@@ -22,32 +22,28 @@ func (m *Maker) Redeploy(d *evaluate.BundleDeployment) []Remedy {
 	if left, _ := m.LeftOver(d); left {
 		return []Remedy{m.Commands.ExplainTargets(m.Bundle(d.Bundle))}
 	}
-	out := []Remedy{m.RedeployBundle(d)}
+	deploys := []Remedy{m.RedeployBundle(d)}
 	if d.BD == nil {
-		return out
+		return deploys
 	}
-	if d.BD.Spec.DeploymentID != "" && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID && !m.LostValues(d) {
-		here := m.redeployHere(d)
-		if out[0].Command == "" || m.DeploymentsOf(d.Bundle) < 2 {
-			out = nil
-		}
-		out = append([]Remedy{here}, out...)
-	}
-	if out[0].Command != "" && m.mayBeRefused(d) {
-		out = append([]Remedy{m.Commands.Predict(&d.Deployment)}, out...)
+	var out []Remedy
+	if d.BD.Spec.Paused {
+		out = append(out, m.resume(d))
 	}
 	if d.BD.Spec.OffSchedule {
-		out = append([]Remedy{Advise("wait for the schedule of the cluster: its agent deploys nothing outside of it")},
-			out...)
+		out = append(out, Advise("wait for the schedule of the cluster: its agent deploys nothing outside of it"))
 	}
-	if !d.BD.Spec.Paused {
-		return out
+	applied := d.BD.Spec.DeploymentID != "" && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
+	if applied && !m.LostValues(d) {
+		if deploys[0].Command == "" || m.DeploymentsOf(d.Bundle) < 2 {
+			deploys = nil
+		}
+		deploys = append([]Remedy{m.redeployHere(d)}, deploys...)
 	}
-	r, ok := m.Pauses(&d.Deployment)
-	if !ok {
-		return append([]Remedy{Advise("resume the bundle first: its agent deploys nothing while it is paused")}, out...)
+	if deploys[0].Command != "" && m.mayBeRefused(d) {
+		out = append(out, m.Commands.Predict(&d.Deployment))
 	}
-	return append([]Remedy{m.Resume(r)}, out...)
+	return append(out, deploys...)
 }
 
 // RedeployBundle makes all agents of a bundle deploy it again. It has no command if nothing is known that would do
@@ -84,9 +80,13 @@ func (m *Maker) redeployHere(d *evaluate.BundleDeployment) Remedy {
 	if m.Silent(m.ClusterIn(d.Namespace)) {
 		effect += "; the agent is silent now and deploys the bundle when it reports again"
 	}
-	return Run(m.Commands.For(d.Ref())+" patch "+KubectlName(d.Ref())+" --subresource=status --type=merge -p "+
-		"'{\"status\":{\"appliedDeploymentID\":\"\"}}'",
+	return Run(m.patch(d.Ref(), " --subresource=status", `{"status":{"appliedDeploymentID":""}}`),
 		"%s; preflight predicts whether Helm refuses it", effect)
+}
+
+// patch returns the command that changes an object.
+func (m *Maker) patch(r object.Ref, flags, change string) string {
+	return m.Commands.For(r) + " patch " + KubectlName(r) + flags + " --type=merge -p '" + change + "'"
 }
 
 // mayBeRefused reports whether Helm may refuse a deploy: it refuses to change a field that another field manager owns,
@@ -110,8 +110,7 @@ func (m *Maker) nextGeneration(d *evaluate.BundleDeployment) int64 {
 
 // forceSync returns the command that sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
 func (m *Maker) forceSync(r object.Ref, generation int64) string {
-	return fmt.Sprintf("%s patch %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'", m.Commands.For(r),
-		KubectlName(r), generation)
+	return m.patch(r, "", fmt.Sprintf(`{"spec":{"forceSyncGeneration":%d}}`, generation))
 }
 
 // StartJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
@@ -138,8 +137,17 @@ func (m *Maker) ProcessCommand(namespace, name string) string {
 		m.Commands.Kubectl, InNamespace(namespace), Named("bundles.fleet.cattle.io", name), now)
 }
 
+// resume continues what pauses a bundle deployment.
+func (m *Maker) resume(d *evaluate.BundleDeployment) Remedy {
+	r, ok := m.Pauses(&d.Deployment)
+	if !ok {
+		return Advise("resume the bundle first: its agent deploys nothing while it is paused")
+	}
+	return m.Resume(r)
+}
+
 // Resume continues a GitRepo, Bundle or Cluster that is paused.
 func (m *Maker) Resume(r object.Ref) Remedy {
-	return Run(m.Commands.For(r)+" patch "+KubectlName(r)+" --type=merge -p '{\"spec\":{\"paused\":false}}'",
+	return Run(m.patch(r, "", `{"spec":{"paused":false}}`),
 		"resumes %s %s: the agents deploy all changes that have waited", r.Kind, r.Namespace+"/"+r.Name)
 }
