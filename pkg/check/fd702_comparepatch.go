@@ -35,8 +35,8 @@ func (in *pass) comparePatch() {
 			continue
 		}
 		f := Finding{Object: bundles[key][0].Ref(), Message: problems[0]}
-		if namespace, name, ok := strings.Cut(bundles[key][0].Bundle, "/"); ok {
-			f.Object = facts.Ref(state.Bundle, namespace, name)
+		if bundle := bundles[key][0].Bundle; bundle != "" {
+			f.Object = facts.Named(state.Bundle, bundle)
 		}
 		if len(problems) > 1 {
 			f.Message = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems), f.Object.Name)

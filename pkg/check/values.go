@@ -4,7 +4,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -110,8 +109,7 @@ const discardHash = `{"spec":{"valuesHash":"","waitingForValues":true,"deploymen
 // reportRewrite reports a finding with how to make the controller write the values of a BundleDeployment again, without
 // a deploy.
 func (in *pass) reportRewrite(o *valuesOwner, f Finding) {
-	namespace, name, found := strings.Cut(o.deployment.Bundle, "/")
-	if !found {
+	if o.deployment.Bundle == "" {
 		in.report(f, remedy.Advise("restore the Bundle of the BundleDeployment: only the controller can write the "+
 			"values"))
 		return
@@ -120,7 +118,7 @@ func (in *pass) reportRewrite(o *valuesOwner, f Finding) {
 	f.say(caution)
 	command := fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s", in.Commands.For(o.deployment.Ref()),
 		remedy.Named("bundledeployments.fleet.cattle.io", o.deployment.Name), discardHash,
-		in.ProcessCommand(namespace, name))
+		in.ProcessCommand(o.deployment.Bundle))
 	in.report(f, remedy.Run(command,
 		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed"))
 }

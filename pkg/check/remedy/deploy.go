@@ -5,7 +5,6 @@ package remedy
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -49,21 +48,19 @@ func (m *Maker) Redeploy(d *evaluate.BundleDeployment) []Remedy {
 // RedeployBundle makes all agents of a bundle deploy it again. It has no command if nothing is known that would do
 // that.
 func (m *Maker) RedeployBundle(d *evaluate.BundleDeployment) Remedy {
-	workspace, name, _ := strings.Cut(d.Bundle, "/")
-	ref := facts.Ref(state.Bundle, workspace, name)
+	ref := facts.Named(state.Bundle, d.Bundle)
 	switch {
 	case d.BD == nil:
 		return Advise("deploy the bundle again, from the management cluster")
 	case d.Bundle == "" && d.GitRepo != "":
 		return m.StartJob(d.GitRepo, m.nextGeneration(d))
-	case d.Bundle == "", m.Bundle(d.Bundle) == nil && m.Read(state.Bundle, workspace):
+	case d.Bundle == "", m.Bundle(d.Bundle) == nil && m.Read(state.Bundle, ref.Namespace):
 		return Advise("restore the Bundle of the BundleDeployment, so that Fleet can deploy it again")
 	}
 	effect := "deploys bundle " + d.Bundle + " again on all of its clusters; preflight predicts where Helm refuses it"
 	switch {
 	case d.HelmOp != "":
-		_, name, _ = strings.Cut(d.HelmOp, "/")
-		ref = facts.Ref(state.HelmOp, workspace, name) // its controller overwrites the Bundle
+		ref = facts.Named(state.HelmOp, d.HelmOp) // its controller overwrites the Bundle
 	case d.GitRepo != "":
 		effect += ". The next commit of its GitRepo deploys it once more"
 	}
@@ -115,26 +112,25 @@ func (m *Maker) forceSync(r object.Ref, generation int64) string {
 
 // StartJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
 func (m *Maker) StartJob(repo string, generation int64) Remedy {
-	namespace, name, _ := strings.Cut(repo, "/")
-	return Run(m.forceSync(facts.Ref(state.GitRepo, namespace, name), generation),
+	return Run(m.forceSync(facts.Named(state.GitRepo, repo), generation),
 		"writes the bundles of GitRepo %s again, and deploys all of them again, on all of their clusters; preflight "+
 			"predicts where Helm refuses it", repo)
 }
 
-// Process makes the controller process a Bundle, without a deploy.
+// Process makes the controller process a Bundle ("namespace/name"), without a deploy.
 func (m *Maker) Process(bundle, effect string) Remedy {
-	namespace, name, _ := strings.Cut(bundle, "/")
-	return Run(m.ProcessCommand(namespace, name), "%s", effect)
+	return Run(m.ProcessCommand(bundle), "%s", effect)
 }
 
 // ProcessCommand returns the command of Process.
-func (m *Maker) ProcessCommand(namespace, name string) string {
+func (m *Maker) ProcessCommand(bundle string) string {
 	var now int64
 	if at := m.Now(); !at.IsZero() {
 		now = at.Unix()
 	}
-	return fmt.Sprintf("%s%s annotate %s --overwrite fleetdoctor.io/reconcile=%d",
-		m.Commands.Kubectl, InNamespace(namespace), Named("bundles.fleet.cattle.io", name), now)
+	ref := facts.Named(state.Bundle, bundle)
+	return fmt.Sprintf("%s annotate %s --overwrite fleetdoctor.io/reconcile=%d", m.Commands.For(ref),
+		Named("bundles.fleet.cattle.io", ref.Name), now)
 }
 
 // resume continues what pauses a bundle deployment.
