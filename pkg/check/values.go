@@ -27,22 +27,15 @@ type valuesOwner struct {
 
 // valuesOf returns the state of the values Secret of a BundleDeployment.
 func (in *Input) valuesOf(d *evaluate.BundleDeployment) *valuesOwner {
-	b := in.Bundle(d.Bundle)
-	o := in.owner(d.BD, in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b)))
-	o.deployment, o.bundle = d, b
-	return o
+	f, result := in.ValuesOf(&d.Deployment)
+	return &valuesOwner{d, in.Bundle(d.Bundle), d.Key(), secretRef(d.Namespace, d.Name), f, result}
 }
 
 // valuesOfBundle returns the state of the values Secret of a Bundle.
 func (in *Input) valuesOfBundle(b *v1alpha1.Bundle) *valuesOwner {
-	o := in.owner(b, in.Desired.Values.Facts(state.BundleKey(b), state.BundleOwner(b)))
-	o.bundle = b
-	return o
-}
-
-func (in *Input) owner(of v1alpha1.Object, f values.Facts) *valuesOwner {
-	return &valuesOwner{key: facts.Key(of), secret: secretRef(of.GetNamespace(), of.GetName()), facts: f,
-		result: values.Classify(f, in.Now(), in.Controller())}
+	f := in.Desired.Values.Facts(state.BundleKey(b), state.BundleOwner(b))
+	result := values.Classify(f, in.Now(), in.Controller())
+	return &valuesOwner{nil, b, facts.Key(b), secretRef(b.Namespace, b.Name), f, result}
 }
 
 func secretRef(namespace, name string) object.Ref {
