@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // running is a row of the catalogue during a run.
@@ -59,8 +60,10 @@ func run(in *Input, rows []running) {
 	}
 	for _, r := range rows {
 		if r.agent != nil {
-			for _, a := range in.AgentsInScope() {
-				r.agent(r.in, a)
+			for _, a := range in.Agents() {
+				if in.Includes(state.ClusterKind, a.Cluster) {
+					r.agent(r.in, a)
+				}
 			}
 		}
 		if r.cluster != nil {

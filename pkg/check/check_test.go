@@ -82,12 +82,17 @@ func deployment() *evaluate.BundleDeployment {
 	bd := &v1alpha1.BundleDeployment{}
 	bd.Namespace, bd.Name = "cluster-one", "guestbook"
 	on := &directory.Cluster{SetsComplete: true, State: &state.Cluster{}}
-	return &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Deployment: directory.Deployment{On: on,
-		Namespace: "cluster-one", Name: "guestbook", BD: bd, Bundle: "fleet-local/guestbook",
-		GitRepo: "fleet-local/apps",
-		Release: release.Name{Namespace: "web", Name: "guestbook",
-			Revision: 1}, Ownership: ownership.Desired("default-guestbook", "guestbook", "web"),
-	}}}
+	d := directory.Deployment{
+		On:        on,
+		Namespace: "cluster-one",
+		Name:      "guestbook",
+		BD:        bd,
+		Bundle:    "fleet-local/guestbook",
+		GitRepo:   "fleet-local/apps",
+		Release:   release.Name{Namespace: "web", Name: "guestbook", Revision: 1},
+		Ownership: ownership.Desired("default-guestbook", "guestbook", "web"),
+	}
+	return &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Deployment: d}}
 }
 
 // desiredStateOf is the desired state of bundle deployments on one cluster.
@@ -173,9 +178,16 @@ func missingValues(d *evaluate.BundleDeployment, in *Input) {
 	past := in.Source.TakenAt.Add(-time.Hour)
 	d.BD.Generation, d.BD.CreationTimestamp.Time, d.BD.Spec.ValuesHash = 1, past, "hash"
 	in.Desired.Values = &state.Values{
-		Coverage: map[string]source.Coverage{values.DeploymentType: source.Covered(), values.BundleType: source.Covered()},
+		Coverage: map[string]source.Coverage{
+			values.DeploymentType: source.Covered(),
+			values.BundleType:     source.Covered(),
+		},
 		Secrets: map[state.ValuesKey]*values.Secret{
-			{Type: values.DeploymentType, Namespace: d.Namespace, Name: d.Name + "2"}: {Type: values.DeploymentType, Changed: past}},
+			{Type: values.DeploymentType, Namespace: d.Namespace, Name: d.Name + "2"}: {
+				Type:    values.DeploymentType,
+				Changed: past,
+			},
+		},
 	}
 	in.Desired.Coverage = map[string]source.Coverage{state.BundleDeployment: source.Covered()}
 }
@@ -208,8 +220,11 @@ func TestContested(t *testing.T) {
 		{"without ownership metadata", evaluate.Unowned, ownership.Metadata{}, "it has no owner now"},
 		{"another bundle", evaluate.Unowned, other.Ownership, "it is owned by bundle deployment cluster-one/other"},
 		{"its own id, without hash", evaluate.Unowned, ownership.Metadata{SetID: id}, "it has no owner now"},
-		{"its own id, another bundle's hash", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: other.Ownership.Hash}, "it is owned by bundle deployment cluster-one/other"},
-		{"its own id, an unknown hash", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: "1234"}, "it has no owner now"},
+		{"its own id, another bundle's hash", evaluate.Unowned,
+			ownership.Metadata{SetID: id, Hash: other.Ownership.Hash},
+			"it is owned by bundle deployment cluster-one/other"},
+		{"its own id, an unknown hash", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: "1234"},
+			"it has no owner now"},
 	} {
 		in := inputOf(deployment(), tc.state, ref)
 		in.Deployments[0].Objects[0].Metadata = tc.have
@@ -263,16 +278,21 @@ func TestAbandonedSets(t *testing.T) {
 
 // TestTruncated checks that a list is never reported to be longer than the total.
 func TestTruncated(t *testing.T) {
+	status := func(incomplete bool, listed, notReady int) v1alpha1.BundleDeploymentStatus {
+		return v1alpha1.BundleDeploymentStatus{IncompleteState: incomplete,
+			NonReadyStatus: make([]v1alpha1.NonReadyStatus, listed),
+			ResourceCounts: &v1alpha1.ResourceCounts{NotReady: notReady}}
+	}
 	ten := make([]v1alpha1.NonReadyStatus, 10)
 	for _, tc := range []struct {
 		name   string
 		status v1alpha1.BundleDeploymentStatus
 		want   string // "" for no finding
 	}{
-		{"ten of twelve", v1alpha1.BundleDeploymentStatus{IncompleteState: true, NonReadyStatus: ten, ResourceCounts: &v1alpha1.ResourceCounts{NotReady: 12}}, "lists 10 objects of 12"},
-		{"ten of ten", v1alpha1.BundleDeploymentStatus{NonReadyStatus: ten, ResourceCounts: &v1alpha1.ResourceCounts{NotReady: 10}}, ""},
-		{"sticky", v1alpha1.BundleDeploymentStatus{IncompleteState: true, NonReadyStatus: ten[:3], ResourceCounts: &v1alpha1.ResourceCounts{NotReady: 3}}, ""},
-		{"sticky, exactly ten", v1alpha1.BundleDeploymentStatus{IncompleteState: true, NonReadyStatus: ten, ResourceCounts: &v1alpha1.ResourceCounts{NotReady: 10}}, ""},
+		{"ten of twelve", status(true, 10, 12), "lists 10 objects of 12"},
+		{"ten of ten", status(false, 10, 10), ""},
+		{"sticky", status(true, 3, 3), ""},
+		{"sticky, exactly ten", status(true, 10, 10), ""},
 		{"before 0.12", v1alpha1.BundleDeploymentStatus{NonReadyStatus: ten}, "lists 10 objects of an unknown number"},
 		{"before 0.12, nine", v1alpha1.BundleDeploymentStatus{NonReadyStatus: ten[:9]}, ""},
 	} {
@@ -329,7 +349,8 @@ func TestSecretsShown(t *testing.T) {
 		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}}`: true,
 		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":null}}}`: false,
 	} {
-		got := secretsShown([]v1alpha1.ModifiedStatus{{APIVersion: "v1", Kind: "Secret", Namespace: "web", Name: "smtp", Patch: patch}})
+		got := secretsShown([]v1alpha1.ModifiedStatus{
+			{APIVersion: "v1", Kind: "Secret", Namespace: "web", Name: "smtp", Patch: patch}})
 		if (len(got) > 0) != want {
 			t.Errorf("%s: %v, want %v", patch, got, want)
 		}

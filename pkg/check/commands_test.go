@@ -26,7 +26,9 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 		Detail: "revision 2 is pending", Since: now.Add(-time.Hour)}}
 	agent := release.Name{Namespace: "cattle-fleet-system", Name: "fleet-agent-web", Revision: 1}
 	d.On = resolveWithAgent("v0.11.0")
-	d.On.State.Latest = map[string]*state.Record{"cattle-fleet-system/fleet-agent-web": {Record: release.Record{Name: agent, Status: release.StatusFailed}}}
+	d.On.State.Latest = map[string]*state.Record{
+		"cattle-fleet-system/fleet-agent-web": {Record: release.Record{Name: agent, Status: release.StatusFailed}},
+	}
 	in := inputOf(d, evaluate.Ready)
 	in.Source.TakenAt = now
 	in.ClusterCommands = map[object.ClusterID]remedy.Commands{d.On.ID: {Kubectl: "kubectl --context web",

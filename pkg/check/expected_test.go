@@ -79,7 +79,8 @@ func TestExpectedClusters(t *testing.T) {
 		}, read: func(kind string) bool { return kind != state.ClusterGroup }},
 		{name: "a selector that is not valid", change: func(w *world) {
 			w.targets("two")
-			w.bundle.Spec.Targets[0].ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}
+			invalid := []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}
+			w.bundle.Spec.Targets[0].ClusterSelector = &metav1.LabelSelector{MatchExpressions: invalid}
 		}},
 		{name: "the GitRepo reports other clusters than it has deployments",
 			change: func(w *world) { w.targets("two"); *w.repo.Status.DesiredReadyClusters = 3 }, want: facts.Lag,

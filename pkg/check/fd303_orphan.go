@@ -48,15 +48,13 @@ func (in *Input) without(d *evaluate.BundleDeployment) string {
 	case b != nil && !facts.Deleting(b) && b.Name != d.Name:
 		return "Bundle: its labels name " + d.Bundle + ", but the BundleDeployments of that Bundle have another name"
 	}
-	if found := in.OfCluster(d.Namespace); found || !in.ClustersRead() {
+	// The status of a Cluster can be lost, for example when it was restored from a backup.
+	lost := slices.ContainsFunc(in.Desired.Fleet.Clusters, func(c *v1alpha1.Cluster) bool {
+		named := c.Namespace == d.BD.Labels[fleet.ClusterNamespaceLabel] && c.Name == d.BD.Labels[fleet.ClusterLabel]
+		return named && c.Status.Namespace == ""
+	})
+	if lost || in.OfCluster(d.Namespace) || !in.ClustersRead() {
 		return ""
-	}
-	for _, c := range in.Desired.Fleet.Clusters {
-		// The status of a Cluster can be lost, for example when it was restored from a backup.
-		if c.Namespace == d.BD.Labels[fleet.ClusterNamespaceLabel] && c.Name == d.BD.Labels[fleet.ClusterLabel] &&
-			c.Status.Namespace == "" {
-			return ""
-		}
 	}
 	return "Cluster: no Cluster has the namespace " + d.Namespace
 }

@@ -19,14 +19,13 @@ func (in *pass) contentMissing() {
 		if d.BD == nil {
 			continue
 		}
-		id := state.ContentID(d.BD)
-		damaged := d.Rendering.ContentDamage
-		switch {
-		case id == "":
-		case in.Desired.Contents.Missing[id]:
+		id, damaged := state.ContentID(d.BD), d.Rendering.ContentDamage
+		missing := in.Desired.Contents.Missing[id]
+		if id != "" && (missing || damaged != "") {
 			users[id] = append(users[id], d)
-		case damaged != "":
-			users[id], damage[id] = append(users[id], d), damaged
+		}
+		if !missing && damaged != "" {
+			damage[id] = damaged
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(users)) {

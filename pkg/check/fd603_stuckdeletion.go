@@ -25,9 +25,9 @@ func (in *pass) stuckDeletion() {
 	for _, d := range in.Deployments {
 		clusters[d.Key()], inScope[facts.Ref(state.BundleDeployment, d.Namespace, d.Name)] = d.Cluster, d.BD != nil
 	}
-	for kind := range in.Tree {
-		for a := range in.Aggregates(kind) {
-			inScope[facts.RefOf(a)] = true
+	for _, all := range in.Tree {
+		for _, a := range all {
+			inScope[facts.RefOf(a)] = a.InScope
 		}
 	}
 	for _, o := range in.Desired.Deleting() {

@@ -22,28 +22,25 @@ import (
 func (in *pass) comparePatch() {
 	bundles, all := map[string][]*evaluate.BundleDeployment{}, map[string]int{}
 	for _, d := range in.Desired.Directory.Deployments {
-		if key := ruled(d); key != "" {
-			all[key]++
-		}
+		all[ruled(d)]++
 	}
 	for _, d := range in.Deployments {
-		if key := ruled(&d.Deployment); key != "" {
-			bundles[key] = append(bundles[key], d)
-		}
+		key := ruled(&d.Deployment)
+		bundles[key] = append(bundles[key], d)
 	}
+	delete(bundles, "")
 	for _, key := range slices.Sorted(maps.Keys(bundles)) {
 		problems := rulesWithoutEffect(bundles[key], len(bundles[key]) == all[key])
 		if len(problems) == 0 {
 			continue
 		}
-		ref := bundles[key][0].Ref()
-		if namespace, name, ok := strings.Cut(bundles[key][0].Bundle, "/"); ok {
-			ref = facts.Ref(state.Bundle, namespace, name)
+		f := Finding{Object: bundles[key][0].Ref(), Message: problems[0]}
+		if bundle := bundles[key][0].Bundle; bundle != "" {
+			f.Object = facts.Named(state.Bundle, bundle)
 		}
-		f := Finding{Object: ref, Message: problems[0]}
 		if len(problems) > 1 {
-			f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems),
-				ref.Name), problems
+			f.Message = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems), f.Object.Name)
+			f.Evidence = problems
 		}
 		in.report(f, remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle"))
 	}
@@ -66,10 +63,8 @@ func ruled(d *directory.Deployment) string {
 // all those of the bundle.
 func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []string {
 	var out []string
-	said := map[string]bool{}
 	add := func(problem string) {
-		if !said[problem] {
-			said[problem] = true
+		if !slices.Contains(out, problem) {
 			out = append(out, problem)
 		}
 	}
@@ -82,42 +77,47 @@ func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []
 		}
 		rules := d.Options().Diff.ComparePatches
 		for _, r := range rules {
-			name := ruleName(r)
-			matched[name] = matched[name] || slices.ContainsFunc(d.Desired,
-				func(o *resolve.Object) bool { return compare.Matches(r, o.Ref) })
-			if why := compare.Invalid(r); why != "" {
+			name, why := ruleName(r), compare.Invalid(r)
+			if why != "" {
 				add("the rule for " + name + " has no effect: " + why)
-				matched[name] = true
 			}
+			matched[name] = matched[name] || why != "" || matches(r, d.Desired)
 		}
 		for _, o := range d.Desired {
-			if operationsOf(rules) < 2 {
-				break // one operation cannot void another
-			}
-			if !compare.Applies(rules, o.Ref) {
-				continue
-			}
-			content, _, err := object.Decode(o.Raw)
-			if err != nil {
-				continue
-			}
-			if op, void := compare.Voided(rules, o.Ref, content); void {
-				add(fmt.Sprintf("no operation of the rules for %s takes effect: %s %s fails on the desired object",
-					o.Key(), op.Op, op.Path))
+			if problem := voided(rules, o); problem != "" {
+				add(problem)
 			}
 		}
-	}
-	if !known {
-		return out
 	}
 	for _, d := range deployments {
 		for _, r := range d.Options().Diff.ComparePatches {
-			if name := ruleName(r); !matched[name] {
+			if name := ruleName(r); known && !matched[name] {
 				add("the rule for " + name + " matches no object of the bundle")
 			}
 		}
 	}
 	return out
+}
+
+func matches(r compare.Rule, objects []*resolve.Object) bool {
+	return slices.ContainsFunc(objects, func(o *resolve.Object) bool { return compare.Matches(r, o.Ref) })
+}
+
+// voided says that one operation for an object fails, which voids the others; empty if that does not happen.
+func voided(rules []compare.Rule, o *resolve.Object) string {
+	if operationsOf(rules) < 2 || !compare.Applies(rules, o.Ref) {
+		return ""
+	}
+	content, _, err := object.Decode(o.Raw)
+	if err != nil {
+		return ""
+	}
+	op, void := compare.Voided(rules, o.Ref, content)
+	if !void {
+		return ""
+	}
+	return fmt.Sprintf("no operation of the rules for %s takes effect: %s %s fails on the desired object", o.Key(),
+		op.Op, op.Path)
 }
 
 func operationsOf(rules []compare.Rule) int {

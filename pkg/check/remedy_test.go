@@ -23,11 +23,14 @@ import (
 // makes things worse.
 func TestRedeploy(t *testing.T) {
 	const (
-		here    = `kubectl -n cluster-one patch bundledeployment.fleet.cattle.io/guestbook --subresource=status --type=merge -p '{"status":{"appliedDeploymentID":""}}'`
-		all     = `kubectl -n fleet-local patch bundle.fleet.cattle.io/guestbook --type=merge -p '{"spec":{"forceSyncGeneration":8}}'`
-		repo    = `kubectl -n fleet-local patch gitrepo.fleet.cattle.io/apps --type=merge -p '{"spec":{"forceSyncGeneration":8}}'`
-		helmOp  = `kubectl -n fleet-local patch helmop.fleet.cattle.io/chart --type=merge -p '{"spec":{"forceSyncGeneration":8}}'`
-		resume  = `kubectl -n fleet-local patch bundle.fleet.cattle.io/guestbook --type=merge -p '{"spec":{"paused":false}}'`
+		here = "kubectl -n cluster-one patch bundledeployment.fleet.cattle.io/guestbook --subresource=status " +
+			`--type=merge -p '{"status":{"appliedDeploymentID":""}}'`
+		patch   = "kubectl -n fleet-local patch "
+		force   = ` --type=merge -p '{"spec":{"forceSyncGeneration":8}}'`
+		all     = patch + "bundle.fleet.cattle.io/guestbook" + force
+		repo    = patch + "gitrepo.fleet.cattle.io/apps" + force
+		helmOp  = patch + "helmop.fleet.cattle.io/chart" + force
+		resume  = patch + `bundle.fleet.cattle.io/guestbook --type=merge -p '{"spec":{"paused":false}}'`
 		applied = "s-1:2"
 	)
 	for _, tc := range []struct {
@@ -65,7 +68,8 @@ func TestRedeploy(t *testing.T) {
 			[]string{""}},
 		{"left over", func(d *evaluate.BundleDeployment, in *Input) {
 			in.Commands.Targets = "targets"
-			in.Desired.Bundles[0].Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{ClusterName: "two"}}}
+			other := v1alpha1.ClusterTarget{ClusterName: "two"}
+			in.Desired.Bundles[0].Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: other}}
 			c := &v1alpha1.Cluster{}
 			c.Namespace, c.Name, c.Status.Namespace = "fleet-local", "one", d.Namespace
 			in.Desired.Fleet.Clusters = []*v1alpha1.Cluster{c}
@@ -79,8 +83,11 @@ func TestRedeploy(t *testing.T) {
 		{"lost values", func(d *evaluate.BundleDeployment, in *Input) {
 			staged := []byte(`{"key":"value"}`)
 			d.BD.Spec.StagedDeploymentID, d.BD.Spec.ValuesHash = applied, values.DeploymentHash(nil, staged)
-			in.Desired.Values = &state.Values{Coverage: map[string]source.Coverage{values.DeploymentType: source.Covered()}, Secrets: map[state.ValuesKey]*values.Secret{
-				state.DeploymentKey(d.BD): {Type: values.DeploymentType, Hash: d.BD.Spec.ValuesHash, Emptied: true}}}
+			emptied := &values.Secret{Type: values.DeploymentType, Hash: d.BD.Spec.ValuesHash, Emptied: true}
+			in.Desired.Values = &state.Values{
+				Coverage: map[string]source.Coverage{values.DeploymentType: source.Covered()},
+				Secrets:  map[state.ValuesKey]*values.Secret{state.DeploymentKey(d.BD): emptied},
+			}
 		}, []string{all}},
 	} {
 		d := deployment()
@@ -112,7 +119,7 @@ func TestNameOfFlag(t *testing.T) {
 	ref := directory.SecretRef(release.Name{})
 	ref.Name = "--server=http://registry.example.com"
 	for _, command := range []string{c.ShowSecret(ref).Command, c.Describe(ref).Command,
-		c.History(release.Name{Name: ref.Name}).Command, in.ProcessCommand("a", ref.Name)} {
+		c.History(release.Name{Name: ref.Name}).Command, in.ProcessCommand("a/" + ref.Name)} {
 		before, _, _ := strings.Cut(command, "registry.example.com")
 		if !strings.Contains(before, "/--server") && !strings.Contains(before, " -- ") {
 			t.Errorf("%s: the name is a flag", command)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -87,20 +86,14 @@ func (in *Input) wrongRepos(s *v1alpha1.ClusterStatus, reported, actual fleet.Cl
 func (in *Input) existing(members []fleet.Member) []fleet.Member {
 	out := slices.Clone(members)
 	for i := range out {
-		if !in.existsNamed(state.GitRepo, out[i].GitRepo) {
+		if in.GitRepo(out[i].GitRepo) == nil {
 			out[i].GitRepo = ""
 		}
-		if !in.existsNamed(state.HelmOp, out[i].HelmOp) {
+		if !in.Exists(facts.Named(state.HelmOp, out[i].HelmOp)) {
 			out[i].HelmOp = ""
 		}
 	}
 	return out
-}
-
-// existsNamed reports whether a GitRepo or HelmOp ("namespace/name") was read.
-func (in *Input) existsNamed(kind, key string) bool {
-	namespace, name, _ := strings.Cut(key, "/")
-	return in.Exists(facts.Ref(kind, namespace, name))
 }
 
 // clustersOf returns the parts of a ClusterGroup, which are Clusters; ok is false if it is not known which ones it

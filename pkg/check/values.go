@@ -4,7 +4,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -31,23 +30,17 @@ type valuesOwner struct {
 
 // valuesOf returns the state of the values Secret of a BundleDeployment.
 func (in *Input) valuesOf(d *evaluate.BundleDeployment) *valuesOwner {
-	b := in.Bundle(d.Bundle)
-	o := in.owner(d.BD, state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
-	o.deployment, o.bundle = d, b
-	return o
+	f, result := in.ValuesOf(&d.Deployment)
+	same := func() []settle.Question { return in.SameValues(state.DeploymentKey(d.BD), d.Ref()) }
+	return &valuesOwner{d, in.Bundle(d.Bundle), d.Key(), secretRef(d.Namespace, d.Name), f, result, same}
 }
 
 // valuesOfBundle returns the state of the values Secret of a Bundle.
 func (in *Input) valuesOfBundle(b *v1alpha1.Bundle) *valuesOwner {
-	o := in.owner(b, state.BundleKey(b), state.BundleOwner(b))
-	o.bundle = b
-	return o
-}
-
-func (in *Input) owner(of v1alpha1.Object, key state.ValuesKey, owner values.Owner) *valuesOwner {
-	f := in.Desired.Values.Facts(key, owner)
-	return &valuesOwner{key: facts.Key(of), secret: secretRef(of.GetNamespace(), of.GetName()), facts: f,
-		result: values.Classify(f, in.Now(), in.Controller()), same: func() []settle.Question { return in.SameValues(key, facts.RefTo(of)) }}
+	f := in.Desired.Values.Facts(state.BundleKey(b), state.BundleOwner(b))
+	result := values.Classify(f, in.Now(), in.Controller())
+	same := func() []settle.Question { return in.SameValues(state.BundleKey(b), facts.RefTo(b)) }
+	return &valuesOwner{nil, b, facts.Key(b), secretRef(b.Namespace, b.Name), f, result, same}
 }
 
 func secretRef(namespace, name string) object.Ref {
@@ -124,8 +117,7 @@ const discardHash = `{"spec":{"valuesHash":"","waitingForValues":true,"deploymen
 // reportRewrite reports a finding with how to make the controller write the values of a BundleDeployment again, without
 // a deploy.
 func (in *pass) reportRewrite(o *valuesOwner, f Finding) {
-	namespace, name, found := strings.Cut(o.deployment.Bundle, "/")
-	if !found {
+	if o.deployment.Bundle == "" {
 		in.report(f, remedy.Advise("restore the Bundle of the BundleDeployment: only the controller can write the "+
 			"values"))
 		return
@@ -134,7 +126,7 @@ func (in *pass) reportRewrite(o *valuesOwner, f Finding) {
 	f.say(caution)
 	command := fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s", in.Commands.For(o.deployment.Ref()),
 		remedy.Named("bundledeployments.fleet.cattle.io", o.deployment.Name), discardHash,
-		in.ProcessCommand(namespace, name))
+		in.ProcessCommand(o.deployment.Bundle))
 	in.report(f, remedy.Run(command,
 		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed"))
 }

@@ -22,28 +22,23 @@ func FuzzEvaluate(f *testing.F) {
 		`null`,
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"b":"c"}}`,
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"generation":2},"spec":{"replicas":2},` +
-			`"status":{"observedGeneration":2,"replicas":2,` +
-			`"conditions":[{"type":"Available","status":"False","reason":"MinimumReplicasUnavailable"},` +
-			`{"type":"Progressing","status":"False"}]}}`,
+			`"status":{"observedGeneration":2,"replicas":2,"conditions":[{"type":"Available","status":"False",` +
+			`"reason":"MinimumReplicasUnavailable"},{"type":"Progressing","status":"False"}]}}`,
 		`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler",` +
 			`"status":{"conditions":[{"type":"ScalingActive","status":"False","reason":"Error"}]}}`,
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"creationTimestamp":"2026-08-22T11:59:50Z"},` +
-			`"status":{"phase":"Pending",` +
-			`"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`,
-		`{"apiVersion":"v1","kind":"Pod","metadata":{},` +
-			`"status":{"phase":"Running",` +
-			`"containerStatuses":[{"name":1,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}}`,
+			`"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",` +
+			`"reason":"Unschedulable"}]}}`,
+		`{"apiVersion":"v1","kind":"Pod","metadata":{},"status":{"phase":"Running","containerStatuses":[{"name":1,` +
+			`"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}}`,
 		`{"apiVersion":"v1","kind":"Service","metadata":{},"spec":{"type":"LoadBalancer","clusterIP":"10.0.0.1"},` +
 			`"status":{"loadBalancer":{"ingress":"none"}}}`,
-		`{"kind":"X",` +
-			`"metadata":{"annotations":{` +
-			`"cattle.io/status":"{\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\"}]}"}},` +
-			`"status":{"display":{"state":["Odd"],"error":"yes"}}}`,
-		`{"apiVersion":"x.cattle.io/v1",` +
-			`"metadata":{"created":"2026-08-22T11:59:58Z","removed":"2026-08-22T11:00:00Z","finalizers":["a"]},` +
-			`"status":{"phase":"Bound","conditions":[]}}`,
-		`{"kind":"X","metadata":[],"spec":{"active":{"a":1}},` +
-			`"status":{"conditions":[1,"a",null,{"type":["Ready"],"status":false}]}}`,
+		`{"kind":"X","metadata":{"annotations":{"cattle.io/status":"{\"conditions\":[{\"type\":\"Ready\",` +
+			`\"status\":\"Unknown\"}]}"}},"status":{"display":{"state":["Odd"],"error":"yes"}}}`,
+		`{"apiVersion":"x.cattle.io/v1","metadata":{"created":"2026-08-22T11:59:58Z",` +
+			`"removed":"2026-08-22T11:00:00Z","finalizers":["a"]},"status":{"phase":"Bound","conditions":[]}}`,
+		`{"kind":"X","metadata":[],"spec":{"active":{"a":1}},"status":{"conditions":[1,"a",null,{"type":["Ready"],` +
+			`"status":false}]}}`,
 	}
 	for _, seed := range seeds {
 		f.Add([]byte(seed), "type", "ScalingActive")

@@ -59,29 +59,27 @@ func TestEvaluateOwnSummary(t *testing.T) {
 	runCases(t, []readinessCase{
 		{
 			name: "display is copied",
-			object: `{apiVersion: v1, kind: X, metadata: {},
-				status: {display: {state: Degraded, error: true, transitioning: "yes",
-						message: " two of three "}}}`,
+			object: `{apiVersion: v1, kind: X, metadata: {}, status: {display: {state: Degraded, error: true, ` +
+				`transitioning: "yes", message: " two of three "}}}`,
 			want: Readiness{State: "degraded", Error: true, Transitioning: true, Messages: []string{"two of three",
 				currentMessage}},
 		},
 		{
 			name: "summary where display is empty",
-			object: `{apiVersion: v1, kind: X, metadata: {},
-				status: {display: {}, summary: {state: Busy, transitioning: true}}}`,
+			object: `{apiVersion: v1, kind: X, metadata: {}, status: {display: {}, summary: {state: Busy, ` +
+				`transitioning: true}}}`,
 			want: Readiness{State: "busy", Transitioning: true, Messages: []string{currentMessage}},
 		},
 		{
 			name: "summary is not read beside a display",
-			object: `{apiVersion: v1, kind: X, metadata: {},
-				status: {display: {readyBundleDeployments: 1/1}, summary: {error: true}}}`,
+			object: `{apiVersion: v1, kind: X, metadata: {}, status: {display: {readyBundleDeployments: 1/1}, ` +
+				`summary: {error: true}}}`,
 			want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name: "a state of its own does not silence kstatus",
-			object: `{apiVersion: v1, kind: X, metadata: {},
-				status: {display: {state: Fine},
-					conditions: [{type: Ready, status: "False", reason: Why, message: because}]}}`,
+			object: `{apiVersion: v1, kind: X, metadata: {}, status: {display: {state: Fine}, ` +
+				`conditions: [{type: Ready, status: "False", reason: Why, message: because}]}}`,
 			want: Readiness{
 				State: "fine", Transitioning: true, Messages: []string{"because"},
 				Condition: Condition{"Ready", "False", "Why"},
@@ -129,8 +127,8 @@ status:
 		},
 		{
 			name: "ReplicaSet: ReplicaFailure True",
-			object: `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {}, spec: {replicas: 0},
-				status: {conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreate}]}}`,
+			object: `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {}, spec: {replicas: 0}, ` +
+				`status: {conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreate}]}}`,
 			want: Readiness{
 				State: "error", Error: true, Transitioning: true,
 				Messages:  []string{"Replica Failure condition. Check Pods"},
@@ -139,20 +137,20 @@ status:
 		},
 		{
 			name: "the version is part of the kind",
-			object: `{apiVersion: apps/v1beta2, kind: Deployment, metadata: {}, spec: {replicas: 0},
-				status: {conditions: [{type: ReplicaFailure, status: "True"}, {type: Available, status: "True"}]}}`,
+			object: `{apiVersion: apps/v1beta2, kind: Deployment, metadata: {}, spec: {replicas: 0}, ` +
+				`status: {conditions: [{type: ReplicaFailure, status: "True"}, {type: Available, status: "True"}]}}`,
 			want: Readiness{Ready: true, State: "active", Messages: []string{"Deployment is available. Replicas: 0"}},
 		},
 		{
 			name: "a listed kind does not know Failed",
-			object: `{apiVersion: v1, kind: Node, metadata: {},
-				status: {conditions: [{type: Failed, status: "True"}]}}`,
+			object: `{apiVersion: v1, kind: Node, metadata: {}, status: {conditions: [{type: Failed, ` +
+				`status: "True"}]}}`,
 			want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name: "Node: MemoryPressure True",
-			object: `{apiVersion: v1, kind: Node, metadata: {},
-				status: {conditions: [{type: MemoryPressure, status: "True", reason: Low, message: low}]}}`,
+			object: `{apiVersion: v1, kind: Node, metadata: {}, status: {conditions: [{type: MemoryPressure, ` +
+				`status: "True", reason: Low, message: low}]}}`,
 			want: Readiness{
 				State: "error", Error: true, Messages: []string{"low", currentMessage},
 				Condition: Condition{"MemoryPressure", "True", "Low"},
@@ -160,9 +158,9 @@ status:
 		},
 		{
 			name: "HelmChart: JobCreated says nothing, Failed does",
-			object: `{apiVersion: helm.cattle.io/v1, kind: HelmChart, metadata: {},
-				status: {conditions: [{type: JobCreated, status: "False"},
-						{type: Failed, status: "True", reason: Install}]}}`,
+			object: `{apiVersion: helm.cattle.io/v1, kind: HelmChart, metadata: {}, ` +
+				`status: {conditions: [{type: JobCreated, status: "False"}, {type: Failed, status: "True", ` +
+				`reason: Install}]}}`,
 			want: Readiness{
 				State: "error", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", "Install"},
@@ -170,8 +168,8 @@ status:
 		},
 		{
 			name: "any other kind: Stalled True",
-			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {},
-				status: {conditions: [{type: Stalled, status: "True", reason: Stuck, message: stuck}]}}`,
+			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {}, status: {conditions: [{type: Stalled, ` +
+				`status: "True", reason: Stuck, message: stuck}]}}`,
 			want: Readiness{
 				State: "error", Error: true, Messages: []string{"stuck"},
 				Condition: Condition{"Stalled", "True", "Stuck"},
@@ -184,10 +182,8 @@ apiVersion: batch/v1
 kind: Job
 metadata: {generation: 1}
 spec: {completions: 1}
-status:
-  startTime: "2026-08-22T11:00:00Z"
-  failed: 7
-  conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded, message: limit}]`,
+status: {startTime: "2026-08-22T11:00:00Z", failed: 7, conditions: [{type: Failed, status: "True",
+	reason: BackoffLimitExceeded, message: limit}]}`,
 			want: Readiness{
 				State: "error", Error: true, Messages: []string{"limit", "Job Failed. failed: 7/1"},
 				Condition: Condition{"Failed", "True", "BackoffLimitExceeded"},
@@ -195,8 +191,8 @@ status:
 		},
 		{
 			name: "reason Error on any condition",
-			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {},
-				status: {conditions: [{type: Healthy, status: "True", reason: Error, message: left over}]}}`,
+			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {}, status: {conditions: [{type: Healthy, ` +
+				`status: "True", reason: Error, message: left over}]}}`,
 			want: Readiness{
 				State: "error", Error: true, Messages: []string{"left over", currentMessage},
 				Condition: Condition{"Healthy", "True", "Error"},
@@ -204,14 +200,14 @@ status:
 		},
 		{
 			name: "the reason is exactly Error",
-			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {},
-				status: {conditions: [{type: Healthy, status: "False", reason: ErrorFound}]}}`,
+			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {}, status: {conditions: [{type: Healthy, ` +
+				`status: "False", reason: ErrorFound}]}}`,
 			want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name: "a state other than active stays",
-			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {},
-				status: {display: {state: odd}, conditions: [{type: Failed, status: "True"}]}}`,
+			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {}, status: {display: {state: odd}, ` +
+				`conditions: [{type: Failed, status: "True"}]}}`,
 			want: Readiness{
 				State: "odd", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", ""},
@@ -219,9 +215,9 @@ status:
 		},
 		{
 			name: "conditions of the status annotation count",
-			object: `{apiVersion: v1, kind: Namespace,
-				metadata: {annotations: {
-					cattle.io/status: '{"conditions":[{"type":"Failed","status":"True","message":"quota"}]}'}}}`,
+			object: `{apiVersion: v1, kind: Namespace, ` +
+				`metadata: {annotations: {cattle.io/status: '{"conditions":[{"type":"Failed","status":"True",` +
+				`"message":"quota"}]}'}}}`,
 			want: Readiness{
 				State: "error", Error: true, Messages: []string{"quota", currentMessage},
 				Condition: Condition{"Failed", "True", ""},
@@ -229,8 +225,8 @@ status:
 		},
 		{
 			name: "a status annotation that is no JSON does not",
-			object: `{apiVersion: v1, kind: Namespace,
-				metadata: {annotations: {cattle.io/status: '{"conditions":[{'}}}`,
+			object: `{apiVersion: v1, kind: Namespace, ` +
+				`metadata: {annotations: {cattle.io/status: '{"conditions":[{'}}}`,
 			want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 	})
@@ -255,9 +251,8 @@ status:
 		},
 		{
 			name: "Unknown is under way, and only the first such names the state",
-			object: `{kind: X, metadata: {},
-				status: {conditions: [{type: Deployed, status: Unknown, reason: A, message: one},
-						{type: Saved, status: Unknown, message: two}]}}`,
+			object: `{kind: X, metadata: {}, status: {conditions: [{type: Deployed, status: Unknown, reason: A, ` +
+				`message: one}, {type: Saved, status: Unknown, message: two}]}}`,
 			want: Readiness{
 				State: "deploying", Transitioning: true, Messages: []string{"one", currentMessage},
 				Condition: Condition{"Deployed", "Unknown", "A"},
@@ -265,9 +260,8 @@ status:
 		},
 		{
 			name: "a later False overrules the Unknown before it",
-			object: `{kind: X, metadata: {},
-				status: {conditions: [{type: Deployed, status: Unknown},
-						{type: Saved, status: "False", reason: B}]}}`,
+			object: `{kind: X, metadata: {}, status: {conditions: [{type: Deployed, status: Unknown}, {type: Saved, ` +
+				`status: "False", reason: B}]}}`,
 			want: Readiness{
 				State: "saving", Error: true, Transitioning: true, Messages: []string{currentMessage},
 				Condition: Condition{"Saved", "False", "B"},
@@ -275,9 +269,8 @@ status:
 		},
 		{
 			name: "Reconciling True",
-			object: `{kind: X, metadata: {},
-				status: {conditions: [{type: Reconciling, status: "True", reason: New,
-							message: step 1; step 1; step 2}]}}`,
+			object: `{kind: X, metadata: {}, status: {conditions: [{type: Reconciling, status: "True", reason: New, ` +
+				`message: step 1; step 1; step 2}]}}`,
 			want: Readiness{
 				State: "reconciling", Transitioning: true, Messages: []string{"step 1; step 1; step 2",
 					"step 1; step 2"},
@@ -296,8 +289,8 @@ status:
   updatedReplicas: 2
   availableReplicas: 1
   readyReplicas: 1
-  conditions:
-  - {type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum availability}`,
+  conditions: [{type: Available, status: "False", reason: MinimumReplicasUnavailable,
+    message: no minimum availability}]`,
 			want: Readiness{
 				State: "updating", Transitioning: true, Messages: []string{"no minimum availability", "Available: 1/2"},
 				Condition: Condition{"Available", "False", "MinimumReplicasUnavailable"},
@@ -313,8 +306,8 @@ status:
 		},
 		{
 			name: "the reason is the state",
-			object: `{kind: X, metadata: {},
-				status: {conditions: [{type: NodeHealthy, status: "False", reason: NodeGone}]}}`,
+			object: `{kind: X, metadata: {}, status: {conditions: [{type: NodeHealthy, status: "False", ` +
+				`reason: NodeGone}]}}`,
 			want: Readiness{
 				State: "nodegone", Transitioning: true, Messages: []string{currentMessage},
 				Condition: Condition{"NodeHealthy", "False", "NodeGone"},
@@ -330,9 +323,8 @@ status:
 		},
 		{
 			name: "Ready False comes after the others",
-			object: `{kind: X, metadata: {},
-				status: {conditions: [{type: Ready, status: "False", reason: R, message: r},
-						{type: Completed, status: "False", reason: C, message: c}]}}`,
+			object: `{kind: X, metadata: {}, status: {conditions: [{type: Ready, status: "False", reason: R, ` +
+				`message: r}, {type: Completed, status: "False", reason: C, message: c}]}}`,
 			want: Readiness{
 				State: "activating", Transitioning: true, Messages: []string{"c", "r"},
 				Condition: Condition{"Completed", "False", "C"},
@@ -340,8 +332,8 @@ status:
 		},
 		{
 			name: "Ready False alone",
-			object: `{kind: X, metadata: {},
-				status: {conditions: [{type: Ready, status: "False", reason: R, message: r}]}}`,
+			object: `{kind: X, metadata: {}, status: {conditions: [{type: Ready, status: "False", reason: R, ` +
+				`message: r}]}}`,
 			want: Readiness{
 				State: "unavailable", Transitioning: true, Messages: []string{"r"},
 				Condition: Condition{"Ready", "False", "R"},
@@ -349,8 +341,8 @@ status:
 		},
 		{
 			name: "Ready Unknown is an error, and under way for kstatus",
-			object: `{kind: X, metadata: {},
-				status: {conditions: [{type: Ready, status: Unknown, reason: R, message: r}]}}`,
+			object: `{kind: X, metadata: {}, status: {conditions: [{type: Ready, status: Unknown, reason: R, ` +
+				`message: r}]}}`,
 			want: Readiness{
 				State: "unavailable", Error: true, Transitioning: true, Messages: []string{"r"},
 				Condition: Condition{"Ready", "Unknown", "R"},

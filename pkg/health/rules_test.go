@@ -43,14 +43,14 @@ func TestEvaluateActiveAndPhase(t *testing.T) {
 		},
 		{
 			name: "Succeeded ends what is under way",
-			object: `{apiVersion: v1, kind: Pod, metadata: {},
-				status: {phase: Succeeded, conditions: [{type: Ready, status: "False", reason: PodCompleted}]}}`,
+			object: `{apiVersion: v1, kind: Pod, metadata: {}, status: {phase: Succeeded, conditions: [{type: Ready, ` +
+				`status: "False", reason: PodCompleted}]}}`,
 			want: Readiness{Ready: true, State: "succeeded", Messages: []string{"Pod has completed successfully"}},
 		},
 		{
 			name: "Succeeded does not undo an error",
-			object: `{kind: X, metadata: {},
-				status: {phase: Succeeded, conditions: [{type: Failed, status: "True", reason: F}]}}`,
+			object: `{kind: X, metadata: {}, status: {phase: Succeeded, conditions: [{type: Failed, status: "True", ` +
+				`reason: F}]}}`,
 			want: Readiness{
 				State: "succeeded", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", "F"},
@@ -80,14 +80,15 @@ func TestEvaluateByAge(t *testing.T) {
 	runCases(t, []readinessCase{
 		{
 			name: "a young Rancher object",
-			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"},
-				status: {conditions: []}}`,
-			want: Readiness{State: "initializing", Transitioning: true, Messages: []string{currentMessage}},
+			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"}, ` +
+				`status: {conditions: []}}`,
+			want: Readiness{State: "initializing", Transitioning: true, Messages: []string{currentMessage},
+				LookAgain: taken.Add(time.Second)},
 		},
 		{
 			name: "five seconds are not young",
-			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:55Z"},
-				status: {conditions: []}}`,
+			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:55Z"}, ` +
+				`status: {conditions: []}}`,
 			want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
@@ -97,14 +98,14 @@ func TestEvaluateByAge(t *testing.T) {
 		},
 		{
 			name: "another group",
-			object: `{apiVersion: x.example.com/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"},
-				status: {conditions: []}}`,
+			object: `{apiVersion: x.example.com/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"}, ` +
+				`status: {conditions: []}}`,
 			want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name: "metadata.removed",
-			object: `{kind: X, metadata: {removed: "2026-08-22T11:59:00Z", finalizers: [a/b]},
-				status: {phase: Bound, conditions: [{type: Removed, status: Unknown, message: still busy}]}}`,
+			object: `{kind: X, metadata: {removed: "2026-08-22T11:59:00Z", finalizers: [a/b]}, ` +
+				`status: {phase: Bound, conditions: [{type: Removed, status: Unknown, message: still busy}]}}`,
 			want: Readiness{
 				State: "removing", Transitioning: true,
 				Messages:  []string{"still busy", "blocked by finalizer a/b", currentMessage},
@@ -124,9 +125,9 @@ func TestEvaluateByAge(t *testing.T) {
 		},
 		{
 			name: "a Pod that cannot be scheduled, young when it was read",
-			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:50Z"},
-				status: {phase: Pending,
-					conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: no node}]}}`,
+			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:50Z"}, ` +
+				`status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, ` +
+				`message: no node}]}}`,
 			want: Readiness{
 				State: "scheduling", Error: true, Transitioning: true,
 				Messages:  []string{"no node", "Pod has not been scheduled"},
@@ -136,9 +137,9 @@ func TestEvaluateByAge(t *testing.T) {
 		},
 		{
 			name: "a Pod that cannot be scheduled, old when it was read",
-			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:45Z"},
-				status: {phase: Pending,
-					conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: no node}]}}`,
+			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:45Z"}, ` +
+				`status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, ` +
+				`message: no node}]}}`,
 			want: Readiness{
 				State: "scheduling", Error: true, Messages: []string{"no node", "Pod could not be scheduled"},
 				Condition: Condition{"PodScheduled", "False", "Unschedulable"},
@@ -249,29 +250,29 @@ func TestEvaluateKinds(t *testing.T) {
 		},
 		{
 			name: "a suspended CronJob",
-			object: `{apiVersion: batch/v1, kind: CronJob, metadata: {generation: 1}, spec: {suspend: true},
-				status: {}}`,
+			object: `{apiVersion: batch/v1, kind: CronJob, metadata: {generation: 1}, spec: {suspend: true}, ` +
+				`status: {}}`,
 			want: Readiness{Ready: true, State: "active", Messages: []string{"Resource is always ready"}},
 		},
 		{
 			name: "a Job suspended after it had started",
-			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 2}, spec: {suspend: true},
-				status: {startTime: "2026-08-22T11:00:00Z",
-					conditions: [{type: Suspended, status: "True", reason: JobSuspended}]}}`,
+			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 2}, spec: {suspend: true}, ` +
+				`status: {startTime: "2026-08-22T11:00:00Z", conditions: [{type: Suspended, status: "True", ` +
+				`reason: JobSuspended}]}}`,
 			want: Readiness{Ready: true, State: "active",
 				Messages: []string{"Job in progress. success:0, active: 0, failed: 0"}},
 		},
 		{
 			name: "a Job suspended from the start",
-			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 1}, spec: {suspend: true},
-				status: {conditions: [{type: Suspended, status: "True", reason: JobSuspended}]}}`,
+			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 1}, spec: {suspend: true}, ` +
+				`status: {conditions: [{type: Suspended, status: "True", reason: JobSuspended}]}}`,
 			want: Readiness{State: "in-progress", Transitioning: true, Messages: []string{"Job not started"}},
 		},
 		{
 			name: "a PodDisruptionBudget that allows nothing",
-			object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1},
-				status: {observedGeneration: 1,
-					conditions: [{type: DisruptionAllowed, status: "False", reason: InsufficientPods}]}}`,
+			object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, ` +
+				`status: {observedGeneration: 1, conditions: [{type: DisruptionAllowed, status: "False", ` +
+				`reason: InsufficientPods}]}}`,
 			want: Readiness{Ready: true, State: "active",
 				Messages: []string{"AllowedDisruptions has been computed."}},
 		},
@@ -288,15 +289,15 @@ func TestEvaluateKinds(t *testing.T) {
 		},
 		{
 			name: "a StatefulSet that lacks a replica",
-			object: `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 2},
-				status: {observedGeneration: 1, replicas: 2, readyReplicas: 1}}`,
+			object: `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 2}, ` +
+				`status: {observedGeneration: 1, replicas: 2, readyReplicas: 1}}`,
 			want: Readiness{State: "in-progress", Transitioning: true, Messages: []string{"Ready: 1/2"}},
 		},
 		{
 			name: "a CustomResourceDefinition whose names clash: kstatus names the condition",
-			object: `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {},
-				status: {conditions: [{type: NamesAccepted, status: "False", reason: ListKindConflict,
-							message: in use}]}}`,
+			object: `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {}, ` +
+				`status: {conditions: [{type: NamesAccepted, status: "False", reason: ListKindConflict, ` +
+				`message: in use}]}}`,
 			want: Readiness{
 				State: "failed", Error: true, Messages: []string{"in use"},
 				Condition: Condition{"NamesAccepted", "False", "ListKindConflict"},
@@ -304,15 +305,14 @@ func TestEvaluateKinds(t *testing.T) {
 		},
 		{
 			name: "a Pod in a crash loop",
-			object: `{apiVersion: v1, kind: Pod, metadata: {},
-				status: {phase: Running,
-					containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff}}}]}}`,
+			object: `{apiVersion: v1, kind: Pod, metadata: {}, status: {phase: Running, ` +
+				`containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff}}}]}}`,
 			want: Readiness{State: "running", Error: true, Messages: []string{"Containers in CrashLoop state: a"}},
 		},
 		{
 			name: "an object on its way out",
-			object: `{apiVersion: v1, kind: ConfigMap,
-				metadata: {deletionTimestamp: "2026-08-22T11:00:00Z", finalizers: [a/b]}}`,
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {deletionTimestamp: "2026-08-22T11:00:00Z", ` +
+				`finalizers: [a/b]}}`,
 			want: Readiness{State: "removing", Transitioning: true,
 				Messages: []string{"Resource scheduled for deletion"}},
 		},
@@ -324,14 +324,14 @@ func TestEvaluateLoadBalancer(t *testing.T) {
 	runCases(t, []readinessCase{
 		{
 			name: "without an address",
-			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1},
-				status: {loadBalancer: {}}}`,
+			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1}, ` +
+				`status: {loadBalancer: {}}}`,
 			want: Readiness{State: "pending", Transitioning: true, Messages: []string{"Service is ready", pending}},
 		},
 		{
 			name: "with one",
-			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1},
-				status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}`,
+			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1}, ` +
+				`status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}`,
 			want: Readiness{Ready: true, State: "active", Messages: []string{"Service is ready"}},
 		},
 		{
@@ -386,8 +386,8 @@ status:
 		},
 		{
 			name: "the status annotation is out of reach",
-			object: `{kind: X,
-				metadata: {annotations: {cattle.io/status: '{"conditions":[{"type":"Failed","status":"True"}]}'}}}`,
+			object: `{kind: X, metadata: {annotations: {cattle.io/status: '{"conditions":[{"type":"Failed",` +
+				`"status":"True"}]}'}}}`,
 			ignore: []map[string]string{{"type": "Failed"}},
 			want: Readiness{
 				State: "error", Error: true, Messages: []string{currentMessage},
@@ -434,8 +434,8 @@ func TestEvaluateMalformed(t *testing.T) {
 		},
 		{
 			name: "a group with too many slashes",
-			object: `{apiVersion: a/b/c, kind: X, metadata: {},
-				status: {conditions: [{type: Failed, status: "True"}]}}`,
+			object: `{apiVersion: a/b/c, kind: X, metadata: {}, status: {conditions: [{type: Failed, ` +
+				`status: "True"}]}}`,
 			want: Readiness{
 				State: "error", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", ""},

@@ -28,12 +28,17 @@ func TestClusterValues(t *testing.T) {
 			gap: "helm.values.a depends on the labels of the cluster"},
 		{name: "cluster not known, templateValues", helm: `{"templateValues":{"t":"x"}}`,
 			gap: "helm.values.t depends on the labels of the cluster"},
-		{name: "labels", helm: `{"values":{"a":"global.fleet.clusterLabels.env","b":{"c":"global.fleet.clusterLabels.absent"},"l":["global.fleet.clusterLabels.env",{"d":"global.fleet.clusterLabels.env"}]}}`,
+		{name: "labels",
+			helm: `{"values":{"a":"global.fleet.clusterLabels.env","b":{"c":"global.fleet.clusterLabels.absent"},` +
+				`"l":["global.fleet.clusterLabels.env",{"d":"global.fleet.clusterLabels.env"}]}}`,
 			cluster: cluster, want: `{"a":"dev","b":{"c":""},"l":["global.fleet.clusterLabels.env",{"d":"dev"}]}`},
 		{name: "labels of Rancher",
-			helm:    `{"values":{"a":"global.fleet.clusterLabels.management.cattle.io/cluster-name","b":"global.fleet.clusterLabels.other.cattle.io/x"}}`,
+			helm: `{"values":{"a":"global.fleet.clusterLabels.management.cattle.io/cluster-name",` +
+				`"b":"global.fleet.clusterLabels.other.cattle.io/x"}}`,
 			cluster: cluster, want: `{"a":"c-1","b":""}`},
-		{name: "templates", helm: `{"values":{"a":"${ .ClusterNamespace }/${ .ClusterName | upper }","b":"${ .ClusterValues.size }","c":"${ .ClusterAnnotations.note }"}}`,
+		{name: "templates",
+			helm: `{"values":{"a":"${ .ClusterNamespace }/${ .ClusterName | upper }",` +
+				`"b":"${ .ClusterValues.size }","c":"${ .ClusterAnnotations.note }"}}`,
 			cluster: cluster, want: `{"a":"fleet-default/ONE","b":3,"c":"text"}`},
 		{name: "templateValues replace values",
 			helm: `{"values":{"a":1,"t":2},"templateValues":{"t":"{x: ${ .ClusterLabels.env }}"}}`, cluster: cluster,
@@ -44,7 +49,8 @@ func TestClusterValues(t *testing.T) {
 		{name: "a cluster without labels", helm: `{"values":{"a":"${ .ClusterName }"}}`,
 			cluster: &render.ClusterContext{Name: "one"}, want: `{"a":"${ .ClusterName }"}`},
 		{name: "an absent label", helm: `{"values":{"a":"${ .ClusterLabels.absent }","p":"hunter2"}}`, cluster: cluster,
-			err: `targeting error: failed to render helm values template: map has no entry for key "absent" for cluster fleet-default/one`},
+			err: `targeting error: failed to render helm values template: map has no entry for key "absent" for ` +
+				"cluster fleet-default/one"},
 		{name: "a function that is not allowed", helm: `{"values":{"a":"${ env \"HOME\" }"}}`, cluster: cluster,
 			err: "failed to parse helm values template"},
 		{name: "not YAML", helm: `{"templateValues":{"t":"[hunter2"}}`, cluster: cluster,
@@ -55,10 +61,11 @@ func TestClusterValues(t *testing.T) {
 			if err := json.Unmarshal([]byte(tc.helm), helm); err != nil {
 				t.Fatal(err)
 			}
+			template := v1alpha1.BundleResource{Name: "templates/a.yaml",
+				Content: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},` +
+					`"data":{"values":{{ .Values | toJson | quote }}}}`}
 			res, err := render.Render(t.Context(), render.Input{Name: "case", FromFiles: true, Cluster: tc.cluster,
-				Options: v1alpha1.Options{Helm: helm},
-				Resources: []v1alpha1.BundleResource{{Name: "templates/a.yaml",
-					Content: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"values":{{ .Values | toJson | quote }}}}`}}}, nil)
+				Options: v1alpha1.Options{Helm: helm}, Resources: []v1alpha1.BundleResource{template}}, nil)
 			if err != nil || tc.err != "" {
 				if err == nil || tc.err == "" || !strings.Contains(err.Error(), tc.err) ||
 					strings.Contains(err.Error(), "hunter2") {

@@ -157,8 +157,8 @@ func TestRecordSize(t *testing.T) {
 		"{{ range $j := until 4000 }}    {{ printf \"%d-%d\" $i $j | sha256sum }}\n{{ end }}{{ end }}"
 	in := Input{Name: "case", SetID: "default-case", KubeVersion: "v1.36.3",
 		Resources: []v1alpha1.BundleResource{{Name: "templates/a.yaml", Content: template},
-			{Name: "plain.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plain\ndata:\n  text: |\n" +
-				strings.Repeat("    some words\n", 1000)}}}
+			{Name: "plain.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plain\ndata:\n" +
+				"  text: |\n" + strings.Repeat("    some words\n", 1000)}}}
 	got, err := Render(t.Context(), in, nil)
 	if err != nil {
 		t.Fatal(err)

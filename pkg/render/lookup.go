@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
 // Cluster answers the lookups of templates. Fleet's agent asks the cluster on which it renders.
@@ -143,13 +144,13 @@ func (b *bundle) learn(v map[string]any) {
 		if secret["kind"] != secretKind.Kind || secret["apiVersion"] != secretKind.Version {
 			continue
 		}
-		for _, text := range texts(secret["data"], nil) {
+		redact.Leaves(secret["data"], func(text string) {
 			decoded, _ := base64.StdEncoding.DecodeString(text)
 			b.learned = append(b.learned, text, strings.TrimSpace(string(decoded)))
 			for line := range strings.Lines(string(decoded)) {
 				b.learned = append(b.learned, strings.TrimSpace(line))
 			}
-		}
+		})
 	}
 }
 

@@ -40,8 +40,10 @@ func (b *bundle) hide(text string) string {
 	if err != nil {
 		return "the reason is not shown"
 	}
+	all := append(b.secrets(), b.learned...)
+	redact.Leaves(values, func(v string) { all = append(all, v) })
 	var found []string
-	for _, v := range slices.Concat(texts(values, nil), b.secrets(), b.learned) {
+	for _, v := range all {
 		if len(v) < shortest {
 			continue
 		}
@@ -78,13 +80,12 @@ func (b *bundle) secrets() []string {
 				continue
 			}
 			if v["kind"] == "Secret" {
-				out = texts(v["stringData"], texts(v["data"], out))
+				redact.Leaves([]any{v["data"], v["stringData"]}, func(s string) { out = append(out, s) })
 			}
-			for _, s := range texts(v["secretGenerator"], nil) {
+			redact.Leaves(v["secretGenerator"], func(s string) {
 				_, literal, _ := strings.Cut(s, "=")
-				out = append(out, literal)
-				out = append(out, b.linesOf(s)...)
-			}
+				out = append(append(out, literal), b.linesOf(s)...)
+			})
 		}
 	}
 	return out
@@ -103,23 +104,6 @@ func (b *bundle) linesOf(name string) []string {
 		}
 	}
 	return out
-}
-
-// texts appends every string in a value to into.
-func texts(v any, into []string) []string {
-	switch v := v.(type) {
-	case string:
-		into = append(into, v)
-	case map[string]any:
-		for _, e := range v {
-			into = texts(e, into)
-		}
-	case []any:
-		for _, e := range v {
-			into = texts(e, into)
-		}
-	}
-	return into
 }
 
 // withoutUser removes user, password and query from an address. From an address that is not a URL, such as

@@ -12,7 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
@@ -73,13 +72,10 @@ type blockers struct {
 // values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time;
 // empty if they do not, or if it is not known.
 func (c *blockers) values(d *directory.Deployment) (why string, since time.Time) {
-	secret := c.facts.Desired.Values.Facts(state.DeploymentKey(d.BD),
-		state.DeploymentOwner(d.BD, c.facts.Bundle(d.Bundle)))
-	result := values.Classify(secret, c.facts.Now(), c.facts.Controller())
 	if !c.facts.Holds(c.sameValues(d)) {
 		return "", time.Time{}
 	}
-	switch result.State {
+	switch _, result := c.facts.ValuesOf(d); result.State {
 	case values.Missing:
 		return "its values Secret is missing", result.Since
 	case values.Mismatch:
@@ -107,18 +103,8 @@ func waits(d *directory.Deployment) bool {
 	if facts.Deleting(d.BD) || d.BD.Spec.DeploymentID == "" {
 		return false
 	}
-	_, refused := conditionFalse(d.BD, "Installed")
+	refused := facts.ConditionOf(d.BD.Status.Conditions, "Installed").Status == "False"
 	return refused || d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
-}
-
-// conditionFalse reports whether a condition is False, and when it was written; zero if that is not known.
-func conditionFalse(bd *v1alpha1.BundleDeployment, name string) (at time.Time, is bool) {
-	for _, c := range bd.Status.Conditions {
-		if c.Type == name && c.Status == "False" {
-			return facts.Parsed(c.LastUpdateTime), true
-		}
-	}
-	return time.Time{}, false
 }
 
 // of returns the blockers of a bundle deployment. seen are those of the chain so far.
@@ -130,15 +116,9 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
 	one := func(kind Kind, since time.Time, format string, args ...any) []Step {
 		return []Step{{Kind: kind, Of: d, Since: since, Message: fmt.Sprintf(format, args...)}}
 	}
-	refused := func(at time.Time) []Step {
-		out := one(Failed, at, "its installation was refused")
-		out[0].Refused, out[0].Said = true, c.said(d, "Installed")
-		return out
-	}
-	if at, is := conditionFalse(d.BD, "Installed"); is && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
-		return refused(at) // the agent has tried it, so nothing else blocked it
-	}
 	switch spec := &d.BD.Spec; {
+	case spec.DeploymentID == d.BD.Status.AppliedDeploymentID:
+		return c.failed(d, "Installed", "its installation was refused") // the agent has tried it: nothing else blocked it
 	case spec.Paused:
 		return one(Paused, time.Time{}, "it is paused")
 	case spec.OffSchedule:
@@ -169,20 +149,25 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
 			return out
 		}
 	}
-	if at, is := conditionFalse(d.BD, "Installed"); is {
-		return refused(at)
-	}
-	if at, is := conditionFalse(d.BD, "Deployed"); is && !dependency.SaysItWaits(d.BD) {
-		out := one(Failed, at, "its agent could not deploy it")
-		out[0].Said = c.said(d, "Deployed")
+	if out := c.failed(d, "Installed", "its installation was refused"); out != nil {
 		return out
 	}
-	return nil
+	if dependency.SaysItWaits(d.BD) {
+		return nil
+	}
+	return c.failed(d, "Deployed", "its agent could not deploy it")
 }
 
-// said returns the error in a condition, as the end of a sentence.
-func (c *blockers) said(d *directory.Deployment, condition string) string {
-	return cmp.Or(c.facts.SaidOf(d, condition), "; its condition "+condition+" has no message")
+// failed returns the step that a condition is False, with the error in it; nil if it is not. If the installation was
+// refused, the agent does not try it again.
+func (c *blockers) failed(d *directory.Deployment, condition, message string) []Step {
+	found := facts.ConditionOf(d.BD.Status.Conditions, condition)
+	if found.Status != "False" {
+		return nil
+	}
+	return []Step{{Kind: Failed, Of: d, Since: facts.Parsed(found.LastUpdateTime), Message: message,
+		Refused: condition == "Installed",
+		Said:    cmp.Or(c.facts.SaidOf(d, condition), "; its condition "+condition+" has no message")}}
 }
 
 // dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing

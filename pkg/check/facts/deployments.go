@@ -59,11 +59,17 @@ func (f *Facts) Controller() values.Controller {
 	return values.ControllerOf(f.Desired.ControllerVersion)
 }
 
+// ValuesOf returns the state of the values Secret of a BundleDeployment.
+func (f *Facts) ValuesOf(d *directory.Deployment) (values.Facts, values.Result) {
+	of := f.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, f.Bundle(d.Bundle)))
+	return of, values.Classify(of, f.Now(), f.Controller())
+}
+
 // LostValues reports whether a bundle deployment has staged values and no current ones: a deploy of the same deployment
 // id would install the defaults of the chart.
 func (f *Facts) LostValues(d *evaluate.BundleDeployment) bool {
-	facts := f.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, f.Bundle(d.Bundle)))
-	return facts.Secret != nil && facts.Secret.Emptied && facts.Owner.Current
+	of, _ := f.ValuesOf(&d.Deployment)
+	return of.Secret != nil && of.Secret.Emptied && of.Owner.Current
 }
 
 // BlocksHelm reports whether a pending revision makes Helm refuse every deploy, and the agent does not resolve that by

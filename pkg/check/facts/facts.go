@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -25,24 +23,20 @@ type Facts struct {
 	// Quotations collects the texts of Fleet and Helm that findings quote.
 	Quotations *redact.Quotations
 
-	bundles     map[types.NamespacedName]*v1alpha1.Bundle
-	deployments map[types.NamespacedName]*v1alpha1.BundleDeployment
-	gitRepos    map[types.NamespacedName]*v1alpha1.GitRepo
+	// objects are Fleet's objects that were read.
+	objects map[object.Ref]v1alpha1.Object
 	// clusters are by the namespace of their BundleDeployments. Two Clusters cannot share one: then the value is nil.
 	clusters map[string]*v1alpha1.Cluster
-	// repos are the GitRepos and HelmOps that were read.
-	repos map[object.Ref]bool
 	// bundlesOf are the Bundles of each GitRepo and HelmOp.
 	bundlesOf map[object.Ref][]*v1alpha1.Bundle
 	// deploymentsOf is the number of bundle deployments of each bundle.
-	deploymentsOf map[types.NamespacedName]int
+	deploymentsOf map[object.Ref]int
 
 	// What not every verb needs is computed at its first use, once.
-	targets map[types.NamespacedName]func() *targeting.Bundle
+	targets map[object.Ref]func() *targeting.Bundle
 	agents  func() []evaluate.Agent
 	agentOf func() map[string]evaluate.Agent // by the namespace of the BundleDeployments of their Cluster
 	views   func() map[object.DeploymentID]*View
-	objects func() map[object.Ref]v1alpha1.Object
 
 	answers settle.Answers
 }
@@ -50,53 +44,37 @@ type Facts struct {
 // New computes the facts of a result. Findings quote texts by adding them to quotations.
 func New(r *evaluate.Result, quotations *redact.Quotations) *Facts {
 	f := &Facts{Result: r, Quotations: quotations,
-		bundles:       byName(r.Desired.Bundles),
-		deployments:   byName(r.Desired.BundleDeployments),
-		gitRepos:      byName(r.Desired.GitRepos),
+		objects:       map[object.Ref]v1alpha1.Object{},
 		clusters:      byDeploymentNamespace(r.Desired.Fleet.Clusters),
-		repos:         map[object.Ref]bool{},
 		bundlesOf:     map[object.Ref][]*v1alpha1.Bundle{},
-		deploymentsOf: map[types.NamespacedName]int{},
-		targets:       map[types.NamespacedName]func() *targeting.Bundle{},
+		deploymentsOf: map[object.Ref]int{},
+		targets:       map[object.Ref]func() *targeting.Bundle{},
 		agents:        sync.OnceValue(r.Agents),
 	}
-	for _, kind := range []string{state.GitRepo, state.HelmOp} {
-		for _, a := range r.Tree[kind] {
-			f.repos[Ref(kind, a.Object.GetNamespace(), a.Object.GetName())] = true
+	for _, k := range state.Kinds {
+		for _, o := range k.Of(r.Desired.Fleet) {
+			f.objects[Ref(k.Name, o.GetNamespace(), o.GetName())] = o
 		}
 	}
 	for _, d := range r.Desired.Directory.Deployments {
-		f.deploymentsOf[parseName(d.Bundle)]++
+		f.deploymentsOf[Named(state.Bundle, d.Bundle)]++
 	}
 	all := sync.OnceValue(r.Desired.Targeting)
 	for _, b := range r.Desired.Bundles {
 		if repo, ok := RepoOf(b); ok {
 			f.bundlesOf[repo] = append(f.bundlesOf[repo], b)
 		}
-		f.targets[nameOf(b)] = sync.OnceValue(func() *targeting.Bundle { return all().Bundle(b) })
+		f.targets[RefTo(b)] = sync.OnceValue(func() *targeting.Bundle { return all().Bundle(b) })
 	}
 	f.agentOf = sync.OnceValue(f.agentsByNamespace)
 	f.views = sync.OnceValue(f.allViews)
-	f.objects = sync.OnceValue(f.allObjects)
 	return f
 }
 
-func nameOf(o v1alpha1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-// parseName returns the name that a text such as "namespace/name" means.
-func parseName(text string) types.NamespacedName {
-	namespace, name, _ := strings.Cut(text, "/")
-	return types.NamespacedName{Namespace: namespace, Name: name}
-}
-
-func byName[T v1alpha1.Object](objects []T) map[types.NamespacedName]T {
-	out := make(map[types.NamespacedName]T, len(objects))
-	for _, o := range objects {
-		out[nameOf(o)] = o
-	}
-	return out
+// Named returns the reference of an object of Fleet with a key ("namespace/name").
+func Named(kind, key string) object.Ref {
+	namespace, name, _ := strings.Cut(key, "/")
+	return Ref(kind, namespace, name)
 }
 
 func byDeploymentNamespace(clusters []*v1alpha1.Cluster) map[string]*v1alpha1.Cluster {
@@ -133,19 +111,29 @@ func (f *Facts) allViews() map[object.DeploymentID]*View {
 	return out
 }
 
+// find returns the object of Fleet with a key ("namespace/name"); nil if it was not read.
+func find[T v1alpha1.Object](f *Facts, kind, key string) T {
+	o, _ := f.objects[Named(kind, key)].(T)
+	return o
+}
+
 // Bundle returns the Bundle of a key ("namespace/name"); nil if it was not read.
-func (f *Facts) Bundle(key string) *v1alpha1.Bundle { return f.bundles[parseName(key)] }
+func (f *Facts) Bundle(key string) *v1alpha1.Bundle {
+	return find[*v1alpha1.Bundle](f, state.Bundle, key)
+}
 
 // BundleDeployment returns the BundleDeployment of a key ("namespace/name"); nil if it does not exist.
 func (f *Facts) BundleDeployment(key string) *v1alpha1.BundleDeployment {
-	return f.deployments[parseName(key)]
+	return find[*v1alpha1.BundleDeployment](f, state.BundleDeployment, key)
 }
 
 // GitRepo returns the GitRepo of a key ("namespace/name"); nil if it was not read.
-func (f *Facts) GitRepo(key string) *v1alpha1.GitRepo { return f.gitRepos[parseName(key)] }
+func (f *Facts) GitRepo(key string) *v1alpha1.GitRepo {
+	return find[*v1alpha1.GitRepo](f, state.GitRepo, key)
+}
 
-// Exists reports whether a GitRepo or HelmOp was read.
-func (f *Facts) Exists(repo object.Ref) bool { return f.repos[repo] }
+// Exists reports whether an object of Fleet was read.
+func (f *Facts) Exists(o object.Ref) bool { return f.objects[o] != nil }
 
 // ClusterIn returns the Cluster whose BundleDeployments are in a namespace; nil if it is not known, or if there are
 // several.
@@ -161,10 +149,10 @@ func (f *Facts) OfCluster(namespace string) bool {
 func (f *Facts) BundlesOf(repo object.Ref) []*v1alpha1.Bundle { return f.bundlesOf[repo] }
 
 // DeploymentsOf returns the number of bundle deployments of a bundle ("namespace/name").
-func (f *Facts) DeploymentsOf(bundle string) int { return f.deploymentsOf[parseName(bundle)] }
+func (f *Facts) DeploymentsOf(bundle string) int { return f.deploymentsOf[Named(state.Bundle, bundle)] }
 
 // Targets returns the targets of a bundle, prepared for matching.
-func (f *Facts) Targets(b *v1alpha1.Bundle) *targeting.Bundle { return f.targets[nameOf(b)]() }
+func (f *Facts) Targets(b *v1alpha1.Bundle) *targeting.Bundle { return f.targets[RefTo(b)]() }
 
 // Agents returns the agents of all Clusters.
 func (f *Facts) Agents() []evaluate.Agent { return f.agents() }

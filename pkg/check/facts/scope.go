@@ -35,17 +35,6 @@ func (f *Facts) ClusterName(c *directory.Cluster) string {
 	return f.sourceOf(c).Name
 }
 
-// Aggregates iterates over the aggregates of a kind that are in scope.
-func (f *Facts) Aggregates(kind string) iter.Seq[*evaluate.Aggregate] {
-	return func(yield func(*evaluate.Aggregate) bool) {
-		for _, a := range f.Tree[kind] {
-			if a.InScope && !yield(a) {
-				return
-			}
-		}
-	}
-}
-
 // Objects iterates over the desired objects in scope.
 func (f *Facts) Objects() iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
 	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
@@ -57,35 +46,6 @@ func (f *Facts) Objects() iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object
 			}
 		}
 	}
-}
-
-// OfState iterates over the desired objects in a state.
-func (f *Facts) OfState(s evaluate.State) iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
-	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
-		for d, o := range f.Objects() {
-			if o.State == s && !yield(d, o) {
-				return
-			}
-		}
-	}
-}
-
-// AgentsInScope returns the agents of the Clusters in scope.
-func (f *Facts) AgentsInScope() []evaluate.Agent {
-	return slices.DeleteFunc(slices.Clone(f.Agents()), func(a evaluate.Agent) bool {
-		return !f.Includes(state.ClusterKind, a.Cluster)
-	})
-}
-
-// BundlesInScope returns the bundles that are in scope, without those in deletion.
-func (f *Facts) BundlesInScope() []*v1alpha1.Bundle {
-	var out []*v1alpha1.Bundle
-	for a := range f.Aggregates(state.Bundle) {
-		if b, ok := a.Object.(*v1alpha1.Bundle); ok && !Deleting(b) {
-			out = append(out, b)
-		}
-	}
-	return out
 }
 
 // Candidates returns the bundles, without those in deletion, of which a deployment may be in scope.

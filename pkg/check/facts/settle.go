@@ -59,19 +59,8 @@ func (f *Facts) SameContent(bd *v1alpha1.BundleDeployment) []settle.Question {
 }
 
 func (f *Facts) same(aspect settle.Aspect, ref object.Ref) settle.Question {
-	if o, exists := f.objects()[ref]; exists {
+	if o, exists := f.objects[ref]; exists {
 		return aspect.Same(ref, o)
 	}
 	return settle.Absent(ref)
-}
-
-// allObjects returns the objects of Fleet that were read.
-func (f *Facts) allObjects() map[object.Ref]v1alpha1.Object {
-	out := map[object.Ref]v1alpha1.Object{}
-	for _, kind := range state.Kinds {
-		for _, o := range kind.Of(f.Desired.Fleet) {
-			out[Ref(kind.Name, o.GetNamespace(), o.GetName())] = o
-		}
-	}
-	return out
 }

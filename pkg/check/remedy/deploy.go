@@ -5,7 +5,6 @@ package remedy
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -22,52 +21,46 @@ func (m *Maker) Redeploy(d *evaluate.BundleDeployment) []Remedy {
 	if left, _ := m.LeftOver(d); left {
 		return []Remedy{m.Commands.ExplainTargets(m.Bundle(d.Bundle))}
 	}
-	out := []Remedy{m.RedeployBundle(d)}
+	deploys := []Remedy{m.RedeployBundle(d)}
 	if d.BD == nil {
-		return out
+		return deploys
 	}
-	if d.BD.Spec.DeploymentID != "" && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID && !m.LostValues(d) {
-		here := m.redeployHere(d)
-		if out[0].Command == "" || m.DeploymentsOf(d.Bundle) < 2 {
-			out = nil
-		}
-		out = append([]Remedy{here}, out...)
-	}
-	if out[0].Command != "" && m.mayBeRefused(d) {
-		out = append([]Remedy{m.Commands.Predict(&d.Deployment)}, out...)
+	var out []Remedy
+	if d.BD.Spec.Paused {
+		out = append(out, m.resume(d))
 	}
 	if d.BD.Spec.OffSchedule {
-		out = append([]Remedy{Advise("wait for the schedule of the cluster: its agent deploys nothing outside of it")},
-			out...)
+		out = append(out, Advise("wait for the schedule of the cluster: its agent deploys nothing outside of it"))
 	}
-	if !d.BD.Spec.Paused {
-		return out
+	applied := d.BD.Spec.DeploymentID != "" && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
+	if applied && !m.LostValues(d) {
+		if deploys[0].Command == "" || m.DeploymentsOf(d.Bundle) < 2 {
+			deploys = nil
+		}
+		deploys = append([]Remedy{m.redeployHere(d)}, deploys...)
 	}
-	r, ok := m.Pauses(&d.Deployment)
-	if !ok {
-		return append([]Remedy{Advise("resume the bundle first: its agent deploys nothing while it is paused")}, out...)
+	if deploys[0].Command != "" && m.mayBeRefused(d) {
+		out = append(out, m.Commands.Predict(&d.Deployment))
 	}
-	return append([]Remedy{m.Resume(r)}, out...)
+	return append(out, deploys...)
 }
 
 // RedeployBundle makes all agents of a bundle deploy it again. It has no command if nothing is known that would do
 // that.
 func (m *Maker) RedeployBundle(d *evaluate.BundleDeployment) Remedy {
-	workspace, name, _ := strings.Cut(d.Bundle, "/")
-	ref := facts.Ref(state.Bundle, workspace, name)
+	ref := facts.Named(state.Bundle, d.Bundle)
 	switch {
 	case d.BD == nil:
 		return Advise("deploy the bundle again, from the management cluster")
 	case d.Bundle == "" && d.GitRepo != "":
 		return m.StartJob(d.GitRepo, m.nextGeneration(d))
-	case d.Bundle == "", m.Bundle(d.Bundle) == nil && m.Read(state.Bundle, workspace):
+	case d.Bundle == "", m.Bundle(d.Bundle) == nil && m.Read(state.Bundle, ref.Namespace):
 		return Advise("restore the Bundle of the BundleDeployment, so that Fleet can deploy it again")
 	}
 	effect := "deploys bundle " + d.Bundle + " again on all of its clusters; preflight predicts where Helm refuses it"
 	switch {
 	case d.HelmOp != "":
-		_, name, _ = strings.Cut(d.HelmOp, "/")
-		ref = facts.Ref(state.HelmOp, workspace, name) // its controller overwrites the Bundle
+		ref = facts.Named(state.HelmOp, d.HelmOp) // its controller overwrites the Bundle
 	case d.GitRepo != "":
 		effect += ". The next commit of its GitRepo deploys it once more"
 	}
@@ -84,9 +77,13 @@ func (m *Maker) redeployHere(d *evaluate.BundleDeployment) Remedy {
 	if m.Silent(m.ClusterIn(d.Namespace)) {
 		effect += "; the agent is silent now and deploys the bundle when it reports again"
 	}
-	return Run(m.Commands.For(d.Ref())+" patch "+KubectlName(d.Ref())+" --subresource=status --type=merge -p "+
-		"'{\"status\":{\"appliedDeploymentID\":\"\"}}'",
+	return Run(m.patch(d.Ref(), " --subresource=status", `{"status":{"appliedDeploymentID":""}}`),
 		"%s; preflight predicts whether Helm refuses it", effect)
+}
+
+// patch returns the command that changes an object.
+func (m *Maker) patch(r object.Ref, flags, change string) string {
+	return m.Commands.For(r) + " patch " + KubectlName(r) + flags + " --type=merge -p '" + change + "'"
 }
 
 // mayBeRefused reports whether Helm may refuse a deploy: it refuses to change a field that another field manager owns,
@@ -110,36 +107,43 @@ func (m *Maker) nextGeneration(d *evaluate.BundleDeployment) int64 {
 
 // forceSync returns the command that sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
 func (m *Maker) forceSync(r object.Ref, generation int64) string {
-	return fmt.Sprintf("%s patch %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'", m.Commands.For(r),
-		KubectlName(r), generation)
+	return m.patch(r, "", fmt.Sprintf(`{"spec":{"forceSyncGeneration":%d}}`, generation))
 }
 
 // StartJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
 func (m *Maker) StartJob(repo string, generation int64) Remedy {
-	namespace, name, _ := strings.Cut(repo, "/")
-	return Run(m.forceSync(facts.Ref(state.GitRepo, namespace, name), generation),
+	return Run(m.forceSync(facts.Named(state.GitRepo, repo), generation),
 		"writes the bundles of GitRepo %s again, and deploys all of them again, on all of their clusters; preflight "+
 			"predicts where Helm refuses it", repo)
 }
 
-// Process makes the controller process a Bundle, without a deploy.
+// Process makes the controller process a Bundle ("namespace/name"), without a deploy.
 func (m *Maker) Process(bundle, effect string) Remedy {
-	namespace, name, _ := strings.Cut(bundle, "/")
-	return Run(m.ProcessCommand(namespace, name), "%s", effect)
+	return Run(m.ProcessCommand(bundle), "%s", effect)
 }
 
 // ProcessCommand returns the command of Process.
-func (m *Maker) ProcessCommand(namespace, name string) string {
+func (m *Maker) ProcessCommand(bundle string) string {
 	var now int64
 	if at := m.Now(); !at.IsZero() {
 		now = at.Unix()
 	}
-	return fmt.Sprintf("%s%s annotate %s --overwrite fleetdoctor.io/reconcile=%d",
-		m.Commands.Kubectl, InNamespace(namespace), Named("bundles.fleet.cattle.io", name), now)
+	ref := facts.Named(state.Bundle, bundle)
+	return fmt.Sprintf("%s annotate %s --overwrite fleetdoctor.io/reconcile=%d", m.Commands.For(ref),
+		Named("bundles.fleet.cattle.io", ref.Name), now)
+}
+
+// resume continues what pauses a bundle deployment.
+func (m *Maker) resume(d *evaluate.BundleDeployment) Remedy {
+	r, ok := m.Pauses(&d.Deployment)
+	if !ok {
+		return Advise("resume the bundle first: its agent deploys nothing while it is paused")
+	}
+	return m.Resume(r)
 }
 
 // Resume continues a GitRepo, Bundle or Cluster that is paused.
 func (m *Maker) Resume(r object.Ref) Remedy {
-	return Run(m.Commands.For(r)+" patch "+KubectlName(r)+" --type=merge -p '{\"spec\":{\"paused\":false}}'",
+	return Run(m.patch(r, "", `{"spec":{"paused":false}}`),
 		"resumes %s %s: the agents deploy all changes that have waited", r.Kind, r.Namespace+"/"+r.Name)
 }

@@ -59,14 +59,16 @@ func TestLoad(t *testing.T) {
 				Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{}},
 				Notes: []string{"the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does " +
 					"not read them"}}},
-		{name: "values that depend on the cluster", options: repo, files: map[string]string{"a.yaml": "", "fleet.yaml": `
+		{name: "values that depend on the cluster", options: repo,
+			files: map[string]string{"a.yaml": "", "fleet.yaml": `
 helm:
   values: {a: global.fleet.clusterLabels.env, l: [global.fleet.clusterLabels.env, "${ .ClusterName }"], s: plain}
   templateValues: {t: x}
 targetCustomizations: [{name: dev}]
 `}, want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml"),
-			Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{TemplateValues: map[string]string{"t": "x"},
-				Values: []byte(`{"a":"global.fleet.clusterLabels.env","l":["global.fleet.clusterLabels.env","${ .ClusterName }"],"s":"plain"}`)}}}},
+				Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{TemplateValues: map[string]string{"t": "x"},
+					Values: []byte(`{"a":"global.fleet.clusterLabels.env",` +
+						`"l":["global.fleet.clusterLabels.env","${ .ClusterName }"],"s":"plain"}`)}}}},
 		{name: "no templating", options: repo, files: map[string]string{"a.yaml": "",
 			"fleet.yaml": `helm: {disablePreProcess: true, values: {a: "${ x }"}}`},
 			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml"),
@@ -74,7 +76,8 @@ targetCustomizations: [{name: dev}]
 					Values: []byte(`{"a":"${ x }"}`)}}}},
 		{name: "dependencies", options: repo,
 			files: map[string]string{"Chart.yaml": "dependencies: [{name: a}, {name: b}, {name: c}]",
-				"charts/a/Chart.yaml": "", "charts/b-1.0.0.tgz": "", "sub/requirements.yaml": "dependencies: [{name: d}]"},
+				"charts/a/Chart.yaml": "", "charts/b-1.0.0.tgz": "",
+				"sub/requirements.yaml": "dependencies: [{name: d}]"},
 			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("Chart.yaml", "charts/a/Chart.yaml",
 				"charts/b-1.0.0.tgz", "sub/requirements.yaml"),
 				Gaps: []string{"Chart.yaml depends on chart c, which Fleet downloads when it makes the bundle",
@@ -88,7 +91,8 @@ targetCustomizations: [{name: dev}]
 			err: "naming the bundle: no fleet.yaml states its name"},
 		{name: "no file to deploy", options: repo, files: map[string]string{"fleet.yaml": "{}"}, err: noFile},
 		{name: "only a chart of a repository",
-			files: map[string]string{"fleet.yaml": "{name: web, helm: {chart: nginx, repo: https://charts.example.com}}"},
+			files: map[string]string{
+				"fleet.yaml": "{name: web, helm: {chart: nginx, repo: https://charts.example.com}}"},
 			want: render.Input{Name: "web", Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{Chart: "nginx",
 				Repo: "https://charts.example.com"}}}},
 		{name: "invalid YAML", options: repo, files: map[string]string{"fleet.yaml": "password: [hunter2"},
@@ -119,8 +123,10 @@ labels: {any: label}
 				Diff: &v1alpha1.DiffOptions{ComparePatches: []v1alpha1.ComparePatch{{APIVersion: "v1"}}}},
 			Notes: []string{"fleet.yaml, line 2: Fleet does not know the key namspace and ignores it",
 				"fleet.yaml, line 4: Fleet does not know the key Helm.takeOwnreship and ignores it",
-				"fleet.yaml, line 9: Fleet does not know the key targetCustomizations[0].helm.relaseName and ignores it",
-				"fleet.yaml, line 10: Fleet does not know the key targetCustomizations[0].clusterLabels and ignores it"}}},
+				"fleet.yaml, line 9: Fleet does not know the key targetCustomizations[0].helm.relaseName and " +
+					"ignores it",
+				"fleet.yaml, line 10: Fleet does not know the key targetCustomizations[0].clusterLabels and " +
+					"ignores it"}}},
 		{name: "not a map", options: repo, files: map[string]string{"fleet.yaml": "hunter2"},
 			err: "reading fleet.yaml: it is not a map of bundle options"},
 		{name: "a wrong type", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: [hunter2]}"},

@@ -3,10 +3,11 @@
 package files
 
 import (
+	_ "embed" // keys.yaml
 	"fmt"
 	"iter"
-	"maps"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -14,39 +15,14 @@ import (
 // keys are the keys of a map that Fleet reads. A key with nil may have any value.
 type keys map[string]keys
 
-// These are the keys of a fleet.yaml of Fleet 0.10 to 0.16. Each version ignores the keys of other versions, as it
-// ignores all unknown keys. Source: the API types FleetYAML, BundleSpec and BundleDeploymentOptions.
-var (
-	helmKeys = keys{"chart": nil, "repo": nil, "releaseName": nil, "version": nil, "timeoutSeconds": nil, "values": nil,
-		"templateValues": nil,
-		"valuesFrom":     nil, "valuesFiles": nil, "force": nil, "takeOwnership": nil, "maxHistory": nil, "atomic": nil,
-		"disablePreProcess": nil,
-		"disableDNS":        nil, "skipSchemaValidation": nil, "waitForJobs": nil, "disableDependencyUpdate": nil}
-	optionKeys = keys{"defaultNamespace": nil, "namespace": nil, "kustomize": {"dir": nil}, "helm": helmKeys,
-		"serviceAccount":      nil,
-		"forceSyncGeneration": nil, "yaml": {"overlays": nil}, "diff": {"comparePatches": nil}, "keepResources": nil,
-		"deleteNamespace": nil,
-		"ignore":          {"conditions": nil}, "correctDrift": {"enabled": nil, "force": nil, "keepFailHistory": nil},
-		"namespaceLabels":      nil,
-		"namespaceAnnotations": nil, "createNamespace": nil, "deleteCRDResources": nil, "downstreamResources": nil,
-		"overwrites":                     nil,
-		"allowedTargetNamespaceSelector": nil}
-	bundleKeys = with(optionKeys, "name", "labels", "annotations", "targetCustomizations", "imageScans",
-		"overrideTargets", "paused", "offSchedule",
-		"rolloutStrategy", "resources", "targets", "targetRestrictions", "targetCustomizationMode", "dependsOn",
-		"contentsId", "helmOpOptions", "helmAppOptions", "schedule")
-	targetKeys = with(optionKeys, "name", "clusterName", "clusterSelector", "clusterGroup", "clusterGroupSelector",
-		"doNotDeploy")
-)
+//go:embed keys.yaml
+var keysFile []byte
 
-// with returns the keys and more keys that may have any value.
-func with(known keys, more ...string) keys {
-	out := maps.Clone(known)
-	for _, k := range more {
-		out[k] = nil
-	}
-	return out
-}
+// knownKeys has the keys of a fleet.yaml and those of its targets. A test proves that the file is valid.
+var knownKeys = sync.OnceValue(func() (known struct{ Bundle, Target keys }) {
+	_ = yaml.Unmarshal(keysFile, &known)
+	return known
+})
 
 // unknownKeys returns a note for each key of a fleet.yaml that Fleet ignores, with the line.
 func unknownKeys(file string, root *yaml.Node) []string {
@@ -54,11 +30,11 @@ func unknownKeys(file string, root *yaml.Node) []string {
 	report := func(path string, n *yaml.Node) {
 		out = append(out, fmt.Sprintf("%s, line %d: Fleet does not know the key %s and ignores it", file, n.Line, path))
 	}
-	walk(root, "", bundleKeys, report)
+	walk(root, "", knownKeys().Bundle, report)
 	for key, value := range pairs(root) {
 		if strings.EqualFold(key.Value, "targetCustomizations") || strings.EqualFold(key.Value, "targets") {
 			for i, target := range value.Content {
-				walk(target, fmt.Sprintf("%s[%d].", key.Value, i), targetKeys, report)
+				walk(target, fmt.Sprintf("%s[%d].", key.Value, i), knownKeys().Target, report)
 			}
 		}
 	}

@@ -58,7 +58,8 @@ func TestRender(t *testing.T) {
 	r := newRunner(t, process.Limits{})
 	withValues := chart("values", configMap)
 	withValues.Options.DefaultNamespace = "web"
-	withValues.Options.Helm = &v1alpha1.HelmOptions{ValuesFrom: []v1alpha1.ValuesFrom{{SecretKeyRef: &v1alpha1.ValuesKey{Namespace: "web", Name: "a/b", Key: "x y"}}}}
+	key := &v1alpha1.ValuesKey{Namespace: "web", Name: "a/b", Key: "x y"}
+	withValues.Options.Helm = &v1alpha1.HelmOptions{ValuesFrom: []v1alpha1.ValuesFrom{{SecretKeyRef: key}}}
 	withValues.ValuesFrom = [][]byte{[]byte("a: from a Secret <&>\n")}
 	scoped := chart("scoped", "apiVersion: example.com/v1\nkind: Wide\nmetadata:\n  name: a\n")
 	scoped.Options.TargetNamespace, scoped.ClusterScoped = "web", map[string]bool{"Wide.example.com": true}
@@ -88,9 +89,10 @@ func TestLimits(t *testing.T) {
 	}{
 		"endless loop": {"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}", "3s of processor time",
 			3 * time.Second},
-		"large list":   {"{{ range until 1000000000 }}{{ end }}", "256 MiB of memory", generous},
-		"growing text": {"{{ $x := \"0123456789abcdef\" }}{{ range until 40 }}{{ $x = printf \"%s%s\" $x $x }}{{ end }}", "256 MiB of memory", generous},
-		"large text":   {"{{ repeat 100000000000 \"x\" }}", "256 MiB of memory", generous},
+		"large list": {"{{ range until 1000000000 }}{{ end }}", "256 MiB of memory", generous},
+		"growing text": {`{{ $x := "0123456789abcdef" }}{{ range until 40 }}{{ $x = printf "%s%s" $x $x }}{{ end }}`,
+			"256 MiB of memory", generous},
+		"large text": {"{{ repeat 100000000000 \"x\" }}", "256 MiB of memory", generous},
 		"large object": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: {{ repeat 1000000 \"x\" " +
 			"}}\n", "1 MiB of rendered objects", generous},
 	} {
@@ -196,7 +198,8 @@ func (a answers) Lookup(_ context.Context, l render.Lookup) render.Found {
 // render.Render.
 func TestLookups(t *testing.T) {
 	const password = "planted-Passw0rd"
-	secret := render.Found{Object: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},"data":{"password":"cGxhbnRlZC1QYXNzdzByZA==","size":1}}`)}
+	secret := render.Found{Object: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},` +
+		`"data":{"password":"cGxhbnRlZC1QYXNzdzByZA==","size":1}}`)}
 	cluster := answers{"secret web/db": secret, "secret web/none": {},
 		"thing.example.com a": {Refused: "unable to get apiresource"},
 		"every secret":        {Object: []byte(`{"kind":"SecretList","items":[` + string(secret.Object) + `]}`)}}
@@ -207,9 +210,14 @@ func TestLookups(t *testing.T) {
 			want: password},
 		"a number": {template: `{{ printf "%T" (lookup "v1" "Secret" "web" "db").data.size }}`,
 			want: "int64"},
-		"a list":              {template: `{{ len (lookup "v1" "Secret" "" "").items }} of {{ (lookup "v1" "Secret" "" "").kind }}`, want: "1 of SecretList"},
-		"not found":           {template: `{{ lookup "v1" "Secret" "web" "none" | toJson | quote }}`, want: "{}"},
-		"changed by template": {template: `{{ $_ := set (lookup "v1" "Secret" "web" "db") "kind" "x" }}{{ (lookup "v1" "Secret" "web" "db").kind }}`, want: "Secret"},
+		"a list": {
+			template: `{{ len (lookup "v1" "Secret" "" "").items }} of {{ (lookup "v1" "Secret" "" "").kind }}`,
+			want:     "1 of SecretList"},
+		"not found": {template: `{{ lookup "v1" "Secret" "web" "none" | toJson | quote }}`, want: "{}"},
+		"changed by template": {
+			template: `{{ $_ := set (lookup "v1" "Secret" "web" "db") "kind" "x" }}` +
+				`{{ (lookup "v1" "Secret" "web" "db").kind }}`,
+			want: "Secret"},
 		"needed in the dry run": {template: `{{ (lookup "v1" "Secret" "web" "db").data.password | b64dec }}`,
 			err: "a/templates/a.yaml:6:36: the dry run of Fleet's agent, in which lookups find nothing, fails: the " +
 				"template failed: nil pointer evaluating"},
@@ -219,7 +227,10 @@ func TestLookups(t *testing.T) {
 			want: "found true", gap: "a template looks up secret web/other, which could not be read (Forbidden)"},
 		"not served": {template: `{{ lookup "example.com/v1" "Thing" "" "a" }}`,
 			err: "error calling lookup: unable to get apiresource"},
-		"an error with values": {template: `{{ fail (printf "bad password %s" ((lookup "v1" "Secret" "web" "db").data.password | b64dec)) }}`, err: "bad password …"},
+		"an error with values": {
+			template: `{{ $db := lookup "v1" "Secret" "web" "db" }}` +
+				`{{ fail (printf "bad password %s" ($db.data.password | b64dec)) }}`,
+			err: "bad password …"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := chart("lookups", begin+tc.template+"\n")
@@ -248,7 +259,8 @@ func TestLookups(t *testing.T) {
 		"the dry run of Fleet's agent") {
 		t.Errorf("an agent whose dry run answers no lookup: error %v", err)
 	}
-	many := chart("many", begin+`{{ range until 1000 }}{{ lookup "v1" "Secret" "web" (print "other-" .) }}{{ end }}`+"\n")
+	const loop = `{{ range until 1000 }}{{ lookup "v1" "Secret" "web" (print "other-" .) }}{{ end }}`
+	many := chart("many", begin+loop+"\n")
 	got, err := r.Render(t.Context(), many, cluster)
 	if err != nil || len(got.Gaps) != 11 || got.Gaps[0] != "a template looks up more objects that are not known" {
 		t.Errorf("1,000 lookups without an answer: error %v, gaps %q", err, got.Gaps)
