@@ -132,7 +132,8 @@ func (r *Reading) evaluate(ctx context.Context, b *background, scope []*resolve.
 	if err != nil {
 		return nil, err
 	}
-	out := evaluate.Result{Desired: r.Desired.WithFleet(&rest.fleet), Namespaces: rest.namespaces, Deployments: deployments, Copies: copies, Scope: o.Scope,
+	out := evaluate.Result{Desired: r.Desired.WithFleet(&rest.fleet), Namespaces: rest.namespaces,
+		Deployments: deployments, Copies: copies, Scope: o.Scope,
 		Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
 		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(),
 		Gaps: r.Gaps, Notes: slices.Concat(r.Description.Notes, r.notes, r.Desired.Notes)}

@@ -34,7 +34,8 @@ func Absent(ref object.Ref) Question { return Question{Ref: ref, Aspect: Identit
 
 // Recorded asks whether a revision of a release still has its record.
 func Recorded(cluster object.ClusterID, revision release.Name) Question {
-	q := Exists(object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: revision.Namespace, Name: revision.SecretName()})
+	record := object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: revision.Namespace, Name: revision.SecretName()}
+	q := Exists(record)
 	q.Cluster, q.Type = cluster, release.SecretType
 	return q
 }

@@ -33,12 +33,11 @@ type Answers struct {
 
 // With returns the answers together with later ones.
 func (a Answers) With(later Answers) Answers {
-	out := Answers{Changed: maps.Clone(a.Changed), Unread: maps.Clone(a.Unread), Gaps: slices.Concat(a.Gaps, later.Gaps)}
-	if out.Changed == nil {
-		out.Changed, out.Unread = map[Question]bool{}, map[Question]bool{}
+	out := Answers{Changed: map[Question]bool{}, Unread: map[Question]bool{}, Gaps: slices.Concat(a.Gaps, later.Gaps)}
+	for _, x := range []Answers{a, later} {
+		maps.Copy(out.Changed, x.Changed)
+		maps.Copy(out.Unread, x.Unread)
 	}
-	maps.Copy(out.Changed, later.Changed)
-	maps.Copy(out.Unread, later.Unread)
 	return out
 }
 

@@ -63,7 +63,8 @@ func TestAsk(t *testing.T) {
 		{"the spec", bundle(`"generation":3,"resourceVersion":"8","labels":{"a":"b"}`), all[2:]},
 		{"a label", bundle(`"generation":2,"resourceVersion":"8"`), all[2:]},
 		{"it is being deleted",
-			bundle(`"generation":2,"resourceVersion":"8","labels":{"a":"b"},"deletionTimestamp":"2026-11-24T00:00:00Z"`),
+			bundle(`"generation":2,"resourceVersion":"8","labels":{"a":"b"},` +
+				`"deletionTimestamp":"2026-11-24T00:00:00Z"`),
 			all},
 		{"it was deleted", bundle(`"name":"other"`), all},
 		{"it could not be decoded", `{"metadata":[]}`, all},

@@ -118,7 +118,8 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
 	}
 	switch spec := &d.BD.Spec; {
 	case spec.DeploymentID == d.BD.Status.AppliedDeploymentID:
-		return c.failed(d, "Installed", "its installation was refused") // the agent has tried it: nothing else blocked it
+		// The agent has tried it, so nothing else blocked it.
+		return c.failed(d, "Installed", "its installation was refused")
 	case spec.Paused:
 		return one(Paused, time.Time{}, "it is paused")
 	case spec.OffSchedule:
