@@ -152,7 +152,7 @@ func TestClaims(t *testing.T) {
 		other := of("d1", "hash", elsewhere)
 		changed := slices.Collect(x.Replace([]claimant{a1, unset}, []claimant{other}))
 		slices.SortFunc(changed, func(a, b object.ID) int {
-			return cmp.Or(a.Key.Compare(b.Key), cmp.Compare(a.Cluster, b.Cluster))
+			return cmp.Or(a.Compare(b.Key), cmp.Compare(a.Cluster, b.Cluster))
 		})
 		if want := []object.ID{first, elsewhere, workload}; !slices.Equal(changed, want) {
 			t.Errorf("added as %v: changed %v, want %v", order, changed, want)
@@ -237,7 +237,7 @@ func TestRebuilt(t *testing.T) {
 			}
 			before[i] = is
 		}
-		slices.SortFunc(changed, func(a, b object.ID) int { return a.Key.Compare(b.Key) })
+		slices.SortFunc(changed, func(a, b object.ID) int { return a.Compare(b.Key) })
 		if len(slices.Compact(slices.Clone(changed))) != len(changed) {
 			t.Fatalf("returned twice: %v", changed)
 		}
