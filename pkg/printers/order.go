@@ -103,10 +103,7 @@ func asReported(bd *report.BundleDeployment) bool {
 // notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not
 // show. named is true if the lines of clusters say which of these were not read.
 func (t text) notShown(r rows, named bool) {
-	reasons, clusters := reasonsOf(r.shown), map[string]bool{}
-	for _, bd := range r.unread {
-		clusters[bd.Cluster] = true
-	}
+	reasons := reasonsOf(r.shown)
 	stale := count(r.unread, func(bd report.BundleDeployment) bool { return bd.Reported.Stale })
 	unread := reasons[clusterNotRead] > 0
 	delete(reasons, clusterNotRead)
@@ -127,7 +124,7 @@ func (t text) notShown(r rows, named bool) {
 			old = fmt.Sprintf(", for %d in a status that is old", stale)
 		}
 		t.wrapped("", fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them%s (--all shows them).",
-			plural(len(r.unread), other+"bundle deployment"), plural(len(clusters), "cluster"), old))
+			plural(len(r.unread), other+"bundle deployment"), plural(clustersOf(r.unread), "cluster"), old))
 	}
 	if unread || len(r.unread) > 0 {
 		t.suggest(t.ReadClusters)
@@ -158,12 +155,8 @@ func (t text) wellLine(r rows) {
 	if len(r.shown) == 0 {
 		other = ""
 	}
-	clusters := map[string]bool{}
-	for _, bd := range r.well {
-		clusters[bd.Cluster] = true
-	}
-	if len(clusters) > 1 {
-		on = " on " + plural(len(clusters), "cluster")
+	if n := clustersOf(r.well); n > 1 {
+		on = " on " + plural(n, "cluster")
 	}
 	reported := ", as Fleet reports"
 	if slices.ContainsFunc(r.well, func(bd report.BundleDeployment) bool { return bd.Reported == nil }) {
@@ -171,6 +164,11 @@ func (t text) wellLine(r rows) {
 	}
 	t.wrapped("", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported,
 		plural(len(r.well), other+"bundle deployment"), on))
+}
+
+// clustersOf is the number of clusters of bundle deployments.
+func clustersOf(all []report.BundleDeployment) int {
+	return len(grouped(all, func(bd report.BundleDeployment) string { return bd.Cluster }))
 }
 
 func onOtherCluster(bd report.BundleDeployment) bool { return bd.Reason == clusterNotRead }

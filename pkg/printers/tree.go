@@ -130,22 +130,18 @@ func (t treeText) named(targets []string) []branch {
 
 // everything returns the branches of all GitRepos and HelmOps, and of the bundles without one.
 func (t treeText) everything() []branch {
-	left := t.members(func(*report.BundleDeployment) bool { return true })
+	roots := []level{gitRepos, helmOps, bundles, deployments}
+	first := func(bd *report.BundleDeployment) int {
+		return slices.IndexFunc(roots, func(root level) bool { return root.of(bd) != "" })
+	}
 	var out []branch
-	for _, root := range []level{gitRepos, helmOps, bundles, deployments} {
-		var in, others []*report.BundleDeployment
-		for _, bd := range left {
-			if root.of(bd) != "" {
-				in = append(in, bd)
-			} else {
-				others = append(others, bd)
-			}
-		}
+	for i, root := range roots {
+		in := t.members(func(bd *report.BundleDeployment) bool { return first(bd) == i })
 		branches := t.branches(in, shapes[root.kind])
 		if root.kind == gitRepos.kind || root.kind == helmOps.kind {
 			branches = t.withEmpty(root, branches, in)
 		}
-		out, left = append(out, branches...), others
+		out = append(out, branches...)
 	}
 	return out
 }

@@ -96,7 +96,8 @@ type Published struct{ sentences, paths strings.Builder }
 
 // Sentence adds a sentence without its quoted parts and without the paths. The map keys in a path may be any text.
 func (p *Published) Sentence(text string, paths []string) {
-	for _, path := range longestFirst(paths) { // a path may be a prefix of another one
+	longestFirst := func(a, b string) int { return len(b) - len(a) } // a path may be a prefix of another one
+	for _, path := range slices.SortedFunc(slices.Values(paths), longestFirst) {
 		text = strings.ReplaceAll(text, path, "\x00")
 	}
 	p.sentences.WriteString(quotedPart.ReplaceAllString(text, "\x00") + "\x00")

@@ -15,21 +15,9 @@ import (
 	"strings"
 )
 
-// Forms returns the encodings of a value that may occur in a text.
-func Forms(v string) []string { return forms(v) }
-
-// embeddedForms returns the base64 characters that depend on a value alone if it is part of a longer encoded text.
-func embeddedForms(v string) []string {
-	var out []string
-	for before := range 3 {
-		out = append(out, embedded(base64.RawStdEncoding, v, before), embedded(base64.RawURLEncoding, v, before))
-	}
-	return out
-}
-
-// forms returns the encodings of a value that may occur in a text. Each form of a prefix of the value is a prefix of a
+// Forms returns the encodings of a value that may occur in a text. Each form of a prefix of the value is a prefix of a
 // form of the value.
-func forms(v string) []string {
+func Forms(v string) []string {
 	digits := hex.EncodeToString([]byte(v))
 	return slices.Concat([]string{v, digits, strings.ToUpper(digits)}, base64Forms(v), escapedForms(v), singleLine(v))
 }
@@ -42,7 +30,10 @@ func base64Forms(v string) []string {
 		base64.RawURLEncoding} {
 		out = append(out, e.EncodeToString([]byte(v)))
 	}
-	return append(out, embeddedForms(v)...)
+	for before := range 3 {
+		out = append(out, embedded(base64.RawStdEncoding, v, before), embedded(base64.RawURLEncoding, v, before))
+	}
+	return out
 }
 
 // embedded returns the base64 characters that depend on the value alone if `before` bytes precede it in its group and

@@ -38,7 +38,7 @@ func (q *Quotes) has(form string) bool {
 
 // mayQuote says whether the texts may contain a form of the value.
 func (q *Quotes) mayQuote(v string) bool {
-	return q.has(v) || slices.ContainsFunc(forms(v[:min(len(v), prefixLength)]), q.has)
+	return q.has(v) || slices.ContainsFunc(Forms(v[:min(len(v), prefixLength)]), q.has)
 }
 
 // formsOf returns the forms of values that the texts may contain.
@@ -52,7 +52,7 @@ func (q *Quotes) formsOf(values map[string]value) map[string]value {
 			if !q.mayQuote(v) {
 				continue
 			}
-			for _, f := range forms(v) {
+			for _, f := range Forms(v) {
 				if q.has(f) {
 					out[f] = out[f].and(value{stated: of.stated, plain: of.plain || f != v})
 				}
@@ -60,8 +60,4 @@ func (q *Quotes) formsOf(values map[string]value) map[string]value {
 		}
 	}
 	return out
-}
-
-func longestFirst(all []string) []string {
-	return slices.SortedFunc(slices.Values(all), func(a, b string) int { return len(b) - len(a) })
 }

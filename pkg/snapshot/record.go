@@ -30,20 +30,14 @@ func (t *taking) releaseRecord(name release.Name, masks *mask.Object, value stri
 			Limit: release.ErrUnpacked.Error()})
 	}
 	rec, err := release.Decode([]byte(value))
-	if bound, exceeded := errors.AsType[*release.BoundError](err); exceeded {
-		return t.unreadable(name, source.Unreadable{Damaged: err.Error(), Limit: bound.Error()})
-	} else if err != nil {
-		return t.unreadable(name, source.Unreadable{Damaged: err.Error()})
+	if err != nil {
+		return t.unreadable(name, source.Unreadable{Damaged: err.Error(), Limit: limitOf(err)})
 	}
 	var objects []release.Object
 	if rec.Manifest != "" && rec.BundleID != "" { // of a release that is not Fleet's, only the identity is read
 		objects, err = rec.Objects()
-		if why := (source.Unreadable{}); err != nil && !errors.Is(err, release.ErrNoManifest) {
-			why.Manifest = err.Error()
-			if bound, exceeded := errors.AsType[*release.BoundError](err); exceeded {
-				why.Limit = bound.Error()
-			}
-			t.unreadable(name, why)
+		if err != nil && !errors.Is(err, release.ErrNoManifest) {
+			t.unreadable(name, source.Unreadable{Manifest: err.Error(), Limit: limitOf(err)})
 		}
 	}
 	out := capturedRecord(rec, masks)
@@ -59,6 +53,14 @@ func (t *taking) releaseRecord(name release.Name, masks *mask.Object, value stri
 		return t.unreadable(name, source.Unreadable{Damaged: "encoding the captured record: " + err.Error()})
 	}
 	return packRecord(text)
+}
+
+// limitOf is the limit that an error says is exceeded; empty for another error.
+func limitOf(err error) string {
+	if bound, exceeded := errors.AsType[*release.BoundError](err); exceeded {
+		return bound.Error()
+	}
+	return ""
 }
 
 // record is a release record in the form of Helm.
@@ -118,23 +120,18 @@ func capturedRecord(rec *release.Record, masks *mask.Object) record {
 		out.Config = withoutValues
 	}
 	for _, h := range rec.Hooks {
-		captured := hook{Kind: h.Kind, Name: h.Name}
-		for event, on := range map[string]bool{"pre-delete": h.Events.PreDelete, "post-delete": h.Events.PostDelete} {
-			if on {
-				captured.Events = append(captured.Events, event)
-			}
-		}
-		for policy, on := range map[string]bool{"hook-succeeded": h.DeletePolicies.Succeeded,
-			"hook-failed": h.DeletePolicies.Failed} {
-			if on {
-				captured.DeletePolicies = append(captured.DeletePolicies, policy)
-			}
-		}
-		slices.Sort(captured.Events)
-		slices.Sort(captured.DeletePolicies)
-		out.Hooks = append(out.Hooks, captured)
+		out.Hooks = append(out.Hooks, hook{Kind: h.Kind, Name: h.Name,
+			Events: names(map[string]bool{"pre-delete": h.Events.PreDelete, "post-delete": h.Events.PostDelete}),
+			DeletePolicies: names(map[string]bool{"hook-succeeded": h.DeletePolicies.Succeeded,
+				"hook-failed": h.DeletePolicies.Failed})})
 	}
 	return out
+}
+
+// names returns the names that are set.
+func names(set map[string]bool) []string {
+	maps.DeleteFunc(set, func(_ string, on bool) bool { return !on })
+	return slices.Sorted(maps.Keys(set))
 }
 
 // withoutValues stands for Helm values of which only the presence is read.

@@ -43,10 +43,8 @@ func Write(w io.Writer, a *report.Audit) error {
 	for _, n := range a.Notes {
 		lines = append(lines, annotation("notice", "Fleet audit", n))
 	}
-	for _, line := range lines {
-		if _, err := io.WriteString(w, line+"\n"); err != nil {
-			return fmt.Errorf("writing workflow commands: %w", err)
-		}
+	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
+		return fmt.Errorf("writing workflow commands: %w", err)
 	}
 	return nil
 }

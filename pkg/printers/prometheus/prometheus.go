@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -45,10 +46,12 @@ func (m *metrics) audit(a *report.Audit) {
 		m.set("fleetdoctor_audit_taken_timestamp_seconds", "When the data of the audit was taken.",
 			float64(taken.Unix()))
 	}
-	m.set("fleetdoctor_audit_complete",
-		"1 if everything in scope was read. 0 if not; then a lower number of findings does not mean that problems are "+
-			"solved.",
-		boolean(a.Complete()))
+	complete := 0.0
+	if a.Complete() {
+		complete = 1
+	}
+	m.set("fleetdoctor_audit_complete", "1 if everything in scope was read. 0 if not; then a lower number of findings "+
+		"does not mean that problems are solved.", complete)
 	m.set("fleetdoctor_audit_gaps", "Number of things that could not be read.", float64(len(a.Gaps)))
 	const left = "Number of findings that the audit found and that the other metrics do not count, by the reason: a " +
 		"filter, an ignore file or a baseline."
@@ -83,11 +86,7 @@ func (m *metrics) findings(a *report.Audit) {
 	}
 	for _, f := range a.Findings {
 		m.add("fleetdoctor_findings", help, 1, of(f.Code, names[f.Code], f.Severity)...)
-		clusters := f.Clusters
-		if len(clusters) == 0 && f.Cluster != "" {
-			clusters = []string{f.Cluster}
-		}
-		for _, cluster := range clusters {
+		for _, cluster := range digest.Clusters(&f) {
 			on(cluster, f.Severity, 1)
 		}
 	}
@@ -152,11 +151,4 @@ func (m *metrics) reported(prefix, of string, id []label, r *report.Reported) {
 		m.add(prefix+"reported_ready_objects", "Number of ready objects "+of+" that Fleet reports.", float64(*r.Ready),
 			id...)
 	}
-}
-
-func boolean(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }
