@@ -41,8 +41,8 @@ const (
 	TargetBundleDeployment = "bundledeployment"
 )
 
-// TargetKind returns the kind of Fleet and its resource, such as "Bundle" and "bundles.fleet.cattle.io", for a word that
-// kubectl accepts for it; "" for any other word, and for ClusterGroups, which are no targets.
+// TargetKind returns the kind of Fleet and its resource, such as "Bundle" and "bundles.fleet.cattle.io", for a word
+// that kubectl accepts for it; "" for any other word, and for ClusterGroups, which are no targets.
 func TargetKind(word string) (kind, resource string) {
 	for _, k := range state.Kinds {
 		name, group := strings.ToLower(k.Name), "."+v1alpha1.GroupVersion.Group

@@ -36,7 +36,6 @@ type options struct {
 	undo     string
 	policy   *flags.Enum
 	dryRun   *flags.Enum
-	changed  func(flag string) bool
 
 	objects      []scope.Object // of the command line; without any, all objects in scope
 	auditOptions engine.Options
@@ -65,7 +64,6 @@ func NewCommand(env verb.Environment) *cobra.Command {
 // addFlags adds the flags that only this verb has.
 func (o *options) addFlags(c *cobra.Command) {
 	fs := c.Flags()
-	o.changed = fs.Changed
 	o.scope.AddFlags(c)
 	o.scope.AddDesiredFlag(c)
 	o.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: objects without another owner "+

@@ -167,8 +167,9 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		before, after := counts[d.ID()], d.Counts
 		after.Orphaned = before.Orphaned // orphans are not read again
 		if n := after.Unknown - before.Unknown; n > 0 {
-			s.document.Notes = append(s.document.Notes, fmt.Sprintf("%s of bundle deployment %s could not be read "+
-				"again, and count as not ready", report.Plural(n, "object"), d.Key()))
+			s.document.Notes = append(s.document.Notes,
+				fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready",
+					report.Plural(n, "object"), d.Key()))
 		}
 		s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace,
 			Name: d.Name, Before: before, After: after})

@@ -41,7 +41,7 @@ func (o *options) Complete(args []string) error {
 // Validate implements verb.Options.
 func (o *options) Validate() error {
 	for _, f := range []struct{ name, value string }{{"undo", o.undo}, {"confirm", o.confirm}, {"receipt", o.receipt}} {
-		if f.value == "" && o.changed(f.name) { // the value of a variable that is not set
+		if f.value == "" && o.Changed(f.name) { // the value of a variable that is not set
 			return fmt.Errorf("--%s is empty", f.name)
 		}
 	}
@@ -59,7 +59,7 @@ func (o *options) Validate() error {
 	}
 	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt", "desired",
 		"filename", "gitrepo", "path", "agent-scope"} {
-		if o.changed(name) {
+		if o.Changed(name) {
 			return fmt.Errorf("--undo and --%s are mutually exclusive", name)
 		}
 	}

@@ -38,7 +38,6 @@ type options struct {
 	suppression
 	failOn      *flags.Enum
 	serverCheck *flags.Enum
-	changed     func(flag string) bool
 
 	auditOptions engine.Options
 	selected     report.Filter
@@ -65,7 +64,6 @@ func NewCommand(env verb.Environment) *cobra.Command {
 // addFlags adds the flags that only this verb has.
 func (o *options) addFlags(c *cobra.Command) {
 	fs := c.Flags()
-	o.changed = fs.Changed
 	o.scope.AddFlags(c)
 	o.scope.AddDesiredFlag(c)
 	o.AddRowsFlag(c, report.Audit{}, "bundleDeployments")

@@ -34,7 +34,7 @@ func (o *options) Complete(args []string) (err error) {
 
 // Validate implements verb.Options.
 func (o *options) Validate() error {
-	if o.Captured() && o.changed(serverCheckFlag) {
+	if o.Captured() && o.Changed(serverCheckFlag) {
 		return errors.New("--snapshot and --" + serverCheckFlag + " are mutually exclusive: a snapshot has no server")
 	}
 	if name := o.objectFlag(); o.statusOnly && name != "" {
@@ -44,7 +44,7 @@ func (o *options) Validate() error {
 	switch {
 	case o.summary && o.all:
 		return errors.New("--" + summaryFlag + " and --all are mutually exclusive")
-	case o.summary && o.changed("diff"):
+	case o.summary && o.Changed("diff"):
 		return errors.New("--" + summaryFlag + " and --diff are mutually exclusive: the first shows only totals")
 	case o.summary && !o.ForPeople():
 		return fmt.Errorf("--%s and --output=%s are mutually exclusive: use --output=jsonpath={.summary}", summaryFlag,
@@ -56,7 +56,7 @@ func (o *options) Validate() error {
 // objectFlag is the first flag on the command line that has an effect only if objects are read, "" without one.
 func (o *options) objectFlag() string {
 	for _, name := range []string{"desired", "filename", "diff", serverCheckFlag, "agent-scope"} {
-		if o.changed(name) {
+		if o.Changed(name) {
 			return name
 		}
 	}
@@ -71,7 +71,7 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
 		return err
 	}
-	if err := o.load(o.changed(ignoreFileFlag), &o.selected, o.Command("audit")); err != nil {
+	if err := o.load(o.Changed(ignoreFileFlag), &o.selected, o.Command("audit")); err != nil {
 		return err
 	}
 	shown := &o.Document

@@ -30,7 +30,7 @@ func (f *Flags) Command(name string) string {
 // evaluating returns the beginning of a command line, as Command does, with the same agent scope.
 func (f *Flags) evaluating(name string) string {
 	command := f.Command(name)
-	if f.changed(agentScopeFlag) {
+	if f.Changed(agentScopeFlag) {
 		command += " --" + agentScopeFlag + "=" + escape.Shell(f.agentScope)
 	}
 	return command

@@ -29,21 +29,22 @@ type Flags struct {
 	Snapshots []string
 	// NoProgress omits the progress line.
 	NoProgress bool
+	// Changed reports whether a flag of the verb is on the command line.
+	Changed func(flag string) bool
 
 	agentScope string
-	changed    func(flag string) bool
 }
 
 // New returns the flags of a verb that may read a cluster or a snapshot.
 func New(env verb.Environment) *Flags {
 	config := genericclioptions.NewConfigFlags(true)
 	config.CacheDir = nil // a cached discovery may be outdated
-	return &Flags{Environment: env, Config: config, changed: func(string) bool { return false }}
+	return &Flags{Environment: env, Config: config, Changed: func(string) bool { return false }}
 }
 
 // AddFlags adds the flags that name a cluster or a snapshot, and --namespace with the verb's own usage.
 func (f *Flags) AddFlags(fs *pflag.FlagSet, namespaceUsage string) {
-	f.changed = fs.Changed
+	f.Changed = fs.Changed
 	f.Config.AddFlags(fs)
 	fs.Lookup("namespace").Usage = namespaceUsage
 	fs.StringArrayVar(&f.Snapshots, "snapshot", nil, "Read a snapshot instead of the cluster: a folder, file, "+
@@ -61,7 +62,7 @@ func (f *Flags) AddAgentScopeFlag(fs *pflag.FlagSet) {
 
 // AgentScope parses --agent-scope; nil if it is not given.
 func (f *Flags) AgentScope() (*string, error) {
-	if !f.changed(agentScopeFlag) {
+	if !f.Changed(agentScopeFlag) {
 		return nil, nil
 	}
 	if wrong := validation.IsDNS1123Label(f.agentScope); f.agentScope != "" && len(wrong) > 0 {

@@ -69,8 +69,8 @@ func (f *Flags) cluster() (*cluster.Cluster, error) {
 	return cluster.New(config, cluster.Options{Context: name, Now: f.Now})
 }
 
-// ClusterUID returns the uid of the Namespace kube-system, which identifies a cluster; empty if it was not found, or not
-// read according to the coverage.
+// ClusterUID returns the uid of the Namespace kube-system, which identifies a cluster; empty if it was not found, or
+// not read according to the coverage.
 func ClusterUID(ctx context.Context, src source.Source) (uid string, cover source.Coverage, err error) {
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" +
 		metav1.NamespaceSystem, MetadataOnly: true}
@@ -95,7 +95,7 @@ func (f *Flags) connection() string {
 		if first != "" || clusters || slices.Contains(unused, flag.Name) {
 			return
 		}
-		if f.changed(flag.Name) {
+		if f.Changed(flag.Name) {
 			first = flag.Name
 		}
 	})

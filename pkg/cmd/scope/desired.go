@@ -44,18 +44,18 @@ func (f *Flags) directoryArgs() string {
 func (f *Flags) from(scope evaluate.Scope) (engine.Desired, error) {
 	from := engine.Desired(f.desired.String())
 	switch {
-	case f.directory == "" && f.changed(directoryFlag):
+	case f.directory == "" && f.in.Changed(directoryFlag):
 		return "", errors.New("-f is empty: it must name a directory")
 	case f.directory == "" && from == engine.DesiredFiles:
 		return "", errors.New("--desired=files requires -f with the directory of a bundle")
-	case f.directory == "" && (f.changed("gitrepo") || f.changed("path")):
+	case f.directory == "" && (f.in.Changed("gitrepo") || f.in.Changed("path")):
 		return "", errors.New("--gitrepo and --path require -f: they name the repository of its directory")
 	case f.directory == "":
 		return from, nil
 	case !scope.Whole():
 		return "", errors.New("-f and bundles, --namespace or --selector are mutually exclusive: the directory is " +
 			"the scope")
-	case f.changed(desiredFlag) && from != engine.DesiredFiles:
+	case f.in.Changed(desiredFlag) && from != engine.DesiredFiles:
 		return "", fmt.Errorf("-f and --desired=%s are mutually exclusive", from)
 	}
 	return engine.DesiredFiles, nil

@@ -29,7 +29,6 @@ type Flags struct {
 
 	desired                  *flags.Enum
 	directory, gitRepo, path string
-	changed                  func(flag string) bool
 }
 
 // New returns the flags of a verb; desired is its default source of desired objects.
@@ -41,7 +40,6 @@ func New(in *input.Flags, desired engine.Desired) *Flags {
 // AddFlags adds the flags, but for --desired, which not every verb has.
 func (f *Flags) AddFlags(c *cobra.Command) {
 	fs := c.Flags()
-	f.changed = fs.Changed
 	fs.StringVarP(&f.selector, "selector", "l", "", "Only the BundleDeployments with these labels")
 	f.in.AddAgentScopeFlag(fs)
 	fs.StringVarP(&f.directory, directoryFlag, "f", "",

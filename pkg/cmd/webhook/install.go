@@ -32,7 +32,6 @@ type installOptions struct {
 	guardDefault *flags.Enum
 	wait         bool
 	timeout      time.Duration
-	changed      func(flag string) bool
 }
 
 func newInstall(env verb.Environment) *cobra.Command {
@@ -44,7 +43,7 @@ func newInstall(env verb.Environment) *cobra.Command {
 	}
 	c := newCommand(o, &cobra.Command{Use: "install", Short: "Install the admission webhook, or upgrade it"})
 	f, v := c.Flags(), &o.values
-	o.changed = f.Changed
+	o.Changed = f.Changed
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+installation.Namespace+")")
 	o.addPrintFlags(c)
 	o.certificates.AddTo(c, "certificates",
@@ -72,7 +71,7 @@ func (o *installOptions) Complete([]string) error {
 	v.GuardDefault = admission.GuardMode(o.guardDefault.String())
 	slices.Sort(v.ReleaseNamespaces)
 	v.ReleaseNamespaces = slices.Compact(v.ReleaseNamespaces)
-	if !o.changed("image") {
+	if !o.Changed("image") {
 		v.Image, _ = installation.ImageOf(o.Version)
 	}
 	return nil
@@ -89,7 +88,7 @@ func (o *installOptions) Validate() error {
 	switch {
 	case !installation.AllowedNamespace(*o.Config.Namespace):
 		return reservedError(*o.Config.Namespace)
-	case o.changed("image") && o.values.Image == "":
+	case o.Changed("image") && o.values.Image == "":
 		return errors.New("--image is empty")
 	case o.values.Replicas < 1:
 		return fmt.Errorf("--replicas=%d: must be 1 or more; to stop the webhook, use `webhook disable`",
@@ -118,10 +117,10 @@ func (o *installOptions) checkLists() error {
 				"like 192.0.2.0/24", address)
 		}
 	}
-	if o.changed("release-namespaces") && len(o.values.ReleaseNamespaces) == 0 {
+	if o.Changed("release-namespaces") && len(o.values.ReleaseNamespaces) == 0 {
 		return errors.New("--release-namespaces is empty")
 	}
-	if o.changed("api-servers") && len(o.values.APIServers) == 0 {
+	if o.Changed("api-servers") && len(o.values.APIServers) == 0 {
 		return errors.New("--api-servers is empty")
 	}
 	return nil
