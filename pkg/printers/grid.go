@@ -4,8 +4,14 @@ package printers
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -161,30 +167,47 @@ func (g *grid) span() int {
 
 // lines are the header, if the table has one, and the rows in the layout of kubectl: no rules, two spaces between
 // columns, none at the end.
-func (g *grid) lines() []string {
-	var rows [][]string
-	if g.headed {
-		header := make([]string, len(g.columns))
-		for i, c := range g.columns {
-			header[i] = c.header
+func (g *grid) lines() ([]string, error) {
+	var b strings.Builder
+	var header []string
+	var align []tw.Align
+	for _, c := range g.columns {
+		header, align = append(header, c.header), append(align, tw.AlignLeft)
+		if c.right {
+			align[len(align)-1] = tw.AlignRight
 		}
-		rows = append(rows, header)
 	}
-	spans := g.spans()
-	var out []string
-	for _, row := range append(rows, g.rows...) {
-		line := ""
-		for i, cell := range row {
-			blanks := strings.Repeat(" ", spans[i]-span(cell))
-			if g.columns[i].right {
-				line += blanks + cell + gap
-			} else {
-				line += cell + blanks + gap
-			}
-		}
-		out = append(out, strings.TrimRight(line, " "))
+	cells := tw.CellConfig{
+		Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off},
+		Alignment:  tw.CellAlignment{PerColumn: align},
+		Padding:    tw.CellPadding{Global: tw.Padding{Left: tw.Empty, Right: gap, Overwrite: true}},
 	}
-	return out
+	table := tablewriter.NewTable(&b,
+		tablewriter.WithEastAsian(tw.Off), // as in span: the widths do not depend on LANG
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone,
+			Settings: tw.Settings{
+				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off, ShowHeader: tw.Off},
+				Lines:      tw.Lines{ShowHeaderLine: tw.Off, ShowTop: tw.Off, ShowBottom: tw.Off},
+			},
+		})),
+		tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells}),
+	)
+	table.Header(header)
+	if err := errors.Join(table.Bulk(g.rows), table.Render()); err != nil {
+		return nil, err
+	}
+	out := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(out) != 1+len(g.rows) {
+		return nil, fmt.Errorf("laying out a table: %d rows became %d lines", len(g.rows), len(out))
+	}
+	for i, line := range out {
+		out[i] = strings.TrimRight(line, " ")
+	}
+	if !g.headed {
+		out = out[1:]
+	}
+	return out, nil
 }
 
 // none is a cell without a number.
@@ -202,5 +225,15 @@ func shortHeaders(list []column) []column {
 	return out
 }
 
+// rows returns the lines of a table. If it could not be laid out, they are empty and the document has the error.
+func (t text) rows(g grid) []string {
+	lines, err := g.lines()
+	if err != nil {
+		*t.failed = errors.Join(*t.failed, err)
+		return make([]string, 1+len(g.rows))
+	}
+	return lines
+}
+
 // table writes a table and an empty line.
-func (t text) table(g grid) { t.line(strings.Join(g.lines(), "\n") + "\n") }
+func (t text) table(g grid) { t.line(strings.Join(t.rows(g), "\n") + "\n") }

@@ -37,7 +37,11 @@ func (d Document) Names(w io.Writer) error {
 
 func (d Document) write(w io.Writer, wide bool, show func(text)) error {
 	var b bytes.Buffer
-	show(text{Options: d.options, wide: wide, said: map[string]bool{}, out: &b})
+	var failed error
+	show(text{Options: d.options, wide: wide, said: map[string]bool{}, out: &b, failed: &failed})
+	if failed != nil {
+		return failed
+	}
 	_, err := b.WriteTo(w)
 	return err
 }

@@ -35,7 +35,7 @@ func (t text) deployments(a *report.Audit) {
 		}
 	}
 	g.cutNames()
-	lines := g.lines()
+	lines := t.rows(g)
 	if g.headed {
 		t.line(lines[0])
 		lines = lines[1:]

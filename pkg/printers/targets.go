@@ -79,7 +79,7 @@ func (t text) targetedClusters(x report.TargetedBundle) {
 			printable(string(c.Deployment))})
 	}
 	g.fit()
-	t.line(strings.Join(g.lines(), "\n"))
+	t.line(strings.Join(t.rows(g), "\n"))
 	t.more("", len(x.Clusters)-len(shown), "")
 	t.line("")
 	for _, c := range shown {

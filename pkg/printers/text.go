@@ -30,6 +30,8 @@ type text struct {
 	// said are the effects of commands that were shown.
 	said map[string]bool
 	out  *bytes.Buffer
+	// failed is the error of the tables that could not be laid out.
+	failed *error
 }
 
 // line writes a line.
