@@ -44,9 +44,8 @@ func Pending(b *v1alpha1.Bundle, c *v1alpha1.Cluster) string {
 }
 
 func pending(b *v1alpha1.Bundle) string {
-	_, failed := facts.BundleError(b)
 	switch s := b.Status.Summary; {
-	case failed:
+	case facts.Failed(b):
 		return "an error of the bundle stops it"
 	case !facts.Observed(b):
 		return "Fleet has not processed the spec of the bundle yet"

@@ -107,7 +107,7 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
 	}
 	switch spec := &d.BD.Spec; {
 	case spec.DeploymentID == d.BD.Status.AppliedDeploymentID:
-		return c.failed(d, "Installed", "its installation was refused") // the agent has tried it: nothing else blocked it
+		return c.failed(d, "Installed", "its installation was refused") // the agent has tried it
 	case spec.Paused:
 		return one(Paused, time.Time{}, "it is paused")
 	case spec.OffSchedule:
