@@ -28,6 +28,5 @@ func OfAgent(a evaluate.Agent) []string {
 // onCluster returns a finding about a Cluster.
 func onCluster(a evaluate.Agent) Finding {
 	c := a.Cluster
-	return Finding{Object: facts.RefTo(c), Cluster: facts.Key(c),
-		AsOf: c.Status.Agent.LastSeen}
+	return Finding{Object: facts.RefTo(c), Cluster: facts.Key(c), AsOf: c.Status.Agent.LastSeen}
 }

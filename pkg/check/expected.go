@@ -17,28 +17,27 @@ import (
 type expectedClusters struct {
 	// members are the deployments that are expected. Those that do not exist are Pending.
 	members []fleet.Member
-	// pending, absent and leftover count the deployments that differ; first describes the first of each.
-	pending, absent, leftover int
-	first                     struct{ pending, absent, leftover string }
+	// pending, absent and leftover describe the deployments that differ.
+	pending, absent, leftover []string
 }
 
-func (x *expectedClusters) differs() bool { return x.pending+x.absent+x.leftover > 0 }
+func (x *expectedClusters) differs() bool { return len(x.pending)+len(x.absent)+len(x.leftover) > 0 }
 
 // why explains why Fleet counts other clusters than those that are targeted.
 func (x *expectedClusters) why() facts.Explanation {
 	switch {
-	case x.absent > 0:
+	case len(x.absent) > 0:
 		return facts.Explanation{Cause: facts.Unexplained,
 			Words: fmt.Sprintf("%s not exist, such as that of %s (FD302)",
-				doNot(x.absent, "targeted bundle deployment"), x.first.absent)}
-	case x.leftover > 0:
+				doNot(len(x.absent), "targeted bundle deployment"), x.absent[0])}
+	case len(x.leftover) > 0:
 		return facts.Explanation{Cause: facts.Unexplained,
 			Words: fmt.Sprintf("it counts %s, such as %s (FD301)",
-				facts.Count(x.leftover, "leftover bundle deployment"), x.first.leftover)}
+				facts.Count(len(x.leftover), "leftover bundle deployment"), x.leftover[0])}
 	}
 	return facts.Explanation{Cause: facts.PendingRollout,
-		Words: fmt.Sprintf("the rollout of %s has not reached %s", x.first.pending,
-			facts.Count(x.pending, "targeted bundle deployment"))}
+		Words: fmt.Sprintf("the rollout of %s has not reached %s", x.pending[0],
+			facts.Count(len(x.pending), "targeted bundle deployment"))}
 }
 
 func doNot(n int, what string) string {
@@ -58,14 +57,11 @@ func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member,
 		if !certain {
 			return out, false
 		}
-		if !left {
-			out.members = append(out.members, actual[i])
+		if left {
+			out.leftover = append(out.leftover, d.Key())
 			continue
 		}
-		if out.leftover == 0 {
-			out.first.leftover = d.Key()
-		}
-		out.leftover++
+		out.members = append(out.members, actual[i])
 	}
 	for _, b := range bundles {
 		if facts.Deleting(b) || !in.addExpected(&out, b) {
@@ -109,21 +105,14 @@ func (in *Input) addExpected(out *expectedClusters, b *v1alpha1.Bundle) bool {
 
 // addAbsent adds a targeted deployment that does not exist. It returns false if it is not certain why it does not.
 func (in *Input) addAbsent(out *expectedClusters, b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
-	_, failed := facts.BundleError(b)
 	inRollout := facts.Observed(b) && b.Status.Summary.Pending > 0
 	switch {
 	case !in.lacks(b, c):
 		return false
 	case !in.rolloutPending(b):
-		if out.absent == 0 {
-			out.first.absent = "bundle " + facts.Key(b) + " on cluster " + facts.Key(c)
-		}
-		out.absent++
-	case inRollout && !failed && !unresolvedChart(b):
-		if out.pending == 0 {
-			out.first.pending = "bundle " + facts.Key(b)
-		}
-		out.pending++
+		out.absent = append(out.absent, "bundle "+facts.Key(b)+" on cluster "+facts.Key(c))
+	case inRollout && !facts.Failed(b) && !UnresolvedChart(b):
+		out.pending = append(out.pending, "bundle "+facts.Key(b))
 	default:
 		return false
 	}

@@ -11,10 +11,6 @@ import (
 
 // The explanation of an object uses the rules of the checks, for objects that need not be in scope.
 
-// UnresolvedChart reports whether the chart version of the Bundle of a HelmOp is not an exact version: Fleet does not
-// deploy it then.
-func UnresolvedChart(b *v1alpha1.Bundle) bool { return unresolvedChart(b) }
-
 // Behind returns in what a GitRepo is behind, as sentences (FD605).
 func (in *Input) Behind(g *v1alpha1.GitRepo) []string {
 	if !in.followed(g) {

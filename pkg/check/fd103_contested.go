@@ -21,8 +21,8 @@ func (in *pass) contested(c *directory.Cluster) {
 		*evaluate.Object
 	}
 	last := map[object.Key]one{}
-	for d, o := range in.Objects() {
-		if d.On == c && len(in.Desired.On(c).Of(o.Key())) > 1 {
+	for d, o := range in.ObjectsOn(c) {
+		if len(in.Desired.On(c).Of(o.Key())) > 1 {
 			last[o.Key()] = one{d, o}
 		}
 	}

@@ -28,8 +28,8 @@ func (in *pass) namespaceMeta(d *evaluate.BundleDeployment) {
 	if !exists {
 		return
 	}
-	labels := lacks("label", options.NamespaceLabels, live.Labels)
-	missing := append(labels, lacks("annotation", options.NamespaceAnnotations, live.Annotations)...)
+	missing := slices.Concat(lacks("label", options.NamespaceLabels, live.Labels),
+		lacks("annotation", options.NamespaceAnnotations, live.Annotations))
 	if len(missing) == 0 {
 		return
 	}

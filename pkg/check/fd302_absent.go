@@ -44,13 +44,12 @@ func Pending(b *v1alpha1.Bundle, c *v1alpha1.Cluster) string {
 }
 
 func pending(b *v1alpha1.Bundle) string {
-	_, failed := facts.BundleError(b)
 	switch s := b.Status.Summary; {
-	case failed:
+	case facts.Failed(b):
 		return "an error of the bundle stops it"
 	case !facts.Observed(b):
 		return "Fleet has not processed the spec of the bundle yet"
-	case unresolvedChart(b):
+	case UnresolvedChart(b):
 		return "its chart version is not an exact version yet"
 	// Fleet can leave an old number of pending targets in the status. It then counts more targets than there are
 	// (docs/fleet-behavior.md, 5.5).
@@ -63,7 +62,9 @@ func pending(b *v1alpha1.Bundle) string {
 // exactVersion is a chart version that the controller deploys. It refuses constraints.
 var exactVersion = regexp.MustCompile(`^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-+][0-9A-Za-z.+-]*)?$`)
 
-func unresolvedChart(b *v1alpha1.Bundle) bool {
+// UnresolvedChart reports whether the chart version of the Bundle of a HelmOp is not an exact version: Fleet does not
+// deploy it then.
+func UnresolvedChart(b *v1alpha1.Bundle) bool {
 	if len(b.Spec.HelmOpOptions) == 0 || b.Spec.Helm == nil {
 		return false
 	}

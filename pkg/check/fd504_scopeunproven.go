@@ -28,8 +28,8 @@ func (in *pass) scopeUnproven(c *directory.Cluster) {
 // contradictedReleases reports each agent with releases that state sets of which no object has the ownership metadata.
 func (in *pass) contradictedReleases(c *directory.Cluster) {
 	objects, clusters := map[string][]*evaluate.Object{}, map[string]string{} // by the namespace of the agent
-	for d, o := range in.Objects() {
-		if d.On == c && o.Reason == evaluate.ScopeUnproven {
+	for d, o := range in.ObjectsOn(c) {
+		if o.Reason == evaluate.ScopeUnproven {
 			objects[d.Agent], clusters[d.Agent] = append(objects[d.Agent], o), d.Cluster
 		}
 	}

@@ -82,7 +82,7 @@ func auditOf(t *testing.T, file string) *audit.Audit {
 func alone(in *check.Input, d *evaluate.BundleDeployment) *check.Input {
 	fleet, place := *in.Desired.Fleet, *in.Desired.Directory
 	fleet.BundleDeployments, place.Deployments, place.LeftoverSets = nil, nil, nil
-	for _, bd := range in.Desired.Fleet.BundleDeployments {
+	for _, bd := range in.Desired.BundleDeployments {
 		if bd != d.BD {
 			bd = named(bd)
 		}

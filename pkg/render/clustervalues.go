@@ -4,6 +4,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,8 +73,8 @@ func (b *bundle) clusterValues() (known bool, err error) {
 }
 
 // exported returns the labels or annotations that Fleet passes to templates.
-func exported(in map[string]string) map[string]string {
-	out := map[string]string{}
+func exported(in map[string]string) map[string]any {
+	out := map[string]any{}
 	for k, v := range in {
 		if !strings.HasPrefix(k, "kubectl.kubernetes.io/") && !strings.Contains(k, "cattle.io/") {
 			out[k] = v
@@ -83,7 +84,7 @@ func exported(in map[string]string) map[string]string {
 }
 
 // evaluated returns the values with their templates evaluated. It changes the map.
-func evaluated(helm *v1alpha1.HelmOptions, values map[string]any, labels map[string]string,
+func evaluated(helm *v1alpha1.HelmOptions, values map[string]any, labels map[string]any,
 	c *ClusterContext) (map[string]any, error) {
 	if !replaceLabels(values, labels, 0) {
 		return nil, errors.New("maximum recursion depth exceeded for cluster label prefix processing")
@@ -95,8 +96,8 @@ func evaluated(helm *v1alpha1.HelmOptions, values map[string]any, labels map[str
 	if len(c.Values) > 0 && json.Unmarshal(c.Values, &templateValues) != nil {
 		return nil, errors.New("the templateValues are not a map")
 	}
-	data := map[string]any{"ClusterNamespace": c.Namespace, "ClusterName": c.Name, "ClusterLabels": dictionary(labels),
-		"ClusterAnnotations": dictionary(exported(c.Annotations)), "ClusterValues": templateValues}
+	data := map[string]any{"ClusterNamespace": c.Namespace, "ClusterName": c.Name, "ClusterLabels": labels,
+		"ClusterAnnotations": exported(c.Annotations), "ClusterValues": templateValues}
 	text, err := yaml.Marshal(values)
 	if err != nil {
 		return nil, errors.New("failed to marshal helm values section into a template")
@@ -116,14 +117,6 @@ func evaluated(helm *v1alpha1.HelmOptions, values map[string]any, labels map[str
 		out[k] = value
 	}
 	return out, nil
-}
-
-func dictionary(in map[string]string) map[string]any {
-	out := map[string]any{}
-	for k, v := range in {
-		out[k] = v
-	}
-	return out
 }
 
 // noEntry is the part of an error of a template that quotes no value.
@@ -157,7 +150,7 @@ func execute(text string, data map[string]any, into any) error {
 
 // replaceLabels replaces values by labels of the cluster; a label that is not set is the empty text. It returns false
 // if the values are too deep.
-func replaceLabels(values map[string]any, labels map[string]string, depth int) bool {
+func replaceLabels(values, labels map[string]any, depth int) bool {
 	if depth > maxLabelDepth {
 		return false
 	}
@@ -166,7 +159,7 @@ func replaceLabels(values map[string]any, labels map[string]string, depth int) b
 		switch v := v.(type) {
 		case string:
 			if label, is := strings.CutPrefix(v, labelPrefix); is {
-				values[k] = labels[label]
+				values[k] = cmp.Or(labels[label], any(""))
 			}
 		case map[string]any:
 			ok = ok && replaceLabels(v, labels, depth+1)

@@ -121,8 +121,8 @@ const maxIndex = 999
 func fieldOf(location []string, declared map[string]bool) string {
 	shown := slices.Clone(location)
 	for i, name := range location {
-		n, err := strconv.Atoi(name)
-		if isIndex := err == nil && 0 <= n && n <= maxIndex; !declared[name] && !isIndex {
+		n, err := strconv.ParseUint(name, 10, 64)
+		if isIndex := err == nil && n <= maxIndex; !declared[name] && !isIndex {
 			shown[i] = "*"
 		}
 	}

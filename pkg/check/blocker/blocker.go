@@ -118,8 +118,7 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
 	}
 	switch spec := &d.BD.Spec; {
 	case spec.DeploymentID == d.BD.Status.AppliedDeploymentID:
-		// The agent has tried it, so nothing else blocked it.
-		return c.failed(d, "Installed", "its installation was refused")
+		return c.failed(d, "Installed", "its installation was refused") // the agent has tried it
 	case spec.Paused:
 		return one(Paused, time.Time{}, "it is paused")
 	case spec.OffSchedule:

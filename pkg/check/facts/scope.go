@@ -35,10 +35,13 @@ func (f *Facts) ClusterName(c *directory.Cluster) string {
 	return f.sourceOf(c).Name
 }
 
-// Objects iterates over the desired objects in scope.
-func (f *Facts) Objects() iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
+// ObjectsOn iterates over the desired objects in scope on a cluster.
+func (f *Facts) ObjectsOn(c *directory.Cluster) iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
 	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
 		for _, d := range f.Deployments {
+			if d.On != c {
+				continue
+			}
 			for i := range d.Objects {
 				if !yield(d, &d.Objects[i]) {
 					return

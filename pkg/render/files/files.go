@@ -281,11 +281,7 @@ func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions
 			return fmt.Errorf("reading values file %s: %w", name, err)
 		}
 		var more map[string]any
-		raw, err := yaml.YAMLToJSON(data)
-		if err == nil {
-			err = json.Unmarshal(raw, &more)
-		}
-		if err != nil {
+		if err := yaml.Unmarshal(data, &more); err != nil {
 			return refusedError(fmt.Sprintf("reading values file %s: it is not a YAML map%s", name,
 				render.LineOf(err, data)))
 		}
