@@ -176,9 +176,10 @@ func stateOf(bd *report.BundleDeployment) *report.DeploymentState {
 
 // deployment returns the effect of the change of a bundle deployment; "" if it did not change.
 func (p *pair) deployment(before, after *report.BundleDeployment) report.Effect {
-	unread := func() bool { return after.WithoutResult() || after.State == report.Unknown }
 	switch {
-	case after == nil && p.lost, before == nil && (p.gained || unread()):
+	case after == nil && p.lost, before == nil && p.gained:
+		return report.EffectUnknown
+	case before == nil && (after.WithoutResult() || after.State == report.Unknown):
 		return report.EffectUnknown
 	case before == nil && after.State != report.Ready:
 		return report.Worse

@@ -161,7 +161,8 @@ func answer(o *report.WhyObject) string {
 		out += fmt.Sprintf(". The first of %d causes", k)
 	}
 	of := len(c.Deployments)
-	if partly := of > 0 && (k > 1 || of < affected); partly && s.Deployments > 1 {
+	partly := k > 1 || of < affected // the first cause is not that of all
+	if partly && of > 0 && s.Deployments > 1 {
 		out += " (" + report.Plural(of, noun) + ")"
 	}
 	if root != "" {
