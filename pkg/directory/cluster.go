@@ -133,3 +133,11 @@ func (c *Cluster) NewBundleScope() AgentScope {
 	}
 	return out
 }
+
+// keyOf is "namespace/name"; empty without a name.
+func keyOf(namespace, name string) string {
+	if name == "" {
+		return ""
+	}
+	return namespace + "/" + name
+}

@@ -67,14 +67,6 @@ func (d *Deployment) setParents(c *v1alpha1.Cluster) {
 	}
 }
 
-// keyOf is "namespace/name"; empty without a name.
-func keyOf(namespace, name string) string {
-	if name == "" {
-		return ""
-	}
-	return namespace + "/" + name
-}
-
 // agentOf returns the namespace of the agent on this cluster that deploys a BundleDeployment. An agent that was moved
 // may leave its Secret behind, so agentOf prefers the agent that reports to the Cluster, then the one that made the
 // release.

@@ -141,3 +141,13 @@ func count[T any](list []T, of func(T) bool) int {
 	}
 	return n
 }
+
+// section writes lines below a title, and then an empty line; nothing without lines.
+func (t text) section(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	t.line(t.bold(title))
+	listed(t, "  ", lines, "", func(line string) { t.line("  " + t.block(line, 2, 4)) })
+	t.line("")
+}

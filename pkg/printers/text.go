@@ -82,16 +82,6 @@ func (t text) sentences(indent string, all ...string) {
 	}
 }
 
-// section writes lines below a title, and then an empty line; nothing without lines.
-func (t text) section(title string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	t.line(t.bold(title))
-	listed(t, "  ", lines, "", func(line string) { t.line("  " + t.block(line, 2, 4)) })
-	t.line("")
-}
-
 // suggest shows a command, if there is one.
 func (t text) suggest(command string) {
 	if command != "" {

@@ -99,6 +99,8 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 	return out
 }
 
+func (f *Finding) follow() { f.Remediation = cmp.Or(first(f.Remedies), f.Remediation) }
+
 // first returns the first remedy as one text: its command, or its sentence.
 func first(remedies []Remedy) string {
 	if len(remedies) == 0 {

@@ -126,3 +126,5 @@ func comparePreflightItems(x, y PreflightItem) int {
 	return cmp.Or(x.Severity.Compare(y.Severity), cmp.Compare(x.Rule, y.Rule),
 		ptr.Deref(x.Object, object.Ref{}).Compare(ptr.Deref(y.Object, object.Ref{})), cmp.Compare(x.Message, y.Message))
 }
+
+func (i *PreflightItem) follow() { i.Remediation = first(i.Remedies) }

@@ -28,15 +28,14 @@ const (
 // redactedUses are the uses of the strings in which values are hidden.
 var redactedUses = []use{useRedact, usePath, usePointer}
 
+// follower has fields that follow from others.
+type follower interface{ follow() }
+
 // follow sets the fields of a copy that follow from others, after these were replaced.
 func follow(before, after any) {
 	switch x := after.(type) {
-	case *Finding:
-		x.Remediation = cmp.Or(first(x.Remedies), x.Remediation)
-	case *WhyCause:
-		x.Next = first(x.Remedies)
-	case *PreflightItem:
-		x.Remediation = first(x.Remedies)
+	case follower:
+		x.follow()
 	case *Difference: // a pointer with a hidden value would not lead to the field
 		if old, ok := before.(*Difference); ok && old.Path != x.Path {
 			x.Pointer = ""

@@ -110,3 +110,5 @@ func (w *Why) Complete() {
 
 // Redacted returns a copy in which secrets are hidden.
 func (w *Why) Redacted(s *redact.Secrets) *Why { return redacted(s, w, nil) }
+
+func (c *WhyCause) follow() { c.Next = first(c.Remedies) }
