@@ -6,7 +6,9 @@
 package settle
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -55,6 +57,9 @@ type list struct {
 	metadataOnly                 bool
 }
 
+// name orders lists, so that the gaps have one order.
+func (l list) name() string { return fmt.Sprint(l) }
+
 // Ask reads the objects of questions again, with one query for each kind. The questions are about one cluster.
 func Ask(ctx context.Context, r Reader, questions []Question) (Answers, error) {
 	out := Answers{Changed: map[Question]bool{}, Unread: map[Question]bool{}}
@@ -63,8 +68,9 @@ func Ask(ctx context.Context, r Reader, questions []Question) (Answers, error) {
 		l := list{q.Ref.Kind, q.Ref.APIVersion, q.Type, q.Aspect.ofMetadata(q.Ref.Kind)}
 		lists[l] = append(lists[l], q)
 	}
-	for l, asked := range lists {
-		if err := l.ask(ctx, r, asked, &out); err != nil {
+	inOrder := func(a, b list) int { return cmp.Compare(a.name(), b.name()) }
+	for _, l := range slices.SortedFunc(maps.Keys(lists), inOrder) {
+		if err := l.ask(ctx, r, lists[l], &out); err != nil {
 			return Answers{}, err
 		}
 	}
