@@ -90,10 +90,13 @@ func newCertificateSource(m manager.Manager, o Options) (certificateSource, erro
 			log:    o.Log.WithName("trust"),
 		},
 	}
+	if err := s.watch(m); err != nil {
+		return nil, err
+	}
 	if err := addRotation(m, s.key, s.names, c.Dir); err != nil {
 		return nil, err
 	}
-	return s, s.watch(m)
+	return s, nil
 }
 
 // newComponents makes the index, the watches that keep it current, and the handlers that read it.
