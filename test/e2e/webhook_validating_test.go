@@ -131,7 +131,7 @@ func anyValues(metadata map[string]string) map[string]any {
 func countWarnings(warnings string, codes ...admission.WarningCode) int {
 	n := 0
 	for line := range strings.Lines(warnings) {
-		if w, ok := admission.ParseWarning(strings.TrimSpace(line)); ok && slices.Contains(codes, w.Code) {
+		if w := admission.ParseWarning(strings.TrimSpace(line)); slices.Contains(codes, w.Code) {
 			n++
 		}
 	}

@@ -59,19 +59,24 @@ func WarningCodes() []WarningCode {
 // warningPrefix is the prefix of each warning. It distinguishes the warnings of this webhook from those of others.
 const warningPrefix = "fleetdoctor/"
 
-// Warning is a code with a sentence for the user of the request.
+// Warning is a warning of the API server, from this webhook or another source.
 type Warning struct {
-	Code    WarningCode
-	Message string
+	// Code is the stable code of a warning of this webhook, absent in other warnings.
+	Code WarningCode `json:"code,omitempty"`
+	// Message is text for people.
+	Message string `json:"message"`
 }
 
 // String returns the text of the warning in the answer to the API server.
 func (w Warning) String() string { return warningPrefix + string(w.Code) + ": " + w.Message }
 
-// ParseWarning parses the text of String; ok is false for a warning of another program.
-func ParseWarning(text string) (w Warning, ok bool) {
+// ParseWarning parses a warning of the API server. A warning of another program has no code, and its whole text is the
+// message.
+func ParseWarning(text string) Warning {
 	rest, ours := strings.CutPrefix(text, warningPrefix)
 	code, message, complete := strings.Cut(rest, ": ")
-	w = Warning{WarningCode(code), message}
-	return w, ours && complete && slices.Contains(WarningCodes(), w.Code)
+	if ours && complete && slices.Contains(WarningCodes(), WarningCode(code)) {
+		return Warning{WarningCode(code), message}
+	}
+	return Warning{Message: text}
 }

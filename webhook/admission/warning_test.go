@@ -16,7 +16,7 @@ func TestWarningCodes(t *testing.T) {
 	}
 	for _, code := range WarningCodes() {
 		want := Warning{code, "configmap web/a: a sentence"}
-		if got, ok := ParseWarning(want.String()); !ok || got != want ||
+		if got := ParseWarning(want.String()); got != want ||
 			want.String() != "fleetdoctor/"+string(code)+": configmap web/a: a sentence" {
 			t.Errorf("%s is read as %+v", want, got)
 		}
@@ -25,8 +25,8 @@ func TestWarningCodes(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "Restored: a sentence", "fleetdoctor/Restored", "fleetdoctor/Other: a sentence",
-		"policy: fleetdoctor/Restored: a sentence"} {
-		if got, ok := ParseWarning(text); ok {
+		"fleetdoctor/: a sentence", "fleetdoctor/Two words: a sentence", "policy: fleetdoctor/Restored: a sentence"} {
+		if got := ParseWarning(text); got != (Warning{Message: text}) {
 			t.Errorf("%q is read as %+v", text, got)
 		}
 	}

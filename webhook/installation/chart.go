@@ -3,7 +3,6 @@
 package installation
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
@@ -49,17 +49,6 @@ type Values struct {
 	APIServers []string `json:"apiServers,omitempty"`
 }
 
-// document returns the values in the form that Helm reads from a file.
-func (v Values) document() (map[string]any, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the values: %w", err)
-	}
-	out := map[string]any{}
-	err = json.Unmarshal(text, &out)
-	return out, err
-}
-
 // Replicas is the number of replicas in the chart.
 const Replicas = 2
 
@@ -78,10 +67,14 @@ func ImageOf(version string) (image string, ok bool) {
 	return "fleetdoctor/kubectl-fleetdoctor:" + strings.ReplaceAll(version, "+", "_"), true
 }
 
-// loadChart reads the embedded chart.
-func loadChart() (*chart.Chart, error) {
+// load returns the embedded chart, and the values in the form that Helm reads from a file.
+func (v Values) load() (*chart.Chart, map[string]any, error) {
+	values, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding the values: %w", err)
+	}
 	var files []*archive.BufferedFile
-	err := fs.WalkDir(manifests.Chart, ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(manifests.Chart, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -90,19 +83,16 @@ func loadChart() (*chart.Chart, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the chart: %w", err)
+		return nil, nil, fmt.Errorf("reading the chart: %w", err)
 	}
-	return loader.LoadFiles(files)
+	c, err := loader.LoadFiles(files)
+	return c, values, err
 }
 
 // Render returns the objects of an installation in the order in which they are applied: the Namespace, and those of the
 // chart. It needs no cluster.
 func Render(namespace string, v Values) ([]*unstructured.Unstructured, error) {
-	c, err := loadChart()
-	if err != nil {
-		return nil, err
-	}
-	values, err := v.document()
+	c, values, err := v.load()
 	if err != nil {
 		return nil, err
 	}

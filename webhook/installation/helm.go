@@ -73,11 +73,7 @@ type Mode struct {
 
 // Install installs the chart, or upgrades the release to it.
 func (h *Helm) Install(ctx context.Context, v Values, m Mode) error {
-	c, err := loadChart()
-	if err != nil {
-		return err
-	}
-	values, err := v.document()
+	c, values, err := v.load()
 	if err != nil {
 		return err
 	}
@@ -154,11 +150,7 @@ func (h *Helm) Changes(v Values) ([]string, error) {
 	if h.Last == nil {
 		return nil, nil
 	}
-	values, err := v.document()
-	if err != nil {
-		return nil, err
-	}
-	c, err := loadChart()
+	c, values, err := v.load()
 	if err != nil {
 		return nil, err
 	}

@@ -33,11 +33,7 @@ func TestChanges(t *testing.T) {
 		{name: "fewer rights", now: Values{ReleaseNamespaces: []string{"apps"}},
 			want: []string{"--release-namespaces: now apps (before: all)"}},
 	} {
-		c, err := loadChart()
-		if err != nil {
-			t.Fatal(err)
-		}
-		config, err := tc.old.document()
+		c, config, err := tc.old.load()
 		if err != nil {
 			t.Fatal(err)
 		}

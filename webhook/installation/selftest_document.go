@@ -2,7 +2,10 @@
 
 package installation
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
+)
 
 // Result is the result of a self-test.
 type Result string
@@ -59,8 +62,8 @@ type Response struct {
 	// Answer is Restored, Denied, Warned, NotAnswered, Refused or Off.
 	Answer Answer `json:"answer"`
 	// Message is the message of a refusal.
-	Message  string    `json:"message,omitempty"`
-	Warnings []Warning `json:"warnings,omitempty"`
+	Message  string              `json:"message,omitempty"`
+	Warnings []admission.Warning `json:"warnings,omitempty"`
 	// Seconds is the duration of the request.
 	Seconds float64 `json:"seconds"`
 }

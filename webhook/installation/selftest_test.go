@@ -6,7 +6,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // TestAnswerOf checks what the response to a request shows of a handler, with messages of an API server.
@@ -84,35 +84,19 @@ func TestResultOf(t *testing.T) {
 	}
 }
 
-// TestParseWarning checks that a warning of this webhook has a code, and that other warnings have none.
-func TestParseWarning(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]Warning{
-		"fleetdoctor/Restored: any text: of any form": {"Restored", "any text: of any form"},
-		"fleetdoctor/Restored":                        {Message: "fleetdoctor/Restored"},
-		"fleetdoctor/: text":                          {Message: "fleetdoctor/: text"},
-		"fleetdoctor/Two words: text":                 {Message: "fleetdoctor/Two words: text"},
-		"policy: fleetdoctor/Restored: text":          {Message: "policy: fleetdoctor/Restored: text"},
-	} {
-		if diff := cmp.Diff(want, parseWarning(text)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
-	}
-}
-
 // TestWarned checks which handler each code is from.
 func TestWarned(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		warnings             []Warning
+		warnings             []admission.Warning
 		mutating, validating bool
 	}{
 		"none":                      {},
-		"of another webhook":        {warnings: []Warning{{Message: "any text"}}},
-		"of the mutating handler":   {warnings: []Warning{{Code: "Contested"}}, mutating: true},
-		"of a forged record":        {warnings: []Warning{{Code: "Unconfirmed"}}, mutating: true},
-		"of the validating handler": {warnings: []Warning{{Code: "Deleted"}}, validating: true},
-		"of both handlers": {warnings: []Warning{{Code: "Stripped"}, {Code: "Restored"}}, mutating: true,
+		"of another webhook":        {warnings: []admission.Warning{{Message: "any text"}}},
+		"of the mutating handler":   {warnings: []admission.Warning{{Code: "Contested"}}, mutating: true},
+		"of a forged record":        {warnings: []admission.Warning{{Code: "Unconfirmed"}}, mutating: true},
+		"of the validating handler": {warnings: []admission.Warning{{Code: "Deleted"}}, validating: true},
+		"of both handlers": {warnings: []admission.Warning{{Code: "Stripped"}, {Code: "Restored"}}, mutating: true,
 			validating: true},
 	} {
 		if warned(tc.warnings, StampWebhook) != tc.mutating || warned(tc.warnings, GuardWebhook) != tc.validating {

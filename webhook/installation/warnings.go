@@ -10,24 +10,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// Warning is a warning of the API server, from this webhook or another source.
-type Warning struct {
-	// Code is the stable code of a warning of this webhook, absent in other warnings.
-	Code admission.WarningCode `json:"code,omitempty"`
-	// Message is text for people.
-	Message string `json:"message"`
-}
-
-func parseWarning(text string) Warning {
-	if w, ok := admission.ParseWarning(text); ok {
-		return Warning{w.Code, w.Message}
-	}
-	return Warning{Message: text}
-}
-
 // warned reports whether a handler sent one of the warnings. The API server does not name the webhook.
-func warned(warnings []Warning, webhook string) bool {
-	return slices.ContainsFunc(warnings, func(w Warning) bool {
+func warned(warnings []admission.Warning, webhook string) bool {
+	return slices.ContainsFunc(warnings, func(w admission.Warning) bool {
 		isMutating := slices.Contains(admission.MutatingCodes(), w.Code)
 		return w.Code != "" && isMutating == (webhook == StampWebhook)
 	})
@@ -36,7 +21,7 @@ func warned(warnings []Warning, webhook string) bool {
 // Warnings collects the warnings of an API server. It is a rest.WarningHandlerWithContext.
 type Warnings struct {
 	mu  sync.Mutex
-	all []Warning
+	all []admission.Warning
 }
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
@@ -46,11 +31,11 @@ func (w *Warnings) HandleWarningHeaderWithContext(_ context.Context, code int, _
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all = append(w.all, parseWarning(text))
+	w.all = append(w.all, admission.ParseWarning(text))
 }
 
 // Take returns the collected warnings and removes them.
-func (w *Warnings) Take() []Warning {
+func (w *Warnings) Take() []admission.Warning {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := w.all

@@ -18,6 +18,12 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	controllermetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -53,6 +59,8 @@ func newManager(o Options) (manager.Manager, error) {
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		GracefulShutdownTimeout: new(grace),
 		BaseContext:             func() context.Context { return logr.NewContext(context.Background(), o.Log) },
+		Cache:                   cache.Options{ByObject: cachedObjects(o)},
+		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(), nil },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
@@ -60,10 +68,33 @@ func newManager(o Options) (manager.Manager, error) {
 	return m, nil
 }
 
+// cachedObjects restricts the cache of the manager to the objects of a self-signed certificate.
+func cachedObjects(o Options) map[client.Object]cache.ByObject {
+	c := o.Certificates
+	named := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
+	out := map[client.Object]cache.ByObject{
+		&corev1.Secret{}: {Field: named(c.Secret), Namespaces: map[string]cache.Config{o.Namespace: {}}},
+	}
+	for _, configuration := range webhookConfigurations(c.Configuration) {
+		out[configuration] = cache.ByObject{Field: named(c.Configuration)}
+	}
+	return out
+}
+
+// mapper maps the kinds of these objects without requests.
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	for _, configuration := range webhookConfigurations("") {
+		m.Add(configuration.GroupVersionKind(), meta.RESTScopeRoot)
+	}
+	return m
+}
+
 // build makes a Server, and adds to the manager what it runs.
 func build(m manager.Manager, o Options, source certificateSource, c components) (*Server, error) {
 	s := &Server{log: o.Log, delay: o.ShutdownDelay, after: time.After, manager: m}
-	run := append([]manager.Runnable{source}, c.run...)
+	run := c.run
 	// controller-runtime's manager could listen itself, but it serves metrics only from a registry that the whole
 	// process shares.
 	requests, surplus := net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), c.metrics.closed.Inc

@@ -7,107 +7,54 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// webhookConfigurations are the resources from which the API server reads the authority that it trusts.
-var webhookConfigurations = []schema.GroupVersionResource{
-	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
-	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
+// webhookConfigurations are empty objects of the kinds from which the API server reads the authority that it trusts.
+func webhookConfigurations(name string) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind(kind))
+		u.SetName(name)
+		out = append(out, u)
+	}
+	return out
 }
-
-// caRetryAfter is the time between two attempts to write a configuration.
-const caRetryAfter = 2 * time.Second
 
 // caInjector writes the authority into the caBundle of the webhooks of one mutating and one validating configuration.
-// It applies only these fields, server-side: the installer owns all other fields. A configuration that does not exist
-// is not an error.
+// It applies only these fields, server-side: the installer owns all other fields.
 type caInjector struct {
-	name    string
-	client  dynamic.Interface
-	log     logr.Logger
-	changed chan struct{} // contains a token if a configuration may have to be written
-	// authority is in PEM, and nil until it is known.
-	authority atomic.Pointer[[]byte]
+	name   string // of the configurations, and of the field manager
+	reader client.Reader
+	writer client.Writer
+	log    logr.Logger
 }
 
-// newCAInjector makes the caInjector of the configurations with a name, which is also the field manager. It makes no
-// request.
-func newCAInjector(client dynamic.Interface, name string, log logr.Logger) *caInjector {
-	return &caInjector{name: name, client: client, log: log, changed: make(chan struct{}, 1)}
-}
-
-// Set sets the authority to trust, in PEM.
-func (c *caInjector) Set(authority []byte) {
-	c.authority.Store(&authority)
-	c.wake(nil)
-}
-
-// wake has all configurations checked. It has the type of an event handler.
-func (c *caInjector) wake(any) {
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
-}
-
-// Start writes until the context ends, and returns nil.
-func (c *caInjector) Start(ctx context.Context) error {
-	stores := make([]cache.Store, len(webhookConfigurations))
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	for i, resource := range webhookConfigurations {
-		store, informer := newInformer(c.client, c.client.Resource(resource), c.name, &unstructured.Unstructured{},
-			cache.ResourceEventHandlerFuncs{AddFunc: c.wake, UpdateFunc: func(_, o any) { c.wake(o) }}, &c.log)
-		stores[i] = store
-		watching.Go(func() { informer.RunWithContext(logr.NewContext(ctx, c.log)) })
-	}
-	var retry <-chan time.Time
-	for {
-		select {
-		case <-c.changed:
-		case <-retry:
-		case <-ctx.Done():
-			return nil
-		}
-		retry = nil
-		if err := c.write(ctx, stores); err != nil && ctx.Err() == nil {
-			c.log.Error(err, "the caBundle could not be written; trying again")
-			retry = time.After(caRetryAfter)
-		}
-	}
-}
-
-// write applies the authority to the configurations that do not have it.
-func (c *caInjector) write(ctx context.Context, stores []cache.Store) error {
-	authority := c.authority.Load()
-	if authority == nil {
-		return nil
-	}
+// inject applies the authority, in PEM, to the configurations that do not have it. A configuration that does not exist
+// is not an error.
+func (c caInjector) inject(ctx context.Context, authority []byte) error {
 	var failed []error
-	for i, store := range stores {
-		for _, o := range store.List() {
-			live, _ := o.(*unstructured.Unstructured)
-			patch := bundlePatch(live, *authority)
-			if patch == nil {
-				continue
-			}
-			options := metav1.ApplyOptions{FieldManager: c.name, Force: true}
-			if _, err := c.client.Resource(webhookConfigurations[i]).Apply(ctx, c.name, patch, options); err != nil {
-				failed = append(failed, fmt.Errorf("applying the caBundle of %s %q: %w", live.GetKind(), c.name, err))
-				continue
-			}
-			c.log.Info("wrote the caBundle", "kind", live.GetKind(), "name", c.name)
+	for _, live := range webhookConfigurations(c.name) {
+		kind := live.GetKind()
+		if err := c.reader.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
+			failed = append(failed, client.IgnoreNotFound(err))
+			continue
 		}
+		patch := bundlePatch(live, authority)
+		if patch == nil {
+			continue
+		}
+		apply := client.ApplyConfigurationFromUnstructured(patch)
+		if err := c.writer.Apply(ctx, apply, client.FieldOwner(c.name), client.ForceOwnership); err != nil {
+			failed = append(failed, fmt.Errorf("applying the caBundle of %s %q: %w", kind, c.name, err))
+			continue
+		}
+		c.log.Info("wrote the caBundle", "kind", kind, "name", c.name)
 	}
 	return errors.Join(failed...)
 }

@@ -27,7 +27,6 @@ const (
 // certificateSource provides the serving certificate: from a Secret that cert-controller writes, or from files that
 // another program writes, for example cert-manager. A new certificate is served without a restart.
 type certificateSource interface {
-	manager.Runnable
 	// GetCertificate is for tls.Config. Without a certificate it returns an error, which ends the handshake; the API
 	// server then applies the failurePolicy.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
@@ -97,16 +96,15 @@ func certificateNames(service, namespace string, others ...string) []string {
 }
 
 // addRotation adds a rotator of cert-controller to the manager, which makes the certificate and replaces it before it
-// expires. The rotator could write the webhook configurations too, but only whole; a caInjector writes only their
-// caBundle.
+// expires. The rotator could write the webhook configurations too, but only whole, and it would need to read all of the
+// cluster; a caInjector writes only their caBundle.
 //
 // secret stores the authority and the certificate; it must exist, and may be empty. names are the DNS names of the
-// certificate; cert-controller replaces a certificate without the first one. dir is the directory in which a
-// certificateSecret writes its marker.
+// certificate; cert-controller replaces a certificate without the first one. dir is a directory with the file of
+// markCertificate.
 //
 // A certificateSecret serves a new certificate without a restart. An error of the manager ends the process if the
-// Secret does not exist at the start, if it cannot be read within two minutes, and if no source has written its marker
-// in dir within about 17 minutes.
+// Secret does not exist at the start, or if it cannot be read within two minutes.
 func addRotation(m manager.Manager, secret types.NamespacedName, names []string, dir string) error {
 	// Every replica has a rotator. If two write at the same time, the API server refuses one write, and its replica
 	// reads again.

@@ -5,94 +5,102 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // authorityName is the key in the Secret with the certificate of cert-controller's authority.
 const authorityName = "ca.crt"
 
-// certificateSecret serves the current certificate of one Secret. It logs and counts a pair that cannot be used. The
-// previous pair then stays in use, also if the Secret becomes empty or is deleted.
+// caRetryAfter is the time between two attempts to write a configuration.
+const caRetryAfter = 2 * time.Second
+
+// certificateSecret serves the current certificate of one Secret, and has the API server trust its authority. It logs
+// and counts a pair that cannot be used. The previous pair then stays in use, also if the Secret becomes empty or is
+// deleted. It is a reconcile.Reconciler.
 type certificateSecret struct {
-	key    types.NamespacedName
-	names  []string
-	marker string
-	client typedcorev1.SecretsGetter
-	log    logr.Logger
+	key types.NamespacedName
+	// names are the DNS names that the certificate should have; a missing name is logged.
+	names    []string
+	injector caInjector
+	log      logr.Logger
 
 	current  atomic.Pointer[tls.Certificate]
 	failures atomic.Uint64
-	marked   bool // used only by the goroutine that receives changes
-	// onAuthority receives the authority, in PEM, of each state of the Secret that has one.
-	onAuthority func(authority []byte)
+	version  string // of the Secret that was used last; used only by Reconcile
 }
 
 var _ certificateSource = (*certificateSecret)(nil)
 
-// newCertificateSecret makes the source. names are the DNS names that the certificate should have; a missing name is
-// logged. dir is an existing, writable directory: the source writes the public certificate there once, because
-// cert-controller waits for this file.
-func newCertificateSecret(client typedcorev1.SecretsGetter, key types.NamespacedName, names []string, dir string,
-	onAuthority func([]byte), log logr.Logger) *certificateSecret {
-	return &certificateSecret{key: key, names: names, marker: filepath.Join(dir, CertName), client: client,
-		onAuthority: onAuthority, log: log.WithValues("secret", key.String())}
-}
-
-// Start watches the Secret until the context ends. It returns an error if the marker cannot be written.
-func (s *certificateSecret) Start(ctx context.Context) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	use := func(o any) {
-		if secret, ok := o.(*corev1.Secret); ok {
-			if err := s.use(secret); err != nil {
-				stop(err)
-			}
-		}
+// watch adds a controller to the manager, which reconciles when the Secret or a configuration changes. The cache of the
+// manager must be restricted to the objects with these names, because the role allows no others.
+func (s *certificateSecret) watch(m manager.Manager) error {
+	b := builder.ControllerManagedBy(m).Named("certificate").For(&corev1.Secret{}).
+		WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}) // tests run several servers in a process
+	for _, configuration := range webhookConfigurations(s.injector.name) {
+		b = b.Watches(configuration, &handler.EnqueueRequestForObject{})
 	}
-	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    use,
-		UpdateFunc: func(_, o any) { use(o) },
-		DeleteFunc: func(any) { s.log.Info("the Secret of the certificate is deleted: the certificate stays in use") },
-	}
-	secrets := s.client.Secrets(s.key.Namespace)
-	_, informer := newInformer(s.client, secrets, s.key.Name, &corev1.Secret{}, handler, &s.log)
-	informer.RunWithContext(logr.NewContext(ctx, s.log))
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		return err
+	if err := b.Complete(s); err != nil {
+		return fmt.Errorf("adding the controller of the certificate: %w", err)
 	}
 	return nil
 }
 
-// use serves the pair of a Secret, if the pair can be used. Logs and errors do not quote it.
-func (s *certificateSecret) use(secret *corev1.Secret) error {
-	if authority := secret.Data[authorityName]; len(authority) > 0 {
-		s.onAuthority(authority)
+// Reconcile implements reconcile.Reconciler. It uses the Secret, and writes the caBundles, whatever changed.
+func (s *certificateSecret) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	secret := &corev1.Secret{}
+	if err := s.injector.reader.Get(ctx, s.key, secret); apierrors.IsNotFound(err) {
+		s.log.Info("the Secret of the certificate is deleted: the certificate stays in use")
+		return reconcile.Result{}, nil
+	} else if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the Secret of the certificate: %w", err)
 	}
+	if s.version != secret.ResourceVersion {
+		s.version = secret.ResourceVersion
+		s.use(secret)
+	}
+	authority := secret.Data[authorityName]
+	if len(authority) == 0 {
+		return reconcile.Result{}, nil
+	}
+	if err := s.injector.inject(ctx, authority); err != nil {
+		s.injector.log.Error(err, "the caBundle could not be written; trying again")
+		return reconcile.Result{RequeueAfter: caRetryAfter}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// use serves the pair of a Secret, if the pair can be used. Logs and errors do not quote it.
+func (s *certificateSecret) use(secret *corev1.Secret) {
 	public, private := secret.Data[CertName], secret.Data[KeyName]
 	before := s.current.Load()
 	if len(public)+len(private) == 0 {
 		s.log.Info("the Secret has no certificate yet", "served", before != nil)
-		return nil
+		return
 	}
 	pair, err := tls.X509KeyPair(public, private)
 	if err != nil {
 		s.failures.Add(1)
 		s.log.Error(err, "the certificate and the key in the Secret do not match", "served", before != nil)
-		return nil
+		return
 	}
 	if before != nil && slices.EqualFunc(before.Certificate, pair.Certificate, slices.Equal) {
-		return nil
+		return
 	}
 	s.current.Store(&pair)
 	s.log.Info("serving a certificate", "names", pair.Leaf.DNSNames, "notAfter", pair.Leaf.NotAfter)
@@ -102,18 +110,14 @@ func (s *certificateSecret) use(secret *corev1.Secret) error {
 				" from the Secret to get a new certificate", "name", name)
 		}
 	}
-	return s.mark(public)
 }
 
-// mark writes the file from which cert-controller learns that the certificate is in use.
-func (s *certificateSecret) mark(public []byte) error {
-	if s.marked {
-		return nil
+// markCertificate writes the file from which cert-controller learns that the certificate is mounted. No certificate is
+// read from it.
+func markCertificate(dir string) error {
+	if err := os.WriteFile(filepath.Join(dir, CertName), nil, 0o600); err != nil {
+		return fmt.Errorf("writing the file for which the rotation of certificates waits: %w", err)
 	}
-	if err := os.WriteFile(s.marker, public, 0o600); err != nil {
-		return fmt.Errorf("writing the public certificate, for which the rotation of certificates waits: %w", err)
-	}
-	s.marked = true
 	return nil
 }
 

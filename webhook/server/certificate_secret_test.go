@@ -8,38 +8,29 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// watched is a running certificateSecret. Its Secret is empty at first.
+// watched is a certificateSecret that is reconciled with each change of its Secret, which is empty at first.
 type watched struct {
 	*certificateSecret
-	secrets typedcorev1.SecretInterface
-	dir     string
-	logged  *lockedBuffer
+	client client.Client
+	logged *lockedBuffer
 }
-
-// fakeSecrets is a fake client with the method by which its clientset reports that it cannot stream lists.
-type fakeSecrets struct {
-	typedcorev1.SecretsGetter
-	*fake.Clientset
-}
-
-func secretsOf(c *fake.Clientset) fakeSecrets { return fakeSecrets{c.CoreV1(), c} }
 
 type lockedBuffer struct {
 	mu sync.Mutex
@@ -52,39 +43,46 @@ func (b *lockedBuffer) String() string {
 	return b.Buffer.String()
 }
 
+func emptySecret() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"}}
+}
+
 func watchSecret(t *testing.T) watched {
 	t.Helper()
-	key := types.NamespacedName{Namespace: "system", Name: "cert"}
-	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
-	w := watched{secrets: client.CoreV1().Secrets(key.Namespace), dir: t.TempDir(), logged: &lockedBuffer{}}
+	w := watched{client: fake.NewClientBuilder().WithObjects(emptySecret()).Build(), logged: &lockedBuffer{}}
 	log := funcr.New(func(prefix, args string) {
 		w.logged.mu.Lock()
 		defer w.logged.mu.Unlock()
 		w.logged.WriteString(prefix + " " + args + "\n")
 	}, funcr.Options{})
-	w.certificateSecret = newCertificateSecret(secretsOf(client), key, []string{"hook.system.svc"}, w.dir,
-		func([]byte) {}, log)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	w.certificateSecret = &certificateSecret{
+		key:      client.ObjectKeyFromObject(emptySecret()),
+		names:    []string{"hook.system.svc"},
+		injector: caInjector{reader: w.client, writer: w.client, log: log},
+		log:      log,
+	}
+	w.reconcile(t)
 	return w
+}
+
+func (w watched) reconcile(t *testing.T) {
+	t.Helper()
+	if _, err := w.Reconcile(t.Context(), reconcile.Request{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (w watched) put(t *testing.T, public, private []byte) {
 	t.Helper()
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"}}
+	s := emptySecret()
 	if public != nil || private != nil {
 		s.Data = map[string][]byte{CertName: public, KeyName: private}
 	}
-	if _, err := w.secrets.Update(t.Context(), s, metav1.UpdateOptions{}); err != nil {
+	if err := w.client.Update(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
+	w.reconcile(t)
+	w.reconcile(t) // without a change, it does not use the Secret again
 }
 
 // TestSecret changes, empties, deletes and creates the Secret.
@@ -102,18 +100,15 @@ func TestSecret(t *testing.T) {
 		t.Errorf("empty: got certificate %v", leaf)
 	}
 	w.put(t, first.public, first.private)
-	poll.True(t, "the first certificate", func() bool { return serial(w) == 1 })
+	if got := serial(w); got != 1 {
+		t.Errorf("got certificate %d, want the first", got)
+	}
 	if err := checkCertificate(w, now); err != nil {
 		t.Error(err)
 	}
 	if leaf, err := leafOf(w); err != nil || leaf.NotAfter.Unix() != now.Add(time.Minute).Unix() {
 		t.Errorf("expiry: got %v, %v", leaf, err)
 	}
-	poll.True(t, "the marker", func() bool {
-		marker, err := os.ReadFile(filepath.Join(w.dir, CertName))
-		return err == nil && bytes.Equal(marker, first.public)
-	})
-
 	unusable := []struct{ public, private []byte }{
 		{first.public, second.private},
 		{[]byte("no certificate"), first.private},
@@ -122,30 +117,37 @@ func TestSecret(t *testing.T) {
 	}
 	for i, b := range unusable {
 		w.put(t, b.public, b.private)
-		poll.True(t, "a failure", func() bool { return w.Failures() == float64(i+1) })
+		if n := w.Failures(); n != float64(i+1) {
+			t.Errorf("%v failures, want %d", n, i+1)
+		}
 	}
 	w.put(t, nil, nil)
-	if err := w.secrets.Delete(t.Context(), "cert", metav1.DeleteOptions{}); err != nil {
+	if err := w.client.Delete(t.Context(), emptySecret()); err != nil {
 		t.Fatal(err)
 	}
-	poll.True(t, "the deletion", func() bool { return strings.Contains(w.logged.String(), "is deleted") })
+	w.reconcile(t)
+	if !strings.Contains(w.logged.String(), "is deleted") {
+		t.Error("the deletion is not logged")
+	}
 	if got := serial(w); got != 1 {
 		t.Errorf("after the deletion: got certificate %d, want the first", got)
 	}
 
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"},
-		Data: map[string][]byte{CertName: second.public, KeyName: second.private}}
-	if _, err := w.secrets.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
+	s := emptySecret()
+	s.Data = map[string][]byte{CertName: second.public, KeyName: second.private}
+	if err := w.client.Create(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	poll.True(t, "the second certificate", func() bool { return serial(w) == 2 })
+	w.reconcile(t)
+	if got := serial(w); got != 2 {
+		t.Errorf("got certificate %d, want the second", got)
+	}
 	if err := checkCertificate(w, now); err == nil || !strings.Contains(err.Error(), "expired at") {
 		t.Errorf("expired: got error %v", err)
 	}
-	poll.True(t, "the log of the missing name", func() bool {
-		return strings.Contains(w.logged.String(),
-			"does not contain a name")
-	})
+	if !strings.Contains(w.logged.String(), "does not contain a name") {
+		t.Error("the missing name is not logged")
+	}
 	for _, p := range []pair{first, second} {
 		if body := strings.Split(string(p.private), "\n")[1]; strings.Contains(w.logged.String(), body) {
 			t.Error("a key was logged")
@@ -153,15 +155,10 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestSecretWithoutMarker checks that the source ends with an error if the marker cannot be written, for which
-// cert-controller waits.
-func TestSecretWithoutMarker(t *testing.T) {
-	p := newPair(t, 1, time.Now().Add(time.Hour))
-	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"},
-		Data: map[string][]byte{CertName: p.public, KeyName: p.private}})
-	s := newCertificateSecret(secretsOf(client), types.NamespacedName{Namespace: "system", Name: "cert"}, nil,
-		filepath.Join(t.TempDir(), "none"), func([]byte) {}, funcr.New(func(string, string) {}, funcr.Options{}))
-	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "writing the public certificate") {
+// TestNoMarker checks that the error of a directory that cannot be written names the directory.
+func TestNoMarker(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	if err := markCertificate(dir); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -183,13 +180,13 @@ func TestRotationUnderHandshakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var clients, server sync.WaitGroup
+	var done atomic.Int64 // handshakes
 	server.Go(func() { accept(l) })
 	if c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: trusted,
 		ServerName: "hook.system.svc"}); err == nil {
 		t.Errorf("a handshake without a certificate succeeded: %v", c.Close())
 	}
 	w.put(t, pairs[0].public, pairs[0].private)
-	poll.True(t, "the first certificate", func() bool { return serial(w) == 1 })
 
 	ctx, stop := context.WithCancel(t.Context())
 	for range clientCount {
@@ -208,13 +205,19 @@ func TestRotationUnderHandshakes(t *testing.T) {
 				if err := c.Close(); err != nil {
 					t.Error(err)
 				}
+				done.Add(1)
 			}
 		})
 	}
-	for i, p := range pairs[1:] {
-		w.put(t, p.public, p.private)
-		poll.True(t, "the next certificate", func() bool { return serial(w) == int64(i+2) })
+	handshakes := func() { // waits until each client has connected again, about twice
+		before := done.Load()
+		poll.True(t, "handshakes", func() bool { return done.Load() > before+2*clientCount })
 	}
+	for _, p := range pairs[1:] {
+		handshakes()
+		w.put(t, p.public, p.private)
+	}
+	handshakes()
 	stop()
 	clients.Wait()
 	if err := l.Close(); err != nil {

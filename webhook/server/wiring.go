@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -67,31 +66,37 @@ func newCoreClient(c *rest.Config) (*typedcorev1.CoreV1Client, error) {
 	return client, nil
 }
 
-// newCertificateSource makes the source of the certificate. For a self-signed certificate it adds the rotation to the
-// manager.
+// newCertificateSource makes the source of the certificate, and adds to the manager what keeps it current.
 func newCertificateSource(m manager.Manager, o Options) (certificateSource, error) {
 	c := o.Certificates
 	if c.Files {
-		return newCertificateFiles(c.Dir)
+		files, err := newCertificateFiles(c.Dir)
+		if err != nil {
+			return nil, err
+		}
+		return files, m.Add(files)
 	}
-	client, err := newCoreClient(o.Config)
-	if err != nil {
+	if err := markCertificate(c.Dir); err != nil {
 		return nil, err
 	}
-	configurations, err := dynamic.NewForConfig(o.Config)
-	if err != nil {
-		return nil, fmt.Errorf("creating a client of webhook configurations: %w", err)
+	s := &certificateSecret{
+		key:   types.NamespacedName{Namespace: o.Namespace, Name: c.Secret},
+		names: certificateNames(c.Service, o.Namespace, c.ExtraNames...),
+		log:   o.Log.WithName("certificate"),
+		injector: caInjector{
+			name:   c.Configuration,
+			reader: m.GetCache(), // a client does not read unstructured objects from it
+			writer: m.GetClient(),
+			log:    o.Log.WithName("trust"),
+		},
 	}
-	key := types.NamespacedName{Namespace: o.Namespace, Name: c.Secret}
-	names := certificateNames(c.Service, o.Namespace, c.ExtraNames...)
-	if err := addRotation(m, key, names, c.Dir); err != nil {
+	if err := s.watch(m); err != nil {
 		return nil, err
 	}
-	injector := newCAInjector(configurations, c.Configuration, o.Log.WithName("trust"))
-	if err := m.Add(injector); err != nil {
-		return nil, fmt.Errorf("adding the injector of the caBundle: %w", err)
+	if err := addRotation(m, s.key, s.names, c.Dir); err != nil {
+		return nil, err
 	}
-	return newCertificateSecret(client, key, names, c.Dir, injector.Set, o.Log.WithName("certificate")), nil
+	return s, nil
 }
 
 // newComponents makes the index, the watches that keep it current, and the handlers that read it.
