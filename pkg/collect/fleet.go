@@ -10,10 +10,12 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -77,8 +79,12 @@ func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex
 		switch kind.Name {
 		case state.GitRepo:
 			specWritten(out.GitRepos[len(out.GitRepos)-1], o.ManagedFields)
+		case state.BundleDeployment:
+			bd := out.BundleDeployments[len(out.BundleDeployments)-1]
+			bd.ManagedFields = writes(bd.ManagedFields, o.ManagedFields)
 		case state.Bundle:
 			b := out.Bundles[len(out.Bundles)-1]
+			b.ManagedFields = writes(b.ManagedFields, o.ManagedFields)
 			b.Size = compactSize(o.Raw)
 			if before, known := r.Description.Unmasked.Bundle(b.Namespace, b.Name); known {
 				b.Size = before.Size
@@ -106,6 +112,28 @@ func compactSize(raw []byte) int {
 		return len(raw)
 	}
 	return b.Len()
+}
+
+// writes returns who wrote an object and when, without the fields. A source keeps the entries in the object, or
+// separately as JSON; those that could not be decoded count as not recorded.
+func writes(inObject []metav1.ManagedFieldsEntry, separate []byte) []metav1.ManagedFieldsEntry {
+	var out []metav1.ManagedFieldsEntry
+	for _, m := range inObject {
+		m.FieldsV1 = nil
+		out = append(out, m)
+	}
+	var entries []struct {
+		Manager     string       `json:"manager"`
+		Subresource string       `json:"subresource"`
+		Time        *metav1.Time `json:"time"`
+	}
+	if len(separate) == 0 || object.Into(separate, &entries) != nil {
+		return out
+	}
+	for _, m := range entries {
+		out = append(out, metav1.ManagedFieldsEntry{Manager: m.Manager, Subresource: m.Subresource, Time: m.Time})
+	}
+	return out
 }
 
 // specWritten sets when the spec of a GitRepo was last written. A source keeps the managedFields in the object, or
