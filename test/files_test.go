@@ -31,7 +31,6 @@ var fileCycles = map[string]int{
 	"pkg/check":                55,
 	"pkg/check/dependency":     2,
 	"pkg/check/facts":          6,
-	"pkg/cmd/output":           5,
 	"pkg/collect":              8,
 	"pkg/compare":              8,
 	"pkg/evaluate":             10,
