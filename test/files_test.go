@@ -43,7 +43,6 @@ var fileCycles = map[string]int{
 	"pkg/render/files":     3,
 	"pkg/resolve":          6,
 	"pkg/snapshot":         6,
-	"pkg/source/cluster":   2,
 	"pkg/state":            8,
 	"pkg/why":              7,
 }
