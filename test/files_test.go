@@ -36,7 +36,6 @@ var fileCycles = map[string]int{
 	"pkg/evaluate":         10,
 	"pkg/fleet/targeting":  4,
 	"pkg/fleet/v1alpha1":   8,
-	"pkg/health":           4,
 	"pkg/preflight":        3,
 	"pkg/release":          8,
 	"pkg/render":           17,
