@@ -34,8 +34,6 @@ var fileCycles = map[string]int{
 	"pkg/collect":          8,
 	"pkg/compare":          8,
 	"pkg/evaluate":         10,
-	"pkg/fleet/targeting":  4,
-	"pkg/fleet/v1alpha1":   8,
 	"pkg/preflight":        3,
 	"pkg/release":          8,
 	"pkg/render":           17,
