@@ -40,7 +40,6 @@ var fileCycles = map[string]int{
 	"pkg/render/files":     3,
 	"pkg/resolve":          6,
 	"pkg/snapshot":         6,
-	"pkg/state":            8,
 	"pkg/why":              7,
 }
 
