@@ -35,7 +35,6 @@ var fileCycles = map[string]int{
 	"pkg/compare":          8,
 	"pkg/evaluate":         10,
 	"pkg/preflight":        3,
-	"pkg/release":          8,
 	"pkg/render":           17,
 	"pkg/render/files":     3,
 	"pkg/resolve":          6,
