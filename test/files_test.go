@@ -32,7 +32,6 @@ var fileCycles = map[string]int{
 	"pkg/check/dependency": 2,
 	"pkg/check/facts":      6,
 	"pkg/collect":          8,
-	"pkg/evaluate":         10,
 	"pkg/preflight":        3,
 	"pkg/render":           17,
 	"pkg/render/files":     3,
