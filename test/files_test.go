@@ -35,7 +35,6 @@ var fileCycles = map[string]int{
 	"pkg/preflight":        3,
 	"pkg/render":           17,
 	"pkg/render/files":     3,
-	"pkg/snapshot":         6,
 	"pkg/why":              7,
 }
 
