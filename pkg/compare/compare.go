@@ -18,18 +18,7 @@ package compare
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
-
-// Difference is one field that differs. Its path always leads to a leaf.
-type Difference struct {
-	Path fieldpath.Path
-	// Desired and Live are the two values, as decoded JSON. A missing value is nil, and its flag is false.
-	Desired, Live       any
-	DesiredSet, LiveSet bool
-	// Order is true if both values are lists with the same elements in another order.
-	Order bool
-}
 
 // Objects compares the stated fields of desired with live, both as decoded by object.Decode, and returns the
 // differences in the order of the desired object's sorted fields. gvk is the kind in the manifest's version. Neither

@@ -23,13 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Field is a field of a struct of the API, wherever that struct is used: one entry is valid for the pod templates of
-// all workloads.
-type Field struct {
-	Struct reflect.Type // such as k8s.io/api/core/v1.ServicePort
-	Name   string       // in JSON
-}
-
 func of[T any](name string) Field { return Field{reflect.TypeFor[T](), name} }
 
 // Defaults are the values, as decoded JSON, that the API server sets if the manifest states none. They explain a live

@@ -3,7 +3,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 
@@ -65,17 +64,4 @@ func Voided(rules []Rule, ref object.Ref, content map[string]any) (failing Opera
 		}
 	}
 	return failing, ok && succeeded
-}
-
-// patch returns a document after the operations.
-func patch(doc []byte, operations []Operation, options *jsonpatch.ApplyOptions) ([]byte, error) {
-	raw, err := json.Marshal(operations)
-	if err != nil {
-		return nil, err
-	}
-	p, err := jsonpatch.DecodePatch(raw)
-	if err != nil {
-		return nil, err
-	}
-	return p.ApplyWithOptions(doc, options)
 }

@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -61,6 +62,19 @@ func identity(list field, elem any) value.FieldList {
 	}
 	keys.Sort()
 	return keys
+}
+
+// mergeKeys returns the merge key of each element, and false if one has none.
+func mergeKeys(f field, list []any) ([]string, bool) {
+	out := make([]string, len(list))
+	for i, e := range list {
+		m, _ := e.(map[string]any)
+		if m[f.mergeKey] == nil {
+			return nil, false
+		}
+		out[i] = fmt.Sprint(m[f.mergeKey])
+	}
+	return out, true
 }
 
 // member is the step to an element of a set of plain values.

@@ -187,3 +187,16 @@ func names(r Rule, ref object.Ref) bool {
 	}
 	return r.Name == "" || r.Name == ref.Name
 }
+
+// patch returns a document after the operations.
+func patch(doc []byte, operations []Operation, options *jsonpatch.ApplyOptions) ([]byte, error) {
+	raw, err := json.Marshal(operations)
+	if err != nil {
+		return nil, err
+	}
+	p, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		return nil, err
+	}
+	return p.ApplyWithOptions(doc, options)
+}

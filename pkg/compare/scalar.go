@@ -99,3 +99,10 @@ func isZero(v any) bool {
 	}
 	return false
 }
+
+func deref(t reflect.Type) reflect.Type {
+	if t != nil && t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}

@@ -127,13 +127,6 @@ func listKindOf(owner reflect.Type, f reflect.StructField, merge bool) listKind 
 	return listMerge
 }
 
-func deref(t reflect.Type) reflect.Type {
-	if t != nil && t.Kind() == reflect.Pointer {
-		return t.Elem()
-	}
-	return t
-}
-
 // pathKeys lists the key fields of server-side apply, sorted, for lists in which they differ from the merge key. The
 // API server identifies an element by them in a field path. A test compares the table with client-go's schema. Lists
 // that have keys in server-side apply but are atomic in strategic merge (claims of a container's resources) are
@@ -144,4 +137,11 @@ var pathKeys = map[reflect.Type][]string{
 	reflect.TypeFor[corev1.ServicePort]():              {"port", "protocol"},
 	reflect.TypeFor[corev1.TopologySpreadConstraint](): {"topologyKey", "whenUnsatisfiable"},
 	reflect.TypeFor[metav1.Condition]():                {"type"},
+}
+
+// Field is a field of a struct of the API, wherever that struct is used: one entry is valid for the pod templates of
+// all workloads.
+type Field struct {
+	Struct reflect.Type // such as k8s.io/api/core/v1.ServicePort
+	Name   string       // in JSON
 }

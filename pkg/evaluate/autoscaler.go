@@ -59,24 +59,6 @@ func anyScales(all []Autoscaler, k object.Key) bool {
 	return slices.ContainsFunc(all, func(a Autoscaler) bool { return a.scales(k) })
 }
 
-// AutoscalersMatter returns the sorted namespaces of the objects whose number of replicas differs. The caller lists the
-// autoscalers of these namespaces. It returns nil if all autoscalers were read already.
-func AutoscalersMatter(lists map[schema.GroupVersionKind]*List) []string {
-	var out []string
-	for gvk, l := range lists {
-		if gvk.GroupKind() == AutoscalerKind && l.Coverage.Whole() && l.Whole {
-			return nil
-		}
-		for i := range l.Objects {
-			if l.Objects[i].replicasDiffer() {
-				out = append(out, l.Objects[i].Namespace)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 func (o *Object) replicasDiffer() bool {
 	return o.State == Modified && slices.ContainsFunc(o.Differences, func(d Difference) bool {
 		return d.Path == replicasPath

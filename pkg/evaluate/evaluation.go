@@ -3,6 +3,7 @@
 package evaluate
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
@@ -92,6 +93,12 @@ func (x *Evaluation) agree(d *resolve.BundleDeployment, o *Object, n int) {
 	if mayContradict(d) && o.Metadata.Hash == d.Ownership.Hash {
 		x.agreeing[d.Agent] += n
 	}
+}
+
+// contradicted reports whether the releases of the agent of a bundle deployment and the live objects may contradict
+// each other: no object has the set of its release.
+func (x *Evaluation) contradicted(d *resolve.BundleDeployment) bool {
+	return mayContradict(d) && x.agreeing[d.Agent] == 0
 }
 
 // Replace replaces the observation of a cell in scope.
@@ -237,5 +244,45 @@ func (x *Evaluation) deployment(d *resolve.BundleDeployment, undesired []Undesir
 	}
 	out.Counts.Orphaned = len(out.Orphans)
 	out.State, out.ServerSide = stateOf(out), serverSide(d)
+	return out
+}
+
+// listGaps returns the gaps of the list of a kind. searched is true if objects which no release desires are searched
+// too.
+func (x *Evaluation) listGaps(objects []*resolve.Object, l *List, searched bool) []source.Gap {
+	if len(objects) == 0 {
+		return nil
+	}
+	unread := map[string]source.Failure{}
+	for _, o := range objects {
+		if f, covered := l.Coverage.Of(o.Namespace); !covered && x.cell(o).State == "" {
+			unread[o.Namespace] = f
+		}
+	}
+	var out []source.Gap
+	what := "reading " + objects[0].Kind + " objects"
+	for _, ns := range slices.Sorted(maps.Keys(unread)) {
+		out = append(out, source.NewGap(what+inNamespace(ns), unread[ns],
+			"the bundles' objects of this kind are Unknown"))
+	}
+	if !searched {
+		return out
+	}
+	return append(out, otherGaps(what, l.Coverage, out)...)
+}
+
+// PossiblyChanged returns the bundle deployments that an upgrade of their release may have changed since its record was
+// read: objects are missing, modified, or not desired.
+func (x *Evaluation) PossiblyChanged() []*BundleDeployment {
+	hashes := map[string]bool{}
+	for _, u := range x.Undesired() {
+		hashes[u.Metadata.Hash] = true
+	}
+	var out []*BundleDeployment
+	for _, d := range x.Deployments() {
+		if d.From == resolve.FromRelease && (d.Counts.Missing+d.Counts.Modified > 0 || hashes[d.Ownership.Hash]) {
+			out = append(out, d)
+		}
+	}
 	return out
 }

@@ -4,37 +4,11 @@ package evaluate
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
-
-// listGaps returns the gaps of the list of a kind. searched is true if objects which no release desires are searched
-// too.
-func (x *Evaluation) listGaps(objects []*resolve.Object, l *List, searched bool) []source.Gap {
-	if len(objects) == 0 {
-		return nil
-	}
-	unread := map[string]source.Failure{}
-	for _, o := range objects {
-		if f, covered := l.Coverage.Of(o.Namespace); !covered && x.cell(o).State == "" {
-			unread[o.Namespace] = f
-		}
-	}
-	var out []source.Gap
-	what := "reading " + objects[0].Kind + " objects"
-	for _, ns := range slices.Sorted(maps.Keys(unread)) {
-		out = append(out, source.NewGap(what+inNamespace(ns), unread[ns],
-			"the bundles' objects of this kind are Unknown"))
-	}
-	if !searched {
-		return out
-	}
-	return append(out, otherGaps(what, l.Coverage, out)...)
-}
 
 // otherGaps returns the gaps because of which objects that no release desires may be missing, even if every desired
 // object was read before the list failed. A kind that is not served or not in a snapshot is not a failure. known are

@@ -6,10 +6,9 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -22,33 +21,62 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// liveObject is one live object, decoded at most once.
-type liveObject struct {
-	*Evaluator
-	source  source.Object
-	meta    *object.Meta
-	content object.Content
-	managed []byte
+// Observe evaluates one live object that was listed for the desired objects of a kind. A snapshot may have captured it
+// in another version. The error means that its name could not be read.
+func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Observation, error) {
+	m, err := live.ReadMeta()
+	if err != nil {
+		return Observation{}, err
+	}
+	var out Observation
+	if live.Kind.GroupKind() == AutoscalerKind {
+		out.Autoscaler = ReadAutoscaler(live.Raw)
+	}
+	desired := e.cluster.Of(m.Ref().Key())
+	if len(desired) == 0 {
+		out.Undesired = undesired(e.cluster.ID, m)
+		return out, nil
+	}
+	l := liveObject{Evaluator: e, source: live, meta: m}
+	for _, o := range desired {
+		// The desired objects of a bundle deployment with a problem are not known; its record may still claim the
+		// object.
+		rules, inScope := e.rules[o.Deployment.ID()]
+		if !inScope || o.Deployment.Problem != "" || o.GroupVersionKind() != gvk {
+			continue
+		}
+		if o.IsSecret() && l.decode() == nil {
+			out.Secret = l.content
+		}
+		c := cell{liveObject: &l, desired: o, rules: stable(rules, o)}
+		out.Objects = append(out.Objects, c.observe())
+	}
+	return out, nil
 }
 
-func (l *liveObject) decode() (err error) {
-	if l.content == nil {
-		if l.content, l.managed, err = l.source.Decode(); err == nil {
-			// API servers omit them in the items of a list, and readiness depends on the kind.
-			l.content["apiVersion"], l.content["kind"] = l.meta.APIVersion, l.meta.Kind
+// ObserveUndesired returns the live object with the metadata m if it has a hash and no release desires it; otherwise
+// nil.
+func (e *Evaluator) ObserveUndesired(m *object.Meta) *Undesired {
+	if len(e.cluster.Of(m.Ref().Key())) > 0 {
+		return nil
+	}
+	return undesired(e.cluster.ID, m)
+}
+
+func undesired(c object.ClusterID, m *object.Meta) *Undesired {
+	metadata := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
+	if metadata.Hash == "" {
+		return nil
+	}
+	out := &Undesired{Ref: m.Ref(), Cluster: c, Metadata: metadata,
+		NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false"}
+	for _, owner := range m.Metadata.OwnerReferences {
+		out.Controlled = true
+		if owner.Controller || out.Controller == "" {
+			out.Controller = strings.ToLower(owner.Kind) + " " + owner.Name
 		}
 	}
-	return err
-}
-
-// cell is a live object while it is compared with one desired object.
-type cell struct {
-	*liveObject
-	desired *resolve.Object
-	// rules are those of the bundle, and one that ignores the fields that differ each time it is rendered.
-	rules []compare.Rule
-	// manifest is the content of the desired object, once it was decoded.
-	manifest object.Content
+	return out
 }
 
 // observe returns the state of the desired object.
@@ -142,118 +170,6 @@ func (o *Object) setReadiness(v health.Readiness) {
 	if !v.Ready {
 		o.State, o.Condition, o.Message = NotReady, v.Condition.String(), strings.Join(v.Messages, "; ")
 	}
-}
-
-// stable returns the rules, and one that ignores the fields that differ each time the bundle is rendered.
-func stable(rules []compare.Rule, o *resolve.Object) []compare.Rule {
-	if len(o.Unstable) == 0 {
-		return rules
-	}
-	return append(slices.Clone(rules), compare.Rule{APIVersion: o.APIVersion, Kind: o.Kind, JSONPointers: o.Unstable})
-}
-
-// differences compares with rules.
-func (c *cell) differences(rules []compare.Rule) []compare.Difference {
-	if slices.Contains(c.desired.Unstable, "") {
-		return nil
-	}
-	desired, live := applied(compare.ApplyDesired, rules, c.desired.Ref, c.manifest, c.content)
-	return compare.Objects(desired, live, c.desired.GroupVersionKind())
-}
-
-// applied applies a bundle's rules to two states of an object, with the function `first` to the first one. It returns
-// them unchanged if a rule cannot be applied to one of them.
-func applied(first func([]compare.Rule, object.Ref, map[string]any) (map[string]any, error), rules []compare.Rule,
-	ref object.Ref, a, b object.Content) (object.Content, object.Content) {
-	if !compare.Applies(rules, ref) {
-		return a, b
-	}
-	x, xErr := first(rules, ref, a)
-	y, yErr := compare.Apply(rules, ref, b)
-	if xErr != nil || yErr != nil {
-		return a, b
-	}
-	return x, y
-}
-
-// attributed returns the differences with their field managers, and with the value of the release record if the bundle
-// has another one.
-func (c *cell) attributed(o *Object, diffs []compare.Difference) []Difference {
-	managers, err := compare.ReadManagers(c.managed, c.content)
-	if err != nil {
-		managers = &compare.Managers{} // the managers could not be read
-	}
-	agents := agentsOf(managers)
-	o.addedByOthers = map[string]bool{}
-	recorded := c.recordedFields()
-	value := valuesOf(o.Ref, c.manifest, c.content)
-	out := make([]Difference, 0, len(diffs))
-	for _, d := range diffs {
-		x := difference(d, managers, value)
-		if x.Manager != "" && !slices.Contains(agents, x.Manager) {
-			o.addedByOthers[x.Path] = true
-		}
-		if r, other := recorded[x.Path]; other && r.LiveSet {
-			x.Release = value(d, r.Live)
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
-// agentsOf returns the managers that wrote the ownership metadata of the object: Fleet's agent, and Helm before it.
-func agentsOf(managers *compare.Managers) []string {
-	var out []string
-	for _, at := range [][]string{{"labels", fleet.HashLabel}, {"annotations", fleet.ReleaseNameAnnotation}} {
-		path := fieldpath.MakePathOrDie("metadata", at[0], at[1])
-		if m := managers.Of(compare.Difference{Path: path, Live: "", LiveSet: true}); m != nil {
-			out = append(out, m.Name)
-		}
-	}
-	return out
-}
-
-// recordedFields returns the fields in which the release record and the bundle differ, by path.
-func (c *cell) recordedFields() map[string]compare.Difference {
-	raw, ok := c.desired.Deployment.Recorded[c.desired.Key()]
-	if !ok {
-		return nil
-	}
-	recorded, _, err := object.Decode(raw)
-	if err != nil {
-		return nil // the record itself is reported as damaged
-	}
-	out := map[string]compare.Difference{}
-	for _, d := range compare.Objects(c.manifest, recorded, c.desired.GroupVersionKind()) {
-		out[d.Path.String()] = d
-	}
-	return out
-}
-
-func difference(d compare.Difference, managers *compare.Managers, value valueOf) Difference {
-	out := Difference{Path: d.Path.String(), Steps: stepsOf(d.Path)}
-	if d.DesiredSet {
-		out.Desired = value(d, d.Desired)
-	}
-	if d.LiveSet {
-		out.Live = value(d, d.Live)
-	}
-	if d.Order {
-		out.Note = "the order differs"
-	}
-	if m := managers.Of(d); m != nil {
-		out.Manager, out.Operation, out.Subresource = m.Name, m.Operation, m.Subresource
-		if !m.Time.IsZero() {
-			out.Time = m.Time.Format(time.RFC3339)
-		}
-	}
-	out.AtAdmission = managers.Unclaimed(d)
-	return out
-}
-
-// Writer describes the last writer of a field and the time, if the object records them.
-func Writer(d compare.Difference, managers *compare.Managers) string {
-	return difference(d, managers, plain).Who()
 }
 
 func ignored(d *resolve.BundleDeployment) []map[string]string {

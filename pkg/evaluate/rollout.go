@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // ReleaseChanged is the reason of the state Unknown for an object that an upgrade of the release may have changed or
@@ -21,22 +20,6 @@ type Rollout struct {
 	Changed bool
 	// Next are the hashes of the manifests of the newest revision, if it did not change; nil if they could not be read.
 	Next map[object.Key][sha256.Size]byte
-}
-
-// PossiblyChanged returns the bundle deployments that an upgrade of their release may have changed since its record was
-// read: objects are missing, modified, or not desired.
-func (x *Evaluation) PossiblyChanged() []*BundleDeployment {
-	hashes := map[string]bool{}
-	for _, u := range x.Undesired() {
-		hashes[u.Metadata.Hash] = true
-	}
-	var out []*BundleDeployment
-	for _, d := range x.Deployments() {
-		if d.From == resolve.FromRelease && (d.Counts.Missing+d.Counts.Modified > 0 || hashes[d.Ownership.Hash]) {
-			out = append(out, d)
-		}
-	}
-	return out
 }
 
 // created reports whether an upgrade may have created an object.

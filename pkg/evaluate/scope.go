@@ -14,7 +14,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -28,34 +27,6 @@ type Scope struct {
 	// Targets restrict the scope to the bundle deployments that match at least one of them.
 	Targets []Target
 }
-
-// Target is one named object, such as gitrepo/guestbook. Kind is the name of one of Fleet's kinds in lower case.
-type Target struct{ Kind, Name string }
-
-// The kinds of targets.
-const (
-	TargetGitRepo          = "gitrepo"
-	TargetHelmOp           = "helmop"
-	TargetBundle           = "bundle"
-	TargetCluster          = "cluster"
-	TargetBundleDeployment = "bundledeployment"
-)
-
-// TargetKind returns the kind of Fleet and its resource, such as "Bundle" and "bundles.fleet.cattle.io", for a word
-// that kubectl accepts for it; "" for any other word, and for ClusterGroups, which are no targets.
-func TargetKind(word string) (kind, resource string) {
-	for _, k := range state.Kinds {
-		name, group := strings.ToLower(k.Name), "."+v1alpha1.GroupVersion.Group
-		names := append([]string{name, name + group, k.Resource, k.Resource + group}, k.ShortNames...)
-		if k.Name != state.ClusterGroup && slices.Contains(names, strings.ToLower(word)) {
-			return k.Name, k.Resource + group
-		}
-	}
-	return "", ""
-}
-
-// String returns the target as the user types it.
-func (t Target) String() string { return t.Kind + "/" + t.Name }
 
 // Whole reports whether everything is in scope.
 func (s Scope) Whole() bool { return s.Namespace == "" && s.Selector == nil && len(s.Targets) == 0 }
@@ -183,25 +154,6 @@ func ownNamespaceOf(d *directory.Deployment) string {
 	}
 	return d.BD.Namespace
 }
-
-func (t Target) is(kind string) bool { return t.Kind == strings.ToLower(kind) }
-
-// Names reports whether the target is the bundle deployment, or one of its parents.
-func (t Target) Names(d *directory.Deployment) bool {
-	if t.is(state.BundleDeployment) {
-		return d.Named(t.Name)
-	}
-	key := ""
-	for kind, parent := range d.Parents() {
-		if t.is(kind) {
-			key = parent
-		}
-	}
-	return key != "" && t.matches(key)
-}
-
-// matches reports whether the target's name is "namespace/name", or its end.
-func (t Target) matches(key string) bool { return key == t.Name || strings.HasSuffix(key, "/"+t.Name) }
 
 // exists reports whether the target exists, also if it has no bundle deployment.
 func (s Scope) exists(f *state.Fleet, t Target) bool {

@@ -14,12 +14,6 @@ func mayContradict(d *resolve.BundleDeployment) bool {
 	return d.Scope.Evidence == directory.EvidenceReleases && d.ReleaseOwnership.Hash != "" && !d.Disputed
 }
 
-// contradicted reports whether the releases of the agent of a bundle deployment and the live objects may contradict
-// each other: no object has the set of its release.
-func (x *Evaluation) contradicted(d *resolve.BundleDeployment) bool {
-	return mayContradict(d) && x.agreeing[d.Agent] == 0
-}
-
 // contradict makes an object Unknown that has a set of its bundle with another scope.
 func (o *Object) contradict(d *resolve.BundleDeployment) {
 	o.State, o.Reason, o.Owner, o.Differences = Unknown, ScopeUnproven, nil, nil

@@ -6,7 +6,26 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 )
+
+// Condition names one entry of an object's status.conditions.
+type Condition struct {
+	Type, Status, Reason string
+}
+
+// String returns "Type=Status (Reason)", without empty parts; "" for the zero
+// value.
+func (c Condition) String() string {
+	s := c.Type
+	if c.Status != "" {
+		s += "=" + c.Status
+	}
+	if c.Reason != "" {
+		s += " (" + c.Reason + ")"
+	}
+	return strings.TrimSpace(s)
+}
 
 // statusAnnotation contains, as JSON, a second status. Its conditions count like
 // those of the object: Rancher sets it on objects without conditions, such as a

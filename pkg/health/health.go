@@ -18,7 +18,6 @@ package health
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -45,24 +44,6 @@ type Readiness struct {
 	// LookAgain is the time at which the result can change although the object does
 	// not change; zero if there is none.
 	LookAgain time.Time
-}
-
-// Condition names one entry of an object's status.conditions.
-type Condition struct {
-	Type, Status, Reason string
-}
-
-// String returns "Type=Status (Reason)", without empty parts; "" for the zero
-// value.
-func (c Condition) String() string {
-	s := c.Type
-	if c.Status != "" {
-		s += "=" + c.Status
-	}
-	if c.Reason != "" {
-		s += " (" + c.Reason + ")"
-	}
-	return strings.TrimSpace(s)
 }
 
 // Evaluate returns the readiness of a live object by the rules of the agent.
@@ -93,69 +74,6 @@ func Evaluate(obj map[string]any, ignore []map[string]string, now time.Time) Rea
 	return e.readiness()
 }
 
-// evaluation is the state that the rules share during one evaluation.
-type evaluation struct {
-	obj        map[string]any
-	now        time.Time
-	conditions []condition
-
-	state              string
-	err, transitioning bool
-	messages           []string
-
-	decided        Condition
-	decidedByError bool
-
-	computed  computed // by kstatus
-	lookAgain time.Time
-}
-
-// reached reports whether a time is not in the future. Otherwise, the result can
-// change at that time.
-func (e *evaluation) reached(t time.Time) bool {
-	if !t.After(e.now) {
-		return true
-	}
-	if e.lookAgain.IsZero() || t.Before(e.lookAgain) {
-		e.lookAgain = t
-	}
-	return false
-}
-
-// addMessage adds a message, trimmed, if it is not empty.
-func (e *evaluation) addMessage(message string) {
-	if message = strings.TrimSpace(message); message != "" {
-		e.messages = append(e.messages, message)
-	}
-}
-
-// fail records a condition that is an error.
-func (e *evaluation) fail(c condition) {
-	e.err = true
-	e.addMessage(c.message)
-	if !e.decidedByError {
-		e.decided, e.decidedByError = c.Condition, true
-	}
-}
-
-// progress records a condition for work in progress. It replaces neither an
-// earlier one nor an error.
-func (e *evaluation) progress(c condition) {
-	e.transitioning = true
-	e.addMessage(c.message)
-	if e.decided == (Condition{}) {
-		e.decided = c.Condition
-	}
-}
-
-// finishProgress records that no work is in progress, and removes the condition for it.
-func (e *evaluation) finishProgress() {
-	e.transitioning = false
-	if !e.decidedByError {
-		e.decided = Condition{}
-	}
-}
-
 func (e *evaluation) readiness() Readiness {
 	return Readiness{
 		Ready:         !e.err && !e.transitioning,
@@ -166,14 +84,4 @@ func (e *evaluation) readiness() Readiness {
 		Condition:     e.decided,
 		LookAgain:     e.lookAgain,
 	}
-}
-
-// distinct removes repeated texts. It reuses the slice.
-func distinct(texts []string) []string {
-	seen := make(map[string]bool, len(texts))
-	return slices.DeleteFunc(texts, func(t string) bool {
-		repeated := seen[t]
-		seen[t] = true
-		return repeated
-	})
 }

@@ -13,17 +13,6 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// computed is the result of kstatus for an object; the zero value if it returns
-// none.
-type computed struct {
-	status  status.Status
-	message string
-	// reason and detail are those of the standard condition that kstatus
-	// derives. If it derived it from a condition of the object, they are the
-	// reason and the message of that condition.
-	reason, detail string
-}
-
 // kstatusState is rule 8: only for an object without a state yet.
 func (e *evaluation) kstatusState() {
 	// Objects of Rancher's older API have a path as type. (So may a Secret; its

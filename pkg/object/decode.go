@@ -10,10 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Content is an object as apimachinery's unstructured package represents it: map[string]any, []any, string, bool,
-// int64, float64, nil.
-type Content = map[string]any
-
 // Decode decodes the JSON of one object. It returns metadata.managedFields, often half of an object, as separate JSON
 // (nil if there are none), because they are read only for objects that differ. managedFields is a slice of raw; the
 // content shares no memory with raw. The strings of a small object share memory with each other.

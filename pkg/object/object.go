@@ -79,3 +79,7 @@ func (r Ref) Compare(o Ref) int {
 func Group(apiVersion string) string {
 	return apiVersion[:max(0, strings.LastIndexByte(apiVersion, '/'))]
 }
+
+// Content is an object as apimachinery's unstructured package represents it: map[string]any, []any, string, bool,
+// int64, float64, nil.
+type Content = map[string]any

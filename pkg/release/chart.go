@@ -83,19 +83,3 @@ func eachIn(d *jsontext.Decoder, each func() error) error {
 	}
 	return errors.New("it is not a list")
 }
-
-// manifestLost returns Record.ManifestLost.
-func (d *document) manifestLost() bool {
-	if strings.TrimSpace(d.Manifest) != "" {
-		return false
-	}
-	if len(d.Chart.Files.raw) > 0 || len(d.Chart.Templates) > maxTemplates {
-		return true
-	}
-	rendered := map[string]bool{}
-	for _, h := range d.Hooks {
-		_, template, _ := strings.Cut(h.Path, "/")
-		rendered[template] = true
-	}
-	return slices.ContainsFunc(d.Chart.Templates, func(name string) bool { return !rendered[name] })
-}

@@ -2,7 +2,22 @@
 
 package release
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Hook is an object that Helm applies in addition to the manifest. It is never a desired object, but since Helm 4 it
+// has Fleet's hash label.
+type Hook struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Manifest is the hook as YAML. It is kept only for Secrets, because their values must be hidden.
+	Manifest string `json:"manifest"`
+	// Events are those on which Helm runs it. DeletePolicies decide when Helm deletes it.
+	Events         HookEvents   `json:"events"`
+	DeletePolicies HookDeletion `json:"delete_policies"`
+}
 
 // HookEvents are the events of a hook that an uninstall has.
 type HookEvents struct{ PreDelete, PostDelete bool }
@@ -38,3 +53,41 @@ func words(d *jsontext.Decoder, known map[string]*bool) func() error {
 		return nil
 	}
 }
+
+type hooks []renderedHook
+
+// renderedHook is a hook and its template.
+type renderedHook struct {
+	Hook
+	// Path is the path of the template. It begins with the name of the chart: "guestbook/templates/migrate.yaml".
+	Path string `json:"path"`
+}
+
+// maxHooks limits the hooks of a record. A hook may have three bytes in the record and needs more memory.
+const maxHooks = 20_000
+
+var errManyHooks error = &BoundError{"it has more than 20,000 hooks"}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. It returns an error for too many hooks.
+func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	*h = (*h)[:0] // the last value of a duplicate key is used
+	return eachIn(d, func() error {
+		if len(*h) == maxHooks {
+			return errManyHooks
+		}
+		var hook renderedHook
+		if err := json.UnmarshalDecode(d, &hook); err != nil {
+			return err
+		}
+		if len(hook.Kind) > maxField || len(hook.Name) > maxField {
+			return errLongFields
+		}
+		if hook.Kind != secretKind {
+			hook.Manifest = ""
+		}
+		*h = append(*h, hook)
+		return nil
+	})
+}
+
+const secretKind = "Secret"

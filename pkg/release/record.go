@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -48,15 +47,8 @@ const (
 // a Secret. Text is usually compressed to a tenth.
 const MaxSize = 64 << 20
 
-const (
-	// maxHooks limits the hooks of a record. A hook may have three bytes in the record and needs more memory.
-	maxHooks = 20_000
-	// maxField limits the length, in bytes, of each name that is kept. No name in Kubernetes and no annotation of Fleet
-	// is longer.
-	maxField = 1 << 10
-	// maxDescription limits the length, in bytes, of the error that is kept.
-	maxDescription = 16 << 10
-)
+// maxDescription limits the length, in bytes, of the error that is kept.
+const maxDescription = 16 << 10
 
 // maxKept limits the buffers that are used again, in bytes.
 const maxKept = 4 << 20
@@ -70,48 +62,6 @@ var ErrNoManifest = errors.New("the record has no manifest, and its chart has te
 
 // ErrTooLarge is returned for a record that is larger than the limit. It is a *BoundError.
 var ErrTooLarge error = &BoundError{"it unpacks to more than 64 MiB"}
-
-var (
-	errManyHooks  error = &BoundError{"it has more than 20,000 hooks"}
-	errLongFields error = &BoundError{"a name in it is longer than 1 KiB"}
-)
-
-// Name is the name of one revision of a release.
-type Name struct {
-	Namespace, Name string
-	Revision        int
-}
-
-// String returns the name in the format of Fleet's status.release: "namespace/name:revision".
-func (n Name) String() string { return fmt.Sprintf("%s/%s:%d", n.Namespace, n.Name, n.Revision) }
-
-// Release returns the name without the revision.
-func (n Name) Release() string { return n.Namespace + "/" + n.Name }
-
-// ParseName parses a name in the format of String.
-func ParseName(s string) (Name, error) {
-	ns, rest, _ := strings.Cut(s, "/")
-	name, rev, _ := strings.Cut(rest, ":")
-	n, err := strconv.Atoi(rev) // fails without a separator
-	if err != nil || ns == "" || name == "" {
-		return Name{}, fmt.Errorf("parsing release %q: it is not in the format namespace/name:revision", s)
-	}
-	return Name{ns, name, n}, nil
-}
-
-// ParseSecretName parses the name of a record's Secret: "sh.helm.release.v1.NAME.vREVISION".
-func ParseSecretName(namespace, secret string) (Name, error) {
-	rest, ok := strings.CutPrefix(secret, "sh.helm.release.v1.")
-	if i := strings.LastIndex(rest, ".v"); ok && i > 0 {
-		revision, err := strconv.Atoi(rest[i+2:])
-		n := Name{namespace, rest[:i], revision}
-		if err == nil && revision > 0 && n.SecretName() == secret { // not ".v01"
-			return n, nil
-		}
-	}
-	const format = "sh.helm.release.v1.NAME.vREVISION"
-	return Name{}, fmt.Errorf("parsing secret name %q: it is not in the format %s", secret, format)
-}
 
 // Record is the part of a release record that is read.
 type Record struct {
@@ -138,18 +88,6 @@ type Record struct {
 	Hooks        []Hook
 	// CRDFiles is the number of files in the directory crds/ of the chart, without its dependencies.
 	CRDFiles int
-}
-
-// Hook is an object that Helm applies in addition to the manifest. It is never a desired object, but since Helm 4 it
-// has Fleet's hash label.
-type Hook struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	// Manifest is the hook as YAML. It is kept only for Secrets, because their values must be hidden.
-	Manifest string `json:"manifest"`
-	// Events are those on which Helm runs it. DeletePolicies decide when Helm deletes it.
-	Events         HookEvents   `json:"events"`
-	DeletePolicies HookDeletion `json:"delete_policies"`
 }
 
 // Pending reports whether Helm has begun to install or upgrade the release and has not finished.
@@ -200,37 +138,6 @@ type annotations struct {
 	ServiceAccount string `json:"fleet.cattle.io/service-account"`
 	KeepResources  string `json:"fleet.cattle.io/keep-resources"`
 	Commit         string `json:"fleet.cattle.io/commit"`
-}
-
-type hooks []renderedHook
-
-// renderedHook is a hook and its template.
-type renderedHook struct {
-	Hook
-	// Path is the path of the template. It begins with the name of the chart: "guestbook/templates/migrate.yaml".
-	Path string `json:"path"`
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom. It returns an error for too many hooks.
-func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	*h = (*h)[:0] // the last value of a duplicate key is used
-	return eachIn(d, func() error {
-		if len(*h) == maxHooks {
-			return errManyHooks
-		}
-		var hook renderedHook
-		if err := json.UnmarshalDecode(d, &hook); err != nil {
-			return err
-		}
-		if len(hook.Kind) > maxField || len(hook.Name) > maxField {
-			return errLongFields
-		}
-		if hook.Kind != secretKind {
-			hook.Manifest = ""
-		}
-		*h = append(*h, hook)
-		return nil
-	})
 }
 
 // decompress returns the JSON of a record. value is the value of DataKey in the Secret: base64 of gzip of JSON, or of
@@ -353,11 +260,6 @@ func Values(value []byte) ([]byte, error) {
 	return json.Marshal(d.Config, json.Deterministic(true))
 }
 
-// SecretName returns the name of the Secret with the record of this revision.
-func (n Name) SecretName() string {
-	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", n.Name, n.Revision)
-}
-
 // unmarshal reads the JSON of a record into the struct that d points to. It returns ErrTooLarge for more than `size`
 // bytes.
 //
@@ -389,4 +291,20 @@ func unmarshal(value []byte, size int, d any) error {
 		return ErrTooLarge
 	}
 	return cmp.Or(err, damage)
+}
+
+// manifestLost returns Record.ManifestLost.
+func (d *document) manifestLost() bool {
+	if strings.TrimSpace(d.Manifest) != "" {
+		return false
+	}
+	if len(d.Chart.Files.raw) > 0 || len(d.Chart.Templates) > maxTemplates {
+		return true
+	}
+	rendered := map[string]bool{}
+	for _, h := range d.Hooks {
+		_, template, _ := strings.Cut(h.Path, "/")
+		rendered[template] = true
+	}
+	return slices.ContainsFunc(d.Chart.Templates, func(name string) bool { return !rendered[name] })
 }

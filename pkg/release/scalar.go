@@ -237,3 +237,6 @@ func isJSON(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && strconv.FormatInt(n, 10) == text
 }
+
+// isEntry reports whether a line begins with the dash of a sequence.
+func isEntry(text string) bool { return text == "-" || strings.HasPrefix(text, "- ") }

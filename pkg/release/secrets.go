@@ -43,5 +43,3 @@ func (r *Record) Secrets(all bool) []Object {
 		return o.Kind != secretKind || object.Group(o.APIVersion) != ""
 	})
 }
-
-const secretKind = "Secret"

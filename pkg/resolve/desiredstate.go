@@ -6,12 +6,10 @@
 package resolve
 
 import (
-	"crypto/sha256"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -30,69 +28,6 @@ type DesiredState struct {
 	// set, also those that are only known by their release.
 	claims *desired.Claims[*Object, *BundleDeployment]
 }
-
-// BundleDeployment is one bundle on one cluster, with its desired objects.
-type BundleDeployment struct {
-	directory.Deployment
-
-	// Desired are the distinct objects of the manifest in its order. Of duplicates, the last one counts. From is their
-	// source.
-	Desired []*Object
-	From    DesiredFrom
-	// OtherVersions is true if duplicates are in different versions of a kind. Fleet counts each version.
-	OtherVersions bool
-	// Rendering is the result of rendering the bundle; zero if it was not rendered.
-	Rendering Rendering
-	// Recorded are the objects in the release record as JSON, if Desired comes from another source.
-	Recorded map[object.Key][]byte
-	// Removed are the objects of the release, if Desired comes from another source: a deploy deletes those that are no
-	// longer desired, unless they are kept.
-	Removed []*Object
-	// Earlier are the objects of the earlier revisions that are still recorded, Hooks those of the release's hooks.
-	Earlier, Hooks map[KindName]bool
-	// Next are the hashes of the manifests of the newest revision, if it is newer than that of the Desired objects; nil
-	// if they are not known.
-	Next map[object.Key][sha256.Size]byte
-	// EarlierKnown is true if the previous revision was read or does not exist.
-	EarlierKnown bool
-
-	// claimed are the objects of its record if they are not in Desired.
-	claimed []*Object
-}
-
-// Object is one desired object of one bundle deployment.
-type Object struct {
-	object.Ref
-	Deployment *BundleDeployment
-	// Raw is the object's JSON in the manifest.
-	Raw []byte
-	// Namespaced reports whether the kind has namespaces.
-	Namespaced bool
-	// Index is its index in the deployment's Desired.
-	Index int
-	// Document and Alone are those of the release.Object.
-	Document int
-	Alone    bool
-	// Unstable are JSON pointers of fields that differ each time the bundle is rendered.
-	Unstable []string
-}
-
-// Cell identifies the object.
-func (o *Object) Cell() object.CellID {
-	return object.CellID{Deployment: o.Deployment.ID(), Object: o.Key()}
-}
-
-// Kept reports whether the manifest tells Helm to keep the object when its release no longer needs it.
-func (o *Object) Kept() bool {
-	m, err := object.ReadMeta(o.Raw)
-	return err == nil && m.Metadata.Annotations[fleet.ResourcePolicyAnnotation] == "keep"
-}
-
-// KindName identifies an object of an earlier revision. Fleet compares nothing else (docs/fleet-behavior.md, 3.5).
-type KindName struct{ Kind, Name string }
-
-// Claimed returns the desired objects, and those of its record if the desired ones are not known.
-func (d *BundleDeployment) Claimed() []*Object { return slices.Concat(d.claimed, d.Desired) }
 
 // Input is the input of Resolve.
 type Input struct {
@@ -149,6 +84,22 @@ func (s *DesiredState) WithFleet(f *state.Fleet) *DesiredState {
 	return &out
 }
 
+// On returns what is desired on a cluster.
+func (s *DesiredState) On(c *directory.Cluster) OnCluster { return OnCluster{c, s.claims} }
+
+// shared returns those of the deleted objects that other releases desire.
+func (s *DesiredState) shared(on *directory.Cluster, l *Losses, rec *state.Record) []*Object {
+	var out []*Object
+	for _, ref := range l.Deletes {
+		for _, o := range s.On(on).Of(ref.Key()) {
+			if o.Deployment.Release.Release() != rec.Release() {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
 // Select returns bundle deployments by their identity.
 func (s *DesiredState) Select(ids []object.DeploymentID) []*BundleDeployment {
 	byID := map[object.DeploymentID]*BundleDeployment{}
@@ -161,25 +112,6 @@ func (s *DesiredState) Select(ids []object.DeploymentID) []*BundleDeployment {
 	}
 	return out
 }
-
-// Desires implements desired.Claimant. The bundle deployment is on a cluster that is read.
-func (d *BundleDeployment) Desires(yield func(desired.Key, *Object) bool) {
-	for _, o := range d.Claimed() {
-		if !yield(desired.KeyOf(object.ID{Cluster: d.On.ID, Key: o.Key()}), o) {
-			return
-		}
-	}
-}
-
-// OwnSet implements desired.Claimant.
-func (d *BundleDeployment) OwnSet() desired.Set {
-	return desired.Set{Cluster: d.On.ID, Hash: d.Ownership.Hash}
-}
-
-// inOrder compares bundle deployments by namespace, name and release.
-func inOrder(a, b *BundleDeployment) int { return a.Compare(&b.Deployment) }
-
-func objectsInOrder(a, b *Object) int { return inOrder(a.Deployment, b.Deployment) }
 
 // Secrets returns the Secrets in manifests as JSON: their values must not be shown.
 func (s *DesiredState) Secrets() [][]byte {

@@ -151,16 +151,3 @@ func objectsOf(c *directory.Cluster, rec *state.Record) []*Object {
 	out, _ := distinct(d, rec.Namespace, rec.Objects)
 	return out
 }
-
-// shared returns those of the deleted objects that other releases desire.
-func (s *DesiredState) shared(on *directory.Cluster, l *Losses, rec *state.Record) []*Object {
-	var out []*Object
-	for _, ref := range l.Deletes {
-		for _, o := range s.On(on).Of(ref.Key()) {
-			if o.Deployment.Release.Release() != rec.Release() {
-				out = append(out, o)
-			}
-		}
-	}
-	return out
-}

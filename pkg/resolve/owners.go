@@ -19,9 +19,6 @@ type OnCluster struct {
 	claims *desired.Claims[*Object, *BundleDeployment]
 }
 
-// On returns what is desired on a cluster.
-func (s *DesiredState) On(c *directory.Cluster) OnCluster { return OnCluster{c, s.claims} }
-
 // Of returns the desired objects with an identity, ordered by bundle deployment. An object that several bundle
 // deployments desire is contested.
 func (c OnCluster) Of(key object.Key) []*Object {

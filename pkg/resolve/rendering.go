@@ -11,56 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
-
-// DesiredFrom is the source of the desired objects of a bundle deployment. The values are those of desiredFrom in the
-// report.
-type DesiredFrom string
-
-// The sources; empty if the desired objects are not known.
-const (
-	FromRelease DesiredFrom = "release"
-	FromBundle  DesiredFrom = "bundle"
-	FromFiles   DesiredFrom = "files"
-)
-
-// Rendering is the result of rendering the bundle of a bundle deployment.
-type Rendering struct {
-	// Deployment is the bundle deployment that it is rendered for.
-	Deployment object.DeploymentID
-	// Masked is true if it is the result that a snapshot recorded, in which values are masked as in live objects.
-	Masked bool
-	// CompetitorOnly is true if the bundle deployment is not audited: only the identities of its desired objects
-	// matter.
-	CompetitorOnly bool
-
-	ReleaseName, ReleaseNamespace string
-	Objects                       []release.Object
-	// Secrets are the Secrets among the hooks, as JSON: their values must not be shown.
-	Secrets [][]byte
-	// Unstable are the JSON pointers of fields that differ each time, by rendered object. They are not compared.
-	Unstable map[object.Ref][]string
-	// RecordSize is the approximate size of the release record in its Secret, in bytes; 0 if it is not known or far
-	// below the limit of a Secret.
-	RecordSize int
-
-	// Refused is the reason why Fleet's agent would not deploy the bundle. OverLimit is the reason why it could not be
-	// rendered here. Both are empty if it was rendered.
-	Refused, OverLimit string
-	// ContentDamage is what is wrong with the Content of the bundle; empty if nothing is, or if it was not read.
-	ContentDamage string
-	// ClusterScoped are the cluster-scoped objects because of which the agent would refuse a bundle with a
-	// targetNamespace.
-	ClusterScoped []object.Ref
-	// Unresolved are the inputs that could not be resolved. If there are any, the agent may render other objects.
-	Unresolved []string
-	// ValuesMissing are the names of the values sources that a deploy would not find.
-	ValuesMissing []string
-	Notes         []string
-	// Gaps are the same for the report, with their effects.
-	Gaps []source.Gap
-}
 
 // render replaces the desired objects of bundle deployments by those of their rendered bundles, and returns notes for
 // the reader.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -82,6 +83,8 @@ const setAppliedAnnotation = "objectset.rio.cattle.io/applied"
 
 // fleetGroup is the API group of Fleet.
 const fleetGroup = "fleet.cattle.io"
+
+var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 
 // of returns the captured fields of an object, given as decoded JSON.
 func (f *fields) of(content map[string]any, key object.Key) (map[string]any, error) {

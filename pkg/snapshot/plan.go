@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -163,8 +162,6 @@ func (c *capture) order() int {
 	}
 	return 1
 }
-
-var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 
 // resource is the name of the kind in API paths, with its group.
 func (c *capture) resource() string {

@@ -32,23 +32,6 @@ import (
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-// Options of a snapshot.
-type Options struct {
-	// Namespace is a workspace that is read too if reading all namespaces is forbidden.
-	Namespace string
-	// Bundles is true if the payloads of bundles are captured too: their files and Helm values.
-	Bundles bool
-	// SameMasks is true if equal values have equal masks in all objects.
-	SameMasks bool
-	// Version is the version of the program.
-	Version string
-	// Renderer and Pause are those of the audit that shows what must be read.
-	Renderer collect.Renderer
-	Pause    func(context.Context) error
-	// Progress receives the progress; nil if it is not needed.
-	Progress func(collect.Progress)
-}
-
 // Take writes a snapshot of a source to out and returns its manifest. An error means that the archive is not complete.
 // A kind that could not be read is a gap.
 func Take(ctx context.Context, src source.Source, out io.Writer, o Options) (*format.Manifest, error) {
@@ -84,26 +67,6 @@ func Take(ctx context.Context, src source.Source, out io.Writer, o Options) (*fo
 		return nil, err
 	}
 	return &t.manifest, a.close()
-}
-
-// taking is one call of Take.
-type taking struct {
-	source.Source
-	options     Options
-	masker      *mask.Masker
-	fields      fields
-	description source.Description
-	kinds       *source.Kinds
-	found       *audit.Audit
-	named       map[release.Name]bool // the revisions that bundle deployments name
-	valuesFrom  map[string]bool       // the Secrets ("namespace/name") that valuesFrom of bundles names
-	plan        []capture
-	learned     source.Coverage // of the Secrets whose values are known
-	results     source.Unmasked
-	masked      int // objects with values of Secrets
-	manifest    format.Manifest
-	doing       string
-	objects     int // processed so far
 }
 
 // audit runs an audit to find out what it reads.

@@ -3,8 +3,6 @@
 package state
 
 import (
-	"net/url"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
@@ -79,24 +77,4 @@ func (a *Agents) Config() (c ControllerConfig, unread string) {
 // KubeConfigKey identifies the kubeconfig Secret of a Cluster. It has no name if the Cluster names none.
 func KubeConfigKey(c *v1alpha1.Cluster) types.NamespacedName {
 	return types.NamespacedName{Namespace: agentconfig.SecretNamespace(c), Name: c.Spec.KubeConfigSecret}
-}
-
-// Addresses returns the addresses of API servers that the configuration and the statuses of Clusters have. They are not
-// secret, although Secrets have them too. An address with credentials is.
-func (f *Fleet) Addresses() []string {
-	var out []string
-	add := func(address string) {
-		if u, err := url.Parse(address); err == nil && u.Host != "" && u.User == nil {
-			out = append(out, address)
-		}
-	}
-	for _, c := range f.Agents.Configs {
-		if c.Config != nil {
-			add(c.APIServerURL)
-		}
-	}
-	for _, c := range f.Clusters {
-		add(c.Status.APIServerURL)
-	}
-	return out
 }

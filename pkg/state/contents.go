@@ -10,9 +10,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Content is the kind of the objects with the manifests of bundles. They are not in Kinds: only their names are read.
-const Content = "Content"
-
 // Contents is what is known of the objects with the manifests of bundles.
 type Contents struct {
 	// Missing are the names of those that BundleDeployments need and that do not exist. It is empty if not all could be
@@ -37,15 +34,4 @@ func ContentID(bd *v1alpha1.BundleDeployment) string {
 		return ""
 	}
 	return id
-}
-
-// ContentIDs returns the names of the Contents that BundleDeployments need, each with these BundleDeployments.
-func (f *Fleet) ContentIDs() map[string][]*v1alpha1.BundleDeployment {
-	out := map[string][]*v1alpha1.BundleDeployment{}
-	for _, bd := range f.BundleDeployments {
-		if id := ContentID(bd); id != "" {
-			out[id] = append(out[id], bd)
-		}
-	}
-	return out
 }

@@ -15,22 +15,6 @@ type Deleting struct {
 	Finalizers            []string
 }
 
-// Deleting returns Fleet's objects that are being deleted, by kind, in the order in which they were read.
-func (f *Fleet) Deleting() []Deleting {
-	var out []Deleting
-	for _, kind := range Kinds {
-		if kind.Name == ClusterGroup {
-			continue // it has no finalizer
-		}
-		for _, o := range kind.Of(f) {
-			if at := o.GetDeletionTimestamp(); at != nil {
-				out = append(out, Deleting{kind.Name, o.GetNamespace(), o.GetName(), at.Time, o.GetFinalizers()})
-			}
-		}
-	}
-	return append(out, f.Contents.Deleting...)
-}
-
 // RemoverOf returns the Deployment in Fleet's system namespace that removes a finalizer of an object; empty if it is
 // not one of Fleet.
 func (d *Deleting) RemoverOf(finalizer string) string {
@@ -47,13 +31,4 @@ func (d *Deleting) RemoverOf(finalizer string) string {
 		return fleet.ControllerName
 	}
 	return ""
-}
-
-// AddWorkload adds the Deployment of one of Fleet's controllers, given as JSON.
-func (f *Fleet) AddWorkload(raw []byte) error {
-	_, name, w, err := readWorkload(kindDeployment, raw)
-	if err == nil {
-		put(&f.Controllers, name, &w)
-	}
-	return err
 }

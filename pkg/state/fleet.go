@@ -6,11 +6,10 @@
 package state
 
 import (
+	"net/url"
 	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -68,6 +67,15 @@ func (f *Fleet) AddController(raw []byte) error {
 	return err
 }
 
+// AddWorkload adds the Deployment of one of Fleet's controllers, given as JSON.
+func (f *Fleet) AddWorkload(raw []byte) error {
+	_, name, w, err := readWorkload(kindDeployment, raw)
+	if err == nil {
+		put(&f.Controllers, name, &w)
+	}
+	return err
+}
+
 // ClusterNamespaces returns the namespaces of the Clusters' BundleDeployments, sorted.
 func (f *Fleet) ClusterNamespaces() []string {
 	return clusterNamespaces(f.Clusters)
@@ -101,64 +109,33 @@ func (f *Fleet) SecretNamespaces() (agents, releases []string) {
 	return agents, slices.Compact(releases)
 }
 
-// Kind is one of Fleet's kinds.
-type Kind struct {
-	Name string // "GitRepo"
-	// Resource is the plural name in the API's paths, ShortNames are other names that kubectl accepts.
-	Resource   string
-	ShortNames []string
-
-	// Add adds an object of the kind, given as JSON. It keeps nothing of raw.
-	Add func(f *Fleet, raw []byte) error
-	// Of returns the objects of the kind.
-	Of func(f *Fleet) []v1alpha1.Object
-}
-
-// The names of the kinds.
-const (
-	BundleDeployment = "BundleDeployment"
-	Bundle           = "Bundle"
-	GitRepo          = "GitRepo"
-	HelmOp           = "HelmOp"
-	ClusterKind      = "Cluster"
-	ClusterGroup     = "ClusterGroup"
-)
-
-// Kinds are Fleet's kinds that are read. It is the only table of them.
-var Kinds = []Kind{
-	kind(BundleDeployment, "bundledeployments",
-		func(f *Fleet) *[]*v1alpha1.BundleDeployment { return &f.BundleDeployments }, "bd"),
-	kind(Bundle, "bundles", func(f *Fleet) *[]*v1alpha1.Bundle { return &f.Bundles }),
-	kind(GitRepo, "gitrepos", func(f *Fleet) *[]*v1alpha1.GitRepo { return &f.GitRepos }),
-	kind(HelmOp, "helmops", func(f *Fleet) *[]*v1alpha1.HelmOp { return &f.HelmOps }),
-	kind(ClusterKind, "clusters", func(f *Fleet) *[]*v1alpha1.Cluster { return &f.Clusters }),
-	kind(ClusterGroup, "clustergroups", func(f *Fleet) *[]*v1alpha1.ClusterGroup { return &f.ClusterGroups }),
-}
-
-func kind[T any, P interface {
-	*T
-	v1alpha1.Object
-}](name, resource string, objects func(*Fleet) *[]P, short ...string) Kind {
-	return Kind{
-		Name: name, Resource: resource, ShortNames: short,
-		Add: func(f *Fleet, raw []byte) error {
-			o := P(new(T))
-			if err := object.Into(raw, o); err != nil {
-				return err
-			}
-			if bd, ok := any(o).(*v1alpha1.BundleDeployment); ok {
-				fleet.Trim(&bd.Status)
-			}
-			list := objects(f)
-			*list = append(*list, o)
-			return nil
-		},
-		Of: func(f *Fleet) []v1alpha1.Object {
-			var out []v1alpha1.Object
-			for _, o := range *objects(f) {
-				out = append(out, o)
-			}
-			return out
-		},
+// Addresses returns the addresses of API servers that the configuration and the statuses of Clusters have. They are not
+// secret, although Secrets have them too. An address with credentials is.
+func (f *Fleet) Addresses() []string {
+	var out []string
+	add := func(address string) {
+		if u, err := url.Parse(address); err == nil && u.Host != "" && u.User == nil {
+			out = append(out, address)
+		}
 	}
+	for _, c := range f.Agents.Configs {
+		if c.Config != nil {
+			add(c.APIServerURL)
+		}
+	}
+	for _, c := range f.Clusters {
+		add(c.Status.APIServerURL)
+	}
+	return out
+}
+
+// ContentIDs returns the names of the Contents that BundleDeployments need, each with these BundleDeployments.
+func (f *Fleet) ContentIDs() map[string][]*v1alpha1.BundleDeployment {
+	out := map[string][]*v1alpha1.BundleDeployment{}
+	for _, bd := range f.BundleDeployments {
+		if id := ContentID(bd); id != "" {
+			out[id] = append(out[id], bd)
+		}
+	}
+	return out
 }

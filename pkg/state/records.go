@@ -4,7 +4,6 @@ package state
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
@@ -46,48 +45,4 @@ func (r *Record) Unreadable(damaged, manifest, limit string) {
 	case manifest != "" && !r.Skipped:
 		r.Objects, r.Secrets, r.ManifestError, r.OverBound = nil, nil, errors.New(manifest), limit
 	}
-}
-
-// ReadRecord decodes the release record in a Secret, and its manifest if it is Fleet's. It is safe for concurrent use.
-// unpacked is the number of bytes that the record unpacks to. If it unpacks to more, ReadRecord returns nil.
-func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int) *Record {
-	out := &Record{packed: len(value)}
-	if unpacked > release.MostUnpacked(len(value)) {
-		return out.damaged(secret, release.ErrUnpacked)
-	}
-	read, err := release.Read(value, unpacked, func(r *release.Record) release.Part {
-		ofFleet := r.Name == secret && r.BundleID != ""
-		if ofFleet && w.charge(out, unpacked) {
-			return release.Whole
-		}
-		return release.Nothing
-	})
-	switch {
-	case errors.Is(err, release.ErrTooLarge):
-		return nil
-	case err != nil:
-		return out.damaged(secret, err)
-	case read.Name != secret:
-		return out.damaged(secret, fmt.Errorf("decoding release record: it is the record of release %s", read.Name))
-	}
-	out.Record, out.Objects, out.Secrets, out.ManifestError = read.Record, read.Objects, read.Secrets, read.Problem
-	out.Skipped, out.OverBound = read.Part != release.Whole, boundOf(read.Problem)
-	if out.charged > 0 && read.Part == release.Nothing {
-		out.drop(errDense)
-	}
-	return out
-}
-
-// damaged makes the record in a Secret one that could not be decoded.
-func (r *Record) damaged(secret release.Name, why error) *Record {
-	r.Name, r.Damaged, r.OverBound = secret, why.Error(), boundOf(why)
-	return r
-}
-
-// boundOf returns the limit that an error states; empty if it states none.
-func boundOf(err error) string {
-	if bound, ok := errors.AsType[*release.BoundError](err); ok {
-		return bound.Error()
-	}
-	return ""
 }

@@ -8,13 +8,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// The names of two kinds on which only the targets of bundles depend. They are not in Kinds: the report has no row for
-// them.
-const (
-	BundleNamespaceMapping = targeting.KindMapping
-	Namespace              = targeting.KindNamespace
-)
-
 // AddMapping adds a BundleNamespaceMapping, given as JSON.
 func (f *Fleet) AddMapping(raw []byte) error {
 	m := &v1alpha1.BundleNamespaceMapping{}

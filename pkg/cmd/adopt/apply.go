@@ -9,14 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -77,13 +73,6 @@ func (s *session) status(ctx context.Context, err error) error {
 	return s.refusals()
 }
 
-// interrupted reports an interruption, and returns the error with its exit status. The root has a message only for
-// verbs that printed nothing.
-func (s *session) interrupted(lines ...string) error {
-	fmt.Fprintf(escape.TextWriter(s.Streams.ErrOut), "interrupted: %s\n", strings.Join(lines, "\n"))
-	return &exit.Error{Status: exit.Failed, Shown: true}
-}
-
 // resume explains how to continue after an interruption.
 func (s *session) resume() string {
 	if s.undo != "" {
@@ -117,25 +106,6 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 		fmt.Fprintf(s.Streams.ErrOut, "Recording the previous values in %s\n", escape.Line(path))
 	}
 	return r, nil
-}
-
-// clusterUID returns the uid of the namespace kube-system, which identifies a cluster.
-func (s *session) clusterUID(ctx context.Context) (string, error) {
-	const name = metav1.NamespaceSystem
-	uid, cover, err := input.ClusterUID(ctx, s.src)
-	if err != nil || uid != "" {
-		return uid, err
-	}
-	why := "not found"
-	if f, all := cover.Of(""); !all {
-		why = strings.TrimSpace(fmt.Sprintf("%s %s", f.Reason, f.Detail))
-	}
-	hint := "Nothing was changed on the cluster. Grant the verb list on namespaces, at least for the resourceName " +
-		name + "."
-	if s.Captured() {
-		hint = "Also capture the namespace " + name + "."
-	}
-	return "", exit.Failure(fmt.Errorf("reading the uid of the cluster: namespace %s: %s", name, why), hint)
 }
 
 // evaluateAgain evaluates the bundle deployments whose objects were written. If that fails, the result is printed

@@ -17,11 +17,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
 // Complete implements verb.Options.
@@ -92,17 +90,6 @@ func (o *options) Run(ctx context.Context) error {
 	return nil
 }
 
-// session is one run: its source, its plan and its document.
-type session struct {
-	*options
-	src      source.Source
-	cluster  *cluster.Cluster // nil for a snapshot
-	items    []adopt.Item
-	document report.Adoption // the printed document without its objects
-	secrets  *redact.Secrets
-	found    *engine.Audit // nil without Fleet
-}
-
 // plan reads the source and makes the plan.
 func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	s.src, s.cluster = in.Source, in.Cluster
@@ -164,42 +151,4 @@ func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
 		}
 	}
 	return exit.Failure(err, input.NearObject(source.NotFound(o, desired, found.Kinds)))
-}
-
-// describe begins the document with the description of the source.
-func (s *session) describe(found *engine.Audit) {
-	s.found, s.secrets = found, found.Secrets
-	s.document = report.Adoption{Head: report.NewHead("", s.Version, found.Source, found.Desired.Directory),
-		Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
-}
-
-// shown returns the document with a kind, its objects, and without secrets.
-func (s *session) shown(kind string) *report.Adoption {
-	d := s.document
-	d.Kind, d.Undo = kind, s.undo != ""
-	if n := s.dryRun.String(); n != dryRunNone {
-		d.DryRun = n
-	}
-	d.Objects = nil
-	for _, i := range s.items {
-		d.Objects = append(d.Objects, i.AdoptedObject)
-	}
-	return d.Redacted(s.secrets)
-}
-
-// print prints the document with a kind.
-func (s *session) print(ctx context.Context, kind string) error {
-	s.Document.Undo = s.Command("adopt") + " --undo"
-	return s.Print(ctx, printers.Adoption(s.shown(kind), s.Document))
-}
-
-// count counts the items that match.
-func (s *session) count(matches func(adopt.Item) bool) int {
-	n := 0
-	for _, i := range s.items {
-		if matches(i) {
-			n++
-		}
-	}
-	return n
 }

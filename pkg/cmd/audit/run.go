@@ -154,3 +154,24 @@ func (o *options) status(evaluated *engine.Audit, a *report.Audit) error {
 	}
 	return nil
 }
+
+// report returns the report of an audit without the findings that are removed. actual is that of the versions of Fleet
+// that run; nil if the report is of them, too.
+func (o *options) report(found, actual *engine.Audit) (*report.Audit, error) {
+	out := o.noteDiffering(found.Unmerged(), actual)
+	if o.ignore != nil {
+		out = o.ignore.Apply(out, o.Now())
+		if n := out.Summary.Ignored; n > 0 && o.implied { // the user may not know the file
+			out.Notes = append(out.Notes,
+				fmt.Sprintf("%s in the current directory ignores %d of the findings; --%s='' shows them", o.ignoreFile,
+					n, ignoreFileFlag))
+		}
+	}
+	if o.baseline != nil {
+		if err := o.baseline.Check(out); err != nil {
+			return nil, baselineError(err, o.Command("audit"))
+		}
+		out = o.baseline.Apply(out)
+	}
+	return out.Merged(), nil
+}

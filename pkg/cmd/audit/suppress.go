@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
@@ -106,25 +105,4 @@ func readIgnoreFile(name string, stated bool) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	return input.ReadLimited(name, f, maxIgnoreFile)
-}
-
-// report returns the report of an audit without the findings that are removed. actual is that of the versions of Fleet
-// that run; nil if the report is of them, too.
-func (o *options) report(found, actual *engine.Audit) (*report.Audit, error) {
-	out := o.noteDiffering(found.Unmerged(), actual)
-	if o.ignore != nil {
-		out = o.ignore.Apply(out, o.Now())
-		if n := out.Summary.Ignored; n > 0 && o.implied { // the user may not know the file
-			out.Notes = append(out.Notes,
-				fmt.Sprintf("%s in the current directory ignores %d of the findings; --%s='' shows them", o.ignoreFile,
-					n, ignoreFileFlag))
-		}
-	}
-	if o.baseline != nil {
-		if err := o.baseline.Check(out); err != nil {
-			return nil, baselineError(err, o.Command("audit"))
-		}
-		out = o.baseline.Apply(out)
-	}
-	return out.Merged(), nil
 }

@@ -9,138 +9,38 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
-	"strings"
-
-	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// defaultTimeout is the request timeout of each cluster, unless --request-timeout sets one, so that a cluster that does
-// not answer ends as a gap.
-const defaultTimeout = "30s"
-
-// Flags mirror the flags. Make them with New.
-type Flags struct {
-	in *input.Flags
-
-	clusters      []string
-	contexts      []string
-	snapshots     []string
-	viaRancher    bool
-	viaKubeconfig bool
-
-	targets []target
-	args    string
-}
-
-// target is one cluster that the command line names.
-type target struct {
-	name string
-	flag string // the flag with its value, as on the command line
-	in   *input.Flags
-}
-
-// New returns the flags. It must be called before the flags of in are added: --cluster also has the meaning that
-// kubectl gives it.
-func New(in *input.Flags) *Flags {
-	in.Config.ClusterName = nil
-	return &Flags{in: in}
-}
-
-const (
-	clusterFlag       = "cluster"
-	contextsFlag      = "contexts"
-	snapshotFlag      = "cluster-snapshot"
-	viaRancherFlag    = "via-rancher"
-	viaKubeconfigFlag = "via-kubeconfig-secrets"
-)
-
-// AddFlags adds the flags.
-func (f *Flags) AddFlags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.clusters, clusterFlag, nil,
-		"Also read a cluster: NAME=KUBECONFIG or NAME=KUBECONFIG#CONTEXT. May be repeated. A value without = is the "+
-			"name of the kubeconfig cluster to use")
-	fs.StringSliceVar(&f.contexts, contextsFlag, nil, "Also read the clusters of these contexts of the kubeconfig")
-	fs.StringArrayVar(&f.snapshots, snapshotFlag, nil,
-		"Also read the snapshot of a cluster: NAME=PATH. May be repeated")
-	fs.BoolVar(&f.viaRancher, viaRancherFlag, false,
-		"Also read each Cluster of Fleet through the Rancher server of the current context")
-	fs.BoolVar(&f.viaKubeconfig, viaKubeconfigFlag, false,
-		"Also read each Cluster of Fleet with the kubeconfig in the Secret that it names")
-}
-
-// Complete parses the flags.
-func (f *Flags) Complete() error {
-	kubectls := ""
-	f.in.Config.ClusterName = &kubectls
-	for _, value := range f.clusters {
-		name, kubeconfig, ok := strings.Cut(value, "=")
+// Clusters returns the function that finds the clusters to read; nil if only the source is read. src is the management
+// cluster.
+func (f *Flags) Clusters(src source.Source) func(*state.Fleet) ([]engine.Cluster, []source.Gap) {
+	if len(f.targets) == 0 && !f.viaRancher && !f.viaKubeconfig {
+		return nil
+	}
+	return func(fleet *state.Fleet) ([]engine.Cluster, []source.Gap) {
+		var out []engine.Cluster
+		for _, t := range f.targets {
+			out = append(out, engine.Cluster{Name: t.name, Commands: commands(t.name, t.in),
+				Open: func(ctx context.Context) (source.Source, error) {
+					opened, _, err := t.in.Open(ctx)
+					return opened, err
+				}})
+		}
+		var found []engine.Cluster
+		var gaps []source.Gap
 		switch {
-		case !ok && kubectls != "":
-			return fmt.Errorf("parsing --%s %q: %q already names the cluster of the kubeconfig", clusterFlag, value,
-				kubectls)
-		case !ok:
-			kubectls = value
-			continue
+		case f.viaRancher:
+			found, gaps = f.throughRancher(fleet)
+		case f.viaKubeconfig:
+			found, gaps = f.throughSecrets(fleet, src)
 		}
-		context := ""
-		if i := strings.LastIndexByte(kubeconfig, '#'); i >= 0 {
-			kubeconfig, context = kubeconfig[:i], kubeconfig[i+1:]
-		}
-		if err := f.add(clusterFlag, value, name, kubeconfig, f.live(kubeconfig, context)); err != nil {
-			return err
-		}
+		return append(out, found...), gaps
 	}
-	for _, context := range f.contexts {
-		if err := f.add(contextsFlag, context, context, context, f.live(*f.in.Config.KubeConfig, context)); err != nil {
-			return err
-		}
-	}
-	for _, value := range f.snapshots {
-		name, path, _ := strings.Cut(value, "=")
-		captured := input.New(f.in.Environment)
-		captured.Snapshots = []string{path}
-		if err := f.add(snapshotFlag, value, name, path, captured); err != nil {
-			return err
-		}
-	}
-	for flag, set := range map[string]bool{viaRancherFlag: f.viaRancher, viaKubeconfigFlag: f.viaKubeconfig} {
-		if set && f.in.Captured() {
-			return fmt.Errorf("--snapshot and --%s are mutually exclusive: the clusters are found through a live "+
-				"management cluster", flag)
-		}
-		if set {
-			f.args += " --" + flag
-		}
-	}
-	if f.viaRancher && f.viaKubeconfig {
-		return errors.New("--" + viaRancherFlag + " and --" + viaKubeconfigFlag +
-			" are mutually exclusive: both read every Cluster")
-	}
-	return nil
-}
-
-// add adds the cluster of one flag.
-func (f *Flags) add(flag, value, name, from string, in *input.Flags) error {
-	if name == "" || from == "" {
-		return fmt.Errorf("parsing --%s %q: it must be NAME=%s", flag, value,
-			map[string]string{clusterFlag: "KUBECONFIG[#CONTEXT]", snapshotFlag: "PATH", contextsFlag: "CONTEXT"}[flag])
-	}
-	if slices.ContainsFunc(f.targets, func(t target) bool { return t.name == name }) {
-		return fmt.Errorf("parsing --%s %q: another cluster is named %q", flag, value, name)
-	}
-	f.targets = append(f.targets, target{name: name, flag: "--" + flag + " " + value, in: in})
-	f.args += " --" + flag + " " + escape.Shell(value)
-	return nil
 }
 
 // Check returns a usage error if a flag names a file or a context that does not exist: a typing error must not look
@@ -182,20 +82,6 @@ func absent(err error) error {
 	return nil
 }
 
-// live returns the flags of a live cluster.
-func (f *Flags) live(kubeconfig, context string) *input.Flags {
-	in := input.New(f.in.Environment)
-	*in.Config.KubeConfig, *in.Config.Context, *in.Config.Timeout = kubeconfig, context, f.timeout()
-	return in
-}
-
-func (f *Flags) timeout() string {
-	if t := *f.in.Config.Timeout; t != "" && t != "0" {
-		return t
-	}
-	return defaultTimeout
-}
-
 // Suggest returns a command that also reads the clusters that were not read. audit repeats the audit.
 func (f *Flags) Suggest(audit string) string {
 	switch {
@@ -205,55 +91,4 @@ func (f *Flags) Suggest(audit string) string {
 		return audit + " --" + snapshotFlag + " NAME=PATH"
 	}
 	return audit + " --" + clusterFlag + " NAME=KUBECONFIG"
-}
-
-// Args are the flags for a command that repeats the audit, with a leading space.
-func (f *Flags) Args() string { return f.args }
-
-// Clusters returns the function that finds the clusters to read; nil if only the source is read. src is the management
-// cluster.
-func (f *Flags) Clusters(src source.Source) func(*state.Fleet) ([]engine.Cluster, []source.Gap) {
-	if len(f.targets) == 0 && !f.viaRancher && !f.viaKubeconfig {
-		return nil
-	}
-	return func(fleet *state.Fleet) ([]engine.Cluster, []source.Gap) {
-		var out []engine.Cluster
-		for _, t := range f.targets {
-			out = append(out, engine.Cluster{Name: t.name, Commands: commands(t.name, t.in),
-				Open: func(ctx context.Context) (source.Source, error) {
-					opened, _, err := t.in.Open(ctx)
-					return opened, err
-				}})
-		}
-		var found []engine.Cluster
-		var gaps []source.Gap
-		switch {
-		case f.viaRancher:
-			found, gaps = f.throughRancher(fleet)
-		case f.viaKubeconfig:
-			found, gaps = f.throughSecrets(fleet, src)
-		}
-		return append(out, found...), gaps
-	}
-}
-
-// commands returns the commands for the objects of a cluster. A command that is pasted into a shell must not write to
-// the cluster of the current context, so the commands for a captured cluster use its name as the context.
-func commands(name string, in *input.Flags) remedy.Commands {
-	if in.Captured() {
-		live := input.New(in.Environment)
-		*live.Config.Context = name
-		in = live
-	}
-	out := in.Commands()
-	out.Downstream = true
-	return out
-}
-
-// configFlags returns flags with the same kubeconfig, context and user.
-func (f *Flags) configFlags() *genericclioptions.ConfigFlags {
-	have, out := f.in.Config, genericclioptions.NewConfigFlags(true)
-	*out.KubeConfig, *out.Context, *out.AuthInfoName, *out.Impersonate = *have.KubeConfig, *have.Context,
-		*have.AuthInfoName, *have.Impersonate
-	return out
 }

@@ -17,7 +17,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -47,29 +46,6 @@ type modified struct {
 
 func (e *external) add(cluster string, of object.Ref, differences []report.Difference) {
 	e.objects = append(e.objects, modified{cluster, of, differences})
-}
-
-// Run starts the program of the user, if Set selected it and the document has differences. As for kubectl diff, the
-// program gets two directories with one file for each object, and its exit status is 0 or 1. The directories are
-// removed before Run returns, also after an interruption.
-func (f *Flags) Run(ctx context.Context, env verb.Environment) error {
-	program := f.external
-	f.external.objects = nil // another document may follow
-	if len(program.objects) == 0 {
-		return nil
-	}
-	_, release := env.Interruption.Hold(ctx) // the process must not end before the files are removed
-	defer release()
-	if err := program.run(ctx, env); err != nil {
-		if ctx.Err() != nil {
-			fmt.Fprintln(env.Streams.ErrOut, "interrupted: the output may be incomplete")
-			return &exit.Error{Status: exit.Failed, Err: ctx.Err(), Shown: true}
-		}
-		return exit.Failure(err,
-			variable+" must name a program that compares two directories, and exits with 0 or 1. Without it, "+
-				"--diff prints a unified diff.")
-	}
-	return nil
 }
 
 func (e *external) run(ctx context.Context, env verb.Environment) (err error) {

@@ -5,11 +5,15 @@
 package diff
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/spf13/pflag"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 )
 
@@ -41,4 +45,27 @@ func (f *Flags) Set(o *printers.Options, forPeople bool) {
 		f.external = external{command: command}
 		o.ExternalDiff = f.external.add
 	}
+}
+
+// Run starts the program of the user, if Set selected it and the document has differences. As for kubectl diff, the
+// program gets two directories with one file for each object, and its exit status is 0 or 1. The directories are
+// removed before Run returns, also after an interruption.
+func (f *Flags) Run(ctx context.Context, env verb.Environment) error {
+	program := f.external
+	f.external.objects = nil // another document may follow
+	if len(program.objects) == 0 {
+		return nil
+	}
+	_, release := env.Interruption.Hold(ctx) // the process must not end before the files are removed
+	defer release()
+	if err := program.run(ctx, env); err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintln(env.Streams.ErrOut, "interrupted: the output may be incomplete")
+			return &exit.Error{Status: exit.Failed, Err: ctx.Err(), Shown: true}
+		}
+		return exit.Failure(err,
+			variable+" must name a program that compares two directories, and exits with 0 or 1. Without it, "+
+				"--diff prints a unified diff.")
+	}
+	return nil
 }

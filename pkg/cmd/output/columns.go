@@ -4,12 +4,14 @@ package output
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	cliprinters "k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/util/jsonpath"
 
@@ -78,12 +80,6 @@ func parsePath(name, path string) (*jsonpath.JSONPath, error) {
 	return parsed, nil
 }
 
-// bracketed is the path as a template: {.name}.
-func bracketed(path string) string {
-	bare := strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
-	return "{." + strings.TrimPrefix(bare, ".") + "}"
-}
-
 // printColumns writes a table of the rows, with or without headers. Their text is escaped first: a line end in a cell
 // would look like another row.
 func printColumns(w io.Writer, list any, columns []column, headed bool) error {
@@ -138,4 +134,13 @@ func (c column) cell(row any) (string, error) {
 		return "<none>", nil
 	}
 	return strings.Join(out, ","), nil
+}
+
+// decode returns a value as decoded JSON, with integers as int64.
+func decode(v, into any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return utiljson.Unmarshal(raw, into)
 }

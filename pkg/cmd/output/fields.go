@@ -142,3 +142,9 @@ func stepInto(name string, t reflect.Type, at string, isList bool) (reflect.Type
 	}
 	return nil, "", &unknownFieldError{path: at, name: name, known: known}
 }
+
+// bracketed is the path as a template: {.name}.
+func bracketed(path string) string {
+	bare := strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
+	return "{." + strings.TrimPrefix(bare, ".") + "}"
+}

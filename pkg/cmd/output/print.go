@@ -6,133 +6,23 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	cliprinters "k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// Document is the result of a verb.
-type Document interface {
-	// Content is what -o json and -o yaml encode, and what the templates of -o jsonpath and -o go-template read.
-	Content() any
-	// Rows is the list in the content that -o custom-columns prints, one line per element.
-	Rows() any
-	// Table writes the content for people.
-	Table(w io.Writer, wide bool) error
-	// Names writes the objects of -o name, one line per object.
-	Names(w io.Writer) error
-}
-
-// Format is a format of one verb, in addition to the formats that every verb has.
-type Format struct {
-	Name string
-	// Write writes the content of a document.
-	Write func(w io.Writer, content any) error
-}
-
-// Printer writes a document in one format.
-type Printer func(io.Writer, Document) error
-
 // Print writes a document to a stream, as Write does.
 func (p Printer) Print(ctx context.Context, to io.Writer, d Document) error {
 	return Write(ctx, to, func(w io.Writer) error { return p(w, d) })
-}
-
-// The formats for people.
-const (
-	table = "table"
-	wide  = "wide"
-	// text is the former name of table for some verbs. It remains valid.
-	text = "text"
-)
-
-// PrintFlags mirror the flags that select and configure the format of the output.
-type PrintFlags struct {
-	// Format is the value of --output.
-	Format    string
-	templates *genericclioptions.KubeTemplatePrintFlags
-	colour    *flags.Enum
-	given     func(flag string) bool
-	own       []Format
-
-	noHeaders, quiet bool
-	sortBy           string
-	rows             rows
-}
-
-// NewPrintFlags returns the flags with their defaults. own are the formats of the verb.
-func NewPrintFlags(own ...Format) *PrintFlags {
-	return &PrintFlags{own: own, Format: table, templates: genericclioptions.NewKubeTemplatePrintFlags(),
-		colour: flags.NewEnum("auto", "auto", "always", "never"), given: func(string) bool { return false }}
-}
-
-// AddFlags adds the flags to a command.
-func (f *PrintFlags) AddFlags(c *cobra.Command) {
-	f.given = c.Flags().Changed
-	c.Flags().StringVarP(&f.Format, "output", "o", f.Format, "Output format: one of "+strings.Join(f.Formats(), ", "))
-	f.templates.AddFlags(c)
-	c.Flags().Lookup("template").
-		Usage = "Template, or path of a template file, for the formats that take one; without -o, a Go template"
-	c.Flags().Lookup("allow-missing-template-keys").Usage = "Ignore fields of a template that are not found"
-	// the flag exists
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.Formats(), cobra.ShellCompDirectiveNoFileComp))
-}
-
-// AddColorFlag adds the flag --color, for a command with a coloured table.
-func (f *PrintFlags) AddColorFlag(c *cobra.Command) { f.colour.AddTo(c, "color", "Use colors") }
-
-// AddViewFlags adds the flags --no-headers and --quiet, for a command that only reads.
-func (f *PrintFlags) AddViewFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&f.noHeaders, "no-headers", false,
-		"Print no headers in the formats table, wide and custom-columns")
-	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "Print only errors: the exit status is the result")
-}
-
-// Headers reports whether tables have headers.
-func (f *PrintFlags) Headers() bool { return !f.noHeaders }
-
-// Quiet reports whether nothing is printed but errors.
-func (f *PrintFlags) Quiet() bool { return f.quiet }
-
-// Formats lists the names of the formats, the default first. Those of templates take an argument after an equals sign,
-// or from --template.
-func (f *PrintFlags) Formats() []string {
-	own := make([]string, 0, len(f.own))
-	for _, format := range f.own {
-		own = append(own, format.Name)
-	}
-	return slices.Concat([]string{table, wide, "json", "yaml", "name"}, own, f.templates.AllowedFormats(),
-		[]string{customColumns, customColumnsFile})
-}
-
-// ForPeople reports whether the output is for a person, who can answer a question, and not for a program.
-func (f *PrintFlags) ForPeople() bool {
-	return slices.Contains([]string{table, wide, text}, f.format())
-}
-
-// Coloured reports whether to print in colours to a stream: on request, or on a terminal that supports them.
-func (f *PrintFlags) Coloured(out io.Writer) bool { return coloured(f.colour.String(), out) }
-
-// format is the format in effect: --template alone selects go-template, as in kubectl.
-func (f *PrintFlags) format() string {
-	if *f.templates.TemplateArgument != "" && !f.given("output") {
-		return "go-template"
-	}
-	return f.Format
 }
 
 // ToPrinter returns the printer that the flags select. Its errors are usage errors.
@@ -231,15 +121,6 @@ func printTemplate(w io.Writer, d Document, printer cliprinters.ResourcePrinter,
 	}
 	_, err = w.Write(out)
 	return err
-}
-
-// decode returns a value as decoded JSON, with integers as int64.
-func decode(v, into any) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return utiljson.Unmarshal(raw, into)
 }
 
 // Write writes the output of show to a stream when it is complete. If the context ends first, it writes nothing.

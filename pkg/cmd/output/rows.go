@@ -18,14 +18,6 @@ import (
 
 const rowsFlag = "rows"
 
-// rows are the lists of a document of which -o custom-columns prints one. It is empty for a verb without the flag
-// --rows.
-type rows struct {
-	list     *flags.Enum
-	names    []string // the first one is the default
-	elements map[string]reflect.Type
-}
-
 // AddRowsFlag adds the flag --rows, for a document with several lists. first is the default.
 func (f *PrintFlags) AddRowsFlag(c *cobra.Command, document any, first string) {
 	names, elements := lists(reflect.TypeOf(document))

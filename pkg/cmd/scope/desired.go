@@ -7,26 +7,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/files"
 )
-
-const (
-	desiredFlag   = "desired"
-	directoryFlag = "filename"
-)
-
-// AddDesiredFlag adds the flag that selects the source of desired objects.
-func (f *Flags) AddDesiredFlag(c *cobra.Command) {
-	f.desired.AddTo(c, desiredFlag,
-		"Source of the desired objects: the release record, the bundle rendered from its contents, the first of the "+
-			"two that is available (auto), or the files of -f")
-}
 
 // directoryArgs repeat the flags that name the directory, "" without one.
 func (f *Flags) directoryArgs() string {

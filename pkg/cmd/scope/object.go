@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -64,19 +63,3 @@ func KindNames(args []string) []string {
 	}
 	return out
 }
-
-// ClusterName returns the name in an argument that is NAME, cluster/NAME or cluster/NAMESPACE/NAME. namespace is that
-// of --namespace. Its errors are usage errors.
-func ClusterName(arg, namespace string) (string, error) {
-	name := arg
-	if kind, rest, ok := strings.Cut(arg, "/"); ok && targetKind(kind) == evaluate.TargetCluster {
-		name = rest
-	}
-	if stated, _, ok := strings.Cut(name, "/"); ok {
-		return name, sameNamespace(arg, stated, namespace)
-	}
-	return name, nil
-}
-
-// IsBundle reports whether a word names the kind Bundle.
-func IsBundle(word string) bool { return targetKind(word) == evaluate.TargetBundle }

@@ -8,47 +8,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
-
-// NamespaceUsage is the usage of --namespace for a verb with targets.
-const NamespaceUsage = "Workspace of the GitRepos, HelmOps, Bundles and Clusters, or namespace of the " +
-	"BundleDeployments; without it, all workspaces"
-
-// Flags mirror the flags that select bundles and desired objects. Make them with New.
-type Flags struct {
-	in       *input.Flags
-	selector string
-
-	desired                  *flags.Enum
-	directory, gitRepo, path string
-}
-
-// New returns the flags of a verb; desired is its default source of desired objects.
-func New(in *input.Flags, desired engine.Desired) *Flags {
-	return &Flags{in: in, desired: flags.NewEnum(string(desired), string(engine.DesiredAuto),
-		string(engine.DesiredRelease), string(engine.DesiredBundle), string(engine.DesiredFiles))}
-}
-
-// AddFlags adds the flags, but for --desired, which not every verb has.
-func (f *Flags) AddFlags(c *cobra.Command) {
-	fs := c.Flags()
-	fs.StringVarP(&f.selector, "selector", "l", "", "Only the BundleDeployments with these labels")
-	f.in.AddAgentScopeFlag(fs)
-	fs.StringVarP(&f.directory, directoryFlag, "f", "",
-		"Directory of a bundle, with or without a fleet.yaml. Only this bundle "+
-			"and those of the directories below with a fleet.yaml are evaluated, with the objects in the directories")
-	fs.StringVar(&f.gitRepo, "gitrepo", "",
-		"GitRepo of the directory of -f: it names the bundle, unless the fleet.yaml does, and has the targets")
-	fs.StringVar(&f.path, "path", "", "Path of the directory of -f in the repository")
-}
 
 // ToOptions parses the flags and the arguments that name targets. objects are the other arguments: without a target,
 // --namespace is only their namespace, and the scope is every workspace. LoadDirectory completes the options.

@@ -126,3 +126,19 @@ func resource(kind string) string {
 	_, resource := evaluate.TargetKind(kind)
 	return resource
 }
+
+// ClusterName returns the name in an argument that is NAME, cluster/NAME or cluster/NAMESPACE/NAME. namespace is that
+// of --namespace. Its errors are usage errors.
+func ClusterName(arg, namespace string) (string, error) {
+	name := arg
+	if kind, rest, ok := strings.Cut(arg, "/"); ok && targetKind(kind) == evaluate.TargetCluster {
+		name = rest
+	}
+	if stated, _, ok := strings.Cut(name, "/"); ok {
+		return name, sameNamespace(arg, stated, namespace)
+	}
+	return name, nil
+}
+
+// IsBundle reports whether a word names the kind Bundle.
+func IsBundle(word string) bool { return targetKind(word) == evaluate.TargetBundle }

@@ -93,3 +93,6 @@ func ReadConfig(data string) (*Config, error) {
 		GarbageCollectionInterval: c.GarbageCollectionInterval.Duration, BootstrapNamespace: c.Bootstrap.Namespace,
 		BootstrapAgentNamespace: c.Bootstrap.AgentNamespace, LocalAgentDisabled: c.Bootstrap.LocalAgentDisabled}, nil
 }
+
+// LegacyNamespace was the namespace of controller and agents before cattle-fleet-system.
+const LegacyNamespace = "fleet-system"

@@ -40,9 +40,6 @@ type Prediction struct {
 	Why string
 }
 
-// LegacyNamespace was the namespace of controller and agents before cattle-fleet-system.
-const LegacyNamespace = "fleet-system"
-
 const (
 	skipLabel    = "fleet.cattle.io/cluster-management"
 	localCluster = "local"

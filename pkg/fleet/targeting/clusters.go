@@ -47,29 +47,6 @@ type Fleet struct {
 	read       func(kind, namespace string) bool
 }
 
-// Cluster is a cluster with its groups.
-type Cluster struct {
-	*v1alpha1.Cluster
-	labels labels.Set
-	groups []group // sorted by name; one without a name if the cluster is in no group
-	// groupsKnown is false if not all ClusterGroups of its namespace were read.
-	groupsKnown bool
-}
-
-// Groups returns the names of the cluster's groups, sorted.
-func (c *Cluster) Groups() []string {
-	var out []string
-	for _, g := range c.groups {
-		if g.name != "" {
-			out = append(out, g.name)
-		}
-	}
-	return out
-}
-
-// Key is "namespace/name".
-func (c *Cluster) Key() string { return c.Namespace + "/" + c.Name }
-
 // mapping is a BundleNamespaceMapping that has an effect.
 type mapping struct{ bundles, namespaces labels.Selector }
 

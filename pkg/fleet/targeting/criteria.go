@@ -12,12 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// group is a ClusterGroup of a cluster. The zero value is the group of a cluster without groups.
-type group struct {
-	name   string
-	labels labels.Set
-}
-
 // criteria are the conditions of one target or restriction. All of them must hold, those about the group for the same
 // group.
 type criteria struct {

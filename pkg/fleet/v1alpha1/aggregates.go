@@ -4,137 +4,9 @@ package v1alpha1
 
 import (
 	"encoding/json"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// Summary counts BundleDeployments by state.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type Summary struct {
-	Ready        int `json:"ready,omitempty"`
-	DesiredReady int `json:"desiredReady,omitempty"`
-	NotReady     int `json:"notReady,omitempty"`
-	WaitApplied  int `json:"waitApplied,omitempty"`
-	ErrApplied   int `json:"errApplied,omitempty"`
-	OutOfSync    int `json:"outOfSync,omitempty"`
-	Modified     int `json:"modified,omitempty"`
-	// Pending counts the targets of a Bundle without a BundleDeployment.
-	Pending           int                `json:"pending,omitempty"`
-	NonReadyResources []NonReadyResource `json:"nonReadyResources,omitempty"`
-}
-
-// NonReadyResource is one of the first ten BundleDeployments that are not ready.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type NonReadyResource struct {
-	Name           string           `json:"name,omitempty"`
-	State          string           `json:"bundleState,omitempty"`
-	ModifiedStatus []ModifiedStatus `json:"modifiedStatus,omitempty"`
-}
-
-// Status has the fields that the statuses of Bundle, GitRepo, HelmOp and ClusterGroup share.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type Status struct {
-	Summary Summary `json:"summary,omitempty"`
-	Display Display `json:"display,omitempty"`
-	// ResourceCounts is nil if Fleet has never written it. A Bundle has none.
-	ResourceCounts *ResourceCounts `json:"resourceCounts,omitempty"`
-	Conditions     []Condition     `json:"conditions,omitempty"`
-	// ObservedGeneration is the generation of the spec from which the status was computed. A ClusterGroup has none.
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// ResourcesSHA256Sum is, in a Bundle whose contents are a Content, the checksum of the manifest document.
-	ResourcesSHA256Sum string `json:"resourcesSha256Sum,omitempty"`
-
-	// The following fields are those of a GitRepo or HelmOp: the clusters of its BundleDeployments.
-	DesiredReadyClusters *int `json:"desiredReadyClusters,omitempty"`
-	ReadyClusters        int  `json:"readyClusters,omitempty"`
-	// PerCluster are the object counts of each cluster ("namespace/name"), from Fleet 0.12 on.
-	PerCluster map[string]ResourceCounts `json:"perClusterResourceCounts,omitempty"`
-	// Resources are the objects on all clusters.
-	Resources []RepoResource `json:"resources,omitempty"`
-}
-
-// RepoResource is one object of a GitRepo or HelmOp, on all clusters.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type RepoResource struct {
-	State string `json:"state,omitempty"`
-}
-
-// Bundle is a set of manifests with its target clusters. BundleContents has its files.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:pruning:PreserveUnknownFields
-type Bundle struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	// +kubebuilder:pruning:PreserveUnknownFields
-	Spec BundleSpec `json:"spec,omitempty"`
-	// +kubebuilder:pruning:PreserveUnknownFields
-	Status Status `json:"status,omitempty"`
-
-	// Size is the size of its JSON in bytes, if that may be large.
-	Size int `json:"-"`
-}
-
-// GitRepo is a Git repository that Fleet deploys.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:path=gitrepos
-// +kubebuilder:pruning:PreserveUnknownFields
-type GitRepo struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	// +kubebuilder:pruning:PreserveUnknownFields
-	Spec GitRepoSpec `json:"spec,omitempty"`
-	// +kubebuilder:pruning:PreserveUnknownFields
-	Status GitRepoStatus `json:"status,omitempty"`
-
-	// SpecWritten is when the spec was last written; zero if it is not known.
-	SpecWritten time.Time `json:"-"`
-}
-
-// GitRepoSpec has the fields of a GitRepo's spec that are read.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type GitRepoSpec struct {
-	// ForceSyncGeneration makes Fleet deploy every bundle of the GitRepo again when it changes.
-	ForceSyncGeneration int64  `json:"forceSyncGeneration,omitempty"`
-	Repo                string `json:"repo,omitempty"`
-	// PollingInterval is a Go duration; 15 seconds if it is empty.
-	PollingInterval string `json:"pollingInterval,omitempty"`
-	DisablePolling  bool   `json:"disablePolling,omitempty"`
-	// Bundles are the directories and options files of which bundles are made; then no directory is searched for them.
-	// Only their number is read.
-	//
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +kubebuilder:validation:Schemaless
-	Bundles []json.RawMessage `json:"bundles,omitempty"`
-	// Targets select the clusters; without any, those of the ClusterGroup default.
-	Targets      []ClusterTarget `json:"targets,omitempty"`
-	RepoDeletion `json:",inline"`
-	Paused       bool `json:"paused,omitempty"`
-}
-
-// HelmOp is a Helm chart that Fleet deploys without Git.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:pruning:PreserveUnknownFields
-type HelmOp struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	// +kubebuilder:pruning:PreserveUnknownFields
-	Status Status `json:"status,omitempty"`
-}
 
 // Cluster is a cluster that Fleet manages.
 //
@@ -234,6 +106,19 @@ type ClusterGroupSpec struct {
 	// Selector selects Clusters in the namespace of the group by their labels. A group without a selector has no
 	// Clusters.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+// HelmOp is a Helm chart that Fleet deploys without Git.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:pruning:PreserveUnknownFields
+type HelmOp struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Status Status `json:"status,omitempty"`
 }
 
 // Content has the manifests of a bundle. All deployments of the bundle share it. Its name is the manifest id.

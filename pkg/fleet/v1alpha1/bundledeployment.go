@@ -165,13 +165,6 @@ type BundleDeploymentStatus struct {
 	Resources json.RawMessage `json:"resources,omitempty"`
 }
 
-// Display has the columns of kubectl get.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type Display struct {
-	State string `json:"state,omitempty"`
-}
-
 // NonReadyStatus is an object that the agent reports as not ready.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
@@ -197,47 +190,3 @@ func (s *NonReadyStatus) Key() ObjectKey {
 
 // Words are the messages as one text.
 func (s *NonReadyStatus) Words() string { return strings.Join(s.Summary.Message, "; ") }
-
-// ModifiedStatus is an object that the agent reports as modified, missing or extra. Patch has the desired values, also
-// those of a Secret.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type ModifiedStatus struct {
-	APIVersion string `json:"apiVersion,omitempty"`
-	Kind       string `json:"kind,omitempty"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name,omitempty"`
-	Patch      string `json:"patch,omitempty"`
-	// Missing is true if the agent does not own a live object with that name; Exist if there is one that it does not
-	// own.
-	Missing bool `json:"missing,omitempty"`
-	Exist   bool `json:"exist,omitempty"`
-	// Delete is true if the object is no longer desired.
-	Delete bool `json:"delete,omitempty"`
-}
-
-// ResourceCounts are the agent's counts of objects.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type ResourceCounts struct {
-	DesiredReady int `json:"desiredReady,omitempty"`
-	Ready        int `json:"ready,omitempty"`
-	WaitApplied  int `json:"waitApplied,omitempty"`
-	Modified     int `json:"modified,omitempty"`
-	Orphaned     int `json:"orphaned,omitempty"`
-	Missing      int `json:"missing,omitempty"`
-	Unknown      int `json:"unknown,omitempty"`
-	NotReady     int `json:"notReady,omitempty"`
-}
-
-// Condition is a condition of one of Fleet's own objects. Its time is a string.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type Condition struct {
-	Type           string `json:"type,omitempty"`
-	Status         string `json:"status,omitempty"`
-	LastUpdateTime string `json:"lastUpdateTime,omitempty"`
-	Reason         string `json:"reason,omitempty"`
-	// Message may quote values of Secrets.
-	Message string `json:"message,omitempty"`
-}

@@ -3,11 +3,53 @@
 package v1alpha1
 
 import (
+	"encoding/json"
 	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// GitRepo is a Git repository that Fleet deploys.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=gitrepos
+// +kubebuilder:pruning:PreserveUnknownFields
+type GitRepo struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec GitRepoSpec `json:"spec,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Status GitRepoStatus `json:"status,omitempty"`
+
+	// SpecWritten is when the spec was last written; zero if it is not known.
+	SpecWritten time.Time `json:"-"`
+}
+
+// GitRepoSpec has the fields of a GitRepo's spec that are read.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type GitRepoSpec struct {
+	// ForceSyncGeneration makes Fleet deploy every bundle of the GitRepo again when it changes.
+	ForceSyncGeneration int64  `json:"forceSyncGeneration,omitempty"`
+	Repo                string `json:"repo,omitempty"`
+	// PollingInterval is a Go duration; 15 seconds if it is empty.
+	PollingInterval string `json:"pollingInterval,omitempty"`
+	DisablePolling  bool   `json:"disablePolling,omitempty"`
+	// Bundles are the directories and options files of which bundles are made; then no directory is searched for them.
+	// Only their number is read.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Bundles []json.RawMessage `json:"bundles,omitempty"`
+	// Targets select the clusters; without any, those of the ClusterGroup default.
+	Targets      []ClusterTarget `json:"targets,omitempty"`
+	RepoDeletion `json:",inline"`
+	Paused       bool `json:"paused,omitempty"`
+}
 
 // GitRepoStatus is the status of a GitRepo. Source: docs/fleet-behavior.md, 4.8.
 //

@@ -55,23 +55,3 @@ func (g *ClusterGroup) Reported() Reported {
 func (s *Status) reported() Reported {
 	return Reported{State: s.Display.State, Counts: s.ResourceCounts, Summary: &s.Summary, AsOf: newest(s.Conditions)}
 }
-
-// newest returns the newest time among conditions, empty if none has a time. RFC 3339 in UTC sorts as text.
-func newest(conditions []Condition) string {
-	out := ""
-	for _, c := range conditions {
-		out = max(out, c.LastUpdateTime)
-	}
-	return out
-}
-
-// Plus returns the field-wise sum.
-func (c ResourceCounts) Plus(o ResourceCounts) ResourceCounts {
-	return ResourceCounts{
-		DesiredReady: c.DesiredReady + o.DesiredReady, Ready: c.Ready + o.Ready, WaitApplied: c.WaitApplied +
-			o.WaitApplied,
-		Modified: c.Modified + o.Modified, Orphaned: c.Orphaned + o.Orphaned, Missing: c.Missing + o.Missing,
-		Unknown:  c.Unknown + o.Unknown,
-		NotReady: c.NotReady + o.NotReady,
-	}
-}

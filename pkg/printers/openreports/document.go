@@ -6,27 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-)
-
-const (
-	// maxText is the length at which a text is cut, in bytes.
-	maxText = 8 << 10
-	// maxResults and maxBytes limit one object: etcd refuses objects above 1.5 MiB, and kubectl apply keeps a copy in
-	// an annotation of up to 256 KiB.
-	maxResults = 1000
-	maxBytes   = 200 << 10
 )
 
 // split divides results into parts that fit into one object.
@@ -99,34 +85,4 @@ func id(cluster string) string {
 	_, short, _ := strings.Cut(cluster, "/")
 	short = notInName.ReplaceAllString(strings.ToLower(short), "-")
 	return strings.TrimLeft(short[:min(len(short), 40)]+"-"+hex.EncodeToString(sum[:4]), "-")
-}
-
-// short cuts a text that is too long for the message of a result.
-func short(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	end := maxText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
-
-// properties are the details of a finding.
-func properties(f report.Finding) map[string]string {
-	out := digest.Properties(&f)
-	out["id"], out["evidence"] = f.ID, strings.Join(f.Evidence, "\n")
-	for i, step := range f.NextSteps() {
-		suffix := ""
-		if i > 0 {
-			suffix = strconv.Itoa(i + 1)
-		}
-		out["remedy"+suffix], out["command"+suffix] = step.Text, step.Command
-	}
-	for name, value := range out {
-		out[name] = short(value)
-	}
-	maps.DeleteFunc(out, func(name, value string) bool { return value == "" && name != "id" })
-	return out
 }

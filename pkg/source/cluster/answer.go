@@ -3,14 +3,10 @@
 package cluster
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
@@ -81,78 +77,3 @@ func endless(format string, args ...any) error {
 type unreadError struct{ err error }
 
 func (e *unreadError) Error() string { return "the answer could not be read: " + e.err.Error() }
-
-// partialMetadata is the kind of all objects of an answer with metadata only.
-var partialMetadata = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
-
-// check compares a complete list with the request.
-func (l *lister) check(a *answer) error {
-	switch {
-	case a.apiVersion+a.kind != "" && !l.requested(a, true):
-		return l.otherKind(a.apiVersion, a.kind)
-	case !a.listed: // the answer of a proxy must not count as an empty cluster
-		return errors.New("it is not a list")
-	case a.kind == "" || a.apiVersion == "":
-		return l.otherKind(a.apiVersion, a.kind)
-	}
-	return nil
-}
-
-// checkStart compares the members before the items of a list with the request, so that no item of another list is used.
-// API servers write the kind of a list of custom resources after the items. Each of these items states its own kind.
-func (l *lister) checkStart(a *answer) error {
-	ok := a.kind != ""
-	switch {
-	case ok && a.apiVersion != "":
-		ok = l.requested(a, true)
-	case a.apiVersion != "":
-		ok = a.apiVersion == l.kind.GroupVersion().String() || l.query.MetadataOnly &&
-			a.apiVersion == partialMetadata.GroupVersion().String()
-	}
-	if !ok {
-		return l.otherKind(a.apiVersion, a.kind)
-	}
-	return nil
-}
-
-// checkItem compares an item with the request. An item need not state its kind if the list has stated its own.
-func (l *lister) checkItem(a *answer, apiVersion, kind string) error {
-	if apiVersion == "" && kind == "" {
-		if l.requested(a, false) {
-			return nil
-		}
-		return l.otherKind(a.apiVersion, a.kind)
-	}
-	got := schema.FromAPIVersionAndKind(apiVersion, kind)
-	if got == l.kind.GroupVersionKind || l.query.MetadataOnly && got == partialMetadata {
-		return nil
-	}
-	return l.otherKind(apiVersion, kind)
-}
-
-// requested reports whether a list has the requested kind, as far as the list has stated it. A CustomResourceDefinition
-// can set any name for its list kind. Such a name is accepted if the items state their own kind and no other kind has a
-// list of that name.
-func (l *lister) requested(a *answer, itemsStateKind bool) bool {
-	got := schema.FromAPIVersionAndKind(a.apiVersion, a.kind)
-	listOf := func(gvk schema.GroupVersionKind) schema.GroupVersionKind {
-		return gvk.GroupVersion().WithKind(gvk.Kind + "List")
-	}
-	switch {
-	case got == listOf(l.kind.GroupVersionKind), l.query.MetadataOnly && got == listOf(partialMetadata):
-		return true
-	case !itemsStateKind || got.GroupVersion() != l.kind.GroupVersion() || !strings.Contains(got.Group, "."):
-		return false
-	}
-	_, _, other := l.kinds.Lookup(got.GroupVersion().WithKind(strings.TrimSuffix(got.Kind, "List")))
-	return !other
-}
-
-func (l *lister) otherKind(apiVersion, kind string) error {
-	got := "no kind"
-	if kind != "" {
-		got = fmt.Sprintf("the kind %q of %q", kind, apiVersion)
-	}
-	return &finalError{fmt.Sprintf("the answer has %s; the request was for %sList of %s", got, l.kind.Kind,
-		l.kind.GroupVersion())}
-}

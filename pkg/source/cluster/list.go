@@ -5,17 +5,14 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"io"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
@@ -27,9 +24,6 @@ const (
 	maxRestarts = 5
 	// maxRepeated is how many consecutive pages of one list may have no new object.
 	maxRepeated = 100
-	// freeRepeats is how many objects of one page may be repeated beyond those that were read before the page. Only a
-	// faulty server repeats an object within a page.
-	freeRepeats = 1000
 	// maxTrailer is how many bytes of an answer are read after its document.
 	maxTrailer = 4 << 10
 )
@@ -62,19 +56,6 @@ func (c *Cluster) List(ctx context.Context, q source.Query, yield func(source.Ob
 		return l.namespaces(ctx, coverage, q.Fallback)
 	}
 	return coverage, nil
-}
-
-// lister reads the objects of one kind.
-type lister struct {
-	*Cluster
-	query    source.Query
-	kind     source.Kind
-	kinds    *source.Kinds
-	yield    func(source.Object) error
-	yieldErr error               // ends the list
-	seen     map[uint64]struct{} // hashes of the objects that were yielded
-	seed     maphash.Seed
-	pages    int // read so far, in all namespaces
 }
 
 // namespaces reads the list of each namespace.
@@ -197,101 +178,6 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 		err = &unreadError{err}
 	}
 	return "", err
-}
-
-// readPage yields the items of a page as they arrive.
-func (l *lister) readPage(a *answer) (next string, err error) {
-	if a.PeekKind() != '{' {
-		_, err := a.ReadToken()
-		if err == nil {
-			return "", errors.New("it is not a JSON object")
-		}
-		return "", fmt.Errorf("it is not a JSON object: %w", err)
-	}
-	var metadata struct {
-		Continue string `json:"continue"`
-	}
-	err = object.Members(a.Decoder, func(name jsontext.Value) error {
-		switch string(name) {
-		case `"apiVersion"`:
-			return a.value(&a.apiVersion)
-		case `"kind"`:
-			return a.value(&a.kind)
-		case `"metadata"`:
-			return a.value(&metadata)
-		case `"items"`:
-			a.listed = true
-			return l.items(a)
-		}
-		return a.SkipValue()
-	})
-	if err == nil {
-		err = l.check(a)
-	}
-	return metadata.Continue, err
-}
-
-// items yields the items of a list one by one.
-func (l *lister) items(a *answer) error {
-	if a.PeekKind() == 'n' { // null: an empty list
-		return a.SkipValue()
-	}
-	if err := l.checkStart(a); err != nil {
-		return err
-	}
-	repeats := len(l.seen) + freeRepeats
-	return object.Elements(a.Decoder, func() error {
-		item, err := a.next()
-		if err != nil {
-			return err
-		}
-		fresh, err := l.fresh(a, item)
-		switch {
-		case err != nil:
-			return err
-		case !fresh && repeats == 0:
-			return endless("a page repeats the same objects")
-		case !fresh:
-			repeats--
-			return nil
-		}
-		if err := l.yield(source.Object{Item: item, Kind: l.kind.GroupVersionKind}); err != nil {
-			l.yieldErr = err
-			return &finalError{err.Error()}
-		}
-		return nil
-	})
-}
-
-// fresh reports whether an object has not been yielded yet, and remembers the object. It compares hashes of 64 bits,
-// which are unlikely to be equal for two of 100,000 objects.
-func (l *lister) fresh(a *answer, item object.Item) (bool, error) {
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Metadata   struct {
-			Name      string `json:"name"`
-			Namespace string `json:"namespace"`
-		} `json:"metadata"`
-	}
-	if meta := item.Meta; meta != nil {
-		head.APIVersion, head.Kind = meta.APIVersion, meta.Kind
-		head.Metadata.Name, head.Metadata.Namespace = meta.Metadata.Name, meta.Metadata.Namespace
-	} else if err := object.Into(item.Raw, &head); err != nil {
-		return false, err
-	}
-	if err := l.checkItem(a, head.APIVersion, head.Kind); err != nil {
-		return false, err
-	}
-	h := maphash.String(l.seed, head.Metadata.Namespace+"/"+head.Metadata.Name)
-	if _, seen := l.seen[h]; seen {
-		return false, nil
-	}
-	if len(l.seen) == l.options.MaxObjects {
-		return false, endless("it has more than %d objects", len(l.seen))
-	}
-	l.seen[h] = struct{}{}
-	return true, nil
 }
 
 // at sets the path of a request to the objects of a kind. Like its method Name, it refuses a name of a server that

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+)
+
+// session is one run: its source, its plan and its document.
+type session struct {
+	*options
+	src      source.Source
+	cluster  *cluster.Cluster // nil for a snapshot
+	items    []adopt.Item
+	document report.Adoption // the printed document without its objects
+	secrets  *redact.Secrets
+	found    *engine.Audit // nil without Fleet
+}
+
+// describe begins the document with the description of the source.
+func (s *session) describe(found *engine.Audit) {
+	s.found, s.secrets = found, found.Secrets
+	s.document = report.Adoption{Head: report.NewHead("", s.Version, found.Source, found.Desired.Directory),
+		Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
+}
+
+// shown returns the document with a kind, its objects, and without secrets.
+func (s *session) shown(kind string) *report.Adoption {
+	d := s.document
+	d.Kind, d.Undo = kind, s.undo != ""
+	if n := s.dryRun.String(); n != dryRunNone {
+		d.DryRun = n
+	}
+	d.Objects = nil
+	for _, i := range s.items {
+		d.Objects = append(d.Objects, i.AdoptedObject)
+	}
+	return d.Redacted(s.secrets)
+}
+
+// print prints the document with a kind.
+func (s *session) print(ctx context.Context, kind string) error {
+	s.Document.Undo = s.Command("adopt") + " --undo"
+	return s.Print(ctx, printers.Adoption(s.shown(kind), s.Document))
+}
+
+// count counts the items that match.
+func (s *session) count(matches func(adopt.Item) bool) int {
+	n := 0
+	for _, i := range s.items {
+		if matches(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// clusterUID returns the uid of the namespace kube-system, which identifies a cluster.
+func (s *session) clusterUID(ctx context.Context) (string, error) {
+	const name = metav1.NamespaceSystem
+	uid, cover, err := input.ClusterUID(ctx, s.src)
+	if err != nil || uid != "" {
+		return uid, err
+	}
+	why := "not found"
+	if f, all := cover.Of(""); !all {
+		why = strings.TrimSpace(fmt.Sprintf("%s %s", f.Reason, f.Detail))
+	}
+	hint := "Nothing was changed on the cluster. Grant the verb list on namespaces, at least for the resourceName " +
+		name + "."
+	if s.Captured() {
+		hint = "Also capture the namespace " + name + "."
+	}
+	return "", exit.Failure(fmt.Errorf("reading the uid of the cluster: namespace %s: %s", name, why), hint)
+}
+
+// interrupted reports an interruption, and returns the error with its exit status. The root has a message only for
+// verbs that printed nothing.
+func (s *session) interrupted(lines ...string) error {
+	fmt.Fprintf(escape.TextWriter(s.Streams.ErrOut), "interrupted: %s\n", strings.Join(lines, "\n"))
+	return &exit.Error{Status: exit.Failed, Shown: true}
+}
