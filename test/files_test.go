@@ -28,7 +28,6 @@ import (
 var fileCycles = map[string]int{
 	"pkg/adopt":                2,
 	"pkg/audit":                15,
-	"pkg/check":                55,
 	"pkg/check/dependency":     2,
 	"pkg/check/facts":          6,
 	"pkg/cmd/adopt":            5,
