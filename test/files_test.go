@@ -28,7 +28,6 @@ import (
 var fileCycles = map[string]int{
 	"pkg/adopt":                2,
 	"pkg/audit":                15,
-	"pkg/check/dependency":     2,
 	"pkg/cmd/adopt":            5,
 	"pkg/cmd/audit":            5,
 	"pkg/cmd/clusters":         2,
