@@ -49,7 +49,6 @@ var fileCycles = map[string]int{
 	"pkg/printers/openreports": 2,
 	"pkg/release":              8,
 	"pkg/render":               17,
-	"pkg/render/files":         3,
 	"pkg/resolve":              6,
 	"pkg/snapshot":             6,
 	"pkg/source/cluster":       2,
