@@ -44,7 +44,6 @@ var fileCycles = map[string]int{
 	"pkg/health":               4,
 	"pkg/object":               2,
 	"pkg/ownership":            2,
-	"pkg/preflight":            3,
 	"pkg/printers/openreports": 2,
 	"pkg/release":              8,
 	"pkg/render":               17,
