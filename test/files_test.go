@@ -35,7 +35,6 @@ var fileCycles = map[string]int{
 	"pkg/cmd/input":            5,
 	"pkg/cmd/output":           5,
 	"pkg/cmd/scope":            4,
-	"pkg/collect":              8,
 	"pkg/compare":              8,
 	"pkg/evaluate":             10,
 	"pkg/fleet/agentconfig":    2,
