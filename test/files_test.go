@@ -26,7 +26,7 @@ import (
 // fileCycles are the packages in which files need each other, with the number of these files. A number may only become
 // smaller. Without such files, the package leaves the list.
 var fileCycles = map[string]int{
-	"pkg/audit":                15,
+	"pkg/audit":                14,
 	"pkg/cmd/adopt":            5,
 	"pkg/cmd/audit":            5,
 	"pkg/cmd/clusters":         2,
