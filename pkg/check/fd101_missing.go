@@ -4,6 +4,8 @@ package check
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -32,6 +34,16 @@ func desiredBy(d *evaluate.BundleDeployment) string {
 		return "it is in the files"
 	}
 	return fmt.Sprintf("it is in the manifest of release %s", d.Release)
+}
+
+// expired reports whether Kubernetes may have deleted a missing Job because of its age. A Job that was deployed less
+// than that time ago, or never, did not expire.
+func (in *Input) expired(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
+	if o.TTLAfterFinished == nil || in.notDeployed(d, o) != "" {
+		return false
+	}
+	ttl := time.Duration(min(*o.TTLAfterFinished, math.MaxInt32)) * time.Second // an int32 in the API
+	return d.Deployed.IsZero() || in.Now().IsZero() || !d.Deployed.Add(ttl).After(in.Now())
 }
 
 // notDeployed returns why Fleet may never have deployed an object, "" if it has. Such an object is not lost: a deploy

@@ -67,6 +67,11 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 	return p, true
 }
 
+// full reports whether a list of a status has as many entries as Fleet writes.
+func full(s *v1alpha1.BundleDeploymentStatus) bool {
+	return len(s.ModifiedStatus) >= fleet.MaxListed || len(s.NonReadyStatus) >= fleet.MaxListed
+}
+
 // inBulk reports whether old versions of Fleet count objects of a bundle deployment in a wrong state.
 func inBulk(bd *v1alpha1.BundleDeployment, reported fleet.BundleState) bool {
 	if reported == fleet.WaitApplied || reported == fleet.ErrApplied {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -22,6 +23,29 @@ type totals struct {
 	why   facts.Explanation // if it is known already
 	// bundles are those of which the targets are compared.
 	bundles []*v1alpha1.Bundle
+}
+
+// comparison is what the status of an aggregate counts, and how it is computed again (FD202 to FD206).
+type comparison struct {
+	// of is what the numbers are computed from, lag is why they can be old.
+	of, lag string
+	// parts returns what the numbers are computed from; ok is false if not all of it is known.
+	parts func(*Input, *evaluate.Aggregate) (p parts, ok bool)
+	// wrong returns the numbers that are wrong, and completes the finding about them.
+	wrong func(*Input, *totals, *Finding) []number
+}
+
+// check reports the wrong numbers of an aggregate.
+func (c comparison) check(in *pass, a *evaluate.Aggregate) {
+	p, ok := c.parts(in.Input, a)
+	if !ok {
+		return
+	}
+	t := &totals{Aggregate: a, comparison: c, parts: &p}
+	f := Finding{Remedies: []remedy.Remedy{in.Commands.Describe(facts.RefOf(a))}}
+	if wrong := c.wrong(in.Input, t, &f); len(wrong) > 0 {
+		in.report(in.wrongTotals(t, wrong, f))
+	}
 }
 
 // wrongTotals completes the finding about the wrong numbers of an aggregate.

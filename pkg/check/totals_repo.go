@@ -117,8 +117,3 @@ func (in *pass) stickyList(a *evaluate.Aggregate) {
 		"complete", noun(a), facts.Count(unknown, "object"), sticky)
 	in.report(f, in.Commands.Describe(f.Object))
 }
-
-// full reports whether a list of a status has as many entries as Fleet writes.
-func full(s *v1alpha1.BundleDeploymentStatus) bool {
-	return len(s.ModifiedStatus) >= fleet.MaxListed || len(s.NonReadyStatus) >= fleet.MaxListed
-}

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -40,6 +41,13 @@ type Reader struct {
 	progress progress
 	answered answers
 	uid      atomic.Pointer[string] // of the Namespace kube-system
+}
+
+// answers are the answers to all lookups on a cluster: each is read once for all bundles.
+type answers struct {
+	mu   sync.Mutex // guards the fields below
+	read map[render.Lookup]func() render.Found
+	size int
 }
 
 // Open prepares reading a source. The values of Secrets are added to secrets. report receives the progress from several

@@ -52,13 +52,6 @@ type lookups struct {
 	time    time.Duration
 }
 
-// answers are the answers to all lookups on a cluster: each is read once for all bundles.
-type answers struct {
-	mu   sync.Mutex // guards the fields below
-	read map[render.Lookup]func() render.Found
-	size int
-}
-
 // Lookup implements render.Cluster. It answers as Helm's function does: an object that does not exist is an empty
 // answer, and a kind that the cluster does not serve is an error.
 func (x *lookups) Lookup(ctx context.Context, l render.Lookup) render.Found {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
@@ -250,6 +252,81 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 	x.result, x.err = renderer.Render(ctx, *in, &lookups{Reader: target})
 	in.Resources, in.Values, in.ValuesFrom, in.PreviousValues = nil, nil, nil, nil // release the memory
 	return fatal(ctx, x.err)
+}
+
+// valuesFrom reads the ConfigMaps and Secrets that valuesFrom of a deployment names.
+func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
+	x.input.ValuesFrom = nil
+	for _, ref := range render.ValuesRefs(&x.input.Options) {
+		data, f, err := r.data(ctx, ref)
+		if err != nil {
+			return err
+		}
+		switch {
+		case f == nil && r.Description.Unmasked != nil && ref.Kind == secretKind.Kind, f != nil &&
+			*f == source.NotCaptured:
+			data = nil
+			withMasked(&x.input)
+		case f == nil:
+			data = append([]byte{}, data...) // not nil, because it was read
+		case f.Reason == notFound && !copied(&x.input.Options, ref):
+			x.missing = append(x.missing, ref)
+		}
+		x.input.ValuesFrom = append(x.input.ValuesFrom, data)
+	}
+	return nil
+}
+
+// copied reports whether Fleet itself copies the ConfigMap or Secret to the cluster before it deploys.
+func copied(o *v1alpha1.Options, ref render.ValuesRef) bool {
+	return slices.ContainsFunc(o.DownstreamResources, func(d v1alpha1.DownstreamResource) bool {
+		return d.Name == ref.Name && strings.EqualFold(d.Kind, ref.Kind)
+	})
+}
+
+// previousValues reads the values of the release that the rollout upgrades, if the bundle has none: Helm uses them
+// (docs/fleet-behavior.md, 2.5). The release may be one that Fleet did not install.
+func (r *Reader) previousValues(ctx context.Context, x *rendering) error {
+	in := &x.input
+	in.PreviousValues = nil
+	namespace, name := in.Release()
+	last := x.Deployment.On.State.Latest[namespace+"/"+name]
+	if last == nil || last.Status == release.StatusUninstalling || in.HasValues() {
+		return nil
+	}
+	if !last.HasValues && last.Damaged == "" {
+		return nil
+	}
+	unknown := func(why string) error { // with other values, a chart would render other objects
+		in.Resources, in.Gaps = nil, append(in.Gaps,
+			fmt.Sprintf("it has no Helm values, so Helm keeps those of release %s, which are not known: %s",
+				last.Release(), why))
+		return nil
+	}
+	switch {
+	case last.Damaged != "":
+		return unknown("its record is damaged")
+	case last.Status != release.StatusDeployed:
+		return unknown("its last revision is not deployed")
+	case r.Description.Unmasked != nil:
+		withMasked(in)
+		return nil
+	}
+	var s struct {
+		Data map[string][]byte `json:"data"`
+	}
+	f, err := r.get(ctx, secretKind, last.Namespace, last.SecretName(), &s)
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		return unknown("its record could not be read: " + string(f.Reason))
+	}
+	if in.PreviousValues, err = release.Values(s.Data[release.DataKey]); err != nil {
+		return unknown("its record is damaged")
+	}
+	r.Secrets.AddText(in.PreviousValues)
+	return nil
 }
 
 // fatal returns err if it is not about the bundle.

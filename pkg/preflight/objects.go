@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -86,6 +87,20 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 		item.Owner = owner.String()
 	}
 	return found
+}
+
+// adopt assigns the existing objects to the bundle. from is the owner to take an object from; empty if it has none. If
+// adopt would refuse the object, the remedy is the reason.
+func (r *rollout) adopt(o *evaluate.Object, from string) report.Remedy {
+	if refused := append(r.d.NeverAdopted(o), r.d.AdoptUncertain()...); len(refused) > 0 {
+		return report.Remedy{Text: "adopt would refuse it now: " + strings.Join(refused, "; ")}
+	}
+	out := r.c.Commands.Assign(&r.d.Deployment)
+	if from != "" {
+		out.Command += " --dangerous-take-from=" + escape.Shell(from)
+		out.Text = "takes it over from that owner; shows what changes, and asks before it writes"
+	}
+	return out
 }
 
 // ownership reports whether Helm refuses the installation because of an existing object. Helm reads only its own label

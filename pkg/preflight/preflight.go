@@ -7,8 +7,6 @@ package preflight
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -52,17 +48,6 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 	return rollouts, elsewhere
 }
 
-// rollout is the prediction for one bundle.
-type rollout struct {
-	report.Rollout
-	c *check.Input
-	d *evaluate.BundleDeployment
-
-	dependencies *dependency.Index
-	// takes reports whether Helm takes over existing objects.
-	takes bool
-}
-
 func (r *rollout) predict() {
 	r.refusals()
 	r.names()
@@ -89,28 +74,6 @@ func (r *rollout) predict() {
 	}
 	r.deletions()
 }
-
-// verdicts are the results of rules, in ascending order. The highest one is the result of the rollout.
-var verdicts = []report.Verdict{report.VerdictOK, report.VerdictUnknown, report.VerdictContested, report.VerdictRefused}
-
-// add adds an item, and the result of its rule, by its name.
-func (r *rollout) add(rule string, o *object.Ref, format string, args ...any) *report.PreflightItem {
-	return r.addAs(ruleOf(rule), o, format, args...)
-}
-
-// addAs does what add does, for a rule whose severity depends on the rollout.
-func (r *rollout) addAs(rule Rule, o *object.Ref, format string, args ...any) *report.PreflightItem {
-	decides := rule.Severity == report.Error || rule.Verdict == report.VerdictUnknown
-	if decides && slices.Index(verdicts, rule.Verdict) > slices.Index(verdicts, r.Verdict) {
-		r.Verdict = rule.Verdict
-	}
-	r.Items = append(r.Items, report.PreflightItem{Rule: rule.Name, Severity: rule.Severity, Object: o,
-		Message: fmt.Sprintf(format, args...)})
-	return &r.Items[len(r.Items)-1]
-}
-
-// advise is a remedy without a command.
-func advise(text string) []report.Remedy { return []report.Remedy{{Text: text}} }
 
 // refusals reports problems that prevent any deployment by Fleet's agent.
 func (r *rollout) refusals() {

@@ -4,11 +4,8 @@ package preflight
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -106,18 +103,4 @@ func (r *rollout) deletions() {
 			d.Release.Release(), other).
 			Owner = other
 	}
-}
-
-// adopt assigns the existing objects to the bundle. from is the owner to take an object from; empty if it has none. If
-// adopt would refuse the object, the remedy is the reason.
-func (r *rollout) adopt(o *evaluate.Object, from string) report.Remedy {
-	if refused := append(r.d.NeverAdopted(o), r.d.AdoptUncertain()...); len(refused) > 0 {
-		return report.Remedy{Text: "adopt would refuse it now: " + strings.Join(refused, "; ")}
-	}
-	out := r.c.Commands.Assign(&r.d.Deployment)
-	if from != "" {
-		out.Command += " --dangerous-take-from=" + escape.Shell(from)
-		out.Text = "takes it over from that owner; shows what changes, and asks before it writes"
-	}
-	return out
 }

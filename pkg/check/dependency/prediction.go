@@ -3,15 +3,10 @@
 package dependency
 
 import (
-	"cmp"
 	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -64,35 +59,4 @@ func (x *Index) Test(d *directory.Deployment, siblings []*directory.Deployment) 
 		return Result{Refused: fmt.Sprintf("%s: %v", waits, notReady)}
 	}
 	return out
-}
-
-// selectorOf returns the selector of a dependency, as its agent makes it.
-func selectorOf(ref v1alpha1.BundleRef, workspace string) (labels.Selector, error) {
-	s := cmp.Or(ref.Selector, &metav1.LabelSelector{}).DeepCopy()
-	if ref.Name != "" {
-		s = metav1.AddLabelToSelector(s, fleet.BundleLabel, ref.Name)
-		s = metav1.AddLabelToSelector(s, fleet.BundleNamespaceLabel, workspace)
-	}
-	return metav1.LabelSelectorAsSelector(s)
-}
-
-// selected returns the bundle deployments that a selector selects beside those of a bundle deployment, which may be
-// one of them, and the names of the selected siblings that do not exist yet.
-func (x *Index) selected(d *directory.Deployment, selector labels.Selector,
-	siblings []*directory.Deployment) (found []*directory.Deployment, later []string) {
-	for _, b := range x.byNamespace[d.DeploymentNamespace()] {
-		if selector.Matches(labels.Set(b.BD.Labels)) {
-			found = append(found, b)
-		}
-	}
-	for _, b := range siblings {
-		switch isNew := b.BD == nil && b.On == d.On; {
-		case !isNew || !selector.Matches(labels.Set(b.BundleLabels())):
-		case b.ID() == d.ID():
-			found = append(found, b)
-		default:
-			later = append(later, b.Name)
-		}
-	}
-	return found, later
 }

@@ -6,9 +6,9 @@ package facts
 
 import (
 	"strings"
-	"sync"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -41,74 +41,10 @@ type Facts struct {
 	answers settle.Answers
 }
 
-// New computes the facts of a result. Findings quote texts by adding them to quotations.
-func New(r *evaluate.Result, quotations *redact.Quotations) *Facts {
-	f := &Facts{Result: r, Quotations: quotations,
-		objects:       map[object.Ref]v1alpha1.Object{},
-		clusters:      byDeploymentNamespace(r.Desired.Fleet.Clusters),
-		bundlesOf:     map[object.Ref][]*v1alpha1.Bundle{},
-		deploymentsOf: map[object.Ref]int{},
-		targets:       map[object.Ref]func() *targeting.Bundle{},
-		agents:        sync.OnceValue(r.Agents),
-	}
-	for _, k := range state.Kinds {
-		for _, o := range k.Of(r.Desired.Fleet) {
-			f.objects[Ref(k.Name, o.GetNamespace(), o.GetName())] = o
-		}
-	}
-	for _, d := range r.Desired.Directory.Deployments {
-		f.deploymentsOf[Named(state.Bundle, d.Bundle)]++
-	}
-	all := sync.OnceValue(r.Desired.Targeting)
-	for _, b := range r.Desired.Bundles {
-		if repo, ok := RepoOf(b); ok {
-			f.bundlesOf[repo] = append(f.bundlesOf[repo], b)
-		}
-		f.targets[RefTo(b)] = sync.OnceValue(func() *targeting.Bundle { return all().Bundle(b) })
-	}
-	f.agentOf = sync.OnceValue(f.agentsByNamespace)
-	f.views = sync.OnceValue(f.allViews)
-	return f
-}
-
 // Named returns the reference of an object of Fleet with a key ("namespace/name").
 func Named(kind, key string) object.Ref {
 	namespace, name, _ := strings.Cut(key, "/")
 	return Ref(kind, namespace, name)
-}
-
-func byDeploymentNamespace(clusters []*v1alpha1.Cluster) map[string]*v1alpha1.Cluster {
-	out := map[string]*v1alpha1.Cluster{}
-	for _, c := range clusters {
-		ns := c.Status.Namespace
-		if ns == "" {
-			continue
-		}
-		_, twice := out[ns]
-		out[ns] = c
-		if twice {
-			out[ns] = nil
-		}
-	}
-	return out
-}
-
-func (f *Facts) agentsByNamespace() map[string]evaluate.Agent {
-	out := map[string]evaluate.Agent{}
-	for _, a := range f.Agents() {
-		if ns := a.Cluster.Status.Namespace; ns != "" {
-			out[ns] = a
-		}
-	}
-	return out
-}
-
-func (f *Facts) allViews() map[object.DeploymentID]*View {
-	out := make(map[object.DeploymentID]*View, len(f.Deployments))
-	for _, d := range f.Deployments {
-		out[d.ID()] = f.newView(d)
-	}
-	return out
 }
 
 // find returns the object of Fleet with a key ("namespace/name"); nil if it was not read.
@@ -162,6 +98,21 @@ func (f *Facts) Agents() []evaluate.Agent { return f.agents() }
 func (f *Facts) AgentOf(namespace string) (a evaluate.Agent, known bool) {
 	a, known = f.agentOf()[namespace]
 	return a, known
+}
+
+// View is a bundle deployment in Fleet's own terms: as its status reports it, and as it is.
+type View struct {
+	// Reported and actual are the bundle deployment as Fleet counts it.
+	Reported, Actual fleet.Member
+	// ReportedKnown and known are true if the object counts of reported and actual are known.
+	ReportedKnown, Known bool
+	// Live is true if actual follows from the live objects. Otherwise it is the same as reported.
+	Live bool
+	// Claim is what the status says about objects that are not all ready, such as "the state Ready"; empty if its
+	// counts show the difference.
+	Claim string
+	// Why explains why the counts or the claim are wrong; zero if they are not.
+	Why Explanation
 }
 
 // View returns a bundle deployment in Fleet's own terms.

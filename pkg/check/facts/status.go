@@ -145,3 +145,12 @@ func RepoOf(b *v1alpha1.Bundle) (repo object.Ref, ok bool) {
 	name := b.Labels[fleet.HelmOpLabel]
 	return Ref(state.HelmOp, b.Namespace, name), name != ""
 }
+
+// Alike reports whether counts of objects are the same. Orphaned objects are not compared: Fleet compares with the
+// previous revision only.
+func Alike(x, y v1alpha1.ResourceCounts) bool {
+	compared := func(c v1alpha1.ResourceCounts) [5]int {
+		return [5]int{c.DesiredReady, c.Ready, c.Missing, c.Modified, c.NotReady}
+	}
+	return compared(x) == compared(y)
+}

@@ -11,21 +11,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// View is a bundle deployment in Fleet's own terms: as its status reports it, and as it is.
-type View struct {
-	// Reported and actual are the bundle deployment as Fleet counts it.
-	Reported, Actual fleet.Member
-	// ReportedKnown and known are true if the object counts of reported and actual are known.
-	ReportedKnown, Known bool
-	// Live is true if actual follows from the live objects. Otherwise it is the same as reported.
-	Live bool
-	// Claim is what the status says about objects that are not all ready, such as "the state Ready"; empty if its
-	// counts show the difference.
-	Claim string
-	// Why explains why the counts or the claim are wrong; zero if they are not.
-	Why Explanation
-}
-
 func (f *Facts) newView(d *evaluate.BundleDeployment) *View {
 	out := &View{}
 	if d.BD == nil {
@@ -136,13 +121,4 @@ func liveState(d *evaluate.BundleDeployment, shown fleet.BundleState) fleet.Bund
 		return shown // its installation failed
 	}
 	return fleet.Ready
-}
-
-// Alike reports whether counts of objects are the same. Orphaned objects are not compared: Fleet compares with the
-// previous revision only.
-func Alike(x, y v1alpha1.ResourceCounts) bool {
-	compared := func(c v1alpha1.ResourceCounts) [5]int {
-		return [5]int{c.DesiredReady, c.Ready, c.Missing, c.Modified, c.NotReady}
-	}
-	return compared(x) == compared(y)
 }

@@ -5,9 +5,6 @@
 package files
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -28,21 +24,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// maxBytes and maxFiles limit the files of a directory.
-const (
-	maxBytes = 64 << 20
-	maxFiles = 50_000
-)
-
 // ErrNoName is returned for a directory whose fleet.yaml states no name: the name of its bundle depends on the GitRepo
 // and the path, which Options state.
 var ErrNoName = errors.New("naming the bundle: no fleet.yaml states its name")
 
-var (
-	errTooLarge = errors.New("the directory has more than 64 MiB or more than 50,000 files")
-	// errEmpty is returned for a directory of which Fleet does not make a Bundle.
-	errEmpty = errors.New("reading bundle directory: it has no file to deploy")
-)
+// errEmpty is returned for a directory of which Fleet does not make a Bundle.
+var errEmpty = errors.New("reading bundle directory: it has no file to deploy")
 
 // Options describe the repository of a directory.
 type Options struct {
@@ -334,19 +321,4 @@ func missingDependencies(resources []v1alpha1.BundleResource) []string {
 		}
 	}
 	return gaps
-}
-
-// encode returns a file as Fleet stores it: text is stored unchanged.
-func encode(name string, data []byte) (v1alpha1.BundleResource, error) {
-	if utf8.Valid(data) {
-		return v1alpha1.BundleResource{Name: name, Content: string(data)}, nil
-	}
-	var buf bytes.Buffer
-	z := gzip.NewWriter(&buf)
-	_, err := z.Write(data)
-	if err = errors.Join(err, z.Close()); err != nil {
-		return v1alpha1.BundleResource{}, fmt.Errorf("packing %s: %w", name, err)
-	}
-	return v1alpha1.BundleResource{Name: name, Content: base64.StdEncoding.EncodeToString(buf.Bytes()),
-		Encoding: "base64+gz"}, nil
 }

@@ -3,6 +3,9 @@
 package files
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
@@ -35,6 +39,14 @@ type ignored struct {
 	dir      string
 	patterns []string
 }
+
+// maxBytes and maxFiles limit the files of a directory.
+const (
+	maxBytes = 64 << 20
+	maxFiles = 50_000
+)
+
+var errTooLarge = errors.New("the directory has more than 64 MiB or more than 50,000 files")
 
 func (t *tree) read() error {
 	err := fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -77,6 +89,21 @@ func (t *tree) add(name string) error {
 	r, err := encode(name, data)
 	t.resources = append(t.resources, r)
 	return err
+}
+
+// encode returns a file as Fleet stores it: text is stored unchanged.
+func encode(name string, data []byte) (v1alpha1.BundleResource, error) {
+	if utf8.Valid(data) {
+		return v1alpha1.BundleResource{Name: name, Content: string(data)}, nil
+	}
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	_, err := z.Write(data)
+	if err = errors.Join(err, z.Close()); err != nil {
+		return v1alpha1.BundleResource{}, fmt.Errorf("packing %s: %w", name, err)
+	}
+	return v1alpha1.BundleResource{Name: name, Content: base64.StdEncoding.EncodeToString(buf.Bytes()),
+		Encoding: "base64+gz"}, nil
 }
 
 // readFile reads a regular file, also through a symbolic link. A root does not follow a link that leaves it.
