@@ -85,8 +85,8 @@ func (l list) ask(ctx context.Context, r Reader, asked []Question, out *Answers)
 	}
 	now, damaged := map[Question]string{}, false
 	cover, err := r.List(ctx, l.query(slices.Sorted(maps.Keys(namespaces))), func(o source.Object) error {
-		found, err := read(o, l.metadataOnly)
-		if err != nil {
+		found := read(o, l.metadataOnly)
+		if found == nil {
 			damaged = true // any object may be this one
 			return nil
 		}
@@ -131,19 +131,21 @@ func (l list) query(namespaces []string) source.Query {
 	return q
 }
 
-// read decodes one of Fleet's objects whole, or the metadata of any object.
-func read(o source.Object, metadataOnly bool) (metav1.Object, error) {
+// read decodes one of Fleet's objects whole, or the metadata of any object; nil if it could not be decoded.
+func read(o source.Object, metadataOnly bool) metav1.Object {
 	if !metadataOnly {
 		i := slices.IndexFunc(state.Kinds, func(k state.Kind) bool { return k.Name == o.Kind.Kind })
 		again := &state.Fleet{}
-		if err := state.Kinds[i].Add(again, o.Raw); err != nil {
-			return nil, err
+		if state.Kinds[i].Add(again, o.Raw) != nil {
+			return nil
 		}
-		return state.Kinds[i].Of(again)[0], nil
+		return state.Kinds[i].Of(again)[0]
 	}
 	var m struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 	}
-	err := object.Into(o.Raw, &m)
-	return &m.Metadata, err
+	if object.Into(o.Raw, &m) != nil {
+		return nil
+	}
+	return &m.Metadata
 }

@@ -258,8 +258,8 @@ func schema(document any, kinds ...string) func() ([]byte, error) {
 				return nil
 			},
 		}
-		for _, dir := range []string{"pkg/report", "pkg/object", "pkg/evaluate", "pkg/check/remedy", "webhook/installation",
-			"webhook/admission"} {
+		for _, dir := range []string{"pkg/report", "pkg/object", "pkg/evaluate", "pkg/check/remedy",
+			"webhook/installation", "webhook/admission"} {
 			if err := r.AddGoComments("github.com/fleetdoctor/kubectl-fleetdoctor", dir); err != nil {
 				return nil, err
 			}
