@@ -291,8 +291,10 @@ var layers = []layer{
 			"pkg/agents", "pkg/deployed", "pkg/gaps", "pkg/impact/read", "pkg/owner", "pkg/targets", "pkg/why",
 			"pkg/explain", "pkg/comparison",
 			"pkg/suppress"}},
+	// It must not import other packages of the module: then it is initialized before them and before their libraries.
+	{packages: []string{"pkg/heap"}, never: slices.Concat(evaluating, []string{"k8s.io", "sigs.k8s.io"})},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
-		may: []string{"pkg/cmd"}},
+		may: []string{"pkg/cmd", "pkg/heap"}},
 	// Embedded files.
 	{packages: []string{"manifests"}},
 	// The handlers have no client: only the watches of the index connect to the API server.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	_ "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/heap" // delays garbage collection
 )
 
 func main() {
