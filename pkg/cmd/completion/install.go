@@ -103,16 +103,20 @@ func ours(file string) ([]byte, error) {
 	return was, nil
 }
 
-// write stores the script. A new file is created only if there is still none.
+// write stores the script. A new file is created only if there is still none; an old one is replaced at once.
 func write(file string, replace bool) error {
-	how := os.O_EXCL
-	if replace {
-		how = os.O_TRUNC
-	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|how, 0o755)
+	f, err := os.CreateTemp(filepath.Dir(file), "."+Name+"-*")
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(script)
-	return errors.Join(err, f.Chmod(0o755), f.Close()) // the umask may have removed bits
+	err = errors.Join(err, f.Chmod(0o755), f.Close())
+	switch {
+	case err != nil:
+	case replace:
+		return os.Rename(f.Name(), file)
+	default:
+		err = os.Link(f.Name(), file) // it fails if the file exists
+	}
+	return errors.Join(err, os.Remove(f.Name()))
 }
