@@ -21,6 +21,12 @@ type Question struct {
 	Was string
 }
 
+// holds reports whether what the Aspect shows now is what it showed. A release record of which the label with the status
+// is missing, for example one restored from a backup, does not contradict a status.
+func (q Question) holds(now string) bool {
+	return now == q.Was || q.Aspect == ReleaseStatus && now == statusOf("")
+}
+
 // Same asks whether an object is as it was.
 func (a Aspect) Same(ref object.Ref, o metav1.Object) Question {
 	return Question{Ref: ref, Aspect: a, Was: a.Of(o)}

@@ -105,7 +105,7 @@ func (l list) ask(ctx context.Context, r Reader, asked []Question, out *Answers)
 		switch _, covered := cover.Of(q.Ref.Namespace); {
 		case !covered:
 			out.Unread[q], unread = true, true
-		case now[q] != q.Was:
+		case !q.holds(now[q]):
 			out.Changed[q] = true
 		}
 	}

@@ -126,6 +126,7 @@ func TestNewest(t *testing.T) {
 	}{
 		{"the same", "deployed", []string{record(2, "superseded"), deployed}, true},
 		{"another status", "deployed", []string{record(3, "failed")}, false},
+		{"a record without the label", "deployed", []string{record(3, "")}, true},
 		{"a status that was not known", "", []string{record(3, "failed")}, true},
 		{"a newer revision", "deployed", []string{deployed, record(4, "pending-upgrade")}, false},
 		{"uninstalled", "deployed", nil, false},
