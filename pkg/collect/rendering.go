@@ -262,9 +262,12 @@ func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 		if err != nil {
 			return err
 		}
+		masked := r.Description.Unmasked != nil && ref.Kind == secretKind.Kind
 		switch {
-		case f == nil && r.Description.Unmasked != nil && ref.Kind == secretKind.Kind, f != nil &&
-			*f == source.NotCaptured:
+		case f == nil && masked:
+			data = nil
+			withMasked(&x.input)
+		case f != nil && *f == source.NotCaptured:
 			data = nil
 			withMasked(&x.input)
 		case f == nil:

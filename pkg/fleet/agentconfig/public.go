@@ -21,11 +21,7 @@ const hidden = "REDACTED"
 func Public(key, v string) string {
 	switch key {
 	case URLKey:
-		u, err := url.Parse(v)
-		if err != nil {
-			return hidden
-		}
-		if plain := u.Host != "" && u.User == nil && u.RawQuery == ""; v == "" || plain {
+		if plainURL(v) {
 			return v
 		}
 	case CAKey:
@@ -72,4 +68,13 @@ func only(of map[string]any, names ...string) {
 func EnvironmentHash(variables []byte) string {
 	hash, _, _ := hashList[corev1.EnvVar](variables, nil)
 	return hash
+}
+
+// plainURL reports whether a text is empty or a URL without user, password and query.
+func plainURL(text string) bool {
+	if text == "" {
+		return true
+	}
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && u.User == nil && u.RawQuery == ""
 }
