@@ -173,8 +173,8 @@ func start(ctx context.Context, args []string, in io.Reader) run {
 	return r
 }
 
-// open opens a file of a redirection. A file that exists stands in for the output of a command that could not reach a
-// cluster, so it is not overwritten.
+// open opens a file of a redirection. A file that exists is the output that a command would have, if it could reach
+// a cluster. It is not overwritten.
 func open(_ context.Context, path string, flag int, mode os.FileMode) (io.ReadWriteCloser, error) {
 	if flag&os.O_WRONLY == 0 {
 		return os.Open(path)
