@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/deployed"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -85,10 +86,11 @@ func role(ctx context.Context, src source.Source, unread error) ([]byte, error) 
 	return []byte(comment(roleHead) + comment(origin) + comment(roleLess) + string(body) + roleTail), nil
 }
 
-// comment formats a paragraph as a YAML comment of at most 100 columns. Longer words are not broken.
+// comment formats a paragraph as a YAML comment of at most 100 columns. Longer words are not broken. The paragraph may
+// contain names of a snapshot, which may contain control characters.
 func comment(paragraph string) string {
-	return "# " + strings.ReplaceAll(wordwrap.WrapString(strings.Join(strings.Fields(paragraph), " "), 98), "\n",
-		"\n# ") + "\n"
+	line := escape.Line(strings.Join(strings.Fields(paragraph), " "))
+	return "# " + strings.ReplaceAll(wordwrap.WrapString(line, 98), "\n", "\n# ") + "\n"
 }
 
 func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
