@@ -33,7 +33,7 @@ func Run(in *Input, scopes ...Scope) []Finding {
 	for _, r := range rows {
 		check := checks()[slices.IndexFunc(checks(), func(c Check) bool { return c.Code == r.code })]
 		for _, f := range r.in.found {
-			f.Code, f.Severity, f.Title = check.Code, check.Severity, check.Title
+			f.Code, f.Severity, f.Urgency, f.Title = check.Code, check.Severity, check.Urgency, check.Title
 			f.Remedies = slices.Clone(f.Remedies)
 			for i := range f.Remedies {
 				f.Remedies[i].URL = URL(f.Code)

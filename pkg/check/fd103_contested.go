@@ -55,6 +55,7 @@ func (in *Input) contestedObject(d *evaluate.BundleDeployment, o *evaluate.Objec
 	}
 	return Finding{
 		Object: o.Ref, Cluster: d.Cluster,
+		Follows: []Origin{{Code: "FD102", Cluster: d.Cluster, Object: o.Ref}},
 		Message: fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
 	}
 }

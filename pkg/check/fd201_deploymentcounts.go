@@ -20,6 +20,7 @@ func (in *pass) deploymentCounts(d *evaluate.BundleDeployment) {
 	if f.Cause = a.Why.Cause; f.Cause == facts.Lag {
 		f.Settle, f.Pauses = in.SameNumbers(d.Ref()), 1
 	}
+	f.Follows = in.originsOfCounts(d, f.Cause)
 	if n := d.Counts.Unowned; n > 0 {
 		f.say("unowned objects, which Fleet counts as missing: %d", n)
 	}

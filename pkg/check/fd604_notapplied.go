@@ -30,7 +30,7 @@ func (in *pass) notApplied() {
 			f = onDeployment(d, "%s is not applied because of %s: %s%s%s", d.Key(), root.Of.Key(), root.Message,
 				since(root.Since), root.Said)
 		}
-		f.Settle, f.Pauses = root.Settle, root.Pauses
+		f.Settle, f.Pauses, f.Follows = root.Settle, root.Pauses, in.originsOfWait(d, root)
 		for _, step := range chain[:len(chain)-1] {
 			f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
 		}

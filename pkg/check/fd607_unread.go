@@ -19,7 +19,9 @@ func (in *pass) unread(d *evaluate.BundleDeployment) {
 	case d.Problem == "", d.Problem == directory.ClusterNotRead: // it has a result, or it is on another cluster
 	case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
 	default:
-		in.report(onDeployment(d, "no result for %s: %s", d.Key(), d.Detail), in.readAgain(d))
+		f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
+		f.Follows = originsAt(&d.Deployment, "FD604")
+		in.report(f, in.readAgain(d))
 	}
 }
 

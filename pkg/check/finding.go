@@ -28,6 +28,7 @@ const (
 type Finding struct {
 	Code     string
 	Severity Severity
+	Urgency  texts.Urgency
 	Title    string
 	Object   object.Ref
 	Cluster  string // "namespace/name"
@@ -47,6 +48,8 @@ type Finding struct {
 	// Pauses is after how many pauses the questions are asked for the last time; they are asked after each. With 0
 	// nobody waits.
 	Pauses int
+	// Follows are findings of which this one is a consequence, if one of them is reported. The first of these counts.
+	Follows []Origin
 	// Cause is why a number is wrong, for findings about numbers; empty for others.
 	Cause facts.Cause
 }

@@ -58,6 +58,7 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	why := in.whyTotal(t, wrong)
 	r := t.Object.Reported()
 	f.Object, f.AsOf, f.Cause = facts.RefOf(t.Aggregate), r.AsOf, why.Cause
+	f.Follows = originsOfTotal(t, wrong[0], why.Cause)
 	if why.Cause == facts.Lag || why.Cause == facts.PendingRollout {
 		f.Settle, f.Pauses = in.SameNumbers(t.counted()...), pausesOf(t.Kind)
 	}
@@ -116,8 +117,8 @@ func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 	if t.why.Cause != "" {
 		return t.why
 	}
-	if n.reported == n.expected && p.wrong != nil {
-		return in.wrongPart(p.wrong)
+	if d := t.wrongPart(n); d != nil {
+		return in.whyPart(d)
 	}
 	controller := in.Desired.ControllerVersion
 	for _, b := range n.possibleBugs() {
@@ -158,8 +159,16 @@ func (in *Input) unchanged(t *totals) bool {
 	return recomputed.Sub(newest) > facts.Settled && in.LongAgo(recomputed)
 }
 
-// wrongPart explains a total by the wrong status of one of its bundle deployments.
-func (in *Input) wrongPart(d *evaluate.BundleDeployment) facts.Explanation {
+// wrongPart returns the bundle deployment that reports a wrong number which Fleet adds up correctly; nil if none does.
+func (t *totals) wrongPart(n number) *evaluate.BundleDeployment {
+	if t.why.Cause != "" || n.reported != n.expected {
+		return nil
+	}
+	return t.parts.wrong
+}
+
+// whyPart explains a total by the wrong status of one of its bundle deployments.
+func (in *Input) whyPart(d *evaluate.BundleDeployment) facts.Explanation {
 	a := in.View(d)
 	what, code := "counts", "FD201"
 	if a.Claim != "" {

@@ -27,8 +27,10 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 		out.BundleDeployments = append(out.BundleDeployments, newBundleDeployment(d))
 	}
 	out.Findings = newFindings(findings, r.Deployments)
+	link(out.Findings, findings)
 	out.sort()
 	number(out.Findings)
+	identify(out.Findings)
 	if len(r.Clusters) > 0 {
 		out.Source.Clusters = ClusterSources(r.Clusters)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/texts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -21,11 +22,13 @@ type Finding struct {
 	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, the bundle
 	// deployment and the cluster, and on what the check examines. Other findings and the words of a message do not
 	// change it.
-	ID       string     `json:"id" text:"keep"`
-	Code     string     `json:"code" text:"word"`
-	Severity Severity   `json:"severity" text:"keep"`
-	Title    string     `json:"title" text:"word"`
-	Object   object.Ref `json:"object" text:"name"`
+	ID       string   `json:"id" text:"keep"`
+	Code     string   `json:"code" text:"word"`
+	Severity Severity `json:"severity" text:"keep"`
+	// Urgency is when the finding has an effect: now, later, or on nothing but a status of Fleet.
+	Urgency Urgency    `json:"urgency,omitempty" jsonschema:"enum=now,enum=later,enum=status" text:"keep"`
+	Title   string     `json:"title" text:"word"`
+	Object  object.Ref `json:"object" text:"name"`
 	// Aspect distinguishes the finding from others of the same code about the same object, such as a number or a
 	// condition.
 	Aspect  string `json:"aspect,omitempty" text:"redact"`
@@ -55,9 +58,22 @@ type Finding struct {
 	Remedies    []Remedy `json:"remedies,omitempty"`
 	Remediation string   `json:"remediation,omitempty" text:"redact"`
 	AsOf        string   `json:"asOf,omitempty" text:"keep"`
+	// CausedBy is the finding of this report from which this one follows.
+	CausedBy *Origin `json:"causedBy,omitempty"`
 	// Cause is why a number that Fleet reports is wrong, for findings about numbers (FD201 to FD206).
 	Cause Cause `json:"cause,omitempty" jsonschema:"enum=Lag,enum=StaleAgent,enum=Paused,enum=OffSchedule,enum=PendingRollout,enum=Truncated,enum=StickyIncompleteState,enum=LeftoverLastApplied,enum=KnownBug,enum=Unexplained" text:"keep"`
 }
+
+// Origin names another finding of the same report.
+type Origin struct {
+	ID      string     `json:"id" text:"keep"`
+	Code    string     `json:"code" text:"word"`
+	Object  object.Ref `json:"object" text:"name"`
+	Cluster string     `json:"cluster,omitempty" text:"name"` // "namespace/name"
+}
+
+// Urgency is when a finding has an effect.
+type Urgency = texts.Urgency
 
 // ClusterFinding is the part of a finding on several clusters that is of one cluster.
 type ClusterFinding struct {
@@ -79,7 +95,7 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 	}
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
-		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Aspect: f.Aspect,
+		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Urgency: f.Urgency, Title: f.Title, Object: f.Object, Aspect: f.Aspect,
 			Cluster: f.Cluster, BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence,
 			Remedies: f.Remedies, Remediation: first(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
 		if d := of[f.BundleDeployment]; d != nil {

@@ -12,11 +12,25 @@ import (
 // Severity of a finding: error, warning or info.
 type Severity string
 
+// Urgency is what a finding says about users of the bundle. It orders what people read.
+type Urgency string
+
+// The urgencies, the most urgent one first.
+const (
+	// Now is that something does not run as desired, is not deployed, or is not known.
+	Now Urgency = "now"
+	// Later is that a later change will have an effect that nobody expects, or that something is left over.
+	Later Urgency = "later"
+	// Status is that only a number or a word of Fleet is wrong.
+	Status Urgency = "status"
+)
+
 // Text is what users read about a code. Its facts are those of docs/fleet-behavior.md.
 type Text struct {
 	// Name is one word, Title is a sentence.
 	Name     string   `json:"name"`
 	Severity Severity `json:"severity"`
+	Urgency  Urgency  `json:"urgency"`
 	Title    string   `json:"title"`
 	// Explanation describes in a few sentences the meaning, the causes and the remedy.
 	Explanation string `json:"explanation"`
