@@ -24,19 +24,24 @@ func (t text) audit(a *report.Audit) {
 		return
 	}
 	t.head("Audit of ", a.Source, a.TakenAt)
-	if t.Summary {
+	t.summary(a)
+	switch {
+	case t.Summary:
+		t.emptyLine()
 		t.totals(a)
 		return
+	case t.overviewOf(a):
+		t.overview(a)
+		return
 	}
+	t.emptyLine()
 	t.clustersRead(a.Source.Clusters)
 	t.notRead(a.Gaps, a.Notes)
+	t.findings(a)
 	if len(a.BundleDeployments) > 0 {
 		t.deployments(a)
 	}
-	t.trees(a)
 	t.aggregates(a)
-	t.findings(a)
-	t.explain(a)
 	t.ignored(a.Ignored)
-	t.summary(a)
+	t.explain(a)
 }

@@ -3,8 +3,8 @@
 package printers
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,36 +13,55 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// findings shows the findings bundle by bundle, and then those without a bundle.
+// findings shows the problems bundle by bundle, the most urgent bundle first. Those of several bundles, or of none, have
+// parts of their own.
 func (t text) findings(a *report.Audit) {
-	folds, others := t.foldRepeated(a.Findings)
-	groups := map[bundleKey][]report.Finding{}
-	for _, f := range others {
-		if f.Severity != report.Info || t.informational(a) {
-			k := bundleKey{f.Cluster, f.BundleDeployment}
-			groups[k] = append(groups[k], f)
+	deployments := map[bundleKey]*report.BundleDeployment{}
+	for i := range a.BundleDeployments {
+		deployments[keyOf(&a.BundleDeployments[i])] = &a.BundleDeployments[i]
+	}
+	for _, part := range grouped(t.problems(a), func(p *digest.Problem) string { return titleOf(p, deployments) }) {
+		f := part[0].First()
+		bd := deployments[bundleKey{f.Cluster, f.BundleDeployment}]
+		if bd == nil {
+			t.line(t.bold(titleOf(part[0], deployments)))
+			t.group(part, nil)
+			continue
 		}
+		t.title(titleOf(part[0], deployments))
+		t.group(part, differences(bd))
 	}
-	for _, bd := range t.inOrder(a) {
-		key := keyOf(&bd)
-		if list := groups[key]; len(list) > 0 {
-			t.title(groupTitle(&bd))
-			t.group(bySeverity(list), differences(&bd))
-			delete(groups, key)
-		}
+}
+
+// problems arranges the findings that are shown. Without limits, and with the
+// values of fields, each finding is shown by itself.
+func (t text) problems(a *report.Audit) []*digest.Problem {
+	visible := t.visible(a)
+	if t.limits() && !t.Diff {
+		return digest.Problems(visible, maxRepeated)
 	}
-	for _, list := range folds {
-		t.line(t.bold("NO RESULT"))
-		t.fold(list)
+	out := make([]*digest.Problem, len(visible))
+	for i, f := range visible {
+		out[i] = &digest.Problem{Findings: []*report.Finding{f}}
 	}
-	var rest []report.Finding
-	for _, key := range slices.SortedFunc(maps.Keys(groups), bundleKey.compare) {
-		rest = append(rest, groups[key]...)
+	digest.Sort(out)
+	return out
+}
+
+// titleOf returns the title of the part in which a problem is shown.
+func titleOf(p *digest.Problem, deployments map[bundleKey]*report.BundleDeployment) string {
+	f := p.First()
+	bd := deployments[bundleKey{f.Cluster, f.BundleDeployment}]
+	several := slices.ContainsFunc(p.Findings, func(o *report.Finding) bool { return o.Bundle != f.Bundle })
+	switch clusters := p.Clusters(); {
+	case bd == nil:
+		return "OTHER FINDINGS"
+	case several:
+		return "SEVERAL BUNDLES"
+	case len(p.Findings) > 1 && len(clusters) > 1:
+		return fmt.Sprintf("bundle %s on %d clusters", f.Bundle, len(clusters))
 	}
-	if len(rest) > 0 {
-		t.line(t.bold("OTHER FINDINGS"))
-		t.group(bySeverity(rest), nil)
-	}
+	return groupTitle(bd)
 }
 
 // bySeverity returns the findings with the most severe ones first.
@@ -76,43 +95,6 @@ func (t text) title(s string) {
 	}
 }
 
-// inOrder returns the bundle deployments in the order of the table.
-func (t text) inOrder(a *report.Audit) []report.BundleDeployment {
-	if t.wide {
-		return a.BundleDeployments
-	}
-	r := t.ordered(a)
-	return slices.Concat(r.shown, r.well, r.unread)
-}
-
-// foldRepeated separates the findings FD607 that have the same remediation for many bundles: what could not be read
-// usually affects all of them. The other findings are returned as they are.
-func (t text) foldRepeated(findings []report.Finding) (folds [][]report.Finding, others []report.Finding) {
-	remediation := func(f report.Finding) string {
-		if t.limits() && f.Code == "FD607" {
-			return f.Remediation
-		}
-		return ""
-	}
-	repeated := map[string]bool{}
-	for _, list := range grouped(findings, remediation) {
-		if same := remediation(list[0]); same != "" && len(list) > maxRepeated {
-			folds, repeated[same] = append(folds, list), true
-		}
-	}
-	others = slices.DeleteFunc(slices.Clone(findings), func(f report.Finding) bool { return repeated[remediation(f)] })
-	return folds, others
-}
-
-func (t text) fold(list []report.Finding) {
-	for _, f := range list[:maxRepeated] {
-		t.finding(f)
-	}
-	t.more("  ", len(list)-maxRepeated, "")
-	t.remedies(inset, list[0].NextSteps())
-	t.line("")
-}
-
 func groupTitle(bd *report.BundleDeployment) string {
 	title := "bundle deployment " + bd.Key()
 	if bd.Cluster != "" {
@@ -129,19 +111,20 @@ func differences(bd *report.BundleDeployment) map[object.Ref][]report.Difference
 	return out
 }
 
-// group shows the findings of one bundle, at most maxShown of each code.
-func (t text) group(list []report.Finding, diffs map[object.Ref][]report.Difference) {
+// group shows the problems of one part, at most maxShown of each code.
+func (t text) group(list []*digest.Problem, diffs map[object.Ref][]report.Difference) {
 	shown := map[string]int{}
 	total := map[string]int{}
-	for _, f := range list {
-		total[f.Code]++
+	for _, p := range list {
+		total[p.First().Code]++
 	}
 	steps := make([][]report.Remedy, len(list))
-	for i := range list {
-		steps[i] = t.steps(&list[i])
+	for i, p := range list {
+		steps[i] = t.steps(p.First())
 	}
 	var last []report.Remedy
-	for i, f := range list {
+	for i, p := range list {
+		f := *p.First()
 		shown[f.Code]++
 		if n := shown[f.Code]; n > maxShown && t.limits() {
 			if n == total[f.Code] {
@@ -151,7 +134,7 @@ func (t text) group(list []report.Finding, diffs map[object.Ref][]report.Differe
 		}
 		remedies := steps[i]
 		if i+1 < len(list) && shown[f.Code] != maxShown {
-			remedies = ownRemedies(f.Code, remedies, list[i+1].Code, steps[i+1])
+			remedies = ownRemedies(f.Code, remedies, list[i+1].First().Code, steps[i+1])
 		}
 		if t.Diff && digest.AboutFields(&f) && len(diffs[f.Object]) > 0 {
 			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
@@ -163,6 +146,7 @@ func (t text) group(list []report.Finding, diffs map[object.Ref][]report.Differe
 		} else {
 			t.finding(f)
 		}
+		t.others(p)
 		if len(remedies) > 0 && !sameRemedies(remedies, last) {
 			t.remedies(inset, remedies)
 			t.more(inset, len(f.NextSteps())-len(t.steps(&f)), " steps")
@@ -170,6 +154,22 @@ func (t text) group(list []report.Finding, diffs map[object.Ref][]report.Differe
 		}
 	}
 	t.emptyLine()
+}
+
+// others names the equal findings of a problem, and says what follows from it.
+func (t text) others(p *digest.Problem) {
+	if n := len(p.Findings) - 1; n > 0 {
+		names := texts(p.Findings[1:], func(f *report.Finding) string {
+			if f.Object.Name == "" || digest.AboutFleet(f) {
+				return cmp.Or(f.BundleDeployment, f.Object.Key().String())
+			}
+			return f.Object.Key().String()
+		})
+		t.painted(inset, faint, fmt.Sprintf("the same for %d more: %s", n, first(names, maxJoined)))
+	}
+	if so := consequences(p); so != "" {
+		t.painted(inset, faint, so+" (-o wide shows them)")
+	}
 }
 
 // steps returns the ways to proceed that are shown. Without -o wide or --all, they are those of at most maxRepeated

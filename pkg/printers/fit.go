@@ -9,8 +9,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// fitting returns the table of bundle deployments with the columns that fit: all of them, otherwise those with a
-// number, otherwise these with short headers, otherwise one column for all numbers. No line is then longer than the
+// fitting returns the table of bundle deployments with the columns that have a number, otherwise with short headers,
+// otherwise with one column for all numbers. No line is then longer than the
 // terminal is wide. clusters adds a column of clusters.
 func (t text) fitting(shown []report.BundleDeployment, clusters bool) grid {
 	filled := func(list []column) grid {
@@ -31,9 +31,6 @@ func (t text) fitting(shown []report.BundleDeployment, clusters bool) grid {
 		return c.wide && (!clusters || c.header != clusterHeader)
 	})
 	g := filled(all)
-	if !g.narrow() {
-		return g
-	}
 	for i := len(g.columns) - 1; i > 0; i-- {
 		if g.columns[i].count && g.empty(i) {
 			g.removeAt(i)

@@ -183,7 +183,3 @@ type bundleKey struct{ cluster, bundleDeployment string }
 func keyOf(bd *report.BundleDeployment) bundleKey {
 	return bundleKey{bd.Cluster, bd.Key()}
 }
-
-func (k bundleKey) compare(o bundleKey) int {
-	return cmp.Or(cmp.Compare(k.bundleDeployment, o.bundleDeployment), cmp.Compare(k.cluster, o.cluster))
-}

@@ -3,6 +3,7 @@
 package printers
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,14 +11,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// summary is the last line: the counts of objects and findings, and of deployments without a result.
+// summary is the result: the counts of objects and findings, and of deployments without a result.
 func (t text) summary(a *report.Audit) {
 	f, all := a.Summary.Findings, len(a.BundleDeployments)
-	words := strings.Fields(digest.ReadyIn(a)) // colours span several words of one element
+	fleetwide := digest.Fleetwide(a)
+	words := strings.Fields(cmp.Or(fleetwide, digest.ReadyIn(a))) // colours span several words of one element
 	if all == 0 {
 		words = append(words, t.colour(yellow, "No bundle deployments in this scope."))
 	}
-	if unread := digest.WithoutResult(a); unread != "" {
+	if unread := digest.WithoutResult(a); unread != "" && fleetwide == "" {
 		words = append(words, t.colour(yellow, unread))
 	}
 	var results []string

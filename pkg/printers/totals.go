@@ -34,7 +34,6 @@ func (t text) totals(a *report.Audit) {
 		t.table(codes)
 		t.explain(a)
 	}
-	t.summary(a)
 }
 
 // codes is the table of the findings by code, the most severe ones first.

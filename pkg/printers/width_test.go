@@ -145,10 +145,10 @@ func TestWholeNames(t *testing.T) {
 // TestUnknownHasAReason checks that each cell without a result is on a cluster that was not read, or that the table
 // names its reason.
 func TestUnknownHasAReason(t *testing.T) {
-	lines := strings.Split(show(t, many(), "table", printers.Options{}), "\n")
-	end := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "AGGREGATE") })
+	lines := strings.Split(show(t, many(), "table", printers.Options{Diff: true}), "\n")
+	begin := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "BUNDLEDEPLOYMENT") })
 	cluster, others := "", 0
-	for _, line := range lines[:end] {
+	for _, line := range lines[begin:] {
 		switch {
 		case strings.HasPrefix(line, "fleet-default/"):
 			cluster = line

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -36,6 +37,7 @@ type options struct {
 	printRBAC       bool
 	asVersion       flags.FleetVersion
 	suppression
+	by          *flags.Enum
 	failOn      *flags.Enum
 	serverCheck *flags.Enum
 
@@ -48,6 +50,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{
 		Options: query.New(env, formats()...),
 		filter:  view.NewFilter(),
+		by:      flags.NewEnum("", printers.By...),
 		failOn:  flags.NewEnum("warning", "none", "info", "warning", "error"),
 		serverCheck: flags.NewEnum(string(collect.CheckNever), string(collect.CheckAuto), string(collect.CheckAlways),
 			string(collect.CheckNever)),
@@ -73,6 +76,7 @@ func (o *options) addFlags(c *cobra.Command) {
 	fs.BoolVar(&o.all, "all", false,
 		"Also show ready bundle deployments, correct totals and informational findings, and show lists in full")
 	fs.BoolVar(&o.summary, summaryFlag, false, "Show only totals")
+	o.by.AddTo(c, "by", "Count the bundle deployments by their states, for each bundle, cluster or GitRepo")
 	o.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")
 	fs.BoolVar(&o.requireComplete, "require-complete", false, "Exit with status 3 if anything could not be read")
 	fs.BoolVar(&o.statusOnly, statusOnlyFlag, false,

@@ -76,6 +76,7 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	shown := &o.Document
 	shown.All, shown.Summary, shown.PrintRole = o.all, o.summary, o.auditOptions.Commands.PrintRole
+	shown.By, shown.Details = o.by.String(), o.auditOptions.Commands.Audit+" bundle/NAME"
 	shown.Explain, shown.ReadClusters = input.Explain, o.Clusters.Suggest(o.auditOptions.Commands.Audit)
 	return o.ShowAudit(ctx, o.read, printers.Audit)
 }

@@ -75,9 +75,17 @@ func WithoutResult(a *report.Audit) string {
 	return fmt.Sprintf("No result for %d of %s.", n, report.Plural(len(a.BundleDeployments), "bundle deployment"))
 }
 
+// Result returns the sentences that say what is ready.
+func Result(a *report.Audit) []string {
+	if all := Fleetwide(a); all != "" {
+		return []string{all}
+	}
+	return NonEmpty(ReadyIn(a), WithoutResult(a))
+}
+
 // Totals returns the sentences with the totals.
 func Totals(a *report.Audit) string {
-	out := NonEmpty(ReadyIn(a), WithoutResult(a))
+	out := Result(a)
 	if n := a.Summary.Counts.Unknown; n > 0 {
 		out = append(out, fmt.Sprintf("%s unknown.", report.Plural(n, "object")))
 	}
