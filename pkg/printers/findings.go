@@ -167,7 +167,7 @@ func (t text) others(p *digest.Problem) {
 		})
 		t.painted(inset, faint, fmt.Sprintf("the same for %d more: %s", n, first(names, maxJoined)))
 	}
-	if so := consequences(p); so != "" {
+	if so := digest.Consequences(p); so != "" {
 		t.painted(inset, faint, so+" (-o wide shows them)")
 	}
 }
