@@ -3,6 +3,8 @@
 package printers
 
 import (
+	"strings"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -18,17 +20,23 @@ func Audit(a *report.Audit, o Options) Document {
 	}}
 }
 
+// audit shows the report. On a screen, it has at most t.Rows lines.
 func (t text) audit(a *report.Audit) {
-	if t.Rows > 0 && !t.Summary {
-		t.screen(a)
+	if t.Rows == 0 {
+		t.auditParts(a)
 		return
 	}
+	all := t.aside(func(t text) { t.auditParts(a) })
+	t.out.WriteString(page(strings.TrimRight(all, "\n")+"\n", t.columns(), t.Rows, "more line"))
+}
+
+// auditParts shows the parts of the report: the result first, then causes, then the table of what is not well.
+func (t text) auditParts(a *report.Audit) {
 	t.head("Audit of ", a.Source, a.TakenAt)
 	t.summary(a)
 	switch {
 	case t.Summary:
-		t.emptyLine()
-		t.totals(a)
+		t.gapLines(a.Gaps)
 		return
 	case t.overviewOf(a):
 		t.overview(a)

@@ -5,7 +5,6 @@ package printers
 import (
 	"cmp"
 	"strconv"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -108,8 +107,5 @@ func number(header, short, colour string, of func(report.Counts) int) column {
 
 // problems is the column that replaces the columns of counts on a narrow terminal.
 var problems = column{header: "NOT READY", cell: func(_ text, bd *report.BundleDeployment) string {
-	c := bd.Counts
-	return cmp.Or(strings.Join(nonEmpty(tally(c.Missing, "missing"), tally(c.Unowned, "unowned"),
-		tally(c.Modified, "modified"), tally(c.Orphaned, "orphaned"), tally(c.NotReady, "not ready"),
-		tally(c.Unknown, "unknown")), ", "), none)
+	return cmp.Or(digest.NotReady(bd.Counts), none)
 }}

@@ -57,11 +57,9 @@ func (t text) summary(a *report.Audit) {
 	}
 }
 
-// informational reports whether informational findings are shown: in the wide table, with --all, with --summary,
-// which counts every code, or if the user selected findings.
-func (t text) informational(a *report.Audit) bool {
-	return !t.limits() || t.Summary || a.Filter != nil
-}
+// informational reports whether informational findings are shown: in the wide table, with --all, or if the user
+// selected findings.
+func (t text) informational(a *report.Audit) bool { return !t.limits() || a.Filter != nil }
 
 // unlisted counts the findings that are ignored, and those that the baseline has.
 func (t text) unlisted(a *report.Audit) []string {
@@ -71,7 +69,7 @@ func (t text) unlisted(a *report.Audit) []string {
 		by = " by " + printable(a.IgnoreFile)
 	}
 	switch n := a.Summary.Ignored; {
-	case n > 0 && (t.wide || t.Summary):
+	case n > 0 && t.wide:
 		out = append(out, fmt.Sprintf("%d ignored%s", n, by))
 	case n > 0:
 		out = append(out, fmt.Sprintf("%d ignored%s (-o wide shows them)", n, by))

@@ -73,8 +73,8 @@ func findingsOf(bd *report.BundleDeployment) []report.Finding {
 		for i := range n {
 			ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: bd.Name, Name: fmt.Sprintf("part-%d", i)}
 			out = append(out, report.Finding{Code: code, Severity: severity, Object: ref, Cluster: bd.Cluster,
-				BundleDeployment: bd.Namespace + "/" + bd.Name,
-				Message:          ref.Key().String() + says, Remediation: "kubectl -n " + bd.Name + " get configmaps"})
+				Bundle: bd.Bundle, BundleDeployment: bd.Namespace + "/" + bd.Name,
+				Message: ref.Key().String() + says, Remediation: "kubectl -n " + bd.Name + " get configmaps"})
 		}
 	}
 	add(c.Missing, "FD101", report.Error, " is not on the cluster")

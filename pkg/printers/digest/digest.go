@@ -62,8 +62,26 @@ func ReadyIn(a *report.Audit) string {
 	if all <= a.WithoutResult() {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s ready in %s.", c.Ready, report.Plural(c.Desired, "object"),
-		report.Plural(all, "bundle deployment"))
+	return fmt.Sprintf("%s in %s%s.", readyObjects(c), report.Plural(all, "bundle deployment"), otherObjects(c))
+}
+
+// readyObjects is the number of ready objects, and otherObjects those of the others by their state.
+func readyObjects(c report.Counts) string {
+	return fmt.Sprintf("%d of %s ready", c.Ready, report.Plural(c.Desired, "object"))
+}
+
+func otherObjects(c report.Counts) string {
+	if others := NotReady(c); others != "" {
+		return ": " + others
+	}
+	return ""
+}
+
+// NotReady is the number of objects in each state but Ready; empty if there are none.
+func NotReady(c report.Counts) string {
+	return strings.Join(NonEmpty(Tally(c.Missing, "missing"), Tally(c.Unowned, "unowned"),
+		Tally(c.Modified, "modified"), Tally(c.NotReady, "not ready"), Tally(c.Orphaned, "orphaned"),
+		Tally(c.Unknown, "unknown")), ", ")
 }
 
 // WithoutResult is the sentence with the number of bundle deployments without a result; empty if there are none.
@@ -86,9 +104,6 @@ func Result(a *report.Audit) []string {
 // Totals returns the sentences with the totals.
 func Totals(a *report.Audit) string {
 	out := Result(a)
-	if n := a.Summary.Counts.Unknown; n > 0 {
-		out = append(out, fmt.Sprintf("%s unknown.", report.Plural(n, "object")))
-	}
 	if n := len(a.Gaps); n > 0 {
 		out = append(out, fmt.Sprintf("%s not read.", report.Plural(n, "item")))
 	}

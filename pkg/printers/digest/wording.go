@@ -3,48 +3,78 @@
 package digest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Headline is a problem in one sentence: its message with what it is about on all clusters.
+// Headline is a problem in one sentence: what it is about, on which clusters, and what is wrong there.
 func Headline(a *report.Audit, p *Problem) string {
-	f, clusters := p.First(), p.Clusters()
-	others := len(p.Findings) - 1
-	subject, predicate := "", f.Message
-	for _, name := range []string{f.BundleDeployment, f.Object.Key().String()} {
-		if rest, found := strings.CutPrefix(f.Message, name+" "); found && name != "" {
-			subject, predicate = name, rest
+	f := p.First()
+	if f.Bundle == "" && f.BundleDeployment == "" {
+		return ofFleet(p)
+	}
+	bundles := namesIn(p.Findings, func(f *report.Finding) string { return cmp.Or(f.Bundle, f.BundleDeployment) })
+	subject := BaseName(bundles[0])
+	if n := len(bundles); n > 1 {
+		subject = fmt.Sprintf("%d bundles (%s)", n, First(baseNames(bundles), maxBundles))
+	}
+	subject += onClusters(a, p, bundles)
+	if predicate, found := strings.CutPrefix(f.Message, f.BundleDeployment+" "); found {
+		return subject + " " + agreeing(predicate, len(bundles))
+	}
+	if objects := len(objectsOf(p)); objects > 1 {
+		subject += ", " + report.Plural(objects, "object")
+	}
+	return subject + ": " + f.Message
+}
+
+// ofFleet is a problem of objects of Fleet that are not of one bundle, such as Clusters.
+func ofFleet(p *Problem) string {
+	f, objects := p.First(), objectsOf(p)
+	if len(objects) == 1 {
+		return f.Message
+	}
+	name := f.Object.Key().String()
+	var others []string
+	for _, o := range objects[1:] {
+		others = append(others, o.Name)
+	}
+	more := fmt.Sprintf(" and %d more (%s)", len(others), First(others, MaxNames))
+	if predicate, found := strings.CutPrefix(f.Message, name+" "); found {
+		return name + more + " " + agreeing(predicate, len(objects))
+	}
+	return f.Message + "; the same for" + strings.TrimPrefix(more, " and")
+}
+
+// agreeing is a predicate whose verb agrees with the number of its subjects.
+func agreeing(predicate string, n int) string {
+	verb, rest, _ := strings.Cut(predicate, " ")
+	if of := plurals[verb]; n > 1 && of != "" {
+		return of + " " + rest
+	}
+	return predicate
+}
+
+// plurals are the verbs with which messages begin, and their plural.
+var plurals = map[string]string{"is": "are", "has": "have", "was": "were", "does": "do", "reports": "report",
+	"waits": "wait"}
+
+// objectsOf are the different objects of a problem, in the order of the report.
+func objectsOf(p *Problem) []object.Key {
+	var out []object.Key
+	for _, f := range p.Findings {
+		if k := f.Object.Key(); !slices.Contains(out, k) {
+			out = append(out, k)
 		}
 	}
-	bundles := len(namesIn(p.Findings, func(f *report.Finding) string { return f.Bundle }))
-	where := ""
-	if len(clusters) > 1 {
-		of := 0
-		if bundles == 1 && f.Bundle != "" {
-			of = deploymentsOf(a, f.Bundle)
-		}
-		where = " on " + ofClusters(of, clusters)
-	}
-	switch {
-	case bundles > 1:
-		return fmt.Sprintf("%s of %d bundles%s: %s", report.Plural(len(p.Findings), "bundle deployment"), bundles, where,
-			predicate)
-	case subject != "" && subject == f.BundleDeployment && f.Bundle != "":
-		return BaseName(f.Bundle) + where + ": " + predicate
-	case len(clusters) > 1:
-		return f.Message + " (also" + where + ")"
-	case others > 0:
-		return fmt.Sprintf("%s (and %s of %s)", f.Message, report.Plural(others, "other object"), BaseName(f.Bundle))
-	case len(clusters) == 1 && len(a.Clusters) > 1 && !strings.Contains(f.Message, clusters[0]):
-		return f.Message + " (" + BaseName(clusters[0]) + ")"
-	}
-	return f.Message
+	return out
 }
 
 // namesIn are the different names of findings, in their order.
@@ -58,32 +88,45 @@ func namesIn(findings []*report.Finding, name func(*report.Finding) string) []st
 	return out
 }
 
-// deploymentsOf is the number of bundle deployments of a bundle.
-func deploymentsOf(a *report.Audit, bundle string) int {
-	n := 0
+// onClusters says on which clusters a problem of bundles is, and of how many that is; empty if the audit is about one
+// cluster.
+func onClusters(a *report.Audit, p *Problem, bundles []string) string {
+	all, of := map[string]bool{}, 0
 	for i := range a.BundleDeployments {
-		if a.BundleDeployments[i].Bundle == bundle {
-			n++
+		bd := &a.BundleDeployments[i]
+		all[bd.Cluster] = true
+		if bd.Bundle == bundles[0] {
+			of++
 		}
 	}
-	return n
+	clusters := p.Clusters()
+	if len(all) <= 1 || len(clusters) == 0 {
+		return ""
+	}
+	if len(clusters) == 1 {
+		return " on " + BaseName(clusters[0])
+	}
+	n := strconv.Itoa(len(clusters))
+	if len(bundles) == 1 && of > len(clusters) {
+		n += fmt.Sprintf(" of %d", of)
+	}
+	return fmt.Sprintf(" on %s clusters (%s)", n, First(baseNames(clusters), MaxNames))
 }
+
+// baseNames are names without their namespaces.
+func baseNames(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = BaseName(name)
+	}
+	return out
+}
+
+// maxBundles is the number of bundles that a headline names.
+const maxBundles = 2
 
 // MaxNames is the number of names that a sentence lists.
 const MaxNames = 5
-
-// ofClusters names clusters, and says of how many they are; 0 if that means nothing.
-func ofClusters(all int, clusters []string) string {
-	n := strconv.Itoa(len(clusters))
-	if all > len(clusters) {
-		n += fmt.Sprintf(" of %d", all)
-	}
-	names := make([]string, len(clusters))
-	for i, c := range clusters {
-		names[i] = BaseName(c)
-	}
-	return fmt.Sprintf("%s clusters (%s)", n, First(names, MaxNames))
-}
 
 // First lists the first names, and counts the others.
 func First(names []string, most int) string {
@@ -126,7 +169,7 @@ func Consequences(p *Problem) string {
 		if len(wrong) == 1 && len(totals[kinds[0]]) == 1 {
 			verb = "reports"
 		}
-		out = append(out, listOf(wrong)+" "+verb+" wrong numbers")
+		out = append(out, listOf(wrong)+" "+verb+" wrong totals")
 	}
 	if len(out) == 0 {
 		return ""

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// By are the names by which an overview can count bundle deployments.
+var By = []string{bundles.kind, clusters.kind, gitRepos.kind}
+
+// levelOf returns the level with this name, by default that of bundles.
+func levelOf(by string) level {
+	for _, l := range []level{clusters, gitRepos} {
+		if l.kind == by {
+			return l
+		}
+	}
+	return bundles
+}
+
+// spreads is the table of the bundles, clusters or GitRepos that are not well.
+func (t text) spreads(a *report.Audit, by level) {
+	ready := func(s *digest.Spread) bool { return s.Ready() == s.All }
+	all := digest.Spreads(a, by.of)
+	shown := all
+	if t.limits() {
+		shown = slices.DeleteFunc(slices.Clone(all), ready)
+	}
+	if len(shown) > 0 {
+		for _, line := range t.rows(t.spreadGrid(by, shown)) {
+			t.line(line)
+		}
+	}
+	if n := len(all) - len(shown); n > 0 {
+		well := 0
+		for _, s := range all {
+			if ready(s) {
+				well += s.All
+			}
+		}
+		t.line(fmt.Sprintf("Ready: %s with %s.", plural(n, by.kind), plural(well, "bundle deployment")))
+	}
+}
+
+// spreadStates are the states of a table of spreads in their order.
+var spreadStates = []report.State{report.ErrApplied, report.WaitApplied, report.OutOfSync, report.Missing,
+	report.Unowned, report.Modified, report.NotReady, report.Unknown}
+
+// units are what the table counts: a bundle is on clusters, a cluster has bundles.
+var units = map[string]string{bundles.kind: "CLUSTERS", clusters.kind: "BUNDLES", gitRepos.kind: "DEPLOYMENTS"}
+
+// spreadGrid is the table of spreads. A state that none has is no column.
+func (t text) spreadGrid(by level, all []*digest.Spread) grid {
+	list := []column{{header: strings.ToUpper(by.kind)}, {header: units[by.kind], short: "ALL", right: true},
+		{header: "READY", right: true}}
+	states := slices.DeleteFunc(slices.Clone(spreadStates), func(state report.State) bool {
+		return !slices.ContainsFunc(all, func(s *digest.Spread) bool { return s.States[state] > 0 })
+	})
+	for _, s := range states {
+		list = append(list, column{header: strings.ToUpper(string(s)), right: true})
+	}
+	g := t.grid(list)
+	name := namesOf(all)
+	for _, s := range all {
+		row := []string{printable(name(s)), strconv.Itoa(s.All), strconv.Itoa(s.Ready())}
+		for _, state := range states {
+			n := none
+			if s.States[state] > 0 {
+				n = t.colour(yellow, strconv.Itoa(s.States[state]))
+			}
+			row = append(row, n)
+		}
+		g.rows = append(g.rows, row)
+	}
+	if g.narrow() {
+		g.columns = shortHeaders(g.columns)
+	}
+	if g.narrow() {
+		g = t.narrowSpreads(g, all, states)
+	}
+	g.cutNames()
+	return g
+}
+
+// narrowSpreads has one column for all states, for a narrow terminal.
+func (t text) narrowSpreads(g grid, all []*digest.Spread, states []report.State) grid {
+	out := t.grid(append(g.columns[:3:3], column{header: "NOT READY"}))
+	for i, s := range all {
+		row := g.rows[i][:3:3]
+		left := g.width - minName - len("  ALL  READY  ")
+		words := texts(states, func(state report.State) string { return tally(s.States[state], string(state)) })
+		out.rows = append(out.rows, append(row, begin(strings.Join(nonEmpty(words...), ", "), left)))
+	}
+	return out
+}
+
+// namesOf returns a function that names spreads: without their namespace if all have the same one.
+func namesOf(all []*digest.Spread) func(*digest.Spread) string {
+	namespaces := map[string]bool{}
+	for _, s := range all {
+		namespace, _, _ := strings.Cut(s.Name, "/")
+		namespaces[namespace] = true
+	}
+	return func(s *digest.Spread) string {
+		if len(namespaces) == 1 {
+			return cmp.Or(digest.BaseName(s.Name), none)
+		}
+		return cmp.Or(s.Name, none)
+	}
+}
