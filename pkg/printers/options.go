@@ -24,11 +24,12 @@ type Options struct {
 	// NoHeaders omits the first line, which names the source, and the headers of tables.
 	NoHeaders bool
 	// All also shows ready bundle deployments, correct totals and informational findings, and lists in full. Summary
-	// shows only totals.
+	// shows only the result.
 	All, Summary bool
-	// By counts the bundle deployments by one of By: an audit then is an overview. Details is the command that shows one
-	// bundle in detail; empty if it is not suggested.
-	By, Details string
+	// By counts the bundle deployments by one of By: an audit then is an overview.
+	By string
+	// Details is the audit to which the name of a bundle is added; empty if it is not suggested.
+	Details string
 	// Sorted is true if the user chose the order of the rows.
 	Sorted bool
 	// PrintRole is the command that prints a role which may read what could not be read; empty if it is not suggested.

@@ -23,6 +23,7 @@ const (
 	serverCheckFlag = "server-check"
 	statusOnlyFlag  = "status-only"
 	summaryFlag     = "summary"
+	byFlag          = "by"
 )
 
 // options are the flags, and what the verb runs with.
@@ -75,8 +76,8 @@ func (o *options) addFlags(c *cobra.Command) {
 	o.Diff.AddFlags(fs, "Show the fields that differ as a unified diff, with who wrote them and when")
 	fs.BoolVar(&o.all, "all", false,
 		"Also show ready bundle deployments, correct totals and informational findings, and show lists in full")
-	fs.BoolVar(&o.summary, summaryFlag, false, "Show only totals")
-	o.by.AddTo(c, "by", "Count the bundle deployments by their states, for each bundle, cluster or GitRepo")
+	fs.BoolVar(&o.summary, summaryFlag, false, "Show only the result: what is ready, the number of findings, and what was not read")
+	o.by.AddTo(c, byFlag, "Count the bundle deployments by their states, for each bundle, cluster or GitRepo")
 	o.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")
 	fs.BoolVar(&o.requireComplete, "require-complete", false, "Exit with status 3 if anything could not be read")
 	fs.BoolVar(&o.statusOnly, statusOnlyFlag, false,

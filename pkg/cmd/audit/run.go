@@ -41,6 +41,9 @@ func (o *options) Validate() error {
 		return fmt.Errorf("--%s and --%s are mutually exclusive: the first reads no release record and no live object",
 			statusOnlyFlag, name)
 	}
+	if err := o.checkBy(); err != nil {
+		return err
+	}
 	switch {
 	case o.summary && o.all:
 		return errors.New("--" + summaryFlag + " and --all are mutually exclusive")
@@ -49,6 +52,22 @@ func (o *options) Validate() error {
 	case o.summary && !o.ForPeople():
 		return fmt.Errorf("--%s and --output=%s are mutually exclusive: use --output=jsonpath={.summary}", summaryFlag,
 			o.Format)
+	}
+	return nil
+}
+
+// checkBy refuses --by where no overview is shown.
+func (o *options) checkBy() error {
+	if o.by.String() == "" {
+		return nil
+	}
+	if !o.ForPeople() {
+		return fmt.Errorf("--%s and --output=%s are mutually exclusive: the first is about the table", byFlag, o.Format)
+	}
+	for name, given := range map[string]bool{summaryFlag: o.summary, "diff": o.Changed("diff")} {
+		if given {
+			return fmt.Errorf("--%s and --%s are mutually exclusive", byFlag, name)
+		}
 	}
 	return nil
 }
@@ -76,7 +95,7 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	shown := &o.Document
 	shown.All, shown.Summary, shown.PrintRole = o.all, o.summary, o.auditOptions.Commands.PrintRole
-	shown.By, shown.Details = o.by.String(), o.auditOptions.Commands.Audit+" bundle/NAME"
+	shown.By, shown.Details = o.by.String(), o.auditOptions.Commands.Audit
 	shown.Explain, shown.ReadClusters = input.Explain, o.Clusters.Suggest(o.auditOptions.Commands.Audit)
 	return o.ShowAudit(ctx, o.read, printers.Audit)
 }
