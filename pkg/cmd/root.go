@@ -32,6 +32,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/explain"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/help"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/impact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/options"
 	terminal "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
@@ -170,6 +171,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		compare.NewCommand(env),
 		explain.NewCommand(env),
 		impact.NewCommand(env),
+		options.NewCommand(),
 		owner.NewCommand(env),
 		preflight.NewCommand(env),
 		snapshot.NewCommand(env),
@@ -181,6 +183,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	)
 	complete.AddFlags(root)
 	refuseUnknown(root, env)
+	groupCommands(root)
 	help.AddTo(root, env.Name)
 	return root
 }

@@ -25,7 +25,8 @@ func TestQuiet(t *testing.T) {
 func TestNoHeaders(t *testing.T) {
 	for args, headers := range map[string][]string{
 		"audit":                   {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "},
-		"audit gitrepo/guestbook": {"Audit of ", "BUNDLEDEPLOYMENT ", "TREE "},
+		"audit gitrepo/guestbook": {"Audit of ", "BUNDLEDEPLOYMENT "},
+		"tree gitrepo/guestbook":  {"Tree of ", "TREE "},
 		"audit -o wide":           {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "},
 		"agents":                  {"Agents of ", "CLUSTER "},
 	} {

@@ -24,20 +24,22 @@ const (
 // as they are.
 func wrapHelp(root *cobra.Command, terminal int) {
 	width := max(cmp.Or(terminal, helpWidth), minHelp)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ",
-		fmt.Sprintf("Flags.FlagUsagesWrapped %d ", width)))
+	prose := min(width, maxProse)
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		fmt.Fprint(c.OutOrStderr(), usage(c, width, prose))
+		return nil
+	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		prose := min(width, maxProse)
 		text := refill(strings.TrimSpace(cmp.Or(c.Long, c.Short)), prose) + "\n\n"
 		if c.Runnable() || c.HasSubCommands() {
-			text += refill(c.UsageString(), prose)
+			text += c.UsageString()
 		}
 		fmt.Fprint(c.OutOrStdout(), text)
 	})
 }
 
 // refill wraps text. It fills paragraphs, and lists whose items are indented by up to three spaces. It does not change
-// code, which is indented more, and the sections of flags and examples.
+// code, which is indented more.
 func refill(text string, width int) string {
 	var out strings.Builder
 	open := block{}
@@ -45,19 +47,15 @@ func refill(text string, width int) string {
 		out.WriteString(open.wrapped(width))
 		open = block{}
 	}
-	verbatim := false
 	for line := range strings.SplitSeq(text, "\n") {
 		words := strings.TrimLeft(line, " ")
 		indent := len(line) - len(words)
-		if indent == 0 && words != "" {
-			verbatim = strings.HasSuffix(words, "Flags:") || words == "Examples:"
-		}
-		continues := words != "" && indent == open.hanging && !verbatim
+		continues := words != "" && indent == open.hanging
 		switch {
 		case open.text != "" && continues:
 			open.text += " " + words
 			continue
-		case words == "", verbatim, indent > 3, strings.HasPrefix(words, "\t"), strings.HasPrefix(words, "#"):
+		case words == "", indent > 3, strings.HasPrefix(words, "\t"), strings.HasPrefix(words, "#"):
 			end()
 			out.WriteString(line + "\n")
 		default:

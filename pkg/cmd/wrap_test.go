@@ -23,10 +23,6 @@ func TestRefill(t *testing.T) {
 			"Usage:\n  audit [gitrepo/NAME\n      | bundle/NAME]\n      [flags]"},
 		"code": {"Run:\n\n\tsource <(program completion bash)\n    kubectl get bundledeployments " +
 			"--all", "Run:\n\n\tsource <(program completion bash)\n    kubectl get bundledeployments --all"},
-		"examples and flags": {"Examples:\n  # a comment that is long\n  program --snapshot dump.tgz\n\nFlags:\n" +
-			"  --a   wrapped by pflag to any width\n\nUse one two three four five",
-			"Examples:\n  # a comment that is long\n  program --snapshot dump.tgz\n\nFlags:\n  --a   " +
-				"wrapped by pflag to any width\n\nUse one two three four\nfive"},
 		"other scripts": {"größe größe größe größe größe", "größe größe größe größe\ngröße"},
 	} {
 		if got := refill(tc.text, 25); got != tc.want {
@@ -41,7 +37,6 @@ func TestHelpWidth(t *testing.T) {
 	for _, width := range []int{0, 60, 80, 100, 200} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
 		root := New("kubectl-fleetdoctor", verb.Environment{Streams: streams})
-		root.SetUsageTemplate("") // that of cobra
 		wrapHelp(root, width)
 		limit := width
 		if width == 0 {

@@ -71,13 +71,11 @@ type treeText struct {
 	text
 	report     *report.Audit
 	aggregates map[string]*report.Aggregate // by kind and "namespace/name"
-	// isVerb is true for the verb tree, and false for a tree in the report of an audit.
-	isVerb       bool
 	All, Compact bool
 }
 
-func (t text) newTree(a *report.Audit) treeText {
-	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{}}
+func (t text) newTree(a *report.Audit, o TreeOptions) treeText {
+	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{}, All: o.All, Compact: o.Compact}
 	for kind, list := range map[string][]report.Aggregate{gitRepos.kind: a.GitRepos, helmOps.kind: a.HelmOps,
 		bundles.kind: a.Bundles, clusters.kind: a.Clusters} {
 		for i := range list {
@@ -87,30 +85,19 @@ func (t text) newTree(a *report.Audit) treeText {
 	return out
 }
 
-// tree shows the tree first, and then what was read and what was not.
 func (t text) tree(a *report.Audit, o TreeOptions) {
-	tree := t.newTree(a)
-	tree.isVerb, tree.All, tree.Compact = true, o.All, o.Compact
+	t.head("Tree of ", a.Source, a.TakenAt)
+	t.notRead(a.Gaps, a.Notes)
+	tree := t.newTree(a, o)
 	branches := tree.named(a.Scope.Targets)
 	if len(a.Scope.Targets) == 0 {
 		branches = tree.everything()
 	}
 	if len(branches) == 0 {
-		t.line(t.colour(yellow, "No bundle deployments in this scope.") + "\n")
+		t.line(t.colour(yellow, "No bundle deployments in this scope."))
 	}
 	tree.show(branches)
 	t.unknown(a)
-	t.notRead(a.Gaps, a.Notes)
-	t.readFrom("Read from ", a.Source, a.TakenAt)
-}
-
-// trees shows each GitRepo and HelmOp that the scope names.
-func (t text) trees(a *report.Audit) {
-	tree := t.newTree(a)
-	tree.show(tree.named(slices.DeleteFunc(slices.Clone(a.Scope.Targets), func(target string) bool {
-		kind, _, _ := strings.Cut(target, "/")
-		return kind != gitRepos.kind && kind != helmOps.kind
-	})))
 }
 
 // named returns the branches of targets such as "gitrepo/apps". A name without a namespace can have several.
@@ -286,7 +273,7 @@ func (t treeText) objects(all []report.Resource) []branch {
 	if more > 0 {
 		out = append(out, t.folded(more, "more object"))
 	}
-	if ready > 0 && len(shown) > 0 && t.isVerb {
+	if ready > 0 && len(shown) > 0 {
 		out = append(out, t.folded(ready, "ready object"))
 	}
 	return out
@@ -294,11 +281,7 @@ func (t treeText) objects(all []report.Resource) []branch {
 
 // folded is the line for n things that are not shown.
 func (t treeText) folded(n int, what string) branch {
-	flag := "-o wide"
-	if t.isVerb {
-		flag = "--all"
-	}
-	return branch{name: fmt.Sprintf("… %s (%s)", plural(n, what), flag)}
+	return branch{name: fmt.Sprintf("… %s (--all)", plural(n, what))}
 }
 
 // state is a state in its colour.
@@ -332,7 +315,7 @@ func (t treeText) show(branches []branch) {
 		g.removeAt(g.at("FLEET STATE"))
 	}
 	g.cutNames()
-	t.table(g)
+	t.line(strings.Join(t.rows(g), "\n"))
 }
 
 // appendRows adds the rows of a branch. first is written before its name, rest before the names below it.
@@ -352,11 +335,11 @@ func appendRows(rows [][]string, first, rest string, of branch) [][]string {
 // unknown explains why bundle deployments have no result.
 func (t text) unknown(a *report.Audit) {
 	reasons := reasonsOf(a.BundleDeployments)
+	if len(reasons) > 0 {
+		t.emptyLine()
+	}
 	t.noResult(reasons)
 	if reasons[clusterNotRead] > 0 {
 		t.suggest(t.ReadClusters)
-	}
-	if len(reasons) > 0 {
-		t.line("")
 	}
 }

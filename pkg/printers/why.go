@@ -26,20 +26,28 @@ func Why(w *report.Why, o Options) Document {
 	}}
 }
 
-// why begins with the answer. What was read, and what was not, comes at the end.
+// why begins with the answers. Then it shows what was not read, and the causes. Without causes, an answer says
+// everything.
 func (t text) why(w *report.Why) {
 	for _, o := range w.Objects {
-		t.whyObject(&o, w.TakenAt)
-		t.line("")
+		t.answer(&o)
 	}
+	t.line("")
 	t.notRead(w.Gaps, w.Notes)
+	for _, o := range w.Objects {
+		if len(w.Objects) > 1 && len(o.Causes)+len(o.Notes) > 0 {
+			t.line(t.bold(printable(strings.ToLower(o.Kind) + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"))))
+		}
+		t.explained(&o, w.TakenAt)
+	}
 	t.readFrom("Read from ", w.Source, w.TakenAt)
 }
 
 // answerColours are the colours of the states of an explanation.
 var answerColours = map[report.State]string{report.Ready: green, report.NotReady: red, report.Unknown: yellow}
 
-func (t text) whyObject(o *report.WhyObject, takenAt string) {
+// answer says whether an object is ready.
+func (t text) answer(o *report.WhyObject) {
 	t.painted("", answerColours[o.State], o.Answer)
 	about := strings.ToLower(o.Kind) + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
 	if r := o.Reported; r != nil && r.State != "" {
@@ -49,20 +57,29 @@ func (t text) whyObject(o *report.WhyObject, takenAt string) {
 		}
 	}
 	t.painted("  ", faint, about)
-	listed(t, "", o.Causes, " causes", func(c report.WhyCause) {
-		t.line("")
+}
+
+// explained shows the causes for which an object is not ready, with an empty line after each part.
+func (t text) explained(o *report.WhyObject, takenAt string) {
+	shown := limited(t, o.Causes)
+	for _, c := range shown {
 		t.cause(o, &c, takenAt)
-	})
+		t.line("")
+	}
+	if more := len(o.Causes) - len(shown); more > 0 {
+		t.more("", more, " causes")
+		t.line("")
+	}
 	if s := o.Summary; len(o.Causes) > 0 && s.Ready > 0 {
 		ready := fmt.Sprintf("%d of %s ready", s.Ready, plural(s.Deployments, "bundle deployment"))
 		if s.FromStatus > 0 {
 			ready += fmt.Sprintf(", %d as Fleet reports", s.FromStatus)
 		}
-		t.linef("\n%s.", printable(ready))
+		t.linef("%s.\n", printable(ready))
 	}
 	for _, n := range limited(t, o.Notes) {
-		t.line("")
 		t.sentences("", n)
+		t.line("")
 	}
 }
 

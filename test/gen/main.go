@@ -18,11 +18,11 @@ import (
 	"github.com/invopop/jsonschema"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
@@ -215,14 +215,13 @@ func rules(b *bytes.Buffer) {
 }
 
 func help(b *bytes.Buffer, c *cobra.Command) {
-	shared := pflag.NewFlagSet("shared", pflag.ContinueOnError)
-	genericclioptions.NewConfigFlags(true).AddFlags(shared)
+	shared := input.ConnectionFlags()
 	fmt.Fprintf(b, "# %s\n\n%s%s\n\n```\n%s\n```\n\n## Examples\n\n```\n%s\n```\n\n## Flags\n\n| flag | default | "+
 		"meaning |\n|---|---|---|\n",
 		strings.TrimPrefix(c.CommandPath(), c.Root().CommandPath()+" "), generated, c.Long, c.UseLine(), c.Example)
 	var others []string
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if shared.Lookup(f.Name) != nil && f.Name != "namespace" {
+		if input.Connects(shared, f) {
 			others = append(others, "`--"+f.Name+"`")
 			return
 		}

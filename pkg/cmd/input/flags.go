@@ -45,6 +45,22 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet, namespaceUsage string) {
 		"--context then only names its cluster in the commands that are suggested")
 }
 
+// ConnectionFlags returns new flags of kubectl for the connection to a cluster: those of every verb with a cluster.
+func ConnectionFlags() *pflag.FlagSet {
+	config := genericclioptions.NewConfigFlags(true)
+	config.CacheDir, config.Namespace = nil, nil
+	fs := pflag.NewFlagSet("connection", pflag.ContinueOnError)
+	config.AddFlags(fs)
+	return fs
+}
+
+// Connects reports whether a flag of a verb is one of the ConnectionFlags. --cluster of some verbs is not: it names a
+// cluster to read in addition.
+func Connects(connection *pflag.FlagSet, flag *pflag.Flag) bool {
+	kubectls := connection.Lookup(flag.Name)
+	return kubectls != nil && kubectls.Value.Type() == flag.Value.Type()
+}
+
 const agentScopeFlag = "agent-scope"
 
 // AddAgentScopeFlag adds the flag for the scope of agents that the source does not show.

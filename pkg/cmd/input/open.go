@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
@@ -86,13 +85,11 @@ func ClusterUID(ctx context.Context, src source.Source) (uid string, cover sourc
 // connection is the first flag on the command line that configures the connection to a cluster, "" without one. Beside
 // a snapshot, --context configures none: it names the captured cluster in commands.
 func (f *Flags) connection() string {
-	all := pflag.NewFlagSet("connection", pflag.ContinueOnError)
-	genericclioptions.NewConfigFlags(true).AddFlags(all)
-	first, unused := "", []string{"namespace", "context"}
-	all.VisitAll(func(flag *pflag.Flag) {
+	first := ""
+	ConnectionFlags().VisitAll(func(flag *pflag.Flag) {
 		// it names a cluster to read in addition
 		clusters := flag.Name == "cluster" && (f.Config.ClusterName == nil || *f.Config.ClusterName == "")
-		if first != "" || clusters || slices.Contains(unused, flag.Name) {
+		if first != "" || clusters || flag.Name == "context" {
 			return
 		}
 		if f.Changed(flag.Name) {
