@@ -14,9 +14,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
-// TestWidthOfTerminal checks that the table of an audit uses the width of the terminal.
+// TestWidthOfTerminal checks that the table of an audit uses the width of the terminal: its headers are shorter on a
+// narrow one.
 func TestWidthOfTerminal(t *testing.T) {
-	for _, columns := range []uint16{80, 120} {
+	for _, columns := range []uint16{60, 80} {
 		user, terminal, err := pty.Open()
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +44,7 @@ func TestWidthOfTerminal(t *testing.T) {
 			}
 			ready = ready || strings.Contains(line, "READY")
 		}
-		if all := strings.HasSuffix(header, "UNKNOWN"); !ready || all != (columns > 100) || len(header) > int(columns) {
+		if all := strings.HasSuffix(header, "MODIFIED"); !ready || all != (columns == 80) || len(header) > int(columns) {
 			t.Errorf("%d columns: the header has %d: %s", columns, len(header), header)
 		}
 		_ = user.Close() // nothing more is read

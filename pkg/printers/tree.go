@@ -71,11 +71,14 @@ type treeText struct {
 	text
 	report     *report.Audit
 	aggregates map[string]*report.Aggregate // by kind and "namespace/name"
+	// folds is true if the tree is large: it counts what is well.
+	folds        bool
 	All, Compact bool
 }
 
 func (t text) newTree(a *report.Audit, o TreeOptions) treeText {
-	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{}, All: o.All, Compact: o.Compact}
+	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{}, All: o.All, Compact: o.Compact,
+		folds: len(a.BundleDeployments) > maxDetailed && !o.All && !t.wide}
 	for kind, list := range map[string][]report.Aggregate{gitRepos.kind: a.GitRepos, helmOps.kind: a.HelmOps,
 		bundles.kind: a.Bundles, clusters.kind: a.Clusters} {
 		for i := range list {
@@ -159,7 +162,8 @@ func (t treeText) members(in func(*report.BundleDeployment) bool) []*report.Bund
 	return out
 }
 
-// branches returns the branches of bundle deployments: one for each object of the first level.
+// branches returns the branches of bundle deployments: one for each object of the first level. A large tree only counts
+// those that are well, if there are several.
 func (t treeText) branches(members []*report.BundleDeployment, levels []level) []branch {
 	if len(levels) == 1 {
 		return t.deploymentBranches(members, levels[0])
@@ -168,13 +172,33 @@ func (t treeText) branches(members []*report.BundleDeployment, levels []level) [
 	for _, bd := range members {
 		groups[levels[0].of(bd)] = append(groups[levels[0].of(bd)], bd)
 	}
-	var out []branch
+	var out, well []branch
+	var counted []*report.BundleDeployment
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		line := t.aggregate(levels[0], key, groups[key])
 		line.below = t.branches(groups[key], levels[1:])
+		if t.folds && !slices.ContainsFunc(groups[key], notWell) {
+			well, counted = append(well, line), append(counted, groups[key]...)
+			continue
+		}
 		out = append(out, line)
 	}
-	return out
+	if len(well) <= 1 {
+		return append(out, well...)
+	}
+	return append(out, t.folded(len(well), "ready "+levels[0].kind, byReports(counted)))
+}
+
+// notWell reports whether a bundle deployment is not ready or, on a cluster that was not read, not ready as Fleet
+// reports.
+func notWell(bd *report.BundleDeployment) bool { return digest.ShownState(bd) != report.Ready }
+
+// byReports says that the state of bundle deployments is what Fleet reports, if that is so for some of them.
+func byReports(all []*report.BundleDeployment) string {
+	if slices.ContainsFunc(all, digest.Unread) {
+		return "as Fleet reports"
+	}
+	return ""
 }
 
 // aggregate returns the line of an aggregate ("namespace/name"). Without the actual number of objects, it has that of
@@ -227,19 +251,50 @@ func (t treeText) part(n, of int) string {
 }
 
 // deploymentBranches returns the lines of bundle deployments. Those that are not ready come first; of the others, at
-// most as many are shown that there are maxShown lines.
+// most as many are shown that there are maxShown lines. A large tree counts those that are ready, and those on clusters
+// that were not read.
 func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf level) []branch {
-	members, order := slices.Clone(members), map[report.State]int{report.Ready: 1}
+	rank := func(bd *report.BundleDeployment) int {
+		switch {
+		case digest.Unread(bd):
+			return 1
+		case bd.State == report.Ready:
+			return 2
+		}
+		return 0
+	}
+	members = slices.Clone(members)
 	slices.SortStableFunc(members, func(x, y *report.BundleDeployment) int {
-		return cmp.Or(order[x.State]-order[y.State], cmp.Compare(leaf.of(x), leaf.of(y)))
+		return cmp.Or(rank(x)-rank(y), cmp.Compare(leaf.of(x), leaf.of(y)))
 	})
 	var out []branch
 	for i, bd := range members {
-		all := t.All || t.wide
-		if bd.State == report.Ready && i >= maxShown && !all {
-			return append(out, t.folded(len(members)-i, "ready "+leaf.kind))
+		if t.folds && rank(bd) > 0 {
+			return append(out, t.counted(members[i:], leaf)...)
+		}
+		if bd.State == report.Ready && i >= maxShown && !t.All && !t.wide {
+			return append(out, t.folded(len(members)-i, "ready "+leaf.kind, ""))
 		}
 		out = append(out, t.deployment(bd, leaf))
+	}
+	return out
+}
+
+// counted are the lines that count bundle deployments: those on clusters that were not read, and ready ones.
+func (t treeText) counted(members []*report.BundleDeployment, leaf level) []branch {
+	n := slices.IndexFunc(members, func(bd *report.BundleDeployment) bool { return !digest.Unread(bd) })
+	if n < 0 {
+		n = len(members)
+	}
+	var out []branch
+	if n > 0 {
+		line := t.folded(n, leaf.kind, "not read")
+		well := count(members[:n], func(bd *report.BundleDeployment) bool { return !notWell(bd) })
+		line.state, line.fleetState = t.colour(yellow, "?"), fraction(well, n)+" ready"
+		out = append(out, line)
+	}
+	if len(members) > n {
+		out = append(out, t.folded(len(members)-n, "ready "+leaf.kind, ""))
 	}
 	return out
 }
@@ -271,17 +326,20 @@ func (t treeText) objects(all []report.Resource) []branch {
 			reason: cmp.Or(r.Reason, r.Message)})
 	}
 	if more > 0 {
-		out = append(out, t.folded(more, "more object"))
+		out = append(out, t.folded(more, "more object", ""))
 	}
 	if ready > 0 && len(shown) > 0 {
-		out = append(out, t.folded(ready, "ready object"))
+		out = append(out, t.folded(ready, "ready object", ""))
 	}
 	return out
 }
 
-// folded is the line for n things that are not shown.
-func (t treeText) folded(n int, what string) branch {
-	return branch{name: fmt.Sprintf("… %s (--all)", plural(n, what))}
+// folded is the line for n things that are not shown. more says something about them, if it is not empty.
+func (t treeText) folded(n int, what, more string) branch {
+	if more != "" {
+		more = " " + more
+	}
+	return branch{name: fmt.Sprintf("… %s%s (--all)", plural(n, what), more)}
 }
 
 // state is a state in its colour.

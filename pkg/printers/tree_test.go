@@ -93,6 +93,15 @@ func TestTree(t *testing.T) {
 		printers.TreeOptions{})))
 }
 
+// TestLargeTree checks that a tree of 50 clusters counts what is well, and that it fits two screens.
+func TestLargeTree(t *testing.T) {
+	got := shown(t, "table", printers.Tree(fiftyClusters(20), printers.TreeOptions{Options: printers.Options{Width: 100}}))
+	golden.Compare(t, "fifty.tree", got)
+	if n := strings.Count(got, "\n"); n > 80 {
+		t.Errorf("%d lines", n)
+	}
+}
+
 // TestTreeWidth checks that a tree fits the terminal.
 func TestTreeWidth(t *testing.T) {
 	for _, width := range []int{60, 80, 100, 200} {
