@@ -3,6 +3,7 @@
 package check
 
 import (
+	"strings"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
@@ -25,10 +26,9 @@ func (in *pass) notApplied() {
 			continue
 		}
 		root := chain[len(chain)-1]
-		f := onDeployment(d, "%s is not applied: %s%s%s", d.Key(), root.Message, since(root.Since), root.Said)
+		f := onDeployment(d, "%s is not applied: %s", d.Key(), reasonOf(root))
 		if root.Of.ID() != d.ID() {
-			f = onDeployment(d, "%s is not applied because of %s: %s%s%s", d.Key(), root.Of.Key(), root.Message,
-				since(root.Since), root.Said)
+			f = onDeployment(d, "%s is not applied because of %s: %s", d.Key(), root.Of.Key(), reasonOf(root))
 		}
 		f.Settle, f.Pauses, f.Follows = root.Settle, root.Pauses, in.originsOfWait(d, root)
 		for _, step := range chain[:len(chain)-1] {
@@ -40,6 +40,15 @@ func (in *pass) notApplied() {
 		}
 		in.report(f, in.Commands.ShowCauses(&d.Deployment))
 	}
+}
+
+// reasonOf is why a bundle deployment is not applied. What Fleet or Helm said comes first.
+func reasonOf(root blocker.Step) string {
+	reason := root.Message + since(root.Since)
+	if said, found := strings.CutPrefix(root.Said, ": "); found {
+		return said + "; " + reason
+	}
+	return reason + root.Said
 }
 
 // afterFailure returns the ways to proceed if the agent could not install or deploy a bundle because of which d is

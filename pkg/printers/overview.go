@@ -16,8 +16,8 @@ import (
 const (
 	// maxDetailed is the number of bundle deployments up to which an audit is shown in detail.
 	maxDetailed = 20
-	// screenful is the number of lines of an overview, and maxProblem the most lines of a problem in it.
-	screenful, maxProblem = 40, 2
+	// maxLines is the number of lines of an overview, and maxProblem the most lines of a problem in it.
+	maxLines, maxProblem = 40, 2
 )
 
 // overviewOf reports whether an audit is shown as an overview: it is about many bundle deployments, the user wants to
@@ -66,7 +66,7 @@ func (t text) screen() int {
 	case t.Rows > 0:
 		return t.Rows
 	case t.limits():
-		return screenful
+		return maxLines
 	}
 	return math.MaxInt32
 }

@@ -42,7 +42,10 @@ func (d Document) write(w io.Writer, wide bool, show func(text)) error {
 	if failed != nil {
 		return failed
 	}
-	_, err := b.WriteTo(w)
+	if b.Len() == 0 {
+		return nil
+	}
+	_, err := w.Write(append(bytes.TrimRight(b.Bytes(), "\n"), '\n')) // the last part ends with an empty line
 	return err
 }
 

@@ -147,7 +147,7 @@ func Elsewhere(a *report.Audit) string {
 	}
 	out += fmt.Sprintf(" The oldest heartbeat is %s old (%s).", ageOf(oldest), name)
 	if silent > 0 {
-		out += fmt.Sprintf(" %d %s none.", silent, have(silent))
+		out += fmt.Sprintf(" %s %s no heartbeat.", report.Plural(silent, "cluster"), have(silent))
 	}
 	return out
 }
