@@ -232,7 +232,7 @@ var layers = []layer{
 
 	{packages: []string{"pkg/cmd"},
 		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/exit",
-			"pkg/cmd/help", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect",
+			"pkg/cmd/help", "pkg/cmd/input", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect",
 			"pkg/escape",
 			"pkg/render/process"}},
 	// Packages that verbs share. The first row that matches a package is its layer.

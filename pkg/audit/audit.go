@@ -26,8 +26,10 @@ import (
 // Options of an audit.
 type Options struct {
 	Scope evaluate.Scope
-	// Pick selects the bundle deployments that are evaluated; nil selects those of Scope.
-	Pick func(*directory.Directory) ([]*directory.Deployment, error)
+	// Names are other names on the command line. What they stand for is added to the targets of Scope.
+	Names []source.Named
+	// Pick selects the bundle deployments that are evaluated, for a scope; nil is evaluate.Scope.Pick.
+	Pick func(evaluate.Scope, *directory.Directory) ([]*directory.Deployment, error)
 	// Server makes dry runs of manifests; nil if there is no server.
 	Server collect.Server
 	// ServerCheck selects the objects for which Server makes dry runs.
@@ -84,6 +86,8 @@ type Audit struct {
 	Secrets *redact.Secrets
 	// Kinds are the kinds of the source.
 	Kinds *source.Kinds
+	// Found are the names of the options, with what they stand for.
+	Found []*evaluate.Found
 
 	options  Options
 	clusters []ReadCluster
@@ -131,13 +135,18 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 		return nil, err
 	}
 	r.Resolve(renderings, removals)
+	found, scope, err := r.find(scope)
+	if err != nil {
+		return nil, err
+	}
 	r.States = nil // release the objects of every revision
 	r.hide(b)
 	result, err := r.evaluate(ctx, b, r.Desired.Select(scope))
 	if err != nil {
 		return nil, err
 	}
-	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, clusters: r.Clusters}
+	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, Found: found, options: r.options,
+		clusters: r.Clusters}
 	out.Findings = check.Run(out.Input())
 	if err := out.settle(ctx); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,8 +13,10 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -161,12 +164,52 @@ func (r *Reading) SettleDisputes(ctx context.Context) error {
 	return nil
 }
 
-// scope returns the bundle deployments that are audited, without those of files.
+// scope returns the bundle deployments that are audited, without those of files. While it is not known what the names of
+// the options stand for, they are all bundle deployments.
 func (r *Reading) scope() ([]*directory.Deployment, error) {
-	pick := r.options.Scope.Pick
+	if len(r.options.Names) > 0 {
+		return r.Directory.Deployments, nil
+	}
+	return r.picked()
+}
+
+// picked returns the bundle deployments that are in the scope of the options.
+func (r *Reading) picked() ([]*directory.Deployment, error) {
+	pick := evaluate.Scope.Pick
 	if r.options.Pick != nil {
 		pick = r.options.Pick
 	}
-	picked, err := pick(r.Directory)
+	picked, err := pick(r.options.Scope, r.Directory)
 	return picked, gaps.OrUnread(err, r.Description)
+}
+
+// find finds what the names of the options stand for, adds that to the targets, and returns the bundle deployments in
+// scope. It must follow Resolve.
+func (r *Reading) find(scope []object.DeploymentID) ([]*evaluate.Found, []object.DeploymentID, error) {
+	if len(r.options.Names) == 0 {
+		return nil, scope, nil
+	}
+	var all []*evaluate.Found
+	targets := slices.Clone(r.options.Scope.Targets)
+	for _, n := range r.options.Names {
+		found, err := evaluate.Find(r.Desired, n, r.Kinds)
+		if _, ambiguous := errors.AsType[*evaluate.AmbiguousError](err); ambiguous {
+			return nil, nil, err
+		}
+		if err != nil {
+			return nil, nil, gaps.OrUnread(err, r.Description)
+		}
+		all, targets = append(all, found), append(targets, found.Targets...)
+		r.notes = append(r.notes, found.String())
+	}
+	r.options.Scope.Targets = targets
+	picked, err := r.picked()
+	if err != nil {
+		return nil, nil, err
+	}
+	scope = nil
+	for _, d := range picked {
+		scope = append(scope, d.ID())
+	}
+	return all, scope, nil
 }

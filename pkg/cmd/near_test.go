@@ -37,7 +37,7 @@ func TestNearMisses(t *testing.T) {
 		{"targets bundel/guestbook", `"bundle/guestbook"`, 2},
 		{"preflight bundle/guestbok-guestbook", `"bundle/guestbook-guestbook"`, 3},
 		{"adopt bundle/guestbok-guestbook", `"bundle/guestbook-guestbook"`, 3},
-		{"adopt bundel/guestbook-guestbook", `"bundle/guestbook-guestbook"`, 3},
+		{"adopt bundel/guestbook-guestbook", `"bundle/guestbook-guestbook"`, 2},
 		{"adopt service/fronted", `"service/frontend"`, 3},
 		{"adopt service/guestbook/fronted", `"service/guestbook/frontend"`, 3},
 		{"adopt servce/frontend", `"service/frontend"`, 3},

@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,6 +37,24 @@ func groupCommands(root *cobra.Command) {
 			}
 		}
 	}
+}
+
+// wrapHelp wraps the help of all commands to the width of the terminal; 0 if the output is no terminal. Examples stay
+// as they are.
+func wrapHelp(root *cobra.Command, terminal int) {
+	width := max(cmp.Or(terminal, helpWidth), minHelp)
+	prose := min(width, maxProse)
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		fmt.Fprint(c.OutOrStderr(), usage(c, width, prose))
+		return nil
+	})
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		text := refill(strings.TrimSpace(cmp.Or(c.Long, c.Short)), prose) + "\n\n"
+		if c.Runnable() || c.HasSubCommands() {
+			text += c.UsageString()
+		}
+		fmt.Fprint(c.OutOrStdout(), text)
+	})
 }
 
 // usage returns the usage of a command, laid out for a number of columns; sentences have at most prose.

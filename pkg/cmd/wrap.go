@@ -3,13 +3,10 @@
 package cmd
 
 import (
-	"cmp"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mitchellh/go-wordwrap"
-	"github.com/spf13/cobra"
 )
 
 const (
@@ -19,24 +16,6 @@ const (
 	// the whole terminal.
 	minHelp, maxProse = 40, 120
 )
-
-// wrapHelp wraps the help of all commands to the width of the terminal; 0 if the output is no terminal. Examples stay
-// as they are.
-func wrapHelp(root *cobra.Command, terminal int) {
-	width := max(cmp.Or(terminal, helpWidth), minHelp)
-	prose := min(width, maxProse)
-	root.SetUsageFunc(func(c *cobra.Command) error {
-		fmt.Fprint(c.OutOrStderr(), usage(c, width, prose))
-		return nil
-	})
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		text := refill(strings.TrimSpace(cmp.Or(c.Long, c.Short)), prose) + "\n\n"
-		if c.Runnable() || c.HasSubCommands() {
-			text += c.UsageString()
-		}
-		fmt.Fprint(c.OutOrStdout(), text)
-	})
-}
 
 // refill wraps text. It fills paragraphs, and lists whose items are indented by up to three spaces. It does not change
 // code, which is indented more.

@@ -163,8 +163,7 @@ func (s Scope) exists(f *state.Fleet, t Target) bool {
 		}
 		for _, o := range k.Of(f) {
 			ns, name := o.GetNamespace(), o.GetName()
-			named := name == t.Name || ns+"/"+name == t.Name
-			if named && (s.Namespace == "" || s.Namespace == ns) {
+			if t.matches(ns+"/"+name) && (s.Namespace == "" || s.Namespace == ns) {
 				return true
 			}
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Target is one named object, such as gitrepo/guestbook. Kind is the name of one of Fleet's kinds in lower case.
+// Target is one named object, such as gitrepo/guestbook, or without a name every object of its kind. Kind is the name of
+// one of Fleet's kinds in lower case.
 type Target struct{ Kind, Name string }
 
 // The kinds of targets.
@@ -37,14 +38,19 @@ func TargetKind(word string) (kind, resource string) {
 }
 
 // String returns the target as the user types it.
-func (t Target) String() string { return t.Kind + "/" + t.Name }
+func (t Target) String() string {
+	if t.Name == "" {
+		return t.Kind
+	}
+	return t.Kind + "/" + t.Name
+}
 
 func (t Target) is(kind string) bool { return t.Kind == strings.ToLower(kind) }
 
 // Names reports whether the target is the bundle deployment, or one of its parents.
 func (t Target) Names(d *directory.Deployment) bool {
 	if t.is(state.BundleDeployment) {
-		return d.Named(t.Name)
+		return t.Name == "" || d.Named(t.Name)
 	}
 	key := ""
 	for kind, parent := range d.Parents() {
@@ -56,4 +62,6 @@ func (t Target) Names(d *directory.Deployment) bool {
 }
 
 // matches reports whether the target's name is "namespace/name", or its end.
-func (t Target) matches(key string) bool { return key == t.Name || strings.HasSuffix(key, "/"+t.Name) }
+func (t Target) matches(key string) bool {
+	return t.Name == "" || key == t.Name || strings.HasSuffix(key, "/"+t.Name)
+}

@@ -103,7 +103,7 @@ func (t text) tree(a *report.Audit, o TreeOptions) {
 	t.unknown(a)
 }
 
-// named returns the branches of targets such as "gitrepo/apps". A name without a namespace can have several.
+// named returns the branches of targets such as "gitrepo/apps". A kind, or a name without a namespace, can have several.
 func (t treeText) named(targets []string) []branch {
 	var out []branch
 	for _, target := range slices.Compact(slices.Clone(targets)) {
@@ -111,11 +111,16 @@ func (t treeText) named(targets []string) []branch {
 		if levels := shapes[kind]; len(levels) > 0 {
 			out = append(out, t.branches(t.members(func(bd *report.BundleDeployment) bool {
 				key := levels[0].of(bd)
-				return key == name || strings.HasSuffix(key, "/"+name)
+				return key != "" && isNamed(key, name)
 			}), levels)...)
 		}
 	}
 	return out
+}
+
+// isNamed reports whether an object ("namespace/name") has a name, with or without the namespace. Each has an empty name.
+func isNamed(key, name string) bool {
+	return name == "" || key == name || strings.HasSuffix(key, "/"+name)
 }
 
 // everything returns the branches of all GitRepos and HelmOps, and of the bundles without one.

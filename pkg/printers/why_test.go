@@ -26,11 +26,11 @@ func whyOf(t *testing.T, src source.Source, targets ...evaluate.Target) *report.
 	t.Helper()
 	all := why.Targets(targets)
 	found, err := audit.Run(t.Context(), src, audit.Options{Commands: cases.Commands, Version: "test",
-		Scope: evaluate.Scope{Targets: all}, Pick: all.Pick})
+		Scope: evaluate.Scope{Targets: all}, Pick: why.Pick})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return why.Explain(found.Input(), found.Findings, all, "test").Redacted(found.Secrets)
+	return why.Explain(found.Input(), found.Findings, all, nil, "test").Redacted(found.Secrets)
 }
 
 // TestGoldenWhy compares the formats of explanations with the golden files.

@@ -20,7 +20,7 @@ type Why struct {
 	Notes []string `json:"notes,omitempty" text:"redact"`
 }
 
-// WhyObject is an object of Fleet, and why it is not ready.
+// WhyObject is an object of Fleet or a deployed object, and why it is not ready.
 type WhyObject struct {
 	object.Ref `text:"name"`
 	// State is Ready, NotReady or Unknown.

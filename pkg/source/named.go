@@ -16,10 +16,14 @@ type Named struct{ Kind, Namespace, Name string }
 
 // String writes the name as on the command line.
 func (n Named) String() string {
-	if n.Namespace == "" {
-		return n.Kind + "/" + n.Name
+	out := n.Name
+	if n.Namespace != "" {
+		out = n.Namespace + "/" + out
 	}
-	return n.Kind + "/" + n.Namespace + "/" + n.Name
+	if n.Kind != "" {
+		out = n.Kind + "/" + out
+	}
+	return out
 }
 
 // NotFoundError reports that an argument names nothing.
@@ -37,6 +41,10 @@ type NotFoundError struct {
 	Snapshot bool
 	// DesiredBy are the bundle deployments that desire the object.
 	DesiredBy []string
+	// Undesired is true if only the objects were looked for that bundles desire. Unread is the reason why other bundles
+	// may desire the object; empty if all bundles are known.
+	Undesired bool
+	Unread    string
 }
 
 // Error implements error.
@@ -49,6 +57,10 @@ func (e *NotFoundError) Error() string {
 		return fmt.Sprintf("%s not found: the cluster does not serve a kind %q", e.What, e.Word)
 	case len(e.DesiredBy) > 0:
 		return fmt.Sprintf("%s not found, but bundle deployment %s desires it", e.What, strings.Join(e.DesiredBy, ", "))
+	case e.Unread != "":
+		return fmt.Sprintf("%s not found, and it is not known whether a bundle desires it: %s", e.What, e.Unread)
+	case e.Undesired:
+		return e.What + " not found: no bundle has or desires an object of that name"
 	}
 	return e.What + " not found"
 }
@@ -65,6 +77,9 @@ func (n Named) hasNamespace(o object.Ref) bool {
 }
 
 func (n Named) hasKind(o object.Ref, kinds *Kinds) bool {
+	if n.Kind == "" {
+		return true
+	}
 	k, ok := kinds.Preferred(o.GroupVersionKind().GroupKind())
 	if !ok {
 		k = Kind{GroupVersionKind: o.GroupVersionKind()}

@@ -77,11 +77,11 @@ func explained(t *testing.T, src source.Source, targets ...evaluate.Target) *rep
 	t.Helper()
 	all := why.Targets(targets)
 	found, err := audit.Run(t.Context(), src,
-		audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: all}, Pick: all.Pick})
+		audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: all}, Pick: why.Pick})
 	if err != nil {
 		t.Fatalf("%v: %v", targets, err)
 	}
-	return why.Explain(found.Input(), found.Findings, all, "test").Redacted(found.Secrets)
+	return why.Explain(found.Input(), found.Findings, all, nil, "test").Redacted(found.Secrets)
 }
 
 // TestAgreesWithAudit explains every object of every captured cluster, and compares with the audit of the whole

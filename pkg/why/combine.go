@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -87,7 +88,7 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 
 // hidden returns the verdict that an object may have deployments that were not read.
 func (x *explainer) hidden(r object.Ref) (v verdict, hidden bool) {
-	if r.Kind == state.BundleDeployment {
+	if r.Kind == state.BundleDeployment || object.Group(r.APIVersion) != v1alpha1.GroupVersion.Group {
 		return verdict{}, false
 	}
 	for _, kind := range []string{state.BundleDeployment, state.Bundle, state.ClusterKind, state.ClusterGroup} {

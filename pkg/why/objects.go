@@ -170,3 +170,52 @@ func (x *explainer) byStatus(d *directory.Deployment) verdict {
 	}
 	return notReady(next, nil, s)
 }
+
+// deployed explains a deployed object by the bundle deployments that desire it, and by those of the same bundles whose
+// objects were not read.
+func (x *explainer) deployed(r object.Ref) report.WhyObject {
+	var list []member
+	bundles := map[string]bool{}
+	for _, e := range x.in.Deployments {
+		i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool { return o.Key() == r.Key() })
+		if i < 0 {
+			continue
+		}
+		m := x.explained(&e.Deployment)
+		m.verdict = x.ofObject(e, &e.Objects[i], m.verdict)
+		list, bundles[e.Bundle] = append(list, m), true
+	}
+	delete(bundles, "") // only releases are known
+	for _, d := range x.in.Desired.Directory.Deployments {
+		if !bundles[d.Bundle] || d.Problem == "" {
+			continue
+		}
+		s := stepOf(Unread, d, "its objects were not read: "+d.Detail)
+		if d.BD != nil {
+			s.Evidence = []string{"Fleet reports the bundle deployment as " + shown(d.BD) + asOf(s.AsOf)}
+		}
+		list = append(list, member{whyDeployment(d), unknown(only(x.in.ShowRole()), s)})
+	}
+	return x.combine(r, list, nil)
+}
+
+// ofObject is the verdict for one object of a bundle deployment, whose own verdict is of all its objects.
+func (x *explainer) ofObject(e *evaluate.BundleDeployment, o *evaluate.Object, of verdict) verdict {
+	switch {
+	case o.State == evaluate.Unknown:
+		s := stepOf(Unread, &e.Deployment, o.Key().String()+" could not be read: "+o.Reason)
+		return unknown(only(x.in.ShowRole()), s)
+	case o.State == evaluate.Ready && !o.NotReady:
+		out := verdict{state: report.Ready}
+		if of.state != report.Ready {
+			out.note = "bundle deployment " + e.Key() + ", which desires it, is not ready for another reason: " +
+				of.steps[len(of.steps)-1].Message
+		}
+		return out
+	case len(of.steps) > 0 && of.steps[0].Kind != Objects:
+		return of // the bundle deployment is not applied
+	}
+	alone := *e
+	alone.Objects, alone.Orphans = []evaluate.Object{*o}, nil
+	return x.objects(&alone)
+}

@@ -26,9 +26,14 @@ type member struct {
 	verdict
 }
 
+// whyDeployment names a bundle deployment in a report.
+func whyDeployment(d *directory.Deployment) report.WhyDeployment {
+	return report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()}
+}
+
 // explained explains a bundle deployment by what is deployed.
 func (x *explainer) explained(d *directory.Deployment) member {
-	return member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()},
+	return member{whyDeployment(d),
 		x.deployment(d, path{})}
 }
 

@@ -87,7 +87,7 @@ func TestNotFound(t *testing.T) {
 		{Kind: evaluate.TargetBundle, Name: "other/shop"}, {Kind: evaluate.TargetCluster, Name: "edge"}} {
 		all := why.Targets{target}
 		_, err := audit.Run(t.Context(), caseOf(t, testdata+"/why/management.yaml"),
-			audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: all}, Pick: all.Pick})
+			audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: all}, Pick: why.Pick})
 		if _, ok := errors.AsType[*evaluate.NotFoundError](err); !ok {
 			t.Errorf("%s: error %v", target, err)
 		}

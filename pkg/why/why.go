@@ -23,8 +23,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Targets are the objects to explain. A name without a namespace stands for all objects of that name.
+// Targets are the objects of Fleet to explain. A name without a namespace stands for all objects of that name.
 type Targets []evaluate.Target
+
+// Pick returns the bundle deployments that an explanation of the targets of a scope needs, as Targets.Pick does.
+func Pick(s evaluate.Scope, desired *directory.Directory) ([]*directory.Deployment, error) {
+	return Targets(s.Targets).Pick(desired)
+}
 
 // Pick returns the bundle deployments that an explanation needs: those of the targets, those that they depend on, and,
 // for each that a rollout holds back, those of the same bundle. The error has a *evaluate.NotFoundError for each target
@@ -114,12 +119,21 @@ func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 	return out
 }
 
-// Explain explains the targets with the result and the findings of an audit. The report contains values of Secrets:
-// only the copy that Redacted returns may be shown.
-func Explain(in *check.Input, findings []check.Finding, targets Targets, version string) *report.Why {
+// Explain explains the targets, and what was found for other names, with the result and the findings of an audit. The
+// report contains values of Secrets: only the copy that Redacted returns may be shown.
+func Explain(in *check.Input, findings []check.Finding, targets Targets, others []*evaluate.Found,
+	version string) *report.Why {
 	out := &report.Why{Head: report.NewHead(report.KindWhy, version, in.Source, in.Desired.Directory),
 		Gaps: report.Gaps(in.Gaps), Notes: in.Notes}
 	x := newExplainer(in, findings)
+	for _, f := range others {
+		for _, o := range f.Objects {
+			out.Objects = append(out.Objects, x.deployed(o))
+		}
+		if len(f.Objects) == 0 {
+			targets = append(slices.Clone(targets), f.Targets...)
+		}
+	}
 	for _, t := range targets {
 		found := objects(in.Desired.Fleet, t)
 		for _, o := range found {

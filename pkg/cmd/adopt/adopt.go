@@ -53,7 +53,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "adopt " + strings.TrimSuffix(scope.TargetArgs, " ...]") + " | KIND/[NAMESPACE/]NAME ...]",
 		Short:             "Assign existing objects to the bundle that desires them, or undo that",
-		ValidArgsFunction: completeArgs,
+		ValidArgsFunction: scope.CompleteAny,
 	}
 	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases. For KIND/NAME of "+
 		"any other object, its namespace")

@@ -24,12 +24,20 @@ import (
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) error {
-	targets, objects, err := parseArgs(args, *o.Config.Namespace)
+	targets, objects, err := scope.Split(args, *o.Config.Namespace)
 	if err != nil {
 		return err
 	}
+	for _, object := range objects {
+		if object.Kind == "" {
+			return fmt.Errorf("parsing argument %q: it must be KIND/NAME", object.Name)
+		}
+	}
 	if o.auditOptions, err = o.scope.ToOptions(targets, objects...); err != nil {
 		return err
+	}
+	if err := scope.CheckNames(o.auditOptions.Scope.Targets); err != nil {
+		return err // an empty variable after a kind must not select everything
 	}
 	o.objects = objects
 	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.CheckNever, true

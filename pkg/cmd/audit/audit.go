@@ -58,8 +58,8 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	}
 	o.scope, o.Clusters = scope.New(o.Flags, engine.DesiredRelease), clusters.New(o.Flags)
 	o.Diff, o.Repeats = &diff.Flags{}, true
-	c := &cobra.Command{Use: "audit " + scope.TargetArgs, Short: "Compare live objects with what the bundles specify",
-		ValidArgsFunction: scope.CompleteTargets}
+	c := &cobra.Command{Use: "audit [KIND/NAME | KIND | NAME ...]", Short: "Compare live objects with what the bundles specify",
+		ValidArgsFunction: scope.CompleteAny}
 	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases")
 	o.addFlags(c)
 	return c

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -21,9 +22,14 @@ import (
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
-	if o.auditOptions, err = o.scope.ToOptions(args); err != nil {
+	targets, names, err := scope.Split(args, *o.Config.Namespace)
+	if err != nil {
 		return err
 	}
+	if o.auditOptions, err = o.scope.ToOptions(targets, names...); err != nil {
+		return err
+	}
+	o.auditOptions.Names = names
 	o.auditOptions.Commands.Audit += o.Clusters.Args()
 	o.auditOptions.Commands.Why += o.Clusters.Args()
 	o.auditOptions.AsVersion = o.asVersion.String()
@@ -45,6 +51,11 @@ func (o *options) Validate() error {
 		return err
 	}
 	switch {
+	case len(o.auditOptions.Names) > 0 && o.Changed("filename"):
+		return errors.New("-f and objects are mutually exclusive: the directory is the scope")
+	case len(o.auditOptions.Names) > 0 && o.statusOnly:
+		return fmt.Errorf("--%s and objects are mutually exclusive: release records show which bundle desires an "+
+			"object", statusOnlyFlag)
 	case o.summary && o.all:
 		return errors.New("--" + summaryFlag + " and --all are mutually exclusive")
 	case o.summary && o.Changed("diff"):

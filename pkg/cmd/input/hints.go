@@ -28,6 +28,9 @@ func (f *Flags) Explain(err error) error {
 	if _, explained := errors.AsType[*exit.Error](err); err == nil || explained {
 		return err
 	}
+	if e, ambiguous := errors.AsType[*evaluate.AmbiguousError](err); ambiguous {
+		return &exit.Error{Status: exit.Usage, Err: err, Hint: "Name one of them, such as " + e.Matches[0] + "."}
+	}
 	return exit.Failure(err, strings.Trim(near(err)+"\n"+f.hint(err), "\n"))
 }
 
@@ -74,6 +77,9 @@ func (f *Flags) hint(err error) string {
 	if e, ok := errors.AsType[*source.NotFoundError](err); ok && len(e.DesiredBy) > 0 {
 		return f.Command("audit bundledeployment/"+strings.TrimPrefix(e.DesiredBy[0], "/")) +
 			" shows the state of all its objects."
+	}
+	if e, ok := errors.AsType[*source.NotFoundError](err); ok && e.Undesired && e.Unread == "" {
+		return f.Command("owner KIND/NAME") + " shows the owner of an object that no bundle desires."
 	}
 	listing := f.listing(err)
 	unread, noResult := errors.AsType[*evaluate.NoResultError](err)

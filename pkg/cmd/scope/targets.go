@@ -23,8 +23,7 @@ var kinds = []string{evaluate.TargetGitRepo, evaluate.TargetHelmOp, evaluate.Tar
 	evaluate.TargetBundleDeployment}
 
 // ParseTargets parses "gitrepo/a bundle/b" and "bundle a b": the arguments after a kind alone are names, up to the
-// next KIND/NAME. namespace is that of
-// --namespace.
+// next KIND/NAME. A kind without names is every object of the kind. namespace is that of --namespace.
 func ParseTargets(args []string, namespace string) ([]evaluate.Target, error) {
 	var out []evaluate.Target
 	for len(args) > 0 {
@@ -38,8 +37,11 @@ func ParseTargets(args []string, namespace string) ([]evaluate.Target, error) {
 				end = len(args)
 			}
 			names, args = args[:end], args[end:]
+			if len(names) == 0 {
+				out = append(out, evaluate.Target{Kind: known})
+			}
 		}
-		if targetKind(kind) == "" || len(names) == 0 || slices.Contains(names, "") {
+		if targetKind(kind) == "" || slices.Contains(names, "") {
 			err := fmt.Errorf("parsing argument %q: it must be KIND/NAME, with one of the kinds %s", first,
 				strings.Join(kinds, ", "))
 			return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: NearKind(first)}
@@ -69,9 +71,22 @@ func NearKind(arg string) string {
 	return suggest.HintIn("", kind, name, kinds)
 }
 
-// Targets does what ParseTargets does, and adds the namespace to the names that state none.
+// CheckNames returns an error of usage if a target has no name, for a verb whose targets must have one.
+func CheckNames(targets []evaluate.Target) error {
+	for _, t := range targets {
+		if t.Name == "" {
+			return exit.UsageError(fmt.Errorf("parsing argument %q: a name is required: %s/NAME", t, t.Kind))
+		}
+	}
+	return nil
+}
+
+// Targets does what ParseTargets does, requires names, and adds the namespace to those that state none.
 func Targets(args []string, namespace string) ([]evaluate.Target, error) {
 	out, err := ParseTargets(args, namespace)
+	if err == nil {
+		err = CheckNames(out)
+	}
 	for i := range out {
 		if namespace != "" && !strings.Contains(out[i].Name, "/") {
 			out[i].Name = namespace + "/" + out[i].Name
@@ -106,6 +121,14 @@ func CompleteTargets(c *cobra.Command, args []string, toComplete string) ([]stri
 		return complete.Names(c, resource(args[i]), "")
 	}
 	return complete.Kinds(kinds)
+}
+
+// CompleteAny completes targets, and the names of other kinds.
+func CompleteAny(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if kind, _, slash := strings.Cut(toComplete, "/"); slash && !IsTargetKind(kind) {
+		return complete.Objects(c, args, toComplete)
+	}
+	return CompleteTargets(c, args, toComplete)
 }
 
 // CompleteBundles completes bundle/NAME.

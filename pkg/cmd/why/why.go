@@ -27,10 +27,11 @@ import (
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	o.Clusters = clusters.New(o.Flags)
-	o.Required = "an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME or bundledeployment/NAME"
-	c := &cobra.Command{Use: "why gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...",
-		Short:             "Show why an object of Fleet is not ready",
-		ValidArgsFunction: scope.CompleteTargets}
+	o.Required = "an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME, bundledeployment/NAME, " +
+		"or KIND/NAME of a deployed object"
+	c := &cobra.Command{Use: "why KIND/NAME ...",
+		Short:             "Show why an object of Fleet, or a deployed object, is not ready",
+		ValidArgsFunction: scope.CompleteAny}
 	o.Setup(c, o, scope.NamespaceUsage)
 	return c
 }
@@ -39,11 +40,17 @@ func NewCommand(env verb.Environment) *cobra.Command {
 type options struct {
 	*query.Options
 	targets engineWhy.Targets
+	names   []scope.Object // all other arguments
 }
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
-	o.targets, err = scope.Targets(args, *o.Config.Namespace)
+	targets, names, err := scope.Split(args, *o.Config.Namespace)
+	if err != nil {
+		return err
+	}
+	o.names = names
+	o.targets, err = scope.Targets(targets, *o.Config.Namespace)
 	return err
 }
 
@@ -52,13 +59,17 @@ func (o *options) Run(ctx context.Context) error {
 	o.Document.PrintRole = input.InWorkspace(o.Commands(), *o.Config.Namespace).PrintRole
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Why, error) {
 		read := o.Audit(in)
-		read.Commands.PrintRole, read.Pick = o.Document.PrintRole, o.targets.Pick
-		read.Scope = evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}
+		read.Commands.PrintRole, read.Pick, read.Names = o.Document.PrintRole, engineWhy.Pick, o.names
+		read.Scope = evaluate.Scope{Targets: o.targets}
+		if len(o.names) == 0 { // else --namespace may be that of a deployed object
+			read.Scope.Namespace = *o.Config.Namespace
+		}
 		found, err := engine.Run(ctx, in.Source, read)
 		if err != nil {
 			return nil, err
 		}
-		explained := engineWhy.Explain(found.Input(), found.Findings, o.targets, o.Version).Redacted(found.Secrets)
+		explained := engineWhy.Explain(found.Input(), found.Findings, o.targets, found.Found, o.Version).
+			Redacted(found.Secrets)
 		return explained, found.OrUnread(o.targets.Missing(found.Desired.Directory))
 	}, printers.Why)
 	if err != nil {

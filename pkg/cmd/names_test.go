@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestNames checks what arguments that are not KIND/NAME of an object of Fleet stand for.
+func TestNames(t *testing.T) {
+	const data = "../../test/testdata/impact/"
+	for _, tc := range []struct {
+		args     string
+		status   int
+		out, err string // parts of the output
+	}{
+		// one match
+		{"audit theme", 1, "Bundle fleet-local/guestbook-guestbook desires configmap guestbook/theme.", ""},
+		{"audit theme -n guestbook", 1, "desires configmap guestbook/theme.", ""},
+		{"audit guestbook-guestbook", 1, `The name "guestbook-guestbook" is that of bundle/fleet-local/guestbook-`, ""},
+		{"audit guestbook -n fleet-local", 1, "1 of 5 objects ready", ""},
+		{"audit local", 1, `The name "local" is that of cluster/fleet-local/local.`, ""},
+		{"audit deploy/frontend", 1, "1 of 5 objects ready", ""},
+		{"audit deployment frontend", 1, "1 of 5 objects ready", ""},
+		{"audit bundle/ingress-ingress configmap/theme", 1, "2 of 8 objects ready", ""},
+		{"audit databases --snapshot " + data + "edge-1.yaml", 1, "is that of bundledeployment/databases", ""},
+		// several
+		{"audit frontend", 2, "", "objects: deployment.apps/guestbook/frontend, service/guestbook/frontend\n"},
+		{"audit guestbook", 2, "", "objects: gitrepo/fleet-local/guestbook, serviceaccount/guestbook/guestbook\n"},
+		{"why frontend", 2, "", "Name one of them, such as deployment.apps/guestbook/frontend."},
+		// none
+		{"audit guestbok", 3, "", `Did you mean "guestbook"?`},
+		{"audit gitreop", 3, "", `Did you mean "gitrepo"?`},
+		{"audit theme -n nosuch", 3, "", "nosuch/theme not found"},
+		{"audit deploy/fronted", 3, "", `Did you mean "deploy/frontend"?`},
+		{"audit quite-something-else", 3, "", "no bundle has or desires an object of that name"},
+		{"why deployment/operator --snapshot " + data + "management.yaml", 3, "",
+			"it is not known whether a bundle desires it"},
+		// a kind alone
+		{"audit gitrepo", 1, "2 of 8 objects ready", ""},
+		{"audit bundle", 1, "2 of 8 objects ready", ""},
+		{"tree bundle", 1, "bundle fleet-local/ingress-ingress", ""},
+		{"audit helmop", 3, "", "helmop not found"},
+		{"why bundle", 2, "", "a name is required: bundle/NAME"},
+		{"adopt bundle", 2, "", "a name is required: bundle/NAME"},
+		{"adopt frontend", 2, "", "it must be KIND/NAME"},
+		// with other flags
+		{"audit theme --status-only", 2, "", "--status-only and objects are mutually exclusive"},
+		{"audit theme -f ../../test", 2, "", "-f and objects are mutually exclusive"},
+		// why
+		{"why configmap/theme", 1, "theme is not ready. The cause is guestbook-guestbook on fleet-local/local: configmap " +
+			"guestbook/theme\nis not on the cluster", ""},
+		{"why deployment/guestbook/frontend", 1, "deployment.apps guestbook/frontend differs in .spec.replicas\n     last " +
+			"written by kubectl", ""},
+		{"why serviceaccount/guestbook", 0, "guestbook is ready\n", ""},
+		{"why serviceaccount/guestbook", 0, "is\nnot ready for another reason", ""},
+		{"why guestbook-guestbook", 1, "guestbook-guestbook is not ready", ""},
+		{"why statefulset/operator --snapshot " + data + "management.yaml --cluster-snapshot edge-1=" + data +
+			"edge-1.yaml", 1, "1 of 3 bundle deployments is not ready", ""},
+	} {
+		args := strings.Fields(tc.args)
+		if !strings.Contains(tc.args, "--snapshot") {
+			args = append(args, "--snapshot", sick)
+		}
+		got := run(t, args...)
+		if got.status != tc.status || !strings.Contains(got.out, tc.out) || !strings.Contains(got.errOut, tc.err) {
+			t.Errorf("%s: status %d, want %d, %q and %q:\n%.1500s\n%s", tc.args, got.status, tc.status, tc.out, tc.err,
+				got.out, got.errOut)
+		}
+	}
+}

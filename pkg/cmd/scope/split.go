@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scope
+
+import "strings"
+
+// Split separates the arguments that name objects of Fleet by their kind from all others: KIND/NAME of a deployed object,
+// "KIND NAME ...", or one name without a kind. A kind that is similar to one of Fleet stays with the first, whose parser
+// suggests the other. namespace is that of --namespace.
+func Split(args []string, namespace string) (targets []string, others []Object, err error) {
+	if len(args) == 1 && isName(args[0]) {
+		return nil, []Object{{Namespace: namespace, Name: args[0]}}, nil
+	}
+	if len(args) > 0 && isName(args[0]) && NearKind(args[0]) == "" {
+		args = KindNames(args)
+	}
+	ofKind := false // the argument is a name after a kind
+	for _, arg := range args {
+		kind, _, slash := strings.Cut(arg, "/")
+		ofKind = ofKind && !isTarget(arg) || !slash
+		if ofKind || IsTargetKind(kind) || NearKind(arg) != "" {
+			targets = append(targets, arg)
+			continue
+		}
+		named, err := ParseObject(arg, namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		others = append(others, named)
+	}
+	return targets, others, nil
+}
+
+// isName reports whether an argument is a word that is no kind of targets.
+func isName(arg string) bool { return arg != "" && !strings.Contains(arg, "/") && !IsTargetKind(arg) }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scope_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+)
+
+// TestSplit checks which arguments name objects of Fleet by their kind, and which are other names.
+func TestSplit(t *testing.T) {
+	for args, want := range map[string]struct{ targets, others string }{
+		"":                                {},
+		"theme":                           {"", "ns/theme"},
+		"gitrepo":                         {"gitrepo", ""},
+		"gitrepo a b":                     {"gitrepo a b", ""},
+		"bundle team/a bd/b":              {"bundle team/a bd/b", ""},
+		"bundle/a service/b":              {"bundle/a", "service/ns/b"},
+		"bundle a service/ns/b":           {"bundle a service/ns/b", ""}, // a name after a kind
+		"bundle a gitrepo/b service/ns/c": {"bundle a gitrepo/b", "service/ns/c"},
+		"service a b":                     {"", "service/ns/a service/ns/b"},
+		"gitreop/a":                       {"gitreop/a", ""},
+		"gitreop a":                       {"gitreop a", ""},
+		"bundle/a theme":                  {"bundle/a theme", ""},
+	} {
+		targets, others, err := scope.Split(strings.Fields(args), "ns")
+		var names []string
+		for _, o := range others {
+			names = append(names, o.String())
+		}
+		if err != nil || strings.Join(targets, " ") != want.targets || strings.Join(names, " ") != want.others {
+			t.Errorf("%q: %q and %q, want %q and %q: %v", args, targets, names, want.targets, want.others, err)
+		}
+	}
+	if _, _, err := scope.Split([]string{"service//a"}, ""); err == nil {
+		t.Error("service//a is accepted")
+	}
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Found is what a name on the command line stands for: a deployed object, or an object of Fleet if the name has no kind.
+type Found struct {
+	Name source.Named
+	// Targets are the object of Fleet, or the bundle deployments that desire the deployed objects.
+	Targets []Target
+	// Objects are the deployed objects of the name, sorted. They are several if the name has a kind, and no namespace.
+	Objects []object.Ref
+	// bundles are those of the bundle deployments.
+	bundles []string
+}
+
+// String says what the name stands for.
+func (f *Found) String() string {
+	if len(f.Objects) == 0 {
+		return fmt.Sprintf("the name %q is that of %s", f.Name, f.Targets[0])
+	}
+	objects := make([]string, len(f.Objects))
+	for i, o := range f.Objects {
+		objects[i] = o.Key().String()
+	}
+	bundles := slices.Compact(slices.Sorted(slices.Values(f.bundles)))
+	desire := "bundle %s desires %s"
+	if len(bundles) > 1 {
+		desire = "bundles %s desire %s"
+	}
+	return fmt.Sprintf(desire, strings.Join(bundles, ", "), strings.Join(objects, ", "))
+}
+
+// AmbiguousError reports that a name without a kind stands for several objects.
+type AmbiguousError struct {
+	Name string
+	// Matches are KIND/NAMESPACE/NAME, sorted.
+	Matches []string
+}
+
+// Error implements error.
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%q is the name of several objects: %s", e.Name, strings.Join(e.Matches, ", "))
+}
+
+// Find finds what a name stands for. The error is an *AmbiguousError, or a *source.NotFoundError.
+func Find(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) (*Found, error) {
+	matches := deployedObjects(desired, n, kinds)
+	if n.Kind == "" {
+		for _, t := range named(desired.Directory, n) {
+			matches[t.String()] = &Found{Targets: []Target{t}}
+		}
+	}
+	names := slices.Sorted(maps.Keys(matches))
+	switch {
+	case len(matches) == 0:
+		return unnamed(desired, n, kinds)
+	case len(matches) > 1 && n.Kind == "":
+		return nil, &AmbiguousError{Name: n.Name, Matches: names}
+	}
+	out := &Found{Name: n}
+	for _, name := range names {
+		m := matches[name]
+		out.Targets, out.bundles = append(out.Targets, m.Targets...), append(out.bundles, m.bundles...)
+		out.Objects = append(out.Objects, m.Objects...)
+	}
+	return out, nil
+}
+
+// deployedObjects returns the objects with a name that bundle deployments desire, each with these, by KIND/NAMESPACE/NAME.
+func deployedObjects(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) map[string]*Found {
+	matches := map[string]*Found{}
+	for _, d := range desired.Deployments {
+		for _, o := range d.Desired {
+			if !n.Is(o.Ref, kinds) {
+				continue
+			}
+			key := source.Named{Kind: o.Key().Type(), Namespace: o.Namespace, Name: o.Name}.String()
+			if matches[key] == nil {
+				matches[key] = &Found{Objects: []object.Ref{o.Ref}}
+			}
+			m := matches[key]
+			m.Targets = append(m.Targets, Target{Kind: TargetBundleDeployment, Name: d.Key()})
+			m.bundles = append(m.bundles, bundleOf(&d.Deployment))
+		}
+	}
+	return matches
+}
+
+// bundleOf is the bundle of a bundle deployment; that itself if only its release is known.
+func bundleOf(d *directory.Deployment) string {
+	if d.Bundle == "" {
+		return d.Key()
+	}
+	return d.Bundle
+}
+
+// named returns the GitRepos, HelmOps, Bundles and Clusters with a name.
+func named(in *directory.Directory, n source.Named) []Target {
+	found := map[Target]bool{}
+	add := func(kind, namespace, name string) {
+		if name == n.Name && (n.Namespace == "" || n.Namespace == namespace) {
+			found[Target{Kind: strings.ToLower(kind), Name: namespace + "/" + name}] = true
+		}
+	}
+	eachNamed(in, add)
+	return slices.SortedFunc(maps.Keys(found), func(x, y Target) int { return strings.Compare(x.String(), y.String()) })
+}
+
+// eachNamed calls add for each GitRepo, HelmOp, Bundle and Cluster that was read, or that a bundle deployment names.
+func eachNamed(in *directory.Directory, add func(kind, namespace, name string)) {
+	for _, k := range state.Kinds {
+		if in.Fleet == nil || k.Name == state.BundleDeployment || k.Name == state.ClusterGroup {
+			continue
+		}
+		for _, o := range k.Of(in.Fleet) {
+			add(k.Name, o.GetNamespace(), o.GetName())
+		}
+	}
+	for _, d := range in.Deployments {
+		for kind, key := range d.Parents() {
+			if namespace, name, ok := strings.Cut(key, "/"); ok {
+				add(kind, namespace, name)
+			}
+		}
+	}
+}
+
+// unnamed returns the error that a name stands for nothing. On a downstream cluster, where no Bundle is known, a name
+// without a kind may be that of a bundle deployment.
+func unnamed(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) (*Found, error) {
+	out := &Found{Name: n}
+	var objects []object.Ref
+	for _, d := range desired.Deployments {
+		if n.Kind == "" && n.Namespace == "" && d.Name == n.Name {
+			out.Targets = append(out.Targets, Target{Kind: TargetBundleDeployment, Name: d.Key()})
+		}
+		for _, o := range d.Desired {
+			objects = append(objects, o.Ref)
+		}
+	}
+	switch {
+	case len(out.Targets) == 1:
+		return out, nil
+	case len(out.Targets) > 1:
+		e := &AmbiguousError{Name: n.Name}
+		for _, t := range out.Targets {
+			e.Matches = append(e.Matches, t.String())
+		}
+		return nil, e
+	}
+	e := source.NotFound(n, objects, kinds)
+	if n.Kind == "" {
+		e = &source.NotFoundError{What: n.String(), Word: n.Name}
+		for _, o := range objects {
+			e.Known = append(e.Known, o.Name)
+		}
+		eachNamed(desired.Directory, func(_, _, name string) { e.Known = append(e.Known, name) })
+		e.Known = append(e.Known, TargetGitRepo, TargetHelmOp, TargetBundle, TargetCluster, TargetBundleDeployment)
+	}
+	e.Undesired, e.Unread = true, desireUnknown(desired)
+	return nil, e
+}
+
+// desireUnknown returns the reason why it is not known whether a bundle desires an object that no known bundle desires;
+// empty if all bundles are known.
+func desireUnknown(desired *resolve.DesiredState) string {
+	for _, c := range desired.Clusters {
+		if why := DesireUnknown(desired, c); why != "" {
+			return why
+		}
+	}
+	unread := 0
+	for _, d := range desired.Deployments {
+		if d.Problem == directory.ClusterNotRead {
+			unread++
+		}
+	}
+	if unread == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the objects of %d bundle deployments are on clusters that were not read", unread)
+}
