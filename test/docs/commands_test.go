@@ -32,7 +32,7 @@ const root = "../.."
 const unreachable = "127.0.0.1:1"
 
 // walkthroughs are the pages with transcripts of a live API server, which test/e2e makes and compares.
-var walkthroughs = []string{"docs/adoption.md", "docs/webhook-walkthrough.md"}
+var walkthroughs = []string{"docs/how-to/adoption.md", "docs/how-to/webhook-walkthrough.md"}
 
 // run is one call of the program.
 type run struct {
@@ -253,9 +253,9 @@ func standIn(t *testing.T, page string) {
 	t.Helper()
 	capture := "why/management.yaml"
 	switch page {
-	case "docs/agents.md":
+	case "docs/verbs/agents.md":
 		capture = "cases/agents-mixed.yaml"
-	case "docs/owner.md":
+	case "docs/verbs/owner.md":
 		capture = "cases/manifest-forms.yaml"
 	}
 	var head map[string]any
@@ -266,7 +266,7 @@ func standIn(t *testing.T, page string) {
 	if err := c.Complete(nil); err != nil {
 		t.Fatal(err)
 	}
-	if page == "docs/targets.md" { // ClusterGroups decide there: they were captured, and there are none
+	if page == "docs/verbs/targets.md" { // ClusterGroups decide there: they were captured, and there are none
 		c.Documents = append(c.Documents, map[string]any{
 			"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "ClusterGroupList", "metadata": map[string]any{},
 			"items": []any{}})
