@@ -43,8 +43,8 @@ demo: build ## Audit a captured cluster that has problems; needs no cluster
 	@$(BINARY) audit --snapshot test/testdata/sick; status=$$?; \
 	if [ $$status -ne 1 ]; then echo "demo: audit ended with status $$status, not 1 (findings)" >&2; exit 1; fi
 
-man: ## Write the man pages to bin/man, with the date of the last commit
-	SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(if $(wildcard .git),$(shell git log -1 --format=%ct 2>/dev/null)),0) $(GO) run ./test/man bin/man $(VERSION)
+man: ## Write man pages to bin/man, with the date of the last commit, and completion scripts to bin/completions
+	SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(if $(wildcard .git),$(shell git log -1 --format=%ct 2>/dev/null)),0) $(GO) run ./test/man bin $(VERSION)
 
 test: ## Run every test; the real API server is built on the first run, then cached
 	$(ASSETS) $(GO) test -timeout $(TIMEOUT) $(ALL)

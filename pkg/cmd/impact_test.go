@@ -41,9 +41,9 @@ func TestImpact(t *testing.T) {
 	}
 }
 
-// TestImpactPage repeats the example of docs/impact.md.
+// TestImpactPage repeats the example of docs/verbs/impact.md.
 func TestImpactPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/impact.md")
+	page, err := os.ReadFile("../../docs/verbs/impact.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +51,6 @@ func TestImpactPage(t *testing.T) {
 	args, want, _ := strings.Cut(strings.TrimSuffix(rest, "```\n"), "\n")
 	t.Chdir("../..")
 	if got := run(t, strings.Fields(args)...); !found || got.out != want {
-		t.Errorf("the output differs from docs/impact.md; run make generate:\n%s", got.out)
+		t.Errorf("the output differs from docs/verbs/impact.md; run make generate:\n%s", got.out)
 	}
 }

@@ -39,7 +39,7 @@ func Topics() []report.Topic {
 	for _, t := range words() {
 		t.URL = check.Pages + "findings.md#" + strings.ToLower(string(t.Kind)) + "-" + strings.ToLower(t.Name)
 		if t.Kind == report.TopicStep {
-			t.URL = check.Pages + "why.md#kinds-of-steps"
+			t.URL = check.Pages + "verbs/why.md#kinds-of-steps"
 		}
 		out = append(out, t)
 	}
@@ -49,7 +49,7 @@ func Topics() []report.Topic {
 	}
 	for _, r := range ownership.TruthTable {
 		out = append(out, report.Topic{Kind: report.TopicSituation, Name: string(r.Situation),
-			What: "the object has " + r.Description, Remedy: answers(r), URL: check.Pages + "adopt.md#what-is-taken"})
+			What: "the object has " + r.Description, Remedy: answers(r), URL: check.Pages + "verbs/adopt.md#what-is-taken"})
 	}
 	return out
 }

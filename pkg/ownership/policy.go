@@ -62,7 +62,7 @@ type Rule struct {
 	Answers     map[Policy]Answer
 }
 
-// TruthTable is the answer of each policy to each situation. docs/adopt.md is generated from it.
+// TruthTable is the answer of each policy to each situation. docs/verbs/adopt.md is generated from it.
 var TruthTable = []Rule{
 	row(NoMetadata, Take, Take, "no ownership metadata, or `app.kubernetes.io/managed-by` alone, which names no owner"),
 	row(OwnRelease, Take, Take,

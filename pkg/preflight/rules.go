@@ -37,7 +37,7 @@ var rules = sync.OnceValue(func() []Rule {
 	return out
 })
 
-// Rules lists the rules, the most severe first. docs/preflight.md is made from it.
+// Rules lists the rules, the most severe first. docs/verbs/preflight.md is made from it.
 func Rules() []Rule { return rules() }
 
 // ruleOf returns the rule with a name. The tests prove that each name in this package is that of a rule.
@@ -50,4 +50,4 @@ func ruleOf(name string) Rule {
 }
 
 // URL returns the address of the explanation of a rule, by its name.
-func URL(rule string) string { return check.Pages + "preflight.md#" + strings.ToLower(rule) }
+func URL(rule string) string { return check.Pages + "verbs/preflight.md#" + strings.ToLower(rule) }

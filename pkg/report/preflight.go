@@ -86,7 +86,7 @@ type RolloutCounts struct {
 
 // PreflightItem is one problem, or effect, of a rollout.
 type PreflightItem struct {
-	// Rule is its code; docs/preflight.md lists the rules.
+	// Rule is its code; docs/verbs/preflight.md lists the rules.
 	Rule     string   `json:"rule" text:"keep"`
 	Severity Severity `json:"severity" text:"keep"`
 	// Object is the affected object; absent if the item is about the bundle.

@@ -32,7 +32,7 @@ const root = "../.."
 const unreachable = "127.0.0.1:1"
 
 // walkthroughs are the pages with transcripts of a live API server, which test/e2e makes and compares.
-var walkthroughs = []string{"docs/adoption.md", "docs/webhook-walkthrough.md"}
+var walkthroughs = []string{"docs/how-to/adoption.md", "docs/how-to/webhook-walkthrough.md"}
 
 // run is one call of the program.
 type run struct {
@@ -100,9 +100,9 @@ func check(t *testing.T, page string, line int, s step) int {
 	return len(runs)
 }
 
-// execute interprets a script. Every other program than this one and yq reads its input, prints nothing and succeeds:
-// the pages also show kubectl, git and such.
-func execute(t *testing.T, script string) ([]run, error) {
+// execute interprets a script with parameters. Every other program than this one and yq reads its input, prints nothing
+// and succeeds: the pages also show kubectl, git and such.
+func execute(t *testing.T, script string, parameters ...string) ([]run, error) {
 	t.Helper()
 	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
 	if err != nil {
@@ -130,7 +130,7 @@ func execute(t *testing.T, script string) ([]run, error) {
 		}
 	}
 	shell, err := interp.New(interp.ExecHandlers(handler), interp.OpenHandler(open), interp.StdIO(strings.NewReader(""),
-		io.Discard, io.Discard))
+		io.Discard, io.Discard), interp.Params(append([]string{"--"}, parameters...)...))
 	if err != nil {
 		return nil, err
 	}
@@ -247,30 +247,34 @@ func directory(t *testing.T) string {
 	return dir
 }
 
-// standIn writes dump.tgz: the capture from which the transcripts of a page are made, and an object that an example
-// names.
+// standIn writes dump.tgz: the capture from which the transcripts of a page are made.
 func standIn(t *testing.T, page string) {
 	t.Helper()
-	capture := "why/management.yaml"
 	switch page {
-	case "docs/agents.md":
-		capture = "cases/agents-mixed.yaml"
-	case "docs/owner.md":
-		capture = "cases/manifest-forms.yaml"
+	case "docs/verbs/agents.md":
+		capture(t, "cases/agents-mixed.yaml")
+	case "docs/verbs/owner.md":
+		capture(t, "cases/manifest-forms.yaml")
+	case "docs/verbs/targets.md": // ClusterGroups decide there: they were captured, and there are none
+		capture(t, "why/management.yaml", map[string]any{"apiVersion": "fleet.cattle.io/v1alpha1",
+			"kind": "ClusterGroupList", "metadata": map[string]any{}, "items": []any{}})
+	default:
+		capture(t, "why/management.yaml")
 	}
+}
+
+// capture writes dump.tgz: the objects of a case, and others.
+func capture(t *testing.T, name string, others ...map[string]any) {
+	t.Helper()
 	var head map[string]any
-	c, err := cases.Read("test/testdata/"+capture, &head)
+	c, err := cases.Read("test/testdata/"+name, &head)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Complete(nil); err != nil {
 		t.Fatal(err)
 	}
-	if page == "docs/targets.md" { // ClusterGroups decide there: they were captured, and there are none
-		c.Documents = append(c.Documents, map[string]any{
-			"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "ClusterGroupList", "metadata": map[string]any{},
-			"items": []any{}})
-	}
+	c.Documents = append(c.Documents, others...)
 	stream, err := c.Stream()
 	if err != nil {
 		t.Fatal(err)

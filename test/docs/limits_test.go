@@ -24,10 +24,10 @@ var (
 	limitRow  = regexp.MustCompile("(?m)^\\| .* \\| ([^|]+) \\| [^|]+ \\| [^|]*\\| `([\\w/.]+)` \\|$")
 )
 
-// TestLimits checks that docs/limits.md has a row with the value of each constant of the program whose name says that
-// it is a limit, and of no other.
+// TestLimits checks that docs/internals/limits.md has a row with the value of each constant of the program whose name
+// says that it is a limit, and of no other.
 func TestLimits(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "limits.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "internals", "limits.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +41,12 @@ func TestLimits(t *testing.T) {
 	}
 	for name, value := range limits {
 		if documented[name] != value {
-			t.Errorf("docs/limits.md has the value %q for `%s`, which is %s", documented[name], name, value)
+			t.Errorf("docs/internals/limits.md has the value %q for `%s`, which is %s", documented[name], name, value)
 		}
 	}
 	for name := range documented {
 		if limits[name] == "" {
-			t.Errorf("docs/limits.md has a row for `%s`, which is not a limit of the program", name)
+			t.Errorf("docs/internals/limits.md has a row for `%s`, which is not a limit of the program", name)
 		}
 	}
 }

@@ -160,29 +160,81 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([^):#]+)(#[^)]*)?\)`)
+var link = regexp.MustCompile(`\]\(([^):#]*)(#[^)]*)?\)`)
 
-// TestLinks checks that the files that pages link to exist, and that the index of docs/ links to every page there.
+// TestLinks checks that the files and the sections that pages link to exist.
 func TestLinks(t *testing.T) {
-	indexed := map[string]bool{"docs/README.md": true}
+	sections := map[string]map[string]bool{}
 	for _, page := range pages(t) {
-		raw, err := os.ReadFile(filepath.Join(root, page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range link.FindAllStringSubmatch(string(raw), -1) {
-			target := filepath.ToSlash(filepath.Join(filepath.Dir(page), found[1]))
+		sections[page] = anchors(content(t, page))
+	}
+	for _, page := range pages(t) {
+		for _, found := range link.FindAllStringSubmatch(content(t, page), -1) {
+			target := page
+			if found[1] != "" {
+				target = filepath.ToSlash(filepath.Join(filepath.Dir(page), found[1]))
+			}
 			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
 				t.Errorf("%s links to %s, which does not exist", page, found[1])
 			}
-			if page == "docs/README.md" {
-				indexed[target] = true
+			if anchor := strings.TrimPrefix(found[2], "#"); anchor != "" && !sections[target][anchor] {
+				t.Errorf("%s links to %s%s, a section that does not exist", page, found[1], found[2])
 			}
 		}
 	}
+}
+
+func content(t *testing.T, page string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+var (
+	heading     = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	stated      = regexp.MustCompile(`<a id="([^"]+)"></a>`)
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors are the anchors of a page: those that it states, and those that GitHub makes of its headings.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{}
+	for _, m := range stated.FindAllStringSubmatch(text, -1) {
+		found[m[1]] = true
+	}
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		found[strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return found
+}
+
+// internals are the pages about how the program works. fleet-behavior.md is beside the other pages, because comments in
+// the code cite it by its path.
+func internals(page string) bool {
+	return strings.HasPrefix(page, "docs/internals/") || page == "docs/fleet-behavior.md"
+}
+
+// TestIndex checks that docs/README.md has every page once: those about how the program works below "How it works", and
+// all others below "Use it".
+func TestIndex(t *testing.T) {
+	use, works, ok := strings.Cut(content(t, "docs/README.md"), "\n## How it works\n")
+	if !ok || !strings.Contains(use, "\n## Use it\n") {
+		t.Fatal("docs/README.md has no part Use it, or no part How it works")
+	}
 	for _, page := range pages(t) {
-		if strings.HasPrefix(page, "docs/") && !indexed[page] {
-			t.Errorf("docs/README.md does not link to %s", page)
+		path, in := strings.CutPrefix(page, "docs/")
+		if !in || path == "README.md" {
+			continue
+		}
+		part, other := use, works
+		if internals(page) {
+			part, other = works, use
+		}
+		if strings.Count(part, "]("+path+")") != 1 || strings.Contains(other, "]("+path+")") {
+			t.Errorf("docs/README.md does not link to %s once, in its part", page)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (w *walkthrough) run(line string, status int, words ...string) {
 	fmt.Fprintf(&w.output, "```\n$ %s\n%s```\n\n", line, shown)
 }
 
-// TestWalkthroughWebhook runs the commands of docs/webhook-walkthrough.md, without and with the webhook.
+// TestWalkthroughWebhook runs the commands of docs/how-to/webhook-walkthrough.md, without and with the webhook.
 func TestWalkthroughWebhook(t *testing.T) {
 	w := &walkthrough{fleetServer: newFleet(t, shared), dir: t.TempDir()}
 	w.deploy("guestbook", guestbook)
@@ -120,7 +120,7 @@ func TestWalkthroughWebhook(t *testing.T) {
 	h.awaitGuard("warned")
 	w.text("`webhook test` sends a dry run through the webhook. Nothing is changed:")
 	w.run("kubectl fleetdoctor webhook test configmap/texts -n apps", 0)
-	expectDocument(t, "../../docs/webhook-walkthrough.md", w.output.String())
+	expectDocument(t, "../../docs/how-to/webhook-walkthrough.md", w.output.String())
 }
 
 // awaitGuard returns when the webhook decides this about a deletion in namespace apps.

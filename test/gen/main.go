@@ -41,13 +41,14 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"audit.svg": picture, "findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"),
-		"agents.md": agentsPage, "targets.md": verb("targets", example), "impact.md": verb("impact", impactExample),
-		"tree.md": verb("tree", treeExample), "compare.md": verb("compare", compareExample),
+		"audit.svg": picture, "findings.md": findings, "verbs/audit.md": verb("audit"), "verbs/owner.md": verb("owner"),
+		"verbs/agents.md": agentsPage, "verbs/targets.md": verb("targets", example),
+		"verbs/impact.md": verb("impact", impactExample),
+		"verbs/tree.md":   verb("tree", treeExample), "verbs/compare.md": verb("compare", compareExample),
 		"comparison-report.schema.json": schema(&report.Comparison{}, report.KindComparison),
-		"adopt.md":                      verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
-		"webhook-commands.md": webhookVerbs, "explain.md": verb("explain"), "snapshot.md": verb("snapshot"),
-		"version.md": verb("version"), "version-report.schema.json": schema(&report.Version{}, report.KindVersion),
+		"verbs/adopt.md":                verb("adopt", truthTable), "verbs/preflight.md": verb("preflight", rules),
+		"verbs/webhook.md": webhookVerbs, "verbs/explain.md": verb("explain"), "verbs/snapshot.md": verb("snapshot"),
+		"verbs/version.md": verb("version"), "version-report.schema.json": schema(&report.Version{}, report.KindVersion),
 		"explanation.schema.json":      schema(&report.Explanation{}, report.KindExplanation),
 		"report.schema.json":           schema(&report.Audit{}, report.Kind),
 		"adoption-plan.schema.json":    schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
@@ -55,7 +56,7 @@ func main() {
 		"owner-report.schema.json":     schema(&report.Ownership{}, report.KindOwnership),
 		"agents-report.schema.json":    schema(&report.Agents{}, report.KindAgents),
 		"targets-report.schema.json":   schema(&report.Targets{}, report.KindTargets),
-		"why.md":                       whyPage, "why-report.schema.json": schema(&report.Why{}, report.KindWhy),
+		"verbs/why.md":                 whyPage, "why-report.schema.json": schema(&report.Why{}, report.KindWhy),
 		"impact-report.schema.json":  schema(&report.Impact{}, report.KindImpact),
 		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind),
 		"webhook-test.schema.json":   schema(&installation.Test{}, installation.TestKind),
@@ -196,8 +197,8 @@ func truthTable(b *bytes.Buffer) {
 		"targetNamespace.\n\nThe policy `if-no-diff` compares the fields that the bundle states, also those that its " +
 		"comparePatches ignore, because the next deploy overwrites them. It takes nothing if the release record " +
 		"is older than the bundle: use `--desired=bundle` then. Naming an owner does not permit a difference. The " +
-		"policies are those of `adopt` only: the [webhook](webhook.md#the-mutating-handler) decides about owners " +
-		"as `if-unowned` does, and compares no fields.\n\nOnly the labels `objectset.rio.cattle.io/hash` and " +
+		"policies are those of `adopt` only: the [webhook](../internals/webhook.md#the-mutating-handler) decides about " +
+		"owners as `if-unowned` does, and compares no fields.\n\nOnly the labels `objectset.rio.cattle.io/hash` and " +
 		"`app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, " +
 		"`meta.helm.sh/release-name` and " +
 		"`meta.helm.sh/release-namespace` are written, with the field manager `" + ownership.FieldManager +

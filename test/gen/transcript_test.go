@@ -12,7 +12,7 @@ import (
 func TestTranscript(t *testing.T) {
 	for name, transcript := range map[string]func(root string) ([]byte, error){"agents": agentsTranscript,
 		"why": whyTranscript} {
-		page, err := os.ReadFile("../../docs/" + name + ".md")
+		page, err := os.ReadFile("../../docs/verbs/" + name + ".md")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -21,7 +21,7 @@ func TestTranscript(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.HasSuffix(page, shown) {
-			t.Errorf("docs/%s.md does not end with this transcript:\n%s", name, shown)
+			t.Errorf("docs/verbs/%s.md does not end with this transcript:\n%s", name, shown)
 		}
 	}
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command man writes the man pages of the program, one for each command, from the commands themselves.
+// Command man writes the man pages of the program, one for each command, and the scripts with which shells complete
+// its arguments, from the commands themselves.
 package main
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +23,8 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: man DIRECTORY VERSION, with the date of the pages in SOURCE_DATE_EPOCH")
+		fmt.Fprintln(os.Stderr, "usage: man DIRECTORY VERSION, with the date of the pages in SOURCE_DATE_EPOCH; writes "+
+			"DIRECTORY/man and DIRECTORY/completions")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1], os.Args[2], os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
@@ -35,15 +38,35 @@ func run(dir, version, epoch string) error {
 	if err != nil {
 		return errors.New("SOURCE_DATE_EPOCH must be a number of seconds, so that the same sources give the same pages")
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	man, completions := filepath.Join(dir, "man"), filepath.Join(dir, "completions")
+	for _, d := range []string{man, completions} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := writeCompletions(completions); err != nil {
 		return err
 	}
-	return write(dir, version, time.Unix(seconds, 0).UTC())
+	return writePages(man, version, time.Unix(seconds, 0).UTC())
 }
 
-// write writes the pages of all commands.
-func write(dir, version string, date time.Time) error {
-	root := cmd.New("kubectl-fleetdoctor", verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+func program() *cobra.Command {
+	return cmd.New("kubectl-fleetdoctor", verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+}
+
+// writeCompletions writes the scripts that the command completion prints, under the names that the shells expect.
+func writeCompletions(dir string) error {
+	root := program()
+	return errors.Join(
+		root.GenBashCompletionFileV2(filepath.Join(dir, "kubectl-fleetdoctor.bash"), true),
+		root.GenZshCompletionFile(filepath.Join(dir, "_kubectl-fleetdoctor")),
+		root.GenFishCompletionFile(filepath.Join(dir, "kubectl-fleetdoctor.fish"), true),
+		root.GenPowerShellCompletionFileWithDesc(filepath.Join(dir, "kubectl-fleetdoctor.ps1")))
+}
+
+// writePages writes the pages of all commands.
+func writePages(dir, version string, date time.Time) error {
+	root := program()
 	prepare(root)
 	header := &doc.GenManHeader{Section: "1", Date: &date, Source: "kubectl-fleetdoctor " + version,
 		Manual: "kubectl fleetdoctor"}

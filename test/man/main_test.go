@@ -21,7 +21,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := write(dir, "v1.2.3", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)); err != nil {
+	if err := writePages(dir, "v1.2.3", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(dir)
@@ -65,7 +65,7 @@ func TestPages(t *testing.T) {
 			visit(child)
 		}
 	}
-	visit(cmd.New("kubectl-fleetdoctor", verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()}))
+	visit(program())
 	for name := range got {
 		t.Errorf("%s is the page of no command", name)
 	}
@@ -85,6 +85,26 @@ func TestPagesAgain(t *testing.T) {
 	for _, epoch := range []string{"", "today"} {
 		if run(t.TempDir(), "v1.2.3", epoch) == nil {
 			t.Errorf("SOURCE_DATE_EPOCH=%q is accepted", epoch)
+		}
+	}
+}
+
+// TestCompletions checks that the scripts are those that the program prints.
+func TestCompletions(t *testing.T) {
+	dir := t.TempDir()
+	if err := run(dir, "v1.2.3", "0"); err != nil {
+		t.Fatal(err)
+	}
+	for name, shell := range map[string]string{"kubectl-fleetdoctor.bash": "bash", "_kubectl-fleetdoctor": "zsh",
+		"kubectl-fleetdoctor.fish": "fish", "kubectl-fleetdoctor.ps1": "powershell"} {
+		written, err := os.ReadFile(filepath.Join(dir, "completions", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams, _, out, _ := genericiooptions.NewTestIOStreams()
+		if status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "completion", shell},
+			verb.Environment{Streams: streams}); status != 0 || out.String() != string(written) {
+			t.Errorf("%s is not the output of completion %s (status %d)", name, shell, status)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Kind is the kind of a step: why a bundle deployment is not applied, or a kind that package why adds. docs/why.md
-// describes the kinds.
+// Kind is the kind of a step: why a bundle deployment is not applied, or a kind that package why adds.
+// docs/verbs/why.md describes the kinds.
 type Kind string
 
 // The kinds, in the order in which they are considered: what comes first hides what comes later.

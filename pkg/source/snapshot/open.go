@@ -16,8 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot/files"
 )
 
-// Limit is the only limit of one Open for all paths together, in bytes after decompression. docs/snapshots.md has its
-// details.
+// Limit is the only limit of one Open for all paths together, in bytes after decompression.
+// docs/internals/snapshots.md has its details.
 type Limit int64
 
 // Open reads a captured cluster from paths: folders, files, archives, and "-" for stdin. All paths together are one
