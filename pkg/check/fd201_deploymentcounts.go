@@ -58,3 +58,16 @@ func (in *Input) fleetCounts(d *evaluate.BundleDeployment) (counts v1alpha1.Reso
 	}
 	return in.View(d).Reported.Counts, true
 }
+
+// originsOfCounts returns the findings from which wrong counts of a bundle deployment follow.
+func (in *Input) originsOfCounts(d *evaluate.BundleDeployment, why facts.Cause) []Origin {
+	switch why {
+	case facts.Lag:
+		return notReadyOrigins(&d.Deployment)
+	case facts.StaleAgent:
+		if a, known := in.AgentOf(d.Namespace); known {
+			return silentOrigins(a.Cluster)
+		}
+	}
+	return nil
+}

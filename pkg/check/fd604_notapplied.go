@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // waitsAfter is how long a dependency may take before a bundle that waits for it is reported.
@@ -62,4 +63,28 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root blocker.Step) [
 		out = append(out, in.RedeployBundle(d))
 	}
 	return append(out, in.Commands.Describe(root.Of.Ref()))
+}
+
+// originsOfWait returns the findings about the root cause for which a bundle deployment waits.
+func (in *Input) originsOfWait(d *evaluate.BundleDeployment, root blocker.Step) []Origin {
+	var out []Origin
+	if root.Of.ID() != d.ID() {
+		out = originsAt(root.Of, "FD604")
+	}
+	switch root.Kind {
+	case blocker.Agent:
+		if a, known := in.AgentOf(root.Of.Namespace); known {
+			out = append(out, silentOrigins(a.Cluster)...)
+		}
+	case blocker.Values:
+		out = append(out, originsAt(root.Of, "FD402", "FD403")...)
+	case blocker.Content:
+		content := facts.Ref(state.Content, "", state.ContentID(root.Of.BD))
+		out = append(originsAt(root.Of, "FD601"), Origin{Code: "FD601", Object: content})
+	case blocker.Record:
+		out = append(out, originsAt(root.Of, "FD602")...)
+	case blocker.State:
+		out = append(out, notReadyOrigins(root.Of)...)
+	}
+	return out
 }

@@ -220,3 +220,25 @@ func noun(a *evaluate.Aggregate) string {
 	}
 	return strings.ToLower(a.Kind) + " " + a.Key()
 }
+
+// originsOfTotal returns the findings from which a wrong number of an aggregate follows.
+func originsOfTotal(t *totals, n number, why facts.Cause) []Origin {
+	if d := t.wrongPart(n); d != nil {
+		return originsAt(&d.Deployment, "FD201", "FD208")
+	}
+	c, isCluster := t.Object.(*v1alpha1.Cluster)
+	switch {
+	case why == facts.StaleAgent && isCluster:
+		return silentOrigins(c)
+	case why != facts.Lag:
+		return nil
+	}
+	var out []Origin
+	for _, d := range t.BundleDeployments {
+		out = append(out, originsAt(&d.Deployment, "FD201")...)
+		if d.State != evaluate.Ready {
+			out = append(out, notReadyOrigins(&d.Deployment)...)
+		}
+	}
+	return out
+}

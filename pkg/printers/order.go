@@ -105,8 +105,8 @@ func asReported(bd *report.BundleDeployment) bool {
 func (t text) notShown(r rows, named bool) {
 	reasons := reasonsOf(r.shown)
 	stale := count(r.unread, func(bd report.BundleDeployment) bool { return bd.Reported.Stale })
-	unread := reasons[clusterNotRead] > 0
-	delete(reasons, clusterNotRead)
+	unread := reasons[digest.ClusterNotRead] > 0
+	delete(reasons, digest.ClusterNotRead)
 	t.noResult(reasons)
 	if unread && !named {
 		t.wrapped("", "?: the cluster of the bundle deployment was not read.")
@@ -171,10 +171,7 @@ func clustersOf(all []report.BundleDeployment) int {
 	return len(grouped(all, func(bd report.BundleDeployment) string { return bd.Cluster }))
 }
 
-func onOtherCluster(bd report.BundleDeployment) bool { return bd.Reason == clusterNotRead }
-
-// clusterNotRead is the reason of a bundle deployment on a cluster that was not read.
-const clusterNotRead = "ClusterNotRead"
+func onOtherCluster(bd report.BundleDeployment) bool { return digest.Unread(&bd) }
 
 // bundleKey identifies a bundle deployment. The bundle deployments of several clusters may have the same name if they
 // are known by their releases alone.

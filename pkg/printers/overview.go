@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// maxDetailed is the number of bundle deployments up to which an audit is shown in detail.
-	maxDetailed = 20
 	// maxLines is the number of lines of an overview, and maxProblem the most lines of a problem in it.
 	maxLines, maxProblem = 40, 2
 )

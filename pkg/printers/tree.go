@@ -273,11 +273,12 @@ func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf le
 		return cmp.Or(rank(x)-rank(y), cmp.Compare(leaf.of(x), leaf.of(y)))
 	})
 	var out []branch
+	limited := !t.All && !t.wide
 	for i, bd := range members {
 		if t.folds && rank(bd) > 0 {
 			return append(out, t.counted(members[i:], leaf)...)
 		}
-		if bd.State == report.Ready && i >= maxShown && !t.All && !t.wide {
+		if limited && bd.State == report.Ready && i >= maxShown {
 			return append(out, t.folded(len(members)-i, "ready "+leaf.kind, ""))
 		}
 		out = append(out, t.deployment(bd, leaf))
@@ -402,7 +403,7 @@ func (t text) unknown(a *report.Audit) {
 		t.emptyLine()
 	}
 	t.noResult(reasons)
-	if reasons[clusterNotRead] > 0 {
+	if reasons[digest.ClusterNotRead] > 0 {
 		t.suggest(t.ReadClusters)
 	}
 }

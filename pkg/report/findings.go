@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/texts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -73,7 +72,15 @@ type Origin struct {
 }
 
 // Urgency is when a finding has an effect.
-type Urgency = texts.Urgency
+type Urgency string
+
+// The urgencies, the most urgent one first: something does not run as desired or is not known; a later change will have
+// an effect that nobody expects, or something is left over; only a number or a word of Fleet is wrong.
+const (
+	Now    Urgency = "now"
+	Later  Urgency = "later"
+	Status Urgency = "status"
+)
 
 // ClusterFinding is the part of a finding on several clusters that is of one cluster.
 type ClusterFinding struct {
@@ -95,8 +102,8 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 	}
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
-		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Urgency: f.Urgency, Title: f.Title, Object: f.Object, Aspect: f.Aspect,
-			Cluster: f.Cluster, BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence,
+		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Urgency: Urgency(f.Urgency), Title: f.Title,
+			Object: f.Object, Aspect: f.Aspect, Cluster: f.Cluster, BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence,
 			Remedies: f.Remedies, Remediation: first(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
 		if d := of[f.BundleDeployment]; d != nil {
 			x.Bundle, x.GitRepo, x.HelmOp = d.Bundle, d.GitRepo, d.HelmOp

@@ -76,5 +76,8 @@ func plainURL(text string) bool {
 		return true
 	}
 	u, err := url.Parse(text)
-	return err == nil && u.Host != "" && u.User == nil && u.RawQuery == ""
+	if err != nil || u.Host == "" {
+		return false
+	}
+	return u.User == nil && u.RawQuery == ""
 }

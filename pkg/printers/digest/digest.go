@@ -65,25 +65,6 @@ func ReadyIn(a *report.Audit) string {
 	return fmt.Sprintf("%s in %s%s.", readyObjects(c), report.Plural(all, "bundle deployment"), otherObjects(c))
 }
 
-// readyObjects is the number of ready objects, and otherObjects those of the others by their state.
-func readyObjects(c report.Counts) string {
-	return fmt.Sprintf("%d of %s ready", c.Ready, report.Plural(c.Desired, "object"))
-}
-
-func otherObjects(c report.Counts) string {
-	if others := NotReady(c); others != "" {
-		return ": " + others
-	}
-	return ""
-}
-
-// NotReady is the number of objects in each state but Ready; empty if there are none.
-func NotReady(c report.Counts) string {
-	return strings.Join(NonEmpty(Tally(c.Missing, "missing"), Tally(c.Unowned, "unowned"),
-		Tally(c.Modified, "modified"), Tally(c.NotReady, "not ready"), Tally(c.Orphaned, "orphaned"),
-		Tally(c.Unknown, "unknown")), ", ")
-}
-
 // WithoutResult is the sentence with the number of bundle deployments without a result; empty if there are none.
 func WithoutResult(a *report.Audit) string {
 	n := a.WithoutResult()
@@ -214,19 +195,6 @@ func Properties(f *report.Finding) map[string]string {
 		"helmOp": f.HelmOp, "asOf": f.AsOf, "cause": string(f.Cause)}
 	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
 	return out
-}
-
-// Tally is a number with the words for it; empty for 0.
-func Tally(n int, words string) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d %s", n, words)
-}
-
-// NonEmpty returns the texts that are not empty.
-func NonEmpty(all ...string) []string {
-	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
 // Title names the source of an audit.

@@ -103,7 +103,7 @@ func (p *Problem) compare(o *Problem) int {
 }
 
 // urgencies are the urgencies in their order. A report of an earlier version has none.
-var urgencies = []report.Urgency{"", "now", "later", "status"}
+var urgencies = []report.Urgency{"", report.Now, report.Later, report.Status}
 
 // width is the number of findings of each cluster that the problem has.
 func (p *Problem) width() int {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+// originsAt returns the findings of these codes about a bundle deployment.
+func originsAt(d *directory.Deployment, codes ...string) []Origin {
+	var out []Origin
+	for _, code := range codes {
+		out = append(out, Origin{Code: code, Cluster: d.Cluster, BundleDeployment: d.Key()})
+	}
+	return out
+}
+
+// notReadyOrigins returns the findings for which a bundle deployment is not ready.
+func notReadyOrigins(d *directory.Deployment) []Origin {
+	return originsAt(d, "FD101", "FD107", "FD104", "FD102", "FD105")
+}
+
+// silentOrigins returns the findings for which the agent of a Cluster does not report.
+func silentOrigins(c *v1alpha1.Cluster) []Origin {
+	var out []Origin
+	for _, code := range []string{CodeStale, "FD503"} {
+		out = append(out, Origin{Code: code, Cluster: facts.Key(c), Object: facts.RefTo(c)})
+	}
+	return out
+}
