@@ -105,7 +105,5 @@ func number(header, short, colour string, of func(report.Counts) int) column {
 		}}
 }
 
-// problems is the column that replaces the columns of counts on a narrow terminal.
-var problems = column{header: "NOT READY", cell: func(_ text, bd *report.BundleDeployment) string {
-	return cmp.Or(digest.NotReady(bd.Counts), none)
-}}
+// problemsHeader is the header of the column that replaces the columns of counts on a narrow terminal.
+const problemsHeader = "NOT READY"

@@ -3,15 +3,16 @@
 package printers
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // fitting returns the table of bundle deployments with the columns that have a number, otherwise with short headers,
-// otherwise with one column for all numbers. No line is then longer than the
-// terminal is wide. clusters adds a column of clusters.
+// otherwise with one column for all numbers. No line is then longer than the terminal is wide. clusters adds a column of
+// clusters.
 func (t text) fitting(shown []report.BundleDeployment, clusters bool) grid {
 	filled := func(list []column) grid {
 		g := t.grid(list)
@@ -42,23 +43,8 @@ func (t text) fitting(shown []report.BundleDeployment, clusters bool) grid {
 	if !g.narrow() {
 		return g
 	}
-	few := slices.DeleteFunc(all, func(c column) bool { return c.count })
-	g = filled(few)
-	left := g.left() - minName - len(gap)
-	numbers := problems
-	numbers.cell = func(t text, bd *report.BundleDeployment) string { return begin(problems.cell(t, bd), left) }
-	return filled(append(few, numbers))
-}
-
-// begin shortens a list of words to n columns. It keeps the beginning.
-func begin(s string, n int) string {
-	if span(s) <= n {
-		return s
-	}
-	for i := strings.LastIndex(s, ", "); i >= 0; i = strings.LastIndex(s[:i], ", ") {
-		if span(s[:i])+len(", …") <= n {
-			return s[:i] + ", …"
-		}
-	}
-	return "…"
+	few := filled(slices.DeleteFunc(all, func(c column) bool { return c.count }))
+	return g.orWords(few, problemsHeader, texts(shown, func(bd report.BundleDeployment) string {
+		return cmp.Or(digest.NotReady(bd.Counts), none)
+	}))
 }

@@ -53,8 +53,28 @@ func (g *grid) left() int {
 	return left
 }
 
-// narrow reports whether the other columns leave too little width for the names.
-func (g *grid) narrow() bool { return g.width > 0 && g.left() < minName }
+// narrow reports whether the other columns leave too little width for the names: these are shortened last.
+func (g *grid) narrow() bool { return g.width > 0 && g.left() < g.names() }
+
+// names is the width of the names, at most wholeName.
+func (g *grid) names() int { return min(max(g.spans()[0]+len(gap), minName), wholeName) }
+
+// orWords returns a narrow table with few of its columns, and one of words instead of the others, if that leaves more
+// width for the names.
+func (g *grid) orWords(few grid, header string, words []string) grid {
+	left, widest := few.left()-len(gap), span(header)
+	for _, s := range words {
+		widest = max(widest, span(s))
+	}
+	if g.left() >= max(minName, left-widest) {
+		return *g
+	}
+	few.columns = append(few.columns, column{header: header})
+	for i := range few.rows {
+		few.rows[i] = append(few.rows[i], begin(words[i], left-minName))
+	}
+	return few
+}
 
 // at is the index of the column with a header.
 func (g *grid) at(header string) int {
@@ -213,8 +233,8 @@ func (g *grid) lines() ([]string, error) {
 // none is a cell without a number.
 const none = "-"
 
-// minName is the least width of names: that of their header.
-const minName = len("BUNDLEDEPLOYMENT")
+// minName is the least width of names: that of their header. A name of up to wholeName is shortened last.
+const minName, wholeName = len("BUNDLEDEPLOYMENT"), 40
 
 // shortHeaders returns columns with their short headers.
 func shortHeaders(list []column) []column {
@@ -237,3 +257,16 @@ func (t text) rows(g grid) []string {
 
 // table writes a table and an empty line.
 func (t text) table(g grid) { t.line(strings.Join(t.rows(g), "\n") + "\n") }
+
+// begin shortens a list of words to n columns. It keeps the beginning.
+func begin(s string, n int) string {
+	if span(s) <= n {
+		return s
+	}
+	for i := strings.LastIndex(s, ", "); i >= 0; i = strings.LastIndex(s[:i], ", ") {
+		if span(s[:i])+len(", …") <= n {
+			return s[:i] + ", …"
+		}
+	}
+	return "…"
+}

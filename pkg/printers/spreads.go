@@ -90,16 +90,16 @@ func (t text) spreadGrid(by level, all []*digest.Spread) grid {
 	return g
 }
 
-// narrowSpreads has one column for all states, for a narrow terminal.
+// narrowSpreads has one column for all states, if that leaves more width for the names.
 func (t text) narrowSpreads(g grid, all []*digest.Spread, states []report.State) grid {
-	out := t.grid(append(g.columns[:3:3], column{header: "NOT READY"}))
-	for i, s := range all {
-		row := g.rows[i][:3:3]
-		left := g.width - minName - len("  ALL  READY  ")
-		words := texts(states, func(state report.State) string { return tally(s.States[state], string(state)) })
-		out.rows = append(out.rows, append(row, begin(strings.Join(nonEmpty(words...), ", "), left)))
+	few := t.grid(g.columns[:3:3])
+	for _, row := range g.rows {
+		few.rows = append(few.rows, row[:3:3])
 	}
-	return out
+	return g.orWords(few, problemsHeader, texts(all, func(s *digest.Spread) string {
+		words := texts(states, func(state report.State) string { return tally(s.States[state], string(state)) })
+		return strings.Join(nonEmpty(words...), ", ")
+	}))
 }
 
 // namesOf returns a function that names spreads: without their namespace if all have the same one.
