@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 )
@@ -98,12 +97,7 @@ func texts[T any](list []T, text func(T) string) []string {
 }
 
 // first lists the first names, and counts the others.
-func first(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
+var first = digest.First
 
 // them is the pronoun for n objects.
 func them(n int) string {

@@ -72,9 +72,9 @@ func (t text) problemLines(a *report.Audit, most int) {
 func (t text) problemLine(a *report.Audit, p *digest.Problem) int {
 	f := p.First()
 	before := fmt.Sprintf("%-7s %s  ", f.Severity, printable(f.Code))
-	message := cut(printable(headline(a, p)), t.columns()-span(before))
+	message := cut(printable(digest.Headline(a, p)), t.columns()-span(before))
 	t.linef("%s%s", t.colour(colours[string(f.Severity)], before), message)
-	so := consequences(p)
+	so := digest.Consequences(p)
 	if so == "" {
 		return 1
 	}
@@ -92,127 +92,6 @@ func (t text) visible(a *report.Audit) []*report.Finding {
 		}
 	}
 	return out
-}
-
-// headline is a problem in one sentence: its message with what it is about on all clusters.
-func headline(a *report.Audit, p *digest.Problem) string {
-	f, clusters := p.First(), p.Clusters()
-	others := len(p.Findings) - 1
-	subject, predicate := "", f.Message
-	for _, name := range []string{f.BundleDeployment, f.Object.Key().String()} {
-		if rest, found := strings.CutPrefix(f.Message, name+" "); found && name != "" {
-			subject, predicate = name, rest
-		}
-	}
-	bundles := len(grouped(p.Findings, func(f *report.Finding) string { return f.Bundle }))
-	where := ""
-	if len(clusters) > 1 {
-		of := 0
-		if bundles == 1 && f.Bundle != "" {
-			of = count(a.BundleDeployments, func(bd report.BundleDeployment) bool { return bd.Bundle == f.Bundle })
-		}
-		where = " on " + ofClusters(of, clusters)
-	}
-	switch {
-	case bundles > 1:
-		return fmt.Sprintf("%s of %d bundles%s: %s", plural(len(p.Findings), "bundle deployment"), bundles, where, predicate)
-	case subject != "" && subject == f.BundleDeployment && f.Bundle != "":
-		return baseName(f.Bundle) + where + ": " + predicate
-	case len(clusters) > 1:
-		return f.Message + " (also" + where + ")"
-	case others > 0:
-		return fmt.Sprintf("%s (and %s of %s)", f.Message, plural(others, "other object"), baseName(f.Bundle))
-	case len(clusters) == 1 && len(a.Clusters) > 1 && !strings.Contains(f.Message, clusters[0]):
-		return f.Message + " (" + baseName(clusters[0]) + ")"
-	}
-	return f.Message
-}
-
-// ofClusters names clusters, and says of how many they are; 0 if that means nothing.
-func ofClusters(all int, clusters []string) string {
-	n := strconv.Itoa(len(clusters))
-	if all > len(clusters) {
-		n += fmt.Sprintf(" of %d", all)
-	}
-	return fmt.Sprintf("%s clusters (%s)", n, first(texts(clusters, baseName), maxJoined))
-}
-
-// baseName is a name without its namespace.
-func baseName(name string) string { return name[strings.LastIndex(name, "/")+1:] }
-
-// consequences is what follows from a problem, as a sentence; empty if nothing does.
-func consequences(p *digest.Problem) string {
-	totals, codes := map[string]map[string]bool{}, map[string]bool{}
-	var kinds, others []string
-	groups := grouped(p.Follow, func(f *report.Finding) string { return f.Code })
-	for _, group := range groups {
-		code := group[0].Code
-		if !strings.HasPrefix(code, "FD20") {
-			others = append(others, follows(code, len(group)))
-			continue
-		}
-		codes[code] = true
-		for _, f := range group {
-			if totals[f.Object.Kind] == nil {
-				totals[f.Object.Kind] = map[string]bool{}
-				kinds = append(kinds, f.Object.Kind)
-			}
-			totals[f.Object.Kind][f.Cluster+" "+f.Object.Namespace+"/"+f.Object.Name] = true
-		}
-	}
-	var wrong []string
-	for _, kind := range kinds {
-		wrong = append(wrong, plural(len(totals[kind]), noun(kind)))
-	}
-	if len(wrong) > 0 {
-		verb := "report"
-		if len(wrong) == 1 && len(totals[kinds[0]]) == 1 {
-			verb = "reports"
-		}
-		others = append(others, listOf(wrong)+" "+verb+" wrong numbers")
-	}
-	if len(others) == 0 {
-		return ""
-	}
-	return "so " + strings.Join(others, "; ")
-}
-
-// follows says what n findings of a code that follow from another one are.
-func follows(code string, n int) string {
-	be := "are"
-	if n == 1 {
-		be = "is"
-	}
-	switch code {
-	case "FD604":
-		return fmt.Sprintf("%s %s not applied", plural(n, "bundle deployment"), be)
-	case "FD607":
-		return plural(n, "bundle deployment") + " without a result"
-	case "FD103":
-		return fmt.Sprintf("%s %s desired by several bundles", plural(n, "object"), be)
-	}
-	return plural(n, "finding") + " " + printable(code)
-}
-
-// noun is what a kind of Fleet is called in a sentence.
-func noun(kind string) string {
-	switch kind {
-	case "BundleDeployment":
-		return "bundle deployment"
-	case "ClusterGroup":
-		return "cluster group"
-	case "GitRepo", "HelmOp":
-		return kind
-	}
-	return strings.ToLower(kind)
-}
-
-// listOf joins words with commas, and the last one with "and".
-func listOf(words []string) string {
-	if n := len(words) - 1; n > 0 {
-		return strings.Join(words[:n], ", ") + " and " + words[n]
-	}
-	return strings.Join(words, "")
 }
 
 // spreads is the table of the bundles, clusters or GitRepos that are not well.
@@ -308,7 +187,7 @@ func namesOf(all []*digest.Spread) func(*digest.Spread) string {
 	}
 	return func(s *digest.Spread) string {
 		if len(namespaces) == 1 {
-			return cmp.Or(baseName(s.Name), none)
+			return cmp.Or(digest.BaseName(s.Name), none)
 		}
 		return cmp.Or(s.Name, none)
 	}
