@@ -11,6 +11,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
+// ManyDeployments is the number of bundle deployments above which a document counts them by bundle.
+const ManyDeployments = 20
+
 // Spread is what the bundle deployments of one bundle, cluster or GitRepo have in common, counted by their states.
 type Spread struct {
 	Name string // "namespace/name"; empty for those without one

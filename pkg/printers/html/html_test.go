@@ -9,11 +9,13 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	xhtml "golang.org/x/net/html"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
@@ -174,6 +176,48 @@ func TestNothingIsLost(t *testing.T) {
 	for _, w := range append(want, a.Notes...) {
 		if !strings.Contains(shown, w) {
 			t.Errorf("the document has no %q", w)
+		}
+	}
+}
+
+var more = regexp.MustCompile(`… and ([0-9]+) more \(`)
+
+// TestLarge checks that the document of 300 bundles on 50 clusters is small, and that each finding and each bundle
+// deployment that is not ready is in it once, or is counted.
+func TestLarge(t *testing.T) {
+	for _, a := range []*report.Audit{reports.Fleet(300, 50, 50), reports.Fleet(20, 50, 2), reports.Many(20_000)} {
+		out := written(t, a)
+		if n := len(out); n > 3<<20 {
+			t.Errorf("%d bytes", n)
+		}
+		ids, items, counted := map[string]int{}, 0, 0
+		for _, n := range parsed(t, out) {
+			class := strings.Fields(attribute(n, "class"))
+			if slices.Contains(class, "finding") {
+				ids[attribute(n, "id")]++
+			}
+			if n.Data == "span" && slices.Contains(class, "state") {
+				items++
+			}
+			if n.Type == xhtml.TextNode && n.Parent.Data != "script" {
+				for _, found := range more.FindAllStringSubmatch(n.Data, -1) {
+					i, err := strconv.Atoi(found[1])
+					if err != nil {
+						t.Fatal(err)
+					}
+					counted += i
+				}
+			}
+		}
+		notReady := 0
+		for i := range a.BundleDeployments {
+			if digest.ShownState(&a.BundleDeployments[i]) != report.Ready {
+				notReady++
+			}
+		}
+		if len(ids)+items+counted != len(a.Findings)+notReady {
+			t.Errorf("%d findings and %d bundle deployments are shown, %d are counted; the report has %d and %d", len(ids),
+				items, counted, len(a.Findings), notReady)
 		}
 	}
 }
