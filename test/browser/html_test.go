@@ -23,13 +23,7 @@ const (
 )
 
 // problems is the number of problems of a report.
-func problems(a *report.Audit) int {
-	var all []*report.Finding
-	for i := range a.Findings {
-		all = append(all, &a.Findings[i])
-	}
-	return len(digest.Problems(all, 0))
-}
+func problems(a *report.Audit) int { return len(digest.AllProblems(a)) }
 
 // evil is a text that acts if it becomes markup, has a long word, and changes the direction of text.
 var evil = "\"'><script>alert(1)</script></style></title><img src=x onerror=alert(1)><a " +

@@ -69,6 +69,15 @@ func Problems(findings []*report.Finding, apart int) []*Problem {
 	return out
 }
 
+// AllProblems arranges all findings of an audit. Equal ones are one problem.
+func AllProblems(a *report.Audit) []*Problem {
+	findings := make([]*report.Finding, len(a.Findings))
+	for i := range a.Findings {
+		findings[i] = &a.Findings[i]
+	}
+	return Problems(findings, 0)
+}
+
 // Sort puts the problems first that should be read first.
 func Sort(problems []*Problem) { slices.SortStableFunc(problems, (*Problem).compare) }
 

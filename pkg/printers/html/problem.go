@@ -66,11 +66,7 @@ type builder struct {
 
 // problems returns the problems of an audit, and the number of those that are not shown.
 func problems(a *report.Audit, of places) (out []problem, more int) {
-	findings := make([]*report.Finding, len(a.Findings))
-	for i := range a.Findings {
-		findings[i] = &a.Findings[i]
-	}
-	all := digest.Problems(findings, 0)
+	all := digest.AllProblems(a)
 	shown := all[:min(len(all), maxProblems)]
 	if len(shown) == 0 {
 		return nil, 0
