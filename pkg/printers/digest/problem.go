@@ -84,20 +84,14 @@ func Sort(problems []*Problem) { slices.SortStableFunc(problems, (*Problem).comp
 // rootsOf returns a function that follows a finding to the one from which it follows in the end; the finding itself if
 // it follows from none of these.
 func rootsOf(findings []*report.Finding) func(*report.Finding) *report.Finding {
-	byID := map[string]*report.Finding{}
+	causes := Causes{}
 	for _, f := range findings {
-		byID[f.ID] = f
-		for _, id := range f.IDs {
-			byID[id] = f
-		}
+		causes.add(f)
 	}
 	return func(f *report.Finding) *report.Finding {
-		for seen := map[*report.Finding]bool{}; f.CausedBy != nil && !seen[f]; {
+		seen := map[*report.Finding]bool{}
+		for cause := causes.Of(f); cause != nil && !seen[f]; cause = causes.Of(f) {
 			seen[f] = true
-			cause := byID[f.CausedBy.ID]
-			if cause == nil {
-				break
-			}
 			f = cause
 		}
 		return f
