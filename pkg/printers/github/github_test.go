@@ -94,6 +94,21 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestProblems checks that equal findings, and those that follow from another one, have one annotation that names them.
+func TestProblems(t *testing.T) {
+	a := reports.Fleet(20, 50, 2)
+	got := read(t, written(t, a))
+	if len(got) != 6 {
+		t.Fatalf("%d commands, want the totals and 5 problems", len(got))
+	}
+	for _, want := range []string{"52 bundle deployments of 20 bundles on 26 clusters",
+		"\nso 1 cluster reports wrong numbers\n", "\nthe same for 51 more: cluster-edge-00/repo8-app018, "} {
+		if !strings.Contains(got[1].message, want) {
+			t.Errorf("%q is not in %q", want, got[1].message)
+		}
+	}
+}
+
 // TestHostile checks that no text of the cluster becomes a command or a property.
 func TestHostile(t *testing.T) {
 	plain := read(t, written(t, reports.Hostile(reports.Full(), "x")))
