@@ -31,6 +31,13 @@ func (c Causes) Of(f *report.Finding) *report.Finding {
 	return c[f.CausedBy.ID]
 }
 
+// Covers reports whether a finding follows from another one that is at least as severe. A format may then show it as
+// less severe than it is, because the cause is shown.
+func (c Causes) Covers(f *report.Finding) bool {
+	cause := c.Of(f)
+	return cause != nil && cause.Severity.Compare(f.Severity) <= 0
+}
+
 // Text says from which finding another one follows; empty if it follows from none of these.
 func (c Causes) Text(f *report.Finding) string {
 	cause := c.Of(f)

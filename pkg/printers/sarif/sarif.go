@@ -82,15 +82,17 @@ func findings(a *report.Audit) []*sarif.Result {
 		if cause := causes.Of(f); cause != nil {
 			follow(r, cause, identity(cause))
 		}
+		if causes.Covers(f) { // only the cause is an alert
+			r.WithLevel(sarif.LevelNote)
+		}
 		out = append(out, r)
 	}
 	return out
 }
 
-// follow makes a result one that follows from another one: a note with the place of its cause, so that only the cause
-// is an alert. id is the identity of the cause.
+// follow adds the cause of a result, and its place. id is the identity of the cause.
 func follow(r *sarif.Result, cause *report.Finding, id string) {
-	r.WithLevel(sarif.LevelNote).AddRelatedLocation(location(*cause).WithID(1).
+	r.AddRelatedLocation(location(*cause).WithID(1).
 		WithMessage(sarif.NewTextMessage(text(cause.Code + ": " + cause.Message))))
 	r.Properties.Add("causedBy", id)
 }

@@ -82,7 +82,8 @@ func TestResults(t *testing.T) {
 }
 
 // TestFollowing checks that a finding that follows from another one is a note with the place and the fingerprint of its
-// cause, and that it keeps its own level if the report does not have the cause.
+// cause, and that it keeps its own level if the report does not have the cause, or if the cause is less
+// severe.
 func TestFollowing(t *testing.T) {
 	a := reports.Fleet(3, 3, 3)
 	i := slices.IndexFunc(a.Findings, func(f report.Finding) bool { return f.Code == "FD205" })
@@ -103,6 +104,14 @@ func TestFollowing(t *testing.T) {
 	}
 	if text := *r.Message.Text; !strings.Contains(text, "follows from "+*cause.RuleID) {
 		t.Errorf("the message does not name the cause: %s", text)
+	}
+	for j := range a.Findings {
+		if a.Findings[j].ID == a.Findings[i].CausedBy.ID {
+			a.Findings[j].Severity = report.Info
+		}
+	}
+	if r := read(t, a).Results[i]; r.Level != "warning" || len(r.RelatedLocations) != 1 {
+		t.Errorf("with a cause for information, the result is a %s", r.Level)
 	}
 	a.Findings = a.Findings[i : i+1]
 	if r := read(t, a).Results[0]; r.Level != "warning" || len(r.RelatedLocations) != 0 {
