@@ -150,20 +150,29 @@ func TestTheme(t *testing.T) {
 	x.clean()
 }
 
+// unfold opens everything that is folded.
+const unfold = "document.querySelectorAll('details').forEach((d) => { d.open = true; }), true"
+
 // TestContrast checks the contrast of every text with its background.
 func TestContrast(t *testing.T) {
-	for _, scheme := range []string{"light", "dark"} {
-		x := open(t, reports.Full(), media("screen", scheme), chromedp.EmulateViewport(1280, 900))
-		for _, low := range eval[[]string](x, contrast) {
-			t.Errorf("%s: %s", scheme, low)
+	for _, a := range []*report.Audit{reports.Full(), reports.Fleet(4, 12, 2)} {
+		for _, scheme := range []string{"light", "dark"} {
+			x := open(t, a, media("screen", scheme), chromedp.EmulateViewport(1280, 900))
+			eval[bool](x, unfold)
+			for _, low := range eval[[]string](x, contrast) {
+				t.Errorf("%s: %s", scheme, low)
+			}
 		}
 	}
 }
 
 // TestNarrow checks that nothing is wider than a small screen.
 func TestNarrow(t *testing.T) {
-	for name, a := range map[string]string{"names": "", "hostile names": evil} {
-		x := open(t, reports.Hostile(reports.Full(), a), chromedp.EmulateViewport(400, 800))
+	for name, a := range map[string]*report.Audit{"names": reports.Full(),
+		"hostile names": reports.Hostile(reports.Full(), evil), "bundles": reports.Fleet(4, 12, 2),
+		"hostile bundles": reports.Hostile(reports.Fleet(4, 12, 2), evil)} {
+		x := open(t, a, chromedp.EmulateViewport(400, 800))
+		eval[bool](x, unfold)
 		if w := eval[int](x, "document.documentElement.scrollWidth"); w > 400 {
 			t.Errorf("%s: the page is %d wide", name, w)
 		}
