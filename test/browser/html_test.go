@@ -278,7 +278,7 @@ func TestMany(t *testing.T) {
 			t.Errorf("%s: %d problems with %d findings are shown after filtering, want %d with %d", c.name, n, found,
 				c.problems, c.found)
 		}
-		if n := eval[int](x, "document.querySelectorAll('*').length"); n > 60_000 {
+		if n := eval[int](x, "document.querySelectorAll('*').length"); n > 80_000 {
 			t.Errorf("%s: %d elements", c.name, n)
 		}
 		if n := eval[int](x, "performance.memory.usedJSHeapSize"); n > 20<<20 {

@@ -12,9 +12,9 @@ import (
 const (
 	// firstBundles is the number of bundles that are not folded.
 	firstBundles = 40
-	// maxDeployments is the number of bundle deployments that are shown below all bundles together, and maxObjects that
-	// of the objects of each.
-	maxDeployments, maxObjects = 3000, 50
+	// maxDeployments is the number of bundle deployments that are shown below all bundles together, minDeployments that
+	// below each one, and maxObjects the number of objects of each.
+	maxDeployments, minDeployments, maxObjects = 3000, 5, 50
 )
 
 // deployments are the bundle deployments as the layout shows them. If they are many, they are folded by bundle.
@@ -56,13 +56,15 @@ func (d *deployments) fold(a *report.Audit, all []*report.BundleDeployment) {
 			notReady[bd.Bundle] = append(notReady[bd.Bundle], bd)
 		}
 	}
+	left := maxDeployments
 	for _, s := range digest.Spreads(a, digest.BundleOf) {
 		list := notReady[s.Name]
 		if len(list) == 0 {
 			d.ReadyBundles = append(d.ReadyBundles, s)
 			continue
 		}
-		shown := list[:min(len(list), maxDeployments/len(notReady))]
+		shown := list[:min(len(list), max(left, minDeployments))]
+		left -= len(shown)
 		d.Bundles = append(d.Bundles, bundle{Spread: s, Deployments: shown, More: len(list) - len(shown)})
 	}
 	if len(d.Bundles) > firstBundles {

@@ -13,9 +13,9 @@ import (
 const (
 	// maxProblems is the number of problems in the document, and firstProblems that of those that are not folded.
 	maxProblems, firstProblems = 1000, 20
-	// maxDetailed is the number of findings with evidence, differences and next steps, and maxNamed that of those with
-	// one line, in all problems together. The first finding of a problem always has details.
-	maxDetailed, maxNamed = 1000, 5000
+	// maxDetailed is the number of findings with evidence, differences and next steps in all lists together, and maxNamed
+	// that of findings with one line. The first finding of each problem always has details.
+	maxDetailed, maxNamed = 500, 5000
 	// maxEach is the number of findings with details in a list, and of clusters of a finding that have their own steps.
 	maxEach = 10
 )
@@ -56,7 +56,7 @@ type list struct {
 // All is the number of findings.
 func (l list) All() int { return len(l.Detailed) + len(l.Named) + l.More }
 
-// builder makes problems. detailed and named are the limits of one list.
+// builder makes problems. detailed and named are the numbers of findings for which there is room.
 type builder struct {
 	*report.Audit
 	places          places
@@ -68,11 +68,7 @@ type builder struct {
 func problems(a *report.Audit, of places) (out []problem, more int) {
 	all := digest.AllProblems(a)
 	shown := all[:min(len(all), maxProblems)]
-	if len(shown) == 0 {
-		return nil, 0
-	}
-	b := builder{Audit: a, places: of, differences: digest.NewDifferences(a),
-		detailed: min(maxDetailed/len(shown)-1, maxEach), named: maxNamed / len(shown)}
+	b := builder{Audit: a, places: of, differences: digest.NewDifferences(a), detailed: maxDetailed, named: maxNamed}
 	for _, x := range shown {
 		out = append(out, b.problem(x))
 	}
@@ -98,9 +94,11 @@ func (b *builder) list(all []*report.Finding) list {
 	out := list{}
 	for i, f := range all {
 		switch {
-		case i < b.detailed:
+		case i < maxEach && b.detailed > 0:
+			b.detailed--
 			out.Detailed = append(out.Detailed, b.detail(f))
-		case i < b.detailed+b.named:
+		case b.named > 0:
+			b.named--
 			out.Named = append(out.Named, finding{Finding: f, Places: b.places.of(f)})
 		default:
 			out.More++
