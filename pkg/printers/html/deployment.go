@@ -22,7 +22,8 @@ type deployments struct {
 	NotReady, Ready        []*report.BundleDeployment
 	Bundles, FoldedBundles []bundle
 	ReadyBundles           []*digest.Spread
-	All, UnreadClusters    int
+	All                    int
+	Unread                 int // clusters whose bundle deployments have the states that Fleet reports
 }
 
 // bundle is a bundle with its bundle deployments that are not ready. A bundle deployment on a cluster that was not read
@@ -35,7 +36,7 @@ type bundle struct {
 
 func newDeployments(a *report.Audit) deployments {
 	all := digest.Deployments(a)
-	out := deployments{All: len(all), UnreadClusters: digest.UnreadClusters(a)}
+	out := deployments{All: len(all)}
 	if len(all) > digest.ManyDeployments {
 		out.fold(a, all)
 		return out
@@ -56,6 +57,7 @@ func (d *deployments) fold(a *report.Audit, all []*report.BundleDeployment) {
 			notReady[bd.Bundle] = append(notReady[bd.Bundle], bd)
 		}
 	}
+	d.Unread = digest.UnreadClusters(a)
 	left := maxDeployments
 	for _, s := range digest.Spreads(a, digest.BundleOf) {
 		list := notReady[s.Name]

@@ -252,6 +252,19 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestReported checks that bundles that Fleet reports as ready do not look as if their clusters had been read.
+func TestReported(t *testing.T) {
+	a := &report.Audit{}
+	for range digest.ManyDeployments + 1 {
+		a.BundleDeployments = append(a.BundleDeployments, report.BundleDeployment{Namespace: "a", Name: "b",
+			Bundle: "x/b", Cluster: "x/y", State: report.Unknown, Reason: "ClusterNotRead",
+			Reported: &report.Reported{State: "Ready"}})
+	}
+	if shown := text(parsed(t, written(t, a))); !strings.Contains(shown, "1 cluster was not read: the states there are") {
+		t.Error("the document does not say that the cluster was not read")
+	}
+}
+
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space") }
