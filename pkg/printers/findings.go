@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,12 +158,7 @@ func (t text) group(list []*digest.Problem, diffs map[object.Ref][]report.Differ
 // others names the equal findings of a problem, and says what follows from it.
 func (t text) others(p *digest.Problem) {
 	if n := len(p.Findings) - 1; n > 0 {
-		names := texts(p.Findings[1:], func(f *report.Finding) string {
-			if f.Object.Name == "" || digest.AboutFleet(f) {
-				return cmp.Or(f.BundleDeployment, f.Object.Key().String())
-			}
-			return f.Object.Key().String()
-		})
+		names := texts(p.Findings[1:], digest.Subject)
 		t.painted(inset, faint, fmt.Sprintf("the same for %d more: %s", n, first(names, maxJoined)))
 	}
 	if so := digest.Consequences(p); so != "" {

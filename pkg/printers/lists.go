@@ -11,12 +11,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 )
 
-const (
-	// maxShown is the number of similar entries that are shown without -o wide or --all.
-	maxShown = 10
-	// maxDetailed is the number of bundle deployments up to which each of them is shown.
-	maxDetailed = 20
-)
+// maxShown is the number of similar entries that are shown without -o wide or --all.
+const maxShown = 10
 
 // limits reports whether lists are limited.
 func (t text) limits() bool { return !t.wide && !t.All }

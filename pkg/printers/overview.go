@@ -24,7 +24,7 @@ func (t text) overviewOf(a *report.Audit) bool {
 	if t.Rows > 0 || t.By != "" {
 		return true
 	}
-	return len(a.BundleDeployments) > maxDetailed && t.limits() && !t.Diff
+	return len(a.BundleDeployments) > digest.MaxDetailed && t.limits() && !t.Diff
 }
 
 // overview lays out an audit in one screen: the problems, the widest first, and a table of what is not well. The two
@@ -72,7 +72,7 @@ func (t text) screen() int {
 // rowsOf is the table of what is not well, and what one of its lines is called: of the bundle deployments or, if they
 // are many on several clusters, of their bundles.
 func (t text) rowsOf(a *report.Audit) (rows, noun string) {
-	if t.By == "" && (len(a.BundleDeployments) <= maxDetailed || clustersOf(a.BundleDeployments) == 1) {
+	if t.By == "" && (len(a.BundleDeployments) <= digest.MaxDetailed || clustersOf(a.BundleDeployments) == 1) {
 		return t.aside(func(t text) { t.deployments(a) }), "more line"
 	}
 	by := levelOf(t.By)

@@ -50,10 +50,6 @@ func (t text) spreads(a *report.Audit, by level) {
 	}
 }
 
-// spreadStates are the states of a table of spreads in their order.
-var spreadStates = []report.State{report.ErrApplied, report.WaitApplied, report.OutOfSync, report.Missing,
-	report.Unowned, report.Modified, report.NotReady, report.Unknown}
-
 // units are what the table counts: a bundle is on clusters, a cluster has bundles.
 var units = map[string]string{bundles.kind: "CLUSTERS", clusters.kind: "BUNDLES", gitRepos.kind: "DEPLOYMENTS"}
 
@@ -61,11 +57,9 @@ var units = map[string]string{bundles.kind: "CLUSTERS", clusters.kind: "BUNDLES"
 func (t text) spreadGrid(by level, all []*digest.Spread) grid {
 	list := []column{{header: strings.ToUpper(by.kind)}, {header: units[by.kind], short: "ALL", right: true},
 		{header: "READY", right: true}}
-	states := slices.DeleteFunc(slices.Clone(spreadStates), func(state report.State) bool {
-		return !slices.ContainsFunc(all, func(s *digest.Spread) bool { return s.States[state] > 0 })
-	})
+	states := digest.StatesOf(all...)
 	for _, s := range states {
-		list = append(list, column{header: strings.ToUpper(string(s)), right: true})
+		list = append(list, column{header: printable(strings.ToUpper(string(s))), right: true})
 	}
 	g := t.grid(list)
 	name := namesOf(all)
@@ -84,21 +78,20 @@ func (t text) spreadGrid(by level, all []*digest.Spread) grid {
 		g.columns = shortHeaders(g.columns)
 	}
 	if g.narrow() {
-		g = t.narrowSpreads(g, all, states)
+		g = t.narrowSpreads(g, all)
 	}
 	g.cutNames()
 	return g
 }
 
 // narrowSpreads has one column for all states, if that leaves more width for the names.
-func (t text) narrowSpreads(g grid, all []*digest.Spread, states []report.State) grid {
+func (t text) narrowSpreads(g grid, all []*digest.Spread) grid {
 	few := t.grid(g.columns[:3:3])
 	for _, row := range g.rows {
 		few.rows = append(few.rows, row[:3:3])
 	}
 	return g.orWords(few, problemsHeader, texts(all, func(s *digest.Spread) string {
-		words := texts(states, func(state report.State) string { return tally(s.States[state], string(state)) })
-		return strings.Join(nonEmpty(words...), ", ")
+		return printable(strings.Join(s.Tallies(), ", "))
 	}))
 }
 

@@ -78,7 +78,7 @@ type treeText struct {
 
 func (t text) newTree(a *report.Audit, o TreeOptions) treeText {
 	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{}, All: o.All, Compact: o.Compact,
-		folds: len(a.BundleDeployments) > maxDetailed && !o.All && !t.wide}
+		folds: len(a.BundleDeployments) > digest.MaxDetailed && !o.All && !t.wide}
 	for kind, list := range map[string][]report.Aggregate{gitRepos.kind: a.GitRepos, helmOps.kind: a.HelmOps,
 		bundles.kind: a.Bundles, clusters.kind: a.Clusters} {
 		for i := range list {

@@ -10,12 +10,20 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-// shown counts the findings that are shown.
-const shown = "[...document.querySelectorAll('details.finding')].filter((d) => d.checkVisibility()).length"
+// shown counts the problems that are shown, and matching the findings that no filter hides.
+const (
+	shown    = "[...document.querySelectorAll('details.problem')].filter((d) => d.checkVisibility()).length"
+	matching = "document.querySelectorAll('.finding:not([hidden])').length"
+)
+
+// problems is the number of problems of a report.
+func problems(a *report.Audit) int { return len(digest.AllProblems(a)) }
 
 // evil is a text that acts if it becomes markup, has a long word, and changes the direction of text.
 var evil = "\"'><script>alert(1)</script></style></title><img src=x onerror=alert(1)><a " +
@@ -48,8 +56,11 @@ func TestSample(t *testing.T) {
 		a := reports.Sample(t, name)
 		x := open(t, a)
 		x.clean()
-		if n := eval[int](x, shown); n != len(a.Findings) {
-			t.Errorf("%s: %d findings are shown, want %d", name, n, len(a.Findings))
+		if n := eval[int](x, shown); n != problems(a) {
+			t.Errorf("%s: %d problems are shown, want %d", name, n, problems(a))
+		}
+		if n := eval[int](x, matching); n != len(a.Findings) {
+			t.Errorf("%s: the document has %d findings, want %d", name, n, len(a.Findings))
 		}
 	}
 }
@@ -76,7 +87,7 @@ func TestKeyboard(t *testing.T) {
 	count := func(after string, want int) {
 		t.Helper()
 		if n := eval[int](x, shown); n != want {
-			t.Errorf("%s: %d findings are shown, want %d", after, n, want)
+			t.Errorf("%s: %d problems are shown, want %d", after, n, want)
 		}
 		if hidden := eval[bool](x,
 			"document.getElementById('shown').classList.contains('filtered')"); hidden != (want < len(a.Findings)) {
@@ -96,17 +107,17 @@ func TestKeyboard(t *testing.T) {
 	count("a text that no finding has", 0)
 	x.tabTo("#clear")
 	x.press("\r")
-	count("show all", 4)
+	count("show all", 5)
 	x.tabTo("#collapse")
 	x.press("\r")
-	x.tabTo(".finding summary")
+	x.tabTo(".problem summary")
 	x.press("\r")
-	if n := eval[int](x, "document.querySelectorAll('details.finding[open]').length"); n != 1 {
-		t.Errorf("%d findings are open, want 1", n)
+	if n := eval[int](x, "document.querySelectorAll('details.problem[open]').length"); n != 1 {
+		t.Errorf("%d problems are open, want 1", n)
 	}
 	x.tabTo("#text") // back, past the end of the page
 	x.press("größe PAGE.html")
-	count("text in two parts of a finding", 1)
+	count("text in two parts of a finding", 2)
 	x.tabTo("#clear")
 	x.press("\r")
 	x.tabTo("#cluster")
@@ -139,34 +150,62 @@ func TestTheme(t *testing.T) {
 	x.clean()
 }
 
+// unfold opens everything that is folded.
+const unfold = "document.querySelectorAll('details').forEach((d) => { d.open = true; }), true"
+
 // TestContrast checks the contrast of every text with its background.
 func TestContrast(t *testing.T) {
-	for _, scheme := range []string{"light", "dark"} {
-		x := open(t, reports.Full(), media("screen", scheme), chromedp.EmulateViewport(1280, 900))
-		for _, low := range eval[[]string](x, contrast) {
-			t.Errorf("%s: %s", scheme, low)
+	for _, a := range []*report.Audit{reports.Full(), reports.Fleet(4, 12, 2)} {
+		for _, scheme := range []string{"light", "dark"} {
+			x := open(t, a, media("screen", scheme), chromedp.EmulateViewport(1280, 900))
+			eval[bool](x, unfold)
+			for _, low := range eval[[]string](x, contrast) {
+				t.Errorf("%s: %s", scheme, low)
+			}
 		}
 	}
 }
 
 // TestNarrow checks that nothing is wider than a small screen.
 func TestNarrow(t *testing.T) {
-	for name, a := range map[string]string{"names": "", "hostile names": evil} {
-		x := open(t, reports.Hostile(reports.Full(), a), chromedp.EmulateViewport(400, 800))
+	for name, a := range map[string]*report.Audit{"names": reports.Full(),
+		"hostile names": reports.Hostile(reports.Full(), evil), "bundles": reports.Fleet(4, 12, 2),
+		"hostile bundles": reports.Hostile(reports.Fleet(4, 12, 2), evil)} {
+		x := open(t, a, chromedp.EmulateViewport(400, 800))
+		eval[bool](x, unfold)
 		if w := eval[int](x, "document.documentElement.scrollWidth"); w > 400 {
 			t.Errorf("%s: the page is %d wide", name, w)
 		}
 	}
 }
 
+// TestTiles checks that a tile of a severity shows its findings and leads to them, by keyboard.
+func TestTiles(t *testing.T) {
+	x := open(t, reports.Full())
+	x.tabTo(".tile.warning a")
+	x.press("\r")
+	if n, at := eval[int](x, shown), eval[string](x, "location.hash"); n != 2 || at != "#problems" {
+		t.Errorf("%d problems are shown at %q, want 2 warnings", n, at)
+	}
+	x.clean()
+}
+
+// TestWithoutScripts checks that problems open, and tiles lead to their section, without JavaScript.
 func TestWithoutScripts(t *testing.T) {
 	a := reports.Many(100)
 	x := open(t, a, withoutScripts())
-	if n := eval[int](x, shown); n != len(a.Findings) {
-		t.Errorf("%d findings are shown, want %d", n, len(a.Findings))
+	if n := eval[int](x, shown); n != problems(a) {
+		t.Errorf("%d problems are shown, want %d", n, problems(a))
 	}
-	if n := eval[int](x, "document.querySelectorAll('details:not([open])').length"); n != 0 {
-		t.Errorf("%d details are closed", n)
+	x.tabTo(".tile.error a")
+	x.press("\r")
+	if at := eval[string](x, "location.hash"); at != "#problems" {
+		t.Errorf("the tile leads to %q", at)
+	}
+	x.tabTo(".problem summary")
+	x.press("\r")
+	if n := eval[int](x, "document.querySelectorAll('details.problem[open]').length"); n != 1 {
+		t.Errorf("%d problems are open, want 1", n)
 	}
 	if n := eval[int](x, "[...document.querySelectorAll('button, input, select')].filter((e) => "+
 		"e.checkVisibility()).length"); n != 0 {
@@ -177,9 +216,8 @@ func TestWithoutScripts(t *testing.T) {
 
 func TestPrint(t *testing.T) {
 	x := open(t, reports.Full(), media("screen", "dark"))
-	const closed = "document.querySelectorAll('details:not([open])').length"
-	before := eval[int](x, closed)
-	eval[bool](x, "addEventListener('beforeprint', () => { window.closed_ = "+closed+"; }), true")
+	const hidden = "[...document.querySelectorAll('.finding, .objects li')].filter((e) => !e.checkVisibility()).length"
+	before := eval[int](x, hidden)
 	pdf, err := chromedp.Run(x.ctx, chromedp.PrintToPDF())
 	if err != nil {
 		t.Fatal(err)
@@ -187,14 +225,11 @@ func TestPrint(t *testing.T) {
 	if !bytes.HasPrefix(pdf, []byte("%PDF-")) {
 		t.Error("the result of printing is no PDF")
 	}
-	if n := eval[int](x, "window.closed_"); n != 0 || before == 0 {
-		t.Errorf("%d of %d details are closed when the page is printed", n, before)
-	}
-	if n := eval[int](x, closed); n != before {
-		t.Errorf("%d details are closed after printing, %d before", n, before)
-	}
 	screen := eval[string](x, background)
 	x.do(media("print", "dark"))
+	if n := eval[int](x, hidden); n != 0 || before == 0 {
+		t.Errorf("%d of %d parts are not printed", n, before)
+	}
 	if n := eval[int](x, "[...document.querySelectorAll('button, input, select')].filter((e) => "+
 		"e.checkVisibility()).length"); n != 0 {
 		t.Errorf("%d controls are printed", n)
@@ -209,37 +244,46 @@ func TestPrint(t *testing.T) {
 func TestAddress(t *testing.T) {
 	x := open(t, reports.Many(100))
 	const target = "document.getElementById('FD101-77')"
-	if eval[bool](x, target+".open") {
-		t.Error("the findings of a long report are not folded")
+	if eval[bool](x, target+".checkVisibility()") {
+		t.Error("the findings are not folded")
 	}
 	eval[bool](x, "(document.getElementById('text').value = 'theme-00001', "+
 		"document.getElementById('filters').dispatchEvent(new Event('input')))")
 	if n := eval[int](x, shown); n != 1 {
-		t.Errorf("%d findings are shown, want 1", n)
+		t.Errorf("%d problems are shown, want 1", n)
 	}
 	x.do(chromedp.Navigate(x.url + "#FD101-77"))
-	if !eval[bool](x, target+".open && "+target+".checkVisibility()") {
+	if !eval[bool](x, target+".checkVisibility()") {
 		t.Error("the finding is not open")
 	}
 }
 
-// TestMany opens 5,000 findings, and checks the memory of the page.
+// TestMany opens 5,000 findings, and 300 bundles on 50 clusters, and checks the filter and the memory of the page.
 func TestMany(t *testing.T) {
-	a := reports.Many(5000)
-	x := open(t, a)
-	if n := eval[int](x, shown); n != 5000 {
-		t.Errorf("%d findings are shown", n)
+	for _, c := range []struct {
+		name, text      string
+		report          *report.Audit
+		problems, found int
+	}{
+		{"findings", "edge-07 theme-00", reports.Many(5000), 1, 20},
+		{"bundles", "app004 edge-22", reports.Fleet(300, 50, 50), 1, 2},
+	} {
+		x := open(t, c.report)
+		if n := eval[int](x, "document.querySelectorAll('details.problem').length"); n != problems(c.report) {
+			t.Errorf("%s: %d problems, want %d", c.name, n, problems(c.report))
+		}
+		eval[bool](x, "(document.getElementById('text').value = '"+c.text+"', "+
+			"document.getElementById('filters').dispatchEvent(new Event('input')))")
+		if n, found := eval[int](x, shown), eval[int](x, matching); n != c.problems || found != c.found {
+			t.Errorf("%s: %d problems with %d findings are shown after filtering, want %d with %d", c.name, n, found,
+				c.problems, c.found)
+		}
+		if n := eval[int](x, "document.querySelectorAll('*').length"); n > 80_000 {
+			t.Errorf("%s: %d elements", c.name, n)
+		}
+		if n := eval[int](x, "performance.memory.usedJSHeapSize"); n > 20<<20 {
+			t.Errorf("%s: %d bytes of JavaScript memory", c.name, n)
+		}
+		x.clean()
 	}
-	eval[bool](x, "(document.getElementById('text').value = 'edge-07 theme-00', "+
-		"document.getElementById('filters').dispatchEvent(new Event('input')))")
-	if n := eval[int](x, shown); n != 20 {
-		t.Errorf("%d findings are shown after filtering, want 20", n)
-	}
-	if n := eval[int](x, "document.querySelectorAll('*').length"); n > 200_000 {
-		t.Errorf("%d elements", n)
-	}
-	if n := eval[int](x, "performance.memory.usedJSHeapSize"); n > 100<<20 {
-		t.Errorf("%d bytes of JavaScript memory", n)
-	}
-	x.clean()
 }

@@ -69,26 +69,29 @@ func Problems(findings []*report.Finding, apart int) []*Problem {
 	return out
 }
 
+// AllProblems arranges all findings of an audit. Equal ones are one problem.
+func AllProblems(a *report.Audit) []*Problem {
+	findings := make([]*report.Finding, len(a.Findings))
+	for i := range a.Findings {
+		findings[i] = &a.Findings[i]
+	}
+	return Problems(findings, 0)
+}
+
 // Sort puts the problems first that should be read first.
 func Sort(problems []*Problem) { slices.SortStableFunc(problems, (*Problem).compare) }
 
 // rootsOf returns a function that follows a finding to the one from which it follows in the end; the finding itself if
 // it follows from none of these.
 func rootsOf(findings []*report.Finding) func(*report.Finding) *report.Finding {
-	byID := map[string]*report.Finding{}
+	causes := Causes{}
 	for _, f := range findings {
-		byID[f.ID] = f
-		for _, id := range f.IDs {
-			byID[id] = f
-		}
+		causes.add(f)
 	}
 	return func(f *report.Finding) *report.Finding {
-		for seen := map[*report.Finding]bool{}; f.CausedBy != nil && !seen[f]; {
+		seen := map[*report.Finding]bool{}
+		for cause := causes.Of(f); cause != nil && !seen[f]; cause = causes.Of(f) {
 			seen[f] = true
-			cause := byID[f.CausedBy.ID]
-			if cause == nil {
-				break
-			}
 			f = cause
 		}
 		return f

@@ -9,6 +9,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
+// MaxDetailed is the number of bundle deployments up to which each of them is shown.
+const MaxDetailed = 20
+
 // Spread is what the bundle deployments of one bundle, cluster or GitRepo have in common, counted by their states.
 type Spread struct {
 	Name string // "namespace/name"; empty for those without one

@@ -77,6 +77,15 @@ func objectsOf(p *Problem) []object.Key {
 	return out
 }
 
+// Subject names what distinguishes a finding from equal ones: its bundle deployment or its object.
+func Subject(f *report.Finding) string {
+	name := f.Object.Key().String()
+	if f.Object.Name == "" || AboutFleet(f) {
+		return cmp.Or(f.BundleDeployment, name)
+	}
+	return name
+}
+
 // namesIn are the different names of findings, in their order.
 func namesIn(findings []*report.Finding, name func(*report.Finding) string) []string {
 	var out []string

@@ -21,8 +21,8 @@ const maxMessage = 16 << 10
 // commands are the workflow commands of severities.
 var commands = map[report.Severity]string{report.Error: "error", report.Warning: "warning", report.Info: "notice"}
 
-// Write writes one workflow command per line: the totals, what was not read, and the findings, errors first. GitHub
-// shows only the first ten annotations of each type, so everything that was not read is in one of them.
+// Write writes one workflow command per line: the totals, what was not read, and the problems, the most urgent first.
+// GitHub shows only the first ten annotations of each type, so everything that was not read is in one of them.
 func Write(w io.Writer, a *report.Audit) error {
 	var lines []string
 	level, verdict := digest.Verdict(a)
@@ -35,10 +35,8 @@ func Write(w io.Writer, a *report.Audit) error {
 	if len(a.Gaps) > 0 {
 		lines = append(lines, gaps(a.Gaps))
 	}
-	for _, g := range digest.Groups(a) {
-		for _, f := range g.Findings {
-			lines = append(lines, finding(f))
-		}
+	for _, p := range digest.AllProblems(a) {
+		lines = append(lines, problem(a, p))
 	}
 	for _, n := range a.Notes {
 		lines = append(lines, annotation("notice", "Fleet audit", n))
@@ -58,11 +56,19 @@ func gaps(list []report.Gap) string {
 	return annotation("warning", fmt.Sprintf("Fleet audit: %s not read", report.Plural(len(list), "item")), out...)
 }
 
-func finding(f *report.Finding) string {
-	lines := []string{f.Message}
-	if about := digest.About(f, func(name string) string { return name }); about != "" {
-		lines = append(lines, about)
+// problem is the annotation of a problem. Equal findings, and those that follow, have no annotations of their own.
+func problem(a *report.Audit, p *digest.Problem) string {
+	f := p.First()
+	about := digest.About(f, func(name string) string { return name })
+	same := ""
+	if n := len(p.Findings) - 1; n > 0 {
+		var names []string
+		for _, f := range p.Findings[1:] {
+			names = append(names, digest.Subject(f))
+		}
+		same = fmt.Sprintf("the same for %d more: %s", n, digest.First(names, digest.MaxNames))
 	}
+	lines := digest.NonEmpty(digest.Headline(a, p), digest.Consequences(p), about, same)
 	lines = append(lines, f.Described()...)
 	for _, remedy := range f.FirstSteps() {
 		mark := "→ "

@@ -81,7 +81,7 @@ func TestCommands(t *testing.T) {
 			report.Info: "notice"}[f.Severity]
 		if !slices.ContainsFunc(got, func(c command) bool {
 			return c.name == name && c.properties["title"] == f.Code+" "+f.Title &&
-				strings.HasPrefix(c.message, f.Message)
+				strings.Contains(strings.Split(c.message, "\n")[0], f.Message)
 		}) {
 			t.Errorf("no %s for %s %q", name, f.Code, f.Message)
 		}
@@ -91,6 +91,21 @@ func TestCommands(t *testing.T) {
 	}
 	if n := len(a.Findings) + len(a.Notes) + 2; len(got) != n {
 		t.Errorf("%d commands, want %d", len(got), n)
+	}
+}
+
+// TestProblems checks that equal findings, and those that follow from another one, have one annotation that names them.
+func TestProblems(t *testing.T) {
+	a := reports.Fleet(20, 50, 2)
+	got := read(t, written(t, a))
+	if len(got) != 6 {
+		t.Fatalf("%d commands, want the totals and 5 problems", len(got))
+	}
+	for _, want := range []string{"20 bundles (repo8-app008, repo8-app018 and 18 more) on 26 clusters",
+		"\nso 1 cluster reports wrong totals\n", "\nthe same for 51 more: cluster-edge-00/repo8-app018, "} {
+		if !strings.Contains(got[1].message, want) {
+			t.Errorf("%q is not in %q", want, got[1].message)
+		}
 	}
 }
 

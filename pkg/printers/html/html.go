@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
@@ -18,22 +17,27 @@ import (
 // functions are the functions of the layout.
 var functions = template.FuncMap{
 	"plural":   report.Plural,
-	"add":      func(x, y int) int { return x + y },
+	"add":      sum,
 	"rows":     func(kind string, rows []digest.Aggregate) aggregates { return aggregates{Kind: kind, Rows: rows} },
 	"level":    digest.LevelOf,
 	"clusters": digest.Clusters,
-	"remedies": remedies,
+	"tile":     func(s report.Severity, n int) tile { return tile{s, n} },
 	"actual":   aggregateBar,
 	"ready":    func(bd *report.BundleDeployment) bar { return actualBar(bd.Counts, bd.WithoutResult()) },
+	"spread":   spreadBar,
 	"reported": reportedBar,
-	"unready": func(bd *report.BundleDeployment) []report.Resource {
-		return slices.DeleteFunc(slices.Clone(bd.Resources), func(r report.Resource) bool {
-			return r.State == report.Ready
-		})
-	},
+	"unready":  unready,
 }
 
-// Write writes the report as an HTML document. Without JavaScript, the document shows everything.
+func sum(numbers ...int) int {
+	out := 0
+	for _, n := range numbers {
+		out += n
+	}
+	return out
+}
+
+// Write writes the report as an HTML document. The document needs JavaScript only for filters, the theme and copying.
 func Write(w io.Writer, a *report.Audit) error {
 	t, err := template.New("report").Funcs(functions).Parse(layout)
 	if err != nil {

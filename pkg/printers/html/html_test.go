@@ -9,11 +9,13 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	xhtml "golang.org/x/net/html"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
@@ -178,6 +180,48 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
+var more = regexp.MustCompile(`… and ([0-9]+) more \(`)
+
+// TestLarge checks that the document of 300 bundles on 50 clusters is small, and that each finding and each bundle
+// deployment that is not ready is in it once, or is counted.
+func TestLarge(t *testing.T) {
+	for _, a := range []*report.Audit{reports.Fleet(300, 50, 50), reports.Fleet(20, 50, 2), reports.Many(20_000)} {
+		out := written(t, a)
+		if n := len(out); n > 3<<20 {
+			t.Errorf("%d bytes", n)
+		}
+		ids, items, counted := map[string]int{}, 0, 0
+		for _, n := range parsed(t, out) {
+			class := strings.Fields(attribute(n, "class"))
+			if slices.Contains(class, "finding") {
+				ids[attribute(n, "id")]++
+			}
+			if n.Data == "span" && slices.Contains(class, "state") {
+				items++
+			}
+			if n.Type == xhtml.TextNode && n.Parent.Data != "script" {
+				for _, found := range more.FindAllStringSubmatch(n.Data, -1) {
+					i, err := strconv.Atoi(found[1])
+					if err != nil {
+						t.Fatal(err)
+					}
+					counted += i
+				}
+			}
+		}
+		notReady := 0
+		for i := range a.BundleDeployments {
+			if digest.ShownState(&a.BundleDeployments[i]) != report.Ready {
+				notReady++
+			}
+		}
+		if len(ids)+items+counted != len(a.Findings)+notReady {
+			t.Errorf("%d findings and %d bundle deployments are shown, %d are counted; the report has %d and %d", len(ids),
+				items, counted, len(a.Findings), notReady)
+		}
+	}
+}
+
 // TestUnknown checks that nothing that was not read is shown as good.
 func TestUnknown(t *testing.T) {
 	unread := report.BundleDeployment{Namespace: "a", Name: "b", Cluster: "x/y", State: report.Unknown,
@@ -205,6 +249,19 @@ func TestUnknown(t *testing.T) {
 				t.Errorf("%s: shown as good: <%s class=%q>", name, n.Data, class)
 			}
 		}
+	}
+}
+
+// TestReported checks that bundles that Fleet reports as ready do not look as if their clusters had been read.
+func TestReported(t *testing.T) {
+	a := &report.Audit{}
+	for range digest.MaxDetailed + 1 {
+		a.BundleDeployments = append(a.BundleDeployments, report.BundleDeployment{Namespace: "a", Name: "b",
+			Bundle: "x/b", Cluster: "x/y", State: report.Unknown, Reason: "ClusterNotRead",
+			Reported: &report.Reported{State: "Ready"}})
+	}
+	if shown := text(parsed(t, written(t, a))); !strings.Contains(shown, "1 cluster was not read: the states there are") {
+		t.Error("the document does not say that the cluster was not read")
 	}
 }
 

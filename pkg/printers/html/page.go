@@ -3,11 +3,8 @@
 package html
 
 import (
-	"fmt"
 	"html/template"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -27,13 +24,12 @@ type page struct {
 	Objects       bar
 	Unread        int
 	Aggregates    []aggregates
-	Deployments   []*report.BundleDeployment
-	WellFrom      int // the index of the first deployment without a problem
-	Groups        []digest.Group
-	Clusters      []string // of findings: the cluster filter names them by their place
-	Codes         []string
-
-	differences digest.Differences
+	Deployments   deployments
+	// Problems are the first problems, Folded those that are folded. MoreProblems counts those that are not shown.
+	Problems, Folded []problem
+	MoreProblems     int
+	Clusters         []string // of findings: the filter names them by their place
+	Codes            []string
 }
 
 // aggregates are the aggregates of one kind.
@@ -50,58 +46,35 @@ const manyWell = 10
 func newPage(a *report.Audit) *page {
 	p := &page{Policy: policy(), Style: template.CSS(style), Script: template.JS(script),
 		Audit: a, Title: digest.Title(&a.Source), Facts: digest.Facts(a), Totals: digest.Totals(a),
-		Unread: a.WithoutResult(), Deployments: digest.Deployments(a), Groups: digest.Groups(a),
-		differences: digest.NewDifferences(a)}
+		Unread: a.WithoutResult(), Deployments: newDeployments(a)}
 	p.Level, p.Verdict = digest.Verdict(a)
 	p.Objects = actualBar(a.Summary.Counts, p.Unread == len(a.BundleDeployments))
-	p.WellFrom = slices.IndexFunc(p.Deployments, func(bd *report.BundleDeployment) bool {
-		return digest.LevelOf(bd) == digest.Good
-	})
-	if p.WellFrom < 0 {
-		p.WellFrom = len(p.Deployments)
-	}
 	p.aggregate()
-	for _, g := range p.Groups {
-		p.Codes = append(p.Codes, g.Code)
-		for _, f := range g.Findings {
-			for _, c := range digest.Clusters(f) {
-				if !slices.Contains(p.Clusters, c) {
-					p.Clusters = append(p.Clusters, c)
-				}
-			}
-		}
+	var of places
+	p.Clusters, p.Codes, of = filters(a)
+	p.Problems, p.MoreProblems = problems(a, of)
+	if len(p.Problems) > firstProblems {
+		p.Problems, p.Folded = p.Problems[:firstProblems], p.Problems[firstProblems:]
 	}
-	slices.Sort(p.Codes)
-	p.Codes = slices.Compact(p.Codes)
 	return p
 }
 
-// manyFindings is the number of findings above which a browser lays out only those that are on the screen.
-const manyFindings = 200
-
-// Long reports whether the document has many findings.
-func (p *page) Long() bool { return len(p.Findings) > manyFindings }
-
-// Problems are the bundle deployments that are not Good.
-func (p *page) Problems() []*report.BundleDeployment { return p.Deployments[:p.WellFrom] }
-
-// Well are the bundle deployments that are Good.
-func (p *page) Well() []*report.BundleDeployment { return p.Deployments[p.WellFrom:] }
-
-// Places are the places of the clusters of a finding in the filter.
-func (p *page) Places(f *report.Finding) string {
-	var out []string
-	for _, c := range digest.Clusters(f) {
-		out = append(out, strconv.Itoa(slices.Index(p.Clusters, c)))
-	}
-	return strings.Join(out, " ")
+// tile is the number of findings of a severity.
+type tile struct {
+	Severity report.Severity
+	N        int
 }
 
-// Fields are the fields that a finding is about.
-func (p *page) Fields(f *report.Finding) []digest.Field { return p.differences.Of(f) }
-
-// Evidence is the evidence of a finding that its fields do not show.
-func (p *page) Evidence(f *report.Finding) []string { return digest.Evidence(f, p.Fields(f)) }
+// Noun is the word after the number.
+func (t tile) Noun() string {
+	switch {
+	case t.Severity == report.Info:
+		return "informational"
+	case t.N == 1:
+		return string(t.Severity)
+	}
+	return string(t.Severity) + "s"
+}
 
 // aggregate adds the aggregates of each kind.
 func (p *page) aggregate() {
@@ -119,82 +92,4 @@ func (p *page) aggregate() {
 			of.Rows, of.Well = of.Rows[:at], of.Rows[at:]
 		}
 	}
-}
-
-// remedies returns the ways to proceed after a finding, with links that are web pages. The group has one link, which
-// the remedies do not repeat.
-func remedies(f *report.Finding, group string) []report.Remedy {
-	out := slices.Clone(f.NextSteps())
-	for i := range out {
-		if url := out[i].URL; url == group || !strings.HasPrefix(url, "https://") {
-			out[i].URL = ""
-		}
-	}
-	return out
-}
-
-// bar is a fraction of ready objects with the parts of its picture, which is 100 wide.
-type bar struct {
-	Text  string
-	Parts []part
-}
-
-// part is one part of a bar. Class is its state.
-type part struct {
-	Class       string
-	From, Width string
-}
-
-// actualBar shows the objects by their state.
-func actualBar(c report.Counts, none bool) bar {
-	if none {
-		return bar{Text: "?", Parts: parts(1, share{"unknown", 1})}
-	}
-	return bar{digest.Fraction(c.Ready, c.Desired), parts(c.Desired, share{"ready", c.Ready},
-		share{"notready", c.NotReady + c.Modified}, share{"missing", c.Missing + c.Unowned},
-		share{"unknown", c.Unknown})}
-}
-
-// aggregateBar shows the actual objects of an aggregate.
-func aggregateBar(x digest.Aggregate) bar {
-	if x.Numbers == nil || x.Numbers.Actual == nil {
-		return actualBar(report.Counts{}, true)
-	}
-	return actualBar(x.Numbers.Actual.Counts, !x.Evaluated)
-}
-
-// reportedBar shows the numbers that Fleet reports. Those of an old status are not shown as ready.
-func reportedBar(r *report.Reported) bar {
-	text := digest.ReportedFraction(r)
-	if text == "" {
-		return bar{}
-	}
-	ready := max(min(*r.Ready, *r.DesiredReady), 0)
-	missing := 0
-	if r.Missing != nil {
-		missing = max(min(*r.Missing, *r.DesiredReady-ready), 0)
-	}
-	if r.Stale {
-		return bar{text, parts(1, share{"unknown", 1})}
-	}
-	return bar{text, parts(*r.DesiredReady, share{"ready", ready}, share{"notready", *r.DesiredReady - ready - missing},
-		share{"missing", missing})}
-}
-
-type share struct {
-	class string
-	n     int
-}
-
-func parts(of int, shares ...share) []part {
-	var out []part
-	at := 0.0
-	for _, s := range shares {
-		if s.n > 0 && of > 0 {
-			width := 100 * float64(s.n) / float64(of)
-			out = append(out, part{s.class, fmt.Sprintf("%.2f", at), fmt.Sprintf("%.2f", width)})
-			at += width
-		}
-	}
-	return out
 }

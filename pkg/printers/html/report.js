@@ -1,4 +1,4 @@
-// The document is complete without this script. The script adds the filters, the theme, copying, and folds what is well.
+// The document is complete without this script. The script adds the filters, the theme and copying.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -14,28 +14,19 @@
     one("theme-name").textContent = themes[theme];
   });
 
-  // Folding: long reports begin folded, and a report is printed unfolded.
-  const findings = [...document.querySelectorAll("details.finding")];
-  const folds = [...document.querySelectorAll("details[data-fold]")];
-  for (const d of folds) {
-    d.open = d.classList.contains("finding") && findings.length <= 20;
-  }
-  let folded = [];
-  window.addEventListener("beforeprint", () => {
-    folded = folds.filter((d) => !d.open);
-    folded.forEach((d) => { d.open = true; });
-  });
-  window.addEventListener("afterprint", () => {
-    folded.forEach((d) => { d.open = false; });
-    folded = [];
-  });
+  // The address of a finding opens it and everything around it, also if a filter hides it.
   const openTarget = () => {
-    const d = location.hash && one(decodeURIComponent(location.hash.slice(1)));
-    if (d && d.matches("details")) {
-      d.hidden = false;
-      d.open = true;
-      d.scrollIntoView();
+    const target = location.hash && one(decodeURIComponent(location.hash.slice(1)));
+    if (!target) {
+      return;
     }
+    for (let e = target; e; e = e.parentElement) {
+      e.hidden = false;
+      if (e.matches("details")) {
+        e.open = true;
+      }
+    }
+    target.scrollIntoView();
   };
   window.addEventListener("hashchange", openTarget);
 
@@ -72,37 +63,53 @@
   if (!form) {
     return;
   }
-  const groups = [...document.querySelectorAll("section.group")];
+  const problems = [...document.querySelectorAll("details.problem")].map((d) => ({
+    d,
+    bundle: d.querySelector(".bundle")?.textContent.toLowerCase() ?? "",
+    findings: [...d.querySelectorAll(".finding")],
+    lists: [...d.querySelectorAll(".others")],
+  }));
+  const rest = document.querySelector(".rest"); // problems that are folded until a filter selects some
   const texts = new Map();
-  const textOf = (d) => {
-    if (!texts.has(d)) {
-      texts.set(d, d.textContent.toLowerCase());
+  const textOf = (f) => {
+    if (!texts.has(f)) {
+      texts.set(f, f.textContent.toLowerCase());
     }
-    return texts.get(d);
+    return texts.get(f);
   };
-  const onCluster = (d, cluster) => {
+  const onCluster = (f, cluster) => {
     if (cluster === "-") {
-      return d.dataset.clusters === "";
+      return f.dataset.clusters === "";
     }
-    return cluster === "" || d.dataset.clusters.split(" ").includes(cluster);
+    return cluster === "" || f.dataset.clusters.split(" ").includes(cluster);
   };
   const apply = () => {
     const severities = new Set([...form.elements.severity].filter((box) => box.checked).map((box) => box.value));
     const code = one("code").value;
     const cluster = one("cluster").value;
     const words = one("text").value.toLowerCase().split(/\s+/).filter((word) => word);
+    const matches = (f, bundle) => severities.has(f.dataset.severity) && (code === "" || f.dataset.code === code) &&
+      onCluster(f, cluster) && words.every((word) => bundle.includes(word) || textOf(f).includes(word));
     let shown = 0;
-    for (const d of findings) {
-      d.hidden = !(severities.has(d.dataset.severity) && (code === "" || d.dataset.code === code) && onCluster(d, cluster) &&
-        words.every((word) => textOf(d).includes(word)));
-      shown += d.hidden ? 0 : 1;
+    let left = 0;
+    for (const p of problems) {
+      const matching = p.findings.filter((f) => {
+        f.hidden = !matches(f, p.bundle);
+        return !f.hidden;
+      });
+      for (const list of p.lists) {
+        list.hidden = !matching.some((f) => list.contains(f));
+      }
+      p.d.hidden = matching.length === 0;
+      shown += p.d.hidden ? 0 : 1;
+      left += p.findings.length - matching.length;
     }
-    for (const g of groups) {
-      g.hidden = !g.querySelector("details.finding:not([hidden])");
+    if (rest) {
+      rest.hidden = !rest.querySelector(".problem:not([hidden])");
+      rest.open = left > 0 || rest.open;
     }
-    const all = shown === findings.length;
-    one("shown").textContent = all ? `${findings.length} findings` : `${shown} of ${findings.length} findings shown: the filters hide the others`;
-    one("shown").classList.toggle("filtered", !all);
+    one("shown").textContent = left === 0 ? "" : `${shown} of ${problems.length} problems shown: the filters hide ${left} findings`;
+    one("shown").classList.toggle("filtered", left > 0);
   };
   form.addEventListener("input", apply);
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -110,8 +117,22 @@
     form.reset();
     apply();
   });
-  const setAll = (open) => findings.forEach((d) => { d.open = open && !d.hidden; });
-  one("expand").addEventListener("click", () => setAll(true));
+  // A tile with a severity selects it.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-select]");
+    if (link) {
+      form.reset();
+      form.elements.severity.forEach((box) => { box.checked = box.value === link.dataset.select; });
+      apply();
+    }
+  });
+  const setAll = (open) => problems.forEach((p) => { p.d.open = open && !p.d.hidden; });
+  one("expand").addEventListener("click", () => {
+    if (rest) {
+      rest.open = true;
+    }
+    setAll(true);
+  });
   one("collapse").addEventListener("click", () => setAll(false));
   apply(); // browsers restore the values of a form
   openTarget();

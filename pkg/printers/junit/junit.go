@@ -15,13 +15,14 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // Write writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the object has
 // a finding of the severity error or warning, has an error if the object is Unknown, and passes only if the object is
-// Ready. Each other finding is a test of its own, and each gap is a test with an error. What the report leaves out is
-// skipped. The notes are the output of the last suite.
+// Ready. Each other finding is a test of its own, which is skipped if it follows from another finding. Each gap is a
+// test with an error. What the report leaves out is skipped. The notes are the output of the last suite.
 func Write(w io.Writer, a *report.Audit) error {
 	p := newPrinter(a)
 	out := junit.Testsuites{Name: "kubectl fleetdoctor audit"}
@@ -49,13 +50,15 @@ type bundleKey struct{ cluster, bundle string }
 // printer converts a report. findings are the findings about each bundle deployment, and others are all other findings.
 type printer struct {
 	*report.Audit
+	causes        digest.Causes
 	excluded      func(*report.BundleDeployment) bool
 	findings      map[bundleKey][]report.Finding
 	otherFindings []report.Finding
 }
 
 func newPrinter(a *report.Audit) *printer {
-	p := &printer{Audit: a, excluded: a.Excluded(), findings: map[bundleKey][]report.Finding{}}
+	p := &printer{Audit: a, causes: digest.NewCauses(a), excluded: a.Excluded(),
+		findings: map[bundleKey][]report.Finding{}}
 	known := map[bundleKey]bool{}
 	for i := range a.BundleDeployments {
 		known[keyOf(&a.BundleDeployments[i])] = true
@@ -104,7 +107,7 @@ func (p *printer) deployment(bd *report.BundleDeployment) junit.Testsuite {
 			rest = append(rest, f)
 		}
 	}
-	addFindings(&suite, class, rest)
+	p.addFindings(&suite, class, rest)
 	return suite
 }
 
@@ -155,17 +158,24 @@ func resource(class string, r *report.Resource, findings []report.Finding) junit
 	return test
 }
 
-// addFindings adds a test for each finding of the severity error or warning. The others are the output of the suite.
-func addFindings(suite *junit.Testsuite, class string, findings []report.Finding) {
+// addFindings adds a test for each finding of the severity error or warning. It fails unless the finding follows from
+// another one, which fails a test already. The others are the output of the suite.
+func (p *printer) addFindings(suite *junit.Testsuite, class string, findings []report.Finding) {
 	var info []report.Finding
 	for _, f := range findings {
 		if f.Severity == report.Info {
 			info = append(info, f)
 			continue
 		}
-		suite.AddTestcase(junit.Testcase{Classname: class, Name: escape.Line(f.Code + " " + f.Object.Kind + " " +
-			strings.TrimPrefix(f.Object.Namespace+"/"+f.Object.Name, "/")),
-			Failure: outcome(f.Code, f.Message, describe([]report.Finding{f}))})
+		test := junit.Testcase{Classname: class, Name: escape.Line(f.Code + " " + f.Object.Kind + " " +
+			strings.TrimPrefix(f.Object.Namespace+"/"+f.Object.Name, "/"))}
+		details := describe([]report.Finding{f})
+		if p.causes.Covers(&f) {
+			test.Skipped = outcome(f.Code, p.causes.Text(&f), details)
+		} else {
+			test.Failure = outcome(f.Code, f.Message, details)
+		}
+		suite.AddTestcase(test)
 	}
 	if len(info) > 0 {
 		suite.SystemOut = &junit.Output{Data: escape.Text(describe(info))}
@@ -175,7 +185,7 @@ func addFindings(suite *junit.Testsuite, class string, findings []report.Finding
 // others is the suite of the findings that are about no bundle deployment of the report.
 func (p *printer) others() junit.Testsuite {
 	suite := junit.Testsuite{Name: "other findings"}
-	addFindings(&suite, "fleet", p.otherFindings)
+	p.addFindings(&suite, "fleet", p.otherFindings)
 	return suite
 }
 

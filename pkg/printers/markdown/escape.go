@@ -24,10 +24,12 @@ var (
 // prose returns a sentence of a report. Words that could be more than text become code.
 func prose(s string) string {
 	var out, special []string
+	opening := ""
 	flush := func(mark string) {
 		if len(special) > 0 {
-			out, special = append(out, code(strings.Join(special, " "))+mark), nil
+			out, special = append(out, opening+code(strings.Join(special, " "))+mark), nil
 		}
+		opening = ""
 	}
 	for _, word := range strings.Fields(s) {
 		if plainWord.MatchString(word) && !commitLike.MatchString(word) {
@@ -35,16 +37,33 @@ func prose(s string) string {
 			out = append(out, word)
 			continue
 		}
-		bare := strings.TrimRight(word, ".,;:")
-		if bare == "" || bare == word {
-			special = append(special, word)
-			continue
+		before, bare, after := unwrapped(word)
+		if before != "" {
+			flush("")
+			opening = before
 		}
 		special = append(special, bare)
-		flush(word[len(bare):])
+		if after != "" {
+			flush(after)
+		}
 	}
 	flush("")
 	return strings.Join(out, " ")
+}
+
+// unwrapped returns a word without the parentheses around it and the punctuation after it, which are of the sentence.
+func unwrapped(word string) (before, bare, after string) {
+	bare = strings.TrimRight(word, ".,;:")
+	if strings.HasPrefix(bare, "(") && !strings.HasSuffix(bare, "(") {
+		before, bare = "(", bare[1:]
+	}
+	for strings.HasSuffix(bare, ")") && strings.Count(bare, ")") > strings.Count(bare, "(") {
+		bare = bare[:len(bare)-1]
+	}
+	if bare == "" {
+		return "", word, ""
+	}
+	return before, bare, word[len(before)+len(bare):]
 }
 
 // code returns a text as a code span, "" for an empty text.

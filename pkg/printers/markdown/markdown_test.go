@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -189,9 +191,10 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestLimit checks that a long document fits into a ticket and counts what it leaves out.
+// TestLimit checks that a long document fits into a ticket, has the problems before the tables, and counts what it
+// leaves out.
 func TestLimit(t *testing.T) {
-	a := reports.Many(5000)
+	a := reports.Fleet(300, 50, 50)
 	for i := range 500 {
 		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("reading Shop objects in namespace shop-%03d", i),
 			Reason: "Forbidden", Detail: strings.Repeat("long ", 100), Effect: "they are Unknown"})
@@ -201,8 +204,20 @@ func TestLimit(t *testing.T) {
 	if n := len(out); n > 65_536 || n < markdown.Limit/2 {
 		t.Errorf("%d bytes", n)
 	}
-	shown := strings.Count(out, "is not on the cluster\n")
-	if omitted := fmt.Sprintf("%d findings not shown", len(a.Findings)-shown); !strings.Contains(out, omitted) {
+	problems, rest, _ := strings.Cut(out, "### Not read\n")
+	tables, details, _ := strings.Cut(rest, "### Details\n")
+	items := strings.Count(problems, "\n- **")
+	more := regexp.MustCompile(`… and ([0-9]+) more problems`).FindStringSubmatch(problems)
+	if items < 50 || len(more) != 2 || more[1] != strconv.Itoa(601-items) {
+		t.Errorf("%d of 601 problems are listed, and %q are counted", items, more)
+	}
+	rows := strings.Count(tables, "\n| `fleet-default/repo")
+	if counted := fmt.Sprintf("… and %d more bundles", 300-rows); rows < 50 || !strings.Contains(tables, counted) {
+		t.Errorf("%d bundles are in the table, and the document does not say %q", rows, counted)
+	}
+	shown := len(regexp.MustCompile("(?m)^- `[^`]").FindAllString(details, -1))
+	if omitted := fmt.Sprintf("details of %d findings are not shown", len(a.Findings)-shown); shown == 0 ||
+		!strings.Contains(details, omitted) {
 		t.Errorf("%d findings are shown, and the document does not say %q", shown, omitted)
 	}
 }

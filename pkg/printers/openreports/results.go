@@ -100,14 +100,21 @@ var (
 		report.Info: "info"}
 )
 
-// addFindings adds a result for each finding on each of its clusters. It returns the objects with a finding.
+// addFindings adds a result for each finding on each of its clusters. One that follows from another finding is skip. It
+// returns the objects with a finding.
 func (p *printer) addFindings() map[objectOn]bool {
-	found := map[objectOn]bool{}
+	found, causes := map[objectOn]bool{}, digest.NewCauses(p.Audit)
 	for _, joined := range p.Findings {
 		for _, f := range joined.OnEach() {
 			r := p.result(f.Code, f.Title, resultOf[f.Severity], f.Message)
 			r.Severity, r.Scored = severityOf[f.Severity], f.Severity != report.Info
 			r.Subjects, r.Properties = subjects(f.Object), properties(f)
+			if cause := causes.Of(&f); cause != nil {
+				r.Properties["causedBy"] = cause.ID
+			}
+			if causes.Covers(&f) {
+				r.Result, r.Scored = "skip", false
+			}
 			if f.Severity != report.Info {
 				found[objectOn{f.Cluster, f.Bundle, f.Object}] = true
 			}

@@ -26,8 +26,9 @@ const (
 	lineHash    = "primaryLocationLineHash"
 )
 
-// Write writes the report. A result is a finding, a rule is a check. An ignored finding is a suppressed result. What
-// could not be read is a notification, and the invocation is then not successful.
+// Write writes the report. A result is a finding, a rule is a check. A finding that follows from another one is a note.
+// An ignored finding is a suppressed result. What could not be read is a notification, and the invocation is then not
+// successful.
 func Write(w io.Writer, a *report.Audit) error {
 	run := sarif.NewRunWithInformationURI("fleetdoctor", homepage)
 	run.Tool.Driver.WithVersion(a.Tool.Version).WithFullName("kubectl fleetdoctor audit")
@@ -73,22 +74,45 @@ type (
 )
 
 func findings(a *report.Audit) []*sarif.Result {
+	identity, causes := identities(a), digest.NewCauses(a)
+	out := make([]*sarif.Result, 0, len(a.Findings))
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		r := result(*f, identity(f), causes.Text(f))
+		if cause := causes.Of(f); cause != nil {
+			follow(r, cause, identity(cause))
+		}
+		if causes.Covers(f) { // only the cause is an alert
+			r.WithLevel(sarif.LevelNote)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// follow adds the cause of a result, and its place. id is the identity of the cause.
+func follow(r *sarif.Result, cause *report.Finding, id string) {
+	r.AddRelatedLocation(location(*cause).WithID(1).
+		WithMessage(sarif.NewTextMessage(text(cause.Code + ": " + cause.Message))))
+	r.Properties.Add("causedBy", id)
+}
+
+// identities returns the function that returns the identity of a finding of an audit.
+func identities(a *report.Audit) func(*report.Finding) string {
 	times := map[string]int{}
 	for i := range a.Findings {
 		if f := &a.Findings[i]; len(f.Clusters) > 0 {
 			times[joinedID(f)]++
 		}
 	}
-	out := make([]*sarif.Result, 0, len(a.Findings))
-	for _, f := range a.Findings {
+	return func(f *report.Finding) string {
 		// Two joined findings with one identity have different messages. Each keeps its own: a viewer must not take one
 		// for the other.
-		if len(f.Clusters) > 0 && times[joinedID(&f)] == 1 {
-			f.ID = joinedID(&f)
+		if len(f.Clusters) > 0 && times[joinedID(f)] == 1 {
+			return joinedID(f)
 		}
-		out = append(out, result(f))
+		return f.ID
 	}
-	return out
 }
 
 // joinedID returns the identity of a finding of several clusters. It does not depend on the clusters: that of the
@@ -116,7 +140,7 @@ func ignored(a *report.Audit) []*sarif.Result {
 			BundleDeployment: x.BundleDeployment,
 			Bundle:           bundles[[2]string{x.Cluster, x.BundleDeployment}],
 			Message:          strings.TrimSpace(x.Object.Key().String() + ": " + titles[x.Code])}
-		out = append(out, result(f).AddSuppression(sarif.NewSuppression().WithKind("external").
+		out = append(out, result(f, f.ID, "").AddSuppression(sarif.NewSuppression().WithKind("external").
 			WithJustification(text(x.Why()))))
 	}
 	return out
@@ -144,8 +168,9 @@ func level(s report.Severity) string {
 	return sarif.LevelNote
 }
 
-func result(f report.Finding) *sarif.Result {
-	properties := sarif.NewPropertyBag()
+// result converts a finding with an identity. cause says from which finding it follows; empty for none.
+func result(f report.Finding, id, cause string) *sarif.Result {
+	properties := sarif.NewPropertyBag().Add("severity", f.Severity)
 	if f.Cluster != "" {
 		properties.Add("cluster", f.Cluster)
 	}
@@ -158,16 +183,16 @@ func result(f report.Finding) *sarif.Result {
 	if steps := f.NextSteps(); len(steps) > 0 {
 		properties.Add("remedies", steps)
 	}
-	id := cmp.Or(f.ID, f.Code)
-	return sarif.NewRuleResult(f.Code).WithLevel(level(f.Severity)).WithMessage(sarif.NewTextMessage(message(f))).
+	id = cmp.Or(id, f.Code)
+	return sarif.NewRuleResult(f.Code).WithLevel(level(f.Severity)).WithMessage(sarif.NewTextMessage(message(f, cause))).
 		AddLocation(location(f)).
 		WithPartialFingerprints(map[string]string{fingerprint: id, lineHash: id}).WithProperties(properties)
 }
 
 // message is the message of a finding with its clusters, its evidence and the next step: viewers show nothing else. A
 // command with braces is only in the properties, because viewers disagree about the escapes of braces in messages.
-func message(f report.Finding) string {
-	lines := []string{f.Message}
+func message(f report.Finding, cause string) string {
+	lines := digest.NonEmpty(f.Message, cause)
 	if clusters := cmp.Or(strings.Join(f.Clusters, ", "), f.Cluster); clusters != "" {
 		lines = append(lines, "on cluster "+clusters)
 	}

@@ -5,6 +5,7 @@ package sarif_test
 import (
 	"bytes"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +52,11 @@ func TestResults(t *testing.T) {
 	for i, r := range run.Results {
 		f := a.Findings[i]
 		rule := run.Tool.Driver.Rules[r.RuleIndex]
-		if *r.RuleID != f.Code || *rule.ID != f.Code || r.Level != levels[f.Severity] ||
+		level := levels[f.Severity]
+		if f.CausedBy != nil {
+			level = "note"
+		}
+		if *r.RuleID != f.Code || *rule.ID != f.Code || r.Level != level ||
 			!strings.Contains(*r.Message.Text, f.Object.Name) {
 			t.Errorf("result %d is %s of rule %s: %s", i, *r.RuleID, *rule.ID, *r.Message.Text)
 		}
@@ -73,6 +78,44 @@ func TestResults(t *testing.T) {
 	}
 	if i := run.Invocations[0]; !*i.ExecutionSuccessful || len(i.ToolExecutionNotifications) != 0 {
 		t.Error("a complete audit is not successful")
+	}
+}
+
+// TestFollowing checks that a finding that follows from another one is a note with the place and the fingerprint of its
+// cause, and that it keeps its own level if the report does not have the cause, or if the cause is less
+// severe.
+func TestFollowing(t *testing.T) {
+	a := reports.Fleet(3, 3, 3)
+	i := slices.IndexFunc(a.Findings, func(f report.Finding) bool { return f.Code == "FD205" })
+	byID := map[string]*official.Result{}
+	results := read(t, a).Results
+	for _, r := range results {
+		byID[r.PartialFingerprints["primaryLocationLineHash"]] = r
+	}
+	r := results[i]
+	id, _ := r.Properties.Properties["causedBy"].(string)
+	cause := byID[id]
+	if cause == nil || len(r.RelatedLocations) != 1 {
+		t.Fatalf("caused by %q, at %d places", id, len(r.RelatedLocations))
+	}
+	at := *r.RelatedLocations[0].PhysicalLocation.ArtifactLocation.URI
+	if r.Level != "note" || cause.Level == "note" || at != *cause.Locations[0].PhysicalLocation.ArtifactLocation.URI {
+		t.Errorf("the result is a %s with the cause %q (%s) at %s", r.Level, *cause.RuleID, cause.Level, at)
+	}
+	if text := *r.Message.Text; !strings.Contains(text, "follows from "+*cause.RuleID) {
+		t.Errorf("the message does not name the cause: %s", text)
+	}
+	for j := range a.Findings {
+		if a.Findings[j].ID == a.Findings[i].CausedBy.ID {
+			a.Findings[j].Severity = report.Info
+		}
+	}
+	if r := read(t, a).Results[i]; r.Level != "warning" || len(r.RelatedLocations) != 1 {
+		t.Errorf("with a cause for information, the result is a %s", r.Level)
+	}
+	a.Findings = a.Findings[i : i+1]
+	if r := read(t, a).Results[0]; r.Level != "warning" || len(r.RelatedLocations) != 0 {
+		t.Errorf("without the cause in the report, the result is a %s", r.Level)
 	}
 }
 

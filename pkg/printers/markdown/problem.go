@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package markdown
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// maxEach is the number of findings of a problem that have details, and maxOfCode that of all problems of a code.
+const maxEach, maxOfCode = 10, 40
+
+// problems adds an item for each problem, the most urgent first.
+func (d *document) problems(a *report.Audit, all []*digest.Problem) {
+	if len(all) == 0 {
+		return
+	}
+	d.add("### Problems", "")
+	items := make([]string, len(all))
+	for i, p := range all {
+		items[i] = problem(a, p)
+	}
+	if left := d.some(items, 3*share); left > 0 {
+		d.add("- … and " + report.Plural(left, "more problem"))
+	}
+	d.add("")
+}
+
+// problem is one problem as an element of a list, with what it is about and what follows from it.
+func problem(a *report.Audit, p *digest.Problem) string {
+	f := p.First()
+	lines := []string{"- **" + string(f.Severity) + "** " + prose(f.Code) + " " + prose(digest.Headline(a, p))}
+	if !digest.AboutFleet(f) && f.Bundle != "" { // equal findings about objects have the same bundle
+		lines = append(lines, "  - bundle "+code(f.Bundle))
+	}
+	if n := len(p.Findings) - 1; n > 0 {
+		names := make([]string, n)
+		for i, f := range p.Findings[1:] {
+			names[i] = code(digest.Subject(f))
+		}
+		lines = append(lines, fmt.Sprintf("  - the same for %d more: %s", n, digest.First(names, digest.MaxNames)))
+	}
+	if so := digest.Consequences(p); so != "" {
+		lines = append(lines, "  - "+prose(so))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// details adds the findings of each code with evidence, then their differences, then the ways to proceed. The codes
+// have the order of the problems.
+func (d *document) details(a *report.Audit, all []*digest.Problem) {
+	if len(all) == 0 {
+		return
+	}
+	d.add("### Details", "")
+	differences := digest.NewDifferences(a)
+	left := len(a.Findings)
+	for i, p := range all {
+		code := p.First().Code
+		if !slices.ContainsFunc(all[:i], func(o *digest.Problem) bool { return o.First().Code == code }) {
+			left -= d.group(code, all[i:], differences)
+		}
+	}
+	if left > 0 {
+		d.add(fmt.Sprintf("The details of %s are not shown, because a ticket has a limited length. `-o json` has all.",
+			report.Plural(left, "finding")), "")
+	}
+}
+
+// group adds the first findings of a code, and what follows from them in a line each. It returns the number of those
+// that fit.
+func (d *document) group(code string, all []*digest.Problem, differences digest.Differences) int {
+	var findings, follow, shown []*report.Finding
+	for _, p := range all {
+		if p.First().Code == code {
+			findings = append(findings, p.Findings[:min(len(p.Findings), maxEach)]...)
+			follow = append(follow, p.Follow[:min(len(p.Follow), maxEach)]...)
+		}
+	}
+	g := digest.Group{Findings: findings}
+	head := "#### " + link(prose(code), g.URL()) + " " + prose(findings[0].Title) + "\n\n"
+	for _, f := range findings[:min(len(findings), maxOfCode)] {
+		if text := head + item(f, differences.Of(f)); d.fits(text) {
+			d.b.WriteString(text)
+			shown, head = append(shown, f), ""
+		}
+	}
+	if len(shown) == 0 {
+		return 0
+	}
+	left := 0
+	for _, f := range follow {
+		text := "- " + prose(f.Code) + " " + prose(f.Message) + "\n"
+		if !d.fits(text) {
+			left++
+			continue
+		}
+		d.b.WriteString(text)
+	}
+	d.add("")
+	d.diffs(shown, differences)
+	d.remedies(shown)
+	return len(shown) + len(follow) - left
+}
+
+// item is one finding as an element of a list.
+func item(f *report.Finding, fields []digest.Field) string {
+	out := "- " + prose(f.Message) + "\n"
+	if about := digest.About(f, code); about != "" {
+		out += "  - " + about + "\n"
+	}
+	for _, e := range digest.Evidence(f, fields) {
+		out += "  - " + prose(e) + "\n"
+	}
+	return out
+}
+
+// diffs adds the differences of findings, folded.
+func (d *document) diffs(findings []*report.Finding, differences digest.Differences) {
+	var blocks []string
+	length, left := 0, 0
+	for _, f := range findings {
+		fields := differences.Of(f)
+		if len(fields) == 0 {
+			continue
+		}
+		var b strings.Builder
+		for _, x := range fields {
+			fmt.Fprintf(&b, "@@ %s @@ %s\n", escape.Line(x.Path), escape.Line(x.About))
+			for _, l := range x.Lines {
+				switch l.Sign {
+				case "@":
+					fmt.Fprintf(&b, "@@ %s @@\n", l.Text)
+				case "!":
+					fmt.Fprintf(&b, "! release record: %s\n", l.Text)
+				default:
+					fmt.Fprintf(&b, "%s%s\n", l.Sign, l.Text)
+				}
+			}
+		}
+		text := prose(f.Object.Key().String()) + "\n\n" + block("diff", b.String())
+		if length += len(text); !d.fits(strings.Repeat(" ", length)) {
+			length -= len(text)
+			left++
+			continue
+		}
+		blocks = append(blocks, text)
+	}
+	if len(blocks) > 0 {
+		d.add("<details><summary>Differences (- bundle, + cluster)</summary>", "")
+		d.add(blocks...)
+		d.add("</details>", "")
+	}
+	if left > 0 {
+		d.add(fmt.Sprintf("The differences of %s are too long for a ticket.", report.Plural(left, "object")), "")
+	}
+}
+
+// indent makes lines a part of a list item, without spaces on empty lines.
+var indent = strings.NewReplacer("\n\n", "\n\n  ", "\n", "\n  ")
+
+// remedies adds the ways to proceed, each once. The commands with the same effect are in one block.
+func (d *document) remedies(findings []*report.Finding) {
+	var texts []string
+	commands := map[string][]string{}
+	for _, f := range findings {
+		for _, r := range f.NextSteps() {
+			if !slices.Contains(texts, r.Text) {
+				texts = append(texts, r.Text)
+			}
+			if r.Command != "" && !slices.Contains(commands[r.Text], r.Command) {
+				commands[r.Text] = append(commands[r.Text], r.Command)
+			}
+		}
+	}
+	left, head := 0, "Next steps:\n\n" // without it, the steps would be items of the list of findings
+	for _, text := range texts {
+		var parts []string
+		if c := commands[text]; len(c) > 0 { // the command comes first, because it is the subject of its effect
+			parts = append(parts, strings.TrimSuffix(block("sh", strings.Join(c, "\n")), "\n"))
+		}
+		if text != "" {
+			parts = append(parts, prose(text))
+		}
+		out := head + "- " + indent.Replace(strings.Join(parts, "\n\n")) + "\n\n"
+		if !d.fits(out) {
+			left++
+			continue
+		}
+		d.b.WriteString(out)
+		head = ""
+	}
+	if left > 0 {
+		d.add("Not all next steps fit into a ticket.", "")
+	}
+}
