@@ -31,7 +31,7 @@ type options struct {
 	scope  *scope.Flags
 	filter *view.Filter
 
-	all, summary    bool
+	summary         bool
 	requireComplete bool
 	statusOnly      bool
 	printRBAC       bool
@@ -73,8 +73,6 @@ func (o *options) addFlags(c *cobra.Command) {
 	o.AddSortFlag(c, "bundle deployments", "name or counts.missing")
 	o.filter.AddFlags(c)
 	o.Diff.AddFlags(fs, "Show the fields that differ as a unified diff, with who wrote them and when")
-	fs.BoolVar(&o.all, "all", false,
-		"Also show ready bundle deployments, correct totals and informational findings, and show lists in full")
 	fs.BoolVar(&o.summary, summaryFlag, false, "Show only totals")
 	o.by.AddTo(c, "by", "Count the bundle deployments by their states, for each bundle, cluster or GitRepo")
 	o.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")
