@@ -99,8 +99,8 @@ func (o *Options) parse(args []string) error {
 		}
 	}
 	o.NoProgress = o.Quiet()
-	o.Document = printers.Options{All: o.All(), NoHeaders: !o.Headers(), Sorted: o.Sorted(), Colour: o.Coloured(o.Streams.Out),
-		Width: output.Width(o.Streams.Out), PrintRole: o.Commands().PrintRole}
+	o.Document = printers.Options{All: o.All(), NoHeaders: !o.Headers(), Sorted: o.Sorted(),
+		Colour: o.Coloured(o.Streams.Out), Width: output.Width(o.Streams.Out), PrintRole: o.Commands().PrintRole}
 	if o.Diff != nil {
 		if err := o.Diff.Validate(); err != nil {
 			return err

@@ -25,6 +25,9 @@ type Flags struct {
 const NamespaceUsage = "Workspace of the GitRepos, HelmOps, Bundles and Clusters, or namespace of the " +
 	"BundleDeployments; without it, all workspaces"
 
+// ObjectNamespace ends the usage of --namespace for a verb whose arguments may also be deployed objects.
+const ObjectNamespace = ". For a deployed object, its namespace"
+
 const (
 	desiredFlag   = "desired"
 	directoryFlag = "filename"
