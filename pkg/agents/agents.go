@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -21,6 +23,8 @@ import (
 type Options struct {
 	// Namespace is that of the Clusters; empty for all.
 	Namespace string
+	// Selector selects Clusters by their labels; nil selects all.
+	Selector labels.Selector
 	// Version is the version of the program, which is only shown.
 	Version string
 	// Progress receives the progress; nil if it is not needed.
@@ -67,7 +71,9 @@ func Of(ctx context.Context, src source.Source, o Options, names []string) (*rep
 			continue
 		}
 		found[name], found[key] = true, true
-		out.Add(a)
+		if o.Selector == nil || o.Selector.Matches(labels.Set(a.Cluster.Labels)) {
+			out.Add(a)
+		}
 	}
 	var missing []error
 	for _, name := range names {
@@ -80,6 +86,8 @@ func Of(ctx context.Context, src source.Source, o Options, names []string) (*rep
 	case len(out.Agents) > 0:
 	case len(missing) > 0:
 		return nil, evaluate.Join(missing)
+	case o.Selector != nil:
+		return nil, gaps.OrUnread(fmt.Errorf("no Cluster has the labels %q", o.Selector), r.Description)
 	default:
 		return nil, gaps.OrUnread(fmt.Errorf("namespace %s has no Clusters", o.Namespace), r.Description)
 	}

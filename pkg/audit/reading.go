@@ -164,8 +164,8 @@ func (r *Reading) SettleDisputes(ctx context.Context) error {
 	return nil
 }
 
-// scope returns the bundle deployments that are audited, without those of files. While it is not known what the names of
-// the options stand for, they are all bundle deployments.
+// scope returns the bundle deployments that are audited, without those of files. Before find, they are all bundle
+// deployments if the options have names.
 func (r *Reading) scope() ([]*directory.Deployment, error) {
 	if len(r.options.Names) > 0 {
 		return r.Directory.Deployments, nil

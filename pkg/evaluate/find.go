@@ -15,7 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Found is what a name on the command line stands for: a deployed object, or an object of Fleet if the name has no kind.
+// Found is what a name on the command line stands for: a deployed object, or an object of Fleet if the name has no
+// kind.
 type Found struct {
 	Name source.Named
 	// Targets are the object of Fleet, or the bundle deployments that desire the deployed objects.
@@ -79,7 +80,8 @@ func Find(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) (*
 	return out, nil
 }
 
-// deployedObjects returns the objects with a name that bundle deployments desire, each with these, by KIND/NAMESPACE/NAME.
+// deployedObjects returns the objects with a name that bundle deployments desire, each with these deployments. The keys
+// are KIND/NAMESPACE/NAME.
 func deployedObjects(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) map[string]*Found {
 	matches := map[string]*Found{}
 	for _, d := range desired.Deployments {

@@ -11,8 +11,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Target is one named object, such as gitrepo/guestbook, or without a name every object of its kind. Kind is the name of
-// one of Fleet's kinds in lower case.
+// Target is one named object, such as gitrepo/guestbook, or every object of its kind if it has no name. Kind is the
+// name of one of Fleet's kinds in lower case.
 type Target struct{ Kind, Name string }
 
 // The kinds of targets.

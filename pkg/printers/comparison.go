@@ -44,7 +44,7 @@ func (t text) comparison(c *report.Comparison) {
 	}
 	t.line("")
 	t.notRead(nil, c.Notes)
-	lines := changedLines(c, t.wide)
+	lines := changedLines(c, !t.limits())
 	for _, e := range effects {
 		t.section(strings.ToUpper(e.word), lines[e.effect])
 	}

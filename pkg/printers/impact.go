@@ -206,7 +206,7 @@ func (t text) impactTable(groups [][]report.ClusterImpact) {
 
 func (t text) clusterImpact(group []report.ClusterImpact) {
 	c := group[0]
-	if c.Result == report.ImpactNothing && !t.wide {
+	if c.Result == report.ImpactNothing && t.limits() {
 		return
 	}
 	names := texts(group, func(c report.ClusterImpact) string { return cmp.Or(c.Cluster, "this cluster") })

@@ -118,9 +118,9 @@ func (t text) some(names []string) string {
 	return first(names, len(limited(t, names)))
 }
 
-// most is the number of elements of a list that are shown: with -o wide, all of them.
+// most is the number of elements of a list that are shown: with -o wide or --all, all of them.
 func (t text) most(n, all int) int {
-	if t.wide {
+	if !t.limits() {
 		return all
 	}
 	return min(n, all)

@@ -84,7 +84,7 @@ func (t text) targetedClusters(x report.TargetedBundle) {
 	t.line("")
 	for _, c := range shown {
 		asExpected := c.Result == report.TargetExpected && c.Deployment == report.DeploymentExists
-		if asExpected && len(c.Changes) == 0 && !t.wide {
+		if asExpected && len(c.Changes) == 0 && t.limits() {
 			continue // the table says everything
 		}
 		t.line(t.bold(printable(c.Cluster)))

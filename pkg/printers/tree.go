@@ -103,7 +103,8 @@ func (t text) tree(a *report.Audit, o TreeOptions) {
 	t.unknown(a)
 }
 
-// named returns the branches of targets such as "gitrepo/apps". A kind, or a name without a namespace, can have several.
+// named returns the branches of targets such as "gitrepo/apps". A kind, or a name without a namespace, can have
+// several.
 func (t treeText) named(targets []string) []branch {
 	var out []branch
 	for _, target := range slices.Compact(slices.Clone(targets)) {
@@ -118,7 +119,8 @@ func (t treeText) named(targets []string) []branch {
 	return out
 }
 
-// isNamed reports whether an object ("namespace/name") has a name, with or without the namespace. Each has an empty name.
+// isNamed reports whether an object ("namespace/name") has a name, with or without the namespace. An empty name is that
+// of every object.
 func isNamed(key, name string) bool {
 	return name == "" || key == name || strings.HasSuffix(key, "/"+name)
 }

@@ -83,7 +83,7 @@ func (t text) explained(o *report.WhyObject, takenAt string) {
 	}
 }
 
-// maxClusters is the number of clusters of one cause that are shown without -o wide.
+// maxClusters is the number of clusters of one cause that are shown without -o wide or --all.
 const maxClusters = 5
 
 func (t text) cause(o *report.WhyObject, c *report.WhyCause, takenAt string) {
@@ -113,7 +113,7 @@ func (t text) cause(o *report.WhyObject, c *report.WhyCause, takenAt string) {
 		t.line("     " + t.faint(printable("audit: "+strings.Join(c.Findings, ", "))))
 	}
 	most := maxRepeated
-	if t.wide {
+	if !t.limits() {
 		most = 0
 	}
 	steps := c.NextSteps(most)
@@ -148,7 +148,7 @@ func (t text) step(n int, s *report.WhyStep, first string) {
 	t.more(inset, len(others)-shown, "")
 	if len(s.Clusters) > 0 {
 		clusters := s.Clusters
-		if !t.wide && len(clusters) > maxClusters {
+		if t.limits() && len(clusters) > maxClusters {
 			clusters = append(slices.Clone(clusters[:maxClusters]), fmt.Sprintf("%d more", len(clusters)-maxClusters))
 		}
 		t.painted(inset, faint, "unavailable or not updated: "+strings.Join(clusters, ", "))

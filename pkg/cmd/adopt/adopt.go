@@ -55,8 +55,8 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		Short:             "Assign existing objects to the bundle that desires them, or undo that",
 		ValidArgsFunction: scope.CompleteAny,
 	}
-	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases. For KIND/NAME of "+
-		"any other object, its namespace")
+	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases"+
+		scope.ObjectNamespace)
 	o.addFlags(c)
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
@@ -30,6 +31,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		ValidArgsFunction: scope.CompleteClusters}
 	o.Setup(c, o, "Namespace of the Clusters; without it, all namespaces")
 	o.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above; all findings are warnings")
+	flags.AddSelector(c.Flags(), &o.labels, "Clusters")
 	o.AddSortFlag(c, "agents", "name or heartbeat.ageSeconds")
 	return c
 }
@@ -39,10 +41,12 @@ type options struct {
 	*query.Options
 	failOn   *flags.Enum
 	clusters []string
+	labels   string // the value of --selector
+	selector labels.Selector
 }
 
 // Complete implements verb.Options.
-func (o *options) Complete(args []string) error {
+func (o *options) Complete(args []string) (err error) {
 	for _, arg := range args {
 		name, err := scope.ClusterName(arg, *o.Config.Namespace)
 		if err != nil {
@@ -50,13 +54,15 @@ func (o *options) Complete(args []string) error {
 		}
 		o.clusters = append(o.clusters, name)
 	}
-	return nil
+	o.selector, err = flags.ParseSelector(o.labels)
+	return err
 }
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Agents, error) {
-		read := engine.Options{Namespace: *o.Config.Namespace, Version: o.Version, Progress: in.Report}
+		read := engine.Options{Namespace: *o.Config.Namespace, Selector: o.selector, Version: o.Version,
+			Progress: in.Report}
 		found, err := engine.Of(ctx, in.Source, read, o.clusters)
 		if found == nil {
 			return nil, err

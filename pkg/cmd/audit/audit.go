@@ -32,7 +32,7 @@ type options struct {
 	scope  *scope.Flags
 	filter *view.Filter
 
-	all, summary    bool
+	summary         bool
 	requireComplete bool
 	statusOnly      bool
 	printRBAC       bool
@@ -58,9 +58,11 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	}
 	o.scope, o.Clusters = scope.New(o.Flags, engine.DesiredRelease), clusters.New(o.Flags)
 	o.Diff, o.Repeats = &diff.Flags{}, true
-	c := &cobra.Command{Use: "audit [KIND/NAME | KIND | NAME ...]", Short: "Compare live objects with what the bundles specify",
+	c := &cobra.Command{Use: "audit [KIND/NAME | KIND | NAME ...]",
+		Short:             "Compare live objects with what the bundles specify",
 		ValidArgsFunction: scope.CompleteAny}
-	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases")
+	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases"+
+		scope.ObjectNamespace)
 	o.addFlags(c)
 	return c
 }
@@ -74,9 +76,8 @@ func (o *options) addFlags(c *cobra.Command) {
 	o.AddSortFlag(c, "bundle deployments", "name or counts.missing")
 	o.filter.AddFlags(c)
 	o.Diff.AddFlags(fs, "Show the fields that differ as a unified diff, with who wrote them and when")
-	fs.BoolVar(&o.all, "all", false,
-		"Also show ready bundle deployments, correct totals and informational findings, and show lists in full")
-	fs.BoolVar(&o.summary, summaryFlag, false, "Show only the result: what is ready, the number of findings, and what was not read")
+	fs.BoolVar(&o.summary, summaryFlag, false,
+		"Show only the result: what is ready, the number of findings, and what was not read")
 	o.by.AddTo(c, byFlag, "Count the bundle deployments by their states, for each bundle, cluster or GitRepo")
 	o.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")
 	fs.BoolVar(&o.requireComplete, "require-complete", false, "Exit with status 3 if anything could not be read")

@@ -56,7 +56,7 @@ func (o *options) Validate() error {
 	case len(o.auditOptions.Names) > 0 && o.statusOnly:
 		return fmt.Errorf("--%s and objects are mutually exclusive: release records show which bundle desires an "+
 			"object", statusOnlyFlag)
-	case o.summary && o.all:
+	case o.summary && o.All():
 		return errors.New("--" + summaryFlag + " and --all are mutually exclusive")
 	case o.summary && o.Changed("diff"):
 		return errors.New("--" + summaryFlag + " and --diff are mutually exclusive: the first shows only totals")
@@ -105,7 +105,7 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	shown := &o.Document
-	shown.All, shown.Summary, shown.PrintRole = o.all, o.summary, o.auditOptions.Commands.PrintRole
+	shown.Summary, shown.PrintRole = o.summary, o.auditOptions.Commands.PrintRole
 	shown.By, shown.Details = o.by.String(), o.auditOptions.Commands.Audit
 	shown.Explain, shown.ReadClusters = input.Explain, o.Clusters.Suggest(o.auditOptions.Commands.Audit)
 	return o.ShowAudit(ctx, o.read, printers.Audit)

@@ -23,9 +23,9 @@ type PrintFlags struct {
 	given     func(flag string) bool
 	own       []Format
 
-	noHeaders, quiet bool
-	sortBy           string
-	rows             rows
+	noHeaders, quiet, all bool
+	sortBy                string
+	rows                  rows
 }
 
 // NewPrintFlags returns the flags with their defaults. own are the formats of the verb.
@@ -49,8 +49,9 @@ func (f *PrintFlags) AddFlags(c *cobra.Command) {
 // AddColorFlag adds the flag --color, for a command with a coloured table.
 func (f *PrintFlags) AddColorFlag(c *cobra.Command) { f.colour.AddTo(c, "color", "Use colors") }
 
-// AddViewFlags adds the flags --no-headers and --quiet, for a command that only reads.
+// AddViewFlags adds the flags --all, --no-headers and --quiet, for a command that only reads.
 func (f *PrintFlags) AddViewFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&f.all, "all", false, "Also show what is ready or correct, and show lists in full")
 	c.Flags().BoolVar(&f.noHeaders, "no-headers", false,
 		"Print no headers in the formats table, wide and custom-columns")
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "Print only errors: the exit status is the result")
@@ -58,6 +59,9 @@ func (f *PrintFlags) AddViewFlags(c *cobra.Command) {
 
 // Headers reports whether tables have headers.
 func (f *PrintFlags) Headers() bool { return !f.noHeaders }
+
+// All reports whether everything is shown: what is well, and lists in full.
+func (f *PrintFlags) All() bool { return f.all }
 
 // Quiet reports whether nothing is printed but errors.
 func (f *PrintFlags) Quiet() bool { return f.quiet }

@@ -33,7 +33,7 @@ type Options struct {
 	Diff *diff.Flags
 	// Repeats adds the flags of a watch. The verb prints with ShowAudit.
 	Repeats bool
-	// Writes says that the verb does not only read. It then has no flags --quiet and --no-headers.
+	// Writes says that the verb does not only read. It then has no flags --all, --quiet and --no-headers.
 	Writes bool
 	// Required is the error of a command line without arguments; empty if the verb requires none.
 	Required string
@@ -99,8 +99,8 @@ func (o *Options) parse(args []string) error {
 		}
 	}
 	o.NoProgress = o.Quiet()
-	o.Document = printers.Options{NoHeaders: !o.Headers(), Sorted: o.Sorted(), Colour: o.Coloured(o.Streams.Out),
-		Width: output.Width(o.Streams.Out), PrintRole: o.Commands().PrintRole}
+	o.Document = printers.Options{All: o.All(), NoHeaders: !o.Headers(), Sorted: o.Sorted(),
+		Colour: o.Coloured(o.Streams.Out), Width: output.Width(o.Streams.Out), PrintRole: o.Commands().PrintRole}
 	if o.Diff != nil {
 		if err := o.Diff.Validate(); err != nil {
 			return err

@@ -4,6 +4,8 @@ package scope
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
@@ -23,6 +25,9 @@ type Flags struct {
 const NamespaceUsage = "Workspace of the GitRepos, HelmOps, Bundles and Clusters, or namespace of the " +
 	"BundleDeployments; without it, all workspaces"
 
+// ObjectNamespace ends the usage of --namespace for a verb whose arguments may also be deployed objects.
+const ObjectNamespace = ". For a deployed object, its namespace"
+
 const (
 	desiredFlag   = "desired"
 	directoryFlag = "filename"
@@ -37,7 +42,7 @@ func New(in *input.Flags, desired engine.Desired) *Flags {
 // AddFlags adds the flags, but for --desired, which not every verb has.
 func (f *Flags) AddFlags(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringVarP(&f.selector, "selector", "l", "", "Only the BundleDeployments with these labels")
+	f.AddSelectorFlag(fs)
 	f.in.AddAgentScopeFlag(fs)
 	fs.StringVarP(&f.directory, directoryFlag, "f", "",
 		"Directory of a bundle, with or without a fleet.yaml. Only this bundle "+
@@ -46,6 +51,14 @@ func (f *Flags) AddFlags(c *cobra.Command) {
 		"GitRepo of the directory of -f: it names the bundle, unless the fleet.yaml does, and has the targets")
 	fs.StringVar(&f.path, "path", "", "Path of the directory of -f in the repository")
 }
+
+// AddSelectorFlag adds the flag that selects BundleDeployments by their labels.
+func (f *Flags) AddSelectorFlag(fs *pflag.FlagSet) {
+	flags.AddSelector(fs, &f.selector, "BundleDeployments")
+}
+
+// Selector parses the flag of AddSelectorFlag. It returns nil without it.
+func (f *Flags) Selector() (labels.Selector, error) { return flags.ParseSelector(f.selector) }
 
 // AddDesiredFlag adds the flag that selects the source of desired objects.
 func (f *Flags) AddDesiredFlag(c *cobra.Command) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -55,10 +54,8 @@ func (f *Flags) scope(args []string, everyWorkspace bool) (evaluate.Scope, error
 		s.Namespace = ""
 	}
 	var err error
-	if f.selector != "" {
-		if s.Selector, err = labels.Parse(f.selector); err != nil {
-			return s, fmt.Errorf("parsing --selector %q: %w", f.selector, err)
-		}
+	if s.Selector, err = f.Selector(); err != nil {
+		return s, err
 	}
 	s.Targets, err = ParseTargets(args, namespace)
 	return s, err

@@ -4,9 +4,9 @@ package scope
 
 import "strings"
 
-// Split separates the arguments that name objects of Fleet by their kind from all others: KIND/NAME of a deployed object,
-// "KIND NAME ...", or one name without a kind. A kind that is similar to one of Fleet stays with the first, whose parser
-// suggests the other. namespace is that of --namespace.
+// Split separates the arguments that name objects of Fleet by their kind from all others: KIND/NAME of a deployed
+// object, "KIND NAME ...", or one name without a kind. A kind that is similar to one of Fleet stays with the first,
+// whose parser suggests the other. namespace is that of --namespace.
 func Split(args []string, namespace string) (targets []string, others []Object, err error) {
 	if len(args) == 1 && isName(args[0]) {
 		return nil, []Object{{Namespace: namespace, Name: args[0]}}, nil

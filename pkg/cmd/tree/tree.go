@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
@@ -25,12 +26,12 @@ import (
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	o.Clusters, o.Repeats = clusters.New(o.Flags), true
+	o.Clusters, o.Repeats, o.scope = clusters.New(o.Flags), true, scope.New(o.Flags, engine.DesiredRelease)
 	c := &cobra.Command{Use: "tree " + scope.TargetArgs, Short: "Show what Fleet deploys as a tree with states",
 		ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
 	o.AddRowsFlag(c, report.Audit{}, "bundleDeployments")
-	c.Flags().BoolVar(&o.all, "all", false, "Show objects and clusters that are ready too")
+	o.scope.AddSelectorFlag(c.Flags())
 	c.Flags().BoolVar(&o.compact, "compact", false, "Show no objects")
 	return c
 }
@@ -38,13 +39,18 @@ func NewCommand(env verb.Environment) *cobra.Command {
 // options are what the verb runs with.
 type options struct {
 	*query.Options
-	all, compact bool
-	targets      []evaluate.Target
+	compact  bool
+	scope    *scope.Flags
+	targets  []evaluate.Target
+	selector labels.Selector
 }
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
-	o.targets, err = scope.ParseTargets(args, *o.Config.Namespace)
+	if o.targets, err = scope.ParseTargets(args, *o.Config.Namespace); err != nil {
+		return err
+	}
+	o.selector, err = o.scope.Selector()
 	return err
 }
 
@@ -53,7 +59,7 @@ func (o *options) Run(ctx context.Context) error {
 	o.Document.PrintRole = input.InWorkspace(o.Commands(), *o.Config.Namespace).PrintRole
 	o.Document.ReadClusters = o.Clusters.Suggest(o.Command("tree") + o.Clusters.Args())
 	return o.ShowAudit(ctx, o.read, func(a *report.Audit, p printers.Options) printers.Document {
-		return printers.Tree(a, printers.TreeOptions{Options: p, All: o.all, Compact: o.compact})
+		return printers.Tree(a, printers.TreeOptions{Options: p, All: p.All, Compact: o.compact})
 	})
 }
 
@@ -61,7 +67,7 @@ func (o *options) Run(ctx context.Context) error {
 func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, error) {
 	how := o.Audit(in)
 	how.Commands.PrintRole = o.Document.PrintRole
-	how.Scope = evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}
+	how.Scope = evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets, Selector: o.selector}
 	if o.ForPeople() && !o.Watching() {
 		how.Pause = func(context.Context) error { return nil } // no finding is shown
 	}

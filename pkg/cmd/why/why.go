@@ -32,7 +32,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	c := &cobra.Command{Use: "why KIND/NAME ...",
 		Short:             "Show why an object of Fleet, or a deployed object, is not ready",
 		ValidArgsFunction: scope.CompleteAny}
-	o.Setup(c, o, scope.NamespaceUsage)
+	o.Setup(c, o, scope.NamespaceUsage+scope.ObjectNamespace)
 	return c
 }
 
