@@ -178,8 +178,8 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{strings.ReplaceAll(release, "cluster-0001", "cluster-0002"), "cluster-fleet-local-0002-bench", "a cluster-0002",
-		"cluster-0002 b"}
+	want := []string{strings.ReplaceAll(release, "replayed0001", "replayed0002"), "cluster-fleet-local-0002-bench",
+		"a replayed0002", "replayed0002 b"}
 	if diff := cmp.Diff(want, []string{string(gunzipped(t, packed)), string(got.Namespace), got.Text,
 		string(got.Value)}); diff != "" {
 		t.Errorf("release, namespace, text and value (-want +got):\n%s", diff)
