@@ -14,7 +14,7 @@ const (
 	// smallHeap is the live heap, in bytes, up to which time is more important than memory. From largeHeap on, memory
 	// is more important: it is that of a run over many clusters.
 	smallHeap = 24 << 20
-	largeHeap = 192 << 20
+	largeHeap = 384 << 20
 	// firstGrowth makes the first garbage collection begin at 16 MiB instead of 4 MiB. The libraries of this program
 	// allocate about 7 MiB when they are initialized, which would be two or three collections.
 	firstGrowth = 400
