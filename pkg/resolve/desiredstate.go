@@ -90,8 +90,10 @@ func (s *DesiredState) WithFleet(f *state.Fleet) *DesiredState {
 // them. The caller must not use the manifests of the same cluster concurrently.
 func (s *DesiredState) DropManifests(c *directory.Cluster) {
 	for _, d := range s.Deployments {
-		diff := d.Options().Diff
-		if d.On != c || diff != nil && len(diff.ComparePatches) > 0 {
+		if d.On != c {
+			continue
+		}
+		if diff := d.Options().Diff; diff != nil && len(diff.ComparePatches) > 0 {
 			continue
 		}
 		for _, o := range d.Claimed() {
