@@ -27,10 +27,11 @@ SHORT      = $(GO) list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestIm
 N          ?= 5000
 ADOPT_N    ?= 10000
 FLEET_N    ?= 50
+CLUSTERS_N ?= 50
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo man test test-short test-e2e test-race bench bench-adopt bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
+.PHONY: help build demo man test test-short test-e2e test-race bench bench-adopt bench-clusters bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +65,9 @@ bench: ## Measure against the real API server with N objects (N=5000)
 
 bench-adopt: ## Measure adopt and its undo with ADOPT_N objects (ADOPT_N=10000)
 	$(ASSETS) $(GO) run ./test/bench -adopt -n $(ADOPT_N) -rounds 5
+
+bench-clusters: ## Measure one audit of CLUSTERS_N clusters with N objects each (CLUSTERS_N=50, N=5000)
+	$(ASSETS) $(GO) run ./test/bench -clusters $(CLUSTERS_N) -n $(N) -rounds 5
 
 bench-fleet: ## Measure an audit of a management cluster with FLEET_N bundles on FLEET_N clusters (FLEET_N=50)
 	$(ASSETS) $(GO) run ./test/bench -fleet -n $(FLEET_N)

@@ -10,7 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Again reads the live objects of some bundle deployments again and evaluates them. The desired objects stay the same.
+// Again reads the live objects of some bundle deployments again and evaluates them. The desired objects stay the same;
+// Options.Predict or Options.KeepManifests must have been set.
 // Orphaned objects are not counted, because objects that are not desired are not read.
 func (a *Audit) Again(ctx context.Context, scope []object.DeploymentID) ([]*evaluate.BundleDeployment, error) {
 	var out []*evaluate.BundleDeployment

@@ -49,6 +49,8 @@ type Options struct {
 	Renderer collect.Renderer
 	// Predict also records the data that adopting or deploying objects needs.
 	Predict bool
+	// KeepManifests keeps the JSON of the desired objects after they were evaluated. Predict implies it.
+	KeepManifests bool
 	// Clusters returns the clusters that are read in addition to the source, for Fleet's objects of the source; nil
 	// reads no other cluster.
 	Clusters func(*state.Fleet) ([]Cluster, []source.Gap)

@@ -150,6 +150,30 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+// TestManifestsDropped expects that the manifests of the desired objects are in memory only as long as they are needed.
+func TestManifestsDropped(t *testing.T) {
+	clusters := []audit.Cluster{clusterOf("one", capture(t, downstreamOf(t, "one")...), nil),
+		clusterOf("two", capture(t, downstreamOf(t, "two")...), nil)}
+	for _, keep := range []bool{false, true} {
+		found, err := audit.Run(t.Context(), capture(t, managementOf("one", "two")...), audit.Options{KeepManifests: keep,
+			Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) { return clusters, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := 0
+		for _, d := range found.Desired.Deployments {
+			for _, o := range d.Desired {
+				if o.Raw != nil {
+					kept++
+				}
+			}
+		}
+		if want := map[bool]int{true: 2}[keep]; kept != want {
+			t.Errorf("KeepManifests %v: the result has %d manifests, want %d", keep, kept, want)
+		}
+	}
+}
+
 // TestClusterRepeated gives the same cluster twice. Its second copy must not be reported, because the releases would be
 // leftovers.
 func TestClusterRepeated(t *testing.T) {

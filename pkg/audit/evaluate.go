@@ -189,5 +189,8 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 	}
 	out := x.Evaluated()
 	out.Gaps = c.Named(out.Gaps)
+	if !o.Predict && !o.KeepManifests {
+		r.Desired.DropManifests(r.Desired.Clusters[i])
+	}
 	return out, nil
 }

@@ -218,7 +218,7 @@ func TestAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := audit.Run(t.Context(), s, audit.Options{Predict: predict})
+		found, err := audit.Run(t.Context(), s, audit.Options{Predict: predict, KeepManifests: !predict})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,15 +11,18 @@ import (
 )
 
 const (
-	// smallHeap is the live heap, in bytes, up to which time is more important than memory.
+	// smallHeap is the live heap, in bytes, up to which time is more important than memory. From largeHeap on, memory
+	// is more important: it is that of a run over many clusters.
 	smallHeap = 24 << 20
+	largeHeap = 384 << 20
 	// firstGrowth makes the first garbage collection begin at 16 MiB instead of 4 MiB. The libraries of this program
 	// allocate about 7 MiB when they are initialized, which would be two or three collections.
 	firstGrowth = 400
-	// smallHeapGrowth and heapGrowth are the growth of the heap between two garbage collections, in percent of the live
-	// heap.
+	// smallHeapGrowth, heapGrowth and largeHeapGrowth are the growth of the heap between two garbage collections, in
+	// percent of the live heap.
 	smallHeapGrowth = 200
 	heapGrowth      = 100
+	largeHeapGrowth = 50
 )
 
 // Go initializes packages in the order of their import paths, as far as their own imports allow. This package imports
@@ -42,10 +45,15 @@ type garbage struct{ _ *byte }
 
 func (g *garbage) collected() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	if metrics.Read(live); live[0].Value.Uint64() > smallHeap {
-		debug.SetGCPercent(heapGrowth)
+	metrics.Read(live)
+	switch bytes := live[0].Value.Uint64(); {
+	case bytes > largeHeap:
+		debug.SetGCPercent(largeHeapGrowth)
 		return
+	case bytes > smallHeap:
+		debug.SetGCPercent(heapGrowth)
+	default:
+		debug.SetGCPercent(smallHeapGrowth)
 	}
-	debug.SetGCPercent(smallHeapGrowth)
 	runtime.SetFinalizer(g, (*garbage).collected)
 }

@@ -18,11 +18,13 @@ func TestCollectLater(t *testing.T) {
 	for growth() != smallHeapGrowth {
 		runtime.GC()
 	}
-	live := make([]byte, 2*smallHeap)
-	for growth() != heapGrowth {
-		runtime.GC()
+	for _, of := range []struct{ live, growth int }{{2 * smallHeap, heapGrowth}, {largeHeap + smallHeap, largeHeapGrowth}} {
+		live := make([]byte, of.live)
+		for growth() != uint64(of.growth) {
+			runtime.GC()
+		}
+		runtime.KeepAlive(live)
 	}
-	runtime.KeepAlive(live)
 }
 
 // TestGivenGOGC expects that the value of the user is kept.

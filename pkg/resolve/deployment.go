@@ -67,7 +67,7 @@ func inOrder(a, b *BundleDeployment) int { return a.Compare(&b.Deployment) }
 type Object struct {
 	object.Ref
 	Deployment *BundleDeployment
-	// Raw is the object's JSON in the manifest.
+	// Raw is the object's JSON in the manifest; nil after DropManifests.
 	Raw []byte
 	// Namespaced reports whether the kind has namespaces.
 	Namespaced bool

@@ -14,7 +14,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// DesiredState is everything that is desired on the clusters of one management cluster. It is immutable.
+// DesiredState is everything that is desired on the clusters of one management cluster. It is immutable, except that
+// DropManifests drops what is no longer needed.
 type DesiredState struct {
 	*directory.Directory
 	// Deployments are those of the Directory, in its order, with their desired objects.
@@ -82,6 +83,23 @@ func (s *DesiredState) WithFleet(f *state.Fleet) *DesiredState {
 	d.Fleet = f
 	out.Directory = &d
 	return &out
+}
+
+// DropManifests drops the JSON of the desired objects on a cluster whose live objects were evaluated: it is most of the
+// memory of a run over many clusters. The manifests of bundles with comparePatches stay, because checks apply these to
+// them. The caller must not use the manifests of the same cluster concurrently.
+func (s *DesiredState) DropManifests(c *directory.Cluster) {
+	for _, d := range s.Deployments {
+		if d.On != c {
+			continue
+		}
+		if diff := d.Options().Diff; diff != nil && len(diff.ComparePatches) > 0 {
+			continue
+		}
+		for _, o := range d.Claimed() {
+			o.Raw = nil
+		}
+	}
 }
 
 // On returns what is desired on a cluster.

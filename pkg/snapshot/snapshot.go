@@ -75,7 +75,7 @@ func (t *taking) audit(ctx context.Context) error {
 	var err error
 	// A bundle that is not deployed yet has no release: its kinds follow from its contents.
 	t.found, err = audit.Run(ctx, r, audit.Options{Desired: audit.DesiredAuto, Version: t.options.Version,
-		Renderer: t.options.Renderer, Pause: t.options.Pause, Progress: t.options.Progress})
+		Renderer: t.options.Renderer, Pause: t.options.Pause, Progress: t.options.Progress, KeepManifests: true})
 	if err != nil {
 		return err
 	}

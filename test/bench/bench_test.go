@@ -4,8 +4,12 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"runtime"
 	"slices"
@@ -117,6 +121,97 @@ func TestRunAdoption(t *testing.T) {
 	}
 }
 
+// TestRunClusters measures three small clusters. The program itself checks that an audit finds every object of each
+// ready, which it does only if the release records and the live objects of a cluster agree.
+func TestRunClusters(t *testing.T) {
+	var out, progress bytes.Buffer
+	if err := run(t.Context(), []string{"-clusters", "3", "-n", "20", "-rounds", "2", "-json"}, &out,
+		&progress); err != nil {
+		t.Fatalf("%v\n%s", err, &progress)
+	}
+	var doc document
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Clusters) != 1 || len(doc.Clusters[0].Rounds) != 2 || len(doc.Targets) != 2 {
+		t.Fatalf("measured: %s", &out)
+	}
+	for _, r := range doc.Clusters[0].Rounds {
+		if len(r.Each) != 3 || r.sequence().Wall <= r.Each[0].Wall || r.Together.Peak < mebibyte {
+			t.Errorf("not measured: %+v", r)
+		}
+	}
+	if target := doc.Targets[0]; target.Objects != 60 || target.Bound != mostOverOne {
+		t.Errorf("%+v, want 60 objects and a bound of %g", target, mostOverOne)
+	}
+	var table bytes.Buffer
+	if err := doc.print(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"3 clusters, each with 20 objects in 1 releases", "audit of one cluster ",
+		"of each, one after the other ", "of all in one run "} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table does not contain %q:\n%s", want, &table)
+		}
+	}
+}
+
+// TestReplay checks that the answer of another cluster has nothing of the first one, also in a release record.
+func TestReplay(t *testing.T) {
+	release := newRelease(1, 1).manifest
+	body := fmt.Sprintf(`{"release":%q,"namespace":%q,"text":"a %s","value":%q}`,
+		base64Of(base64Of(gzipped(t, release))), base64Of([]byte(first.namespace())), first.mark(),
+		base64Of([]byte(first.mark()+" b")))
+	out, err := newReplay(nil, 2).own(answer{header: http.Header{"Content-Encoding": {"gzip"}},
+		body: gzipped(t, body)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Release, Namespace, Value []byte
+		Text                      string
+	}
+	if err := json.Unmarshal(gunzipped(t, out), &got); err != nil {
+		t.Fatal(err)
+	}
+	packed, err := base64.StdEncoding.DecodeString(string(got.Release))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{strings.ReplaceAll(release, "replayed0001", "replayed0002"), "cluster-fleet-local-0002-bench",
+		"a replayed0002", "replayed0002 b"}
+	if diff := cmp.Diff(want, []string{string(gunzipped(t, packed)), string(got.Namespace), got.Text,
+		string(got.Value)}); diff != "" {
+		t.Errorf("release, namespace, text and value (-want +got):\n%s", diff)
+	}
+}
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	pack := gzip.NewWriter(&out)
+	if _, err := pack.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := pack.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func gunzipped(t *testing.T, packed []byte) []byte {
+	t.Helper()
+	unpack, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(unpack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func TestParse(t *testing.T) {
 	got, err := parse([]string{"-n", "10,20"}, io.Discard)
 	if err != nil {
@@ -128,7 +223,8 @@ func TestParse(t *testing.T) {
 	}
 	for _, args := range [][]string{{"-n", "many"}, {"-n", "0"}, {"-n", "20,10"}, {"-rounds", "0"},
 		{"-adopt", "-n", "10,20"}, {"-webhook", "-n", "10,20"},
-		{"-webhook", "-adopt"}, {"-known", "-1"}, {"more"}} {
+		{"-webhook", "-adopt"}, {"-clusters", "2", "-fleet"}, {"-clusters", "2", "-n", "10,20"}, {"-clusters", "-1"},
+		{"-known", "-1"}, {"more"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
 		}
@@ -300,7 +396,7 @@ func TestNewRelease(t *testing.T) {
 	if n := strings.Count(a.manifest, "\nkind: "); n != 12 || len(a.deployments) != 2 {
 		t.Errorf("%d objects, %d Deployments; want 12 and 2", n, len(a.deployments))
 	}
-	for _, placeholder := range []string{"NAME", "TEXT", "VALUE"} {
+	for _, placeholder := range []string{"NAME", "MARK", "TEXT", "VALUE"} {
 		if strings.Contains(a.manifest, placeholder) {
 			t.Errorf("%s was not replaced", placeholder)
 		}

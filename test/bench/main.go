@@ -12,7 +12,8 @@
 // the patches that adopt writes, adopt, and its undo. With -webhook it writes objects through the API server: without a
 // webhook, with one that does nothing, and with ours. With -fleet it creates a management cluster, and runs the floor
 // and an audit of the status that Fleet reports, without release records and objects of bundles. With -snapshot it
-// takes snapshots, and audits them.
+// takes snapshots, and audits them. With -clusters it audits several clusters in one run, and one cluster in each of as
+// many runs.
 //
 // It prints a table that compares each figure with its target. A missed target is not an error: the exit status is 1
 // only if something could not be measured.
@@ -53,6 +54,7 @@ type options struct {
 	webhook       bool
 	fleet         bool
 	snapshot      bool
+	clusters      int
 	known         int
 	json          bool
 }
@@ -92,6 +94,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&o.fleet, "fleet", false,
 		"measure an audit of the status alone (--status-only) on a management cluster with -n bundles on -n clusters")
 	flags.BoolVar(&o.snapshot, "snapshot", false, "measure snapshots of the cluster, and audits of them")
+	flags.IntVar(&o.clusters, "clusters", 0,
+		"measure audits of this number of clusters with -n objects each, and of one cluster")
 	flags.IntVar(&o.known, "known", 100_000,
 		"number of objects in the webhook's index, in addition to the written ones")
 	flags.BoolVar(&o.json, "json", false, "print all figures as JSON")
@@ -105,16 +109,18 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		}
 		o.sizes = append(o.sizes, n)
 	}
-	oneSize := o.adopt || o.webhook || o.fleet
+	oneSize := o.adopt || o.webhook || o.fleet || o.clusters > 0
 	switch {
 	case !slices.IsSorted(o.sizes):
 		return o, errors.New("reading -n: the numbers must ascend, because objects are only added")
-	case len(slices.DeleteFunc([]bool{o.adopt, o.webhook, o.fleet, o.snapshot}, func(set bool) bool {
+	case len(slices.DeleteFunc([]bool{o.adopt, o.webhook, o.fleet, o.snapshot, o.clusters > 0}, func(set bool) bool {
 		return !set
 	})) > 1:
-		return o, errors.New("reading flags: -adopt, -fleet, -snapshot and -webhook are mutually exclusive")
+		return o, errors.New("reading flags: -adopt, -clusters, -fleet, -snapshot and -webhook are mutually exclusive")
 	case oneSize && len(o.sizes) > 1:
-		return o, errors.New("reading -n: -adopt, -fleet and -webhook measure at one size")
+		return o, errors.New("reading -n: -adopt, -clusters, -fleet and -webhook measure at one size")
+	case o.clusters < 0:
+		return o, fmt.Errorf("reading -clusters: %d is not a number of clusters", o.clusters)
 	case o.known < 0:
 		return o, fmt.Errorf("reading -known: %d is not a number of objects", o.known)
 	case o.rounds < 1:

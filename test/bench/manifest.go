@@ -25,7 +25,7 @@ var kinds = []kind{
 type kind struct {
 	name     string
 	resource string // as kubectl writes it
-	document string // YAML with the placeholders NAME, NAMESPACE, TEXT, and VALUE for text in base64
+	document string // YAML with the placeholders NAME, NAMESPACE, MARK, TEXT, and VALUE for text in base64
 }
 
 // The documents of the kinds. With the text, an object has about 2 KiB on the wire, with managedFields, ownership
@@ -105,8 +105,8 @@ spec:
         - name: http
           containerPort: 8080
         env:
-        - name: LEVEL
-          value: info
+        - name: CLUSTER
+          value: MARK
         resources:
           requests:
             cpu: 100m
@@ -147,11 +147,11 @@ func newRelease(number, objects int) release {
 		if kind.name == "Deployment" {
 			r.deployments = append(r.deployments, name)
 		}
-		text := randomText(rng, textSize)
-		value := base64.StdEncoding.EncodeToString([]byte("not a secret: " + text))
+		text := first.mark() + " " + randomText(rng, textSize)
+		value := base64.StdEncoding.EncodeToString([]byte(text + " is not a secret"))
 		manifest.WriteString("---\n")
-		manifest.WriteString(strings.NewReplacer("NAMESPACE", r.name, "NAME", name, "TEXT", text, "VALUE", value).
-			Replace(kind.document))
+		manifest.WriteString(strings.NewReplacer("NAMESPACE", r.name, "NAME", name, "TEXT", text, "VALUE", value,
+			"MARK", first.mark()).Replace(kind.document))
 	}
 	r.manifest = manifest.String()
 	return r

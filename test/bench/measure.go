@@ -85,35 +85,39 @@ func (b *bench) run(ctx context.Context) (document, error) {
 		if err := l.upTo(ctx, n); err != nil {
 			return doc, err
 		}
-		if b.options.adopt {
-			r, err := b.measureAdoption(ctx, l)
-			if err != nil {
-				return doc, err
-			}
-			doc.Adoptions = append(doc.Adoptions, r)
-			break // the objects have changed
-		}
-		if b.options.snapshot {
-			r, err := b.measureSnapshots(ctx, l)
-			if err != nil {
-				return doc, err
-			}
-			doc.Snapshots = append(doc.Snapshots, r)
-			continue
-		}
-		r, err := b.measure(ctx, result{Objects: l.objects, Releases: l.releases}, measured{
-			audit: func(ctx context.Context, kubeconfig string) (usage, error) {
-				return b.audit(ctx, l.objects, "--kubeconfig", kubeconfig)
-			},
-			diff: func(ctx context.Context) (usage, error) { return b.kubectlDiff(ctx, l) },
-		})
-		if err != nil {
+		if err := b.measureAt(ctx, l, &doc); err != nil {
 			return doc, err
 		}
-		doc.Results = append(doc.Results, r)
 	}
-	doc.Targets = slices.Concat(targetsOf(doc.Results), adoptTargets(doc.Adoptions), snapshotTargets(doc.Snapshots))
+	doc.Targets = slices.Concat(targetsOf(doc.Results), adoptTargets(doc.Adoptions), snapshotTargets(doc.Snapshots),
+		clustersTargets(doc.Clusters))
 	return doc, nil
+}
+
+// measureAt measures the objects that l created so far.
+func (b *bench) measureAt(ctx context.Context, l *loader, doc *document) error {
+	switch {
+	case b.options.adopt:
+		r, err := b.measureAdoption(ctx, l)
+		doc.Adoptions = append(doc.Adoptions, r)
+		return err
+	case b.options.clusters > 0:
+		r, err := b.measureClusters(ctx, l)
+		doc.Clusters = append(doc.Clusters, r)
+		return err
+	case b.options.snapshot:
+		r, err := b.measureSnapshots(ctx, l)
+		doc.Snapshots = append(doc.Snapshots, r)
+		return err
+	}
+	r, err := b.measure(ctx, result{Objects: l.objects, Releases: l.releases}, measured{
+		audit: func(ctx context.Context, kubeconfig string) (usage, error) {
+			return b.audit(ctx, l.objects, "--kubeconfig", kubeconfig)
+		},
+		diff: func(ctx context.Context) (usage, error) { return b.kubectlDiff(ctx, l) },
+	})
+	doc.Results = append(doc.Results, r)
+	return err
 }
 
 // measured is what is measured. audit runs the product, and checks its result. diff is nil if there is no alternative.

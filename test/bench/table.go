@@ -19,6 +19,7 @@ type document struct {
 	Results   []result         `json:"results,omitempty"`
 	Adoptions []adoptResult    `json:"adoptions,omitempty"`
 	Snapshots []snapshotResult `json:"snapshots,omitempty"`
+	Clusters  []clustersResult `json:"clusters,omitempty"`
 	Writes    *writes.Result   `json:"writes,omitempty"`
 	Targets   []target         `json:"targets"`
 }
@@ -47,6 +48,9 @@ func (d document) print(w io.Writer) error {
 	}
 	for _, r := range d.Snapshots {
 		p.snapshots(r)
+	}
+	for _, r := range d.Clusters {
+		p.clusters(r)
 	}
 	if d.Writes != nil {
 		p.writes(*d.Writes)

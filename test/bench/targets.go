@@ -30,6 +30,8 @@ const (
 	leastOverBare  = 0.8 // in objects per second
 	mostOverAudit  = 6.0 // of a snapshot
 	snapshotPeak   = 600 // MiB, up to largeSize objects
+	mostOverOne    = 8.0 // times the memory of an audit of one cluster
+	mostOverEach   = 1.0 // times the time of an audit of each cluster, one after the other
 )
 
 // targetsOf compares the results with their bounds, in the order of the results.
