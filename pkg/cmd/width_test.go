@@ -16,6 +16,7 @@ import (
 
 // TestWidthOfTerminal checks that the table of an audit uses the width of the terminal.
 func TestWidthOfTerminal(t *testing.T) {
+	t.Setenv("PAGER", "")
 	for _, columns := range []uint16{80, 120} {
 		user, terminal, err := pty.Open()
 		if err != nil {

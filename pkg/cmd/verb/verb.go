@@ -7,6 +7,7 @@ package verb
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,14 @@ func (e *Environment) Sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
+}
+
+// OutFile is standard output for a child process, which detects a terminal by the file.
+func (e *Environment) OutFile() io.Writer {
+	if f, ok := e.Streams.Out.(interface{ File() io.Writer }); ok {
+		return f.File()
+	}
+	return e.Streams.Out
 }
 
 // Options are the parsed arguments and flags of a verb.
