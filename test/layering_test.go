@@ -231,8 +231,9 @@ var layers = []layer{
 			"pkg/resolve", "pkg/report"}},
 
 	{packages: []string{"pkg/cmd"},
-		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/exit",
-			"pkg/cmd/help", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect",
+		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/config",
+			"pkg/cmd/exit", "pkg/cmd/help", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit",
+			"pkg/collect",
 			"pkg/escape",
 			"pkg/render/process"}},
 	// Packages that verbs share. The first row that matches a package is its layer.
@@ -270,6 +271,9 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/diff"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/verb", "pkg/escape", "pkg/evaluate", "pkg/object", "pkg/printers",
 			"pkg/printers/unified", "pkg/report"}},
+	// It sets flags by their names, and knows no verb.
+	{packages: []string{"pkg/cmd/config"}, never: printing,
+		may: []string{"pkg/check", "pkg/cmd/exit", "pkg/cmd/input"}},
 	// It opens the source that a command line names.
 	{packages: []string{"pkg/cmd/complete"}, never: printing,
 		may: []string{"pkg/cmd/input", "pkg/cmd/verb", "pkg/escape", "pkg/evaluate", "pkg/object", "pkg/source"}},
@@ -320,7 +324,7 @@ var layers = []layer{
 			"pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/escape", "pkg/printers", "pkg/printers/*",
 			"pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd",
-			"pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/diff",
+			"pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/config", "pkg/cmd/diff",
 			"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope",
 			"pkg/cmd/pager", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask",

@@ -26,6 +26,8 @@ type Environment struct {
 	Commit  string // of the source code, "" if the build does not state it
 	// Executable is the path of the program; "" if it is not known.
 	Executable string
+	// ConfigFile is the path of the file with the user's defaults for flags; "" if there is none.
+	ConfigFile string
 	// Interruption lets a verb finish its work after an interruption; nil if the process never ends the verb.
 	Interruption *Interruption
 	// Renderer renders bundles; nil renders them in this process, without limits on templates.
