@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/config"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/process"
@@ -32,7 +33,7 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 	defer runner.Close()
 	out := &output{out: streams.Out}
 	env := verb.Environment{Streams: streams, Executable: executable, Interruption: &verb.Interruption{},
-		Renderer: runner}
+		Renderer: runner, ConfigFile: config.Path()}
 	env.Streams.Out = out
 	ended := make(chan int, 1)
 	go func() { ended <- Main(ctx, args, env) }()

@@ -15,6 +15,7 @@ import (
 
 // TestProcessPrinted checks the message if the program is interrupted while it prints.
 func TestProcessPrinted(t *testing.T) {
+	t.Setenv("FLEETDOCTOR_CONFIG", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe() // the test reads one byte
 	defer func() { _ = reader.Close() }()
@@ -35,6 +36,7 @@ func TestProcessPrinted(t *testing.T) {
 
 // TestProcess checks that Process without an interruption has the result of Main.
 func TestProcess(t *testing.T) {
+	t.Setenv("FLEETDOCTOR_CONFIG", "")
 	var out, errOut bytes.Buffer
 	status := Process(t.Context(), os.Args[0], []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick},
 		genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})

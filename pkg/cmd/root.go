@@ -28,6 +28,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/complete"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/config"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/explain"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/help"
@@ -163,6 +164,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.SuggestionsMinimumDistance = 2 // the distance that cobra uses for unknown commands
 	root.Args = verb.NoCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return config.Apply(env.ConfigFile, c.Flags()) }
 	wrapHelp(root, terminal.Width(env.Streams.Out))
 	root.AddCommand(
 		adopt.NewCommand(env),

@@ -87,13 +87,16 @@ func nearFlag(c *cobra.Command, err error) string {
 	return ""
 }
 
-// refuseUnknown makes the commands that cobra adds, help and completion, refuse unknown arguments as wrong usage.
+// refuseUnknown makes the commands that cobra adds, help and completion, refuse unknown arguments as wrong usage. They
+// need no configuration file.
 func refuseUnknown(root *cobra.Command, env verb.Environment) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	noDefaults := func(*cobra.Command, []string) {} // a wrong configuration file must not hide the help
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "help":
+			c.PersistentPreRun = noDefaults
 			c.Args = func(_ *cobra.Command, words []string) error {
 				named, rest, err := root.Find(words)
 				switch {
@@ -105,6 +108,7 @@ func refuseUnknown(root *cobra.Command, env verb.Environment) {
 				return verb.NoCommand(named, rest)
 			}
 		case "completion":
+			c.PersistentPreRun = noDefaults
 			c.Args = verb.NoCommand
 			installs(c, env)
 			for _, shell := range c.Commands() {

@@ -52,3 +52,28 @@ func TestNoHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestSince checks that a change that was recorded before --since is hidden, that one without a recorded time is shown,
+// and that the findings that are shown decide the exit status.
+func TestSince(t *testing.T) {
+	const changed, undated = "secret guestbook/smtp differs", "deployment.apps guestbook/frontend differs"
+	for _, tc := range []struct {
+		args   string
+		status int
+		smtp   bool
+	}{
+		{"--since=10s", 1, true}, // 8 s before the snapshot was taken
+		{"--since=5s", 1, false},
+		{"--since=2026-11-20T07:47:27Z", 1, true},
+		{"--since=2026-11-20T07:47:28Z --fail-on=error", 0, false},
+		{"--since=yesterday", 2, false},
+	} {
+		got := run(t, append([]string{"audit", "--snapshot", sick, "--code=FD104"}, strings.Fields(tc.args)...)...)
+		if got.status != tc.status || strings.Contains(got.out, changed) != tc.smtp {
+			t.Errorf("%s: status %d, want %d: %s%s", tc.args, got.status, tc.status, got.out, got.errOut)
+		}
+		if complete := tc.status < 2; strings.Contains(got.out, undated) != complete {
+			t.Errorf("%s: a finding without a time is not shown: %s", tc.args, got.out)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package printers
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,27 +24,52 @@ func Agents(a *report.Agents, o Options) Document {
 	}}
 }
 
-// agents shows a line for each Cluster, and the reasons of each prediction.
+// agents shows a line for each Cluster. The wide output also shows what a restart of the controller does to each agent,
+// with the reasons.
 func (t text) agents(a *report.Agents) {
 	t.head("Agents of ", a.Source, a.TakenAt)
 	t.notRead(a.Gaps, a.Notes)
-	g := t.grid([]column{
+	shown := []column{
 		{header: "CLUSTER"},
 		{header: "SEEN / EVERY", short: "SEEN", right: true},
 		{header: "AGENT NAMESPACE", short: "NAMESPACE"},
 		{header: "VERSION"},
-		{header: "RESTART", whole: true},
-		{header: "AFTER 0.13", short: "0.13", whole: true},
-	})
+	}
+	if t.wide {
+		shown = append(shown, column{header: "RESTART", whole: true},
+			column{header: "AFTER 0.13", short: "0.13", whole: true})
+	}
+	g := t.grid(shown)
 	for _, x := range problemsFirst(t, a.Agents, func(x report.Agent) int { return min(1, len(x.Findings)) }) {
 		seen := t.lastSeen(x.Heartbeat) + " / " + cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?")
-		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), seen, t.place(x.AgentNamespace),
-			t.place(x.Version), t.word(x.Now.Result), t.word(x.AfterUpgrade.Result)})
+		row := []string{printable(x.Namespace + "/" + x.Name), seen, t.place(x.AgentNamespace), t.place(x.Version)}
+		if t.wide {
+			row = append(row, t.word(x.Now.Result), t.word(x.AfterUpgrade.Result))
+		}
+		g.rows = append(g.rows, row)
 	}
 	g.fit()
 	t.table(g)
-	t.predictions(a.Agents)
-	t.agentsSummary(a.Summary)
+	t.clocks(a.Agents)
+	if t.wide {
+		t.predictions(a.Agents)
+	}
+	t.agentsSummary(a)
+}
+
+// clocks reports the heartbeats that are later than the data.
+func (t text) clocks(all []report.Agent) {
+	wrong := 0
+	for _, x := range all {
+		if x.Heartbeat.State == "ahead" {
+			t.wrapped("", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.",
+				x.Namespace, x.Name, x.Heartbeat.LastSeen))
+			wrong++
+		}
+	}
+	if wrong > 0 {
+		t.line("")
+	}
 }
 
 // place shortens a name so that the table keeps its width.
@@ -78,36 +104,17 @@ func interval(seconds int64) string {
 	return strconv.FormatInt(seconds, 10) + "s"
 }
 
-// predictions shows the reasons of the agents that a restart may import, and of those that it cannot import. Clusters
-// with the same reasons are shown together.
+// predictions shows the prediction of each agent, with its reasons. Clusters with the same ones are shown together.
 func (t text) predictions(all []report.Agent) {
-	var predicted []report.Agent
-	explained := false
-	for _, x := range all {
-		if x.Heartbeat.State == "ahead" {
-			t.wrapped("", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.",
-				x.Namespace, x.Name, x.Heartbeat.LastSeen))
-			explained = true
-		}
-		if t.wide || !plain(&x) {
-			predicted = append(predicted, x)
-		}
-	}
-	groups := grouped(predicted, func(x report.Agent) string { return because(x.Now) + because(x.AfterUpgrade) })
+	groups := grouped(all, func(x report.Agent) string { return because(x.Now) + because(x.AfterUpgrade) })
 	listed(t, "", groups, " groups of clusters", func(g []report.Agent) { t.predicted(g) })
-	if explained || len(groups) > 0 {
+	if len(groups) > 0 {
 		t.line("")
 	}
 }
 
-// plain reports whether the table says everything about the predictions of an agent.
-func plain(x *report.Agent) bool {
-	switch x.Now.Result {
-	case "blocked", "unknown":
-		return false
-	}
-	return len(x.Now.Reasons) == 0 && x.Now.Result == x.AfterUpgrade.Result
-}
+// stays reports whether the controller does nothing to an agent.
+func stays(x report.Agent) bool { return x.Now.Result == "none" && x.AfterUpgrade.Result == "none" }
 
 // because is all of a prediction as text.
 func because(p report.Prediction) string {
@@ -162,13 +169,19 @@ func (t text) reason(r report.ImportReason) {
 	}
 }
 
-func (t text) agentsSummary(s report.AgentsSummary) {
+func (t text) agentsSummary(a *report.Agents) {
+	s := a.Summary
 	after := s.ReImportedAfterUpgrade
 	if after == s.ReImported {
-		after = 0 // the same agents, unless an upgrade adds as many as it spares: the table shows it
+		after = 0 // the same agents, unless an upgrade adds as many as it spares: -o wide shows it
 	}
 	parts := nonEmpty(tally(s.Stale, "stopped reporting"), tally(s.NeverSeen, "never reported"),
 		tally(s.ReImported, "imported again by a restart of the controller"),
 		tally(after, "imported again by a controller of Fleet 0.13 or later"), tally(s.Unknown, "not predicted"))
-	t.wrapped("", strings.Join(append([]string{plural(s.Clusters, "cluster")}, parts...), ", ")+".")
+	out := strings.Join(append([]string{plural(s.Clusters, "cluster")}, parts...), ", ") + "."
+	predicted := slices.ContainsFunc(a.Agents, func(x report.Agent) bool { return !stays(x) })
+	if predicted && !t.wide {
+		out += " -o wide shows what a restart does to each agent, and why."
+	}
+	t.wrapped("", out)
 }

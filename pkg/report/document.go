@@ -21,7 +21,8 @@ type Audit struct {
 	Source  Source  `json:"source" text:"keep"`
 	Scope   Scope   `json:"scope" text:"keep"`
 	Summary Summary `json:"summary"`
-	// Filter is set if the user selected findings by severity or by code. The report then has only these findings.
+	// Filter is set if the user selected findings by severity, by code or by time. The report then has only these
+	// findings.
 	Filter *Filter `json:"filter,omitempty" text:"keep"`
 
 	// The objects above the BundleDeployments: those in scope, and those that have a BundleDeployment in scope.
@@ -43,13 +44,16 @@ type Audit struct {
 	Notes []string `json:"notes,omitempty" text:"redact"`
 }
 
-// Filter selects findings by severity and by code. A finding that says that a bundle deployment has no result is always
-// selected: what could not be read is not hidden.
+// Filter selects findings by severity, by code and by time. A finding that says that a bundle deployment has no result
+// is always selected: what could not be read is not hidden.
 type Filter struct {
 	// Severity is the lowest severity of the findings; empty for all severities.
 	Severity Severity `json:"severity,omitempty" jsonschema:"enum=error,enum=warning,enum=info"`
 	// Codes are the codes of the findings; empty for all codes.
 	Codes []string `json:"codes,omitempty"`
+	// Since is the time (RFC 3339) at or after which a change was recorded; empty for all times. A finding without a
+	// recorded time is selected: it may be new.
+	Since string `json:"since,omitempty"`
 	// Hidden counts the findings that were left out.
 	Hidden FindingCounts `json:"hidden"`
 }

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
@@ -11,22 +12,33 @@ import (
 // Filtered returns a copy of the report with the findings that f selects, and f with the number of the others. The
 // states and the counts of objects do not change. If f selects everything, it returns the report itself.
 func (a *Audit) Filtered(f Filter) *Audit {
-	if f.Severity == "" && len(f.Codes) == 0 {
+	if f.selectsAll() {
 		return a
 	}
-	unread := a.Unread()
-	shown := []Finding{}
+	unread, age := a.Unread(), a.ages(f.Since)
+	shown, undated := []Finding{}, 0
 	for _, x := range a.Findings {
-		if unread(&x) || f.selects(&x) {
-			shown = append(shown, x)
-		} else {
+		is := age(&x)
+		selected := f.selects(&x) && is != before
+		switch {
+		case !selected && !unread(&x):
 			f.Hidden.add(x.Severity)
+			continue
+		case is == unknown:
+			undated++
 		}
+		shown = append(shown, x)
 	}
 	out := a.WithFindings(shown)
 	out.Filter = &f
+	if undated > 0 {
+		out.Notes = append(slices.Clip(out.Notes), fmt.Sprintf("no time of a change is recorded for %s: --since "+
+			"does not hide them, because they may be new", Plural(undated, "finding")))
+	}
 	return out
 }
+
+func (f *Filter) selectsAll() bool { return f.Severity == "" && f.Since == "" && len(f.Codes) == 0 }
 
 // selects reports whether a finding has the severity and the code.
 func (f *Filter) selects(x *Finding) bool {
@@ -42,7 +54,7 @@ func (f *Filter) Same(o *Filter) bool {
 	if f == nil || o == nil {
 		return false
 	}
-	return f.Severity == o.Severity && slices.Equal(codes(f), codes(o))
+	return f.Severity == o.Severity && f.Since == o.Since && slices.Equal(codes(f), codes(o))
 }
 
 // Unread returns a function that reports whether a finding says that a bundle deployment has no result. Without such a

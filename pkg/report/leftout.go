@@ -53,6 +53,9 @@ func (f *Filter) String() string {
 	if len(f.Codes) > 0 {
 		out = append(out, "--code="+strings.Join(f.Codes, ","))
 	}
+	if f.Since != "" {
+		out = append(out, "--since="+f.Since)
+	}
 	return strings.Join(out, " ")
 }
 

@@ -33,7 +33,8 @@ func agentsPage() ([]byte, error) {
 // agentsTranscript is the output of agents for a case. A test compares it with the page.
 func agentsTranscript(root string) ([]byte, error) {
 	const findings = 1
-	out, err := printed(filepath.Join(root, "test", "testdata", "cases", "agents-mixed.yaml"), findings, "agents")
+	out, err := printed(filepath.Join(root, "test", "testdata", "cases", "agents-mixed.yaml"), findings, "agents", "-o",
+		"wide")
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +43,8 @@ func agentsTranscript(root string) ([]byte, error) {
 		"and CA, so every restart of the controller imports these agents " +
 		"again. An upgrade ends that; only the agent with a raised generation is imported in any case. The cluster " +
 		"`edge-1` registered itself.\n\n")
-	fmt.Fprintf(&b, "```\n$ kubectl fleetdoctor agents --snapshot dump.tgz\n%s```\n", strings.Replace(out, "snapshot -",
-		"snapshot dump.tgz", 1))
+	fmt.Fprintf(&b, "```\n$ kubectl fleetdoctor agents -o wide --snapshot dump.tgz\n%s```\n",
+		strings.Replace(out, "snapshot -", "snapshot dump.tgz", 1))
 	return b.Bytes(), nil
 }
 

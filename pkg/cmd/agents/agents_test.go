@@ -58,9 +58,15 @@ func TestStatus(t *testing.T) {
 		{file: "agent-heartbeats", args: "-n nope", status: 3, errOut: "namespace nope has no Clusters"},
 		{file: "agent-heartbeats", args: "-o name", status: 1,
 			out: []string{"-n fleet-default cluster.fleet.cattle.io/silent\n"}, not: []string{"alive"}},
-		{file: "reimport-fleet-0.12", status: 1, out: []string{"re-import", "apiServerURL"}, not: []string{"s3cr3t"}},
-		{file: "reimport-fleet-0.13", status: 0, not: []string{"re-import", "s3cr3t"}},
-		{file: "reimport-masked", status: 3, out: []string{"unknown", "masked"},
+		{file: "reimport-fleet-0.12", status: 1, out: []string{"1 imported again by a restart", "-o wide shows"},
+			not: []string{"re-import", "apiServerURL", "s3cr3t"}},
+		{file: "reimport-fleet-0.12", args: "-o wide", status: 1, out: []string{"re-import", "apiServerURL"},
+			not: []string{"s3cr3t", "-o wide shows"}},
+		{file: "reimport-fleet-0.13", status: 0, not: []string{"re-import", "s3cr3t", "-o wide"}},
+		{file: "reimport-masked", status: 3, out: []string{"1 not predicted"}, not: []string{"masked"},
+			errOut: "it is not known whether the " +
+				"controller imports"},
+		{file: "reimport-masked", args: "-o wide", status: 3, out: []string{"unknown", "masked"},
 			errOut: "it is not known whether the " +
 				"controller imports"},
 		{file: "agent-disabled", status: 0, out: []string{"disabled"}},

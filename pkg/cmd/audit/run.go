@@ -125,7 +125,11 @@ func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, 
 	if err != nil {
 		return nil, err
 	}
-	result = result.Filtered(o.selected)
+	selected := o.selected
+	if selected.Since, err = o.filter.Since(result.TakenAt); err != nil {
+		return nil, exit.UsageError(err)
+	}
+	result = result.Filtered(selected)
 	return &query.Audited{Report: result, Status: o.status(found, result)},
 		output.Sort(o.PrintFlags, result.BundleDeployments)
 }

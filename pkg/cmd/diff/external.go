@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,7 +67,7 @@ func (e *external) run(ctx context.Context, env verb.Environment) (err error) {
 	}
 	// Like kubectl, this runs what the user configured.
 	c := exec.CommandContext(ctx, program, append([]string{from, to}, arguments...)...) // #nosec G204
-	c.Stdout, c.Stderr, c.WaitDelay = file(env.Streams.Out), env.Streams.ErrOut, late
+	c.Stdout, c.Stderr, c.WaitDelay = env.OutFile(), env.Streams.ErrOut, late
 	err = c.Run()
 	if e, ended := errors.AsType[*exec.ExitError](err); err == nil || ended && e.ExitCode() == 1 {
 		return nil
@@ -92,14 +91,6 @@ func parse(command string) (program string, arguments, ignored []string) {
 }
 
 var argument = regexp.MustCompile(`^[a-zA-Z0-9-=]+$`)
-
-// file returns the file of a stream, so that the program can detect a terminal.
-func file(w io.Writer) io.Writer {
-	if f, ok := w.(interface{ File() io.Writer }); ok {
-		return f.File()
-	}
-	return w
-}
 
 // write writes the files of one side.
 func (e *external) write(dir string, side unified.Side) error {

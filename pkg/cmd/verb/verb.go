@@ -7,6 +7,7 @@ package verb
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,8 @@ type Environment struct {
 	Commit  string // of the source code, "" if the build does not state it
 	// Executable is the path of the program; "" if it is not known.
 	Executable string
+	// ConfigFile is the path of the file with the user's defaults for flags; "" if there is none.
+	ConfigFile string
 	// Interruption lets a verb finish its work after an interruption; nil if the process never ends the verb.
 	Interruption *Interruption
 	// Renderer renders bundles; nil renders them in this process, without limits on templates.
@@ -48,6 +51,14 @@ func (e *Environment) Sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
+}
+
+// OutFile is standard output for a child process, which detects a terminal by the file.
+func (e *Environment) OutFile() io.Writer {
+	if f, ok := e.Streams.Out.(interface{ File() io.Writer }); ok {
+		return f.File()
+	}
+	return e.Streams.Out
 }
 
 // Options are the parsed arguments and flags of a verb.

@@ -20,6 +20,7 @@ import (
 type Filter struct {
 	severity *flags.Enum
 	codes    []string
+	since    since
 }
 
 // NewFilter returns the flags, which select all findings.
@@ -34,10 +35,12 @@ func (f *Filter) AddFlags(c *cobra.Command) {
 		"Show only findings with these codes or names, such as FD104 or Modified. May be repeated, or a list with "+
 			"commas")
 	_ = c.RegisterFlagCompletionFunc("code", completeCodes) // the flag exists
+	c.Flags().Var(&f.since, "since", "Hide findings whose recorded change is older than a duration, such as 2h or 3d, "+
+		"before the data was taken, or older than a time (RFC 3339)")
 }
 
-// ToFilter parses the flags. A code may be in lower case, and the name of a finding stands for its code, as in the verb
-// explain.
+// ToFilter parses the flags, except --since, which depends on the time of the report. A code may be in lower case, and
+// the name of a finding stands for its code, as in the verb explain.
 func (f *Filter) ToFilter() (report.Filter, error) {
 	out := report.Filter{Severity: report.Severity(f.severity.String())}
 	for _, code := range f.codes {
@@ -54,6 +57,9 @@ func (f *Filter) ToFilter() (report.Filter, error) {
 	out.Codes = slices.Compact(out.Codes)
 	return out, nil
 }
+
+// Since returns the time of --since (RFC 3339) for a report that was taken at a time; "" without the flag.
+func (f *Filter) Since(takenAt string) (string, error) { return f.since.begin(takenAt) }
 
 // suggestion asks whether the user meant one of the codes that are most similar to a word, by their number or their
 // name. All codes begin with the same letters, so that only the digits are compared.
