@@ -105,7 +105,7 @@ func TestOwnerFinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"service ingress/edge", "deployment.apps guestbook/frontend"}, keys(got)); diff != "" {
+	if diff := cmp.Diff([]string{"service ingress/edge", "deployment guestbook/frontend"}, keys(got)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	// A Bundle is an object of Fleet that no bundle owns.

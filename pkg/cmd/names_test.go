@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 		// why
 		{"why configmap/theme", 1, "theme is not ready. The cause is guestbook-guestbook on fleet-local/local: configmap " +
 			"guestbook/theme\nis not on the cluster", ""},
-		{"why deployment/guestbook/frontend", 1, "deployment.apps guestbook/frontend differs in .spec.replicas\n     last " +
+		{"why deployment/guestbook/frontend", 1, "deployment guestbook/frontend differs in .spec.replicas\n     last " +
 			"written by kubectl", ""},
 		{"why serviceaccount/guestbook", 0, "guestbook is ready\n", ""},
 		{"why serviceaccount/guestbook", 0, "is\nnot ready for another reason", ""},

@@ -67,7 +67,7 @@ func TestNamespace(t *testing.T) {
 // one result for each name.
 func TestSomeFound(t *testing.T) {
 	for args, found := range map[string]string{
-		"owner svc/frontend svc/nope deploy/frontend svc/nope2":      "deployment.apps guestbook/frontend",
+		"owner svc/frontend svc/nope deploy/frontend svc/nope2":      "deployment guestbook/frontend",
 		"why bundle/nope bundle/guestbook-guestbook bundle/nope2":    "guestbook-guestbook is not ready",
 		"impact bundle/nope bundle/guestbook-guestbook bundle/nope2": "Deleting bundle/fleet-local/guestbook-guestbook",
 		"targets bundle nope guestbook-guestbook nope2":              "bundle fleet-local/guestbook-guestbook",

@@ -56,7 +56,7 @@ func TestNoHeaders(t *testing.T) {
 // TestSince checks that a change that was recorded before --since is hidden, that one without a recorded time is shown,
 // and that the findings that are shown decide the exit status.
 func TestSince(t *testing.T) {
-	const changed, undated = "secret guestbook/smtp differs", "deployment.apps guestbook/frontend differs"
+	const changed, undated = "secret guestbook/smtp differs", "deployment guestbook/frontend differs"
 	for _, tc := range []struct {
 		args   string
 		status int

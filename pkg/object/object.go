@@ -6,6 +6,7 @@ package object
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,13 +29,22 @@ func (k Key) Type() string {
 	return strings.ToLower(k.Kind) + "." + k.Group
 }
 
-// String writes the key as kubectl names objects: "deployment.apps guestbook/frontend".
+// String writes the key for people: "deployment guestbook/frontend", "shop.example.com web/main".
 func (k Key) String() string {
-	if k.Namespace == "" {
-		return k.Type() + " " + k.Name
+	kind := k.Type()
+	if slices.Contains(impliedGroups, k.Group) {
+		kind = strings.ToLower(k.Kind)
 	}
-	return k.Type() + " " + k.Namespace + "/" + k.Name
+	if k.Namespace == "" {
+		return kind + " " + k.Name
+	}
+	return kind + " " + k.Namespace + "/" + k.Name
 }
+
+// impliedGroups are the groups of Kubernetes whose kinds people name without them. No two of these groups have a kind of
+// the same name.
+var impliedGroups = []string{"apps", "batch", "autoscaling", "policy", "networking.k8s.io", "rbac.authorization.k8s.io",
+	"apiextensions.k8s.io"}
 
 // Compare orders keys by group, kind, namespace and name.
 func (k Key) Compare(o Key) int {

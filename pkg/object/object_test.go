@@ -18,8 +18,8 @@ func TestKey(t *testing.T) {
 		want string
 	}{
 		{Ref{"v1", "ConfigMap", "default", "a"}, "configmap default/a"},
-		{Ref{"apps/v1", "Deployment", "default", "a"}, "deployment.apps default/a"},
-		{Ref{"rbac.authorization.k8s.io/v1", "ClusterRole", "", "a"}, "clusterrole.rbac.authorization.k8s.io a"},
+		{Ref{"apps/v1", "Deployment", "default", "a"}, "deployment default/a"},
+		{Ref{"rbac.authorization.k8s.io/v1", "ClusterRole", "", "a"}, "clusterrole a"},
 	} {
 		if got := tc.ref.Key().String(); got != tc.want {
 			t.Errorf("%v: got %q, want %q", tc.ref, got, tc.want)

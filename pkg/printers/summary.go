@@ -26,7 +26,12 @@ func (t text) summary(a *report.Audit) {
 	level, verdict := digest.Verdict(a)
 	switch {
 	case level == digest.Bad:
-		results = []string{t.colour(red, plural(f.Error, "error")), t.colour(yellow, plural(f.Warning, "warning"))}
+		if f.Error > 0 {
+			results = append(results, t.colour(red, plural(f.Error, "error")))
+		}
+		if f.Warning > 0 {
+			results = append(results, t.colour(yellow, plural(f.Warning, "warning")))
+		}
 	case all == a.WithoutResult(): // the words say it
 	case level == digest.Good:
 		results = []string{t.colour(green, verdict)}

@@ -23,7 +23,7 @@ func refs(objects []Object) []string {
 func TestObjects(t *testing.T) {
 	const a, b = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
 		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: web}\n"
-	both := []string{"v1 configmap a", "apps/v1 deployment.apps web/b"}
+	both := []string{"v1 configmap a", "apps/v1 deployment web/b"}
 	for _, tc := range []struct {
 		name, manifest string
 		want           []string

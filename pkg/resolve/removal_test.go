@@ -252,7 +252,7 @@ func TestRemovalLosses(t *testing.T) {
 		deletes = append(deletes, ref.Key().String())
 	}
 	want := []string{"configmap web/shared", "configmap web/own",
-		"customresourcedefinition.apiextensions.k8s.io databases.example.com"}
+		"customresourcedefinition databases.example.com"}
 	if diff := cmp.Diff(want, deletes); diff != "" || len(got.Kept) != 1 || len(got.Shared) != 1 ||
 		got.Shared[0].Deployment.Name != "live" {
 		t.Errorf("deletes (-want +got):\n%s\n%d kept, %d shared", diff, len(got.Kept), len(got.Shared))

@@ -62,14 +62,14 @@ func TestLosses(t *testing.T) {
 		kinds = append(kinds, name+" "+gk.String())
 	}
 	want := []string{"configmap web/deleted", "configmap web/twice", "namespace data",
-		"customresourcedefinition.apiextensions.k8s.io databases.example.com",
-		"statefulset.apps web/db", "statefulset.apps web/cache", "statefulset.apps web/without"}
+		"customresourcedefinition databases.example.com",
+		"statefulset web/db", "statefulset web/cache", "statefulset web/without"}
 	if diff := cmp.Diff(want, deletes); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
 	want = []string{"ResourcePolicy configmap web/kept", "ResourcePolicy configmap web/unknown-policy",
 		"Hook configmap web/hook",
-		"ResourcePolicy customresourcedefinition.apiextensions.k8s.io kept.example.com"}
+		"ResourcePolicy customresourcedefinition kept.example.com"}
 	if diff := cmp.Diff(want, kept); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}

@@ -111,7 +111,7 @@ func TestTakeFromExistingOwner(t *testing.T) {
 	second.options.TakeOwnership = true
 	second.deploy()
 	before := f.get(clusterRole())
-	const key = "clusterrole.rbac.authorization.k8s.io e2e-reader"
+	const key = "clusterrole e2e-reader"
 
 	a := f.adopt("--yes")
 	expectAdoption(t, a, 1, map[string]string{key: "Refuse KnownHash"})

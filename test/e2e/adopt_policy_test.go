@@ -200,7 +200,7 @@ spec:
 	before, unowned := f.getAll(taken...), f.getAll(left[:2]...)
 	want := map[string]string{"configmap apps/same": "Adopt NoMark", "configmap apps/raced": "Adopt NoMark",
 		"secret apps/invented": "Adopt NoMark",
-		"service apps/web":     "Adopt NoMark", "statefulset.apps apps/web": "Adopt NoMark",
+		"service apps/web":     "Adopt NoMark", "statefulset apps/web": "Adopt NoMark",
 		"configmap apps/other": "Refuse Differs", "configmap apps/ignored": "Refuse Differs"}
 	policy := []string{"--policy", string(ownership.IfNoDiff)}
 	plan := f.adopt(policy...)

@@ -64,8 +64,8 @@ func TestOrphanedInTwoVersions(t *testing.T) {
 	expect(t, r, outcome{
 		Status:      1,
 		Deployments: map[string]string{"first": "Ready", "second": "Modified"},
-		Objects:     map[string]string{"horizontalpodautoscaler.autoscaling apps/kept": "Orphaned"},
-		Findings:    []string{"FD105 horizontalpodautoscaler.autoscaling apps/kept"},
+		Objects:     map[string]string{"horizontalpodautoscaler apps/kept": "Orphaned"},
+		Findings:    []string{"FD105 horizontalpodautoscaler apps/kept"},
 	})
 	if got := r.deployment(t, "second").Counts.Orphaned; got != 1 {
 		t.Errorf("%d orphaned, want 1", got)

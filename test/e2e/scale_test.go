@@ -32,7 +32,7 @@ metadata: {name: web, namespace: apps}
 spec: {minReplicas: 1, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
 `
 
-const webKey = "deployment.apps apps/web"
+const webKey = "deployment apps/web"
 
 // rollOut writes the status of a Deployment that its controller would write.
 func (f *fleetServer) rollOut(name string) {

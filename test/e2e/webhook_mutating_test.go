@@ -91,15 +91,15 @@ func TestWebhookTakeOwnership(t *testing.T) {
 		Deployments: map[string]string{"guestbook": "Modified"},
 		Objects: map[string]string{
 			"configmap apps/texts":          "Unowned HelmOnly",
-			"deployment.apps apps/frontend": "Unowned HelmOnly",
+			"deployment apps/frontend": "Unowned HelmOnly",
 			widgetKey:                       "Unowned HelmOnly",
-			"clusterrole.rbac.authorization.k8s.io e2e-reader": "Unowned HelmOnly",
+			"clusterrole e2e-reader": "Unowned HelmOnly",
 		},
 		Findings: []string{
 			"FD102 configmap apps/texts",
-			"FD102 deployment.apps apps/frontend",
+			"FD102 deployment apps/frontend",
 			"FD102 " + widgetKey,
-			"FD102 clusterrole.rbac.authorization.k8s.io e2e-reader",
+			"FD102 clusterrole e2e-reader",
 		},
 	})
 

@@ -318,7 +318,7 @@ func TestValidating(t *testing.T) {
 		{name: "not owned", before: configMap(""), want: "passed NotOwned 0"},
 		{name: "invalid JSON", before: []byte("invalid"), want: "passed Undecodable 0"},
 		{name: "cluster-scoped", before: clusterRole(""), want: "warned Deleted eleven 0",
-			warnings: []string{"Deleted clusterrole.rbac.authorization.k8s.io viewer"}},
+			warnings: []string{"Deleted clusterrole viewer"}},
 		{name: "cluster-scoped, denied by its own label", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`),
 			want: "denied Deleted eleven forbidden 0"},
 		{name: "cluster-scoped, denied by a label that the request removes",
