@@ -59,8 +59,8 @@ func TestObjects(t *testing.T) {
 			" spec: {items: [1]}}",
 			[]string{"example.com/v1 wishlist.example.com web/a"}},
 		{"only a generateName", "{apiVersion: batch/v1, kind: Job, metadata: {generateName: run-}}",
-			[]string{"batch/v1 job.batch run-"}},
-		{"no name", "{apiVersion: batch/v1, kind: Job}", []string{"batch/v1 job.batch"}},
+			[]string{"batch/v1 job run-"}},
+		{"no name", "{apiVersion: batch/v1, kind: Job}", []string{"batch/v1 job"}},
 		{"duplicate", a + "---\n" + a, []string{both[0], both[0]}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -74,7 +74,8 @@ func (b *bench) measureClusters(ctx context.Context, l *loader) (clustersResult,
 		return res, err
 	}
 	together.start(clusterName, newReplay(all, first))
-	args := []string{"--kubeconfig", togetherConfig}
+	// The servers rewrite their answers when they are first asked, which takes longer than a cluster may take.
+	args := []string{"--kubeconfig", togetherConfig, "--request-timeout", "10m"}
 	for c := first + 1; int(c) <= b.options.clusters; c++ {
 		together.start(c.name(), newReplay(one, c))
 		args = append(args, "--contexts", c.name())
