@@ -47,7 +47,7 @@ var coloured = regexp.MustCompile("\x1b\\[([0-9]+)m(.*?)\x1b\\[0m")
 // unowned matches the first finding FD102 with its evidence and its next step.
 var unowned = regexp.MustCompile(`(?m)^ .* FD102 .*\n( {10}.*\n)+`)
 
-// picture is the beginning, one finding and the total of an audit of the sick sample, as an image of a terminal.
+// picture is the beginning, one finding and the tables of an audit of the sick sample, as an image of a terminal.
 func picture() ([]byte, error) { return pictureOf(root) }
 
 func pictureOf(root string) ([]byte, error) {
@@ -63,9 +63,13 @@ func pictureOf(root string) ([]byte, error) {
 	}
 	bundle, _, _ := strings.Cut(rest, "\n")
 	finding := unowned.FindString(rest)
-	total := out.String()[strings.LastIndexByte(strings.TrimSpace(out.String()), '\n')+1:]
+	_, tables, found := strings.Cut(rest, "\nBUNDLEDEPLOYMENT ")
+	if !found {
+		return nil, fmt.Errorf("%v: no table of bundle deployments", args)
+	}
+	tables, _, _ = strings.Cut(tables, "\n\n→") // without the command that explains a code
 	text := "$ kubectl fleetdoctor audit --snapshot " + sample + "\n" + before + "\n\x1b[1mbundle " + bundle +
-		"\n  …\n" + finding + "  …\n\n" + total
+		"\n  …\n" + finding + "  …\n\nBUNDLEDEPLOYMENT " + tables
 	text = strings.ReplaceAll(text, filepath.Join(root, sample), sample)
 	return terminal(strings.Split(strings.TrimSpace(text), "\n")), nil
 }

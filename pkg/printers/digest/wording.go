@@ -29,7 +29,7 @@ func Headline(a *report.Audit, p *Problem) string {
 	if predicate, found := strings.CutPrefix(f.Message, f.BundleDeployment+" "); found {
 		return subject + " " + agreeing(predicate, len(bundles))
 	}
-	if objects := len(objectsOf(p)); objects > 1 {
+	if objects := len(objectsOf(p)); objects > 1 && !AboutFleet(f) {
 		subject += ", " + report.Plural(objects, "object")
 	}
 	return subject + ": " + f.Message
