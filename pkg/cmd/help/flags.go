@@ -14,8 +14,8 @@ type FlagGroup struct {
 var FlagGroups = []FlagGroup{
 	{"Scope flags", []string{"all-namespaces", "namespace", "selector", "filename", "gitrepo", "path"}},
 	{"Output flags", []string{"all", "allow-missing-template-keys", "by", "color", "compact", "diff", "full",
-		"no-headers", "output", "quiet", "rows", "sort-by", "summary", "template", "watch", "watch-interval"}},
-	{"Finding flags", []string{"baseline", "code", "fail-on", "ignore-file", "require-complete", "severity"}},
+		"no-headers", "no-pager", "output", "quiet", "rows", "sort-by", "summary", "template", "watch", "watch-interval"}},
+	{"Finding flags", []string{"baseline", "code", "fail-on", "ignore-file", "require-complete", "severity", "since"}},
 	{"Cluster flags", []string{"cluster", "cluster-snapshot", "contexts", "via-kubeconfig-secrets", "via-rancher"}},
 	{"Input flags", []string{"agent-scope", "as-version", "client", "desired", "print-rbac", "server-check", "snapshot",
 		"status-only"}},
