@@ -115,11 +115,14 @@ func onClusters(a *report.Audit, p *Problem, bundles []string) string {
 	if len(clusters) == 1 {
 		return " on " + BaseName(clusters[0])
 	}
-	n := strconv.Itoa(len(clusters))
-	if len(bundles) == 1 && of > len(clusters) {
+	n, most := strconv.Itoa(len(clusters)), MaxNames
+	switch {
+	case len(bundles) > 1:
+		most = maxBundles
+	case of > len(clusters):
 		n += fmt.Sprintf(" of %d", of)
 	}
-	return fmt.Sprintf(" on %s clusters (%s)", n, First(baseNames(clusters), MaxNames))
+	return fmt.Sprintf(" on %s clusters (%s)", n, First(baseNames(clusters), most))
 }
 
 // baseNames are names without their namespaces.
@@ -131,7 +134,7 @@ func baseNames(names []string) []string {
 	return out
 }
 
-// maxBundles is the number of bundles that a headline names.
+// maxBundles is the number of bundles that a headline names, and of clusters if it names several bundles.
 const maxBundles = 2
 
 // MaxNames is the number of names that a sentence lists.
