@@ -6,8 +6,9 @@ import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
 func (in *pass) frozen(d *evaluate.BundleDeployment) {
 	if why := whyFrozen(d); why != "" {
-		in.report(onDeployment(d, "the status of %s is not current: %s", d.Key(), why),
-			in.Commands.ShowCauses(&d.Deployment))
+		f := onDeployment(d, "the status of %s is not current: %s", d.Key(), why)
+		f.Follows = originsAt(&d.Deployment, "FD604")
+		in.report(f, in.Commands.ShowCauses(&d.Deployment))
 	}
 }
 

@@ -23,7 +23,7 @@ func TestHiddenFindings(t *testing.T) {
 		green  bool
 	}{
 		{report.Filter{Severity: report.Error}, []string{"one"},
-			"1 error, 0 warnings. 2 findings hidden by --severity=error: 1 warning, 1 informational.", false},
+			"1 error. 2 findings hidden by --severity=error: 1 warning, 1 informational.", false},
 		{report.Filter{Severity: report.Info}, []string{"one", "two", "three"}, "1 error, 1 warning, 1 informational.",
 			false},
 		{report.Filter{Codes: []string{"FD108"}}, []string{"three"},

@@ -58,16 +58,9 @@ func titleOf(p *digest.Problem, deployments map[bundleKey]*report.BundleDeployme
 	case several:
 		return "SEVERAL BUNDLES"
 	case len(p.Findings) > 1 && len(clusters) > 1:
-		return fmt.Sprintf("bundle %s on %d clusters", f.Bundle, len(clusters))
+		return fmt.Sprintf("bundle %s on %d clusters (%s)", f.Bundle, len(clusters), first(clusters, maxJoined))
 	}
 	return groupTitle(bd)
-}
-
-// bySeverity returns the findings with the most severe ones first.
-func bySeverity(findings []report.Finding) []report.Finding {
-	return slices.SortedStableFunc(slices.Values(findings), func(x, y report.Finding) int {
-		return x.Severity.Compare(y.Severity)
-	})
 }
 
 // explain suggests the command that explains the code of the most severe finding that is shown.

@@ -18,13 +18,17 @@ const (
 	maxLines, maxProblem = 40, 2
 )
 
-// overviewOf reports whether an audit is shown as an overview: it is about many bundle deployments, the user wants to
-// see them counted, or it must fit a screen.
+// overviewOf reports whether an audit is shown as an overview: it is about many bundle deployments of several bundles,
+// the user wants to see them counted, or it must fit a screen.
 func (t text) overviewOf(a *report.Audit) bool {
 	if t.Rows > 0 || t.By != "" {
 		return true
 	}
-	return len(a.BundleDeployments) > digest.MaxDetailed && t.limits() && !t.Diff
+	if len(a.BundleDeployments) <= digest.MaxDetailed || t.Diff || !t.limits() {
+		return false
+	}
+	of := a.BundleDeployments[0].Bundle
+	return slices.ContainsFunc(a.BundleDeployments, func(bd report.BundleDeployment) bool { return bd.Bundle != of })
 }
 
 // overview lays out an audit in one screen: the problems, the widest first, and a table of what is not well. The two
@@ -36,24 +40,27 @@ func (t text) overview(a *report.Audit) {
 	}
 	t.emptyLine()
 	problems := digest.Problems(t.visible(a), 0)
-	blocks := texts(problems, func(p *digest.Problem) string { return t.problemLines(a, p) })
-	rows, noun := t.rowsOf(a)
+	blocks := t.problemBlocks(a, problems)
+	rows, well, noun := t.rowsOf(a)
 	end := t.aside(func(t text) {
+		t.out.WriteString(well)
 		if t.Rows == 0 {
 			t.elsewhere(a)
 			t.hints(a, problems)
 		}
 	})
-	left := t.screen() - t.height(t.out.String()) - t.height(end) - 1
+	left := t.screen() - t.height(t.out.String()) - t.height(end) - 2 // the empty lines before rows and end
 	forRows := min(t.height(rows), max(left-t.height(strings.Join(blocks, "")), left/2))
-	if n := t.height(t.someProblems(blocks, left-forRows)); n > 0 {
-		t.out.WriteString(t.someProblems(blocks, left-forRows))
+	if shown := t.someProblems(blocks, len(problems), left-forRows); shown != "" {
+		t.out.WriteString(shown)
 		t.emptyLine()
-		left -= n + 1
+		left -= t.height(shown)
 	}
 	if rows != "" && left > 0 {
-		t.out.WriteString(page(rows, t.columns(), left, noun))
-		t.emptyLine()
+		t.out.WriteString(t.someRows(rows, left, noun))
+		if well == "" {
+			t.emptyLine()
+		}
 	}
 	t.out.WriteString(end)
 }
@@ -69,28 +76,46 @@ func (t text) screen() int {
 	return math.MaxInt32
 }
 
-// rowsOf is the table of what is not well, and what one of its lines is called: of the bundle deployments or, if they
-// are many on several clusters, of their bundles.
-func (t text) rowsOf(a *report.Audit) (rows, noun string) {
+// rowsOf is the table of what is not well, the line that counts the others, and what a line of the table is called: the
+// table of the bundle deployments or, if they are many on several clusters, of their bundles.
+func (t text) rowsOf(a *report.Audit) (rows, well, noun string) {
 	if t.By == "" && (len(a.BundleDeployments) <= digest.MaxDetailed || clustersOf(a.BundleDeployments) == 1) {
-		return t.aside(func(t text) { t.deployments(a) }), "more line"
+		return strings.TrimRight(t.aside(func(t text) { t.deployments(a) }), "\n") + "\n", "", "more line"
 	}
 	by := levelOf(t.By)
-	return t.aside(func(t text) { t.spreads(a, by) }), "more " + by.kind
+	rows, well = t.spreads(a, by)
+	return rows, well, "more " + by.kind
+}
+
+// someRows are the first rows that fit in so many lines, with a line that counts the others.
+func (t text) someRows(rows string, most int, noun string) string {
+	shown := page(rows, t.columns(), most, noun)
+	if shown != rows && t.Rows == 0 {
+		shown = strings.TrimSuffix(shown, "\n") + " (--all shows them)\n"
+	}
+	return shown
+}
+
+// problemBlocks lays out problems, at most as many as fit the screen.
+func (t text) problemBlocks(a *report.Audit, problems []*digest.Problem) []string {
+	var out []string
+	names := digest.NewHeadlines(a)
+	for _, p := range problems[:min(len(problems), t.screen()+1)] {
+		out = append(out, t.problemLines(names, p))
+	}
+	return out
 }
 
 // problemLines is a problem in at most maxProblem lines, on a screen in one, with what follows from it in another one.
-func (t text) problemLines(a *report.Audit, p *digest.Problem) string {
+func (t text) problemLines(names digest.Headlines, p *digest.Problem) string {
 	f := p.First()
 	before := fmt.Sprintf("%-7s %s  ", f.Severity, printable(f.Code))
 	indent := strings.Repeat(" ", span(before))
-	lines, most := t.lines(digest.Headline(a, p), len(indent), len(indent)), maxProblem
+	lines, most := t.lines(names.Of(p), len(indent), len(indent)), maxProblem
 	if t.Rows > 0 {
 		most = 1
 	}
-	if len(lines) > most {
-		lines = append(lines[:most-1], strings.Join(lines[most-1:], " "))
-	}
+	lines = firstLines(lines, most)
 	for i, line := range lines {
 		lines[i] = cut(line, min(t.columns(), maxProse)-len(indent))
 	}
@@ -101,15 +126,15 @@ func (t text) problemLines(a *report.Audit, p *digest.Problem) string {
 	return out
 }
 
-// someProblems are the first problems that fit in so many lines, with a line that counts the others.
-func (t text) someProblems(blocks []string, most int) string {
+// someProblems are the first problems that fit in so many lines, with a line that counts the others of all.
+func (t text) someProblems(blocks []string, all, most int) string {
 	var out strings.Builder
 	for i, block := range blocks {
-		more := fmt.Sprintf("… and %s", plural(len(blocks)-i, "more problem"))
+		more := fmt.Sprintf("… and %s", plural(all-i, "more problem"))
 		if t.Rows == 0 {
 			more += " (--all shows them)"
 		}
-		reserved := min(1, len(blocks)-i-1) // a line for those after it
+		reserved := min(1, all-i-1) // a line for those after it
 		if most -= t.height(block); most < reserved {
 			out.WriteString(t.faint(more) + "\n")
 			break
@@ -147,6 +172,9 @@ func (t text) hints(a *report.Audit, problems []*digest.Problem) {
 	}
 	if t.ReadClusters != "" && slices.ContainsFunc(a.BundleDeployments, onOtherCluster) {
 		t.hint(t.ReadClusters, "also reads the other clusters")
+	}
+	if t.PrintRole != "" && slices.ContainsFunc(a.Gaps, func(g report.Gap) bool { return g.Reason == "Forbidden" }) {
+		t.hint(t.PrintRole, "prints a role that permits reading it")
 	}
 	if len(problems) > 0 && t.Explain != "" {
 		code := printable(problems[0].First().Code)

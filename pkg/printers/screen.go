@@ -29,24 +29,39 @@ func (t text) height(s string) int {
 	return out
 }
 
-// gapLines names what could not be read, one line each.
+// gapLines names what could not be read, at most maxGaps of it without -o wide or --all.
 func (t text) gapLines(gaps []report.Gap) {
-	for i, g := range gaps {
-		if i == maxGaps {
-			t.linef("… and %s", plural(len(gaps)-i, "more gap"))
+	t.shortLines(yellow, "gap", texts(gaps, func(g report.Gap) string {
+		return "Not read: " + digest.What(&g) + ": " + g.Why()
+	}))
+}
+
+// noteLines shows notes as gapLines shows gaps.
+func (t text) noteLines(notes []string) {
+	t.shortLines("", "note", texts(notes, func(note string) string { return "Note: " + note }))
+}
+
+// shortLines shows each text in at most maxProblem lines, on a screen in one, and counts those after maxGaps.
+func (t text) shortLines(colour, noun string, all []string) {
+	most := maxProblem
+	if t.Rows > 0 {
+		most = 1
+	}
+	for i, s := range all {
+		if i == maxGaps && t.limits() {
+			t.linef("… and %s (--all shows them)", plural(len(all)-i, "more "+noun))
 			return
 		}
-		t.line(t.colour(yellow, cut(printable("Not read: "+digest.What(&g)+": "+g.Why()), t.columns())))
+		for _, line := range firstLines(t.lines(s, 0, len(gap)), most) {
+			t.line(t.colour(colour, cut(line, t.columns())))
+		}
 	}
 }
 
-// noteLines shows notes, one line each.
-func (t text) noteLines(notes []string) {
-	for i, note := range notes {
-		if i == maxGaps {
-			t.linef("… and %s", plural(len(notes)-i, "more note"))
-			return
-		}
-		t.line(cut(printable("Note: "+note), t.columns()))
+// firstLines are the first lines of wrapped text. The last one has all that follows, to be cut.
+func firstLines(lines []string, most int) []string {
+	if len(lines) <= most {
+		return lines
 	}
+	return append(lines[:most-1:most-1], strings.Join(lines[most-1:], " "))
 }

@@ -26,28 +26,25 @@ func levelOf(by string) level {
 	return bundles
 }
 
-// spreads is the table of the bundles, clusters or GitRepos that are not well.
-func (t text) spreads(a *report.Audit, by level) {
-	ready := func(s *digest.Spread) bool { return s.Ready() == s.All }
+// spreads is the table of the bundles, clusters or GitRepos that are not well, and the line that counts the others.
+func (t text) spreads(a *report.Audit, by level) (rows, well string) {
 	all := digest.Spreads(a, by.of)
-	shown := all
+	shown, ready := all, 0
 	if t.limits() {
-		shown = slices.DeleteFunc(slices.Clone(all), ready)
+		shown = slices.DeleteFunc(slices.Clone(all), func(s *digest.Spread) bool {
+			if s.Ready() == s.All {
+				ready += s.All
+			}
+			return s.Ready() == s.All
+		})
 	}
 	if len(shown) > 0 {
-		for _, line := range t.rows(t.spreadGrid(by, shown)) {
-			t.line(line)
-		}
+		rows = strings.Join(t.rows(t.spreadGrid(by, shown)), "\n") + "\n"
 	}
 	if n := len(all) - len(shown); n > 0 {
-		well := 0
-		for _, s := range all {
-			if ready(s) {
-				well += s.All
-			}
-		}
-		t.line(fmt.Sprintf("Ready: %s with %s.", plural(n, by.kind), plural(well, "bundle deployment")))
+		well = fmt.Sprintf("Ready: %s with %s.\n\n", plural(n, by.kind), plural(ready, "bundle deployment"))
 	}
+	return rows, well
 }
 
 // units are what the table counts: a bundle is on clusters, a cluster has bundles.

@@ -69,6 +69,8 @@ type Origin struct {
 	Code    string     `json:"code" text:"word"`
 	Object  object.Ref `json:"object" text:"name"`
 	Cluster string     `json:"cluster,omitempty" text:"name"` // "namespace/name"
+	// BundleDeployment is "namespace/name"; empty for a finding that is not about one.
+	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
 }
 
 // Urgency is when a finding has an effect.

@@ -2,10 +2,7 @@
 
 package report
 
-import (
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-)
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 
 // link sets the cause of each finding: the first of the findings that it follows from, if one is reported. out are the
 // same findings as in, in the same order.
@@ -26,7 +23,8 @@ func link(out []Finding, in []check.Finding) {
 	for i := range in {
 		for _, k := range in[i].Follows {
 			if of := found[k]; of != nil && of != &out[i] {
-				out[i].CausedBy = &Origin{Code: of.Code, Object: of.Object, Cluster: of.Cluster}
+				out[i].CausedBy = &Origin{Code: of.Code, Object: of.Object, Cluster: of.Cluster,
+					BundleDeployment: of.BundleDeployment}
 				break
 			}
 		}
@@ -35,19 +33,33 @@ func link(out []Finding, in []check.Finding) {
 
 // identify completes the causes with the identities of their findings.
 func identify(findings []Finding) {
-	type key struct {
-		code, cluster string
-		object        object.Ref
-	}
-	ids := map[key]string{}
+	ids := map[Origin]string{}
 	for _, f := range findings {
-		if k := (key{f.Code, f.Cluster, f.Object}); ids[k] == "" {
+		k := Origin{Code: f.Code, Object: f.Object, Cluster: f.Cluster, BundleDeployment: f.BundleDeployment}
+		if ids[k] == "" {
 			ids[k] = f.ID
 		}
 	}
 	for i := range findings {
 		if o := findings[i].CausedBy; o != nil {
-			o.ID = ids[key{o.Code, o.Cluster, o.Object}]
+			o.ID = ids[*o]
 		}
 	}
+}
+
+// withoutOrphans returns findings without the causes that are not among them.
+func withoutOrphans(findings []Finding) []Finding {
+	present := map[string]bool{}
+	for i := range findings {
+		present[findings[i].ID] = true
+		for _, id := range findings[i].IDs {
+			present[id] = true
+		}
+	}
+	return each(findings, func(f Finding) Finding {
+		if f.CausedBy != nil && !present[f.CausedBy.ID] {
+			f.CausedBy = nil
+		}
+		return f
+	})
 }

@@ -19,7 +19,7 @@ func (a *Audit) Merged() *Audit {
 // WithFindings returns a copy with other findings. The totals and the codes of the aggregates follow from them.
 func (a *Audit) WithFindings(findings []Finding) *Audit {
 	out := *a
-	out.Findings, out.Summary.Findings = findings, FindingCounts{}
+	out.Findings, out.Summary.Findings = withoutOrphans(findings), FindingCounts{}
 	codes := out.countFindings()
 	for kind, list := range out.aggregates() {
 		*list = each(*list, func(x Aggregate) Aggregate {

@@ -65,7 +65,7 @@ func testStatus(t *testing.T, f *fleetServer, program string) {
 	for want, args := range [][]string{
 		{},
 		{"--diff"}, // after an object was deleted
-		{"nonsense"},
+		{"bundle/"},
 		{"--context", "nope"},
 	} {
 		if want == 1 {

@@ -31,15 +31,16 @@ func Fleetwide(a *report.Audit) string {
 	if here.n == 0 {
 		return out + ". No cluster was read."
 	}
-	return out + fmt.Sprintf(". %s %s read: %d of %d %s not ready there (%s), Fleet reports %d.",
+	return out + fmt.Sprintf(". %s %s read: %d of %d %s not ready there (%s)%s, Fleet reports %d.",
 		report.Plural(len(here.clusters), "cluster"), was(len(here.clusters)), here.notReady, here.n, be(here.notReady),
-		readyObjects(a.Summary.Counts)+otherObjects(a.Summary.Counts), here.reported)
+		readyObjects(a.Summary.Counts)+otherObjects(a.Summary.Counts), here.withoutResult(), here.reported)
 }
 
 // tallies count bundle deployments.
 type tallies struct {
 	n        int // all of them
 	notReady int // those that are not ready
+	unknown  int // those without a result
 	reported int // those that Fleet reports as not ready
 	silent   int // those without a status
 	clusters map[string]bool
@@ -51,7 +52,10 @@ func (t *tallies) add(bd *report.BundleDeployment) {
 	}
 	t.n++
 	t.clusters[bd.Cluster] = true
-	if bd.State != report.Ready {
+	switch {
+	case bd.WithoutResult():
+		t.unknown++
+	case bd.State != report.Ready:
 		t.notReady++
 	}
 	switch {
@@ -60,6 +64,14 @@ func (t *tallies) add(bd *report.BundleDeployment) {
 	case bd.Reported.State != string(report.Ready):
 		t.reported++
 	}
+}
+
+// withoutResult says how many bundle deployments have no result; empty if all have one.
+func (t *tallies) withoutResult() string {
+	if t.unknown == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %s no result", t.unknown, have(t.unknown))
 }
 
 // Elsewhere says that clusters were not read, whose states are those, and how old the heartbeats of their agents are;

@@ -25,9 +25,11 @@ func (p *Problem) First() *report.Finding { return p.Findings[0] }
 // Clusters are the clusters with the problem, in the order of the report.
 func (p *Problem) Clusters() []string {
 	var out []string
+	known := map[string]bool{}
 	for _, f := range p.Findings {
 		for _, c := range Clusters(f) {
-			if !slices.Contains(out, c) {
+			if !known[c] {
+				known[c] = true
 				out = append(out, c)
 			}
 		}
@@ -35,31 +37,44 @@ func (p *Problem) Clusters() []string {
 	return out
 }
 
+// Severity is the highest one of the findings, and of those that follow.
+func (p *Problem) Severity() report.Severity {
+	out := p.First().Severity
+	for _, f := range p.Follow {
+		if f.Severity.Compare(out) < 0 {
+			out = f.Severity
+		}
+	}
+	return out
+}
+
 // Problems arranges findings: those that follow from another one are below it, and more than apart equal ones are one.
-// What is urgent comes first, then what is severe, then what is widespread.
+// What is urgent comes first, then what is widespread, then what is severe.
 func Problems(findings []*report.Finding, apart int) []*Problem {
 	roots := rootsOf(findings)
 	follow := map[*report.Finding][]*report.Finding{}
 	equal := map[kinship][]*report.Finding{}
+	var order []kinship
 	for _, f := range findings {
 		if root := roots(f); root != f {
 			follow[root] = append(follow[root], f)
 			continue
 		}
-		equal[kinshipOf(f)] = append(equal[kinshipOf(f)], f)
+		k := kinshipOf(f)
+		if equal[k] == nil {
+			order = append(order, k)
+		}
+		equal[k] = append(equal[k], f)
 	}
 	var out []*Problem
-	for _, f := range findings {
-		if roots(f) != f {
-			continue
+	for _, k := range order {
+		together := len(equal[k])
+		if together <= apart {
+			together = 1
 		}
-		all := equal[kinshipOf(f)]
-		switch {
-		case len(all) <= apart:
-			out = append(out, &Problem{Findings: []*report.Finding{f}, Follow: follow[f]})
-		case all[0] == f:
-			p := &Problem{Findings: all}
-			for _, f := range all {
+		for some := range slices.Chunk(equal[k], together) {
+			p := &Problem{Findings: some}
+			for _, f := range some {
 				p.Follow = append(p.Follow, follow[f]...)
 			}
 			out = append(out, p)
@@ -100,19 +115,32 @@ func rootsOf(findings []*report.Finding) func(*report.Finding) *report.Finding {
 
 // compare puts the problem first that should be read first.
 func (p *Problem) compare(o *Problem) int {
-	x, y := p.First(), o.First()
-	return cmp.Or(slices.Index(urgencies, x.Urgency)-slices.Index(urgencies, y.Urgency),
-		x.Severity.Compare(y.Severity), cmp.Compare(o.width(), p.width()), cmp.Compare(x.Code, y.Code))
+	return cmp.Or(p.urgency()-o.urgency(), cmp.Compare(o.width(), p.width()), p.Severity().Compare(o.Severity()),
+		cmp.Compare(p.First().Code, o.First().Code))
 }
 
 // urgencies are the urgencies in their order. A report of an earlier version has none.
 var urgencies = []report.Urgency{"", report.Now, report.Later, report.Status}
 
-// width is the number of findings of each cluster that the problem has.
+// urgency is the place of the highest urgency of the findings, and of those that follow.
+func (p *Problem) urgency() int {
+	out := slices.Index(urgencies, p.First().Urgency)
+	for _, f := range p.Follow {
+		out = min(out, slices.Index(urgencies, f.Urgency))
+	}
+	return out
+}
+
+// width is the number of findings of each cluster, with those that follow. Numbers of Fleet do not count.
 func (p *Problem) width() int {
 	n := 0
 	for _, f := range p.Findings {
 		n += max(1, len(f.Clusters))
+	}
+	for _, f := range p.Follow {
+		if f.Urgency != report.Status {
+			n += max(1, len(f.Clusters))
+		}
 	}
 	return n
 }
@@ -123,7 +151,7 @@ type kinship struct{ code, bundle, message string }
 // kinshipOf returns what a finding has in common with equal ones. Findings about objects are equal only within a
 // bundle.
 func kinshipOf(f *report.Finding) kinship {
-	out := kinship{code: f.Code, message: withoutNames(f)}
+	out := kinship{code: f.Code, message: numbers.ReplaceAllString(withoutNames(f), "0")}
 	if !AboutFleet(f) {
 		out.bundle = f.Bundle
 	}
@@ -135,7 +163,7 @@ func AboutFleet(f *report.Finding) bool {
 	return strings.HasPrefix(f.Object.APIVersion, "fleet.cattle.io/")
 }
 
-// withoutNames returns the message of a finding without the names of its objects, and without times and ages.
+// withoutNames returns the message of a finding without the names of its objects.
 func withoutNames(f *report.Finding) string {
 	names := []string{}
 	namespace, _, _ := strings.Cut(f.BundleDeployment, "/")
@@ -145,8 +173,14 @@ func withoutNames(f *report.Finding) string {
 			names = append(names, name, "\x00")
 		}
 	}
-	return numbers.ReplaceAllString(strings.NewReplacer(names...).Replace(f.Message), "0")
+	return strings.NewReplacer(names...).Replace(f.Message)
 }
 
-// numbers are the numbers in a message.
-var numbers = regexp.MustCompile(`[0-9]+`)
+// withoutTimes returns a message without the times in it.
+func withoutTimes(message string) string { return times.ReplaceAllString(message, "") }
+
+// numbers are the numbers in a message, and times its times.
+var (
+	numbers = regexp.MustCompile(`[0-9]+`)
+	times   = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]+Z`)
+)

@@ -14,8 +14,26 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Headline is a problem in one sentence: what it is about, on which clusters, and what is wrong there.
-func Headline(a *report.Audit, p *Problem) string {
+// Headlines write problems in one sentence each.
+type Headlines struct {
+	clusters    int            // of the audit
+	deployments map[string]int // by bundle
+}
+
+// NewHeadlines returns the headlines of the problems of an audit.
+func NewHeadlines(a *report.Audit) Headlines {
+	out, clusters := Headlines{deployments: map[string]int{}}, map[string]bool{}
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		out.deployments[bd.Bundle]++
+		clusters[bd.Cluster] = true
+	}
+	out.clusters = len(clusters)
+	return out
+}
+
+// Of is a problem in one sentence: what it is about, on which clusters, and what is wrong there.
+func (h Headlines) Of(p *Problem) string {
 	f := p.First()
 	if f.Bundle == "" && f.BundleDeployment == "" {
 		return ofFleet(p)
@@ -25,32 +43,42 @@ func Headline(a *report.Audit, p *Problem) string {
 	if n := len(bundles); n > 1 {
 		subject = fmt.Sprintf("%d bundles (%s)", n, First(baseNames(bundles), maxBundles))
 	}
-	subject += onClusters(a, p, bundles)
-	if predicate, found := strings.CutPrefix(f.Message, f.BundleDeployment+" "); found {
+	subject += h.onClusters(p, bundles)
+	predicate, found := strings.CutPrefix(f.Message, f.BundleDeployment+" ")
+	if found && !p.varies() {
 		return subject + " " + agreeing(predicate, len(bundles))
 	}
-	if objects := len(objectsOf(p)); objects > 1 && !AboutFleet(f) {
+	if objects := objectsIn(p); objects > 1 && !AboutFleet(f) {
 		subject += ", " + report.Plural(objects, "object")
 	}
-	return subject + ": " + f.Message
+	return subject + ": " + p.message()
 }
 
 // ofFleet is a problem of objects of Fleet that are not of one bundle, such as Clusters.
 func ofFleet(p *Problem) string {
-	f, objects := p.First(), objectsOf(p)
-	if len(objects) == 1 {
+	f := p.First()
+	names := namesIn(p.Findings, func(f *report.Finding) string { return f.Object.Namespace + "/" + f.Object.Name })
+	if len(names) == 1 {
 		return f.Message
 	}
-	name := f.Object.Key().String()
-	var others []string
-	for _, o := range objects[1:] {
-		others = append(others, o.Name)
+	return fmt.Sprintf("%s (%s): %s", report.Plural(len(names), noun(f.Object.Kind)), First(baseNames(names), MaxNames),
+		p.message())
+}
+
+// message is the message of the first finding. If others have other numbers, it is an example.
+func (p *Problem) message() string {
+	if p.varies() {
+		return "for example, " + p.First().Message
 	}
-	more := fmt.Sprintf(" and %d more (%s)", len(others), First(others, MaxNames))
-	if predicate, found := strings.CutPrefix(f.Message, name+" "); found {
-		return name + more + " " + agreeing(predicate, len(objects))
-	}
-	return f.Message + "; the same for" + strings.TrimPrefix(more, " and")
+	return p.First().Message
+}
+
+// varies reports whether the messages of the findings differ in a number that is not a time.
+func (p *Problem) varies() bool {
+	first := withoutTimes(withoutNames(p.First()))
+	return slices.ContainsFunc(p.Findings[1:], func(f *report.Finding) bool {
+		return withoutTimes(withoutNames(f)) != first
+	})
 }
 
 // agreeing is a predicate whose verb agrees with the number of its subjects.
@@ -66,15 +94,13 @@ func agreeing(predicate string, n int) string {
 var plurals = map[string]string{"is": "are", "has": "have", "was": "were", "does": "do", "reports": "report",
 	"waits": "wait"}
 
-// objectsOf are the different objects of a problem, in the order of the report.
-func objectsOf(p *Problem) []object.Key {
-	var out []object.Key
+// objectsIn is the number of different objects of a problem.
+func objectsIn(p *Problem) int {
+	out := map[object.Key]bool{}
 	for _, f := range p.Findings {
-		if k := f.Object.Key(); !slices.Contains(out, k) {
-			out = append(out, k)
-		}
+		out[f.Object.Key()] = true
 	}
-	return out
+	return len(out)
 }
 
 // Subject names what distinguishes a finding from equal ones: its bundle deployment or its object.
@@ -89,8 +115,10 @@ func Subject(f *report.Finding) string {
 // namesIn are the different names of findings, in their order.
 func namesIn(findings []*report.Finding, name func(*report.Finding) string) []string {
 	var out []string
+	known := map[string]bool{}
 	for _, f := range findings {
-		if n := name(f); !slices.Contains(out, n) {
+		if n := name(f); !known[n] {
+			known[n] = true
 			out = append(out, n)
 		}
 	}
@@ -99,22 +127,15 @@ func namesIn(findings []*report.Finding, name func(*report.Finding) string) []st
 
 // onClusters says on which clusters a problem of bundles is, and of how many that is; empty if the audit is about one
 // cluster.
-func onClusters(a *report.Audit, p *Problem, bundles []string) string {
-	all, of := map[string]bool{}, 0
-	for i := range a.BundleDeployments {
-		bd := &a.BundleDeployments[i]
-		all[bd.Cluster] = true
-		if bd.Bundle == bundles[0] {
-			of++
-		}
-	}
+func (h Headlines) onClusters(p *Problem, bundles []string) string {
 	clusters := p.Clusters()
-	if len(all) <= 1 || len(clusters) == 0 {
+	if h.clusters <= 1 || len(clusters) == 0 {
 		return ""
 	}
 	if len(clusters) == 1 {
 		return " on " + BaseName(clusters[0])
 	}
+	of := h.deployments[bundles[0]]
 	n, most := strconv.Itoa(len(clusters)), MaxNames
 	switch {
 	case len(bundles) > 1:

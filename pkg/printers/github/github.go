@@ -35,8 +35,9 @@ func Write(w io.Writer, a *report.Audit) error {
 	if len(a.Gaps) > 0 {
 		lines = append(lines, gaps(a.Gaps))
 	}
+	names := digest.NewHeadlines(a)
 	for _, p := range digest.AllProblems(a) {
-		lines = append(lines, problem(a, p))
+		lines = append(lines, problem(names, p))
 	}
 	for _, n := range a.Notes {
 		lines = append(lines, annotation("notice", "Fleet audit", n))
@@ -57,18 +58,18 @@ func gaps(list []report.Gap) string {
 }
 
 // problem is the annotation of a problem. Equal findings, and those that follow, have no annotations of their own.
-func problem(a *report.Audit, p *digest.Problem) string {
+func problem(names digest.Headlines, p *digest.Problem) string {
 	f := p.First()
 	about := digest.About(f, func(name string) string { return name })
 	same := ""
 	if n := len(p.Findings) - 1; n > 0 {
-		var names []string
+		var others []string
 		for _, f := range p.Findings[1:] {
-			names = append(names, digest.Subject(f))
+			others = append(others, digest.Subject(f))
 		}
-		same = fmt.Sprintf("the same for %d more: %s", n, digest.First(names, digest.MaxNames))
+		same = fmt.Sprintf("the same for %d more: %s", n, digest.First(others, digest.MaxNames))
 	}
-	lines := digest.NonEmpty(digest.Headline(a, p), digest.Consequences(p), about, same)
+	lines := digest.NonEmpty(names.Of(p), digest.Consequences(p), about, same)
 	lines = append(lines, f.Described()...)
 	for _, remedy := range f.FirstSteps() {
 		mark := "→ "
@@ -77,7 +78,7 @@ func problem(a *report.Audit, p *digest.Problem) string {
 			mark = ""
 		}
 	}
-	return annotation(cmp.Or(commands[f.Severity], "notice"), strings.TrimSpace(f.Code+" "+f.Title), lines...)
+	return annotation(cmp.Or(commands[p.Severity()], "notice"), strings.TrimSpace(f.Code+" "+f.Title), lines...)
 }
 
 var (

@@ -61,6 +61,7 @@ type builder struct {
 	*report.Audit
 	places          places
 	differences     digest.Differences
+	headlines       digest.Headlines
 	detailed, named int
 }
 
@@ -68,7 +69,8 @@ type builder struct {
 func problems(a *report.Audit, of places) (out []problem, more int) {
 	all := digest.AllProblems(a)
 	shown := all[:min(len(all), maxProblems)]
-	b := builder{Audit: a, places: of, differences: digest.NewDifferences(a), detailed: maxDetailed, named: maxNamed}
+	b := builder{Audit: a, places: of, differences: digest.NewDifferences(a),
+		headlines: digest.NewHeadlines(a), detailed: maxDetailed, named: maxNamed}
 	for _, x := range shown {
 		out = append(out, b.problem(x))
 	}
@@ -76,7 +78,7 @@ func problems(a *report.Audit, of places) (out []problem, more int) {
 }
 
 func (b *builder) problem(x *digest.Problem) problem {
-	out := problem{Headline: digest.Headline(b.Audit, x), So: digest.Consequences(x), First: b.detail(x.First()),
+	out := problem{Headline: b.headlines.Of(x), So: digest.Consequences(x), First: b.detail(x.First()),
 		Same: b.list(x.Findings[1:]), Follow: b.list(x.Follow)}
 	out.Follow.Codes = true
 	f := x.First()

@@ -21,9 +21,9 @@ func (d *document) problems(a *report.Audit, all []*digest.Problem) {
 		return
 	}
 	d.add("### Problems", "")
-	items := make([]string, len(all))
+	items, names := make([]string, len(all)), digest.NewHeadlines(a)
 	for i, p := range all {
-		items[i] = problem(a, p)
+		items[i] = problem(names, p)
 	}
 	if left := d.some(items, 3*share); left > 0 {
 		d.add("- … and " + report.Plural(left, "more problem"))
@@ -32,9 +32,9 @@ func (d *document) problems(a *report.Audit, all []*digest.Problem) {
 }
 
 // problem is one problem as an element of a list, with what it is about and what follows from it.
-func problem(a *report.Audit, p *digest.Problem) string {
+func problem(headlines digest.Headlines, p *digest.Problem) string {
 	f := p.First()
-	lines := []string{"- **" + string(f.Severity) + "** " + prose(f.Code) + " " + prose(digest.Headline(a, p))}
+	lines := []string{"- **" + string(f.Severity) + "** " + prose(f.Code) + " " + prose(headlines.Of(p))}
 	if !digest.AboutFleet(f) && f.Bundle != "" { // equal findings about objects have the same bundle
 		lines = append(lines, "  - bundle "+code(f.Bundle))
 	}
@@ -59,10 +59,10 @@ func (d *document) details(a *report.Audit, all []*digest.Problem) {
 	}
 	d.add("### Details", "")
 	differences := digest.NewDifferences(a)
-	left := len(a.Findings)
+	left, known := len(a.Findings), map[string]bool{}
 	for i, p := range all {
-		code := p.First().Code
-		if !slices.ContainsFunc(all[:i], func(o *digest.Problem) bool { return o.First().Code == code }) {
+		if code := p.First().Code; !known[code] {
+			known[code] = true
 			left -= d.group(code, all[i:], differences)
 		}
 	}
