@@ -13,10 +13,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const (
-	// maxLines is the number of lines of an overview, and maxProblem the most lines of a problem in it.
-	maxLines, maxProblem = 40, 2
-)
+// maxLines is the number of lines of an overview.
+const maxLines = 40
 
 // overviewOf reports whether an audit is shown as an overview: it is about many bundle deployments of several bundles,
 // the user wants to see them counted, or it must fit a screen.

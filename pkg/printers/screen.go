@@ -10,8 +10,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// maxGaps is the number of gaps, and of notes, that an overview names.
-const maxGaps = 3
+const (
+	// maxGaps is the number of gaps, and of notes, that an overview names.
+	maxGaps = 3
+	// maxProblem is the number of lines that a problem, a gap or a note has in an overview.
+	maxProblem = 2
+)
 
 // aside returns what a function shows.
 func (t text) aside(show func(text)) string {
