@@ -155,8 +155,9 @@ func TestManifestsDropped(t *testing.T) {
 	clusters := []audit.Cluster{clusterOf("one", capture(t, downstreamOf(t, "one")...), nil),
 		clusterOf("two", capture(t, downstreamOf(t, "two")...), nil)}
 	for _, keep := range []bool{false, true} {
-		found, err := audit.Run(t.Context(), capture(t, managementOf("one", "two")...), audit.Options{KeepManifests: keep,
-			Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) { return clusters, nil }})
+		found, err := audit.Run(t.Context(), capture(t, managementOf("one", "two")...),
+			audit.Options{KeepManifests: keep,
+				Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) { return clusters, nil }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,8 @@ func TestNames(t *testing.T) {
 		{"audit theme --status-only", 2, "", "--status-only and objects are mutually exclusive"},
 		{"audit theme -f ../../test", 2, "", "-f and objects are mutually exclusive"},
 		// why
-		{"why configmap/theme", 1, "theme is not ready. The cause is guestbook-guestbook on fleet-local/local: configmap " +
+		{"why configmap/theme", 1, "theme is not ready. The cause is guestbook-guestbook on fleet-local/local: " +
+			"configmap " +
 			"guestbook/theme\nis not on the cluster", ""},
 		{"why deployment/guestbook/frontend", 1, "deployment guestbook/frontend differs in .spec.replicas\n     last " +
 			"written by kubectl", ""},

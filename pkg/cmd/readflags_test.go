@@ -45,7 +45,8 @@ func TestReadFlags(t *testing.T) {
 				t.Errorf("%s: --%s has the usage %q, and elsewhere %q", name, flag, f.Usage, usages[flag])
 			}
 		}
-		if usage := c.Flags().Lookup("output").Usage; !strings.HasPrefix(usage, "Output format: one of table, wide, json") {
+		usage := c.Flags().Lookup("output").Usage
+		if !strings.HasPrefix(usage, "Output format: one of table, wide, json") {
 			t.Errorf("%s: --output has the usage %q", name, usage)
 		}
 	}

@@ -45,7 +45,8 @@ func TestWidthOfTerminal(t *testing.T) {
 			}
 			ready = ready || strings.Contains(line, "READY")
 		}
-		if all := strings.HasSuffix(header, "MODIFIED"); !ready || all != (columns == 80) || len(header) > int(columns) {
+		long := strings.HasSuffix(header, "MODIFIED")
+		if !ready || long != (columns == 80) || len(header) > int(columns) {
 			t.Errorf("%d columns: the header has %d: %s", columns, len(header), header)
 		}
 		_ = user.Close() // nothing more is read

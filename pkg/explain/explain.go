@@ -49,7 +49,8 @@ func Topics() []report.Topic {
 	}
 	for _, r := range ownership.TruthTable {
 		out = append(out, report.Topic{Kind: report.TopicSituation, Name: string(r.Situation),
-			What: "the object has " + r.Description, Remedy: answers(r), URL: check.Pages + "verbs/adopt.md#what-is-taken"})
+			What: "the object has " + r.Description, Remedy: answers(r),
+			URL: check.Pages + "verbs/adopt.md#what-is-taken"})
 	}
 	return out
 }

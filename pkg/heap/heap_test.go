@@ -18,7 +18,8 @@ func TestCollectLater(t *testing.T) {
 	for growth() != smallHeapGrowth {
 		runtime.GC()
 	}
-	for _, of := range []struct{ live, growth int }{{2 * smallHeap, heapGrowth}, {largeHeap + smallHeap, largeHeapGrowth}} {
+	for _, of := range []struct{ live, growth int }{{2 * smallHeap, heapGrowth},
+		{largeHeap + smallHeap, largeHeapGrowth}} {
 		live := make([]byte, of.live)
 		for growth() != uint64(of.growth) {
 			runtime.GC()

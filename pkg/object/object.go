@@ -41,8 +41,8 @@ func (k Key) String() string {
 	return kind + " " + k.Namespace + "/" + k.Name
 }
 
-// impliedGroups are the groups of Kubernetes whose kinds people name without them. No two of these groups have a kind of
-// the same name.
+// impliedGroups are the groups of Kubernetes whose kinds people name without them. No two of these groups have a kind
+// of the same name.
 var impliedGroups = []string{"apps", "batch", "autoscaling", "policy", "networking.k8s.io", "rbac.authorization.k8s.io",
 	"apiextensions.k8s.io"}
 

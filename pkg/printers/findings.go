@@ -12,8 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// findings shows the problems bundle by bundle, the most urgent bundle first. Those of several bundles, or of none, have
-// parts of their own.
+// findings shows the problems bundle by bundle, the most urgent bundle first. Those of several bundles, or of none,
+// have parts of their own.
 func (t text) findings(a *report.Audit) {
 	deployments := map[bundleKey]*report.BundleDeployment{}
 	for i := range a.BundleDeployments {

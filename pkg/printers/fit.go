@@ -11,8 +11,8 @@ import (
 )
 
 // fitting returns the table of bundle deployments with the columns that have a number, otherwise with short headers,
-// otherwise with one column for all numbers. No line is then longer than the terminal is wide. clusters adds a column of
-// clusters.
+// otherwise with one column for all numbers. No line is then longer than the terminal is wide. clusters adds a column
+// of clusters.
 func (t text) fitting(shown []report.BundleDeployment, clusters bool) grid {
 	filled := func(list []column) grid {
 		g := t.grid(list)

@@ -95,7 +95,8 @@ func TestTree(t *testing.T) {
 
 // TestLargeTree checks that a tree of 50 clusters counts what is well, and that it fits two screens.
 func TestLargeTree(t *testing.T) {
-	got := shown(t, "table", printers.Tree(fiftyClusters(20), printers.TreeOptions{Options: printers.Options{Width: 100}}))
+	o := printers.TreeOptions{Options: printers.Options{Width: 100}}
+	got := shown(t, "table", printers.Tree(fiftyClusters(20), o))
 	golden.Compare(t, "fifty.tree", got)
 	if n := strings.Count(got, "\n"); n > 80 {
 		t.Errorf("%d lines", n)

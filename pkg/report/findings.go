@@ -105,7 +105,8 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
 		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Urgency: Urgency(f.Urgency), Title: f.Title,
-			Object: f.Object, Aspect: f.Aspect, Cluster: f.Cluster, BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence,
+			Object: f.Object, Aspect: f.Aspect, Cluster: f.Cluster, BundleDeployment: f.BundleDeployment,
+			Message: f.Message, Evidence: f.Evidence,
 			Remedies: f.Remedies, Remediation: first(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
 		if d := of[f.BundleDeployment]; d != nil {
 			x.Bundle, x.GitRepo, x.HelmOp = d.Bundle, d.GitRepo, d.HelmOp

@@ -21,8 +21,8 @@ type Question struct {
 	Was string
 }
 
-// holds reports whether what the Aspect shows now is what it showed. A release record of which the label with the status
-// is missing, for example one restored from a backup, does not contradict a status.
+// holds reports whether what the Aspect shows now is what it showed. A release record of which the label with the
+// status is missing, for example one restored from a backup, does not contradict a status.
 func (q Question) holds(now string) bool {
 	return now == q.Was || q.Aspect == ReleaseStatus && now == statusOf("")
 }

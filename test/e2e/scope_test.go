@@ -103,7 +103,7 @@ func TestWrongScope(t *testing.T) {
 			contains: []string{"--namespace", "--all-namespaces"}},
 		"an object that no bundle desires": {args: []string{"pod/web"}, status: 3,
 			contains: []string{"pod/web not found: no bundle has or desires an object of that name"}},
-		"a name of nothing": {args: []string{"gestbook"}, status: 3, contains: []string{"gestbook", "guestbook"}},
+		"a name of nothing":   {args: []string{"gestbook"}, status: 3, contains: []string{"gestbook", "guestbook"}},
 		"a kind without name": {args: []string{"bundle/"}, status: 2, contains: []string{`"bundle/"`}},
 		"an invalid selector": {args: []string{"-l", "=="}, status: 2,
 			contains: []string{"parsing --selector"}},

@@ -90,10 +90,10 @@ func TestWebhookTakeOwnership(t *testing.T) {
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Modified"},
 		Objects: map[string]string{
-			"configmap apps/texts":          "Unowned HelmOnly",
+			"configmap apps/texts":     "Unowned HelmOnly",
 			"deployment apps/frontend": "Unowned HelmOnly",
-			widgetKey:                       "Unowned HelmOnly",
-			"clusterrole e2e-reader": "Unowned HelmOnly",
+			widgetKey:                  "Unowned HelmOnly",
+			"clusterrole e2e-reader":   "Unowned HelmOnly",
 		},
 		Findings: []string{
 			"FD102 configmap apps/texts",

@@ -75,8 +75,8 @@ func TestArchives(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"man/kubectl-fleetdoctor.1", "man/kubectl-fleetdoctor-audit.1",
-		"completions/kubectl-fleetdoctor.bash", "completions/_kubectl-fleetdoctor", "completions/kubectl-fleetdoctor.fish",
-		"completions/kubectl-fleetdoctor.ps1"} {
+		"completions/kubectl-fleetdoctor.bash", "completions/_kubectl-fleetdoctor",
+		"completions/kubectl-fleetdoctor.fish", "completions/kubectl-fleetdoctor.ps1"} {
 		if !packed[want] {
 			t.Errorf("the archives have no %s", want)
 		}

@@ -23,8 +23,8 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: man DIRECTORY VERSION, with the date of the pages in SOURCE_DATE_EPOCH; writes "+
-			"DIRECTORY/man and DIRECTORY/completions")
+		fmt.Fprintln(os.Stderr, "usage: man DIRECTORY VERSION, with the date of the pages in SOURCE_DATE_EPOCH; "+
+			"writes DIRECTORY/man and DIRECTORY/completions")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1], os.Args[2], os.Getenv("SOURCE_DATE_EPOCH")); err != nil {

@@ -52,8 +52,9 @@ func deploy(a *report.Audit, b, c int, read bool) {
 			Severity: severity, Urgency: urgency, Title: "a problem of " + code, Object: on, Cluster: bd.Cluster,
 			BundleDeployment: bd.Key(), Bundle: bundle, GitRepo: bd.GitRepo, Message: message,
 			Evidence: []string{"it was read at 2026-01-02T03:00:00Z on cluster " + bd.Cluster},
-			Remedies: []report.Remedy{{Command: "kubectl fleetdoctor why bundle/" + bd.Name + " --cluster " + bd.Cluster,
-				Text: "shows the root cause"}, {Text: "correct the bundle in Git"}}})
+			Remedies: []report.Remedy{{
+				Command: "kubectl fleetdoctor why bundle/" + bd.Name + " --cluster " + bd.Cluster,
+				Text:    "shows the root cause"}, {Text: "correct the bundle in Git"}}})
 	}
 	self := object.Ref{APIVersion: "fleet.cattle.io/v1alpha1", Kind: "BundleDeployment", Namespace: bd.Namespace,
 		Name: bd.Name}
@@ -61,7 +62,8 @@ func deploy(a *report.Audit, b, c int, read bool) {
 	switch {
 	case state == report.ErrApplied:
 		bd.Counts.Ready, bd.Counts.Missing, resource.State = 4, 1, report.Missing
-		finding("FD604", report.Error, "now", self, bd.Key()+" is not applied: Helm reports that the chart has no values")
+		finding("FD604", report.Error, "now", self,
+			bd.Key()+" is not applied: Helm reports that the chart has no values")
 	case !read:
 	case state == report.Modified:
 		bd.Counts.Ready, bd.Counts.Modified = 4, 1
@@ -70,8 +72,9 @@ func deploy(a *report.Audit, b, c int, read bool) {
 		finding("FD104", report.Warning, "now", deployment, deployment.Key().String()+" differs in .spec.replicas")
 	case state == report.NotReady:
 		bd.Counts.Ready, bd.Counts.NotReady = 4, 1
-		finding("FD107", report.Warning, "now", deployment, fmt.Sprintf("%s is not ready: %d of 3 replicas are available",
-			deployment.Key(), c%3))
+		finding("FD107", report.Warning, "now", deployment,
+			fmt.Sprintf("%s is not ready: %d of 3 replicas are available",
+				deployment.Key(), c%3))
 	}
 	if resource.State != report.Ready {
 		bd.Resources = append(bd.Resources, resource)
@@ -107,7 +110,8 @@ func total(a *report.Audit, c int, read bool) {
 	cause := &a.Findings[i]
 	a.Findings = append(a.Findings, report.Finding{ID: fmt.Sprintf("FD205-%d", c), Code: "FD205", Urgency: "status",
 		Severity: report.Warning, Title: "a cluster reports wrong numbers", Cluster: clusterName(c),
-		Object:   object.Ref{APIVersion: "fleet.cattle.io/v1alpha1", Kind: "Cluster", Namespace: x.Namespace, Name: x.Name},
+		Object: object.Ref{APIVersion: "fleet.cattle.io/v1alpha1", Kind: "Cluster", Namespace: x.Namespace,
+			Name: x.Name},
 		Message:  fmt.Sprintf("cluster %s reports %d/%d ready objects", clusterName(c), reported, reported),
 		CausedBy: &report.Origin{ID: cause.ID, Code: cause.Code, Object: cause.Object, Cluster: cause.Cluster}})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Fleetwide is the sentence with the numbers of bundle deployments that are not ready: by what Fleet reports, and on the
-// clusters that were read. It is empty if all clusters were read.
+// Fleetwide is the sentence with the numbers of bundle deployments that are not ready: by what Fleet reports, and on
+// the clusters that were read. It is empty if all clusters were read.
 func Fleetwide(a *report.Audit) string {
 	var all, here tallies
 	for i := range a.BundleDeployments {

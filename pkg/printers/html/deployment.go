@@ -84,7 +84,9 @@ type objects struct {
 func (o objects) All() int { return len(o.Shown) + o.More }
 
 func unready(bd *report.BundleDeployment) objects {
-	all := slices.DeleteFunc(slices.Clone(bd.Resources), func(r report.Resource) bool { return r.State == report.Ready })
+	all := slices.DeleteFunc(slices.Clone(bd.Resources), func(r report.Resource) bool {
+		return r.State == report.Ready
+	})
 	shown := all[:min(len(all), maxObjects)]
 	return objects{Shown: shown, More: len(all) - len(shown)}
 }

@@ -216,7 +216,8 @@ func TestLarge(t *testing.T) {
 			}
 		}
 		if len(ids)+items+counted != len(a.Findings)+notReady {
-			t.Errorf("%d findings and %d bundle deployments are shown, %d are counted; the report has %d and %d", len(ids),
+			t.Errorf("%d findings and %d bundle deployments are shown, %d are counted; the report has %d and %d",
+				len(ids),
 				items, counted, len(a.Findings), notReady)
 		}
 	}
@@ -260,7 +261,8 @@ func TestReported(t *testing.T) {
 			Bundle: "x/b", Cluster: "x/y", State: report.Unknown, Reason: "ClusterNotRead",
 			Reported: &report.Reported{State: "Ready"}})
 	}
-	if shown := text(parsed(t, written(t, a))); !strings.Contains(shown, "1 cluster was not read: the states there are") {
+	shown := text(parsed(t, written(t, a)))
+	if !strings.Contains(shown, "1 cluster was not read: the states there are") {
 		t.Error("the document does not say that the cluster was not read")
 	}
 }

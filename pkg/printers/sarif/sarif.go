@@ -184,7 +184,8 @@ func result(f report.Finding, id, cause string) *sarif.Result {
 		properties.Add("remedies", steps)
 	}
 	id = cmp.Or(id, f.Code)
-	return sarif.NewRuleResult(f.Code).WithLevel(level(f.Severity)).WithMessage(sarif.NewTextMessage(message(f, cause))).
+	return sarif.NewRuleResult(f.Code).WithLevel(level(f.Severity)).
+		WithMessage(sarif.NewTextMessage(message(f, cause))).
 		AddLocation(location(f)).
 		WithPartialFingerprints(map[string]string{fingerprint: id, lineHash: id}).WithProperties(properties)
 }
