@@ -24,6 +24,8 @@ func TestNames(t *testing.T) {
 		{"audit deploy/frontend", 1, "1 of 5 objects ready", ""},
 		{"audit deployment frontend", 1, "1 of 5 objects ready", ""},
 		{"audit bundle/ingress-ingress configmap/theme", 1, "2 of 8 objects ready", ""},
+		{"audit service/operator --snapshot " + data + "management.yaml --cluster-snapshot edge-1=" + data + "edge-1.yaml",
+			1, "0 of 3 bundle deployments on 3 clusters are not ready, as Fleet reports. 1 cluster was read", ""},
 		{"audit databases --snapshot " + data + "edge-1.yaml", 1, "is that of bundledeployment/databases", ""},
 		// several
 		{"audit frontend", 2, "", "objects: deployment.apps/guestbook/frontend, service/guestbook/frontend\n"},

@@ -19,7 +19,8 @@ import (
 // kind.
 type Found struct {
 	Name source.Named
-	// Targets are the object of Fleet, or the bundle deployments that desire the deployed objects.
+	// Targets are the object of Fleet, or the bundle deployments that desire the deployed objects, and those of the
+	// same bundles that may.
 	Targets []Target
 	// Objects are the deployed objects of the name, sorted. They are several if the name has a kind, and no namespace.
 	Objects []object.Ref
@@ -77,6 +78,7 @@ func Find(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) (*
 		out.Targets, out.bundles = append(out.Targets, m.Targets...), append(out.bundles, m.bundles...)
 		out.Objects = append(out.Objects, m.Objects...)
 	}
+	out.addUnread(desired)
 	return out, nil
 }
 
@@ -99,6 +101,16 @@ func deployedObjects(desired *resolve.DesiredState, n source.Named, kinds *sourc
 		}
 	}
 	return matches
+}
+
+// addUnread adds the bundle deployments of the same bundles whose desired objects are not known: the objects may be on
+// their clusters too.
+func (f *Found) addUnread(desired *resolve.DesiredState) {
+	for _, d := range desired.Deployments {
+		if d.Problem != "" && d.Bundle != "" && slices.Contains(f.bundles, d.Bundle) {
+			f.Targets = append(f.Targets, Target{Kind: TargetBundleDeployment, Name: d.Key()})
+		}
+	}
 }
 
 // bundleOf is the bundle of a bundle deployment; that itself if only its release is known.
