@@ -3,8 +3,15 @@
 package cmd
 
 import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // TestNames checks what arguments that are not KIND/NAME of an object of Fleet stand for.
@@ -70,5 +77,38 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: status %d, want %d, %q and %q:\n%.1500s\n%s", tc.args, got.status, tc.status, tc.out, tc.err,
 				got.out, got.errOut)
 		}
+	}
+}
+
+// TestWhyUnread checks that an object on clusters that were not read is one cause for each state that Fleet reports.
+func TestWhyUnread(t *testing.T) {
+	const data = "../../test/testdata/impact/"
+	content, err := os.ReadFile(data + "management.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ready = "display: {state: Ready}"
+	text, last := string(content), bytes.LastIndex(content, []byte(ready))
+	management := filepath.Join(t.TempDir(), "management.yaml")
+	text = text[:last] + "display: {state: Modified}" + text[last+len(ready):]
+	if err := os.WriteFile(management, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := run(t, "why", "service/operator", "--snapshot", management, "--cluster-snapshot", "edge-1="+data+"edge-1.yaml",
+		"-o", "json")
+	var w report.Why
+	if err := json.Unmarshal([]byte(got.out), &w); err != nil {
+		t.Fatalf("%v: %s", err, got.errOut)
+	}
+	var unread []string
+	for _, c := range w.Objects[0].Causes[1:] {
+		_, state, _ := strings.Cut(c.Steps[0].Message, "; ")
+		unread = append(unread, c.Deployments[0].Cluster+": "+state+": "+c.Remedies[0].Text)
+	}
+	const next = ": --cluster-snapshot NAME=PATH also reads its cluster"
+	want := []string{"fleet-default/edge-2: Fleet reports it as Ready" + next,
+		"fleet-default/edge-3: Fleet reports it as Modified" + next}
+	if !slices.Equal(unread, want) {
+		t.Errorf("%q, want %q", unread, want)
 	}
 }
