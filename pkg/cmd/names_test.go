@@ -46,7 +46,10 @@ func TestNames(t *testing.T) {
 		{"audit quite-something-else", 3, "", "no bundle has or desires an object of that name"},
 		{"why deployment/operator --snapshot " + data + "management.yaml", 3, "",
 			"it is not known whether a bundle desires it"},
+		{"audit theme frontend", 3, "", `"theme" is not a kind here: write KIND/NAME for each object, or only one NAME`},
 		// a kind alone
+		{"audit deployment", 2, "", "deployment is a kind: add a name: deployment/NAME"},
+		{"audit clustergroup", 2, "", "clustergroup is a kind: add a name: clustergroup/NAME"},
 		{"audit gitrepo", 1, "2 of 8 objects ready", ""},
 		{"audit bundle", 1, "2 of 8 objects ready", ""},
 		{"tree bundle", 1, "bundle fleet-local/ingress-ingress", ""},

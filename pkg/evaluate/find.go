@@ -45,15 +45,18 @@ func (f *Found) String() string {
 	return fmt.Sprintf(desire, strings.Join(bundles, ", "), strings.Join(objects, ", "))
 }
 
-// AmbiguousError reports that a name without a kind stands for several objects.
+// AmbiguousError reports that a word without a kind stands for several objects.
 type AmbiguousError struct {
 	Name string
-	// Matches are KIND/NAMESPACE/NAME, sorted.
+	// Matches are KIND/NAMESPACE/NAME, sorted. Without any, the word is a kind.
 	Matches []string
 }
 
 // Error implements error.
 func (e *AmbiguousError) Error() string {
+	if len(e.Matches) == 0 {
+		return fmt.Sprintf("%s is a kind: add a name: %s/NAME", e.Name, e.Name)
+	}
 	return fmt.Sprintf("%q is the name of several objects: %s", e.Name, strings.Join(e.Matches, ", "))
 }
 
@@ -174,6 +177,8 @@ func unnamed(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds)
 			e.Matches = append(e.Matches, t.String())
 		}
 		return nil, e
+	case n.Kind == "" && isKind(n.Name, kinds):
+		return nil, &AmbiguousError{Name: n.Name}
 	}
 	e := source.NotFound(n, objects, kinds)
 	if n.Kind == "" {
@@ -186,6 +191,10 @@ func unnamed(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds)
 	}
 	e.Undesired, e.Unread = true, desireUnknown(desired)
 	return nil, e
+}
+
+func isKind(word string, kinds *source.Kinds) bool {
+	return slices.ContainsFunc(kinds.All(), func(k source.Kind) bool { return k.Called(word) })
 }
 
 // desireUnknown returns the reason why it is not known whether a bundle desires an object that no known bundle desires;
