@@ -27,6 +27,9 @@ func TestNames(t *testing.T) {
 		{"audit theme -n guestbook", 1, "desires configmap guestbook/theme.", ""},
 		{"audit guestbook-guestbook", 1, `The name "guestbook-guestbook" is that of bundle/fleet-local/guestbook-`, ""},
 		{"audit guestbook -n fleet-local", 1, "1 of 5 objects ready", ""},
+		{"audit guestbook", 1, `The name "guestbook" is that of gitrepo/fleet-local/guestbook, and also that of
+  serviceaccount/guestbook/guestbook.`, ""},
+		{"audit guestbook -n guestbook", 1, "desires serviceaccount guestbook/guestbook.", ""},
 		{"audit local", 1, `The name "local" is that of cluster/fleet-local/local.`, ""},
 		{"audit deploy/frontend", 1, "1 of 5 objects ready", ""},
 		{"audit deployment frontend", 1, "1 of 5 objects ready", ""},
@@ -36,7 +39,6 @@ func TestNames(t *testing.T) {
 		{"audit databases --snapshot " + data + "edge-1.yaml", 1, "is that of bundledeployment/databases", ""},
 		// several
 		{"audit frontend", 2, "", "objects: deployment.apps/guestbook/frontend, service/guestbook/frontend\n"},
-		{"audit guestbook", 2, "", "objects: gitrepo/fleet-local/guestbook, serviceaccount/guestbook/guestbook\n"},
 		{"why frontend", 2, "", "Name one of them, such as deployment.apps/guestbook/frontend."},
 		// none
 		{"audit guestbok", 3, "", `Did you mean "guestbook"?`},
