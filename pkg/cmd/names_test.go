@@ -49,6 +49,7 @@ func TestNames(t *testing.T) {
 		{"why deployment/operator --snapshot " + data + "management.yaml", 3, "",
 			"it is not known whether a bundle desires it"},
 		{"audit theme frontend", 3, "", `"theme" is not a kind here: write KIND/NAME for each object, or only one NAME`},
+		{"audit gitrepo guestbook deployment/frontend -n fleet-local", 2, "", "write gitrepo/NAME before it."},
 		// a kind alone
 		{"audit deployment", 2, "", "deployment is a kind: add a name: deployment/NAME"},
 		{"audit clustergroup", 2, "", "clustergroup is a kind: add a name: clustergroup/NAME"},
