@@ -36,6 +36,12 @@ func TestConfigFile(t *testing.T) {
 		{defaults, []string{"snapshot", "--snapshot", clean, "-o", archive}, 0, archive},
 		{defaults, []string{"audit"}, 2, "/none"}, // the kubeconfig of edge-1
 		{"output: yml", []string{"audit", "--snapshot", sick}, 2, path + `:1: output: invalid value "yml"`},
+		{"output: json", []string{"audit", "--snapshot", sick, "--by=bundle"}, 1, "BUNDLE "},
+		{"output: json", []string{"audit", "--snapshot", sick, "--summary"}, 1, "objects ready"},
+		{"output: yml", []string{"__complete", "audit", ""}, 0, "gitrepo/"},
+		{"output: yml", []string{"__completeNoDesc", "audit", ""}, 0, "gitrepo/"},
+		{"output: yml", []string{"version", "--client"}, 0, path + `:1: output: invalid value "yml"`},
+		{"output: yml", []string{"version", "--client", "-o", "yaml"}, 0, "configFile: " + path},
 		{"output: yml", []string{"audit", "--help"}, 0, "Exit status"},
 		{"output: yml", []string{"help", "audit"}, 0, "Exit status"},
 	} {

@@ -3,8 +3,15 @@
 package cmd
 
 import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // TestNames checks what arguments that are not KIND/NAME of an object of Fleet stand for.
@@ -20,14 +27,18 @@ func TestNames(t *testing.T) {
 		{"audit theme -n guestbook", 1, "desires configmap guestbook/theme.", ""},
 		{"audit guestbook-guestbook", 1, `The name "guestbook-guestbook" is that of bundle/fleet-local/guestbook-`, ""},
 		{"audit guestbook -n fleet-local", 1, "1 of 5 objects ready", ""},
+		{"audit guestbook", 1, `The name "guestbook" is that of gitrepo/fleet-local/guestbook, and also that of
+  serviceaccount/guestbook/guestbook.`, ""},
+		{"audit guestbook -n guestbook", 1, "desires serviceaccount guestbook/guestbook.", ""},
 		{"audit local", 1, `The name "local" is that of cluster/fleet-local/local.`, ""},
 		{"audit deploy/frontend", 1, "1 of 5 objects ready", ""},
 		{"audit deployment frontend", 1, "1 of 5 objects ready", ""},
 		{"audit bundle/ingress-ingress configmap/theme", 1, "2 of 8 objects ready", ""},
+		{"audit service/operator --snapshot " + data + "management.yaml --cluster-snapshot edge-1=" + data + "edge-1.yaml",
+			1, "0 of 3 bundle deployments on 3 clusters are not ready, as Fleet reports. 1 cluster was read", ""},
 		{"audit databases --snapshot " + data + "edge-1.yaml", 1, "is that of bundledeployment/databases", ""},
 		// several
 		{"audit frontend", 2, "", "objects: deployment.apps/guestbook/frontend, service/guestbook/frontend\n"},
-		{"audit guestbook", 2, "", "objects: gitrepo/fleet-local/guestbook, serviceaccount/guestbook/guestbook\n"},
 		{"why frontend", 2, "", "Name one of them, such as deployment.apps/guestbook/frontend."},
 		// none
 		{"audit guestbok", 3, "", `Did you mean "guestbook"?`},
@@ -37,7 +48,11 @@ func TestNames(t *testing.T) {
 		{"audit quite-something-else", 3, "", "no bundle has or desires an object of that name"},
 		{"why deployment/operator --snapshot " + data + "management.yaml", 3, "",
 			"it is not known whether a bundle desires it"},
+		{"audit theme frontend", 3, "", `"theme" is not a kind here: write KIND/NAME for each object, or only one NAME`},
+		{"audit gitrepo guestbook deployment/frontend -n fleet-local", 2, "", "write gitrepo/NAME before it."},
 		// a kind alone
+		{"audit deployment", 2, "", "deployment is a kind: add a name: deployment/NAME"},
+		{"audit clustergroup", 2, "", "clustergroup is a kind: add a name: clustergroup/NAME"},
 		{"audit gitrepo", 1, "2 of 8 objects ready", ""},
 		{"audit bundle", 1, "2 of 8 objects ready", ""},
 		{"tree bundle", 1, "bundle fleet-local/ingress-ingress", ""},
@@ -69,5 +84,38 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: status %d, want %d, %q and %q:\n%.1500s\n%s", tc.args, got.status, tc.status, tc.out, tc.err,
 				got.out, got.errOut)
 		}
+	}
+}
+
+// TestWhyUnread checks that an object on clusters that were not read is one cause for each state that Fleet reports.
+func TestWhyUnread(t *testing.T) {
+	const data = "../../test/testdata/impact/"
+	content, err := os.ReadFile(data + "management.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ready = "display: {state: Ready}"
+	text, last := string(content), bytes.LastIndex(content, []byte(ready))
+	management := filepath.Join(t.TempDir(), "management.yaml")
+	text = text[:last] + "display: {state: Modified}" + text[last+len(ready):]
+	if err := os.WriteFile(management, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := run(t, "why", "service/operator", "--snapshot", management, "--cluster-snapshot", "edge-1="+data+"edge-1.yaml",
+		"-o", "json")
+	var w report.Why
+	if err := json.Unmarshal([]byte(got.out), &w); err != nil {
+		t.Fatalf("%v: %s", err, got.errOut)
+	}
+	var unread []string
+	for _, c := range w.Objects[0].Causes[1:] {
+		_, state, _ := strings.Cut(c.Steps[0].Message, "; ")
+		unread = append(unread, c.Deployments[0].Cluster+": "+state+": "+c.Remedies[0].Text)
+	}
+	const next = ": --cluster-snapshot NAME=PATH also reads its cluster"
+	want := []string{"fleet-default/edge-2: Fleet reports it as Ready" + next,
+		"fleet-default/edge-3: Fleet reports it as Modified" + next}
+	if !slices.Equal(unread, want) {
+		t.Errorf("%q, want %q", unread, want)
 	}
 }

@@ -164,7 +164,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.SuggestionsMinimumDistance = 2 // the distance that cobra uses for unknown commands
 	root.Args = verb.NoCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return config.Apply(env.ConfigFile, c.Flags()) }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return setDefaults(c, env) }
 	wrapHelp(root, terminal.Width(env.Streams.Out))
 	root.AddCommand(
 		adopt.NewCommand(env),
@@ -188,6 +188,20 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	groupCommands(root)
 	help.AddTo(root, env.Name)
 	return root
+}
+
+// setDefaults sets flags to the user's defaults. A completion needs none. For version, which shows the file in use, an
+// error of the file is a warning.
+func setDefaults(c *cobra.Command, env verb.Environment) error {
+	if c.Name() == cobra.ShellCompRequestCmd { // cobra.ShellCompNoDescRequestCmd is its alias
+		return nil
+	}
+	err := config.Apply(env.ConfigFile, c.Flags())
+	if err == nil || c.Name() != "version" {
+		return err
+	}
+	fmt.Fprintf(escape.TextWriter(env.Streams.ErrOut), "warning: %s\n", message(err))
+	return nil
 }
 
 // calledAs is how the user calls the program: kubectl finds its plugins on the PATH and calls them by their full path;

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -19,18 +20,28 @@ import (
 // kind.
 type Found struct {
 	Name source.Named
-	// Targets are the object of Fleet, or the bundle deployments that desire the deployed objects.
+	// Targets are the object of Fleet, or the bundle deployments that desire the deployed objects, and those of the
+	// same bundles that may.
 	Targets []Target
 	// Objects are the deployed objects of the name, sorted. They are several if the name has a kind, and no namespace.
 	Objects []object.Ref
 	// bundles are those of the bundle deployments.
 	bundles []string
+	// also are other objects with the name of an object of Fleet.
+	also []string
 }
 
 // String says what the name stands for.
 func (f *Found) String() string {
 	if len(f.Objects) == 0 {
-		return fmt.Sprintf("the name %q is that of %s", f.Name, f.Targets[0])
+		out := fmt.Sprintf("the name %q is that of %s", f.Name, f.Targets[0])
+		if len(f.also) > 0 {
+			out += ", and also that of " + f.also[0]
+		}
+		if more := len(f.also) - 1; more > 0 {
+			out += fmt.Sprintf(" and %d more", more)
+		}
+		return out
 	}
 	objects := make([]string, len(f.Objects))
 	for i, o := range f.Objects {
@@ -44,31 +55,38 @@ func (f *Found) String() string {
 	return fmt.Sprintf(desire, strings.Join(bundles, ", "), strings.Join(objects, ", "))
 }
 
-// AmbiguousError reports that a name without a kind stands for several objects.
+// AmbiguousError reports that a word without a kind stands for several objects.
 type AmbiguousError struct {
 	Name string
-	// Matches are KIND/NAMESPACE/NAME, sorted.
+	// Matches are KIND/NAMESPACE/NAME, sorted, those of Fleet first. Without any, the word is a kind.
 	Matches []string
 }
 
 // Error implements error.
 func (e *AmbiguousError) Error() string {
+	if len(e.Matches) == 0 {
+		return fmt.Sprintf("%s is a kind: add a name: %s/NAME", e.Name, e.Name)
+	}
 	return fmt.Sprintf("%q is the name of several objects: %s", e.Name, strings.Join(e.Matches, ", "))
 }
 
-// Find finds what a name stands for. The error is an *AmbiguousError, or a *source.NotFoundError.
+// Find finds what a name stands for. An object of Fleet has precedence over deployed objects. The error is an
+// *AmbiguousError, or a *source.NotFoundError.
 func Find(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) (*Found, error) {
 	matches := deployedObjects(desired, n, kinds)
-	if n.Kind == "" {
-		for _, t := range named(desired.Directory, n) {
-			matches[t.String()] = &Found{Targets: []Target{t}}
-		}
-	}
 	names := slices.Sorted(maps.Keys(matches))
+	var ofFleet, parts []Target
+	if n.Kind == "" {
+		ofFleet, parts = withoutParts(desired.Directory, named(desired.Directory, n))
+	}
 	switch {
-	case len(matches) == 0:
+	case len(ofFleet) == 1:
+		return &Found{Name: n, Targets: ofFleet, also: slices.Concat(namesOf(parts), names)}, nil
+	case len(ofFleet) > 1:
+		return nil, &AmbiguousError{Name: n.Name, Matches: slices.Concat(namesOf(ofFleet), names)}
+	case len(names) == 0:
 		return unnamed(desired, n, kinds)
-	case len(matches) > 1 && n.Kind == "":
+	case len(names) > 1 && n.Kind == "":
 		return nil, &AmbiguousError{Name: n.Name, Matches: names}
 	}
 	out := &Found{Name: n}
@@ -77,6 +95,7 @@ func Find(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) (*
 		out.Targets, out.bundles = append(out.Targets, m.Targets...), append(out.bundles, m.bundles...)
 		out.Objects = append(out.Objects, m.Objects...)
 	}
+	out.addUnread(desired)
 	return out, nil
 }
 
@@ -101,6 +120,16 @@ func deployedObjects(desired *resolve.DesiredState, n source.Named, kinds *sourc
 	return matches
 }
 
+// addUnread adds the bundle deployments of the same bundles whose desired objects are not known: the objects may be on
+// their clusters too.
+func (f *Found) addUnread(desired *resolve.DesiredState) {
+	for _, d := range desired.Deployments {
+		if d.Problem != "" && d.Bundle != "" && slices.Contains(f.bundles, d.Bundle) {
+			f.Targets = append(f.Targets, Target{Kind: TargetBundleDeployment, Name: d.Key()})
+		}
+	}
+}
+
 // bundleOf is the bundle of a bundle deployment; that itself if only its release is known.
 func bundleOf(d *directory.Deployment) string {
 	if d.Bundle == "" {
@@ -119,6 +148,41 @@ func named(in *directory.Directory, n source.Named) []Target {
 	}
 	eachNamed(in, add)
 	return slices.SortedFunc(maps.Keys(found), func(x, y Target) int { return strings.Compare(x.String(), y.String()) })
+}
+
+// withoutParts separates the Bundles whose GitRepo or HelmOp has the same name: they are in the scope of that.
+func withoutParts(in *directory.Directory, all []Target) (wholes, parts []Target) {
+	for _, t := range all {
+		isPart := t.is(state.Bundle) && slices.ContainsFunc(all, func(parent Target) bool {
+			return !parent.is(state.Bundle) && !parent.is(state.ClusterKind) && isMadeBy(in, t.Name, parent)
+		})
+		if isPart {
+			parts = append(parts, t)
+		} else {
+			wholes = append(wholes, t)
+		}
+	}
+	return wholes, parts
+}
+
+// isMadeBy reports whether a GitRepo or HelmOp makes a Bundle, by the labels of that or of its bundle deployments.
+func isMadeBy(in *directory.Directory, bundle string, parent Target) bool {
+	if in.Fleet != nil && slices.ContainsFunc(in.Fleet.Bundles, func(b *v1alpha1.Bundle) bool {
+		return b.Namespace+"/"+b.Name == bundle && Scope{Targets: []Target{parent}}.Has(state.Bundle, b)
+	}) {
+		return true
+	}
+	return slices.ContainsFunc(in.Deployments, func(d *directory.Deployment) bool {
+		return d.Bundle == bundle && parent.Names(d)
+	})
+}
+
+func namesOf(targets []Target) []string {
+	var out []string
+	for _, t := range targets {
+		out = append(out, t.String())
+	}
+	return out
 }
 
 // eachNamed calls add for each GitRepo, HelmOp, Bundle and Cluster that was read, or that a bundle deployment names.
@@ -157,11 +221,9 @@ func unnamed(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds)
 	case len(out.Targets) == 1:
 		return out, nil
 	case len(out.Targets) > 1:
-		e := &AmbiguousError{Name: n.Name}
-		for _, t := range out.Targets {
-			e.Matches = append(e.Matches, t.String())
-		}
-		return nil, e
+		return nil, &AmbiguousError{Name: n.Name, Matches: namesOf(out.Targets)}
+	case n.Kind == "" && isKind(n.Name, kinds):
+		return nil, &AmbiguousError{Name: n.Name}
 	}
 	e := source.NotFound(n, objects, kinds)
 	if n.Kind == "" {
@@ -174,6 +236,10 @@ func unnamed(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds)
 	}
 	e.Undesired, e.Unread = true, desireUnknown(desired)
 	return nil, e
+}
+
+func isKind(word string, kinds *source.Kinds) bool {
+	return slices.ContainsFunc(kinds.All(), func(k source.Kind) bool { return k.Called(word) })
 }
 
 // desireUnknown returns the reason why it is not known whether a bundle desires an object that no known bundle desires;

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -163,11 +164,6 @@ func (x *explainer) notRead(d *directory.Deployment, e *evaluate.BundleDeploymen
 			s.Message = e.Objects[i].Key().String() + " could not be read: " + e.Objects[i].Reason
 		}
 	}
-	f, ok := first(x.findings[d.Key()], "FD602", "FD607")
-	next := f.Remedies
-	if !ok {
-		next = only(x.in.ShowRole())
-	}
 	if d.BD != nil && reportedState(d.BD) != fleet.Ready {
 		v := x.byStatus(d)
 		v.steps[0].Evidence = append(v.steps[0].Evidence, s.Message)
@@ -176,9 +172,28 @@ func (x *explainer) notRead(d *directory.Deployment, e *evaluate.BundleDeploymen
 	if d.BD != nil {
 		s.Evidence = append(s.Evidence, "Fleet reports "+shown(d.BD)+asOf(s.AsOf))
 	}
+	next, found := x.readAgain(d)
 	out := unknown(next, s)
-	out.findings = codes(f)
+	out.findings = found
 	return out
+}
+
+// readAgain returns the next steps for a deployment whose objects were not read, and the codes of the finding about it.
+func (x *explainer) readAgain(d *directory.Deployment) (next []remedy.Remedy, found []string) {
+	if f, ok := first(x.findings[d.Key()], "FD602", "FD607"); ok {
+		return f.Remedies, codes(f)
+	}
+	if d.Problem == directory.ClusterNotRead {
+		add := "--cluster NAME=KUBECONFIG"
+		if x.in.Source.Origin == source.OriginSnapshot {
+			add = "--cluster-snapshot NAME=PATH"
+		}
+		next = only(remedy.Advise("%s also reads its cluster", add))
+	}
+	if !d.OnOtherCluster {
+		next = append(next, x.in.ShowRole()) // something could not be read on a cluster that is read
+	}
+	return next, nil
 }
 
 // reported returns the verdict for a deployment on a cluster that was not read.

@@ -190,13 +190,22 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 		if !bundles[d.Bundle] || d.Problem == "" {
 			continue
 		}
-		s := stepOf(Unread, d, "its objects were not read: "+d.Detail)
-		if d.BD != nil {
-			s.Evidence = []string{"Fleet reports the bundle deployment as " + shown(d.BD) + asOf(s.AsOf)}
-		}
-		list = append(list, member{whyDeployment(d), unknown(only(x.in.ShowRole()), s)})
+		list = append(list, member{whyDeployment(d), x.unreadObjects(d)})
 	}
 	return x.combine(r, list, nil)
+}
+
+// unreadObjects is the verdict for an object on a bundle deployment whose objects were not read. The message has the state
+// that Fleet reports, because deployments with the same message have one cause.
+func (x *explainer) unreadObjects(d *directory.Deployment) verdict {
+	message := "its objects were not read: " + d.Detail
+	if d.BD != nil {
+		message += "; Fleet reports it as " + shown(d.BD)
+	}
+	next, found := x.readAgain(d)
+	out := unknown(next, stepOf(Unread, d, message))
+	out.findings = found
+	return out
 }
 
 // ofObject is the verdict for one object of a bundle deployment, whose own verdict is of all its objects.

@@ -58,7 +58,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	}
 	o.scope, o.Clusters = scope.New(o.Flags, engine.DesiredRelease), clusters.New(o.Flags)
 	o.Diff, o.Repeats = &diff.Flags{}, true
-	c := &cobra.Command{Use: "audit [KIND/NAME | KIND | NAME ...]",
+	c := &cobra.Command{Use: "audit [KIND/NAME ... | KIND [NAME ...] | NAME]",
 		Short:             "Compare live objects with what the bundles specify",
 		ValidArgsFunction: scope.CompleteAny}
 	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases"+

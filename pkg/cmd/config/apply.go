@@ -52,10 +52,17 @@ func read(path string) ([]setting, error) {
 }
 
 // applies reports whether a command has the flag, and nothing on its command line replaces the default.
-func (f *field) applies(flags *pflag.FlagSet, given map[string]bool) bool {
-	flag := flags.Lookup(f.flag)
-	if flag == nil || flag.DefValue != f.builtIn {
+func (s *setting) applies(flags *pflag.FlagSet, given map[string]bool) bool {
+	flag := flags.Lookup(s.flag)
+	if flag == nil || flag.DefValue != s.builtIn {
 		return false
 	}
-	return !given[f.flag] && !slices.ContainsFunc(f.unless, func(name string) bool { return given[name] })
+	isGiven := func(name string) bool { return given[name] }
+	if isGiven(s.flag) || slices.ContainsFunc(s.unless, isGiven) {
+		return false
+	}
+	if slices.ContainsFunc(s.ofTables, isGiven) {
+		return slices.Contains(tables, s.values[0])
+	}
+	return true
 }

@@ -120,12 +120,20 @@ func TestApply(t *testing.T) {
 		{[]string{"--ignore-file="}, map[string]string{"ignore-file": ""}},
 		{[]string{"--snapshot=x"}, replaced},
 		{[]string{"--via-rancher=false"}, replaced},
+		{[]string{"--context=x"}, replaced},
+		{[]string{"--kubeconfig=x"}, replaced},
+		{[]string{"--status-only"}, replaced},
+		{[]string{"--filename=x"}, replaced},
+		{[]string{"--by=bundle"}, nil}, // wide is a table
 	} {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		flags.String("output", "table", "")
 		flags.String("template", "", "")
 		flags.String("ignore-file", ".fleetdoctor.yaml", "")
-		flags.String("snapshot", "", "")
+		for _, name := range []string{"snapshot", "context", "kubeconfig", "filename", "by"} {
+			flags.String(name, "", "")
+		}
+		flags.Bool("status-only", false, "")
 		flags.StringArray("cluster", nil, "")
 		flags.StringSlice("contexts", nil, "")
 		flags.Bool("via-rancher", false, "")

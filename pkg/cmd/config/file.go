@@ -52,21 +52,24 @@ type field struct {
 	list bool
 	// file is true for the path of a file, named for NAME=KUBECONFIG.
 	file, named bool
-	// unless are flags that replace the default, beside the flag itself.
-	unless []string
+	// unless are flags that replace the default, beside the flag itself. ofTables are flags that only tables have: they
+	// replace a default that is not one of tables.
+	unless, ofTables []string
 }
 
 const group = "clusters"
 
 var (
-	boolean    = []string{"true", "false"}
-	selections = []string{"snapshot", "cluster", "contexts", "cluster-snapshot", "via-rancher",
-		"via-kubeconfig-secrets"}
+	boolean = []string{"true", "false"}
+	tables  = []string{"table", "wide"}
+	// selections are flags that select other clusters, or exclude reading them.
+	selections = []string{"snapshot", "context", "kubeconfig", "cluster", "contexts", "cluster-snapshot", "via-rancher",
+		"via-kubeconfig-secrets", "status-only", "filename"}
 )
 
 var fields = []field{
 	{name: "output", flag: "output", builtIn: "table", allowed: []string{"table", "wide", "json", "yaml", "name"},
-		unless: []string{"template"}},
+		unless: []string{"template"}, ofTables: []string{"by", "summary", "watch"}},
 	{name: "color", flag: "color", builtIn: "auto", allowed: []string{"auto", "always", "never"}},
 	{name: "noPager", flag: "no-pager", builtIn: "false", allowed: boolean},
 	{name: "ignoreFile", flag: "ignore-file", builtIn: ".fleetdoctor.yaml", file: true},

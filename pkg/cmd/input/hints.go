@@ -5,6 +5,7 @@ package input
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -29,7 +30,11 @@ func (f *Flags) Explain(err error) error {
 		return err
 	}
 	if e, ambiguous := errors.AsType[*evaluate.AmbiguousError](err); ambiguous {
-		return &exit.Error{Status: exit.Usage, Err: err, Hint: "Name one of them, such as " + e.Matches[0] + "."}
+		out := &exit.Error{Status: exit.Usage, Err: err}
+		if len(e.Matches) > 0 {
+			out.Hint = "Name one of them, such as " + e.Matches[0] + "."
+		}
+		return out
 	}
 	return exit.Failure(err, strings.Trim(near(err)+"\n"+f.hint(err), "\n"))
 }
@@ -77,6 +82,10 @@ func (f *Flags) hint(err error) string {
 	if e, ok := errors.AsType[*source.NotFoundError](err); ok && len(e.DesiredBy) > 0 {
 		return f.Command("audit bundledeployment/"+strings.TrimPrefix(e.DesiredBy[0], "/")) +
 			" shows the state of all its objects."
+	}
+	if e, ok := errors.AsType[*source.NotFoundError](err); ok && e.Undesired && e.After != "" {
+		return fmt.Sprintf("%q is not a kind here: write KIND/NAME for each object, or only one NAME without a kind.",
+			e.Word)
 	}
 	if e, ok := errors.AsType[*source.NotFoundError](err); ok && e.Undesired && e.Unread == "" {
 		return f.Command("owner KIND/NAME") + " shows the owner of an object that no bundle desires."

@@ -2,7 +2,12 @@
 
 package scope
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+)
 
 // Split separates the arguments that name objects of Fleet by their kind from all others: KIND/NAME of a deployed
 // object, "KIND NAME ...", or one name without a kind. A kind that is similar to one of Fleet stays with the first,
@@ -14,11 +19,18 @@ func Split(args []string, namespace string) (targets []string, others []Object, 
 	if len(args) > 0 && isName(args[0]) && NearKind(args[0]) == "" {
 		args = KindNames(args)
 	}
-	ofKind := false // the argument is a name after a kind
+	inList := false // the argument is a name after a kind
 	for _, arg := range args {
 		kind, _, slash := strings.Cut(arg, "/")
-		ofKind = ofKind && !isTarget(arg) || !slash
-		if ofKind || IsTargetKind(kind) || NearKind(arg) != "" {
+		switch {
+		case IsTargetKind(arg):
+			inList = true
+		case isTarget(arg), strings.Count(arg, "/") > 1: // no NAME, and no NAMESPACE/NAME
+			inList = false
+		case !slash && !inList && len(others) > 0:
+			return nil, nil, exit.UsageError(fmt.Errorf("parsing argument %q: it must be KIND/NAME", arg))
+		}
+		if inList || !slash || IsTargetKind(kind) || NearKind(arg) != "" {
 			targets = append(targets, arg)
 			continue
 		}

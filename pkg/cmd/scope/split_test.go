@@ -18,7 +18,9 @@ func TestSplit(t *testing.T) {
 		"gitrepo a b":                     {"gitrepo a b", ""},
 		"bundle team/a bd/b":              {"bundle team/a bd/b", ""},
 		"bundle/a service/b":              {"bundle/a", "service/ns/b"},
-		"bundle a service/ns/b":           {"bundle a service/ns/b", ""}, // a name after a kind
+		"bundle a service/b":              {"bundle a service/b", ""}, // a namespace and a name after a kind
+		"bundle a service/ns/b":           {"bundle a", "service/ns/b"},
+		"service/a bundle b c":            {"bundle b c", "service/ns/a"},
 		"bundle a gitrepo/b service/ns/c": {"bundle a gitrepo/b", "service/ns/c"},
 		"service a b":                     {"", "service/ns/a service/ns/b"},
 		"gitreop/a":                       {"gitreop/a", ""},
@@ -34,7 +36,9 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%q: %q and %q, want %q and %q: %v", args, targets, names, want.targets, want.others, err)
 		}
 	}
-	if _, _, err := scope.Split([]string{"service//a"}, ""); err == nil {
-		t.Error("service//a is accepted")
+	for _, args := range []string{"service//a", "bundle a service/ns/b c"} {
+		if _, _, err := scope.Split(strings.Fields(args), ""); err == nil {
+			t.Errorf("%s is accepted", args)
+		}
 	}
 }

@@ -3,6 +3,7 @@
 package scope
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,14 +50,27 @@ func ParseTargets(args []string, namespace string) ([]evaluate.Target, error) {
 		for _, name := range names {
 			t := evaluate.Target{Kind: targetKind(kind), Name: name}
 			if stated, _, ok := strings.Cut(name, "/"); ok {
-				if err := sameNamespace(t.String(), stated, namespace); err != nil {
+				err := sameNamespace(t.String(), stated, namespace)
+				switch {
+				case err != nil && slash:
 					return nil, err
+				case err != nil:
+					return nil, inList(err, first, name)
 				}
 			}
 			out = append(out, t)
 		}
 	}
 	return out, nil
+}
+
+// inList adds to the hint of an error of a name that follows a kind alone: it may have been meant as KIND/NAME.
+func inList(err error, kind, name string) error {
+	if e, ok := errors.AsType[*exit.Error](err); ok {
+		e.Hint += fmt.Sprintf(" After %q, each argument is a name: to name the object %s too, write %s/NAME before it.",
+			kind, name, kind)
+	}
+	return err
 }
 
 // NearKind asks whether the user meant an argument with a similar kind. It returns "" if no kind is similar.
