@@ -195,8 +195,8 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 	return x.combine(r, list, nil)
 }
 
-// unreadObjects is the verdict for an object on a bundle deployment whose objects were not read. The message has the state
-// that Fleet reports, because deployments with the same message have one cause.
+// unreadObjects is the verdict for an object on a bundle deployment whose objects were not read. The message has the
+// state that Fleet reports, because deployments with the same message have one cause.
 func (x *explainer) unreadObjects(d *directory.Deployment) verdict {
 	message := "its objects were not read: " + d.Detail
 	if d.BD != nil {

@@ -30,7 +30,8 @@ func Split(args []string, namespace string) (targets []string, others []Object, 
 		case !slash && !inList && len(others) > 0:
 			return nil, nil, exit.UsageError(fmt.Errorf("parsing argument %q: it must be KIND/NAME", arg))
 		}
-		if inList || !slash || IsTargetKind(kind) || NearKind(arg) != "" {
+		namesTarget := IsTargetKind(kind) || NearKind(arg) != ""
+		if inList || !slash || namesTarget {
 			targets = append(targets, arg)
 			continue
 		}

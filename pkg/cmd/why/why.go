@@ -27,8 +27,8 @@ import (
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
 	o.Clusters = clusters.New(o.Flags)
-	o.Required = "an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME, bundledeployment/NAME, " +
-		"or KIND/NAME of a deployed object"
+	o.Required = "an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME, " +
+		"bundledeployment/NAME, or KIND/NAME of a deployed object"
 	c := &cobra.Command{Use: "why KIND/NAME ...",
 		Short:             "Show why an object of Fleet, or a deployed object, is not ready",
 		ValidArgsFunction: scope.CompleteAny}
