@@ -34,7 +34,8 @@ func TestNames(t *testing.T) {
 		{"audit deploy/frontend", 1, "1 of 5 objects ready", ""},
 		{"audit deployment frontend", 1, "1 of 5 objects ready", ""},
 		{"audit bundle/ingress-ingress configmap/theme", 1, "2 of 8 objects ready", ""},
-		{"audit service/operator --snapshot " + data + "management.yaml --cluster-snapshot edge-1=" + data + "edge-1.yaml",
+		{"audit service/operator --snapshot " + data + "management.yaml --cluster-snapshot edge-1=" + data +
+			"edge-1.yaml",
 			1, "0 of 3 bundle deployments on 3 clusters are not ready, as Fleet reports. 1 cluster was read", ""},
 		{"audit databases --snapshot " + data + "edge-1.yaml", 1, "is that of bundledeployment/databases", ""},
 		// several
@@ -101,7 +102,8 @@ func TestWhyUnread(t *testing.T) {
 	if err := os.WriteFile(management, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := run(t, "why", "service/operator", "--snapshot", management, "--cluster-snapshot", "edge-1="+data+"edge-1.yaml",
+	got := run(t, "why", "service/operator", "--snapshot", management, "--cluster-snapshot",
+		"edge-1="+data+"edge-1.yaml",
 		"-o", "json")
 	var w report.Why
 	if err := json.Unmarshal([]byte(got.out), &w); err != nil {

@@ -167,7 +167,7 @@ func withoutParts(in *directory.Directory, all []Target) (wholes, parts []Target
 
 // isMadeBy reports whether a GitRepo or HelmOp makes a Bundle, by the labels of that or of its bundle deployments.
 func isMadeBy(in *directory.Directory, bundle string, parent Target) bool {
-	if in.Fleet != nil && slices.ContainsFunc(in.Fleet.Bundles, func(b *v1alpha1.Bundle) bool {
+	if in.Fleet != nil && slices.ContainsFunc(in.Bundles, func(b *v1alpha1.Bundle) bool {
 		return b.Namespace+"/"+b.Name == bundle && Scope{Targets: []Target{parent}}.Has(state.Bundle, b)
 	}) {
 		return true

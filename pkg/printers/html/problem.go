@@ -13,8 +13,8 @@ import (
 const (
 	// maxProblems is the number of problems in the document, and firstProblems that of those that are not folded.
 	maxProblems, firstProblems = 1000, 20
-	// maxDetailed is the number of findings with evidence, differences and next steps in all lists together, and maxNamed
-	// that of findings with one line. The first finding of each problem always has details.
+	// maxDetailed is the number of findings with evidence, differences and next steps in all lists together, and
+	// maxNamed that of findings with one line. The first finding of each problem always has details.
 	maxDetailed, maxNamed = 500, 5000
 	// maxEach is the number of findings with details in a list, and of clusters of a finding that have their own steps.
 	maxEach = 10
