@@ -165,16 +165,21 @@ func withoutParts(in *directory.Directory, all []Target) (wholes, parts []Target
 	return wholes, parts
 }
 
-// isMadeBy reports whether a GitRepo or HelmOp makes a Bundle, by the labels of that or of its bundle deployments.
+// isMadeBy reports whether a GitRepo or HelmOp makes a Bundle and all of its bundle deployments, by their labels.
 func isMadeBy(in *directory.Directory, bundle string, parent Target) bool {
-	if in.Fleet != nil && slices.ContainsFunc(in.Bundles, func(b *v1alpha1.Bundle) bool {
+	made := in.Fleet != nil && slices.ContainsFunc(in.Bundles, func(b *v1alpha1.Bundle) bool {
 		return b.Namespace+"/"+b.Name == bundle && Scope{Targets: []Target{parent}}.Has(state.Bundle, b)
-	}) {
-		return true
-	}
-	return slices.ContainsFunc(in.Deployments, func(d *directory.Deployment) bool {
-		return d.Bundle == bundle && parent.Names(d)
 	})
+	for _, d := range in.Deployments {
+		if d.Bundle != bundle {
+			continue
+		}
+		if !parent.Names(d) {
+			return false
+		}
+		made = true
+	}
+	return made
 }
 
 func namesOf(targets []Target) []string {
