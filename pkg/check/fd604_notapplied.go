@@ -35,6 +35,9 @@ func (in *pass) notApplied() {
 		for _, step := range chain[:len(chain)-1] {
 			f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
 		}
+		if said := in.SaidOf(root.Of, "Deployed"); root.Kind == blocker.Agent && said != "" {
+			f.Evidence = append(f.Evidence, "the last status of "+root.Of.Key()+" has an error"+said)
+		}
 		if root.Kind == blocker.Failed {
 			in.report(f, in.afterFailure(d, root)...)
 			continue
