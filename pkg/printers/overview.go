@@ -176,7 +176,7 @@ func (t text) hints(a *report.Audit, problems []*digest.Problem) {
 	}
 	if len(problems) > 0 && t.Explain != "" {
 		code := printable(problems[0].First().Code)
-		t.hint(t.Explain+" "+code, "explains "+code)
+		t.hint(t.Explain+" "+code, "shows what "+code+" means")
 	}
 }
 

@@ -32,8 +32,8 @@ func (a *Audit) Filtered(f Filter) *Audit {
 	out := a.WithFindings(shown)
 	out.Filter = &f
 	if undated > 0 {
-		out.Notes = append(slices.Clip(out.Notes), fmt.Sprintf("no time of a change is recorded for %s: --since "+
-			"does not hide them, because they may be new", Plural(undated, "finding")))
+		out.Notes = append(slices.Clip(out.Notes), fmt.Sprintf("no time of a change is recorded for %s. A finding "+
+			"without a time may be new, so --since does not hide it", Plural(undated, "finding")))
 	}
 	return out
 }
