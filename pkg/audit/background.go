@@ -82,9 +82,14 @@ func (r *Reading) management(ctx context.Context, b *background) {
 			x.gaps = append(x.gaps, gaps.OfMappings(&x.fleet, r.within)...)
 		}, err
 	})
-	b.start(func() (func(*rest), error) { return r.values(ctx, f) })
+	o := r.options // find changes the scope while the reads run
+	if o.statuses() {
+		b.start(func() (func(*rest), error) { return r.values(ctx, f, o.Scope.Namespace) })
+	}
 	b.start(func() (func(*rest), error) { return r.contents(ctx, f) })
-	b.start(func() (func(*rest), error) { return r.clusterNamespaces(ctx, f) })
+	if o.statuses() && o.Scope.Whole() {
+		b.start(func() (func(*rest), error) { return r.clusterNamespaces(ctx, f) })
+	}
 }
 
 // contents reads the names of contents. Predictions do not need them.

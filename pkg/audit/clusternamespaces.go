@@ -11,9 +11,6 @@ import (
 // clusterNamespaces reads the namespaces of clusters. Only an audit of everything reports those of clusters that are
 // gone.
 func (r *Reading) clusterNamespaces(ctx context.Context, f *state.Fleet) (add func(*rest), err error) {
-	if !r.options.statuses() || !r.options.Scope.Whole() {
-		return func(*rest) {}, nil
-	}
 	found, gaps, err := r.ClusterNamespaces(ctx, f)
 	return func(x *rest) { x.fleet.ClusterNamespacesFound, x.gaps = found, append(x.gaps, gaps...) }, err
 }

@@ -14,12 +14,8 @@ import (
 
 // values reads the values Secrets of the management cluster. Predictions and audits of files or of the status alone do
 // not need them.
-func (r *Reading) values(ctx context.Context, f *state.Fleet) (add func(*rest), err error) {
-	o := r.options
-	if !o.statuses() {
-		return func(*rest) {}, nil
-	}
-	values, gaps, err := r.Values(ctx, f, o.Scope.Namespace)
+func (r *Reading) values(ctx context.Context, f *state.Fleet, workspace string) (add func(*rest), err error) {
+	values, gaps, err := r.Values(ctx, f, workspace)
 	return func(x *rest) { x.fleet.Values, x.gaps = values, append(x.gaps, gaps...) }, err
 }
 

@@ -33,6 +33,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/explain"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/help"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/impact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/mcp"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/options"
 	terminal "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
@@ -173,6 +174,9 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		compare.NewCommand(env),
 		explain.NewCommand(env),
 		impact.NewCommand(env),
+		mcp.NewCommand(env, func(ctx context.Context, words []string, env verb.Environment) int {
+			return Main(ctx, slices.Concat([]string{arg0}, words), env)
+		}),
 		options.NewCommand(),
 		owner.NewCommand(env),
 		preflight.NewCommand(env),

@@ -49,6 +49,7 @@ func main() {
 		"verbs/adopt.md":                verb("adopt", truthTable), "verbs/preflight.md": verb("preflight", rules),
 		"verbs/webhook.md": webhookVerbs, "verbs/explain.md": verb("explain"), "verbs/snapshot.md": verb("snapshot"),
 		"verbs/version.md":             verb("version"),
+		"verbs/mcp.md":                 verb("mcp"),
 		"version-report.schema.json":   schema(&report.Version{}, report.KindVersion),
 		"explanation.schema.json":      schema(&report.Explanation{}, report.KindExplanation),
 		"report.schema.json":           schema(&report.Audit{}, report.Kind),

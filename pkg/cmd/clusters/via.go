@@ -88,7 +88,7 @@ func (f *Flags) connect(config *rest.Config, name string) (source.Source, error)
 	}
 	config.Timeout = timeout
 	config.WarningHandlerWithContext, config.UserAgent = rest.NoWarnings{}, rest.DefaultKubernetesUserAgent()
-	return cluster.New(config, cluster.Options{Context: name, Now: f.in.Now})
+	return cluster.New(config, cluster.Options{Context: name, Now: f.in.Now, ReadOnly: f.in.ReadOnly})
 }
 
 // throughSecrets returns the Clusters with a Secret that has their kubeconfig.

@@ -39,7 +39,9 @@ func New(env verb.Environment) *Flags {
 func (f *Flags) AddFlags(fs *pflag.FlagSet, namespaceUsage string) {
 	f.Changed = fs.Changed
 	f.Config.AddFlags(fs)
-	fs.Lookup("namespace").Usage = namespaceUsage
+	if namespace := fs.Lookup("namespace"); namespace != nil { // a verb may leave it out
+		namespace.Usage = namespaceUsage
+	}
 	fs.StringArrayVar(&f.Snapshots, "snapshot", nil, "Read a snapshot instead of the cluster: a folder, file, "+
 		".tar, .tgz or .zip, or - for standard input. May be repeated. "+
 		"--context then only names its cluster in the commands that are suggested")

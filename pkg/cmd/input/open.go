@@ -65,7 +65,7 @@ func (f *Flags) cluster() (*cluster.Cluster, error) {
 	if raw, err := f.Config.ToRawKubeConfigLoader().RawConfig(); err == nil && name == "" {
 		name = raw.CurrentContext
 	}
-	return cluster.New(config, cluster.Options{Context: name, Now: f.Now})
+	return cluster.New(config, cluster.Options{Context: name, Now: f.Now, ReadOnly: f.ReadOnly})
 }
 
 // ClusterUID returns the uid of the Namespace kube-system, which identifies a cluster; empty if it was not found, or

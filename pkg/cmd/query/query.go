@@ -106,7 +106,8 @@ func (o *Options) parse(args []string) error {
 		if err := o.Diff.Validate(); err != nil {
 			return err
 		}
-		o.Diff.Set(&o.Document, o.ForPeople() && !o.Watching())
+		ownProgram := !o.Watching() && !o.ReadOnly
+		o.Diff.Set(&o.Document, o.ForPeople() && ownProgram)
 	}
 	var err error
 	o.printer, err = o.ToPrinter()

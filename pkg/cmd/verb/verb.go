@@ -30,6 +30,8 @@ type Environment struct {
 	ConfigFile string
 	// Interruption lets a verb finish its work after an interruption; nil if the process never ends the verb.
 	Interruption *Interruption
+	// ReadOnly refuses every request to a cluster that could write, and starts no program for differences.
+	ReadOnly bool
 	// Renderer renders bundles; nil renders them in this process, without limits on templates.
 	Renderer collect.Renderer
 	// Pause waits before values Secrets that seem wrong are read a second time; nil is collect.Pause.

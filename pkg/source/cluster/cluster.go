@@ -58,6 +58,8 @@ type Options struct {
 	Context string
 	// Now is the clock. Describe reads it once.
 	Now func() time.Time
+	// ReadOnly refuses all requests but GET.
+	ReadOnly bool
 }
 
 // Cluster is a live cluster. It implements source.Source.
@@ -91,6 +93,9 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 func (c *Cluster) connect(config *rest.Config) error {
 	config.QPS = -1 // API priority and fairness limits the rate, and Concurrency limits this client
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	if c.options.ReadOnly {
+		config.Wrap(transport.ReadOnly)
+	}
 	httpClient, err := transport.Client(config, transport.Bounds{Answer: maxAnswer, Page: maxPage})
 	if err != nil {
 		return err
