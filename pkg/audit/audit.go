@@ -16,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/packed"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
@@ -58,6 +59,8 @@ type Options struct {
 	Pause func(context.Context) error
 	// AsVersion is the version of Fleet for which the data is evaluated; empty for the versions that run.
 	AsVersion string
+	// Pack keeps the evaluation current; see Start. It is nil in Run.
+	Pack *packed.Packer
 	// Progress receives the progress of the audit; nil if it is not needed. It is called from several goroutines.
 	Progress func(collect.Progress)
 }
@@ -108,6 +111,15 @@ func (a *Audit) Input() *check.Input {
 
 // Run audits a source.
 func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
+	s, err := start(ctx, src, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.finish(ctx)
+}
+
+// start reads and evaluates everything.
+func start(ctx context.Context, src source.Source, o Options) (*Standing, error) {
 	r, err := ReadFleet(ctx, src, o)
 	if err != nil {
 		return nil, err
@@ -143,11 +155,18 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	}
 	r.States = nil // release the objects of every revision
 	r.hide(b)
-	result, err := r.evaluate(ctx, b, r.Desired.Select(scope))
+	out := &Standing{reading: r, scope: r.Desired.Select(scope), found: found}
+	return out, out.evaluate(ctx, b)
+}
+
+// finish turns the evaluation into a result with findings.
+func (s *Standing) finish(ctx context.Context) (*Audit, error) {
+	result, err := s.result(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, Found: found, options: r.options,
+	r := s.reading
+	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, Found: s.found, options: r.options,
 		clusters: r.Clusters}
 	out.Findings = check.Run(out.Input())
 	if err := out.settle(ctx); err != nil {
