@@ -112,3 +112,16 @@ func (w watch) wider() []watch {
 func (w watch) query() source.Query {
 	return source.Query{Kind: w.kind, LabelSelector: w.labels, FieldSelector: w.fields, MetadataOnly: w.metadataOnly}
 }
+
+// width orders watches of a kind by how much they have of an object, and of how many objects.
+func (w watch) width() int {
+	n := 0
+	for _, wide := range []bool{w.namespace == "", w.fields == "" || w.fields == otherSecrets, w.labels == "",
+		!w.metadataOnly} {
+		n *= 2
+		if wide {
+			n++
+		}
+	}
+	return n
+}

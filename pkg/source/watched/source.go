@@ -245,29 +245,37 @@ func (c *collection) unpack(o stored, buffer []byte) (source.Object, []byte, err
 	return source.Object{Item: unpacked, Kind: c.kind}, buffer, err
 }
 
-// Object returns the present state of an object of a kind that is watched; found is false if it does not exist, or is
-// not in memory.
+// Object returns the present state of an object of a kind that was listed since Begin, or its metadata if only these
+// were listed. found is false if it does not exist.
 func (s *Source) Object(kind schema.GroupVersionKind, namespace, name string) (o source.Object, found bool) {
-	s.mu.Lock()
-	var in []*collection
-	for w, c := range s.collections {
-		if w.kind == kind {
-			in = append(in, c)
-		}
+	c := s.ofKind(kind, namespace)
+	if c == nil {
+		return o, false
 	}
-	s.mu.Unlock()
-	for _, c := range in {
-		c.mu.Lock()
-		kept, ok := c.objects[objectName{namespace, name}]
-		c.mu.Unlock()
-		if !ok || found && c.metadataOnly {
+	c.mu.Lock()
+	kept, ok := c.objects[objectName{namespace, name}]
+	c.mu.Unlock()
+	if !ok {
+		return o, false
+	}
+	o, _, err := c.unpack(kept, nil)
+	return o, err == nil
+}
+
+// ofKind returns the collection in which most objects of a kind are, with all fields if possible.
+func (s *Source) ofKind(kind schema.GroupVersionKind, namespace string) *collection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out *collection
+	for w, c := range s.collections {
+		if w.kind != kind || c.used < s.turn || w.namespace != "" && w.namespace != namespace {
 			continue
 		}
-		if unpacked, _, err := c.unpack(kept, nil); err == nil {
-			o, found = unpacked, true
+		if out == nil || w.width() > out.width() {
+			out = c
 		}
 	}
-	return o, found
+	return out
 }
 
 // changed reports a change of an object. now are its traits after the change; nil if it does not exist any more.
