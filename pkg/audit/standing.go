@@ -38,7 +38,9 @@ type standingCluster struct {
 
 // Start reads and evaluates everything, and keeps what later changes need. Options.Pack must be set; Options.Clusters
 // must not.
-func Start(ctx context.Context, src source.Source, o Options) (*Standing, error) { return start(ctx, src, o) }
+func Start(ctx context.Context, src source.Source, o Options) (*Standing, error) {
+	return start(ctx, src, o)
+}
 
 // Audit returns the present result with its findings, as of now.
 func (s *Standing) Audit(ctx context.Context, now time.Time) (*Audit, error) {

@@ -26,9 +26,9 @@ type Evaluation struct {
 	autoscalers map[autoscalerKey]Autoscaler
 	// autoscalersUnread is true if not all autoscalers could be read, autoscalersListed if they were listed.
 	autoscalersUnread, autoscalersListed bool
-	answers           map[object.CellID]Answer
-	rollouts          map[object.DeploymentID]Rollout
-	gaps              []source.Gap
+	answers                              map[object.CellID]Answer
+	rollouts                             map[object.DeploymentID]Rollout
+	gaps                                 []source.Gap
 	// current are the bundle deployments that need not be evaluated again.
 	current map[object.DeploymentID]*BundleDeployment
 }
