@@ -145,26 +145,6 @@ type FleetObject struct {
 	Size int
 }
 
-// Object returns an object of a bundle deployment; false if it neither desires it nor has it as an orphan.
-func (d *Deployment) Object(ref Ref) (Object, bool) {
-	for _, o := range d.Objects {
-		if o.Ref == ref {
-			return o, true
-		}
-	}
-	return Object{}, false
-}
-
-// Has reports whether an object of Fleet exists. known is false if its kind was not read completely.
-func (v *View) Has(kind, key string) (exists, known bool) {
-	for _, o := range v.Fleet {
-		if o.Kind == kind && o.Namespace+"/"+o.Name == key {
-			return true, true
-		}
-	}
-	return false, v.FleetRead[kind]
-}
-
 // Split returns the namespace and the name of a key ("namespace/name").
 func Split(key string) (namespace, name string) {
 	namespace, name, _ = strings.Cut(key, "/")

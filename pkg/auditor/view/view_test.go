@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -141,7 +142,7 @@ func TestTransitions(t *testing.T) {
 		"another deployment": {views.Deployment("web", ready), views.Deployment("api", missing), nil},
 	} {
 		var got []string
-		for _, x := range view.Transitions(views.Of(0, test.before), views.Of(1, test.after)) {
+		for _, x := range step(views.Of(0, test.before), views.Of(1, test.after)).Transitions {
 			what := string(x.Before.State + "-" + x.After.State)
 			switch {
 			case x.Vanished():
@@ -155,33 +156,66 @@ func TestTransitions(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if got := view.Transitions(nil, views.Of(0, views.Deployment("web", missing))); got != nil {
-		t.Errorf("the first view has the changes %v", got)
+}
+
+// step follows views, and returns the last step.
+func step(all ...*view.View) *view.Step {
+	f, out := view.Follower{}, (*view.Step)(nil)
+	for _, v := range all {
+		out = f.Next(v)
+	}
+	return out
+}
+
+// TestFirst checks that the first view has no changes, and no view before it.
+func TestFirst(t *testing.T) {
+	got := step(views.Of(0, views.Deployment("web", report.Missing)))
+	if got.Before != nil || len(got.Transitions)+len(got.Uninstalled) > 0 {
+		t.Errorf("the first view has the changes %+v", got)
 	}
 }
 
-// TestUninstalls checks that a release counts as uninstalled only if every record was read.
-func TestUninstalls(t *testing.T) {
+// TestUnread checks that an object which vanished while it could not be read is seen to have vanished afterwards, since
+// the last time when it was read.
+func TestUnread(t *testing.T) {
+	before, after := views.Deployment("web", report.Ready), views.Deployment("web", report.Missing)
+	unread := views.Deployment("web")
+	unread.Reason, unread.Objects = "Forbidden", nil
+	for name, between := range map[string]*view.Deployment{"the record": unread,
+		"the object": views.Deployment("web", report.Unknown)} {
+		got := step(views.Of(1, before), views.Of(2, between), views.Of(3, between), views.Of(4, after)).Transitions
+		if len(got) != 1 || !got[0].Vanished() || !got[0].Since.Equal(views.Begin.Add(time.Second)) {
+			t.Errorf("%s was not read: %+v", name, got)
+		}
+	}
+}
+
+// TestUninstalled checks that a release counts as uninstalled only when every record was read.
+func TestUninstalled(t *testing.T) {
 	before := views.Of(0, views.Deployment("web", report.Ready, report.Missing), views.Deployment("api"))
-	after := views.Of(1, views.Deployment("api"))
-	got := view.Uninstalls(before, after)
-	if len(got) != 1 || got[0].Name != "shop/web" || got[0].Bundle != view.Absent {
-		t.Fatalf("uninstalled are %+v", got)
-	}
-	if refs := got[0].Refs(); len(refs) != 1 || refs[0] != views.ConfigMap("a") {
-		t.Errorf("the release had %v", refs)
-	}
-	after.FleetRead[state.Bundle] = false
-	if got := view.Uninstalls(before, after); got[0].Bundle != view.NotKnown {
-		t.Errorf("the Bundle exists: %s", got[0].Bundle)
-	}
-	after.Fleet = append(after.Fleet, view.FleetObject{Kind: state.Bundle, Namespace: "fleet-default", Name: "web"})
-	if got := view.Uninstalls(before, after); got[0].Bundle != view.Present {
-		t.Errorf("the Bundle exists: %s", got[0].Bundle)
-	}
-	after.RecordsRead[""] = false
-	if got := view.Uninstalls(before, after); got != nil {
+	left := views.Of(1, views.Deployment("api")) // the BundleDeployment was deleted, its agent was not as fast
+	left.Releases = append(left.Releases, &view.Release{Name: "shop/web"})
+	left.Fleet = append(left.Fleet, view.FleetObject{Kind: state.Bundle, Namespace: "fleet-default", Name: "web"})
+	unread := views.Of(2, views.Deployment("api"))
+	unread.RecordsRead[""] = false
+	if got := step(before, left, unread).Uninstalled; got != nil {
 		t.Errorf("uninstalled are %+v, but not every record was read", got)
+	}
+	after := views.Of(3, views.Deployment("api"))
+	for want, change := range map[view.Presence]func(){
+		view.Absent:   func() {},
+		view.NotKnown: func() { after.FleetRead[state.Bundle] = false },
+		view.Present:  func() { after.Fleet = left.Fleet },
+	} {
+		after = views.Of(3, views.Deployment("api"))
+		change()
+		got := step(before, left, unread, after).Uninstalled
+		if len(got) != 1 || got[0].Name != "shop/web" || got[0].Bundle != want {
+			t.Fatalf("uninstalled are %+v, want a Bundle that is present: %s", got, want)
+		}
+		if refs := got[0].Refs(); len(refs) != 1 || refs[0] != views.ConfigMap("a") {
+			t.Errorf("the release had %v", refs)
+		}
 	}
 }
 
