@@ -145,8 +145,8 @@ type FleetObject struct {
 	Size int
 }
 
-// Split returns the namespace and the name of a key ("namespace/name").
+// Split returns the namespace and the name of a key: "namespace/name", or a name alone.
 func Split(key string) (namespace, name string) {
-	namespace, name, _ = strings.Cut(key, "/")
-	return namespace, name
+	i := strings.IndexByte(key, '/')
+	return key[:max(i, 0)], key[i+1:]
 }
