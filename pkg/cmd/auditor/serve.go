@@ -38,7 +38,7 @@ func newServe(env verb.Environment) *cobra.Command {
 	f.Lookup("namespace").Usage = "Namespace of the auditor's own Lease and ConfigMaps (default that of the pod)"
 	o.serving.AddFlags(c)
 	f.StringVar(&o.clusterName, "cluster-name", "",
-		"Name of this cluster in the metrics of bundle deployments whose Cluster is not known")
+		"NAMESPACE/NAME of this cluster's Cluster, for the metrics of bundle deployments that do not show it")
 	return c
 }
 
@@ -65,7 +65,7 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	}
 	s, err := server.New(server.Options{Config: config, Namespace: namespace,
 		Identity: fmt.Sprintf("%s_%d", identity, os.Getpid()), MetricsAddress: o.serving.Metrics,
-		ProbesAddress: o.serving.Probes, Metrics: metrics.New(metrics.Options{Version: o.version}),
+		ProbesAddress: o.serving.Probes, Metrics: metrics.New(metrics.Options{Version: o.version, Cluster: o.clusterName}),
 		Audit: audit.Options{Version: o.version}, Log: o.serving.Logger(o.flags.Streams.ErrOut)})
 	if err != nil {
 		return err
