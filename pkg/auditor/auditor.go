@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -193,6 +194,7 @@ func (a *Auditor) start(ctx context.Context) error {
 	}
 	var err error
 	a.standing, err = audit.Start(ctx, a.source, a.options.Audit)
+	debug.FreeOSMemory() // reading everything needs a multiple of the memory for what is kept
 	return err
 }
 

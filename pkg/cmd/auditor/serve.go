@@ -17,6 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/serve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/heap"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
 )
 
@@ -50,6 +51,7 @@ func (o *serveOptions) Validate() error { return o.serving.Validate() }
 
 // Run serves until the context ends.
 func (o *serveOptions) Run(ctx context.Context) error {
+	heap.KeepSmall()
 	config, err := o.flags.RESTConfig("Outside of a cluster, name a kubeconfig with --kubeconfig or a context with " +
 		"--context.")
 	if err != nil {
