@@ -16,7 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/packed"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
@@ -59,8 +58,6 @@ type Options struct {
 	Pause func(context.Context) error
 	// AsVersion is the version of Fleet for which the data is evaluated; empty for the versions that run.
 	AsVersion string
-	// Pack keeps the evaluation current; see Start. It is nil in Run.
-	Pack *packed.Packer
 	// Progress receives the progress of the audit; nil if it is not needed. It is called from several goroutines.
 	Progress func(collect.Progress)
 }
@@ -111,15 +108,15 @@ func (a *Audit) Input() *check.Input {
 
 // Run audits a source.
 func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
-	s, err := start(ctx, src, o)
+	s, err := start(ctx, src, o, false)
 	if err != nil {
 		return nil, err
 	}
 	return s.finish(ctx)
 }
 
-// start reads and evaluates everything.
-func start(ctx context.Context, src source.Source, o Options) (*Standing, error) {
+// start reads and evaluates everything. If keep is true, the evaluation can be changed later.
+func start(ctx context.Context, src source.Source, o Options, keep bool) (*Standing, error) {
 	r, err := ReadFleet(ctx, src, o)
 	if err != nil {
 		return nil, err
@@ -155,7 +152,7 @@ func start(ctx context.Context, src source.Source, o Options) (*Standing, error)
 	}
 	r.States = nil // release the objects of every revision
 	r.hide(b)
-	out := &Standing{reading: r, scope: r.Desired.Select(scope), found: found}
+	out := &Standing{reading: r, scope: r.Desired.Select(scope), found: found, keep: keep}
 	return out, out.evaluate(ctx, b)
 }
 

@@ -112,6 +112,9 @@ func (s *Standing) evaluate(ctx context.Context, b *background) error {
 		s.clusters = make([]standingCluster, len(r.Clusters))
 		if err := Each(ctx, r.Clusters, func(ctx context.Context, i int) (err error) {
 			s.clusters[i], err = r.evaluateCluster(ctx, i, s.scope)
+			if !s.keep {
+				s.clusters[i].current = nil
+			}
 			return err
 		}); err != nil {
 			return err
@@ -190,12 +193,9 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 		}
 		x.Answered(answers)
 	}
-	out := standingCluster{}
+	out := standingCluster{current: x}
 	if out.evaluated, err = r.confirmed(ctx, i, x); err != nil {
 		return standingCluster{}, err
-	}
-	if o.Pack != nil {
-		out.current, out.manifests = x, r.packManifests(i)
 	}
 	if !o.Predict && !o.KeepManifests {
 		r.Desired.DropManifests(r.Desired.Clusters[i])

@@ -12,7 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/packed"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -25,25 +24,26 @@ type Standing struct {
 	found    []*evaluate.Found
 	rest     *rest
 	clusters []standingCluster
-	changed  bool // since the last result
+	// keep is true if the evaluations are kept, changed if they have changed since the last result.
+	keep, changed bool
+	// restored are the bundle deployments whose manifests were read again.
+	restored []*resolve.BundleDeployment
 }
 
-// standingCluster is the evaluation of one cluster. Only a Standing of Start has its current state, and the manifests of
-// the desired objects.
+// standingCluster is the evaluation of one cluster. current is nil if it is not kept.
 type standingCluster struct {
 	evaluated evaluate.Evaluated
 	current   *evaluate.Evaluation
-	manifests map[*resolve.Object]packed.Object
 }
 
-// Start reads and evaluates everything, and keeps what later changes need. Options.Pack must be set; Options.Clusters
-// must not.
+// Start reads and evaluates everything, and keeps what later changes need. Options.Clusters must not be set.
 func Start(ctx context.Context, src source.Source, o Options) (*Standing, error) {
-	return start(ctx, src, o)
+	return start(ctx, src, o, true)
 }
 
 // Audit returns the present result with its findings, as of now.
 func (s *Standing) Audit(ctx context.Context, now time.Time) (*Audit, error) {
+	s.drop()
 	s.reading.Description.TakenAt = now
 	for i := range s.clusters {
 		s.reading.Clusters[i].Description.TakenAt = now
@@ -56,20 +56,6 @@ func (s *Standing) Audit(ctx context.Context, now time.Time) (*Audit, error) {
 	}
 	s.changed = false
 	return s.finish(ctx)
-}
-
-// packManifests compresses the manifests of the desired objects on a cluster.
-func (r *Reading) packManifests(cluster int) map[*resolve.Object]packed.Object {
-	out := map[*resolve.Object]packed.Object{}
-	for _, d := range r.Desired.Deployments {
-		if d.On != r.Desired.Clusters[cluster] {
-			continue
-		}
-		for _, o := range d.Claimed() {
-			out[o] = r.options.Pack.Pack(object.Item{Raw: o.Raw})
-		}
-	}
-	return out
 }
 
 // Follows reports whether a change of an object that a query selects can be evaluated alone, with Change.
@@ -91,22 +77,19 @@ func (s *Standing) Follows(q source.Query) bool {
 }
 
 // Change evaluates one object again; live is nil if it does not exist. It returns false if everything must be read
-// again.
-func (s *Standing) Change(kind schema.GroupVersionKind, key object.Key, live *source.Object, now time.Time) bool {
-	c := &s.clusters[0]
-	x := c.current
+// again. Changes of the objects of one bundle deployment should follow each other: its release record is read for them.
+func (s *Standing) Change(ctx context.Context, kind schema.GroupVersionKind, key object.Key, live *source.Object,
+	now time.Time) (bool, error) {
+	x := s.clusters[0].current
 	s.changed = true
 	if _, desired := x.Kinds()[kind]; !desired && kind.GroupKind() != evaluate.AutoscalerKind {
-		return s.changeUndesired(x, key, live)
+		return s.changeUndesired(x, key, live), nil
 	}
-	restored, err := s.restore(c, key)
-	if err == nil {
-		err = x.Change(kind, key, live, now)
+	ok, err := s.restore(ctx, key)
+	if err != nil || !ok {
+		return false, err
 	}
-	for _, o := range restored {
-		o.Raw = nil
-	}
-	return err == nil && !s.needsAutoscalers(x)
+	return x.Change(kind, key, live, now) == nil && !s.needsAutoscalers(x), nil
 }
 
 func (s *Standing) changeUndesired(x *evaluate.Evaluation, key object.Key, live *source.Object) bool {
@@ -121,21 +104,45 @@ func (s *Standing) changeUndesired(x *evaluate.Evaluation, key object.Key, live 
 	return err == nil
 }
 
-// restore restores the manifests of the desired objects with a name, and returns those that were not there.
-func (s *Standing) restore(c *standingCluster, key object.Key) ([]*resolve.Object, error) {
-	var out []*resolve.Object
+// restore restores the manifests of the objects with a name, and drops others. It returns false if a record has changed.
+func (s *Standing) restore(ctx context.Context, key object.Key) (bool, error) {
 	for _, o := range s.reading.Desired.On(s.reading.Desired.Clusters[0]).Of(key) {
-		if o.Raw != nil {
+		d := o.Deployment
+		if o.Raw != nil || d.Problem != "" {
 			continue
 		}
-		manifest, _, err := s.reading.options.Pack.Unpack(c.manifests[o], nil)
+		rec, err := s.reading.Record(ctx, d.Release)
 		if err != nil {
-			return out, err
+			return false, err
 		}
-		o.Raw = manifest.Raw
-		out = append(out, o)
+		if rec == nil || !d.Restore(rec) {
+			return false, nil
+		}
+		if len(s.restored) >= maxRestored {
+			s.drop()
+		}
+		s.restored = append(s.restored, d)
 	}
-	return out, nil
+	return true, nil
+}
+
+// maxRestored is the number of bundle deployments whose manifests are in memory at the same time.
+const maxRestored = 2
+
+// drop drops the manifests that were restored.
+func (s *Standing) drop() {
+	for _, d := range s.restored {
+		d.DropManifests()
+	}
+	s.restored = nil
+}
+
+// Owner names the bundle deployment of an object, to bring changes into an order; empty if none desires it.
+func (s *Standing) Owner(key object.Key) string {
+	for _, o := range s.reading.Desired.On(s.reading.Desired.Clusters[0]).Of(key) {
+		return o.Deployment.ID().String()
+	}
+	return ""
 }
 
 func (s *Standing) needsAutoscalers(x *evaluate.Evaluation) bool {

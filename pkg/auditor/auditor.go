@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/packed"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/watched"
@@ -44,7 +44,7 @@ func (r *Result) Nothing() bool { return errors.Is(r.Err, gaps.ErrNoFleet) }
 
 // Options of an Auditor.
 type Options struct {
-	// Audit are the options of an audit of everything. Its Pause and Pack are replaced.
+	// Audit are the options of an audit of everything. Its Pause is replaced.
 	Audit audit.Options
 	// Publish receives each result. The next evaluation begins when it returns.
 	Publish func(context.Context, Result)
@@ -66,18 +66,14 @@ type Auditor struct {
 	held     held
 	// look is when to evaluate again without a change, rediscover when to read the kinds again; zero for never.
 	look, rediscover time.Time
+	took             time.Duration // the last evaluation of what changed
 }
 
 // New makes an Auditor. It makes no request.
-func New(c *cluster.Cluster, o Options) (*Auditor, error) {
-	p, err := packed.New()
-	if err != nil {
-		return nil, err
-	}
-	o.Audit.Pack = p
+func New(c *cluster.Cluster, o Options) *Auditor {
 	o.Audit.Pause = func(context.Context) error { return nil } // findings are held instead
 	o.Hold = cmp.Or(o.Hold, audit.PauseLength)
-	return &Auditor{options: o, cluster: c, inbox: newInbox(o.Now), held: held{pause: o.Hold}}, nil
+	return &Auditor{options: o, cluster: c, inbox: newInbox(o.Now), held: held{pause: o.Hold}}
 }
 
 const (
@@ -86,9 +82,8 @@ const (
 	// restFactor is how many times as long as an evaluation the auditor rests after it, so that it uses at most a fifth
 	// of a core while something changes all the time. restMost limits the rest.
 	restFactor, restMost = 4, 15 * time.Second
-	// period is when to evaluate again at the latest, because findings depend on the time: for example, how long an
-	// agent has been silent.
-	period = time.Minute
+	// leastPeriod and periodFactor determine how often to evaluate again although nothing changes.
+	leastPeriod, periodFactor = time.Minute, 100
 	// retry is when to evaluate again after an error.
 	retry = 5 * time.Second
 	// rediscovery is when to read the kinds again after a definition of one changed: a new kind is served with a delay.
@@ -110,6 +105,9 @@ func (a *Auditor) Run(ctx context.Context) error {
 			return nil
 		}
 		r.Took, r.Waiting = a.options.Now().Sub(began), a.inbox.waiting()
+		if !r.Everything {
+			a.took = r.Took
+		}
 		r.Watches, r.Restarts = a.source.Watches()
 		a.options.Publish(ctx, r)
 		a.wait(ctx, min(restMost, restFactor*r.Took))
@@ -160,8 +158,13 @@ func (a *Auditor) evaluate(ctx context.Context, b batch) Result {
 	if b.kinds {
 		a.rediscover = now.Add(rediscovery)
 	}
-	if b.everything || a.standing != nil && !a.follow(b, now) {
+	if b.everything {
 		a.standing = nil
+	}
+	if a.standing != nil {
+		if ok, err := a.follow(ctx, b, now); err != nil || !ok {
+			a.standing = nil // an error is that of a read, which follows again
+		}
 	}
 	if a.standing == nil {
 		out.Everything = true
@@ -177,13 +180,17 @@ func (a *Auditor) evaluate(ctx context.Context, b batch) Result {
 	var certain time.Time
 	out.Audit.Findings, certain = a.held.filter(out.Audit.Findings, now)
 	_, a.look = a.standing.Due(now)
-	for _, t := range []time.Time{certain, now.Add(period)} {
+	for _, t := range []time.Time{certain, now.Add(a.period())} {
 		if a.look.IsZero() || !t.IsZero() && t.Before(a.look) {
 			a.look = t
 		}
 	}
 	return out
 }
+
+// period is when to evaluate again at the latest, because findings depend on the time: for example, how long an agent
+// has been silent. It grows with the time that this takes.
+func (a *Auditor) period() time.Duration { return max(leastPeriod, periodFactor*a.took) }
 
 // start evaluates everything. Only the first time, it reads the cluster.
 func (a *Auditor) start(ctx context.Context) error {
@@ -234,30 +241,35 @@ func selectsAll(asked []source.Query) bool {
 }
 
 // follow evaluates the objects that changed, and those that are due. It returns false if everything must be evaluated.
-func (a *Auditor) follow(b batch, now time.Time) bool {
+func (a *Auditor) follow(ctx context.Context, b batch, now time.Time) (bool, error) {
+	var objects []changedObject
 	for o, asked := range b.objects {
-		for _, q := range asked {
-			if !a.standing.Follows(q) {
-				return false
-			}
+		if slices.ContainsFunc(asked, func(q source.Query) bool { return !a.standing.Follows(q) }) {
+			return false, nil
 		}
-		if len(asked) > 0 && !a.change(o, now) {
-			return false
+		if len(asked) > 0 {
+			objects = append(objects, o)
 		}
 	}
 	due, _ := a.standing.Due(now)
 	for _, o := range due {
-		if !a.change(changedObject{o.GroupVersionKind(), o.Key()}, now) {
-			return false
+		objects = append(objects, changedObject{o.GroupVersionKind(), o.Key()})
+	}
+	slices.SortFunc(objects, func(x, y changedObject) int {
+		return cmp.Or(cmp.Compare(a.standing.Owner(x.key), a.standing.Owner(y.key)), x.key.Compare(y.key))
+	})
+	for _, o := range objects {
+		if ok, err := a.change(ctx, o, now); err != nil || !ok {
+			return false, err
 		}
 	}
-	return true
+	return true, nil
 }
 
-func (a *Auditor) change(o changedObject, now time.Time) bool {
+func (a *Auditor) change(ctx context.Context, o changedObject, now time.Time) (bool, error) {
 	live, found := a.source.Object(o.kind, o.key.Namespace, o.key.Name)
 	if !found {
-		return a.standing.Change(o.kind, o.key, nil, now)
+		return a.standing.Change(ctx, o.kind, o.key, nil, now)
 	}
-	return a.standing.Change(o.kind, o.key, &live, now)
+	return a.standing.Change(ctx, o.kind, o.key, &live, now)
 }

@@ -20,15 +20,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	source "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/watched"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/proxy"
 )
 
 var shared *cluster.Cluster
@@ -53,14 +56,11 @@ func begin(t *testing.T, config *rest.Config) *running {
 		t.Fatal(err)
 	}
 	r := &running{t: t, count: map[bool]int{}}
-	a, err := auditor.New(c, auditor.Options{Publish: r.publish, Hold: 200 * time.Millisecond, Now: time.Now,
+	a := auditor.New(c, auditor.Options{Publish: r.publish, Hold: 200 * time.Millisecond, Now: time.Now,
 		Log: logr.Discard(), Watched: watched.Options{Grace: 300 * time.Millisecond, Backoff: func() *wait.Backoff {
 			return &wait.Backoff{Duration: 100 * time.Millisecond, Steps: 1}
 		}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(t.Context()), logr.Discard()))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -130,7 +130,7 @@ func audited(t *testing.T, config *rest.Config) []string {
 	return shown(t, a, err)
 }
 
-// shown returns the lines of a report without the times at which it was made.
+// shown returns the lines of a report without the time at which it was made and the address of the server.
 func shown(t *testing.T, a *audit.Audit, err error) []string {
 	t.Helper()
 	if err != nil {
@@ -145,7 +145,7 @@ func shown(t *testing.T, a *audit.Audit, err error) []string {
 	}
 	var out []string
 	for line := range strings.Lines(string(text)) {
-		if !strings.Contains(line, `"takenAt"`) && !strings.Contains(line, "ago") {
+		if !strings.Contains(line, `"takenAt"`) && !strings.Contains(line, `"server"`) {
 			out = append(out, strings.TrimSpace(line))
 		}
 	}
@@ -381,4 +381,114 @@ func TestSameResult(t *testing.T) {
 	if a.count[true] == 0 || a.count[false] == 0 {
 		t.Errorf("evaluations of everything and of what changed: %v", a.count)
 	}
+}
+
+// installed installs the bundles, and removes what other tests left.
+func installed(t *testing.T) {
+	t.Helper()
+	for _, ns := range []string{apps, workspace, clusterNamespace, agentNamespace} {
+		shared.Namespace(t, ns)
+	}
+	for _, bundle := range bundles {
+		_ = shared.Uninstall(options(bundle, 3)) // it may not exist
+		o := options(bundle, 3)
+		o.TakeOwnership = true
+		shared.InstallRelease(t, o)
+		reported(t, bundle, 1, 6)
+	}
+}
+
+// state returns the state that the auditor has for a ConfigMap.
+func (r *running) state(name string) report.State {
+	a := r.result().Audit
+	if a == nil {
+		return ""
+	}
+	for _, d := range a.Report().BundleDeployments {
+		for _, o := range d.Resources {
+			if o.Kind == "ConfigMap" && o.Name == name {
+				return o.State
+			}
+		}
+	}
+	return ""
+}
+
+// TestInterrupted checks that objects are Unknown while the API server cannot be reached, and correct afterwards, also
+// those that changed in the meantime.
+func TestInterrupted(t *testing.T) {
+	installed(t)
+	p := proxy.New(t, shared.Config())
+	a := begin(t, p.Config())
+	a.equal(shared.Config(), "start")
+	for i := range 3 {
+		p.Stop()
+		poll.True(t, "the objects are Unknown", func() bool { return a.state("one-0") == report.Unknown })
+		if i%2 == 0 {
+			remove(t, object("v1", "ConfigMap", "one-0"))
+		} else {
+			mutations[1].do(t, rand.New(rand.NewPCG(1, 1)))
+		}
+		p.Start()
+		a.equal(shared.Config(), "the API server was reached again")
+	}
+}
+
+// TestIdle checks that the auditor sends no request while nothing changes.
+func TestIdle(t *testing.T) {
+	installed(t)
+	p := proxy.New(t, shared.Config())
+	a := begin(t, p.Config())
+	a.equal(shared.Config(), "start")
+	poll.True(t, "the auditor has read the kinds again", func() bool {
+		before := len(p.Received())
+		time.Sleep(4 * time.Second)
+		return len(p.Received()) == before
+	})
+	before := len(p.Received())
+	remove(t, object("v1", "ConfigMap", "two-1"))
+	a.equal(shared.Config(), "a deletion")
+	if requests := p.Received()[before:]; len(requests) > 0 {
+		t.Errorf("the auditor sent %d requests because of one change, the first one to %s", len(requests),
+			requests[0].URL)
+	}
+}
+
+// TestKinds checks that kinds that come and go are noticed, with their objects.
+func TestKinds(t *testing.T) {
+	installed(t)
+	a := begin(t, shared.Config())
+	a.equal(shared.Config(), "start")
+	const definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.auditor.example.com}
+spec:
+  group: auditor.example.com
+  scope: Namespaced
+  names: {kind: Gadget, plural: gadgets, singular: gadget, listKind: GadgetList}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+	shared.ApplyYAML(t, "kubectl", definition)
+	a.equal(shared.Config(), "a new kind")
+	id := fleet.SetID("gadgets", "")
+	o := cluster.ReleaseOptions{BundleID: "gadgets", Namespace: apps, SetID: id, Hash: fleet.Hash(id),
+		AgentNamespace: agentNamespace, Manifest: `
+apiVersion: auditor.example.com/v1
+kind: Gadget
+metadata: {name: gadget}
+spec: {size: 1}
+`}
+	shared.InstallRelease(t, o)
+	reported(t, "gadgets", 1, 1)
+	a.equal(shared.Config(), "an object of the new kind")
+	patch(t, object("auditor.example.com/v1", "Gadget", "gadget"), `{"spec":{"size":2}}`)
+	a.equal(shared.Config(), "a change of it")
+	remove(t, cluster.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets.auditor.example.com"))
+	a.equal(shared.Config(), "the kind is gone")
+	_ = shared.Uninstall(o)
+	remove(t, cluster.Object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "gadgets"))
+	remove(t, cluster.Object("fleet.cattle.io/v1alpha1", "Bundle", workspace, "gadgets"))
+	a.equal(shared.Config(), "the release is gone")
 }

@@ -91,15 +91,20 @@ func (s *DesiredState) WithFleet(f *state.Fleet) *DesiredState {
 // the same cluster concurrently.
 func (s *DesiredState) DropManifests(c *directory.Cluster) {
 	for _, d := range s.Deployments {
-		if d.On != c || d.Next != nil {
-			continue
+		if d.On == c {
+			d.DropManifests()
 		}
-		if diff := d.Options().Diff; diff != nil && len(diff.ComparePatches) > 0 {
-			continue
-		}
-		for _, o := range d.Claimed() {
-			o.Raw = nil
-		}
+	}
+}
+
+// DropManifests drops the JSON of the desired objects, unless something else needs it.
+func (d *BundleDeployment) DropManifests() {
+	diff := d.Options().Diff
+	if d.Next != nil || diff != nil && len(diff.ComparePatches) > 0 {
+		return
+	}
+	for _, o := range d.Claimed() {
+		o.Raw = nil
 	}
 }
 

@@ -78,8 +78,8 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{options: o, steps: make(chan *view.Step, maxSteps),
 		election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
-	s.auditor, err = auditor.New(c, auditor.Options{Audit: o.Audit, Publish: s.publish, Now: time.Now})
-	return s, err
+	s.auditor = auditor.New(c, auditor.Options{Audit: o.Audit, Publish: s.publish, Now: time.Now})
+	return s, nil
 }
 
 // Run serves until the context ends. It returns a *serving.ListenError if it cannot listen on an address.

@@ -32,6 +32,12 @@ func newSelector(q source.Query) (selector, error) {
 	return selector{l, f}, nil
 }
 
+// mayMatch reports whether the selector may select an object with a name.
+func (s selector) mayMatch(n objectName) bool {
+	name, exact := s.fields.RequiresExactMatch("metadata.name")
+	return !exact || name == n.name
+}
+
 // traits are the parts of an object by which queries select it, beside its name.
 type traits struct {
 	secretType string
@@ -57,7 +63,7 @@ func (s selector) matches(n objectName, known func() traits) bool {
 	if s.labels.Empty() && s.fields.Empty() {
 		return true
 	}
-	if name, ok := s.fields.RequiresExactMatch("metadata.name"); ok && name != n.name {
+	if !s.mayMatch(n) {
 		return false
 	}
 	t := known()
@@ -79,13 +85,14 @@ type watch struct {
 }
 
 // watchOf returns the narrowest watch for a query in a namespace.
-func watchOf(q source.Query, namespace string) watch {
+func watchOf(q source.Query, namespace string, selected selector) watch {
 	w := watch{kind: q.Kind, namespace: namespace, labels: q.LabelSelector, fields: q.FieldSelector,
 		metadataOnly: q.MetadataOnly}
-	if q.Kind == secretKind && q.FieldSelector != records {
+	if q.Kind == secretKind {
 		w.labels, w.fields, w.metadataOnly = "", otherSecrets, false
-	} else if q.Kind == secretKind {
-		w.metadataOnly = false
+		if t, ok := selected.fields.RequiresExactMatch("type"); ok && t == release.SecretType {
+			w.fields = records
+		}
 	}
 	return w
 }

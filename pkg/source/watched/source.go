@@ -172,7 +172,7 @@ func (s *Source) List(ctx context.Context, q source.Query, yield func(source.Obj
 func (s *Source) collection(q source.Query, namespace string, selected selector) *collection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := watchOf(q, namespace)
+	w := watchOf(q, namespace, selected)
 	var c *collection
 	for _, wider := range w.wider() {
 		if other := s.collections[wider]; other != nil && (other.namespace == namespace || other.unread() == nil) {
@@ -209,9 +209,10 @@ func (c *collection) read(ctx context.Context, namespace string, selected select
 		return f, nil
 	}
 	c.mu.Lock()
-	all := make(map[objectName]stored, len(c.objects))
+	all := map[objectName]stored{}
 	for name, o := range c.objects {
-		if namespace == "" || name.namespace == namespace {
+		in := namespace == "" || name.namespace == namespace
+		if in && selected.mayMatch(name) {
 			all[name] = o
 		}
 	}
