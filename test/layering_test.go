@@ -184,6 +184,13 @@ var layers = []layer{
 			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/gaps",
 			"pkg/placement", "pkg/report",
 			"pkg/redact"}},
+	// The auditor. What it keeps of an audit has no values of Secrets.
+	{packages: []string{"pkg/auditor/view"}, pure: true, never: slices.Concat(commands, printing),
+		may: []string{"pkg/object", "pkg/fleet", "pkg/state", "pkg/directory", "pkg/evaluate", "pkg/check/blocker",
+			"pkg/audit", "pkg/report"}},
+	{packages: []string{"pkg/auditor/metrics"}, never: slices.Concat(commands, printing),
+		pureFiles: []string{"families.go", "history.go", "collect.go"},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/escape", "pkg/check", "pkg/report", "pkg/auditor/view"}},
 	// Of pkg/render, it uses only the values that directories have.
 	{packages: []string{"pkg/placement"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/render", "pkg/state", "pkg/directory"}},
@@ -328,7 +335,7 @@ var layers = []layer{
 			"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope",
 			"pkg/cmd/pager", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask",
-			"pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server",
+			"pkg/why", "pkg/explain", "pkg/auditor/view", "pkg/auditor/metrics", "webhook/admission", "webhook/index", "webhook/server",
 			"webhook/installation", "manifests"}},
 }
 

@@ -108,6 +108,15 @@ func (a *Audit) Input() *check.Input {
 
 // Run audits a source.
 func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
+	s, err := start(ctx, src, o, false)
+	if err != nil {
+		return nil, err
+	}
+	return s.finish(ctx)
+}
+
+// start reads and evaluates everything. If keep is true, the evaluation can be changed later.
+func start(ctx context.Context, src source.Source, o Options, keep bool) (*Standing, error) {
 	r, err := ReadFleet(ctx, src, o)
 	if err != nil {
 		return nil, err
@@ -143,11 +152,18 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	}
 	r.States = nil // release the objects of every revision
 	r.hide(b)
-	result, err := r.evaluate(ctx, b, r.Desired.Select(scope))
+	out := &Standing{reading: r, scope: r.Desired.Select(scope), found: found, keep: keep}
+	return out, out.evaluate(ctx, b)
+}
+
+// finish turns the evaluation into a result with findings.
+func (s *Standing) finish(ctx context.Context) (*Audit, error) {
+	result, err := s.result(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, Found: found, options: r.options,
+	r := s.reading
+	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, Found: s.found, options: r.options,
 		clusters: r.Clusters}
 	out.Findings = check.Run(out.Input())
 	if err := out.settle(ctx); err != nil {

@@ -105,38 +105,47 @@ func (r *Reading) bundle(d *directory.Deployment) collect.Bundle {
 }
 
 // evaluate reads the live objects and evaluates them. It also waits for the background.
-func (r *Reading) evaluate(ctx context.Context, b *background, scope []*resolve.BundleDeployment) (*evaluate.Result,
-	error) {
-	o := r.options
-	r.Gaps = append(r.Gaps, renderingGaps(r.Desired, scope)...)
-	var clusters []evaluate.Evaluated
+func (s *Standing) evaluate(ctx context.Context, b *background) error {
+	r, o := s.reading, s.reading.options
+	r.Gaps = append(r.Gaps, renderingGaps(r.Desired, s.scope)...)
 	if !o.StatusOnly {
-		clusters = make([]evaluate.Evaluated, len(r.Clusters))
+		s.clusters = make([]standingCluster, len(r.Clusters))
 		if err := Each(ctx, r.Clusters, func(ctx context.Context, i int) (err error) {
-			clusters[i], err = r.evaluateCluster(ctx, i, scope)
+			s.clusters[i], err = r.evaluateCluster(ctx, i, s.scope)
+			if !s.keep {
+				s.clusters[i].current = nil
+			}
 			return err
 		}); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	rest, err := b.wait(r.Management)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r.Gaps = slices.Concat(r.Gaps, rest.gaps, r.stateGaps(placed(scope)))
-	if err := r.controllers(ctx, &rest.fleet); err != nil {
-		return nil, err
+	s.rest = rest
+	r.Gaps = slices.Concat(r.Gaps, rest.gaps, r.stateGaps(placed(s.scope)))
+	return r.controllers(ctx, &rest.fleet)
+}
+
+// result returns the present result.
+func (s *Standing) result(ctx context.Context) (*evaluate.Result, error) {
+	r, o := s.reading, s.reading.options
+	clusters := make([]evaluate.Evaluated, len(s.clusters))
+	for i, c := range s.clusters {
+		clusters[i] = c.evaluated
 	}
-	deployments := evaluate.InOrder(scope, clusters)
+	deployments := evaluate.InOrder(s.scope, clusters)
 	copies, unread, err := r.copies(ctx, deployments)
 	if err != nil {
 		return nil, err
 	}
-	out := evaluate.Result{Desired: r.Desired.WithFleet(&rest.fleet), Namespaces: rest.namespaces,
+	out := evaluate.Result{Desired: r.Desired.WithFleet(&s.rest.fleet), Namespaces: s.rest.namespaces,
 		Deployments: deployments, Copies: copies, Scope: o.Scope,
 		Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
 		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(),
-		Gaps: r.Gaps, Notes: slices.Concat(r.Description.Notes, r.notes, r.Desired.Notes)}
+		Gaps: slices.Clip(r.Gaps), Notes: slices.Concat(r.Description.Notes, r.notes, r.Desired.Notes)}
 	for i, c := range r.Desired.Clusters {
 		out.Notes = append(out.Notes, c.Notes...)
 		if i > 0 {
@@ -165,7 +174,7 @@ func placed(scope []*resolve.BundleDeployment) []*directory.Deployment {
 }
 
 // evaluateCluster reads the live objects of a cluster and evaluates them.
-func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (evaluate.Evaluated,
+func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (standingCluster,
 	error) {
 	o, c := r.options, r.Clusters[i]
 	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i]), scope, evaluate.Options{Now: c.Description.TakenAt,
@@ -173,24 +182,34 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 		Masked:  c.Description.Unmasked != nil})
 	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.Desired.Deployments) > 0})
 	if err != nil {
-		return evaluate.Evaluated{}, err
+		return standingCluster{}, err
 	}
 	x := e.Evaluate(observed)
 	if server := c.server(o); server != nil && o.ServerCheck != collect.CheckNever {
 		questions := evaluate.Questions(x.Deployments(), o.ServerCheck == collect.CheckAlways)
 		answers, err := c.Ask(ctx, e, server, o.ServerCheck, questions)
 		if err != nil {
-			return evaluate.Evaluated{}, err
+			return standingCluster{}, err
 		}
 		x.Answered(answers)
 	}
+	out := standingCluster{current: x}
+	if out.evaluated, err = r.confirmed(ctx, i, x); err != nil {
+		return standingCluster{}, err
+	}
+	if !o.Predict && !o.KeepManifests {
+		r.Desired.DropManifests(r.Desired.Clusters[i])
+	}
+	return out, nil
+}
+
+// confirmed returns the evaluation of a cluster, without what a change of its releases explains.
+func (r *Reading) confirmed(ctx context.Context, i int, x *evaluate.Evaluation) (evaluate.Evaluated, error) {
+	c := r.Clusters[i]
 	if err := c.confirmReleases(ctx, r.Desired.Clusters[i], x); err != nil {
 		return evaluate.Evaluated{}, err
 	}
 	out := x.Evaluated()
-	out.Gaps = c.Named(out.Gaps)
-	if !o.Predict && !o.KeepManifests {
-		r.Desired.DropManifests(r.Desired.Clusters[i])
-	}
+	out.Gaps = c.Named(slices.Clone(out.Gaps))
 	return out, nil
 }

@@ -14,9 +14,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Pause waits for the time after which objects are read again. Its error is that of the context.
+// PauseLength is the time after which objects are read again.
+const PauseLength = 5 * time.Second
+
+// Pause waits for the PauseLength. Its error is that of the context.
 func Pause(ctx context.Context) error {
-	timer := time.NewTimer(5 * time.Second)
+	timer := time.NewTimer(PauseLength)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -141,19 +141,9 @@ func (c *clusterReader) releases(ctx context.Context, namespaces []string) error
 			return nil
 		}
 		decoders.Go(func() error {
-			var rec *state.Record
-			// the second one is exact, and takes time
-			for _, sizeOf := range []func([]byte) int{release.StatedSize, release.UnpackedSize} {
-				whole := sizeOf(value)
-				size := int64(min(whole, maxUnpacked))
-				if err := unpacked.Acquire(ctx, size); err != nil {
-					return err
-				}
-				rec = work.ReadRecord(name, value, whole)
-				unpacked.Release(size)
-				if rec != nil && rec.Damaged == "" { // a damaged record may also state a wrong size
-					break
-				}
+			rec, err := readRecord(ctx, &work, unpacked, name, value)
+			if err != nil {
+				return err
 			}
 			if before, known := c.Description.Unmasked.Record(name.Namespace, name.SecretName()); known {
 				rec.Unreadable(before.Damaged, before.Manifest, before.Limit)
@@ -170,6 +160,40 @@ func (c *clusterReader) releases(ctx context.Context, namespaces []string) error
 	}
 	c.out.Coverage.Records = cover
 	return err
+}
+
+// readRecord decodes a release record. unpacked limits the size of those that are decoded concurrently.
+func readRecord(ctx context.Context, work *state.Work, unpacked *semaphore.Weighted, name release.Name,
+	value []byte) (rec *state.Record, err error) {
+	// the second one is exact, and takes time
+	for _, sizeOf := range []func([]byte) int{release.StatedSize, release.UnpackedSize} {
+		whole := sizeOf(value)
+		size := int64(min(whole, maxUnpacked))
+		if err := unpacked.Acquire(ctx, size); err != nil {
+			return nil, err
+		}
+		rec = work.ReadRecord(name, value, whole)
+		unpacked.Release(size)
+		if rec != nil && rec.Damaged == "" { // a damaged record may also state a wrong size
+			break
+		}
+	}
+	return rec, nil
+}
+
+// Record reads one release record again; nil if it does not exist, or could not be read.
+func (r *Reader) Record(ctx context.Context, name release.Name) (*state.Record, error) {
+	c := clusterReader{Reader: r}
+	var out *state.Record
+	q := source.Query{Kind: secretKind, Namespaces: []string{name.Namespace},
+		FieldSelector: "type=" + release.SecretType + ",metadata.name=" + name.SecretName()}
+	_, err := r.List(ctx, q, func(o source.Object) (err error) {
+		if found, value, ok := c.record(o.Raw); ok && found == name {
+			out, err = readRecord(ctx, &state.Work{}, semaphore.NewWeighted(maxUnpacked), name, value)
+		}
+		return err
+	})
+	return out, err
 }
 
 // record extracts a release record from its Secret.

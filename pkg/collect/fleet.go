@@ -78,10 +78,13 @@ func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex
 		}
 		switch kind.Name {
 		case state.GitRepo:
-			specWritten(out.GitRepos[len(out.GitRepos)-1], o.ManagedFields)
+			g := out.GitRepos[len(out.GitRepos)-1]
+			specWritten(g, o.ManagedFields)
+			g.Size = compactSize(o.Raw)
 		case state.BundleDeployment:
 			bd := out.BundleDeployments[len(out.BundleDeployments)-1]
 			bd.ManagedFields = writes(bd.ManagedFields, o.ManagedFields)
+			bd.Size = compactSize(o.Raw)
 		case state.Bundle:
 			b := out.Bundles[len(out.Bundles)-1]
 			b.ManagedFields = writes(b.ManagedFields, o.ManagedFields)

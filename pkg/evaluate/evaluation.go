@@ -24,11 +24,11 @@ type Evaluation struct {
 	// undesired are the objects that no release desires.
 	undesired   map[object.Key]Undesired
 	autoscalers map[autoscalerKey]Autoscaler
-	// autoscalersUnread is true if not all autoscalers could be read.
-	autoscalersUnread bool
-	answers           map[object.CellID]Answer
-	rollouts          map[object.DeploymentID]Rollout
-	gaps              []source.Gap
+	// autoscalersUnread is true if not all autoscalers could be read, autoscalersListed if they were listed.
+	autoscalersUnread, autoscalersListed bool
+	answers                              map[object.CellID]Answer
+	rollouts                             map[object.DeploymentID]Rollout
+	gaps                                 []source.Gap
 	// current are the bundle deployments that need not be evaluated again.
 	current map[object.DeploymentID]*BundleDeployment
 }
@@ -64,6 +64,7 @@ func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
 		}
 	}
 	x.addAutoscalers(observed)
+	x.autoscalersListed = observed.autoscalersListed()
 	for _, u := range observed.undesired() {
 		x.undesired[u.Key()] = u
 	}

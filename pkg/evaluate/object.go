@@ -39,16 +39,13 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	}
 	l := liveObject{Evaluator: e, source: live, meta: m}
 	for _, o := range desired {
-		// The desired objects of a bundle deployment with a problem are not known; its record may still claim the
-		// object.
-		rules, inScope := e.rules[o.Deployment.ID()]
-		if !inScope || o.Deployment.Problem != "" || o.GroupVersionKind() != gvk {
+		if !e.evaluates(o, gvk) {
 			continue
 		}
 		if o.IsSecret() && l.decode() == nil {
 			out.Secret = l.content
 		}
-		c := cell{liveObject: &l, desired: o, rules: stable(rules, o)}
+		c := cell{liveObject: &l, desired: o, rules: stable(e.rules[o.Deployment.ID()], o)}
 		out.Objects = append(out.Objects, c.observe())
 	}
 	return out, nil

@@ -88,3 +88,13 @@ func AutoscalersMatter(lists map[schema.GroupVersionKind]*List) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// autoscalersListed reports whether the autoscalers were listed, or could not be.
+func (o Observed) autoscalersListed() bool {
+	for gvk, l := range o.Lists {
+		if gvk.GroupKind() == AutoscalerKind && l.Whole {
+			return true
+		}
+	}
+	return o.AutoscalersRead.Whole() || len(o.AutoscalersRead.Failures()) > 0
+}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 )
 
 const (
@@ -40,10 +41,28 @@ func collectLater() bool {
 	return true
 }
 
+// compact is true after KeepSmall.
+var compact atomic.Bool
+
+// compactGrowth is the growth of the heap between two garbage collections of a process that runs for long.
+const compactGrowth = 25
+
+// KeepSmall makes the heap small instead: for a process that runs for long, memory is more important than time. It does
+// nothing if the user sets GOGC.
+func KeepSmall() {
+	if os.Getenv("GOGC") == "" {
+		compact.Store(true)
+		debug.SetGCPercent(compactGrowth)
+	}
+}
+
 // garbage is always unreachable, so that its finalizer runs after each garbage collection.
 type garbage struct{ _ *byte }
 
 func (g *garbage) collected() {
+	if compact.Load() {
+		return
+	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	switch bytes := live[0].Value.Uint64(); {

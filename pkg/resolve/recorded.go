@@ -22,6 +22,21 @@ func Recorded(d *directory.Deployment, history []*state.Record) []*Object {
 	return x.Desired
 }
 
+// Restore sets the manifests of the desired objects that DropManifests dropped, from the record of their release. It
+// returns false if the record has not all of them.
+func (d *BundleDeployment) Restore(rec *state.Record) bool {
+	manifests := map[object.Key][]byte{}
+	for _, o := range rec.Objects {
+		manifests[newObject(o, rec.Namespace, d.On.State.Namespaced).Key()] = o.Raw
+	}
+	for _, o := range d.Claimed() {
+		if o.Raw == nil {
+			o.Raw = manifests[o.Key()]
+		}
+	}
+	return !slices.ContainsFunc(d.Claimed(), func(o *Object) bool { return o.Raw == nil })
+}
+
 // recorded sets the desired objects from the record of the release, if there is no problem with it.
 func (d *BundleDeployment) recorded(history []*state.Record) {
 	i := slices.IndexFunc(history, func(rec *state.Record) bool { return rec.Name == d.Release })

@@ -12,7 +12,7 @@
 // the patches that adopt writes, adopt, and its undo. With -webhook it writes objects through the API server: without a
 // webhook, with one that does nothing, and with ours. With -fleet it creates a management cluster, and runs the floor
 // and an audit of the status that Fleet reports, without release records and objects of bundles. With -snapshot it
-// takes snapshots, and audits them. With -clusters it audits several clusters in one run, and one cluster in each of as
+// takes snapshots, and audits them. With -auditor it runs the auditor, and changes objects. With -clusters it audits several clusters in one run, and one cluster in each of as
 // many runs.
 //
 // It prints a table that compares each figure with its target. A missed target is not an error: the exit status is 1
@@ -55,6 +55,7 @@ type options struct {
 	fleet         bool
 	snapshot      bool
 	clusters      int
+	auditor       bool
 	known         int
 	json          bool
 }
@@ -94,6 +95,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&o.fleet, "fleet", false,
 		"measure an audit of the status alone (--status-only) on a management cluster with -n bundles on -n clusters")
 	flags.BoolVar(&o.snapshot, "snapshot", false, "measure snapshots of the cluster, and audits of them")
+	flags.BoolVar(&o.auditor, "auditor", false, "measure the auditor in the cluster: its start, its memory, and how "+
+		"soon its metrics show a change")
 	flags.IntVar(&o.clusters, "clusters", 0,
 		"measure audits of this number of clusters with -n objects each, and of one cluster")
 	flags.IntVar(&o.known, "known", 100_000,
@@ -113,10 +116,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	switch {
 	case !slices.IsSorted(o.sizes):
 		return o, errors.New("reading -n: the numbers must ascend, because objects are only added")
-	case len(slices.DeleteFunc([]bool{o.adopt, o.webhook, o.fleet, o.snapshot, o.clusters > 0}, func(set bool) bool {
-		return !set
-	})) > 1:
-		return o, errors.New("reading flags: -adopt, -clusters, -fleet, -snapshot and -webhook are mutually exclusive")
+	case o.modes() > 1:
+		return o, errors.New("reading flags: -adopt, -auditor, -clusters, -fleet, -snapshot and -webhook are mutually " +
+			"exclusive")
 	case oneSize && len(o.sizes) > 1:
 		return o, errors.New("reading -n: -adopt, -clusters, -fleet and -webhook measure at one size")
 	case o.clusters < 0:
@@ -129,6 +131,17 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("reading arguments: unexpected argument %q", flags.Arg(0))
 	}
 	return o, nil
+}
+
+// modes is the number of flags that state what is measured.
+func (o options) modes() int {
+	n := 0
+	for _, set := range []bool{o.adopt, o.auditor, o.webhook, o.fleet, o.snapshot, o.clusters > 0} {
+		if set {
+			n++
+		}
+	}
+	return n
 }
 
 func (o options) defaultSize() string {

@@ -90,7 +90,7 @@ func (b *bench) run(ctx context.Context) (document, error) {
 		}
 	}
 	doc.Targets = slices.Concat(targetsOf(doc.Results), adoptTargets(doc.Adoptions), snapshotTargets(doc.Snapshots),
-		clustersTargets(doc.Clusters))
+		clustersTargets(doc.Clusters), auditorTargets(doc.Auditors))
 	return doc, nil
 }
 
@@ -100,6 +100,10 @@ func (b *bench) measureAt(ctx context.Context, l *loader, doc *document) error {
 	case b.options.adopt:
 		r, err := b.measureAdoption(ctx, l)
 		doc.Adoptions = append(doc.Adoptions, r)
+		return err
+	case b.options.auditor:
+		r, err := b.measureAuditor(ctx, l)
+		doc.Auditors = append(doc.Auditors, r)
 		return err
 	case b.options.clusters > 0:
 		r, err := b.measureClusters(ctx, l)

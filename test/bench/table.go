@@ -20,6 +20,7 @@ type document struct {
 	Adoptions []adoptResult    `json:"adoptions,omitempty"`
 	Snapshots []snapshotResult `json:"snapshots,omitempty"`
 	Clusters  []clustersResult `json:"clusters,omitempty"`
+	Auditors  []auditorResult  `json:"auditors,omitempty"`
 	Writes    *writes.Result   `json:"writes,omitempty"`
 	Targets   []target         `json:"targets"`
 }
@@ -34,6 +35,8 @@ func (d document) print(w io.Writer) error {
 		verb = "adopt"
 	case len(d.Snapshots) > 0:
 		verb = "snapshot"
+	case len(d.Auditors) > 0:
+		verb = "auditor"
 	case d.Writes != nil:
 		verb = "webhook"
 	}
@@ -51,6 +54,9 @@ func (d document) print(w io.Writer) error {
 	}
 	for _, r := range d.Clusters {
 		p.clusters(r)
+	}
+	for _, r := range d.Auditors {
+		p.auditor(r)
 	}
 	if d.Writes != nil {
 		p.writes(*d.Writes)

@@ -4,6 +4,9 @@ package main
 
 import "fmt"
 
+// smallAuditorSize is the number of objects of a small cluster.
+const smallAuditorSize = 500
+
 // target is a figure and its bound.
 type target struct {
 	Name    string  `json:"name"`
@@ -30,6 +33,13 @@ const (
 	leastOverBare  = 0.8 // in objects per second
 	mostOverAudit  = 6.0 // of a snapshot
 	snapshotPeak   = 600 // MiB, up to largeSize objects
+	mostOfStart    = 2.0 // times the time of an audit, until an auditor is ready
+	auditorStart   = 300 // MiB
+	auditorSteady  = 150 // MiB, up to largeSize objects
+	smallAuditor   = 40  // MiB, up to smallAuditorSize objects
+	idleCore       = 0.02
+	typicalLatency = 1.0 // s, the median
+	worstLatency   = 3.0 // s
 	mostOverOne    = 8.0 // times the memory of an audit of one cluster
 	mostOverEach   = 1.0 // times the time of an audit of each cluster, one after the other
 )
@@ -101,6 +111,28 @@ func snapshotTargets(results []snapshotResult) []target {
 				peakOf))) / mebibyte, Bound: snapshotPeak, Unit: "MiB"},
 			{Name: "peak resident memory, audit of it", Figure: float64(highest(ascending(r.of(offlineOf),
 				peakOf))) / mebibyte, Bound: snapshotPeak, Unit: "MiB"},
+		} {
+			t.Objects, t.Met = r.Objects, t.Figure <= t.Bound
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func auditorTargets(results []auditorResult) []target {
+	var out []target
+	for _, r := range results {
+		steady := target{Name: "memory, steady", Figure: float64(r.SteadyOwn) / mebibyte, Bound: auditorSteady, Unit: "MiB"}
+		if r.Objects <= smallAuditorSize {
+			steady.Bound = smallAuditor
+		}
+		for _, t := range []target{steady,
+			{Name: "start / audit", Figure: median(r.Starts).Seconds() / median(ascending(r.Audits, wallOf)).Seconds(),
+				Bound: mostOfStart},
+			{Name: "peak resident memory, start", Figure: float64(r.StartPeak) / mebibyte, Bound: auditorStart, Unit: "MiB"},
+			{Name: "idle, of a core", Figure: r.Idle.Seconds() / r.IdleFor.Seconds(), Bound: idleCore},
+			{Name: "deletion to metric, median", Figure: median(r.Latencies).Seconds(), Bound: typicalLatency, Unit: "s"},
+			{Name: "deletion to metric, highest", Figure: highest(r.Latencies).Seconds(), Bound: worstLatency, Unit: "s"},
 		} {
 			t.Objects, t.Met = r.Objects, t.Figure <= t.Bound
 			out = append(out, t)

@@ -60,6 +60,7 @@ func main() {
 		"targets-report.schema.json":   schema(&report.Targets{}, report.KindTargets),
 		"verbs/why.md":                 whyPage, "why-report.schema.json": schema(&report.Why{}, report.KindWhy),
 		"impact-report.schema.json":  schema(&report.Impact{}, report.KindImpact),
+		"metrics.md":                 metricsPage,
 		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind),
 		"webhook-test.schema.json":   schema(&installation.Test{}, installation.TestKind),
 	} {

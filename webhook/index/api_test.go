@@ -27,6 +27,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/proxy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
@@ -164,7 +165,7 @@ func serveAPI(t *testing.T) *api {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 	}))
-	t.Cleanup(func() { closeServer(a.Server) })
+	t.Cleanup(func() { proxy.CloseServer(a.Server) })
 	return a
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/proxy"
 )
 
 func optionsOf(namespace, bundle, manifest string) cluster.ReleaseOptions {
@@ -205,8 +206,8 @@ func TestRepaired(t *testing.T) {
 func TestDisconnected(t *testing.T) {
 	const ns = "records-away"
 	shared.RemoveNamespacesAfter(t, ns)
-	p := proxyOf(t, shared)
-	w := watchRecords(t, p.config(), ns)
+	p := proxy.New(t, shared.Config())
+	w := watchRecords(t, p.Config(), ns)
 	shared.InstallRelease(t, optionsOf(ns, "a", configMap("a")))
 	w.awaitOwners(t, keyOf(ns, "a"), ns+"/a:1")
 	w.awaitSync(t)
@@ -214,7 +215,7 @@ func TestDisconnected(t *testing.T) {
 	last.UID = ""
 	shared.Create(t, last) // when it is known, all records of Helm have arrived
 	w.awaitOwners(t, keyOf(ns, "last"), ns+"/last:1")
-	p.stop()
+	p.Stop()
 	received := w.LastMessage()
 	shared.InstallRelease(t, optionsOf(ns, "b", configMap("b")))
 	if err := shared.Client().Delete(t.Context(), secret(t, ns, "sh.helm.release.v1.a.v1")); err != nil {
@@ -225,7 +226,7 @@ func TestDisconnected(t *testing.T) {
 		t.Errorf("while the API server is away: owners %v, synced %t, received %s, want %s", owners, w.Synced(),
 			w.LastMessage(), received)
 	}
-	p.start()
+	p.Start()
 	w.awaitOwners(t, keyOf(ns, "b"), ns+"/b:1")
 	w.awaitOwners(t, keyOf(ns, "a"))
 	if !w.LastMessage().After(received) {
@@ -236,10 +237,10 @@ func TestDisconnected(t *testing.T) {
 
 // TestStreamed checks that the list arrives in one stream if the API server can stream lists.
 func TestStreamed(t *testing.T) {
-	p := proxyOf(t, shared)
-	w := watchRecords(t, p.config(), "records-streamed")
+	p := proxy.New(t, shared.Config())
+	w := watchRecords(t, p.Config(), "records-streamed")
 	w.awaitSync(t)
-	if queries := p.queries(); len(queries) != 1 || queries[0].Get("sendInitialEvents") != "true" {
+	if queries := p.Queries(); len(queries) != 1 || queries[0].Get("sendInitialEvents") != "true" {
 		t.Errorf("requested %v, want one stream", queries)
 	}
 }
@@ -263,14 +264,14 @@ func TestCompacted(t *testing.T) {
 	for i := range count {
 		last = create(fmt.Sprintf("r%d", i))
 	}
-	p := proxyOf(t, c)
-	w := watchRecords(t, p.config())
+	p := proxy.New(t, c.Config())
+	w := watchRecords(t, p.Config())
 	w.awaitSync(t)
 	if _, releases, damaged := w.Size(); releases != count || damaged != 0 {
 		t.Errorf("%d releases, %d unreadable; want %d", releases, damaged, count)
 	}
 	pages := func() (n int) {
-		for _, q := range p.queries() {
+		for _, q := range p.Queries() {
 			if q.Get("limit") == "10" {
 				n++
 			}
@@ -281,7 +282,7 @@ func TestCompacted(t *testing.T) {
 		t.Errorf("read in %d pages, want 3", n)
 	}
 	poll.Until(t, func() error {
-		if !slices.ContainsFunc(p.queries(), func(q url.Values) bool {
+		if !slices.ContainsFunc(p.Queries(), func(q url.Values) bool {
 			return q.Get("watch") == "true" &&
 				q.Get("sendInitialEvents") == ""
 		}) {
@@ -290,13 +291,13 @@ func TestCompacted(t *testing.T) {
 		return nil
 	})
 
-	p.stop()
+	p.Stop()
 	create("new")
 	if err := c.Client().Delete(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
 	c.Compact(t)
-	p.start()
+	p.Start()
 	w.awaitOwners(t, keyOf(ns, "new"), ns+"/new:1")
 	w.awaitOwners(t, keyOf(ns, fmt.Sprintf("r%d", count-1)))
 	w.awaitOwners(t, keyOf(ns, "r0"), ns+"/r0:1")

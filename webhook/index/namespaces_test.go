@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/metadata/fake"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/proxy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
@@ -57,8 +58,8 @@ func awaitLabels(t *testing.T, w *index.Namespaces, name string, want map[string
 
 // TestLabels watches namespaces of a real API server through a proxy that closes connections.
 func TestLabels(t *testing.T) {
-	p := proxyOf(t, shared)
-	client, err := metadata.NewForConfig(p.config())
+	p := proxy.New(t, shared.Config())
+	client, err := metadata.NewForConfig(p.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestLabels(t *testing.T) {
 		t.Error("not synced after the connections were lost")
 	}
 	poll.True(t, "the watch is live again", w.Live)
-	for _, r := range p.received() {
+	for _, r := range p.Received() {
 		if accept := r.Header.Get("Accept"); !strings.Contains(accept, "as=PartialObjectMetadata") {
 			t.Errorf("requested more than metadata: %s", accept)
 		}

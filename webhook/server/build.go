@@ -6,18 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
@@ -28,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	controllermetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
 )
 
 // grace bounds the shutdown after the delay. Requests are short: the API server waits for two seconds.
@@ -102,7 +99,7 @@ func build(m manager.Manager, o Options, source certificateSource, c components)
 	for _, e := range []endpoint{
 		{Requests, requests, handler, requestsTLS(source), maxConnections, surplus},
 		{Metrics, o.Metrics, metricsHandler(c.metrics), nil, maxOtherConnections, surplus},
-		{Probes, o.Probes, probesHandler(s.checks(source, c)), nil, maxOtherConnections, surplus},
+		{Probes, o.Probes, serving.Probes(s.checks(source, c)), nil, maxOtherConnections, surplus},
 	} {
 		if e.address == "0" {
 			continue
@@ -124,43 +121,9 @@ func build(m manager.Manager, o Options, source certificateSource, c components)
 func metricsHandler(c *Collector) http.Handler {
 	own := prometheus.NewRegistry()
 	own.MustRegister(c) // cannot fail: the registry is empty
-	mux := http.NewServeMux()
 	// The registry of controller-runtime has the metrics of its webhook server, of requests to the API server, and of
 	// this process.
-	all := prometheus.Gatherers{own, controllermetrics.Registry}
-	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
-	return mux
-}
-
-// probesHandler serves /livez, which succeeds while the process answers, and /readyz, which names the checks that fail.
-func probesHandler(ready map[string]healthz.Checker) http.Handler {
-	mux := http.NewServeMux()
-	live := map[string]healthz.Checker{"ping": healthz.Ping}
-	for path, checks := range map[string]map[string]healthz.Checker{"/livez": live, "/readyz": ready} {
-		mux.Handle(path, allChecks(checks))
-		for name, check := range checks {
-			mux.Handle(path+"/"+name, healthz.CheckHandler{Checker: check})
-		}
-	}
-	return mux
-}
-
-// allChecks answers for all checks, and gives the reasons of those that fail. controller-runtime's own handler hides
-// the reasons, and logs each failed probe.
-func allChecks(checks map[string]healthz.Checker) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		status, text := http.StatusOK, ""
-		for _, name := range slices.Sorted(maps.Keys(checks)) {
-			if err := checks[name](r); err != nil {
-				status = http.StatusInternalServerError
-				text += fmt.Sprintf("[-]%s failed: %v\n", name, err)
-				continue
-			}
-			text += fmt.Sprintf("[+]%s ok\n", name)
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, text) // the client may have closed the connection
-	})
+	return serving.Metrics(own, controllermetrics.Registry)
 }
 
 // errNotSynced is the error of a component that has not read everything.
@@ -186,27 +149,7 @@ func (s *Server) checks(source certificateSource, c components) map[string]healt
 		}
 	}
 	for name, check := range checks {
-		checks[name] = logged(check, s.log.WithName("readyz").WithValues("check", name))
+		checks[name] = serving.Logged(check, s.log.WithName("readyz").WithValues("check", name))
 	}
 	return checks
-}
-
-// logged logs when a check begins to fail, fails for another reason, or succeeds again.
-func logged(check healthz.Checker, log logr.Logger) healthz.Checker {
-	var reason atomic.Value
-	reason.Store("")
-	return func(r *http.Request) error {
-		err, now := check(r), ""
-		if err != nil {
-			now = err.Error()
-		}
-		switch before := reason.Swap(now); {
-		case before == now:
-		case now == "":
-			log.Info("ready")
-		default:
-			log.Info("not ready", "reason", now)
-		}
-		return err
-	}
 }

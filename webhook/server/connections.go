@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
 )
 
 // maxConnections is for admission requests. An API server keeps at most 25 idle connections to each of the three
@@ -47,7 +49,7 @@ type endpoint struct {
 func (e endpoint) listen() (*manager.Server, error) {
 	l, err := net.Listen("tcp", e.address)
 	if err != nil {
-		return nil, &ListenError{Endpoint: e.name, Address: e.address, Err: err}
+		return nil, &serving.ListenError{Endpoint: e.name, Address: e.address, Err: err}
 	}
 	return e.serve(l), nil
 }

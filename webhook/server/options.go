@@ -3,12 +3,12 @@
 package server
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
@@ -49,20 +49,6 @@ type Certificates struct {
 // The endpoints of a Server.
 const (
 	Requests = "admission requests"
-	Metrics  = "metrics"
-	Probes   = "probes"
+	Metrics  = serving.MetricsEndpoint
+	Probes   = serving.ProbesEndpoint
 )
-
-// ListenError is the error of an endpoint that cannot listen on its address.
-type ListenError struct {
-	Endpoint, Address string
-	Err               error
-}
-
-// Error implements error.
-func (e *ListenError) Error() string {
-	return fmt.Sprintf("listening for %s on %s: %v", e.Endpoint, e.Address, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *ListenError) Unwrap() error { return e.Err }

@@ -6,28 +6,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"sync"
-	"syscall"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-	controllerlog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/serve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
@@ -40,7 +34,7 @@ type serveOptions struct {
 	flags        *input.Flags
 	certificates *flags.Enum
 	guardDefault *flags.Enum
-	logLevel     *flags.Enum
+	serving      *serve.Flags
 	server.Options
 }
 
@@ -49,7 +43,7 @@ func newServe(env verb.Environment) *cobra.Command {
 		flags:        input.New(env),
 		certificates: flags.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), fromFiles),
 		guardDefault: newGuardDefault(),
-		logLevel:     flags.NewEnum("info", "info", "debug"),
+		serving:      serve.New(),
 	}
 	o.flags.Config.Timeout = nil // a watch has none
 	c := newCommand(o, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster"})
@@ -58,7 +52,6 @@ func newServe(env verb.Environment) *cobra.Command {
 	f.Lookup("namespace").Usage = "Namespace of the webhook's own Secret and Service (default that of the pod)"
 	o.certificates.AddTo(c, "certificates", "Source of the serving certificate")
 	o.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
-	o.logLevel.AddTo(c, "log-level", "Level of the log")
 	f.StringVar(&o.Certificates.Dir, "cert-dir", "",
 		"Directory of "+server.CertName+" and "+server.KeyName+" for --certificates=files; otherwise a directory to "+
 			"write the public certificate to (default one in the system's temporary directory)")
@@ -74,8 +67,7 @@ func newServe(env verb.Environment) *cobra.Command {
 		"Namespaces whose release records are read (default all)")
 	f.IntVar(&o.Port, "port", 9443, "Port for admission requests")
 	f.StringVar(&o.Host, "bind-address", "", "IP address for admission requests (default all)")
-	f.StringVar(&o.Metrics, "metrics-bind-address", ":8080", "Address for /metrics; 0 for none")
-	f.StringVar(&o.Probes, "health-probe-bind-address", ":8081", "Address for /livez and /readyz; 0 for none")
+	o.serving.AddFlags(c)
 	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 5*time.Second,
 		"How long to continue to serve after SIGTERM, while the endpoint is removed from the Service")
 	return c
@@ -85,6 +77,7 @@ func newServe(env verb.Environment) *cobra.Command {
 func (o *serveOptions) Complete([]string) error {
 	o.Certificates.Files = o.certificates.String() == fromFiles
 	o.GuardDefault = admission.GuardMode(o.guardDefault.String())
+	o.Metrics, o.Probes = o.serving.Metrics, o.serving.Probes
 	return nil
 }
 
@@ -133,19 +126,8 @@ func (o *serveOptions) checkAddresses() error {
 		return fmt.Errorf("--bind-address=%q is not an IP address: must be one of this machine, or empty for all "+
 			"of them", o.Host)
 	}
-	for _, address := range []struct{ flag, value string }{{"metrics-bind-address", o.Metrics},
-		{"health-probe-bind-address", o.Probes}} {
-		if address.value == "0" {
-			continue
-		}
-		_, port, err := net.SplitHostPort(address.value)
-		if err == nil {
-			_, err = strconv.ParseUint(port, 10, 16)
-		}
-		if err != nil {
-			return fmt.Errorf("--%s=%q is invalid: must be HOST:PORT, :PORT, or 0 for none", address.flag,
-				address.value)
-		}
+	if err := o.serving.Validate(); err != nil {
+		return err
 	}
 	if o.ShutdownDelay < 0 {
 		return fmt.Errorf("--shutdown-delay=%s is negative: must be 0s or more", o.ShutdownDelay)
@@ -193,7 +175,7 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	if o.Namespace, _, err = o.flags.Config.ToRawKubeConfigLoader().Namespace(); err != nil {
 		return exit.Failure(fmt.Errorf("finding the namespace: %w", err), "Name it with --namespace.")
 	}
-	o.Log = o.logger()
+	o.Log = o.serving.Logger(o.flags.Streams.ErrOut)
 	s, err := server.New(o.Options)
 	if err != nil {
 		return err
@@ -208,34 +190,12 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	return err
 }
 
-// logger returns a logger of JSON on standard error, and sets it for the libraries of this process: klog,
-// controller-runtime, net/http.
-func (o *serveOptions) logger() logr.Logger {
-	level := map[string]slog.Level{"debug": slog.LevelDebug}[o.logLevel.String()] // info is 0
-	handler := slog.NewJSONHandler(escape.JSONWriter(o.flags.Streams.ErrOut), &slog.HandlerOptions{Level: level})
-	log := logr.FromSlogHandler(handler)
-	libraries.Do(func() {
-		slog.SetDefault(slog.New(handler))
-		klog.SetLoggerWithOptions(log, klog.ContextualLogger(true))
-		controllerlog.SetLogger(log)
-	})
-	return log
-}
-
-// libraries guards the loggers of libraries, which are global; klog's must not change while it logs.
-var libraries sync.Once
-
 // explain adds a hint to an error.
 func (o *serveOptions) explain(err error) error {
 	e := &exit.Error{Status: exit.Failed, Err: err}
-	var listen *server.ListenError
+	var listen *serving.ListenError
 	if errors.As(err, &listen) {
-		flag := map[string]string{server.Requests: "--port", server.Metrics: "--metrics-bind-address",
-			server.Probes: "--health-probe-bind-address"}[listen.Endpoint]
-		e.Hint = "Choose another address with " + flag + "."
-		if errors.Is(err, syscall.EADDRINUSE) {
-			e.Hint = "Another process listens there. Choose another address with " + flag + "."
-		}
+		e.Hint = serve.Hint(listen, map[string]string{server.Requests: "--port"})
 	}
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

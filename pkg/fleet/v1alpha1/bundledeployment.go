@@ -23,6 +23,9 @@ type BundleDeployment struct {
 	Spec BundleDeploymentSpec `json:"spec,omitempty"`
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status BundleDeploymentStatus `json:"status,omitempty"`
+
+	// Size is the size of its JSON in bytes.
+	Size int `json:"-"`
 }
 
 // BundleDeploymentSpec is the deployment that the controller requests from the agent.

@@ -27,6 +27,8 @@ type GitRepo struct {
 
 	// SpecWritten is when the spec was last written; zero if it is not known.
 	SpecWritten time.Time `json:"-"`
+	// Size is the size of its JSON in bytes.
+	Size int `json:"-"`
 }
 
 // GitRepoSpec has the fields of a GitRepo's spec that are read.

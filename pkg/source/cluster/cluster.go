@@ -162,6 +162,9 @@ func shortened(err error) error {
 
 // failure converts the error of a request. The server's message may be displayed.
 func failure(err error) *source.Failure {
+	if e, ok := errors.AsType[*FailureError](err); ok {
+		return &e.Failure
+	}
 	f := &source.Failure{Reason: source.ReadFailed, Detail: err.Error()}
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	acceptAll      = "application/json"
-	acceptMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	acceptAll           = "application/json"
+	acceptMetadata      = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	acceptMetadataOfOne = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 	// maxRestarts is how often one list is restarted after its resource version expired or the connection broke.
 	maxRestarts = 5
 	// maxRepeated is how many consecutive pages of one list may have no new object.
@@ -39,56 +40,30 @@ func (c *Cluster) List(ctx context.Context, q source.Query, yield func(source.Ob
 	if !ok {
 		return source.NotCovered(f), nil
 	}
-	l := lister{Cluster: c, query: q, kind: kind, kinds: kinds, yield: yield, seen: map[uint64]struct{}{},
+	l := c.lister(q, kind, kinds, yield)
+	return source.CoverageOf(q, kind.Namespaced, func(ns string) (*source.Failure, error) { return l.read(ctx, ns) })
+}
+
+func (c *Cluster) lister(q source.Query, kind source.Kind, kinds *source.Kinds,
+	yield func(source.Object) error) *lister {
+	return &lister{Cluster: c, query: q, kind: kind, kinds: kinds, yield: yield, seen: map[uint64]struct{}{},
 		seed: maphash.MakeSeed()}
-	if len(q.Namespaces) > 0 && kind.Namespaced {
-		return l.namespaces(ctx, source.Coverage{}, q.Namespaces)
-	}
-	failed, err := l.read(ctx, "")
-	switch {
-	case err != nil:
-		return source.Coverage{}, err
-	case failed == nil:
-		return source.Covered(), nil
-	}
-	coverage := source.NotCovered(*failure(failed))
-	if apierrors.IsForbidden(failed) && kind.Namespaced {
-		return l.namespaces(ctx, coverage, q.Fallback)
-	}
-	return coverage, nil
 }
 
-// namespaces reads the list of each namespace.
-func (l *lister) namespaces(ctx context.Context, coverage source.Coverage, namespaces []string) (source.Coverage,
-	error) {
-	for _, ns := range namespaces {
-		failed, err := l.read(ctx, ns)
-		switch {
-		case err != nil:
-			return coverage, err
-		case failed == nil:
-			coverage = coverage.With(ns, nil)
-		default:
-			coverage = coverage.With(ns, failure(failed))
-		}
-	}
-	return coverage, nil
-}
-
-// read reads all pages of one namespace, or of all namespaces (""). failed is the reason why not all of them could be
-// read. err is the error of yield or of the context. Requests that fail because the context ended return many different
-// errors.
-func (l *lister) read(ctx context.Context, namespace string) (failed, err error) {
-	failed = l.readPages(ctx, namespace)
+// read reads all pages of one namespace, or of all namespaces (""). The failure is the reason why not all of them could
+// be read. The error is that of yield or of the context. Requests that fail because the context ended return many
+// different errors.
+func (l *lister) read(ctx context.Context, namespace string) (*source.Failure, error) {
+	err := l.readPages(ctx, namespace)
 	switch {
-	case failed == nil:
+	case err == nil:
 		return nil, nil
 	case l.yieldErr != nil:
 		return nil, l.yieldErr
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	return failed, nil
+	return failure(err), nil
 }
 
 func (l *lister) readPages(ctx context.Context, namespace string) error {
@@ -98,7 +73,7 @@ func (l *lister) readPages(ctx context.Context, namespace string) error {
 	repeated, tokens := -l.pages, map[string]struct{}{}
 	for {
 		known := len(l.seen)
-		next, err := l.page(ctx, namespace, token)
+		page, err := l.page(ctx, namespace, l.options.page(token))
 		if err != nil {
 			if restarts == maxRestarts || !restartable(ctx, err) {
 				return err
@@ -114,6 +89,7 @@ func (l *lister) readPages(ctx context.Context, namespace string) error {
 			}
 			continue
 		}
+		next := page.Continue
 		if next == "" {
 			return nil
 		}
@@ -144,40 +120,43 @@ func restartable(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (unread || apierrors.IsResourceExpired(err))
 }
 
-// page reads one page and returns the token of the next page.
-func (l *lister) page(ctx context.Context, namespace, token string) (next string, err error) {
+// page returns the options of a request for a page.
+func (o Options) page(token string) metav1.ListOptions {
+	return metav1.ListOptions{Limit: int64(o.PageSize), Continue: token}
+}
+
+// page reads one page and returns the metadata of the list.
+func (l *lister) page(ctx context.Context, namespace string, o metav1.ListOptions) (metav1.ListMeta, error) {
 	if err := l.slots.Acquire(ctx, 1); err != nil {
-		return "", err
+		return metav1.ListMeta{}, err
 	}
 	defer l.slots.Release(1)
 	accept := acceptAll
 	if l.query.MetadataOnly {
 		accept = acceptMetadata
 	}
-	req := at(l.client.Get(), l.kind, namespace).SetHeader("Accept", accept).
-		Param("limit", strconv.Itoa(l.options.PageSize))
-	for name, value := range map[string]string{"continue": token, "labelSelector": l.query.LabelSelector,
-		"fieldSelector": l.query.FieldSelector} {
-		if value != "" {
-			req = req.Param(name, value)
-		}
-	}
-	body, err := req.Stream(ctx)
+	body, err := l.request(namespace, o).SetHeader("Accept", accept).Stream(ctx)
 	if err != nil {
-		return "", shortened(err)
+		return metav1.ListMeta{}, shortened(err)
 	}
 	defer func() { _ = body.Close() }()
-	next, err = l.readPage(newAnswer(body))
+	list, err := l.readPage(newAnswer(body))
 	if err == nil {
 		// The rest is the end of a line. If it is not read, the connection cannot be used again.
 		_, _ = io.CopyN(io.Discard, body, maxTrailer)
-		return next, nil
+		return list, nil
 	}
 	_, final := errors.AsType[*finalError](err)
 	if _, large := errors.AsType[*transport.SizeError](err); !final && !large {
 		err = &unreadError{err}
 	}
-	return "", err
+	return metav1.ListMeta{}, err
+}
+
+// request returns a request for a list, or for a watch.
+func (l *lister) request(namespace string, o metav1.ListOptions) *rest.Request {
+	o.LabelSelector, o.FieldSelector = l.query.LabelSelector, l.query.FieldSelector
+	return at(l.client.Get(), l.kind, namespace).VersionedParams(&o, metav1.ParameterCodec)
 }
 
 // at sets the path of a request to the objects of a kind. Like its method Name, it refuses a name of a server that

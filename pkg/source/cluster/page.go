@@ -33,17 +33,14 @@ type lister struct {
 // faulty server repeats an object within a page.
 const freeRepeats = 1000
 
-// readPage yields the items of a page as they arrive.
-func (l *lister) readPage(a *answer) (next string, err error) {
+// readPage yields the items of a page as they arrive, and returns the metadata of the list.
+func (l *lister) readPage(a *answer) (list metav1.ListMeta, err error) {
 	if a.PeekKind() != '{' {
 		_, err := a.ReadToken()
 		if err == nil {
-			return "", errors.New("it is not a JSON object")
+			return list, errors.New("it is not a JSON object")
 		}
-		return "", fmt.Errorf("it is not a JSON object: %w", err)
-	}
-	var metadata struct {
-		Continue string `json:"continue"`
+		return list, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	err = object.Members(a.Decoder, func(name jsontext.Value) error {
 		switch string(name) {
@@ -52,7 +49,7 @@ func (l *lister) readPage(a *answer) (next string, err error) {
 		case `"kind"`:
 			return a.value(&a.kind)
 		case `"metadata"`:
-			return a.value(&metadata)
+			return a.value(&list)
 		case `"items"`:
 			a.listed = true
 			return l.items(a)
@@ -62,7 +59,7 @@ func (l *lister) readPage(a *answer) (next string, err error) {
 	if err == nil {
 		err = l.check(a)
 	}
-	return metadata.Continue, err
+	return list, err
 }
 
 // items yields the items of a list one by one.

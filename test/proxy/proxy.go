@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package index_test
+// Package proxy forwards requests of tests to an API server, and interrupts them.
+package proxy
 
 import (
 	"fmt"
@@ -16,14 +17,13 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
 
-// proxy forwards requests to an API server, as an administrator. It can stop and start again, like an API server that
+// Proxy forwards requests to an API server, as an administrator. It can stop and start again, like an API server that
 // restarts.
-type proxy struct {
-	t       *testing.T
+type Proxy struct {
+	t       testing.TB
 	address string
 	handler http.Handler
 	server  *httptest.Server // nil while the proxy is stopped
@@ -32,9 +32,9 @@ type proxy struct {
 	requests []*http.Request
 }
 
-func proxyOf(t *testing.T, c *cluster.Cluster) *proxy {
+// New starts a Proxy for the API server of a configuration, until the end of the test.
+func New(t testing.TB, config *rest.Config) *Proxy {
 	t.Helper()
-	config := c.Config()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func proxyOf(t *testing.T, c *cluster.Cluster) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{t: t, address: fmt.Sprintf("127.0.0.1:%d", free[0])}
+	p := &Proxy{t: t, address: fmt.Sprintf("127.0.0.1:%d", free[0])}
 	p.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		p.requests = append(p.requests, r)
@@ -62,25 +62,26 @@ func proxyOf(t *testing.T, c *cluster.Cluster) *proxy {
 		defer func() { _ = recover() }() // ReverseProxy panics when an answer is interrupted
 		forward.ServeHTTP(w, r)
 	})
-	p.start()
+	p.Start()
 	t.Cleanup(func() {
 		if p.server != nil {
-			p.stop()
+			p.Stop()
 		}
 	})
 	return p
 }
 
-func (p *proxy) config() *rest.Config { return &rest.Config{Host: "http://" + p.address, QPS: -1} }
+// Config returns a configuration for requests through the proxy.
+func (p *Proxy) Config() *rest.Config { return &rest.Config{Host: "http://" + p.address, QPS: -1} }
 
-// stop closes all connections and accepts no others.
-func (p *proxy) stop() {
-	closeServer(p.server)
+// Stop closes all connections and accepts no others.
+func (p *Proxy) Stop() {
+	CloseServer(p.server)
 	p.server = nil
 }
 
-// closeServer closes a server and its connections, also new ones: Close alone waits until all watches end.
-func closeServer(s *httptest.Server) {
+// CloseServer closes a server and its connections, also new ones: Close alone waits until all watches end.
+func CloseServer(s *httptest.Server) {
 	closed := make(chan struct{})
 	go func() {
 		s.Close()
@@ -98,7 +99,8 @@ func closeServer(s *httptest.Server) {
 	}
 }
 
-func (p *proxy) start() {
+// Start accepts connections again.
+func (p *Proxy) Start() {
 	p.t.Helper()
 	listener, err := net.Listen("tcp", p.address)
 	if err != nil {
@@ -109,17 +111,17 @@ func (p *proxy) start() {
 	p.server.Start()
 }
 
-// received returns all requests so far, without their bodies.
-func (p *proxy) received() []*http.Request {
+// Received returns all requests so far, without their bodies.
+func (p *Proxy) Received() []*http.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.requests)
 }
 
-// queries returns the queries of all requests so far.
-func (p *proxy) queries() []url.Values {
+// Queries returns the queries of all requests so far.
+func (p *Proxy) Queries() []url.Values {
 	var out []url.Values
-	for _, r := range p.received() {
+	for _, r := range p.Received() {
 		out = append(out, r.URL.Query())
 	}
 	return out

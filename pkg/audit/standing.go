@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Standing is an audit of one cluster that is kept current: when one of its objects changes, only this object is
+// evaluated again. Anything else that changes needs a new Start. It is not safe for concurrent use.
+type Standing struct {
+	reading  *Reading
+	scope    []*resolve.BundleDeployment
+	found    []*evaluate.Found
+	rest     *rest
+	clusters []standingCluster
+	// keep is true if the evaluations are kept, changed if they have changed since the last result.
+	keep, changed bool
+	// restored are the bundle deployments whose manifests were read again.
+	restored []*resolve.BundleDeployment
+}
+
+// standingCluster is the evaluation of one cluster. current is nil if it is not kept.
+type standingCluster struct {
+	evaluated evaluate.Evaluated
+	current   *evaluate.Evaluation
+}
+
+// Start reads and evaluates everything, and keeps what later changes need. Options.Clusters must not be set.
+func Start(ctx context.Context, src source.Source, o Options) (*Standing, error) {
+	return start(ctx, src, o, true)
+}
+
+// Audit returns the present result with its findings, as of now.
+func (s *Standing) Audit(ctx context.Context, now time.Time) (*Audit, error) {
+	s.drop()
+	s.reading.Description.TakenAt = now
+	for i := range s.clusters {
+		s.reading.Clusters[i].Description.TakenAt = now
+		if s.changed {
+			var err error
+			if s.clusters[i].evaluated, err = s.reading.confirmed(ctx, i, s.clusters[i].current); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s.changed = false
+	return s.finish(ctx)
+}
+
+// Follows reports whether a change of an object that a query selects can be evaluated alone, with Change.
+func (s *Standing) Follows(q source.Query) bool {
+	if len(s.clusters) == 0 {
+		return false
+	}
+	x := s.clusters[0].current
+	_, desired := x.Kinds()[q.Kind]
+	selected := q.LabelSelector + strings.TrimPrefix(q.FieldSelector, "type!=")
+	switch {
+	case q.Kind.GroupKind() == evaluate.AutoscalerKind:
+		return !q.MetadataOnly
+	case desired:
+		return !q.MetadataOnly && (selected == "" || q.Kind.Kind == "Secret" && q.LabelSelector == "" &&
+			strings.HasPrefix(q.FieldSelector, "type!="))
+	}
+	return q.MetadataOnly && strings.HasPrefix(q.LabelSelector, fleet.HashLabel)
+}
+
+// Change evaluates one object again; live is nil if it does not exist. It returns false if everything must be read
+// again. Changes of the objects of one bundle deployment should follow each other: its release record is read for them.
+func (s *Standing) Change(ctx context.Context, kind schema.GroupVersionKind, key object.Key, live *source.Object,
+	now time.Time) (bool, error) {
+	x := s.clusters[0].current
+	s.changed = true
+	if _, desired := x.Kinds()[kind]; !desired && kind.GroupKind() != evaluate.AutoscalerKind {
+		return s.changeUndesired(x, key, live), nil
+	}
+	ok, err := s.restore(ctx, key)
+	if err != nil || !ok {
+		return false, err
+	}
+	return x.Change(kind, key, live, now) == nil && !s.needsAutoscalers(x), nil
+}
+
+func (s *Standing) changeUndesired(x *evaluate.Evaluation, key object.Key, live *source.Object) bool {
+	if live == nil {
+		x.ChangeUndesired(key, nil)
+		return true
+	}
+	m, err := live.ReadMeta()
+	if err == nil {
+		x.ChangeUndesired(key, m)
+	}
+	return err == nil
+}
+
+// restore restores the manifests of the objects with a name, and drops others. It returns false if a record has changed.
+func (s *Standing) restore(ctx context.Context, key object.Key) (bool, error) {
+	for _, o := range s.reading.Desired.On(s.reading.Desired.Clusters[0]).Of(key) {
+		d := o.Deployment
+		if o.Raw != nil || d.Problem != "" {
+			continue
+		}
+		rec, err := s.reading.Record(ctx, d.Release)
+		if err != nil {
+			return false, err
+		}
+		if rec == nil || !d.Restore(rec) {
+			return false, nil
+		}
+		if len(s.restored) >= maxRestored {
+			s.drop()
+		}
+		s.restored = append(s.restored, d)
+	}
+	return true, nil
+}
+
+// maxRestored is the number of bundle deployments whose manifests are in memory at the same time.
+const maxRestored = 2
+
+// drop drops the manifests that were restored.
+func (s *Standing) drop() {
+	for _, d := range s.restored {
+		d.DropManifests()
+	}
+	s.restored = nil
+}
+
+// Owner names the bundle deployment of an object, to bring changes into an order; empty if none desires it.
+func (s *Standing) Owner(key object.Key) string {
+	for _, o := range s.reading.Desired.On(s.reading.Desired.Clusters[0]).Of(key) {
+		return o.Deployment.ID().String()
+	}
+	return ""
+}
+
+func (s *Standing) needsAutoscalers(x *evaluate.Evaluation) bool {
+	_, served := s.reading.Kinds.Preferred(evaluate.AutoscalerKind)
+	return served && x.NeedsAutoscalers()
+}
+
+// Due returns the objects that must be evaluated again although no event reports a change of them, and the next time at
+// which there can be more; zero if there is none.
+func (s *Standing) Due(now time.Time) (due []*resolve.Object, next time.Time) {
+	if len(s.clusters) == 0 {
+		return nil, time.Time{}
+	}
+	return s.clusters[0].current.Due(now)
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package auditor keeps the result of an audit current. It watches what an audit reads, and evaluates what changed. It
+// decides nothing: each result is that of package audit.
+package auditor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/watched"
+)
+
+// Result is the result of one evaluation.
+type Result struct {
+	// Audit is nil if nothing could be evaluated, and for a cluster without anything of Fleet. Err is the reason.
+	Audit *audit.Audit
+	Err   error
+	// At is the time of the evaluation, Took how long it took. Since is the time of the first change that it includes;
+	// zero without a change.
+	At, Since time.Time
+	Took      time.Duration
+	// Everything is true if everything was evaluated, and not only what changed.
+	Everything bool
+	// Waiting are the changed objects that are not in the result yet. Watches are open, Restarts of them ended.
+	Waiting, Watches int
+	Restarts         int64
+}
+
+// Nothing reports whether the cluster has nothing of Fleet.
+func (r *Result) Nothing() bool { return errors.Is(r.Err, gaps.ErrNoFleet) }
+
+// Options of an Auditor.
+type Options struct {
+	// Audit are the options of an audit of everything. Its Pause is replaced.
+	Audit audit.Options
+	// Publish receives each result. The next evaluation begins when it returns.
+	Publish func(context.Context, Result)
+	// Hold is how long a finding is held that asks for one pause; zero means audit.PauseLength.
+	Hold time.Duration
+	// Watched are the options of the watches. Its Changed is replaced.
+	Watched watched.Options
+	Now     func() time.Time
+	Log     logr.Logger
+}
+
+// Auditor keeps the audit of one cluster current.
+type Auditor struct {
+	options  Options
+	cluster  *cluster.Cluster
+	inbox    *inbox
+	source   *watched.Source
+	standing *audit.Standing // nil if everything must be evaluated
+	held     held
+	// look is when to evaluate again without a change, rediscover when to read the kinds again; zero for never.
+	look, rediscover time.Time
+	took             time.Duration // the last evaluation of what changed
+}
+
+// New makes an Auditor. It makes no request.
+func New(c *cluster.Cluster, o Options) *Auditor {
+	o.Audit.Pause = func(context.Context) error { return nil } // findings are held instead
+	o.Hold = cmp.Or(o.Hold, audit.PauseLength)
+	return &Auditor{options: o, cluster: c, inbox: newInbox(o.Now), held: held{pause: o.Hold}}
+}
+
+const (
+	// coalesce is how long changes are collected before they are evaluated.
+	coalesce = 100 * time.Millisecond
+	// restFactor is how many times as long as an evaluation the auditor rests after it, so that it uses at most a fifth
+	// of a core while something changes all the time. restMost limits the rest.
+	restFactor, restMost = 4, 15 * time.Second
+	// leastPeriod and periodFactor determine how often to evaluate again although nothing changes.
+	leastPeriod, periodFactor = time.Minute, 100
+	// retry is when to evaluate again after an error.
+	retry = 5 * time.Second
+	// rediscovery is when to read the kinds again after a definition of one changed: a new kind is served with a delay.
+	rediscovery = 3 * time.Second
+)
+
+// Run evaluates until the context ends, and returns nil then.
+func (a *Auditor) Run(ctx context.Context) error {
+	a.options.Watched.Changed = a.inbox.add
+	var err error
+	if a.source, err = watched.New(ctx, a.cluster, a.options.Watched); err != nil {
+		return err
+	}
+	defer a.source.Wait()
+	for ctx.Err() == nil {
+		began := a.options.Now()
+		r := a.evaluate(ctx, a.inbox.take())
+		if ctx.Err() != nil {
+			return nil
+		}
+		r.Took, r.Waiting = a.options.Now().Sub(began), a.inbox.waiting()
+		if !r.Everything {
+			a.took = r.Took
+		}
+		r.Watches, r.Restarts = a.source.Watches()
+		a.options.Publish(ctx, r)
+		a.wait(ctx, min(restMost, restFactor*r.Took))
+	}
+	return nil
+}
+
+// wait waits until something changes, but at least for a rest.
+func (a *Auditor) wait(ctx context.Context, rest time.Duration) {
+	pause(ctx, rest)
+	timer := time.NewTimer(a.next().Sub(a.options.Now()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-a.inbox.notify:
+		pause(ctx, coalesce)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// next is the time of the next evaluation if nothing changes.
+func (a *Auditor) next() time.Time {
+	out := a.look
+	if !a.rediscover.IsZero() && a.rediscover.Before(out) {
+		out = a.rediscover
+	}
+	return out
+}
+
+// evaluate evaluates what changed.
+func (a *Auditor) evaluate(ctx context.Context, b batch) Result {
+	now := a.options.Now()
+	out := Result{At: now, Since: b.since}
+	due := !a.rediscover.IsZero() && !a.rediscover.After(now)
+	if b.kinds || due {
+		a.source.ForgetKinds()
+		a.standing, a.rediscover = nil, time.Time{}
+	}
+	if b.kinds {
+		a.rediscover = now.Add(rediscovery)
+	}
+	if b.everything {
+		a.standing = nil
+	}
+	if a.standing != nil {
+		if ok, err := a.follow(ctx, b, now); err != nil || !ok {
+			a.standing = nil // an error is that of a read, which follows again
+		}
+	}
+	if a.standing == nil {
+		out.Everything = true
+		if out.Err = a.start(ctx); out.Err != nil {
+			a.look = now.Add(retry)
+			return out
+		}
+	}
+	if out.Audit, out.Err = a.standing.Audit(ctx, now); out.Err != nil {
+		a.standing, a.look = nil, now.Add(retry)
+		return out
+	}
+	var certain time.Time
+	out.Audit.Findings, certain = a.held.filter(out.Audit.Findings, now)
+	_, a.look = a.standing.Due(now)
+	for _, t := range []time.Time{certain, now.Add(a.period())} {
+		if a.look.IsZero() || !t.IsZero() && t.Before(a.look) {
+			a.look = t
+		}
+	}
+	return out
+}
+
+// period is when to evaluate again at the latest, because findings depend on the time: for example, how long an agent
+// has been silent. It grows with the time that this takes.
+func (a *Auditor) period() time.Duration { return max(leastPeriod, periodFactor*a.took) }
+
+// start evaluates everything. Only the first time, it reads the cluster.
+func (a *Auditor) start(ctx context.Context) error {
+	a.source.Begin()
+	defer a.source.End()
+	if err := a.watchKinds(ctx); err != nil {
+		return err
+	}
+	var err error
+	a.standing, err = audit.Start(ctx, a.source, a.options.Audit)
+	debug.FreeOSMemory() // reading everything needs a multiple of the memory for what is kept
+	return err
+}
+
+// definesKinds are the kinds whose objects add kinds to a cluster.
+var definesKinds = map[schema.GroupKind]bool{
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             true,
+}
+
+// watchKinds watches what adds kinds to the cluster.
+func (a *Auditor) watchKinds(ctx context.Context) error {
+	kinds, err := a.source.Kinds(ctx)
+	if err != nil {
+		return err
+	}
+	for kind := range definesKinds {
+		k, served := kinds.Preferred(kind)
+		if !served {
+			continue
+		}
+		q := source.Query{Kind: k.GroupVersionKind, MetadataOnly: true}
+		if _, err := a.source.List(ctx, q, func(source.Object) error { return nil }); err != nil {
+			return fmt.Errorf("watching the kinds of the cluster: %w", err)
+		}
+	}
+	return nil
+}
+
+// selectsAll reports whether one of the queries is that of watchKinds.
+func selectsAll(asked []source.Query) bool {
+	for _, q := range asked {
+		if q.MetadataOnly && q.LabelSelector == "" && q.FieldSelector == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// follow evaluates the objects that changed, and those that are due. It returns false if everything must be evaluated.
+func (a *Auditor) follow(ctx context.Context, b batch, now time.Time) (bool, error) {
+	var objects []changedObject
+	for o, asked := range b.objects {
+		if slices.ContainsFunc(asked, func(q source.Query) bool { return !a.standing.Follows(q) }) {
+			return false, nil
+		}
+		if len(asked) > 0 {
+			objects = append(objects, o)
+		}
+	}
+	due, _ := a.standing.Due(now)
+	for _, o := range due {
+		objects = append(objects, changedObject{o.GroupVersionKind(), o.Key()})
+	}
+	slices.SortFunc(objects, func(x, y changedObject) int {
+		return cmp.Or(cmp.Compare(a.standing.Owner(x.key), a.standing.Owner(y.key)), x.key.Compare(y.key))
+	})
+	for _, o := range objects {
+		if ok, err := a.change(ctx, o, now); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (a *Auditor) change(ctx context.Context, o changedObject, now time.Time) (bool, error) {
+	live, found := a.source.Object(o.kind, o.key.Namespace, o.key.Name)
+	if !found {
+		return a.standing.Change(ctx, o.kind, o.key, nil, now)
+	}
+	return a.standing.Change(ctx, o.kind, o.key, &live, now)
+}

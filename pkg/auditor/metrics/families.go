@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const prefix = "fleetdoctor_"
+
+// Family is a metric: its name, the names of its labels, and what it means.
+type Family struct {
+	Name   string
+	Labels []string
+	Help   string
+	// Type is that of Prometheus; a histogram is neither a counter nor a gauge.
+	Type      prometheus.ValueType
+	Histogram bool
+	// Bound says how many series there are.
+	Bound string
+}
+
+// deploymentLabels name a bundle deployment. Fleet's own metrics have the same ones, except for bundledeployment_namespace:
+// there, it is called namespace.
+var deploymentLabels = []string{"bundledeployment_namespace", "name", "cluster_namespace", "cluster_name",
+	"bundle_namespace", "bundle", "repo"}
+
+// objectLabels name an object that a bundle deploys, or an object of Fleet.
+var objectLabels = []string{"kind", "api_group", "object_namespace", "object"}
+
+const (
+	gauge   = prometheus.GaugeValue
+	counter = prometheus.CounterValue
+
+	one           = "1"
+	perCode       = "1 for each check"
+	perDeployment = "1 for each bundle deployment"
+	perFleet      = "1 for each GitRepo, Bundle and BundleDeployment"
+)
+
+// OwnLabels returns the labels without those that each metric of a bundle deployment has; ofDeployment is true if it
+// has them.
+func (f Family) OwnLabels() (own []string, ofDeployment bool) {
+	n := len(deploymentLabels)
+	if len(f.Labels) < n || !slices.Equal(f.Labels[:n], deploymentLabels) {
+		return f.Labels, false
+	}
+	return f.Labels[n:], true
+}
+
+// of returns the labels of a bundle deployment with others.
+func of(others ...string) []string { return slices.Concat(deploymentLabels, others) }
+
+// ofObject returns the labels of an object of a bundle deployment with others.
+func ofObject(others ...string) []string {
+	return slices.Concat(deploymentLabels, objectLabels, others)
+}
+
+// The metrics of bundle deployments and of their objects.
+const (
+	deploymentState      = prefix + "bundledeployment_state"
+	reportedState        = prefix + "bundledeployment_reported_state"
+	desiredObjects       = prefix + "bundledeployment_desired_objects"
+	objects              = prefix + "bundledeployment_objects"
+	reportedDesired      = prefix + "bundledeployment_reported_desired_objects"
+	reportedObjects      = prefix + "bundledeployment_reported_objects"
+	oldest               = prefix + "bundledeployment_oldest_timestamp_seconds"
+	pending              = prefix + "bundledeployment_pending"
+	blocked              = prefix + "bundledeployment_blocked"
+	revisions            = prefix + "bundledeployment_revisions_total"
+	vanished             = prefix + "bundledeployment_vanished_objects_total"
+	uninstalled          = prefix + "bundledeployment_uninstalled_total"
+	objectState          = prefix + "object_state"
+	unnamedObjects       = prefix + "unnamed_objects"
+	flapping             = prefix + "flapping_field_changes"
+	findings             = prefix + "findings"
+	finding              = prefix + "finding"
+	unnamedFindings      = prefix + "unnamed_findings"
+	oldestFinding        = prefix + "findings_oldest_timestamp_seconds"
+	fleetSize            = prefix + "fleet_object_size_bytes"
+	fleetWrites          = prefix + "fleet_object_writes_total"
+	coverage             = prefix + "coverage_bundledeployments"
+	gaps                 = prefix + "auditor_gaps"
+	leader               = prefix + "auditor_leader"
+	synced               = prefix + "auditor_synced"
+	lastEvaluation       = prefix + "auditor_last_evaluation_timestamp_seconds"
+	evaluationSeconds    = prefix + "auditor_evaluation_duration_seconds"
+	changeToMetric       = prefix + "auditor_change_to_metric_seconds"
+	queue                = prefix + "auditor_queue_length"
+	watchRestarts        = prefix + "auditor_watch_restarts_total"
+	build                = prefix + "auditor_build_info"
+	namedPerDeployment   = "at most 20 for each bundle deployment, and 5,000 in total"
+	flappingPerDeloyment = "at most 5 for each bundle deployment"
+)
+
+// Families lists all metrics in the order of the documentation.
+func Families() []Family {
+	return slices.Concat(ofDeployments, ofObjects, ofFindings, ofAggregates(), ofFleet, ofAuditor)
+}
+
+var ofDeployments = []Family{
+	{deploymentState, of("state", "reason"), "1 for the actual state of a bundle deployment, with the reason if it " +
+		"is Unknown.", gauge, false, perDeployment},
+	{desiredObjects, of(), "Number of desired objects of a bundle deployment.", gauge, false, perDeployment},
+	{objects, of("state"), "Number of objects of a bundle deployment by their actual state. Orphaned ones are not " +
+		"desired. Without a result, there is no series.", gauge, false, "7 for each bundle deployment"},
+	{oldest, of("state"), "When the object that has been longest in a state other than Ready was first seen in it.",
+		gauge, false, "at most 6 for each bundle deployment"},
+	{reportedState, of("state"), "1 for the state that Fleet reports of a bundle deployment.", gauge, false,
+		perDeployment},
+	{reportedDesired, of(), "Number of desired objects of a bundle deployment that Fleet reports.", gauge, false,
+		perDeployment},
+	{reportedObjects, of("state"), "Number of objects of a bundle deployment by the state that Fleet reports.", gauge,
+		false, "5 for each bundle deployment"},
+	{pending, of(), "1 if the controller requests another deployment than the agent has applied.", gauge, false,
+		perDeployment},
+	{blocked, of("blocker", "root"), "1 if a requested deployment is not applied and the reason is known: the first " +
+		"reason and the root cause.", gauge, false, "at most " + perDeployment},
+	{revisions, of(), "Number of new revisions of the Helm release.", counter, false, perDeployment},
+	{vanished, of(), "Number of desired objects that existed and are missing now, counted when they vanish.", counter,
+		false, perDeployment},
+	{uninstalled, of("bundle_exists"), "Number of times that the Helm release vanished, by whether its Bundle existed: " +
+		"true, false or unknown. It remains for an hour after the bundle deployment is gone.", counter, false,
+		"3 for each bundle deployment"},
+}
+
+var ofObjects = []Family{
+	{objectState, ofObject("state"), "1 for the state of an object that is not Ready.", gauge, false,
+		namedPerDeployment},
+	{unnamedObjects, of(), "Number of objects that are not Ready and have no series of " + objectState + ".", gauge,
+		false, perDeployment},
+	{flapping, ofObject("path", "manager", "reverted_by"), "Number of times in the last hour that a manager wrote " +
+		"another value into a field which had the desired value again. reverted_by is release if the Helm release got " +
+		"a new revision in between, and else unknown.", gauge, false, flappingPerDeloyment},
+}
+
+var ofFindings = []Family{
+	{findings, []string{"code", "severity"}, "Number of findings of a check.", gauge, false, perCode},
+	{finding, ofObject("code", "severity"), "Number of findings of a check about an object. Only findings about a " +
+		"bundle deployment have its labels.", gauge, false, "at most 20 for each check and bundle deployment, and " +
+		"500 for each check"},
+	{unnamedFindings, []string{"code"}, "Number of findings that have no series of " + finding + ".", gauge, false,
+		"at most " + perCode},
+	{oldestFinding, []string{"code"}, "When the oldest finding of a check was seen first.", gauge, false,
+		"at most " + perCode},
+}
+
+// level is a kind of objects above the bundle deployments.
+type level struct {
+	kind, name string
+	labels     []string // of its namespace and its name
+}
+
+var levels = []level{
+	{"GitRepo", "gitrepo", []string{"workspace", "name"}},
+	{"HelmOp", "helmop", []string{"workspace", "name"}},
+	{"Bundle", "bundle", []string{"workspace", "name"}},
+	{"Cluster", "cluster", []string{"cluster_namespace", "cluster_name"}},
+	{"ClusterGroup", "cluster_group", []string{"workspace", "name"}},
+}
+
+// The ends of the names of the metrics of a level.
+const (
+	levelDesired          = "_desired_objects"
+	levelObjects          = "_objects"
+	levelDeployments      = "_bundledeployments"
+	levelReady            = "_ready_bundledeployments"
+	levelReportedDesired  = "_reported_desired_objects"
+	levelReportedObjects  = "_reported_objects"
+	levelReported         = "_reported_bundledeployments"
+	levelReportedAreReady = "_reported_ready_bundledeployments"
+)
+
+// ofAggregates returns the metrics of each level. The actual ones exist only if all bundle deployments were read.
+func ofAggregates() []Family {
+	var out []Family
+	for _, l := range levels {
+		add := func(end, help string, number string, labels ...string) {
+			out = append(out, Family{prefix + l.name + end, slices.Concat(l.labels, labels), help, gauge, false,
+				number + " for each " + l.kind})
+		}
+		add(levelDesired, "Number of desired objects of a "+l.kind+".", one)
+		add(levelObjects, "Number of objects of a "+l.kind+" by their actual state.", "7", "state")
+		add(levelDeployments, "Number of bundle deployments of a "+l.kind+".", one)
+		add(levelReady, "Number of bundle deployments of a "+l.kind+" that are actually ready.", one)
+		add(levelReportedDesired, "Number of desired objects of a "+l.kind+" that Fleet reports.", one)
+		add(levelReportedObjects, "Number of objects of a "+l.kind+" by the state that Fleet reports.", "5", "state")
+		add(levelReported, "Number of bundle deployments of a "+l.kind+" that Fleet reports.", one)
+		add(levelReportedAreReady, "Number of ready bundle deployments of a "+l.kind+" that Fleet reports.", one)
+	}
+	return out
+}
+
+var ofFleet = []Family{
+	{fleetSize, objectLabels, "Size of the JSON of an object of Fleet, without managedFields.", gauge, false, perFleet},
+	{fleetWrites, objectLabels, "Number of times that an object of Fleet had another resourceVersion than in the " +
+		"evaluation before. Several writes between two evaluations count once.", counter, false,
+		"1 for each object of Fleet"},
+	{coverage, []string{"result"}, "Number of bundle deployments by how far they could be read: evaluated, unread, " +
+		"unplaced, other_cluster.", gauge, false, "4"},
+}
+
+var ofAuditor = []Family{
+	{leader, nil, "1 if this replica writes Events, reports and the journal.", gauge, false, one},
+	{synced, nil, "1 if everything was read that can be read.", gauge, false, one},
+	{lastEvaluation, nil, "Time of the newest state.", gauge, false, one},
+	{evaluationSeconds, nil, "Time for one evaluation.", gauge, true, "13"},
+	{changeToMetric, nil, "Time from the arrival of a change to the metrics that show it.", gauge, true, "13"},
+	{queue, nil, "Number of changes that arrived and are not evaluated yet.", gauge, false, one},
+	{watchRestarts, nil, "Number of watches that broke and were started again.", counter, false, one},
+	{gaps, nil, "Number of things that could not be read. A lower number of findings then does not mean that problems " +
+		"are solved.", gauge, false, one},
+	{build, []string{"version"}, "1, with the version of the auditor.", gauge, false, one},
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const (
+	// keptAfter is how long the counters of a bundle deployment remain after it is gone, so that alerts see them.
+	keptAfter = time.Hour
+	// flapsWithin is the time in which changes of a field count as flapping.
+	flapsWithin = time.Hour
+	// maxFields is the number of fields of a bundle deployment that are followed.
+	maxFields = 100
+)
+
+// history is what the metrics know beyond one view.
+type history struct {
+	deployments map[object.DeploymentID]*deploymentHistory
+	// findings are the times when the present findings were seen first, by their ID.
+	findings map[string]time.Time
+	writes   map[fleetID]written
+}
+
+// fleetID identifies an object of Fleet.
+type fleetID struct{ kind, namespace, name string }
+
+// written counts the writes of an object of Fleet.
+type written struct {
+	version string
+	count   int
+}
+
+// deploymentHistory is what is known of a bundle deployment beyond one view.
+type deploymentHistory struct {
+	// last is the bundle deployment in the newest view that has it, gone the time since when no view has it.
+	last *view.Deployment
+	gone time.Time
+	// read is true if its release or its objects were read at least once.
+	read bool
+
+	revision, revisions, vanished int
+	uninstalled                   map[view.Presence]int
+	// since are the times when the objects that are not Ready were first seen in their state.
+	since  map[view.Ref]since
+	fields map[fieldID]*field
+}
+
+type since struct {
+	state report.State
+	at    time.Time
+}
+
+// fieldID is a field of an object.
+type fieldID struct {
+	of   view.Ref
+	path string
+}
+
+// field is a field that differs now and then.
+type field struct {
+	// differs is true if it differs in the newest view. seen, manager and revision are those of the newest view in
+	// which it differed.
+	differs  bool
+	seen     time.Time
+	manager  string
+	revision int
+	// returns are the times when it differed again. byRelease is true if the release had a new revision before the last
+	// of them.
+	returns   []time.Time
+	byRelease bool
+}
+
+// update adds a step.
+func (h *history) update(s *view.Step) {
+	v := s.After
+	present := map[object.DeploymentID]bool{}
+	for _, d := range v.Deployments {
+		present[d.ID] = true
+		h.of(d).update(d, v.At)
+	}
+	for i := range s.Transitions {
+		if t := &s.Transitions[i]; t.Vanished() {
+			h.of(t.Deployment).vanished++
+		}
+	}
+	for i := range s.Uninstalled {
+		u := &s.Uninstalled[i]
+		d := u.Last
+		if d == nil {
+			d = &view.Deployment{Name: u.BundleID,
+				ID: object.DeploymentID{Cluster: u.On, Name: u.BundleID, Release: u.Name}}
+		}
+		x := h.of(d)
+		x.read, x.revision = true, 0
+		x.uninstalled[u.Bundle]++
+	}
+	for id, x := range h.deployments {
+		switch {
+		case present[id]:
+			x.gone = time.Time{}
+		case x.gone.IsZero():
+			x.gone = v.At
+		case v.At.Sub(x.gone) > keptAfter:
+			delete(h.deployments, id)
+		}
+	}
+	h.seen(v)
+	h.wrote(v)
+}
+
+func (h *history) of(d *view.Deployment) *deploymentHistory {
+	x := h.deployments[d.ID]
+	if x == nil {
+		x = &deploymentHistory{last: d, revision: d.Revision, uninstalled: map[view.Presence]int{},
+			fields: map[fieldID]*field{}}
+		h.deployments[d.ID] = x
+	}
+	return x
+}
+
+// seen remembers since when findings exist.
+func (h *history) seen(v *view.View) {
+	now := make(map[string]time.Time, len(v.Findings))
+	for i := range v.Findings {
+		id := v.Findings[i].ID
+		at, known := h.findings[id]
+		if !known {
+			at = v.At
+		}
+		now[id] = at
+	}
+	h.findings = now
+}
+
+// wrote counts the writes of Fleet's objects.
+func (h *history) wrote(v *view.View) {
+	now := make(map[fleetID]written, len(v.Fleet))
+	for _, o := range v.Fleet {
+		id := fleetID{o.Kind, o.Namespace, o.Name}
+		w, known := h.writes[id]
+		if known && w.version != o.ResourceVersion {
+			w.count++
+		}
+		w.version = o.ResourceVersion
+		now[id] = w
+	}
+	h.writes = now
+}
+
+// update adds a view of the bundle deployment.
+func (x *deploymentHistory) update(d *view.Deployment, at time.Time) {
+	x.last, x.read = d, x.read || d.Read
+	switch {
+	case d.Revision > x.revision:
+		x.revisions += d.Revision - x.revision
+	case d.Revision < x.revision: // it was installed again
+		x.revisions += d.Revision
+	}
+	x.revision = d.Revision
+	if d.Reason != "" {
+		return // its objects are not known
+	}
+	was := x.since
+	x.since = map[view.Ref]since{}
+	for _, o := range d.Objects {
+		if o.State == report.Ready {
+			continue
+		}
+		s := was[o.Ref]
+		if s.state != o.State {
+			s = since{o.State, at}
+		}
+		x.since[o.Ref] = s
+	}
+	x.followFields(d, at)
+}
+
+// followFields finds fields that differ again after they had the desired value.
+func (x *deploymentHistory) followFields(d *view.Deployment, at time.Time) {
+	differing, unknown := map[fieldID]bool{}, map[view.Ref]bool{}
+	for _, o := range d.Objects {
+		if o.State == report.Unknown {
+			unknown[o.Ref] = true
+		}
+		if o.State != report.Modified {
+			continue
+		}
+		for _, c := range o.Detail.Changes {
+			id := fieldID{o.Ref, c.Path}
+			differing[id] = true
+			x.differs(id, c.Manager, at)
+		}
+	}
+	for id, f := range x.fields {
+		f.differs = differing[id] || unknown[id.of] && f.differs
+		f.returns = slices.DeleteFunc(f.returns, func(t time.Time) bool { return at.Sub(t) > flapsWithin })
+		if !f.differs && at.Sub(f.seen) > flapsWithin {
+			delete(x.fields, id)
+		}
+	}
+}
+
+// differs adds that a field differs, and who wrote it.
+func (x *deploymentHistory) differs(id fieldID, manager string, at time.Time) {
+	f := x.fields[id]
+	switch {
+	case f == nil && len(x.fields) >= maxFields:
+		return
+	case f == nil:
+		f = &field{differs: true}
+		x.fields[id] = f
+	case !f.differs:
+		f.returns, f.byRelease = append(f.returns, at), x.revision > f.revision
+	}
+	f.differs, f.seen, f.manager, f.revision = true, at, manager, x.revision
+}
+
+// flaps returns the fields that returned at least twice, the most frequent ones first.
+func (x *deploymentHistory) flaps() []fieldID {
+	var out []fieldID
+	for id, f := range x.fields {
+		if len(f.returns) > 1 {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, func(a, b fieldID) int {
+		return cmp.Or(cmp.Compare(len(x.fields[b].returns), len(x.fields[a].returns)),
+			a.of.Value().Compare(b.of.Value()), cmp.Compare(a.path, b.path))
+	})
+	return out
+}

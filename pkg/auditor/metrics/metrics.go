@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics shows the newest state of the auditor to Prometheus.
+package metrics
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// buckets are in seconds. The targets are 1 s and 3 s for a change, and less for an evaluation.
+var buckets = []float64{.01, .025, .05, .1, .25, .5, 1, 2, 3, 5, 10, 30}
+
+// Options of the metrics.
+type Options struct {
+	// Version is that of the program.
+	Version string
+	// Cluster is "namespace/name" of the Cluster that the auditor runs on, for bundle deployments of which only the
+	// release is known; empty if that is not known.
+	Cluster string
+}
+
+// Metrics implements prometheus.Collector. Its methods are safe for concurrent use.
+type Metrics struct {
+	options              Options
+	descriptions         descriptions
+	evaluation, toMetric prometheus.Histogram
+
+	mu             sync.Mutex
+	view           *view.View
+	history        history
+	leader, synced bool
+	lastEvaluation time.Time
+	queue          int
+	watchRestarts  int
+}
+
+// New makes the metrics. The caller registers them.
+func New(o Options) *Metrics {
+	return &Metrics{options: o, descriptions: describe(), evaluation: histogram(evaluationSeconds),
+		toMetric: histogram(changeToMetric), view: &view.View{},
+		history: history{deployments: map[object.DeploymentID]*deploymentHistory{}}}
+}
+
+func histogram(name string) prometheus.Histogram {
+	all := Families()
+	f := all[slices.IndexFunc(all, func(f Family) bool { return f.Name == name })]
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: f.Name, Help: f.Help, Buckets: buckets})
+}
+
+// Update shows a view.
+func (m *Metrics) Update(s *view.Step) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.view = s.After
+	m.history.update(s)
+}
+
+// SetLeader sets whether this replica writes.
+func (m *Metrics) SetLeader(leads bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leader = leads
+}
+
+// SetSynced sets whether everything was read that can be read.
+func (m *Metrics) SetSynced(yes bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.synced = yes
+}
+
+// Evaluated records an evaluation that ended at a time.
+func (m *Metrics) Evaluated(at time.Time, took time.Duration) {
+	m.evaluation.Observe(took.Seconds())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lastEvaluation = at
+}
+
+// ChangeShown records the time from the arrival of a change to the metrics that show it.
+func (m *Metrics) ChangeShown(after time.Duration) { m.toMetric.Observe(after.Seconds()) }
+
+// SetQueueLength sets the number of changes that are not evaluated yet.
+func (m *Metrics) SetQueueLength(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queue = n
+}
+
+// WatchRestarted counts a watch that broke and was started again.
+func (m *Metrics) WatchRestarted() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.watchRestarts++
+}
+
+// Describe implements prometheus.Collector. It sends nothing, because metrics of what is not known are omitted.
+func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	m.evaluation.Collect(ch)
+	m.toMetric.Collect(ch)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := collection{series: series{of: map[string]*sample{}}, View: m.view, history: &m.history,
+		cluster: m.options.Cluster}
+	c.add(build, 1, m.options.Version)
+	c.add(leader, number(m.leader))
+	c.add(synced, number(m.synced))
+	c.add(queue, float64(m.queue))
+	c.add(watchRestarts, float64(m.watchRestarts))
+	if !m.lastEvaluation.IsZero() {
+		c.add(lastEvaluation, float64(m.lastEvaluation.UnixMilli())/1000)
+	}
+	if !m.view.At.IsZero() { // before the first view, nothing is known
+		c.addDeployments()
+		c.addFindings()
+		c.addAggregates()
+		c.addFleet()
+	}
+	c.send(m.descriptions, ch)
+}

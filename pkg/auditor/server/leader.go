@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// LeaseName is the name of the Lease of the leader.
+const LeaseName = "fleetdoctor-auditor"
+
+// The times of the election. The leader writes the Lease every renewal, which is its only write while nothing changes.
+// Another replica leads at most leaseDuration and renewal after the leader was killed, and at once after it has ended.
+const leaseDuration, renewDeadline, renewal = 30 * time.Second, 20 * time.Second, 10 * time.Second
+
+// election decides which replica writes.
+type election struct {
+	leads atomic.Bool
+	lock  *resourcelock.LeaseLock
+	log   logr.Logger
+}
+
+func newElection(client coordination.LeasesGetter, namespace, identity string, log logr.Logger) *election {
+	return &election{log: log, lock: &resourcelock.LeaseLock{Client: client,
+		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: LeaseName},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity}}}
+}
+
+// run takes part in elections until the context ends. changed is called when this replica begins or ends to lead.
+func (e *election) run(ctx context.Context, changed func(leads bool)) error {
+	set := func(leads bool) {
+		e.leads.Store(leads)
+		e.log.Info("election", "leads", leads)
+		changed(leads)
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name: LeaseName, Lock: e.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: renewal,
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { set(true) },
+			OnStoppedLeading: func() {
+				if e.leads.Load() {
+					set(false)
+				}
+			}},
+	})
+	if err != nil {
+		return fmt.Errorf("preparing the election of the leader: %w", err)
+	}
+	for ctx.Err() == nil {
+		elector.Run(ctx) // it ends when the Lease is lost
+	}
+	return nil
+}

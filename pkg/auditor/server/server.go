@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package server runs the auditor in a cluster: with probes and metrics, and with an election of the replica that
+// writes.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+)
+
+// Sink writes what changed to the cluster. Only the leader writes.
+type Sink interface {
+	// Name is the name of the sink in the log.
+	Name() string
+	// Write writes one step. An error is logged; the next step follows.
+	Write(ctx context.Context, s *view.Step) error
+}
+
+// Options of a Server.
+type Options struct {
+	// Config is the configuration of the clients. Namespace is that of the pod, Identity its name.
+	Config              *rest.Config
+	Namespace, Identity string
+	// MetricsAddress and ProbesAddress are addresses as "host:port"; "0" means none.
+	MetricsAddress, ProbesAddress string
+	// Metrics shows the state. Sinks write it.
+	Metrics *metrics.Metrics
+	Sinks   []Sink
+	// Audit are the options of an audit.
+	Audit audit.Options
+	Log   logr.Logger
+}
+
+// Server is an auditor that can run once.
+type Server struct {
+	options  Options
+	auditor  *auditor.Auditor
+	election *election
+	follower view.Follower
+	steps    chan *view.Step
+	ready    atomic.Bool
+	restarts int64
+}
+
+// maxSteps is how many steps wait to be written. While more wait, nothing is evaluated, so that none is lost.
+const maxSteps = 16
+
+// New makes a Server. It makes no request.
+func New(o Options) (*Server, error) {
+	c, err := cluster.New(o.Config, cluster.Options{Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
+	leases, err := coordination.NewForConfig(o.Config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of Leases: %w", err)
+	}
+	s := &Server{options: o, steps: make(chan *view.Step, maxSteps),
+		election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
+	s.auditor = auditor.New(c, auditor.Options{Audit: o.Audit, Publish: s.publish, Now: time.Now})
+	return s, nil
+}
+
+// Run serves until the context ends. It returns a *serving.ListenError if it cannot listen on an address.
+func (s *Server) Run(ctx context.Context) error {
+	ctx = klog.NewContext(ctx, s.options.Log.WithName("watch").V(1))
+	g, ctx := errgroup.WithContext(ctx)
+	for _, e := range s.endpoints() {
+		l, err := e.Listen()
+		if err != nil {
+			return err
+		}
+		g.Go(func() error { return e.Serve(ctx, l) })
+	}
+	g.Go(func() error { return s.auditor.Run(ctx) })
+	g.Go(func() error { return s.election.run(ctx, s.options.Metrics.SetLeader) })
+	g.Go(func() error { return s.write(ctx) })
+	return g.Wait()
+}
+
+// endpoints are the addresses for metrics and probes.
+func (s *Server) endpoints() []serving.Endpoint {
+	own := prometheus.NewRegistry()
+	// This cannot fail: the registry is empty.
+	own.MustRegister(s.options.Metrics, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	checks := map[string]healthz.Checker{"synced": serving.Logged(func(*http.Request) error {
+		if !s.ready.Load() {
+			return errNotSynced
+		}
+		return nil
+	}, s.options.Log.WithName("readyz"))}
+	return []serving.Endpoint{
+		{Name: serving.MetricsEndpoint, Address: s.options.MetricsAddress, Handler: serving.Metrics(own)},
+		{Name: serving.ProbesEndpoint, Address: s.options.ProbesAddress, Handler: serving.Probes(checks)},
+	}
+}
+
+var errNotSynced = errors.New("not everything was read yet")
+
+// publish shows a result, and passes it on to be written.
+func (s *Server) publish(ctx context.Context, r auditor.Result) {
+	m := s.options.Metrics
+	for ; s.restarts < r.Restarts; s.restarts++ {
+		m.WatchRestarted()
+	}
+	m.SetQueueLength(r.Waiting)
+	v := &view.View{At: r.At}
+	switch {
+	case r.Audit != nil:
+		v = view.New(r.Audit, r.At)
+	case !r.Nothing():
+		s.options.Log.Error(r.Err, "nothing could be evaluated")
+		m.SetSynced(false)
+		return
+	}
+	step := s.follower.Next(v)
+	m.Update(step)
+	m.Evaluated(r.At, r.Took)
+	m.SetSynced(true)
+	if !r.Since.IsZero() {
+		m.ChangeShown(time.Since(r.Since))
+	}
+	s.ready.Store(true)
+	select {
+	case s.steps <- step:
+	case <-ctx.Done():
+	}
+}
+
+// write passes the steps to the sinks while this replica leads.
+func (s *Server) write(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case step := <-s.steps:
+			if !s.election.leads.Load() {
+				continue
+			}
+			for _, sink := range s.options.Sinks {
+				if err := sink.Write(ctx, step); err != nil && ctx.Err() == nil {
+					s.options.Log.Error(err, "not written", "to", sink.Name())
+				}
+			}
+		}
+	}
+}

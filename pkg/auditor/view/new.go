@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unique"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// New returns the view of an audit at a time. All texts are those of the report, in which secrets are hidden.
+func New(a *audit.Audit, at time.Time) *View {
+	r := a.Unmerged()
+	b := builder{a}
+	v := &View{At: at, Gaps: r.Gaps, FleetRead: map[string]bool{}, RecordsRead: map[object.ClusterID]bool{},
+		Coverage: a.Coverage(), Deployments: b.deployments(r), Findings: b.findings(r.Findings)}
+	v.Releases = b.releases(v.Deployments)
+	for _, c := range a.Desired.Clusters {
+		problem, _ := directory.RecordsProblem(c.State, "")
+		v.RecordsRead[c.ID] = problem == ""
+	}
+	for kind, list := range map[string][]report.Aggregate{state.GitRepo: r.GitRepos, state.HelmOp: r.HelmOps,
+		state.Bundle: r.Bundles, state.ClusterKind: r.Clusters, state.ClusterGroup: r.ClusterGroups} {
+		for _, x := range list {
+			v.Aggregates = append(v.Aggregates, Aggregate{Kind: kind, Namespace: text(x.Namespace),
+				Name: text(x.Name), Actual: x.Actual, Reported: reported(x.Reported)})
+		}
+	}
+	slices.SortFunc(v.Aggregates, func(x, y Aggregate) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	for _, kind := range state.Kinds {
+		v.FleetRead[kind.Name] = a.Desired.Read(kind.Name, "")
+		for _, o := range kind.Of(a.Desired.Fleet) {
+			v.Fleet = append(v.Fleet, FleetObject{Kind: kind.Name, Namespace: text(o.GetNamespace()),
+				Name: text(o.GetName()), ResourceVersion: strings.Clone(o.GetResourceVersion()), Size: sizeOf(o)})
+		}
+	}
+	return v
+}
+
+// sizeOf returns the size of an object in bytes; 0 if it is not known.
+func sizeOf(o v1alpha1.Object) int {
+	switch x := o.(type) {
+	case *v1alpha1.Bundle:
+		return x.Size
+	case *v1alpha1.GitRepo:
+		return x.Size
+	case *v1alpha1.BundleDeployment:
+		return x.Size
+	}
+	return 0
+}
+
+// text returns a text that is no part of a larger one, and shared with equal ones.
+func text(s string) string { return unique.Make(s).Value() }
+
+// reported copies a status. The numbers of a report are a part of the object that they were read from.
+func reported(r *report.Reported) *report.Reported {
+	if r == nil {
+		return nil
+	}
+	out := *r
+	out.State, out.AsOf = text(r.State), text(r.AsOf)
+	for _, n := range []**int{&out.DesiredReady, &out.Ready, &out.Missing, &out.Modified, &out.NotReady, &out.Orphaned,
+		&out.BundleDeployments, &out.ReadyBundleDeployments} {
+		if *n != nil {
+			copied := **n
+			*n = &copied
+		}
+	}
+	return &out
+}
+
+// builder makes a view.
+type builder struct{ *audit.Audit }
+
+func (b builder) deployments(r *report.Audit) []*Deployment {
+	type key struct{ namespace, name, release, cluster string }
+	redacted := map[key]*report.BundleDeployment{}
+	for i := range r.BundleDeployments {
+		bd := &r.BundleDeployments[i]
+		redacted[key{bd.Namespace, bd.Name, bd.Release, bd.Cluster}] = bd
+	}
+	blockers := blocker.New(b.Input().Facts)
+	var out []*Deployment
+	for _, d := range b.Deployments {
+		k := key{d.Namespace, d.Name, "", d.Cluster}
+		if d.Release.Revision > 0 {
+			k.release = d.Release.String()
+		}
+		out = append(out, b.deployment(d, redacted[k], blockers(&d.Deployment)))
+	}
+	return out
+}
+
+// deployment makes the copy of a bundle deployment. chain is why it is not applied.
+func (b builder) deployment(d *evaluate.BundleDeployment, r *report.BundleDeployment,
+	chain []blocker.Step) *Deployment {
+	out := &Deployment{ID: unique.Make(d.ID()).Value(), Namespace: watchedNamespace(d), Name: text(d.Name), Exists: d.BD != nil,
+		Cluster: text(d.Cluster), Bundle: text(d.Bundle), GitRepo: text(d.GitRepo), HelmOp: text(d.HelmOp),
+		State: r.State, Reason: r.Reason, Read: !r.WithoutResult(), Counts: r.Counts, Reported: reported(r.Reported),
+		Commit: text(d.Commit), Objects: make([]Object, 0, len(r.Resources))}
+	if d.Release.Revision > 0 {
+		out.Release, out.Revision = text(d.Release.Release()), d.Release.Revision
+	}
+	if d.BD != nil {
+		wanted := d.BD.Spec.DeploymentID
+		out.Pending = wanted != "" && wanted != d.BD.Status.AppliedDeploymentID
+	}
+	if len(chain) > 0 {
+		out.Blocker, out.Root = chain[0].Kind, chain[len(chain)-1].Kind
+	}
+	for i := range r.Resources {
+		x := &r.Resources[i]
+		out.Objects = append(out.Objects, Object{Ref: unique.Make(x.Ref), State: x.State, Detail: detailOf(x)})
+	}
+	return out
+}
+
+// watchedNamespace is the namespace of the BundleDeployment, also if only the release is known.
+func watchedNamespace(d *evaluate.BundleDeployment) string {
+	if d.Namespace != "" || d.On == nil {
+		return text(d.Namespace)
+	}
+	if watched, known := d.On.Watches(d.Agent); known {
+		return text(watched)
+	}
+	return text(d.DeploymentNamespace())
+}
+
+func detailOf(x *report.Resource) *Detail {
+	if x.State == report.Ready {
+		return nil
+	}
+	out := &Detail{Reason: text(x.Reason), Message: strings.Clone(x.Message)}
+	if x.Owner != nil {
+		out.Owner = text(cmp.Or(x.Owner.BundleDeployment, x.Owner.Release, x.Owner.SetID))
+	}
+	for _, d := range x.Differences {
+		out.Changes = append(out.Changes, Change{text(d.Path), text(d.Manager), text(d.Time)})
+	}
+	return out
+}
+
+// releases returns the newest revisions of Fleet's releases, with the deployments that have their objects.
+func (b builder) releases(deployments []*Deployment) []*Release {
+	type key struct {
+		on   object.ClusterID
+		name string
+	}
+	of := map[key]*Deployment{}
+	for _, d := range deployments {
+		if d.Release != "" {
+			of[key{d.ID.Cluster, d.Release}] = d
+		}
+	}
+	removed := map[key][]object.Ref{}
+	for _, x := range b.Desired.Removals {
+		removed[key{x.On.ID, x.Record.Release()}] = x.Deletes
+	}
+	var out []*Release
+	for _, c := range b.Desired.Clusters {
+		for _, name := range slices.Sorted(maps.Keys(c.State.Latest)) {
+			last := c.State.Latest[name]
+			if last.BundleID == "" {
+				continue
+			}
+			k := key{c.ID, name}
+			x := &Release{On: c.ID, Name: text(name), Revision: last.Revision, BundleID: text(last.BundleID),
+				Agent: text(last.AgentNamespace), Deployment: of[k]}
+			for _, ref := range removed[k] {
+				x.Deletes = append(x.Deletes, unique.Make(ref))
+			}
+			_, x.Uninstall = removed[k]
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (b builder) findings(all []report.Finding) []Finding {
+	out := make([]Finding, 0, len(all))
+	for i := range all {
+		f := &all[i]
+		x := Finding{ID: f.ID, Code: f.Code, Severity: f.Severity, Title: text(f.Title),
+			Object: unique.Make(f.Object), Cluster: text(f.Cluster), BundleDeployment: text(f.BundleDeployment),
+			Bundle: text(f.Bundle), GitRepo: text(f.GitRepo), HelmOp: text(f.HelmOp)}
+		if f.CausedBy != nil {
+			x.CausedBy = f.CausedBy.ID
+		}
+		if i < maxTexts {
+			x.Message, x.Remediation = f.Message, f.Remediation
+		}
+		out = append(out, x)
+	}
+	return out
+}

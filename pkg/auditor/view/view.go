@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package view has what the auditor keeps of one audit: a compact copy without values of Secrets. It has a few dozen
+// bytes for each desired object, so that two successive views can be compared.
+package view
+
+import (
+	"strings"
+	"time"
+	"unique"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// View is one audit, compact and without values of Secrets. It is immutable.
+type View struct {
+	// At is the time of the audit.
+	At time.Time
+	// Deployments are the bundle deployments, in the order of the audit.
+	Deployments []*Deployment
+	// Releases are Fleet's Helm releases on the clusters that were read.
+	Releases []*Release
+	// Findings are those of the report, one for each cluster.
+	Findings []Finding
+	Gaps     []report.Gap
+	// Aggregates are the objects above the bundle deployments, with their totals.
+	Aggregates []Aggregate
+	// Fleet are Fleet's own objects.
+	Fleet []FleetObject
+	// FleetRead are the kinds of Fleet of which every object was read, RecordsRead the clusters of which every release
+	// record was read.
+	FleetRead   map[string]bool
+	RecordsRead map[object.ClusterID]bool
+	// Coverage counts the bundle deployments by how far they could be evaluated.
+	Coverage evaluate.Coverage
+}
+
+// Deployment is one bundle on one cluster.
+type Deployment struct {
+	ID object.DeploymentID
+	// Namespace is that of its BundleDeployment. If only its release is known, it is the namespace that its agent
+	// watches; empty if that is not known. Name is the name of the BundleDeployment, which is the bundle id.
+	Namespace, Name string
+	// Exists is true if its BundleDeployment was read.
+	Exists bool
+	// Cluster, Bundle, GitRepo and HelmOp are "namespace/name"; empty if not known.
+	Cluster, Bundle, GitRepo, HelmOp string
+	State                            report.State
+	// Reason is why the desired objects are not known; empty if they are.
+	Reason string
+	// Read is true if the actual state is known of at least one object, or if nothing is desired.
+	Read     bool
+	Counts   report.Counts
+	Reported *report.Reported
+	// Release is "namespace/name" with its Revision; empty and 0 if nothing is installed. Commit is the Git commit of
+	// the release.
+	Release  string
+	Revision int
+	Commit   string
+	// Pending is true if the controller requests another deployment than the agent has applied. Blocker is the first
+	// reason for that, Root the last one, if they are known.
+	Pending       bool
+	Blocker, Root blocker.Kind
+	// Objects are the desired objects and the orphaned ones, sorted.
+	Objects []Object
+}
+
+// Ref is the reference of an object. Views share their references, and equal ones can be compared.
+type Ref = unique.Handle[object.Ref]
+
+// Object is one desired object, or an orphaned one.
+type Object struct {
+	Ref   Ref
+	State report.State
+	// Detail is nil for an object that is Ready.
+	Detail *Detail
+}
+
+// Detail is why an object is not Ready. Values are not kept.
+type Detail struct {
+	Reason, Message string
+	// Owner is the present owner, if it is not the bundle: a bundle deployment, a release or a set.
+	Owner   string
+	Changes []Change
+}
+
+// Change is a field that differs.
+type Change struct {
+	Path string
+	// Manager wrote the live value at Time (RFC 3339), if that is recorded.
+	Manager, Time string
+}
+
+// Release is the newest revision of one of Fleet's Helm releases.
+type Release struct {
+	On object.ClusterID
+	// Name is "namespace/name".
+	Name     string
+	Revision int
+	// BundleID is the name of its bundle deployment, Agent the namespace of the agent that made it.
+	BundleID, Agent string
+	// Deployment has its objects; nil if they are not known.
+	Deployment *Deployment
+	// Uninstall is true if the agent's garbage collection will uninstall it (FD608). Deletes are the objects that this
+	// deletes.
+	Uninstall bool
+	Deletes   []Ref
+}
+
+// Finding is a finding of the report.
+type Finding struct {
+	ID       string
+	Code     string
+	Severity report.Severity
+	Title    string
+	Object   Ref
+	// Cluster, BundleDeployment, Bundle, GitRepo and HelmOp are "namespace/name"; empty if there is none.
+	Cluster, BundleDeployment, Bundle, GitRepo, HelmOp string
+	// CausedBy is the ID of the finding from which this one follows.
+	CausedBy string
+	// Message and Remediation are empty beyond the first maxTexts findings.
+	Message, Remediation string
+}
+
+// maxTexts is the number of findings of which the texts are kept.
+const maxTexts = 2000
+
+// Aggregate is one of Fleet's objects above the bundle deployments, with its totals.
+type Aggregate struct {
+	Kind, Namespace, Name string
+	// Actual are the actual totals; nil unless all its bundle deployments were read.
+	Actual *report.Actual
+	// Reported is what Fleet reports.
+	Reported *report.Reported
+}
+
+// FleetObject is one of Fleet's own objects.
+type FleetObject struct {
+	Kind, Namespace, Name string
+	ResourceVersion       string
+	// Size is the size of its JSON in bytes, without managedFields; 0 if it is not known.
+	Size int
+}
+
+// Split returns the namespace and the name of a key: "namespace/name", or a name alone.
+func Split(key string) (namespace, name string) {
+	i := strings.IndexByte(key, '/')
+	return key[:max(i, 0)], key[i+1:]
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package packed keeps many objects in little memory: compressed, with a dictionary of what most objects contain.
+package packed
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// dictionary is text that most objects contain. With it, a small object is compressed well too. Other text gives the
+// same objects in more memory.
+//
+//go:embed dictionary.txt
+var dictionary string
+
+// maxUnpacked is the size in bytes of the largest object that is unpacked, as for an object of a list.
+const maxUnpacked = 16 << 20
+
+// windowSize limits the distance of repeated text in a large object, and so the memory that compressing needs.
+const windowSize = 256 << 10
+
+// concurrency is how many objects are compressed, or decompressed, at the same time. Each needs memory.
+const concurrency = 2
+
+// Packer compresses objects. It is safe for concurrent use.
+type Packer struct {
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+}
+
+// New makes a Packer.
+func New() (*Packer, error) {
+	const id = 1
+	text := []byte(strings.TrimSpace(dictionary))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(concurrency), zstd.WithLowerEncoderMem(true),
+		zstd.WithWindowSize(windowSize), zstd.WithEncoderCRC(false), zstd.WithEncoderDictRaw(id, text))
+	if err != nil {
+		return nil, fmt.Errorf("preparing compression: %w", err)
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(concurrency), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderDictRaw(id, text))
+	if err != nil {
+		return nil, fmt.Errorf("preparing decompression: %w", err)
+	}
+	return &Packer{encoder, decoder}, nil
+}
+
+// Object is a compressed object: the length of its JSON, the JSON, and that of its managedFields.
+type Object []byte
+
+// Pack compresses an object. Its metadata are not kept: they are in the JSON.
+func (p *Packer) Pack(o object.Item) Object {
+	all := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen32+len(o.Raw)+len(o.ManagedFields)),
+		uint64(len(o.Raw)))
+	all = append(append(all, o.Raw...), o.ManagedFields...)
+	out := p.encoder.EncodeAll(all, make([]byte, 0, len(all)/4))
+	return append(make(Object, 0, len(out)), out...) // without spare room
+}
+
+var errDamaged = errors.New("an object in memory is damaged")
+
+// Unpack returns an object without its metadata. Its slices share the buffer, which Unpack returns for the next object.
+func (p *Packer) Unpack(from Object, buffer []byte) (object.Item, []byte, error) {
+	all, err := p.decoder.DecodeAll(from, buffer[:0])
+	if err != nil {
+		return object.Item{}, buffer, fmt.Errorf("decompressing an object in memory: %w", err)
+	}
+	length, n := binary.Uvarint(all)
+	if n <= 0 || length > uint64(len(all)-n) {
+		return object.Item{}, all, errDamaged
+	}
+	rest := all[n:]
+	return object.Item{Raw: rest[:length:length], ManagedFields: rest[length:]}, all, nil
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package serving has what the servers of this program have in common: probes, metrics, and their listeners.
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+)
+
+// The endpoints that every server has.
+const (
+	MetricsEndpoint = "metrics"
+	ProbesEndpoint  = "probes"
+)
+
+// ListenError is the error of an endpoint that cannot listen on its address.
+type ListenError struct {
+	Endpoint, Address string
+	Err               error
+}
+
+// Error implements error.
+func (e *ListenError) Error() string {
+	return fmt.Sprintf("listening for %s on %s: %v", e.Endpoint, e.Address, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ListenError) Unwrap() error { return e.Err }
+
+// Metrics serves /metrics from registries.
+func Metrics(registries ...prometheus.Gatherer) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers(registries), promhttp.HandlerOpts{}))
+	return mux
+}
+
+// Probes serves /livez, which succeeds while the process answers, and /readyz, which names the checks that fail.
+func Probes(ready map[string]healthz.Checker) http.Handler {
+	mux := http.NewServeMux()
+	live := map[string]healthz.Checker{"ping": healthz.Ping}
+	for path, checks := range map[string]map[string]healthz.Checker{"/livez": live, "/readyz": ready} {
+		mux.Handle(path, allChecks(checks))
+		for name, check := range checks {
+			mux.Handle(path+"/"+name, healthz.CheckHandler{Checker: check})
+		}
+	}
+	return mux
+}
+
+// allChecks answers for all checks, and gives the reasons of those that fail. controller-runtime's own handler hides
+// the reasons, and logs each failed probe.
+func allChecks(checks map[string]healthz.Checker) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, text := http.StatusOK, ""
+		for _, name := range slices.Sorted(maps.Keys(checks)) {
+			if err := checks[name](r); err != nil {
+				status = http.StatusInternalServerError
+				text += fmt.Sprintf("[-]%s failed: %v\n", name, err)
+				continue
+			}
+			text += fmt.Sprintf("[+]%s ok\n", name)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text) // the client may have closed the connection
+	})
+}
+
+// Logged logs when a check begins to fail, fails for another reason, or succeeds again.
+func Logged(check healthz.Checker, log logr.Logger) healthz.Checker {
+	var reason atomic.Value
+	reason.Store("")
+	return func(r *http.Request) error {
+		err, now := check(r), ""
+		if err != nil {
+			now = err.Error()
+		}
+		switch before := reason.Swap(now); {
+		case before == now:
+		case now == "":
+			log.Info("ready")
+		default:
+			log.Info("not ready", "reason", now)
+		}
+		return err
+	}
+}
+
+// The limits of an endpoint: every client that reaches the address may connect.
+const (
+	maxConnections = 32
+	maxHeader      = 4 << 10
+	timeout        = 10 * time.Second
+)
+
+// Endpoint is an address as "host:port" with its handler; the address "0" is none.
+type Endpoint struct {
+	Name, Address string
+	Handler       http.Handler
+}
+
+// Listen opens the address of the endpoint. The error is a *ListenError.
+func (e Endpoint) Listen() (net.Listener, error) {
+	if e.Address == "0" {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", e.Address)
+	if err != nil {
+		return nil, &ListenError{Endpoint: e.Name, Address: e.Address, Err: err}
+	}
+	return netutil.LimitListener(l, maxConnections), nil
+}
+
+// Serve answers requests of a listener until the context ends.
+func (e Endpoint) Serve(ctx context.Context, l net.Listener) error {
+	if l == nil {
+		return nil
+	}
+	server := &http.Server{Handler: e.Handler, MaxHeaderBytes: maxHeader, ReadTimeout: timeout, WriteTimeout: timeout,
+		IdleTimeout: time.Minute}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving %s: %w", e.Name, err)
+	}
+	return nil
+}
