@@ -423,7 +423,9 @@ func TestInterrupted(t *testing.T) {
 	a.equal(shared.Config(), "start")
 	for i := range 3 {
 		p.Stop()
-		poll.True(t, "the objects are Unknown", func() bool { return a.state("one-0") == report.Unknown })
+		poll.True(t, "the object is Unknown, or there is no result", func() bool {
+			return a.result().Err != nil || a.state("one-0") == report.Unknown
+		})
 		if i%2 == 0 {
 			remove(t, object("v1", "ConfigMap", "one-0"))
 		} else {

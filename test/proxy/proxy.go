@@ -111,6 +111,9 @@ func (p *Proxy) Start() {
 	p.server.Start()
 }
 
+// CloseConnections closes the open connections, and accepts others.
+func (p *Proxy) CloseConnections() { p.server.CloseClientConnections() }
+
 // Received returns all requests so far, without their bodies.
 func (p *Proxy) Received() []*http.Request {
 	p.mu.Lock()

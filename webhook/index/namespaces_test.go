@@ -80,7 +80,7 @@ func TestLabels(t *testing.T) {
 	awaitLabels(t, w, "absent", map[string]string{"fleetdoctor.io/adopt": "exact"})
 
 	poll.True(t, "the watch is live", w.Live)
-	p.server.CloseClientConnections()
+	p.CloseConnections()
 	apply("absent", "")
 	awaitLabels(t, w, "absent", nil)
 	if !w.Synced() {

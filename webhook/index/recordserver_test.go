@@ -26,6 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	restwatch "k8s.io/client-go/rest/watch"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/proxy"
 )
 
 const (
@@ -53,7 +55,7 @@ func serveRecords(tb testing.TB, records, objects, size int, paged bool) string 
 	s := &recordServer{tb: tb, records: records, paged: paged, zip: gzip.NewWriter(nil)}
 	s.prepare(objects, size)
 	server := httptest.NewServer(s)
-	tb.Cleanup(func() { closeServer(server) })
+	tb.Cleanup(func() { proxy.CloseServer(server) })
 	return server.URL
 }
 

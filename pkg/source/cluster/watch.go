@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -86,6 +87,9 @@ func (w *Watch) Next() (watch.EventType, source.Object, error) {
 		}
 		return w.answer.SkipValue()
 	})
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.ErrUnexpectedEOF // the connection was closed, as client-go knows it
+	}
 	if err == nil && eventType != watch.Error && out.Meta != nil {
 		err = w.lister.checkItem(w.answer, out.Meta.APIVersion, out.Meta.Kind)
 	}
