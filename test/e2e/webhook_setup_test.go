@@ -28,7 +28,7 @@ import (
 )
 
 // webhookProcess is `webhook serve` as a process. The server calls it on loopback: the configurations of
-// manifests/ have a URL in place of the Service.
+// manifests/webhook have a URL in place of the Service.
 type webhookProcess struct {
 	*fleetServer
 	args                  []string

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests tests the chart in manifests/: as text, as rendered objects, and against a real API server, which
+// Package manifests tests the charts in manifests/: as text, as rendered objects, and against a real API server, which
 // evaluates its rules, selectors and conditions.
 package manifests
 

@@ -67,6 +67,9 @@ func ImageOf(version string) (image string, ok bool) {
 	return "fleetdoctor/kubectl-fleetdoctor:" + strings.ReplaceAll(version, "+", "_"), true
 }
 
+// chartDir is the directory of the chart.
+const chartDir = "webhook"
+
 // load returns the embedded chart, and the values in the form that Helm reads from a file.
 func (v Values) load() (*chart.Chart, map[string]any, error) {
 	values, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v)
@@ -74,12 +77,12 @@ func (v Values) load() (*chart.Chart, map[string]any, error) {
 		return nil, nil, fmt.Errorf("encoding the values: %w", err)
 	}
 	var files []*archive.BufferedFile
-	err = fs.WalkDir(manifests.Chart, ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(manifests.Charts, chartDir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := manifests.Chart.ReadFile(name)
-		files = append(files, &archive.BufferedFile{Name: name, Data: data})
+		data, err := manifests.Charts.ReadFile(name)
+		files = append(files, &archive.BufferedFile{Name: strings.TrimPrefix(name, chartDir+"/"), Data: data})
 		return err
 	})
 	if err != nil {
