@@ -283,9 +283,12 @@ var layers = []layer{
 		may: []string{"pkg/cmd/exit", "pkg/cmd/input", "pkg/audit", "pkg/check", "pkg/check/remedy", "pkg/fleet",
 			"pkg/object", "pkg/source", "pkg/source/cluster", "pkg/state", "pkg/escape"}},
 	// Helm's actions import libraries that print; they print nothing here.
+	{packages: []string{"pkg/cmd/chart"},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/verb", "pkg/escape",
+			"pkg/install", "pkg/object", "pkg/transport"}},
 	{packages: []string{"pkg/cmd/webhook"},
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope",
-			"pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation",
+		may: []string{"pkg/cmd/chart", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/scope",
+			"pkg/cmd/verb", "pkg/escape", "pkg/install", "pkg/object", "webhook/admission", "webhook/installation",
 			"webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags",
@@ -314,8 +317,10 @@ var layers = []layer{
 	{packages: []string{"webhook/server"}, never: printing,
 		may: []string{"pkg/transport", "webhook/admission", "webhook/index"}},
 	// Helm's actions import libraries of commands.
+	{packages: []string{"pkg/install"},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/compare", "manifests"}},
 	{packages: []string{"webhook/installation"},
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/compare", "webhook/admission", "manifests"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/install", "webhook/admission"}},
 	// Tests import what they test. No row above names this one, so the product cannot import it.
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files",
@@ -324,11 +329,12 @@ var layers = []layer{
 			"pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/escape", "pkg/printers", "pkg/printers/*",
 			"pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd",
-			"pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/config", "pkg/cmd/diff",
+			"pkg/cmd/*", "pkg/cmd/chart", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion",
+			"pkg/cmd/config", "pkg/cmd/diff",
 			"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope",
 			"pkg/cmd/pager", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask",
-			"pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server",
+			"pkg/why", "pkg/explain", "pkg/install", "webhook/admission", "webhook/index", "webhook/server",
 			"webhook/installation", "manifests"}},
 }
 

@@ -260,7 +260,7 @@ func schema(document any, kinds ...string) func() ([]byte, error) {
 			},
 		}
 		for _, dir := range []string{"pkg/report", "pkg/object", "pkg/evaluate", "pkg/check/remedy",
-			"webhook/installation", "webhook/admission"} {
+			"pkg/install", "webhook/installation", "webhook/admission"} {
 			if err := r.AddGoComments("github.com/fleetdoctor/kubectl-fleetdoctor", dir); err != nil {
 				return nil, err
 			}

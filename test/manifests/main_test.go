@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
@@ -35,9 +36,10 @@ var variants = map[string]installation.Values{
 	"exact":        {Exact: true},
 	"cert-manager": {Certificates: installation.CertManager},
 	"scoped":       {ReleaseNamespaces: []string{"guestbook", "shop"}},
-	"addresses":    {APIServers: []string{"192.0.2.10", "192.0.2.11/32", "10.96.0.1", "2001:db8::1"}},
+	"addresses":    {Common: install.Common{APIServers: []string{"192.0.2.10", "192.0.2.11/32", "10.96.0.1", "2001:db8::1"}}},
 	"all": {Exact: true, Certificates: installation.CertManager, GuardDefault: admission.GuardDeny,
-		ReleaseNamespaces: []string{"guestbook", "shop"}, APIServers: []string{"192.0.2.10"}},
+		ReleaseNamespaces: []string{"guestbook", "shop"},
+		Common:            install.Common{APIServers: []string{"192.0.2.10"}}},
 }
 
 // variantNames are the names of the variants, in alphabetical order.
@@ -50,7 +52,7 @@ func rendered(t *testing.T, variant string) []*unstructured.Unstructured {
 	if !ok {
 		t.Fatalf("no variant %s", variant)
 	}
-	objs, err := installation.Render(systemNamespace, values)
+	objs, err := installation.Chart.Render(systemNamespace, &values)
 	if err != nil {
 		t.Fatal(err)
 	}

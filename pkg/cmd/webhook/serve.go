@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 	controllerlog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
@@ -52,7 +53,7 @@ func newServe(env verb.Environment) *cobra.Command {
 		logLevel:     flags.NewEnum("info", "info", "debug"),
 	}
 	o.flags.Config.Timeout = nil // a watch has none
-	c := newCommand(o, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster"})
+	c := chart.NewCommand(o, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster"})
 	f := c.Flags()
 	o.flags.Config.AddFlags(f)
 	f.Lookup("namespace").Usage = "Namespace of the webhook's own Secret and Service (default that of the pod)"
@@ -225,8 +226,8 @@ func (o *serveOptions) logger() logr.Logger {
 // libraries guards the loggers of libraries, which are global; klog's must not change while it logs.
 var libraries sync.Once
 
-// explain adds a hint to an error.
-func (o *serveOptions) explain(err error) error {
+// AddHint implements chart.Subcommand.
+func (o *serveOptions) AddHint(err error) error {
 	e := &exit.Error{Status: exit.Failed, Err: err}
 	var listen *server.ListenError
 	if errors.As(err, &listen) {

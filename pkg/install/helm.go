@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package installation
+package install
 
 import (
 	"cmp"
@@ -28,9 +28,10 @@ import (
 // maxHistory is the number of revisions that are kept, as with the command helm.
 const maxHistory = 10
 
-// Helm runs Helm's actions for the release of the webhook.
+// Helm runs Helm's actions for the release of a chart.
 type Helm struct {
 	*action.Configuration
+	chart           Chart
 	namespace, name string
 	// Last is the last revision, nil if there is none.
 	Last *helm.Release
@@ -38,9 +39,9 @@ type Helm struct {
 	failed failures
 }
 
-// Helm reads the last revision of a release. An empty name is that of an installation by this program.
-func (c *Cluster) Helm(namespace, name string) (*Helm, error) {
-	h := &Helm{namespace: namespace, name: cmp.Or(name, Name)}
+// Helm reads the last revision of a release of a chart. An empty name is that of an installation by this program.
+func (c *Cluster) Helm(of Chart, namespace, name string) (*Helm, error) {
+	h := &Helm{chart: of, namespace: namespace, name: cmp.Or(name, of.Name)}
 	h.Configuration = action.NewConfiguration(action.ConfigurationSetLogger(&h.failed))
 	if err := h.Init(c.Getter, namespace, "secret"); err != nil {
 		return nil, fmt.Errorf("preparing Helm: %w", err)
@@ -71,9 +72,9 @@ type Mode struct {
 	Wait time.Duration
 }
 
-// Install installs the chart, or upgrades the release to it.
-func (h *Helm) Install(ctx context.Context, v Values, m Mode) error {
-	c, values, err := v.load()
+// Install installs the chart with its values, a pointer to a struct, or upgrades the release to it.
+func (h *Helm) Install(ctx context.Context, v any, m Mode) error {
+	c, values, err := h.chart.load(v)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,8 @@ func (h *Helm) Restore(dryRun bool) error {
 	return rollback.Run(h.name)
 }
 
-// Uninstall removes the release. Helm deletes the webhook configurations first.
+// Uninstall removes the release. Helm deletes webhook configurations first, and keeps objects that have its annotation
+// for that.
 func (h *Helm) Uninstall() error {
 	uninstall := action.NewUninstall(h.Configuration)
 	uninstall.WaitStrategy = kube.HookOnlyStrategy
@@ -146,11 +148,11 @@ func (f *failures) WithGroup(string) slog.Handler { return f }
 var capital = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // Changes describes the values that differ from those of the last revision, by the flags of this program.
-func (h *Helm) Changes(v Values) ([]string, error) {
+func (h *Helm) Changes(v any) ([]string, error) {
 	if h.Last == nil {
 		return nil, nil
 	}
-	c, values, err := v.load()
+	c, values, err := h.chart.load(v)
 	if err != nil {
 		return nil, err
 	}
@@ -191,11 +193,11 @@ func valuesOf(c *chart.Chart, set map[string]any) (map[string]string, error) {
 
 // CreateNamespace creates the namespace of an installation if it does not exist.
 func (c *Cluster) CreateNamespace(ctx context.Context, name string) error {
-	live, err := c.Get(ctx, refTo(namespaceKind, "", name))
+	live, err := c.Get(ctx, RefTo(NamespaceKind, "", name))
 	if err != nil || live != nil {
 		return err
 	}
-	r, err := c.Resource(namespaceKind, "")
+	r, err := c.Resource(NamespaceKind, "")
 	if err != nil {
 		return err
 	}
@@ -203,28 +205,6 @@ func (c *Cluster) CreateNamespace(ctx context.Context, name string) error {
 		return fmt.Errorf("creating namespace %s: %w", name, err)
 	}
 	return nil
-}
-
-// Outdated returns the configurations that an upgrade cannot change, so that they have to be deleted first: another
-// field manager owns the caBundle, so a webhook that the chart does not have would stay as an incomplete entry, and one
-// with a URL would have a Service too.
-func Outdated(live, desired []*unstructured.Unstructured) []*unstructured.Unstructured {
-	wanted := map[string]bool{}
-	for _, d := range desired {
-		for _, w := range webhooksOf(d) {
-			wanted[w.Name] = true
-		}
-	}
-	var out []*unstructured.Unstructured
-	for _, o := range live {
-		for _, w := range webhooksOf(o) {
-			if !wanted[w.Name] || w.ClientConfig.URL != nil {
-				out = append(out, o)
-				break
-			}
-		}
-	}
-	return out
 }
 
 // Without returns the objects that are not among the others.

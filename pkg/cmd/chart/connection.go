@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package chart
 
 import (
 	"cmp"
@@ -29,32 +29,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// The rights that the subcommands require, in terms of RBAC.
-const (
-	configurationsAPI = "mutatingwebhookconfigurations and validatingwebhookconfigurations " +
-		"(admissionregistration.k8s.io)"
-
-	installRights = "It requires the rights of helm install: get, create, patch and delete on every kind of the " +
-		"chart\n(--dry-run=client lists them) and on secrets, and the rights that its roles grant, or bind and " +
-		"escalate.\n" +
-		"cluster-admin has all of them."
-	uninstallRights = "It requires get, list and delete on every kind of an installation (webhook install " +
-		"--dry-run=client lists\nthem), and update on secrets. cluster-admin has all of them."
-	disableRights = "It requires list and delete on " + configurationsAPI + "."
-	enableRights  = installRights
-	statusRights  = "It requires get on every kind of an installation (webhook install --dry-run=client lists them), " +
-		"list on secrets,\nnamespaces and endpointslices, and get on the nonResourceURL /metrics."
-	testRights = "It requires get, patch and delete on the object to test with, list on secrets to find one, " +
-		"and list on\n" + configurationsAPI + "."
-)
-
-// connection has the flags that select a cluster, a namespace and a format. Subcommands embed it.
-type connection struct {
+// Connection has the flags that select a cluster, a namespace and a format. Subcommands embed it.
+type Connection struct {
 	*input.Flags
+	of Component
 	// rights are printed if the cluster refuses a request.
 	rights string
 	print  *output.PrintFlags // nil if the subcommand prints no document
@@ -63,29 +45,31 @@ type connection struct {
 	columns int
 }
 
-// newConnection escapes the output of the subcommand, which quotes names and messages of servers.
-func newConnection(env verb.Environment, rights string) connection {
+// NewConnection escapes the output of the subcommand, which quotes names and messages of servers. rights are those that
+// it requires, in terms of RBAC.
+func NewConnection(env verb.Environment, of Component, rights string) Connection {
 	columns := output.Width(env.Streams.Out)
 	env.Streams.Out, env.Streams.ErrOut = escape.TextWriter(env.Streams.Out), escape.TextWriter(env.Streams.ErrOut)
-	return connection{Flags: input.New(env), rights: rights, columns: columns}
+	return Connection{Flags: input.New(env), of: of, rights: rights, columns: columns}
 }
 
-const namespaceUsage = "Namespace of the installation (default the one that the configurations name, else " +
-	installation.Namespace + ")"
+// subcommand returns the command line of a subcommand.
+func (o *Connection) subcommand(name string) string { return o.Command(o.of.Verb + " " + name) }
 
-// addFlags adds kubectl's own flags, with another usage of --namespace.
-func (o *connection) addFlags(c *cobra.Command, namespace string) {
+// AddFlags adds kubectl's own flags, with another usage of --namespace.
+func (o *Connection) AddFlags(c *cobra.Command, namespace string) {
 	o.Config.AddFlags(c.Flags())
 	c.Flags().Lookup("namespace").Usage = namespace
 }
 
-func (o *connection) addPrintFlags(c *cobra.Command) {
+// AddPrintFlags adds the flags of a document.
+func (o *Connection) AddPrintFlags(c *cobra.Command) {
 	o.print = output.NewPrintFlags()
 	o.print.AddFlags(c)
 }
 
-// printResult prints a document, and returns the error with the exit status.
-func (o *connection) printResult(ctx context.Context, d document, status int) error {
+// PrintResult prints a document, and returns the error with the exit status.
+func (o *Connection) PrintResult(ctx context.Context, d Document, status int) error {
 	if err := o.show.Print(ctx, o.Streams.Out, d); err != nil || status == exit.OK {
 		return err
 	}
@@ -93,10 +77,10 @@ func (o *connection) printResult(ctx context.Context, d document, status int) er
 }
 
 // Complete implements verb.Options.
-func (o *connection) Complete([]string) error { return nil }
+func (o *Connection) Complete([]string) error { return nil }
 
 // Validate implements verb.Options.
-func (o *connection) Validate() (err error) {
+func (o *Connection) Validate() (err error) {
 	if o.print != nil {
 		if o.show, err = o.print.ToPrinter(); err != nil {
 			return err
@@ -114,18 +98,18 @@ func (o *connection) Validate() (err error) {
 	return nil
 }
 
-// namespaceOr returns --namespace, else the namespace where an installation was found, else the default. The namespace
+// NamespaceOr returns --namespace, else the namespace where an installation was found, else the default. The namespace
 // of the kubeconfig's context is not used: it is that of the user's own objects.
-func (o *connection) namespaceOr(found string) string {
-	return cmp.Or(*o.Config.Namespace, found, installation.Namespace)
+func (o *Connection) NamespaceOr(found string) string {
+	return cmp.Or(*o.Config.Namespace, found, install.Namespace)
 }
 
 // maxAnswer is the limit of one response, in bytes: a page of release records, or the metrics of a large API server.
 const maxAnswer = 256 << 20
 
-// connect returns a client and sends no request. Warnings of the API server go to the handler; without one they are
+// Connect returns a client and sends no request. Warnings of the API server go to the handler; without one they are
 // dropped.
-func (o *connection) connect(warnings rest.WarningHandlerWithContext) (*installation.Cluster, error) {
+func (o *Connection) Connect(warnings rest.WarningHandlerWithContext) (*install.Cluster, error) {
 	config, err := o.RESTConfig("Name a kubeconfig with --kubeconfig or KUBECONFIG, or a context with --context.")
 	if err != nil {
 		return nil, err
@@ -145,9 +129,9 @@ func (o *connection) connect(warnings rest.WarningHandlerWithContext) (*installa
 	}
 	cached := memory.NewMemCacheClient(disco)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
-	return &installation.Cluster{Dynamic: objects, Mapper: mapper, Getter: getter{o.Config, config, cached, mapper},
-		Metrics: func(ctx context.Context) (io.ReadCloser, error) {
-			return disco.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+	return &install.Cluster{Dynamic: objects, Mapper: mapper, Getter: getter{o.Config, config, cached, mapper},
+		Open: func(ctx context.Context, path string) (io.ReadCloser, error) {
+			return disco.RESTClient().Get().AbsPath(path).Stream(ctx)
 		}}, nil
 }
 
@@ -170,30 +154,33 @@ func (g getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) 
 // ToRESTMapper implements genericclioptions.RESTClientGetter.
 func (g getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
 
-// explain adds a hint to an error.
-func (o *connection) explain(err error) error {
+// AddHint implements Subcommand.
+func (o *Connection) AddHint(err error) error {
 	e := &exit.Error{Status: exit.Failed, Err: err}
 	switch {
 	case strings.Contains(err.Error(), "cannot be imported into the current release"): // Helm has no type for it
 		e.Hint = "Nothing was written. Another program installed this object: remove it, or change its installation " +
-			"there.\nIf cert-manager made the Secret: " + o.Command("webhook uninstall") + ", then install again."
+			"there."
+		if o.of.Generated != "" {
+			e.Hint += "\nIf " + o.of.Generated + ": " + o.subcommand("uninstall") + ", then install again."
+		}
 	case strings.Contains(err.Error(), "another operation (install/upgrade/rollback) is in progress"):
 		e.Hint = "An earlier command did not finish. Wait for it, or remove what it wrote: " +
-			o.Command("webhook uninstall")
+			o.subcommand("uninstall")
 	case meta.IsNoMatchError(err):
-		e.Hint = "Install cert-manager first, or leave out --certificates=cert-manager."
+		e.Hint = o.of.NoKind
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "denied the request"): // by an admission webhook
 		e.Hint = o.rights
-	case unreachable(err):
+	case Unreachable(err):
 		return o.Explain(err)
 	}
 	return e
 }
 
-// unreachable reports whether no cluster answered, or one that does not know the user or does not answer like a
+// Unreachable reports whether no cluster answered, or one that does not know the user or does not answer like a
 // cluster: the kubeconfig may select the wrong cluster. A failed write to a pipe has a type that implements net.Error,
 // and does not count.
-func unreachable(err error) bool {
+func Unreachable(err error) bool {
 	var request *url.Error
 	var network *net.OpError
 	var size *transport.SizeError

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation installs the chart of the admission webhook as a Helm release, disables and uninstalls it,
-// reports its status, and tests whether it answers. It prints nothing.
-package installation
+// Package install installs a chart of this project as a Helm release, finds and removes it, and compares it with its
+// manifest. It prints nothing.
+package install
 
 import (
 	"context"
@@ -29,42 +29,34 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// The names that all objects of an installation share.
+// The names that all installations share.
 const (
+	// Namespace is the default namespace.
 	Namespace = "fleetdoctor-system"
-	Name      = "fleetdoctor-webhook"
-	// NameLabel, with the value Name, is the inventory label: an object that has it is part of the installation.
-	NameLabel  = "app.kubernetes.io/name"
-	Selector   = NameLabel + "=" + Name
-	SecretName = Name + "-cert"
+	// NameLabel, with the name of the chart, is the inventory label: an object that has it is part of the installation.
+	NameLabel = "app.kubernetes.io/name"
 
-	// managedBy has the value helmManager on all objects of the chart, also if Argo CD installs it.
+	// managedBy has the value helmManager on all objects of a chart, also if Argo CD installs it.
 	managedBy   = "app.kubernetes.io/managed-by"
 	helmManager = "Helm"
 )
 
-// The webhooks of the configurations.
-const (
-	StampWebhook = "stamp.fleetdoctor.io"
-	ExactWebhook = "stamp-exact.fleetdoctor.io"
-	GuardWebhook = "guard.fleetdoctor.io"
-)
-
+// The kinds that installations read, and map without discovery, which may fail while a webhook hangs.
 var (
-	namespaceKind  = corev1.SchemeGroupVersion.WithKind("Namespace")
-	secretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
-	deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
-	mutatingKind   = admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration")
-	validatingKind = admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration")
-	apiServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
-	userKind       = authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview")
+	NamespaceKind  = corev1.SchemeGroupVersion.WithKind("Namespace")
+	SecretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
+	DeploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+	MutatingKind   = admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration")
+	ValidatingKind = admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration")
+	APIServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
+	UserKind       = authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview")
 )
 
-// builtIn maps the kinds that are read or deleted without discovery, which may fail while a webhook hangs.
+// builtIn maps kinds without discovery.
 var builtIn = sync.OnceValue(func() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
-	m.Add(deploymentKind, meta.RESTScopeNamespace)
-	for _, kind := range []schema.GroupVersionKind{mutatingKind, validatingKind, apiServiceKind, userKind} {
+	m.Add(DeploymentKind, meta.RESTScopeNamespace)
+	for _, kind := range []schema.GroupVersionKind{MutatingKind, ValidatingKind, APIServiceKind, UserKind} {
 		m.Add(kind, meta.RESTScopeRoot)
 	}
 	return m
@@ -75,8 +67,8 @@ type Cluster struct {
 	Dynamic dynamic.Interface
 	Mapper  meta.RESTMapper
 	Getter  genericclioptions.RESTClientGetter // the same connection, for Helm
-	// Metrics opens /metrics of the API server.
-	Metrics func(context.Context) (io.ReadCloser, error)
+	// Open sends a GET for a path of the API server, such as /metrics, and returns the body of the response.
+	Open func(ctx context.Context, path string) (io.ReadCloser, error)
 }
 
 // Resource returns the client for the objects of a kind.
@@ -170,29 +162,17 @@ func RefOf(o *unstructured.Unstructured) object.Ref {
 	return object.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-func refTo(kind schema.GroupVersionKind, namespace, name string) object.Ref {
+// RefTo returns the reference of an object of a kind.
+func RefTo(kind schema.GroupVersionKind, namespace, name string) object.Ref {
 	return object.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: namespace, Name: name}
 }
 
-// decode returns an object as its Go type. Errors are ignored: the API server or the manifests have defined the types
+// Decode returns an object as its Go type. Errors are ignored: the API server or the manifests have defined the types
 // of the fields.
-func decode[T any](o *unstructured.Unstructured) T {
+func Decode[T any](o *unstructured.Unstructured) T {
 	var out T
 	if o != nil {
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &out)
 	}
 	return out
 }
-
-// webhooksOf returns the webhooks of a configuration, mutating or validating. Objects of other kinds have none.
-func webhooksOf(o *unstructured.Unstructured) []admissionregistrationv1.ValidatingWebhook {
-	return decode[admissionregistrationv1.ValidatingWebhookConfiguration](o).Webhooks
-}
-
-// IsConfiguration reports whether an object is a webhook configuration.
-func IsConfiguration(o *unstructured.Unstructured) bool {
-	return o.GroupVersionKind().Group == admissionregistrationv1.GroupName
-}
-
-// isInstalled reports whether an object has the inventory label.
-func isInstalled(o *unstructured.Unstructured) bool { return o.GetLabels()[NameLabel] == Name }

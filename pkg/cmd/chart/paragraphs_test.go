@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package chart
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 func TestParagraphs(t *testing.T) {
 	for columns, want := range map[int]int{0: 80, 40: 60, 100: 100, 200: 120} {
 		var b bytes.Buffer
-		(&connection{columns: columns}).paragraphs(&b).wrap("head  ", string(bytes.Repeat([]byte("größe "), 60)))
+		(&Connection{columns: columns}).Paragraphs(&b).Wrap("head  ", string(bytes.Repeat([]byte("größe "), 60)))
 		longest := 0
 		for line := range bytes.Lines(b.Bytes()) {
 			longest = max(longest, utf8.RuneCount(bytes.TrimSuffix(line, []byte("\n"))))

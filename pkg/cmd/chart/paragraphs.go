@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package chart
 
 import (
 	"fmt"
@@ -14,22 +14,22 @@ import (
 // within limits that can be read well.
 const width, minWidth, maxWidth = 80, 60, 120
 
-// paragraphs writes wrapped text.
-type paragraphs struct {
+// Paragraphs writes wrapped text.
+type Paragraphs struct {
 	io.Writer
 	columns int
 }
 
-// paragraphs returns a writer of text with the width of the terminal.
-func (o *connection) paragraphs(w io.Writer) paragraphs {
+// Paragraphs returns a writer of text with the width of the terminal.
+func (o *Connection) Paragraphs(w io.Writer) Paragraphs {
 	if o.columns == 0 {
-		return paragraphs{w, width}
+		return Paragraphs{w, width}
 	}
-	return paragraphs{w, min(max(o.columns, minWidth), maxWidth)}
+	return Paragraphs{w, min(max(o.columns, minWidth), maxWidth)}
 }
 
-// wrap writes text after a head, and indents further lines by the width of the head.
-func (w paragraphs) wrap(head, text string) {
+// Wrap writes text after a head, and indents further lines by the width of the head.
+func (w Paragraphs) Wrap(head, text string) {
 	lines := wordwrap.WrapString(strings.Join(strings.Fields(text), " "), uint(max(1, w.columns-len(head))))
 	fmt.Fprintln(w, strings.TrimRight(head+strings.ReplaceAll(lines, "\n", "\n"+strings.Repeat(" ", len(head))), " "))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package chart
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func TestUnreachable(t *testing.T) {
 		{apierrors.NewUnauthorized("unauthorized"), true},
 		{apierrors.NewForbidden(schema.GroupResource{}, "a", nil), false},
 	} {
-		if got := unreachable(test.err); got != test.want {
+		if got := Unreachable(test.err); got != test.want {
 			t.Errorf("%v: %t", test.err, got)
 		}
 	}
