@@ -9,4 +9,6 @@ import "embed"
 // Charts has the files of the charts, each in the directory of its name.
 //
 //go:embed webhook/Chart.yaml webhook/values.yaml webhook/values.schema.json all:webhook/templates
+//go:embed auditor/Chart.yaml auditor/values.yaml auditor/values.schema.json all:auditor/templates
+//go:embed auditor/alerts.yaml all:auditor/dashboards
 var Charts embed.FS

@@ -231,7 +231,8 @@ var layers = []layer{
 			"pkg/resolve", "pkg/report"}},
 
 	{packages: []string{"pkg/cmd"},
-		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/config",
+		may: []string{"pkg/cmd/*", "pkg/cmd/auditor", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion",
+			"pkg/cmd/config",
 			"pkg/cmd/exit", "pkg/cmd/help", "pkg/cmd/input", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb",
 			"pkg/audit", "pkg/collect",
 			"pkg/escape",
@@ -286,6 +287,9 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/chart"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/verb", "pkg/escape",
 			"pkg/install", "pkg/object", "pkg/transport"}},
+	{packages: []string{"pkg/cmd/auditor"},
+		may: []string{"pkg/cmd/chart", "pkg/cmd/flags", "pkg/cmd/verb", "pkg/escape", "pkg/install", "pkg/ownership",
+			"pkg/auditor/installation"}},
 	{packages: []string{"pkg/cmd/webhook"},
 		may: []string{"pkg/cmd/chart", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/scope",
 			"pkg/cmd/verb", "pkg/escape", "pkg/install", "pkg/object", "webhook/admission", "webhook/installation",
@@ -319,6 +323,8 @@ var layers = []layer{
 	// Helm's actions import libraries of commands.
 	{packages: []string{"pkg/install"},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/compare", "manifests"}},
+	{packages: []string{"pkg/auditor/installation"},
+		may: []string{"pkg/object", "pkg/install"}},
 	{packages: []string{"webhook/installation"},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/install", "webhook/admission"}},
 	// Tests import what they test. No row above names this one, so the product cannot import it.
@@ -334,7 +340,8 @@ var layers = []layer{
 			"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope",
 			"pkg/cmd/pager", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask",
-			"pkg/why", "pkg/explain", "pkg/install", "webhook/admission", "webhook/index", "webhook/server",
+			"pkg/why", "pkg/explain", "pkg/install", "pkg/auditor/installation", "pkg/cmd/auditor",
+			"webhook/admission", "webhook/index", "webhook/server",
 			"webhook/installation", "manifests"}},
 }
 

@@ -26,6 +26,8 @@ type Facts struct {
 // Manifest has the objects that the Helm release of an installation desires: none without a release, or if it could not
 // be read for the Reason.
 type Manifest struct {
+	// Release is the release ("namespace/name"), "" without one.
+	Release string
 	Objects []*unstructured.Unstructured
 	Reason  string
 }
@@ -42,8 +44,13 @@ func (c *Cluster) Manifest(of Chart, namespace, release string) Manifest {
 	if err != nil {
 		return Manifest{Reason: ReasonOf(err)}
 	}
-	objects, err := helm.Manifest()
-	return Manifest{Objects: objects, Reason: ReasonOf(err)}
+	m := Manifest{}
+	if helm.Last != nil {
+		m.Release = helm.namespace + "/" + helm.name
+	}
+	m.Objects, err = helm.Manifest()
+	m.Reason = ReasonOf(err)
+	return m
 }
 
 // Read reads the objects of the manifest, and further ones, into the facts.

@@ -168,7 +168,8 @@ func (h *Helm) Changes(v any) ([]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if before[name] != after[name] {
 			flag := strings.ToLower(capital.ReplaceAllString(name, "$1-$2"))
-			out = append(out, fmt.Sprintf("--%s: now %s (before: %s)", flag, after[name], before[name]))
+			now, then := shorten(after[name]), shorten(before[name])
+			out = append(out, fmt.Sprintf("--%s: now %s (before: %s)", flag, now, then))
 		}
 	}
 	return out, nil
@@ -182,13 +183,35 @@ func valuesOf(c *chart.Chart, set map[string]any) (map[string]string, error) {
 	}
 	out := map[string]string{}
 	for name, value := range all {
-		text := strings.Trim(fmt.Sprint(value), "[]")
-		out[name] = cmp.Or(text, "all")
-		if name == "image" {
-			out[name] = cmp.Or(text, "that of the chart")
-		}
+		out[name] = valueText(name, value)
 	}
 	return out, nil
+}
+
+// valueText describes a value. An empty list is one without restriction.
+func valueText(name string, value any) string {
+	text := strings.Trim(fmt.Sprint(value), "[]")
+	switch v := value.(type) {
+	case []any:
+		return cmp.Or(text, "all")
+	case map[string]any:
+		if len(v) == 0 {
+			return "none"
+		}
+	}
+	if name == "image" {
+		return cmp.Or(text, "that of the chart")
+	}
+	return cmp.Or(text, "none")
+}
+
+// shorten shortens the description of a value, such as a list of rules.
+func shorten(text string) string {
+	const longest = 60
+	if len(text) <= longest {
+		return text
+	}
+	return text[:longest] + "…"
 }
 
 // CreateNamespace creates the namespace of an installation if it does not exist.

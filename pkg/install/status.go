@@ -45,6 +45,8 @@ type Status struct {
 	Image string `json:"image,omitempty"`
 	// Release is the Helm release ("namespace/name") with which Fleet deployed it, absent if Fleet did not.
 	Release string `json:"release,omitempty"`
+	// HelmRelease is the Helm release ("namespace/name") whose record exists, whoever made it; absent without one.
+	HelmRelease string `json:"helmRelease,omitempty"`
 	// Checks are the results in the order of the checks. A check can have several results.
 	Checks []Check `json:"checks"`
 }
@@ -64,7 +66,7 @@ type Check struct {
 // it. Without an installation, it has the only check.
 func NewStatus(f *Facts, of Chart, kind, noun string, by ...Reading) Status {
 	s := Status{APIVersion: APIVersion, Kind: kind, TakenAt: f.TakenAt.UTC().Format(time.RFC3339),
-		Namespace: f.Namespace, State: OK}
+		Namespace: f.Namespace, State: OK, HelmRelease: f.Manifest.Release}
 	unread, found := false, false
 	for _, r := range by {
 		unread = unread || r.Reason != ""
@@ -109,12 +111,17 @@ func (s *Status) Exists(check, name string, r Reading, effect string) bool {
 	return r.Object != nil
 }
 
-// CheckDeployment adds whether a Deployment runs its newest revision with all its replicas, with a message of kstatus.
-func (s *Status) CheckDeployment(of Chart, r Reading) {
-	if s.Exists("deployment", "Deployment "+of.Name, r, "") {
-		state, message := available(r.Object)
-		s.Add("deployment", state, message)
+// CheckDeployment adds whether a Deployment runs its newest revision with all its replicas, with a message of kstatus,
+// and otherwise with remedies.
+func (s *Status) CheckDeployment(of Chart, r Reading, remedies ...string) {
+	if !s.Exists("deployment", "Deployment "+of.Name, r, "") {
+		return
 	}
+	state, message := available(r.Object)
+	if state == OK {
+		remedies = nil
+	}
+	s.Add("deployment", state, message, remedies...)
 }
 
 func available(deployment *unstructured.Unstructured) (state State, message string) {

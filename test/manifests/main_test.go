@@ -22,12 +22,13 @@ import (
 // systemNamespace is the namespace of the webhook.
 const systemNamespace = "fleetdoctor-system"
 
-// shared also serves cert-manager's kinds with only the fields that are used here: the server refuses any other
-// field.
+// shared also serves the kinds of cert-manager and of the Prometheus operator with only the fields that are used here:
+// the server refuses any other field.
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Run(m, &shared, cluster.WithCRDs("testdata/cert-manager.yaml")))
+	os.Exit(cluster.Run(m, &shared, cluster.WithCRDs("testdata/cert-manager.yaml",
+		"testdata/prometheus-operator.yaml")))
 }
 
 // variants are values of the chart, by a name for the tests. Each changes something that a test looks at.
@@ -36,7 +37,8 @@ var variants = map[string]installation.Values{
 	"exact":        {Exact: true},
 	"cert-manager": {Certificates: installation.CertManager},
 	"scoped":       {ReleaseNamespaces: []string{"guestbook", "shop"}},
-	"addresses":    {Common: install.Common{APIServers: []string{"192.0.2.10", "192.0.2.11/32", "10.96.0.1", "2001:db8::1"}}},
+	"addresses": {Common: install.Common{
+		APIServers: []string{"192.0.2.10", "192.0.2.11/32", "10.96.0.1", "2001:db8::1"}}},
 	"all": {Exact: true, Certificates: installation.CertManager, GuardDefault: admission.GuardDeny,
 		ReleaseNamespaces: []string{"guestbook", "shop"},
 		Common:            install.Common{APIServers: []string{"192.0.2.10"}}},
