@@ -26,6 +26,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/complete"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/config"
@@ -170,6 +171,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		adopt.NewCommand(env),
 		agents.NewCommand(env),
 		audit.NewCommand(env),
+		auditor.NewCommand(env),
 		compare.NewCommand(env),
 		explain.NewCommand(env),
 		impact.NewCommand(env),

@@ -24,7 +24,7 @@ var commandGroups = []struct {
 	{"Before a change", []string{"preflight", "impact", "targets"}},
 	{"Repair", []string{"adopt"}},
 	{"Capture", []string{"snapshot", "compare"}},
-	{"Other commands", []string{"agents", "explain", "webhook", "version", "options", "completion", "help"}},
+	{"Other commands", []string{"agents", "explain", "webhook", "auditor", "version", "options", "completion", "help"}},
 }
 
 // groupCommands assigns the commands of the program to their groups.

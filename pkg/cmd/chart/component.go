@@ -37,7 +37,7 @@ type Component struct {
 	Generated string
 	// Otherwise introduces Override, the subcommand that also changes an installation by Fleet.
 	Otherwise, Override string
-	// Kept is what uninstall keeps besides the Namespace, such as ", and " with its name.
+	// Kept is the reason why uninstall keeps the Namespace.
 	Kept string
 	// Outlives reports that the objects may stay when Fleet's bundle is removed.
 	Outlives bool

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // Install has the flags of a subcommand that installs a chart. Subcommands embed it.
@@ -175,6 +176,9 @@ func (o *Install) Apply(ctx context.Context, values any, hooks Hooks) error {
 	if err := o.write(ctx, in, values, mode); err != nil {
 		return err
 	}
+	if err := o.removeKept(ctx, in, deleted); err != nil {
+		return err
+	}
 	if err := o.printDone(ctx, desired, deleted); err != nil || !o.wait {
 		return err
 	}
@@ -196,6 +200,18 @@ func (o *Install) write(ctx context.Context, in *Installed, values any, mode ins
 			"To see what is wrong: "+o.subcommand("status")+". "+o.of.NotReady)
 	}
 	return err
+}
+
+// removeKept deletes the objects that the chart no longer has, if Helm has kept them because of an annotation.
+func (o *Install) removeKept(ctx context.Context, in *Installed, deleted []*unstructured.Unstructured) error {
+	if !o.of.Outlives || len(deleted) == 0 {
+		return nil
+	}
+	live, err := in.Cluster.Objects(ctx, o.of.Chart)
+	if err != nil {
+		return err
+	}
+	return in.Cluster.Delete(ctx, install.Without(live, install.Without(live, deleted)), false, func(object.Ref) {})
 }
 
 // printDone prints what was done with each object, or on request the manifests. It never prints live objects: a live

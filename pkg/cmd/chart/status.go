@@ -77,8 +77,11 @@ func (o *statusOptions) printTable(w Paragraphs, s *install.Status) {
 	if s.Image != "" {
 		fmt.Fprintf(w, "Image:      %s\n", escape.Line(s.Image))
 	}
-	if s.Release != "" {
+	switch {
+	case s.Release != "":
 		fmt.Fprintf(w, "Release:    %s, by Fleet\n", escape.Line(s.Release))
+	case s.HelmRelease != "":
+		fmt.Fprintf(w, "Release:    %s, by Helm\n", escape.Line(s.HelmRelease))
 	}
 	fmt.Fprintf(w, "State:      %s\n\n", s.State)
 	for _, c := range s.Checks {

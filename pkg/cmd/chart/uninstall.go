@@ -24,8 +24,8 @@ type uninstallOptions struct {
 // NewUninstall returns the subcommand uninstall.
 func NewUninstall(env verb.Environment, of Component, short, namespaceUsage string) *cobra.Command {
 	o := &uninstallOptions{Change: NewChange(env, of, "It requires get, list and delete on every kind of an "+
-		"installation ("+of.Verb+" install --dry-run=client lists\nthem), and update on secrets. cluster-admin has all "+
-		"of them.")}
+		"installation ("+of.Verb+" install --dry-run=client lists\nthem), and update on secrets. cluster-admin has "+
+		"all of them.")}
 	c := NewCommand(o, &cobra.Command{Use: "uninstall", Short: short})
 	o.AddFlags(c, namespaceUsage)
 	o.AddDryRunDelete(c)
@@ -70,7 +70,7 @@ func (o *uninstallOptions) Run(ctx context.Context) error {
 	if err := o.Remove(ctx, in.Cluster, rest); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Streams.ErrOut, "Namespace %[1]s is kept%[2]s: others may have objects in it. If nobody needs them:\n"+
+	fmt.Fprintf(o.Streams.ErrOut, "Namespace %[1]s is kept: %[2]s. If nobody needs them:\n"+
 		"  kubectl delete namespace %[1]s\n", in.Namespace, o.of.Kept)
 	return nil
 }

@@ -18,6 +18,7 @@ var component = chart.Component{
 	NoKind:    "Install cert-manager first, or leave out --certificates=cert-manager.",
 	Generated: "cert-manager made the Secret",
 	Otherwise: "In an emergency: ", Override: "disable",
+	Kept: "others may have objects in it",
 }
 
 // The rights that the subcommands require, in terms of RBAC.

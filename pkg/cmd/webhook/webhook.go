@@ -14,6 +14,7 @@ import (
 // NewCommand returns the verb and its subcommands.
 func NewCommand(env verb.Environment) *cobra.Command {
 	return chart.NewVerb("webhook", "Install, inspect and remove the webhook that keeps Fleet's ownership metadata",
-		newInstall(env), chart.NewUninstall(env, component, "Remove the admission webhook from the cluster", namespaceUsage),
+		newInstall(env),
+		chart.NewUninstall(env, component, "Remove the admission webhook from the cluster", namespaceUsage),
 		newStatus(env), newTest(env), newDisable(env), newEnable(env), newServe(env))
 }
