@@ -34,7 +34,7 @@ var auditorVariants = map[string]auditor.Values{
 	"adopting": {Adopt: "unmarked", ReadRules: []auditor.ReadRule{{APIGroups: []string{"apps"},
 		Resources: []string{"deployments"}}}},
 	"all": {Common: install.Common{Image: "example.com/auditor:1", Replicas: 3,
-		APIServers: []string{"192.0.2.10", "2001:db8::/32"}}, ClusterName: "edge-1", OpenReports: true,
+		APIServers: []string{"192.0.2.10", "2001:db8::/32"}}, ClusterName: "fleet-default/edge-1", OpenReports: true,
 		Adopt: "if-unowned", Prometheus: "operator", PrometheusLabels: map[string]string{"release": "monitoring"},
 		Dashboards: "configmap", Keep: true},
 }
@@ -106,22 +106,21 @@ func TestAuditorKeep(t *testing.T) {
 
 // TestAuditorArguments checks the command line of the auditor.
 func TestAuditorArguments(t *testing.T) {
-	begin := []string{"auditor", "serve", "--metrics-address=:8080", "--probes-address=:8081",
-		"--leader-election-namespace=$(POD_NAMESPACE)"}
+	begin := []string{"auditor", "serve"}
 	for variant, want := range map[string][]string{
 		"default":  {"--events=true", "--openreports=false", "--adopt=off", "--journal=true"},
 		"silent":   {"--events=false", "--openreports=false", "--adopt=off", "--journal=false"},
 		"adopting": {"--events=true", "--openreports=false", "--adopt=unmarked", "--journal=true"},
 		"all": {"--events=true", "--openreports=true", "--adopt=if-unowned", "--journal=true",
-			"--cluster-name=edge-1"},
+			"--cluster-name=fleet-default/edge-1"},
 	} {
 		pod := pick[appsv1.Deployment](t, auditorObjects(t, variant), "Deployment", auditor.Name).Spec.Template.Spec
 		c := pod.Containers[0]
 		if diff := cmp.Diff(append(slices.Clone(begin), want...), c.Args); diff != "" {
 			t.Errorf("variant %s (-want +got):\n%s", variant, diff)
 		}
-		if c.Resources.Limits.Memory().Cmp(resource.MustParse("300Mi")) != 0 || c.Env[1].Value != "270MiB" {
-			t.Errorf("memory limit %s, GOMEMLIMIT %s", c.Resources.Limits.Memory(), c.Env[1].Value)
+		if c.Resources.Limits.Memory().Cmp(resource.MustParse("300Mi")) != 0 || c.Env[0].Value != "270MiB" {
+			t.Errorf("memory limit %s, GOMEMLIMIT %s", c.Resources.Limits.Memory(), c.Env[0].Value)
 		}
 	}
 }

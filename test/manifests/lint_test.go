@@ -24,8 +24,8 @@ func TestLint(t *testing.T) {
 	for dir, all := range map[string]map[string]any{
 		directory: {"exact": true, "certificates": "cert-manager", "guardDefault": "off",
 			"releaseNamespaces": []any{"shop"}},
-		auditorDirectory: {"clusterName": "edge-1", "events": false, "journal": false, "openReports": true,
-			"adopt": "unmarked", "prometheus": "operator", "prometheusLabels": map[string]any{"release": "monitoring"},
+		auditorDirectory: {"clusterName": "fleet-default/edge-1", "events": false, "journal": false,
+			"openReports": true, "adopt": "unmarked", "prometheus": "operator", "prometheusLabels": map[string]any{"release": "monitoring"},
 			"dashboards": "configmap", "keep": true,
 			"readRules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"services"}}}},
 	} {

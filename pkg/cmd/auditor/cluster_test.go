@@ -120,9 +120,9 @@ func TestInstall(t *testing.T) {
 	if n := strings.Count(r.out, " (server dry run)\n"); n != strings.Count(r.out, "\n") || len(objects(t)) > 0 {
 		t.Errorf("a dry run printed:\n%s", r.out)
 	}
-	installed(t, "in", "--cluster-name=edge-1", "--journal=false")
+	installed(t, "in", "--cluster-name=fleet-default/edge-1", "--journal=false")
 	before := objects(t)
-	if r := must(t, "install", "-n", "in", "--cluster-name=edge-1", "--journal=false"); r.errOut != "" {
+	if r := must(t, "install", "-n", "in", "--cluster-name=fleet-default/edge-1", "--journal=false"); r.errOut != "" {
 		t.Errorf("a second installation printed: %s", r.errOut)
 	}
 	if diff := cmp.Diff(before, objects(t)); diff != "" {
@@ -134,7 +134,8 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = must(t, "install", "-n", "in", "--adopt=unmarked", "--read-rules", role, "--replicas=1")
-	want := "Note: --adopt: now unmarked (before: off)\nNote: --cluster-name: now none (before: edge-1)\n" +
+	want := "Note: --adopt: now unmarked (before: off)\n" +
+		"Note: --cluster-name: now none (before: fleet-default/edge-1)\n" +
 		"Note: --journal: now true (before: false)\n" +
 		"Note: --read-rules: now map[apiGroups:[apps] resources:[deployments (before: all)\n" +
 		"Note: --replicas: now 1 (before: 2)\n"
@@ -208,6 +209,9 @@ func TestKeep(t *testing.T) {
 	helmUninstall(t, "kept")
 	if diff := cmp.Diff(all, slices.Sorted(maps.Keys(objects(t)))); diff != "" {
 		t.Errorf("after helm uninstall (-want +got):\n%s", diff)
+	}
+	if s, _ := status(t, shared.Kubeconfig(t), "kept"); states(s)["rights"] != install.OK || s.HelmRelease != "" {
+		t.Errorf("after helm uninstall, the account has lost its rights: %+v", s.Checks)
 	}
 	must(t, options...)
 	r := must(t, "install", "-n", "kept", "--keep")

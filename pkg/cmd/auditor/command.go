@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package auditor has the verb auditor and its subcommands, which install, inspect, remove and run the auditor.
 package auditor
 
 import (
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
+	"github.com/spf13/cobra"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
-// component is what the verb installs.
-var component = chart.Component{
-	Chart: installation.Chart, Verb: "auditor", Noun: "the auditor", Find: installation.Find,
-	Stop:     "to stop the auditor, use `auditor uninstall`",
-	NotReady: "It becomes ready when it has read everything.",
-	NoKind: "Install the CustomResourceDefinitions of the Prometheus operator first, or leave out " +
-		"--prometheus=operator.",
-	Otherwise: "If Fleet has kept the objects of a bundle that was removed: ",
-	Override:  "uninstall --" + chart.DeployedByFleet,
-	Kept:      "others may have objects in it, and it has the auditor's journal and the receipts of adoptions",
-	Outlives:  true,
+// NewCommand returns the verb and its subcommands. The subcommand serve is added here.
+func NewCommand(env verb.Environment) *cobra.Command {
+	return chart.NewVerb("auditor", "Install, inspect and remove the auditor, which keeps an audit current",
+		newInstall(env), newStatus(env),
+		chart.NewUninstall(env, component, "Remove the auditor from the cluster", namespaceUsage))
 }
-
-const namespaceUsage = "Namespace of the installation (default the one where it is found, else " +
-	install.Namespace + ")"

@@ -44,7 +44,8 @@ func newInstall(env verb.Environment) *cobra.Command {
 	o.prometheus.AddTo(c, "prometheus", "Also create a PodMonitor and a PrometheusRule of the Prometheus operator")
 	o.dashboards.AddTo(c, "dashboards", "Also create a ConfigMap with dashboards for Grafana's sidecar")
 	f, v := c.Flags(), &o.values
-	f.StringVar(&v.ClusterName, "cluster-name", "", "Name of this cluster in the labels of metrics")
+	f.StringVar(&v.ClusterName, "cluster-name", "",
+		"NAMESPACE/NAME of this cluster's Cluster on the management cluster, for the labels of metrics")
 	f.BoolVar(&o.events, "events", true, "Write an Event when the state of an object changes")
 	f.BoolVar(&v.OpenReports, "open-reports", false,
 		"Write the findings as OpenReports, whose kinds must be installed")
