@@ -147,17 +147,8 @@ func (o *Install) Apply(ctx context.Context, values any, hooks Hooks) error {
 	if err != nil {
 		return err
 	}
-	changes, err := in.Helm.Changes(values)
-	if err != nil {
+	if err := o.printNotes(ctx, in, values, hooks); err != nil {
 		return err
-	}
-	for _, change := range changes {
-		fmt.Fprintf(o.Streams.ErrOut, "Note: %s\n", change)
-	}
-	if hooks.Note != nil {
-		if err := hooks.Note(ctx, in); err != nil {
-			return err
-		}
 	}
 	// Before anything is written: Helm finds objects of others, and kinds that do not exist.
 	mode := install.Mode{DryRun: true, TakeOwnership: in.Old}
@@ -184,6 +175,21 @@ func (o *Install) Apply(ctx context.Context, values any, hooks Hooks) error {
 	}
 	fmt.Fprintf(o.Streams.ErrOut, "%s is ready.\n", sentence(o.of.Noun))
 	return nil
+}
+
+// printNotes prints what the user may not expect.
+func (o *Install) printNotes(ctx context.Context, in *Installed, values any, hooks Hooks) error {
+	changes, err := in.Helm.Changes(values)
+	if err != nil {
+		return err
+	}
+	for _, change := range changes {
+		fmt.Fprintf(o.Streams.ErrOut, "Note: %s\n", change)
+	}
+	if hooks.Note == nil {
+		return nil
+	}
+	return hooks.Note(ctx, in)
 }
 
 // write installs or upgrades the release.
