@@ -116,9 +116,9 @@ verify: ## Generate, check format, lint, test with the race detector, then requi
 	@changes=$$(git status --porcelain) || exit 1; \
 	if [ -n "$$changes" ]; then echo "verify: the tree is not clean, commit or undo:" >&2; echo "$$changes" >&2; exit 1; fi
 
-# The chart of a tag must name the image of the tag, because a GitRepo can deploy it without this program.
-release-version: ## Write the version of a release into the chart (VERSION=v1.2.3); commit it, then tag the commit
-	sed -i.old -e 's|^appVersion:.*|appVersion: $(VERSION)|' -e 's|^version:.*|version: $(VERSION:v%=%)|' manifests/Chart.yaml && rm manifests/Chart.yaml.old
+# The charts of a tag must name the image of the tag, because a GitRepo can deploy them without this program.
+release-version: ## Write the version of a release into the charts (VERSION=v1.2.3); commit it, then tag the commit
+	sed -i.old -e 's|^appVersion:.*|appVersion: $(VERSION)|' -e 's|^version:.*|version: $(VERSION:v%=%)|' manifests/*/Chart.yaml && rm manifests/*/Chart.yaml.old
 
 # The time of every file is that of the commit. Only the release workflow can sign; it sets RELEASE_ARGS to --skip=publish, which also requires that the
 # tag is on this commit and that the tree is clean.

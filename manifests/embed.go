@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests embeds the Helm chart of the admission webhook. `webhook install` installs the same files as helm,
-// Rancher, Argo CD and Fleet.
+// Package manifests embeds the Helm charts of the admission webhook and of the auditor. `webhook install` and `auditor
+// install` install the same files as helm, Rancher, Argo CD and Fleet.
 package manifests
 
 import "embed"
 
-// Chart has the files of the chart.
+// Charts has the files of the charts, each in the directory of its name.
 //
-//go:embed Chart.yaml values.yaml values.schema.json all:templates
-var Chart embed.FS
+//go:embed webhook/Chart.yaml webhook/values.yaml webhook/values.schema.json all:webhook/templates
+//go:embed auditor/Chart.yaml auditor/values.yaml auditor/values.schema.json all:auditor/templates
+//go:embed auditor/alerts.yaml all:auditor/dashboards
+var Charts embed.FS

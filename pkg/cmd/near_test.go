@@ -71,7 +71,7 @@ func TestFlagsOfOtherCommands(t *testing.T) {
 	for args, want := range map[string]string{
 		"why bundle/x -w":         "-w is a flag of audit and tree.",
 		"adopt bundle/x --all":    "--all is a flag of agents, audit, compare and other commands.",
-		"webhook --image=x":       "--image is a flag of webhook install.",
+		"webhook --image=x":       "--image is a flag of auditor install and webhook install.",
 		"explain --snapshot=x":    " other commands.",
 		"why --quite-unknown":     "",
 		"audit -Z":                "",

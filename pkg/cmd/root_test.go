@@ -149,7 +149,8 @@ func TestUsage(t *testing.T) {
 		{"an unknown verb", []string{"adopt-everything"},
 			[]string{"adopt-everything", "See 'kubectl-fleetdoctor --help'"}},
 		{"help for an unknown verb of a verb", []string{"help", "audit", "nope"}, []string{`unknown command "nope"`}},
-		{"a mistyped verb", []string{"audi"}, []string{`unknown command "audi"`, `Did you mean "audit"?`}},
+		{"a mistyped verb", []string{"audi"}, []string{`unknown command "audi"`,
+			`Did you mean "audit" or "auditor"?`}},
 		{"a mistyped verb with flags", []string{"adutit", "--snapshot", sick}, []string{`unknown command "adutit"`,
 			`Did you mean "audit"?`, "See 'kubectl-fleetdoctor --help'"}},
 		{"a mistyped verb of the webhook with flags", []string{"webhook", "stauts", "--context", "x"},
@@ -158,7 +159,7 @@ func TestUsage(t *testing.T) {
 		{"help on an unknown verb", []string{"help", "nope"}, []string{`unknown command "nope"`,
 			"See 'kubectl-fleetdoctor --help'"}},
 		{"help on a mistyped verb", []string{"help", "audi"}, []string{`unknown command "audi"`,
-			`Did you mean "audit"?`}},
+			`Did you mean "audit" or "auditor"?`}},
 		{"help on an unknown verb of the webhook", []string{"help", "webhook", "nope"},
 			[]string{`unknown command "nope"`}},
 		{"completion for an unknown shell", []string{"completion", "tcsh"}, []string{`unknown command "tcsh"`,
@@ -345,7 +346,7 @@ func TestStatus(t *testing.T) {
 func TestNoKubeconfig(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	for _, verb := range [][]string{{"audit"}, {"adopt"}, {"owner", "deploy/a"}, {"agents"}, {"why", "bundle/a"},
-		{"preflight"}, {"webhook", "status"}, {"webhook", "disable"},
+		{"preflight"}, {"auditor", "status"}, {"webhook", "status"}, {"webhook", "disable"},
 		{"webhook", "serve", "--cert-dir", t.TempDir()}} {
 		t.Setenv("HOME", t.TempDir())
 		t.Setenv("KUBERNETES_SERVICE_HOST", "")
@@ -401,7 +402,8 @@ func TestNoKubeconfig(t *testing.T) {
 
 // TestUnreachedOnce checks that a server that does not answer is reported once.
 func TestUnreachedOnce(t *testing.T) {
-	for _, args := range [][]string{{"webhook", "status"}, {"webhook", "status", "-o", "json"}, {"audit"}} {
+	for _, args := range [][]string{{"webhook", "status"}, {"webhook", "status", "-o", "json"}, {"auditor", "status"},
+		{"audit"}} {
 		got := run(t, append(args, "--server", "http://127.0.0.1:1")...)
 		if got.status != 3 || strings.Count(got.out+got.errOut, "connection refused") != 1 ||
 			!strings.Contains(got.errOut, "current-context") {

@@ -51,6 +51,8 @@ func TestTerminal(t *testing.T) {
 		{"preflight", "-f", "/not-there/" + hostile},
 		{hostile},
 		{"webhook", hostile},
+		{"auditor", "status", "--server", s.URL},
+		{"auditor", "uninstall", "--server", s.URL, "--yes"},
 		{"webhook", "status", "--server", s.URL},
 		{"webhook", "status", "--server", s.URL, "-o", "json"},
 		{"webhook", "status", "--server", s.URL, "-o", "yaml"},

@@ -239,7 +239,7 @@ func families(t *testing.T, c *http.Client, url string) map[string]*dto.MetricFa
 	return out
 }
 
-// The names of the webhooks in manifests/.
+// The names of the webhooks in manifests/webhook.
 const (
 	stampWebhook = "stamp.fleetdoctor.io"
 	guardWebhook = "guard.fleetdoctor.io"

@@ -172,7 +172,7 @@ func TestWebhookFaultHung(t *testing.T) {
 	b.expectAllReady()
 }
 
-// manifestTimeout is the timeoutSeconds of all webhooks in manifests/.
+// manifestTimeout is the timeoutSeconds of all webhooks in manifests/webhook.
 func (h *webhookProcess) manifestTimeout() int64 {
 	h.t.Helper()
 	all := map[int64]bool{}

@@ -22,13 +22,14 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 // webhookProcess is `webhook serve` as a process. The server calls it on loopback: the configurations of
-// manifests/ have a URL in place of the Service.
+// manifests/webhook have a URL in place of the Service.
 type webhookProcess struct {
 	*fleetServer
 	args                  []string
@@ -167,7 +168,7 @@ func rendered(t *testing.T, variant string) []*unstructured.Unstructured {
 	if !ok {
 		t.Fatalf("no variant %q", variant)
 	}
-	out, err := installation.Render(installation.Namespace, values)
+	out, err := installation.Chart.Render(install.Namespace, &values)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	auditor "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
@@ -47,7 +48,8 @@ func main() {
 		"verbs/tree.md":   verb("tree", treeExample), "verbs/compare.md": verb("compare", compareExample),
 		"comparison-report.schema.json": schema(&report.Comparison{}, report.KindComparison),
 		"verbs/adopt.md":                verb("adopt", truthTable), "verbs/preflight.md": verb("preflight", rules),
-		"verbs/webhook.md": webhookVerbs, "verbs/explain.md": verb("explain"), "verbs/snapshot.md": verb("snapshot"),
+		"verbs/webhook.md": subcommands("webhook"), "verbs/auditor.md": subcommands("auditor"),
+		"verbs/explain.md": verb("explain"), "verbs/snapshot.md": verb("snapshot"),
 		"verbs/version.md":             verb("version"),
 		"verbs/mcp.md":                 verb("mcp"),
 		"version-report.schema.json":   schema(&report.Version{}, report.KindVersion),
@@ -63,6 +65,7 @@ func main() {
 		"metrics.md":                 metricsPage,
 		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind),
 		"webhook-test.schema.json":   schema(&installation.Test{}, installation.TestKind),
+		"auditor-status.schema.json": schema(&auditor.Status{}, auditor.StatusKind),
 	} {
 		b, err := content()
 		if err == nil {
@@ -158,23 +161,25 @@ func verb(name string, sections ...func(*bytes.Buffer)) func() ([]byte, error) {
 	}
 }
 
-// webhookVerbs returns the help of every verb of the webhook.
-func webhookVerbs() ([]byte, error) {
-	root := cmd.New(program, environment.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
-	group, _, err := root.Find([]string{"webhook"})
-	if err != nil {
-		return nil, err
+// subcommands returns the help of every subcommand of a verb.
+func subcommands(name string) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		root := cmd.New(program, environment.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+		group, _, err := root.Find([]string{name})
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		b.WriteString("# " + name + "\n\n" + generated + group.Long + "\n")
+		for _, c := range group.Commands() {
+			var page bytes.Buffer
+			help(&page, c)
+			b.WriteByte('\n')
+			// a section of this page
+			b.Write(heading.ReplaceAll(bytes.ReplaceAll(page.Bytes(), []byte(generated), nil), []byte("#$0")))
+		}
+		return b.Bytes(), nil
 	}
-	var b bytes.Buffer
-	b.WriteString("# webhook\n\n" + generated + group.Long + "\n")
-	for _, c := range group.Commands() {
-		var page bytes.Buffer
-		help(&page, c)
-		b.WriteByte('\n')
-		// a section of this page
-		b.Write(heading.ReplaceAll(bytes.ReplaceAll(page.Bytes(), []byte(generated), nil), []byte("#$0")))
-	}
-	return b.Bytes(), nil
 }
 
 // heading matches the start of a heading.
@@ -262,7 +267,7 @@ func schema(document any, kinds ...string) func() ([]byte, error) {
 			},
 		}
 		for _, dir := range []string{"pkg/report", "pkg/object", "pkg/evaluate", "pkg/check/remedy",
-			"webhook/installation", "webhook/admission"} {
+			"pkg/install", "pkg/auditor/installation", "webhook/installation", "webhook/admission"} {
 			if err := r.AddGoComments("github.com/fleetdoctor/kubectl-fleetdoctor", dir); err != nil {
 				return nil, err
 			}

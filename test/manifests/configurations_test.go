@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
@@ -66,7 +67,7 @@ func expectedWebhook(name, path string, operations []admissionv1.OperationType, 
 		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: append(append([]metav1.LabelSelectorRequirement{},
 			excludedNamespaces...), more...)},
 		ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			notIn("fleetdoctor.io/ignore", "true"), notIn(installation.NameLabel, installation.Name)}},
+			notIn("fleetdoctor.io/ignore", "true"), notIn(install.NameLabel, installation.Name)}},
 		SideEffects:             &effects,
 		TimeoutSeconds:          ptr.To[int32](2),
 		AdmissionReviewVersions: []string{"v1"},

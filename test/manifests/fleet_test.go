@@ -14,23 +14,51 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	auditor "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/files"
 )
 
-// directory is the path that a GitRepo would name.
-const directory = "../../manifests"
+// The paths that a GitRepo would name.
+const (
+	directory        = "../../manifests/webhook"
+	auditorDirectory = "../../manifests/auditor"
+)
 
-// TestFleetRenders checks that an agent renders the directory to the objects that this program installs, but for the
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// TestFleetRenders checks that an agent renders each directory to the objects that this program installs, but for the
 // Namespace, which Fleet creates.
 func TestFleetRenders(t *testing.T) {
-	in, err := files.Load(directory, files.Options{GitRepo: "fleetdoctor", Path: "manifests"})
+	kept := auditor.Values{Keep: true}
+	byProgram, err := auditor.Chart.Render(systemNamespace, &kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFleetRenders(t, directory, rendered(t, "default"))
+	options := checkFleetRenders(t, auditorDirectory, byProgram)
+	if !options.KeepResources {
+		t.Error("the auditor does not outlive its bundle")
+	}
+}
+
+func checkFleetRenders(t *testing.T, dir string, program []*unstructured.Unstructured) v1alpha1.Options {
+	t.Helper()
+	in, err := files.Load(dir, files.Options{GitRepo: "fleetdoctor", Path: strings.TrimPrefix(dir, "../../")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range in.Resources {
-		if strings.HasSuffix(r.Name, ".go") || strings.HasSuffix(r.Name, ".md") {
+		if strings.HasSuffix(r.Name, ".md") {
 			t.Errorf("%s does not belong in a bundle", r.Name)
 		}
 	}
@@ -51,17 +79,18 @@ func TestFleetRenders(t *testing.T) {
 		got = append(got, obj.Kind+" "+strings.TrimPrefix(obj.Namespace+"/"+obj.Name, "/"))
 	}
 	slices.Sort(got)
-	want := slices.DeleteFunc(names(rendered(t, "default")), func(name string) bool {
+	want := slices.DeleteFunc(names(program), func(name string) bool {
 		return strings.HasPrefix(name, "Namespace ")
 	})
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("objects (-program +agent):\n%s", diff)
+		t.Errorf("%s: objects (-program +agent):\n%s", dir, diff)
 	}
+	return in.Options
 }
 
 // TestFleetIgnoresCABundles checks that exactly the caBundle of every webhook is excluded from the comparison.
 func TestFleetIgnoresCABundles(t *testing.T) {
-	in, err := files.Load(directory, files.Options{GitRepo: "fleetdoctor", Path: "manifests"})
+	in, err := files.Load(directory, files.Options{GitRepo: "fleetdoctor", Path: "manifests/webhook"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,20 +120,19 @@ func TestFleetIgnoresCABundles(t *testing.T) {
 	}
 }
 
-// TestFleetLabelsNamespace checks that the namespace has the same labels whether Fleet or this program creates it.
+// TestFleetLabelsNamespace checks that the namespace has the same labels whether Fleet or this program creates it. Both
+// charts use one namespace.
 func TestFleetLabelsNamespace(t *testing.T) {
-	content, err := os.ReadFile(directory + "/fleet.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stated struct {
-		NamespaceLabels map[string]string `json:"namespaceLabels"`
-	}
-	if err := yaml.Unmarshal(content, &stated); err != nil {
-		t.Fatal(err)
-	}
 	namespace := pick[corev1.Namespace](t, rendered(t, "default"), "Namespace", systemNamespace)
-	if diff := cmp.Diff(namespace.Labels, stated.NamespaceLabels); diff != "" {
-		t.Errorf("labels (-program +fleet.yaml):\n%s", diff)
+	for _, dir := range []string{directory, auditorDirectory} {
+		var stated struct {
+			NamespaceLabels map[string]string `json:"namespaceLabels"`
+		}
+		if err := yaml.Unmarshal(readFile(t, dir+"/fleet.yaml"), &stated); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(namespace.Labels, stated.NamespaceLabels); diff != "" {
+			t.Errorf("%s: labels (-program +fleet.yaml):\n%s", dir, diff)
+		}
 	}
 }

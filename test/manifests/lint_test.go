@@ -3,30 +3,80 @@
 package manifests
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
-// TestLint checks that helm lint accepts the chart, with all of its values.
+// TestLint checks that helm lint accepts the charts, with all of their values.
 func TestLint(t *testing.T) {
 	lint := action.NewLint()
 	lint.Strict, lint.Namespace = true, systemNamespace
-	for name, values := range map[string]map[string]any{
-		"default": {},
-		"all": {"exact": true, "certificates": "cert-manager", "guardDefault": "off",
-			"releaseNamespaces": []any{"shop"},
-			"apiServers":        []any{"192.0.2.10"}, "image": "example.com/webhook:1", "replicas": 3,
-			"global": map[string]any{}},
+	for dir, all := range map[string]map[string]any{
+		directory: {"exact": true, "certificates": "cert-manager", "guardDefault": "off",
+			"releaseNamespaces": []any{"shop"}},
+		auditorDirectory: {"clusterName": "fleet-default/edge-1", "events": false, "journal": false,
+			"openReports": true, "adopt": "unmarked", "prometheus": "operator", "prometheusLabels": map[string]any{"release": "monitoring"},
+			"dashboards": "configmap", "keep": true,
+			"readRules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"services"}}}},
 	} {
-		for _, message := range lint.Run([]string{directory}, values).Messages {
-			if message.Severity > support.InfoSev {
-				t.Errorf("%s: %s", name, message)
+		all["apiServers"], all["image"], all["replicas"] = []any{"192.0.2.10"}, "example.com/image:1", 3
+		all["global"] = map[string]any{}
+		for _, values := range []map[string]any{{}, all} {
+			for _, message := range lint.Run([]string{dir}, values).Messages {
+				if message.Severity > support.InfoSev {
+					t.Errorf("%s: %s", dir, message)
+				}
 			}
 		}
+		if r := lint.Run([]string{dir}, map[string]any{"unknown": true}); len(r.Errors) == 0 {
+			t.Errorf("%s: a value that the schema does not know is accepted", dir)
+		}
 	}
-	if r := lint.Run([]string{directory}, map[string]any{"unknown": true}); len(r.Errors) == 0 {
-		t.Error("a value that the schema does not know is accepted")
+}
+
+// TestTemplate checks that helm renders the directories of the charts to the objects that this program installs.
+func TestTemplate(t *testing.T) {
+	for dir, program := range map[string][]*unstructured.Unstructured{directory: rendered(t, "default"),
+		auditorDirectory: auditorObjects(t, "default")} {
+		c, err := loader.LoadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template := action.NewInstall(action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler)))
+		template.ReleaseName, template.Namespace, template.DryRunStrategy = "any", systemNamespace, action.DryRunClient
+		template.KubeVersion = &common.KubeVersion{Version: "v1.28.0", Major: "1", Minor: "28"}
+		r, err := template.Run(c, map[string]any{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := release.NewAccessor(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []*unstructured.Unstructured
+		for document := range strings.SplitSeq(a.Manifest(), "\n---\n") {
+			u := &unstructured.Unstructured{}
+			data, err := yaml.YAMLToJSON([]byte(document))
+			if err == nil {
+				err = u.UnmarshalJSON(data)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, u)
+		}
+		if diff := cmp.Diff(program[1:], got); diff != "" { // the first one is the Namespace
+			t.Errorf("%s: objects (-program +helm):\n%s", dir, diff)
+		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests tests the chart in manifests/: as text, as rendered objects, and against a real API server, which
+// Package manifests tests the charts in manifests/: as text, as rendered objects, and against a real API server, which
 // evaluates its rules, selectors and conditions.
 package manifests
 
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
@@ -21,12 +22,13 @@ import (
 // systemNamespace is the namespace of the webhook.
 const systemNamespace = "fleetdoctor-system"
 
-// shared also serves cert-manager's kinds with only the fields that are used here: the server refuses any other
-// field.
+// shared also serves the kinds of cert-manager and of the Prometheus operator with only the fields that are used here:
+// the server refuses any other field.
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Run(m, &shared, cluster.WithCRDs("testdata/cert-manager.yaml")))
+	os.Exit(cluster.Run(m, &shared, cluster.WithCRDs("testdata/cert-manager.yaml",
+		"testdata/prometheus-operator.yaml")))
 }
 
 // variants are values of the chart, by a name for the tests. Each changes something that a test looks at.
@@ -35,9 +37,11 @@ var variants = map[string]installation.Values{
 	"exact":        {Exact: true},
 	"cert-manager": {Certificates: installation.CertManager},
 	"scoped":       {ReleaseNamespaces: []string{"guestbook", "shop"}},
-	"addresses":    {APIServers: []string{"192.0.2.10", "192.0.2.11/32", "10.96.0.1", "2001:db8::1"}},
+	"addresses": {Common: install.Common{
+		APIServers: []string{"192.0.2.10", "192.0.2.11/32", "10.96.0.1", "2001:db8::1"}}},
 	"all": {Exact: true, Certificates: installation.CertManager, GuardDefault: admission.GuardDeny,
-		ReleaseNamespaces: []string{"guestbook", "shop"}, APIServers: []string{"192.0.2.10"}},
+		ReleaseNamespaces: []string{"guestbook", "shop"},
+		Common:            install.Common{APIServers: []string{"192.0.2.10"}}},
 }
 
 // variantNames are the names of the variants, in alphabetical order.
@@ -50,7 +54,7 @@ func rendered(t *testing.T, variant string) []*unstructured.Unstructured {
 	if !ok {
 		t.Fatalf("no variant %s", variant)
 	}
-	objs, err := installation.Render(systemNamespace, values)
+	objs, err := installation.Chart.Render(systemNamespace, &values)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,44 +90,51 @@ func TestPermissions(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.variant, func(t *testing.T) {
-			createNamespaces(t)
-			granted := slices.DeleteFunc(rendered(t, tt.variant), isNot("Role", "RoleBinding", "ClusterRole",
-				"ClusterRoleBinding"))
-			for _, obj := range granted {
-				shared.Apply(t, "test", obj)
-				removeAfter(t, obj)
-			}
-			// The server enforces new roles, and the deletion of the previous variant's roles, after a moment.
-			poll.Until(t, func() error {
-				var wrong []string
-				for _, r := range tt.may {
-					if !allowed(t, r) {
-						wrong = append(wrong, "must be allowed: "+r.String())
-					}
-				}
-				for _, r := range tt.not {
-					if allowed(t, r) {
-						wrong = append(wrong, "must not be allowed: "+r.String())
-					}
-				}
-				if len(wrong) > 0 {
-					return fmt.Errorf("%s", strings.Join(wrong, "\n"))
-				}
-				return nil
-			})
+			checkPermissions(t, own, rendered(t, tt.variant), tt.may, tt.not)
 		})
 	}
 }
 
-// allowed asks the server about a permission of the webhook's service account.
-func allowed(t *testing.T, r permission) bool {
+// checkPermissions applies the roles among the objects, and asks the server what a service account may do.
+func checkPermissions(t *testing.T, account string, objects []*unstructured.Unstructured, may, not []permission) {
 	t.Helper()
-	resource, group, _ := strings.Cut(r.resource, ".")
+	createNamespaces(t)
+	granted := slices.DeleteFunc(objects, isNot("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
+	for _, obj := range granted {
+		shared.Apply(t, "test", obj)
+		removeAfter(t, obj)
+	}
+	// The server enforces new roles, and the deletion of the previous variant's roles, after a moment.
+	poll.Until(t, func() error {
+		var wrong []string
+		for _, r := range may {
+			if !allowed(t, account, r) {
+				wrong = append(wrong, "must be allowed: "+r.String())
+			}
+		}
+		for _, r := range not {
+			if allowed(t, account, r) {
+				wrong = append(wrong, "must not be allowed: "+r.String())
+			}
+		}
+		if len(wrong) > 0 {
+			return fmt.Errorf("%s", strings.Join(wrong, "\n"))
+		}
+		return nil
+	})
+}
+
+// allowed asks the server about a permission of a service account.
+func allowed(t *testing.T, account string, r permission) bool {
+	t.Helper()
+	named, subresource, _ := strings.Cut(r.resource, "/")
+	resource, group, _ := strings.Cut(named, ".")
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:   "system:serviceaccount:" + systemNamespace + ":" + own,
+		User:   "system:serviceaccount:" + systemNamespace + ":" + account,
 		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + systemNamespace, "system:authenticated"},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: r.verb, Group: group, Resource: resource, Namespace: r.namespace, Name: r.name},
+			Verb: r.verb, Group: group, Resource: resource, Subresource: subresource, Namespace: r.namespace,
+			Name: r.name},
 	}}
 	if err := shared.Client().Create(t.Context(), review); err != nil {
 		t.Fatal(err)

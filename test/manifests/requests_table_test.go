@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
@@ -24,7 +25,7 @@ var (
 )
 
 // ownObject has the label of the webhook's own objects.
-func ownObject(obj *unstructured.Unstructured) { label(installation.NameLabel, installation.Name)(obj) }
+func ownObject(obj *unstructured.Unstructured) { label(install.NameLabel, installation.Name)(obj) }
 
 func dryRun(ctx context.Context, c client.Client, obj *unstructured.Unstructured) error {
 	return c.Create(ctx, obj, client.DryRunAll)

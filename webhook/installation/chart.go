@@ -1,30 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package installation has what is special in the installation of the admission webhook: its webhook configurations,
+// its certificate, its status, and the test whether it answers. It prints nothing.
 package installation
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"log/slog"
-	"regexp"
-	"strings"
-
-	"github.com/Masterminds/semver/v3"
-	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/loader/archive"
-	chart "helm.sh/helm/v4/pkg/chart/v2"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/release"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
+
+// The names that objects of an installation share.
+const (
+	Name       = "fleetdoctor-webhook"
+	Selector   = install.NameLabel + "=" + Name
+	SecretName = Name + "-cert"
+)
+
+// The webhooks of the configurations.
+const (
+	StampWebhook = "stamp.fleetdoctor.io"
+	ExactWebhook = "stamp-exact.fleetdoctor.io"
+	GuardWebhook = "guard.fleetdoctor.io"
+)
+
+// Chart is the chart of the webhook. Its configurations are removed before the Deployment that answers their calls, and
+// cert-manager's Certificates before their Secrets.
+var Chart = install.Chart{
+	Dir: "webhook", Name: Name,
+	Kinds: []schema.GroupVersionKind{
+		install.MutatingKind, install.ValidatingKind, install.DeploymentKind,
+		corev1.SchemeGroupVersion.WithKind("Service"),
+		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
+		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("Role"),
+		rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
+		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
+		{Group: "cert-manager.io", Version: "v1", Kind: "Issuer"},
+		install.SecretKind,
+		corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+	},
+	Names: []string{Name, Name + "-records", Name + "-certificates", SecretName, Name + "-ca", Name + "-selfsigned"},
+}
 
 // Certificates is the component that makes the webhook's certificate.
 type Certificates string
@@ -37,106 +61,43 @@ const (
 
 // Values are the values of the chart. A zero value keeps the value of the chart.
 type Values struct {
-	Image        string       `json:"image,omitempty"`
-	Replicas     int          `json:"replicas,omitempty"`
-	Certificates Certificates `json:"certificates,omitempty"`
+	install.Common `json:",inline"`
+	Certificates   Certificates `json:"certificates,omitempty"`
 	// Exact adds the webhook that also stamps objects without ownership metadata, in namespaces with a label for it.
 	Exact        bool                `json:"exact,omitempty"`
 	GuardDefault admission.GuardMode `json:"guardDefault,omitempty"`
 	// ReleaseNamespaces are the only namespaces whose Secrets the webhook may read; none means all.
 	ReleaseNamespaces []string `json:"releaseNamespaces,omitempty"`
-	// APIServers are the addresses of the API servers, for the NetworkPolicy; none means all.
-	APIServers []string `json:"apiServers,omitempty"`
 }
 
-// Replicas is the number of replicas in the chart.
-const Replicas = 2
-
-// described is the end of a version that git describe or the go command makes of a commit without a tag, or of a
-// changed tree.
-var described = regexp.MustCompile(`(-[0-9]+-g[0-9a-f]+|[-.][0-9]{14}-[0-9a-f]{12})?(-dirty|\+dirty)?$`)
-
-// ImageOf returns the image of a version of the program; ok is false if no release has that version, and so no image
-// exists.
-func ImageOf(version string) (image string, ok bool) {
-	number, tagged := strings.CutPrefix(version, "v")
-	if _, err := semver.StrictNewVersion(number); !tagged || err != nil || described.FindString(version) != "" {
-		return "", false
-	}
-	// A tag cannot contain a plus sign.
-	return "fleetdoctor/kubectl-fleetdoctor:" + strings.ReplaceAll(version, "+", "_"), true
+// webhooksOf returns the webhooks of a configuration, mutating or validating. Objects of other kinds have none.
+func webhooksOf(o *unstructured.Unstructured) []admissionregistrationv1.ValidatingWebhook {
+	return install.Decode[admissionregistrationv1.ValidatingWebhookConfiguration](o).Webhooks
 }
 
-// load returns the embedded chart, and the values in the form that Helm reads from a file.
-func (v Values) load() (*chart.Chart, map[string]any, error) {
-	values, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v)
-	if err != nil {
-		return nil, nil, fmt.Errorf("encoding the values: %w", err)
-	}
-	var files []*archive.BufferedFile
-	err = fs.WalkDir(manifests.Chart, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+// IsConfiguration reports whether an object is a webhook configuration.
+func IsConfiguration(o *unstructured.Unstructured) bool {
+	return o.GroupVersionKind().Group == admissionregistrationv1.GroupName
+}
+
+// Outdated returns the configurations that an upgrade cannot change, so that they have to be deleted first: another
+// field manager owns the caBundle, so a webhook that the chart does not have would stay as an incomplete entry, and one
+// with a URL would have a Service too.
+func Outdated(live, desired []*unstructured.Unstructured) []*unstructured.Unstructured {
+	wanted := map[string]bool{}
+	for _, d := range desired {
+		for _, w := range webhooksOf(d) {
+			wanted[w.Name] = true
 		}
-		data, err := manifests.Chart.ReadFile(name)
-		files = append(files, &archive.BufferedFile{Name: name, Data: data})
-		return err
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the chart: %w", err)
-	}
-	c, err := loader.LoadFiles(files)
-	return c, values, err
-}
-
-// Render returns the objects of an installation in the order in which they are applied: the Namespace, and those of the
-// chart. It needs no cluster.
-func Render(namespace string, v Values) ([]*unstructured.Unstructured, error) {
-	c, values, err := v.load()
-	if err != nil {
-		return nil, err
-	}
-	install := action.NewInstall(action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler)))
-	install.ReleaseName, install.Namespace, install.DryRunStrategy = Name, namespace, action.DryRunClient
-	install.KubeVersion = &common.KubeVersion{Version: "v1.28.0", Major: "1", Minor: "28"} // the minimum of the chart
-	r, err := install.Run(c, values)
-	if err != nil {
-		return nil, fmt.Errorf("rendering the chart: %w", err)
-	}
-	objects, err := manifestOf(r)
-	return append([]*unstructured.Unstructured{namespaceObject(namespace)}, objects...), err
-}
-
-// namespaceObject is the Namespace of an installation. It is not in the chart, because Helm needs it for the release.
-func namespaceObject(name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(namespaceKind)
-	u.SetName(name)
-	u.SetLabels(map[string]string{
-		NameLabel:                            Name,
-		"pod-security.kubernetes.io/audit":   "restricted",
-		"pod-security.kubernetes.io/enforce": "restricted",
-		"pod-security.kubernetes.io/warn":    "restricted",
-	})
-	return u
-}
-
-// manifestOf returns the objects in the manifest of a release.
-func manifestOf(r release.Releaser) ([]*unstructured.Unstructured, error) {
-	a, err := release.NewAccessor(r)
-	if err != nil {
-		return nil, fmt.Errorf("reading a release: %w", err)
 	}
 	var out []*unstructured.Unstructured
-	for d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(a.Manifest()), len(a.Manifest())); ; {
-		u := &unstructured.Unstructured{}
-		switch err := d.Decode(u); {
-		case errors.Is(err, io.EOF):
-			return out, nil
-		case err != nil:
-			return nil, fmt.Errorf("reading the manifest of release %s: %w", a.Name(), err)
-		case u.Object != nil:
-			out = append(out, u)
+	for _, o := range live {
+		for _, w := range webhooksOf(o) {
+			if !wanted[w.Name] || w.ClientConfig.URL != nil {
+				out = append(out, o)
+				break
+			}
 		}
 	}
+	return out
 }

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
 func render(t *testing.T, v Values) []*unstructured.Unstructured {
 	t.Helper()
-	out, err := Render(Namespace, v)
+	out, err := Chart.Render(install.Namespace, &v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +37,7 @@ func rawWebhooks(o *unstructured.Unstructured) []map[string]any {
 func TestRenderNamespace(t *testing.T) {
 	t.Parallel()
 	for _, v := range []Values{{}, {Exact: true, Certificates: CertManager}, {ReleaseNamespaces: []string{"shop"}}} {
-		all, err := Render("ops", v)
+		all, err := Chart.Render("ops", &v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,8 +46,8 @@ func TestRenderNamespace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(string(text), Namespace) {
-				t.Errorf("%s still names %s:\n%s", RefOf(u).Key(), Namespace, text)
+			if strings.Contains(string(text), install.Namespace) {
+				t.Errorf("%s still names %s:\n%s", install.RefOf(u).Key(), install.Namespace, text)
 			}
 		}
 	}
@@ -62,13 +64,13 @@ func TestRenderOrder(t *testing.T) {
 			if u.GetKind() == "Namespace" {
 				continue
 			}
-			if !slices.Contains(removed, u.GroupVersionKind()) || !slices.Contains(names, u.GetName()) {
-				t.Errorf("an uninstallation does not find %s", RefOf(u).Key())
+			if !slices.Contains(Chart.Kinds, u.GroupVersionKind()) || !slices.Contains(Chart.Names, u.GetName()) {
+				t.Errorf("an uninstallation does not find %s", install.RefOf(u).Key())
 			}
 		}
 		deployment := slices.Index(kinds, "Deployment")
-		if kinds[0] != "Namespace" || deployment < 0 || slices.Index(kinds, mutatingKind.Kind) < deployment ||
-			slices.Index(kinds, validatingKind.Kind) < deployment {
+		if kinds[0] != "Namespace" || deployment < 0 || slices.Index(kinds, install.MutatingKind.Kind) < deployment ||
+			slices.Index(kinds, install.ValidatingKind.Kind) < deployment {
 			t.Errorf("order of kinds: %v", kinds)
 		}
 	}
@@ -77,26 +79,15 @@ func TestRenderOrder(t *testing.T) {
 // TestSchema checks that the schema of the chart refuses values that it does not know.
 func TestSchema(t *testing.T) {
 	t.Parallel()
-	for _, v := range []Values{{Certificates: "mine"}, {GuardDefault: "denny"}, {Replicas: -1},
-		{ReleaseNamespaces: []string{"A"}}, {APIServers: []string{"example.com"}}} {
-		if _, err := Render(Namespace, v); err == nil || !strings.Contains(err.Error(),
+	for _, v := range []Values{{Certificates: "mine"}, {GuardDefault: "denny"}, {Common: install.Common{Replicas: -1}},
+		{ReleaseNamespaces: []string{"A"}}, {Common: install.Common{APIServers: []string{"example.com"}}}} {
+		if _, err := Chart.Render(install.Namespace, &v); err == nil || !strings.Contains(err.Error(),
 			"values don't meet the specifications") {
 			t.Errorf("%+v: %v", v, err)
 		}
 	}
 	addresses := []string{"192.0.2.10", "192.0.2.0/24", "2001:db8::1", "2001:db8::/32"}
-	if _, err := Render(Namespace, Values{APIServers: addresses}); err != nil {
+	if _, err := Chart.Render(install.Namespace, &Values{Common: install.Common{APIServers: addresses}}); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestImageOf checks which versions of the program have an image.
-func TestImageOf(t *testing.T) {
-	t.Parallel()
-	for version, want := range map[string]string{"v1.2.3": "fleetdoctor/kubectl-fleetdoctor:v1.2.3",
-		"v1.2.3+build": "fleetdoctor/kubectl-fleetdoctor:v1.2.3_build", "v1.2.3-4-g0123abc": "", "dev": ""} {
-		if got, ok := ImageOf(version); got != want || ok != (want != "") {
-			t.Errorf("%s: %q, want %q", version, got, want)
-		}
 	}
 }

@@ -4,29 +4,20 @@ package installation
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// Facts are the data of an installation that were read. Data that could not be read have a reason, and never count as
-// absent.
+// Facts are the data of an installation of the webhook that were read.
 type Facts struct {
-	Namespace string
-	TakenAt   time.Time
-	Manifest  Manifest
-	Objects   map[object.Key]Reading
+	install.Facts
 	// Ready and NotReady count the addresses of the Service.
 	Ready, NotReady int
 	EndpointsReason string
@@ -35,19 +26,6 @@ type Facts struct {
 	LabelsReason string
 	Calls        map[string]Calls
 	CallsReason  string
-}
-
-// Manifest has the objects that the Helm release of an installation desires: none without a release, or if it could not
-// be read for the Reason.
-type Manifest struct {
-	Objects []*unstructured.Unstructured
-	Reason  string
-}
-
-// Reading is the result of reading an object: nil if it does not exist, or if it could not be read for the Reason.
-type Reading struct {
-	Object *unstructured.Unstructured
-	Reason string
 }
 
 // exactLabel is the label of a Namespace for which the exact webhook is called.
@@ -60,37 +38,27 @@ var namespaceLabels = map[string][]string{
 	exactLabel:            {"exact"},
 }
 
-// Read reads the facts of an installation. The error is one of the context.
-func (c *Cluster) Read(ctx context.Context, namespace string, m Manifest, now time.Time) (*Facts, error) {
-	f := &Facts{Namespace: namespace, TakenAt: now, Manifest: m, Objects: map[object.Key]Reading{},
-		Labels: map[string]map[string]string{}}
-	refs := []object.Ref{refTo(mutatingKind, "", Name), refTo(validatingKind, "", Name),
-		refTo(deploymentKind, namespace, Name),
-		refTo(secretKind, namespace, SecretName)} // which cert-manager may have made
-	for _, d := range m.Objects {
-		refs = append(refs, RefOf(d))
-	}
-	for _, ref := range refs {
-		if _, ok := f.Objects[ref.Key()]; !ok {
-			o, err := c.Get(ctx, ref)
-			f.Objects[ref.Key()] = Reading{o, ReasonOf(err)}
-		}
-	}
-	c.readEndpoints(ctx, f)
-	c.readLabels(ctx, f)
+// Read completes the facts of an installation. The error is one of the context.
+func Read(ctx context.Context, c *install.Cluster, known install.Facts) (*Facts, error) {
+	f := &Facts{Facts: known, Labels: map[string]map[string]string{}}
+	c.Read(ctx, &f.Facts, install.RefTo(install.MutatingKind, "", Name),
+		install.RefTo(install.ValidatingKind, "", Name), install.RefTo(install.DeploymentKind, f.Namespace, Name),
+		install.RefTo(install.SecretKind, f.Namespace, SecretName)) // which cert-manager may have made
+	f.readEndpoints(ctx, c)
+	f.readLabels(ctx, c)
 	var err error
-	f.Calls, err = c.calls(ctx)
-	f.CallsReason = ReasonOf(err)
+	f.Calls, err = calls(ctx, c)
+	f.CallsReason = install.ReasonOf(err)
 	return f, ctx.Err()
 }
 
 // readEndpoints counts the addresses of the Service.
-func (c *Cluster) readEndpoints(ctx context.Context, f *Facts) {
+func (f *Facts) readEndpoints(ctx context.Context, c *install.Cluster) {
 	kind := discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice")
 	ofService := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + Name}
 	for slice, err := range c.List(ctx, kind, f.Namespace, ofService) {
-		f.EndpointsReason = ReasonOf(err)
-		for _, e := range decode[discoveryv1.EndpointSlice](slice).Endpoints {
+		f.EndpointsReason = install.ReasonOf(err)
+		for _, e := range install.Decode[discoveryv1.EndpointSlice](slice).Endpoints {
 			if ptr.Deref(e.Conditions.Ready, true) { // as the API defines an unset condition
 				f.Ready += len(e.Addresses)
 			} else {
@@ -101,9 +69,9 @@ func (c *Cluster) readEndpoints(ctx context.Context, f *Facts) {
 }
 
 // readLabels reads the labels of this project on Namespaces.
-func (c *Cluster) readLabels(ctx context.Context, f *Facts) {
-	for o, err := range c.List(ctx, namespaceKind, metav1.NamespaceAll, metav1.ListOptions{}) {
-		if f.LabelsReason = ReasonOf(err); err != nil {
+func (f *Facts) readLabels(ctx context.Context, c *install.Cluster) {
+	for o, err := range c.List(ctx, install.NamespaceKind, metav1.NamespaceAll, metav1.ListOptions{}) {
+		if f.LabelsReason = install.ReasonOf(err); err != nil {
 			return
 		}
 		labels := maps.Clone(o.GetLabels())
@@ -113,8 +81,8 @@ func (c *Cluster) readLabels(ctx context.Context, f *Facts) {
 }
 
 // calls reads how often an API server has called each webhook, by the name of the webhook.
-func (c *Cluster) calls(ctx context.Context) (map[string]Calls, error) {
-	body, err := c.Metrics(ctx)
+func calls(ctx context.Context, c *install.Cluster) (map[string]Calls, error) {
+	body, err := c.Open(ctx, "/metrics")
 	if err != nil {
 		return nil, err
 	}
@@ -122,28 +90,10 @@ func (c *Cluster) calls(ctx context.Context) (map[string]Calls, error) {
 	return parseMetrics(body, StampWebhook, ExactWebhook, GuardWebhook)
 }
 
-// ReasonOf is the short reason why an object could not be read, "" without an error. A kind that the server does not
-// have has no objects.
-func ReasonOf(err error) string {
-	switch {
-	case err == nil, meta.IsNoMatchError(err):
-		return ""
-	case apierrors.IsForbidden(err):
-		return "forbidden"
-	case apierrors.IsUnauthorized(err):
-		return "unauthorized"
-	case errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
-		return "timeout"
-	}
-	return err.Error()
+func (f *Facts) configuration(kind schema.GroupVersionKind) install.Reading {
+	return f.Objects[install.RefTo(kind, "", Name).Key()]
 }
 
-func (f *Facts) configuration(kind schema.GroupVersionKind) Reading {
-	return f.Objects[refTo(kind, "", Name).Key()]
-}
-
-func (f *Facts) secret() Reading { return f.Objects[refTo(secretKind, f.Namespace, SecretName).Key()] }
-
-func (f *Facts) deployment() Reading {
-	return f.Objects[refTo(deploymentKind, f.Namespace, Name).Key()]
+func (f *Facts) secret() install.Reading {
+	return f.Objects[install.RefTo(install.SecretKind, f.Namespace, SecretName).Key()]
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,13 +15,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
 // TestFindBy checks how an installation is found, who installed it, and that objects that could not be read never count
 // as absent.
 func TestFindBy(t *testing.T) {
 	t.Parallel()
-	all, err := Render("other", Values{})
+	all, err := Chart.Render("other", &Values{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,34 +44,35 @@ func TestFindBy(t *testing.T) {
 	}
 	byFleet := func(o *unstructured.Unstructured) {
 		byHelm(o)
-		o.SetLabels(map[string]string{fleet.HashLabel: "0a", NameLabel: Name, managedBy: helmManager})
+		o.SetLabels(map[string]string{fleet.HashLabel: "0a", install.NameLabel: Name,
+			"app.kubernetes.io/managed-by": "Helm"})
 	}
 	url := func(o *unstructured.Unstructured) {
 		byHelm(o)
 		rawWebhooks(o)[0]["clientConfig"] = map[string]any{"url": "https://192.0.2.1"}
 	}
-	old := func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{NameLabel: Name}) }
+	old := func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{install.NameLabel: Name}) }
 	for _, tc := range []struct {
 		name           string
 		configurations []*unstructured.Unstructured
 		deployment     *unstructured.Unstructured
 		forbidden      bool
-		want           Installation
+		want           install.Installation
 		unknown        bool
 	}{
 		{name: "no installation"},
 		{name: "by its configuration", forbidden: true,
-			configurations: []*unstructured.Unstructured{of(mutatingKind.Kind, byHelm)},
-			want:           Installation{Namespace: "other", Release: "doctor"}},
-		{name: "with a URL", configurations: []*unstructured.Unstructured{of(mutatingKind.Kind, url)},
-			want: Installation{Namespace: "other", Release: "doctor"}},
-		{name: "by its Deployment", deployment: of("Deployment", byHelm), want: Installation{Namespace: "other",
+			configurations: []*unstructured.Unstructured{of(install.MutatingKind.Kind, byHelm)},
+			want:           install.Installation{Namespace: "other", Release: "doctor"}},
+		{name: "with a URL", configurations: []*unstructured.Unstructured{of(install.MutatingKind.Kind, url)},
+			want: install.Installation{Namespace: "other", Release: "doctor"}},
+		{name: "by its Deployment", deployment: of("Deployment", byHelm), want: install.Installation{Namespace: "other",
 			Release: "doctor"}},
-		{name: "by Argo CD", deployment: of("Deployment", plain), want: Installation{Namespace: "other"}},
-		{name: "by Fleet", deployment: of("Deployment", byFleet), want: Installation{Namespace: "other",
+		{name: "by Argo CD", deployment: of("Deployment", plain), want: install.Installation{Namespace: "other"}},
+		{name: "by Fleet", deployment: of("Deployment", byFleet), want: install.Installation{Namespace: "other",
 			Release: "doctor", Fleet: "other/doctor"}},
-		{name: "from before the chart", deployment: of("Deployment", old), want: Installation{Namespace: "other",
-			Old: true}},
+		{name: "from before the chart", deployment: of("Deployment", old),
+			want: install.Installation{Namespace: "other", Old: true}},
 		{name: "without rights", deployment: of("Deployment", plain), forbidden: true, unknown: true},
 	} {
 		var exist []runtime.Object
@@ -87,14 +88,14 @@ func TestFindBy(t *testing.T) {
 					errors.New("forbidden"))
 			})
 		}
-		got, err := (&Cluster{Dynamic: client}).FindBy(t.Context(), tc.configurations)
+		got, err := FindBy(t.Context(), &install.Cluster{Dynamic: client}, tc.configurations)
 		if (err != nil) != tc.unknown {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 		if err != nil {
 			continue
 		}
-		if diff := cmp.Diff(tc.want, *got, cmpopts.IgnoreFields(Installation{}, "Configurations")); diff != "" {
+		if diff := cmp.Diff(tc.want, *got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
@@ -110,8 +111,8 @@ func TestAllowedNamespace(t *testing.T) {
 			first, _ := selectors[0].(map[string]any)
 			excluded, _, _ := unstructured.NestedStringSlice(first, "values")
 			for _, n := range excluded {
-				if AllowedNamespace(n) != (n == Namespace) {
-					t.Errorf("%s: %t", n, AllowedNamespace(n))
+				if install.AllowedNamespace(n) != (n == install.Namespace) {
+					t.Errorf("%s: %t", n, install.AllowedNamespace(n))
 				}
 			}
 		}
@@ -119,8 +120,8 @@ func TestAllowedNamespace(t *testing.T) {
 	for n, want := range map[string]bool{"default": false, "fleet-local": false,
 		"cluster-fleet-local-local-1a3d67d0a899": false,
 		"cattle-fleet-other":                     false, "shop": true, "fleet-doctor": true} {
-		if AllowedNamespace(n) != want {
-			t.Errorf("%s: %t, want %t", n, AllowedNamespace(n), want)
+		if install.AllowedNamespace(n) != want {
+			t.Errorf("%s: %t, want %t", n, install.AllowedNamespace(n), want)
 		}
 	}
 }

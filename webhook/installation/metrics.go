@@ -3,15 +3,12 @@
 package installation
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
 	"io"
-	"maps"
 	"slices"
 
-	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
 // The metrics of an API server. They count since its start. With several API servers, one of them answers.
@@ -35,33 +32,11 @@ type Calls struct {
 	MeanSeconds float64 `json:"meanSeconds"`
 }
 
-// maxLine is the limit of a line of metrics, in bytes.
-const maxLine = 1 << 20
-
-// parseMetrics reads the calls of webhooks, by name, from /metrics of an API server. It skips all other metrics, which
-// are megabytes, unparsed.
+// parseMetrics reads the calls of webhooks, by name, from /metrics of an API server.
 func parseMetrics(from io.Reader, webhooks ...string) (map[string]Calls, error) {
-	var kept bytes.Buffer
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
-		l := lines.Bytes()
-		if bytes.Contains(l[:min(len(l), 80)], []byte("apiserver_admission_webhook_")) {
-			kept.Write(l)
-			kept.WriteByte('\n')
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading metrics: %w", err)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(&kept)
+	samples, err := install.ReadMetrics(from, "apiserver_admission_webhook_")
 	if err != nil {
-		return nil, fmt.Errorf("reading metrics: %w", err)
-	}
-	samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, slices.Collect(maps.Values(families))...)
-	if err != nil {
-		return nil, fmt.Errorf("reading metrics: %w", err)
+		return nil, err
 	}
 	calls := map[string]Calls{}
 	for _, s := range samples {

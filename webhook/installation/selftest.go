@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
@@ -21,9 +22,9 @@ const maxReads, maxTests = 1000, 20
 // one deletes the object. Without a named object it uses one that a release of Fleet desires, and also creates one that
 // does not exist. Nothing is changed. The error is one of the context, or of reading the named object.
 func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Test, error) {
-	t.doc = &Test{APIVersion: APIVersion, Kind: TestKind, TakenAt: t.Now().UTC().Format(time.RFC3339)}
+	t.doc = &Test{APIVersion: install.APIVersion, Kind: TestKind, TakenAt: t.Now().UTC().Format(time.RFC3339)}
 	var err error
-	configurations, unlisted := t.Configurations(ctx)
+	configurations, unlisted := Configurations(ctx, t.Cluster)
 	switch {
 	case unlisted == nil && len(configurations) == 0:
 		t.set(NotCalled, "no webhook configuration has the label "+Selector+": it is not installed, or disabled")
@@ -52,7 +53,7 @@ func (t *Tester) testNamed(ctx context.Context, ref object.Ref) error {
 		return nil
 	}
 	for d := range t.desired(ctx) {
-		if RefOf(d.content).Key() == ref.Key() {
+		if install.RefOf(d.content).Key() == ref.Key() {
 			t.doc.Release, t.doc.BundleDeployment = d.release, d.bundle
 			return nil
 		}
@@ -72,8 +73,8 @@ func (t *Tester) testAny(ctx context.Context) {
 		if reads++; reads > maxReads || tests == maxTests {
 			break
 		}
-		live, err := t.usable(ctx, RefOf(d.content))
-		if apierrors.IsNotFound(err) && t.doc.Create == nil && t.supportsDryRun(ctx, RefOf(d.content)) {
+		live, err := t.usable(ctx, install.RefOf(d.content))
+		if apierrors.IsNotFound(err) && t.doc.Create == nil && t.supportsDryRun(ctx, install.RefOf(d.content)) {
 			t.doc.Create = t.create(ctx, d.content, d.release)
 		}
 		if live == nil {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
@@ -33,7 +34,7 @@ func (t *Tester) desired(ctx context.Context) iter.Seq[desiredObject] {
 	o := metav1.ListOptions{FieldSelector: "type=" + release.SecretType,
 		LabelSelector: "status!=" + release.StatusSuperseded}
 	return func(yield func(desiredObject) bool) {
-		for secret, err := range t.List(ctx, secretKind, metav1.NamespaceAll, o) {
+		for secret, err := range t.List(ctx, install.SecretKind, metav1.NamespaceAll, o) {
 			if err != nil {
 				t.unread = fmt.Errorf("reading release records: %w", err)
 				return
@@ -53,7 +54,7 @@ func (t *Tester) desired(ctx context.Context) iter.Seq[desiredObject] {
 
 // objectsOf returns the objects of a release record of Fleet that is deployed or pending.
 func (t *Tester) objectsOf(secret *unstructured.Unstructured) ([]desiredObject, error) {
-	r, err := release.Decode(decode[corev1.Secret](secret).Data[release.DataKey])
+	r, err := release.Decode(install.Decode[corev1.Secret](secret).Data[release.DataKey])
 	if err != nil || r.BundleID == "" || fleet.IsAgentBundle(r.BundleID) {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
@@ -34,7 +35,7 @@ var noWrites = []string{metav1.DryRunAll}
 
 // Tester tests whether an installed webhook answers. It tests once.
 type Tester struct {
-	*Cluster
+	*install.Cluster
 	// Warnings are those of the Cluster's client.
 	Warnings *Warnings
 	Now      func() time.Time
@@ -69,7 +70,7 @@ func (t *Tester) strip(ctx context.Context, live *unstructured.Unstructured) *Re
 // remove sends a dry run that deletes an object, unless the validating handler is known to be off.
 func (t *Tester) remove(ctx context.Context, live *unstructured.Unstructured) *Response {
 	if t.guardOff(ctx, live) {
-		return &Response{Object: RefOf(live), Answer: Off}
+		return &Response{Object: install.RefOf(live), Answer: Off}
 	}
 	return t.send(live, GuardWebhook, func(r dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
 		uid := metav1.NewUIDPreconditions(string(live.GetUID()))
@@ -83,7 +84,7 @@ type request func(dynamic.ResourceInterface) (*unstructured.Unstructured, error)
 // send sends a request, and evaluates what the response shows of a webhook.
 func (t *Tester) send(o *unstructured.Unstructured, webhook string, send request) *Response {
 	t.Warnings.Take()
-	out := &Response{Object: RefOf(o)}
+	out := &Response{Object: install.RefOf(o)}
 	var got *unstructured.Unstructured
 	r, err := t.Resource(o.GroupVersionKind(), o.GetNamespace())
 	if err == nil {
@@ -123,15 +124,15 @@ func answerOf(got *unstructured.Unstructured, message string, warned bool, webho
 func (t *Tester) guardOff(ctx context.Context, live *unstructured.Unstructured) bool {
 	labels, mode := live.GetLabels(), admission.GuardWarn // the labels of the object itself if it is cluster-scoped
 	if namespace := live.GetNamespace(); namespace != "" {
-		o, err := t.Get(ctx, refTo(namespaceKind, "", namespace))
+		o, err := t.Get(ctx, install.RefTo(install.NamespaceKind, "", namespace))
 		if err != nil || o == nil {
 			return false
 		}
 		labels = o.GetLabels()
 	}
-	if in, err := t.Find(ctx); err == nil && in.Namespace != "" {
-		deployment, _ := t.Get(ctx, refTo(deploymentKind, in.Namespace, Name)) // nil after an error
-		for _, c := range decode[appsv1.Deployment](deployment).Spec.Template.Spec.Containers {
+	if in, err := Find(ctx, t.Cluster); err == nil && in.Namespace != "" {
+		deployment, _ := t.Get(ctx, install.RefTo(install.DeploymentKind, in.Namespace, Name)) // nil after an error
+		for _, c := range install.Decode[appsv1.Deployment](deployment).Spec.Template.Spec.Containers {
 			if slices.Contains(c.Args, "--guard-default=off") {
 				mode = admission.GuardOff
 			}
@@ -148,7 +149,7 @@ func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
 	if scheme.Scheme.IsGroupRegistered(gv.Group) {
 		return true
 	}
-	o, err := t.Get(ctx, refTo(apiServiceKind, "", gv.Version+"."+gv.Group))
+	o, err := t.Get(ctx, install.RefTo(install.APIServiceKind, "", gv.Version+"."+gv.Group))
 	if err != nil || o == nil {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
@@ -124,7 +125,7 @@ func TestSupportsDryRun(t *testing.T) {
 		}
 		return true, o, nil
 	})
-	tester := &Tester{Cluster: &Cluster{Dynamic: client}}
+	tester := &Tester{Cluster: &install.Cluster{Dynamic: client}}
 	for version, want := range map[string]bool{"v1": true, "apps/v1": true, "custom.example.com/v1": true,
 		"aggregated.example.com/v1": false, "unread.example.com/v1": false} {
 		if got := tester.supportsDryRun(t.Context(), object.Ref{APIVersion: version, Kind: "Kind"}); got != want {

@@ -3,41 +3,24 @@
 package installation
 
 import (
-	"cmp"
-	"time"
-
-	appsv1 "k8s.io/api/apps/v1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
 // Evaluate makes the status of an installation. It is pure. Data that could not be read are Unknown.
 func Evaluate(f *Facts) *Status {
-	s := &Status{APIVersion: APIVersion, Kind: StatusKind, TakenAt: f.TakenAt.UTC().Format(time.RFC3339),
-		Namespace: f.Namespace, State: OK, Webhooks: []WebhookStatus{}}
-	e := &evaluation{f, s}
-	unread, found := false, false
-	for _, r := range []Reading{f.configuration(mutatingKind), f.configuration(validatingKind), f.deployment()} {
-		unread = unread || r.Reason != ""
-		if r.Object != nil {
-			found = true
-			s.Release = cmp.Or(ReleaseOf(r.Object), s.Release)
-		}
-	}
-	for _, c := range decode[appsv1.Deployment](f.deployment().Object).Spec.Template.Spec.Containers {
-		s.Image = c.Image
-	}
-	if found || !unread {
-		s.Installed = &found
-	}
-	if !found && !unread {
-		e.add("installed", Wrong, "the webhook is not installed")
+	s := &Status{Status: install.NewStatus(&f.Facts, Chart, StatusKind, "the webhook",
+		f.configuration(install.MutatingKind), f.configuration(install.ValidatingKind), f.Deployment(Chart)),
+		Webhooks: []WebhookStatus{}}
+	if s.IsAbsent() {
 		return s
 	}
+	e := &evaluation{f, s}
 	e.certificate()
-	e.configuration("mutating", mutatingKind)
-	e.configuration("validating", validatingKind)
+	e.configuration("mutating", install.MutatingKind)
+	e.configuration("validating", install.ValidatingKind)
 	e.replicas()
 	e.endpoints()
-	e.manifests()
+	s.CheckManifests(&f.Facts, "webhook install")
 	e.namespaces()
 	e.calls()
 	return s

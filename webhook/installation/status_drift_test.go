@@ -4,6 +4,8 @@ package installation
 
 import (
 	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
 // TestStatusURL checks that a webhook with a URL is drift, and that its replicas are unknown.
@@ -17,20 +19,20 @@ func TestStatusURL(t *testing.T) {
 		"https://localhost.example.com/": drifted,
 	} {
 		f := healthy(t, a, Values{})
-		for _, kind := range []string{mutatingKind.Kind, validatingKind.Kind} {
-			f.change(kind, Name, func(o *Reading) {
+		for _, kind := range []string{install.MutatingKind.Kind, install.ValidatingKind.Kind} {
+			f.change(kind, Name, func(o *install.Reading) {
 				rawWebhooks(o.Object)[0]["clientConfig"] = map[string]any{"url": url, "caBundle": a.pem}
 			})
 		}
 		s := Evaluate(f)
-		checks := map[string]Check{}
+		checks := map[string]install.Check{}
 		for _, c := range s.Checks {
 			checks[c.Name] = c
 		}
-		if c := checks["manifests"]; len(c.Details) != want || (c.State == Wrong) != (want > 0) {
+		if c := checks["manifests"]; len(c.Details) != want || (c.State == install.Wrong) != (want > 0) {
 			t.Errorf("%s: %s, want %d differences: %q", url, c.State, want, c.Details)
 		}
-		if checks["deployment"].State != Note {
+		if checks["deployment"].State != install.Note {
 			t.Errorf("%s: the Deployment is %s", url, checks["deployment"].State)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
@@ -71,8 +72,8 @@ const serviceName = "fleetdoctor-webhook.fleetdoctor-system.svc"
 // healthy returns the facts of an installation without problems. With cert-manager it has no certificate.
 func healthy(t *testing.T, a *authority, v Values) *Facts {
 	t.Helper()
-	f := &Facts{Namespace: Namespace, TakenAt: now, Manifest: Manifest{Objects: render(t, v)},
-		Objects: map[object.Key]Reading{}, Ready: 2,
+	f := &Facts{Facts: install.Facts{Namespace: install.Namespace, TakenAt: now,
+		Manifest: install.Manifest{Objects: render(t, v)}, Objects: map[object.Key]install.Reading{}}, Ready: 2,
 		Labels: map[string]map[string]string{}, Calls: map[string]Calls{StampWebhook: {Total: 10, MeanSeconds: 0.002},
 			GuardWebhook: {Total: 1}}}
 	for _, d := range f.Manifest.Objects {
@@ -86,7 +87,7 @@ func healthy(t *testing.T, a *authority, v Values) *Facts {
 		case "Secret":
 			set(o.Object, a.issue(t, serviceName, now.AddDate(0, 0, -3), now.AddDate(1, 0, 0)), "data", certificateKey)
 		}
-		f.Objects[RefOf(o).Key()] = Reading{Object: o}
+		f.Objects[install.RefOf(o).Key()] = install.Reading{Object: o}
 	}
 	return f
 }
@@ -106,7 +107,7 @@ func set(in map[string]any, value any, fields ...string) {
 }
 
 // change changes the reading of an object.
-func (f *Facts) change(kind, name string, edit func(*Reading)) {
+func (f *Facts) change(kind, name string, edit func(*install.Reading)) {
 	for k, o := range f.Objects {
 		if k.Kind == kind && k.Name == name {
 			edit(&o)
@@ -115,13 +116,13 @@ func (f *Facts) change(kind, name string, edit func(*Reading)) {
 	}
 }
 
-func unread(o *Reading)        { *o = Reading{Reason: "forbidden"} }
-func missingObject(o *Reading) { *o = Reading{} }
+func unread(o *install.Reading)        { *o = install.Reading{Reason: "forbidden"} }
+func missingObject(o *install.Reading) { *o = install.Reading{} }
 
 // result is a check without its texts.
 type result struct {
 	Name    string
-	State   State
+	State   install.State
 	Details int
 }
 
@@ -130,106 +131,109 @@ func TestEvaluate(t *testing.T) {
 	a, other := newAuthority(t), newAuthority(t)
 	certificate := func(value string) func(*Facts) {
 		return func(f *Facts) {
-			f.change("Secret", SecretName, func(o *Reading) { set(o.Object.Object, value, "data", certificateKey) })
+			f.change("Secret", SecretName, func(o *install.Reading) {
+				set(o.Object.Object, value, "data", certificateKey)
+			})
 		}
 	}
 	for _, tc := range []struct {
 		name   string
 		change func(*Facts)
-		state  State
+		state  install.State
 		// checks that are not OK
 		checks []result
 	}{
-		{name: "nothing wrong", change: func(*Facts) {}, state: OK},
+		{name: "nothing wrong", change: func(*Facts) {}, state: install.OK},
 		{
-			name: "not installed", state: Wrong, checks: []result{{"installed", Wrong, 0}},
-			change: func(f *Facts) { f.Objects = map[object.Key]Reading{} },
+			name: "not installed", state: install.Wrong, checks: []result{{"installed", install.Wrong, 0}},
+			change: func(f *Facts) { f.Objects = map[object.Key]install.Reading{} },
 		},
 		{
-			name: "failurePolicy is edited", state: Wrong, checks: []result{
-				{"mutating", Wrong, 1},
-				{"manifests", Wrong, 1},
+			name: "failurePolicy is edited", state: install.Wrong, checks: []result{
+				{"mutating", install.Wrong, 1},
+				{"manifests", install.Wrong, 1},
 			},
 			change: func(f *Facts) {
-				f.change(mutatingKind.Kind, Name, func(o *Reading) {
+				f.change(install.MutatingKind.Kind, Name, func(o *install.Reading) {
 					set(rawWebhooks(o.Object)[0], "Fail", "failurePolicy")
 				})
 			},
 		},
 		{
-			name: "the caBundle is that of another authority", state: Wrong, checks: []result{{"validating", Wrong, 1}},
+			name: "the caBundle is that of another authority", state: install.Wrong,
+			checks: []result{{"validating", install.Wrong, 1}},
 			change: func(f *Facts) {
-				f.change(validatingKind.Kind, Name, func(o *Reading) {
+				f.change(install.ValidatingKind.Kind, Name, func(o *install.Reading) {
 					set(rawWebhooks(o.Object)[0], other.pem, "clientConfig", "caBundle")
 				})
 			},
 		},
 		{
-			name: "the Secret is forbidden", state: Unknown, checks: []result{
-				{"certificate", Unknown, 0},
-				{"mutating", Unknown, 1},
-				{"validating", Unknown, 1},
-				{"manifests", Unknown, 0},
+			name: "the Secret is forbidden", state: install.Unknown, checks: []result{
+				{"certificate", install.Unknown, 0},
+				{"mutating", install.Unknown, 1},
+				{"validating", install.Unknown, 1},
+				{"manifests", install.Unknown, 0},
 			},
 			change: func(f *Facts) { f.change("Secret", SecretName, unread) },
 		},
 		{
-			name: "all reads are forbidden", state: Unknown, checks: []result{
-				{"certificate", Unknown, 0},
-				{"mutating", Unknown, 0},
-				{"validating", Unknown, 0},
-				{"deployment", Unknown, 0},
-				{"endpoints", Unknown, 0},
-				{"manifests", Unknown, 0},
-				{"namespaces", Unknown, 0},
-				{"calls", Unknown, 0},
+			name: "all reads are forbidden", state: install.Unknown, checks: []result{
+				{"certificate", install.Unknown, 0},
+				{"mutating", install.Unknown, 0},
+				{"validating", install.Unknown, 0},
+				{"deployment", install.Unknown, 0},
+				{"endpoints", install.Unknown, 0},
+				{"manifests", install.Unknown, 0},
+				{"namespaces", install.Unknown, 0},
+				{"calls", install.Unknown, 0},
 			},
 			change: func(f *Facts) {
 				for k := range f.Objects {
-					f.Objects[k] = Reading{Reason: "forbidden"}
+					f.Objects[k] = install.Reading{Reason: "forbidden"}
 				}
 				f.EndpointsReason, f.LabelsReason, f.CallsReason, f.Ready = "forbidden", "forbidden", "forbidden", 0
 			},
 		},
 		{
-			name: "disabled", state: Wrong, checks: []result{
-				{"mutating", Wrong, 0},
-				{"validating", Wrong, 0},
-				{"manifests", Wrong, 2},
+			name: "disabled", state: install.Wrong, checks: []result{
+				{"mutating", install.Wrong, 0},
+				{"validating", install.Wrong, 0},
+				{"manifests", install.Wrong, 2},
 			},
 			change: func(f *Facts) {
-				f.change(mutatingKind.Kind, Name, missingObject)
-				f.change(validatingKind.Kind, Name, missingObject)
+				f.change(install.MutatingKind.Kind, Name, missingObject)
+				f.change(install.ValidatingKind.Kind, Name, missingObject)
 			},
 		},
 		{
-			name: "no certificate yet", state: Wrong, change: certificate(""), checks: []result{
-				{"certificate", Wrong, 0},
-				{"mutating", Unknown, 1},
-				{"validating", Unknown, 1},
+			name: "no certificate yet", state: install.Wrong, change: certificate(""), checks: []result{
+				{"certificate", install.Wrong, 0},
+				{"mutating", install.Unknown, 1},
+				{"validating", install.Unknown, 1},
 			},
 		},
 		{
-			name: "the certificate expires soon", state: Wrong,
+			name: "the certificate expires soon", state: install.Wrong,
 			change: certificate(a.issue(t, serviceName, now.AddDate(-1, 0, 0), now.Add(30*time.Hour))),
 			checks: []result{
-				{"certificate", Wrong, 0},
+				{"certificate", install.Wrong, 0},
 			},
 		},
 		{
-			name: "no replica is ready", state: Wrong, checks: []result{
-				{"deployment", Wrong, 0},
-				{"endpoints", Wrong, 0},
+			name: "no replica is ready", state: install.Wrong, checks: []result{
+				{"deployment", install.Wrong, 0},
+				{"endpoints", install.Wrong, 0},
 			},
 			change: func(f *Facts) {
 				f.Ready = 0
-				f.change("Deployment", Name, func(o *Reading) {
+				f.change("Deployment", Name, func(o *install.Reading) {
 					o.Object.Object["status"] = availableStatus(1)
 				})
 			},
 		},
 		{
-			name: "labels", state: Wrong, checks: []result{{"namespaces", Wrong, 5}},
+			name: "labels", state: install.Wrong, checks: []result{{"namespaces", install.Wrong, 5}},
 			change: func(f *Facts) {
 				f.Labels = map[string]map[string]string{"a": {admission.GuardLabel: "denny"},
 					"b": {admission.IgnoreLabel: "yes"}, "c": {admission.IgnoreLabel: "true",
@@ -237,13 +241,13 @@ func TestEvaluate(t *testing.T) {
 			},
 		},
 		{
-			name: "some calls failed", state: Note, checks: []result{{"calls", Note, 1}},
+			name: "some calls failed", state: install.Note, checks: []result{{"calls", install.Note, 1}},
 			change: func(f *Facts) {
 				f.Calls[StampWebhook] = Calls{Total: 10, FailedOpen: 3, MeanSeconds: 0.002}
 			},
 		},
 		{
-			name: "all calls failed", state: Wrong, checks: []result{{"calls", Wrong, 1}},
+			name: "all calls failed", state: install.Wrong, checks: []result{{"calls", install.Wrong, 1}},
 			change: func(f *Facts) { f.Calls[StampWebhook] = Calls{Total: 3, FailedOpen: 3, MeanSeconds: 2} },
 		},
 	} {
@@ -254,7 +258,7 @@ func TestEvaluate(t *testing.T) {
 			s := Evaluate(f)
 			var checks []result
 			for _, c := range s.Checks {
-				if c.State != OK {
+				if c.State != install.OK {
 					checks = append(checks, result{c.Name, c.State, len(c.Details)})
 				}
 			}
@@ -283,11 +287,12 @@ func availableStatus(n int64) map[string]any {
 func TestStatusManifest(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	for want, manifest := range map[State]Manifest{Note: {}, Unknown: {Reason: "forbidden"}} {
+	for want, manifest := range map[install.State]install.Manifest{install.Note: {},
+		install.Unknown: {Reason: "forbidden"}} {
 		f := healthy(t, a, Values{})
 		f.Manifest = manifest
 		s := Evaluate(f)
-		i := slices.IndexFunc(s.Checks, func(c Check) bool { return c.Name == "manifests" })
+		i := slices.IndexFunc(s.Checks, func(c install.Check) bool { return c.Name == "manifests" })
 		if s.Checks[i].State != want || s.State != want {
 			t.Errorf("%s: %+v", want, s.Checks[i])
 		}

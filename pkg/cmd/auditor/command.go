@@ -6,19 +6,13 @@ package auditor
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
 // NewCommand returns the verb and its subcommands.
 func NewCommand(env verb.Environment) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "auditor",
-		Short: "Install, inspect and remove the auditor that keeps the result of an audit current",
-		Args:  verb.NoCommand,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-
-		SuggestionsMinimumDistance: 2,
-	}
-	c.AddCommand(newServe(env))
-	return c
+	return chart.NewVerb("auditor", "Install, inspect and remove the auditor, which keeps an audit current",
+		newInstall(env), newStatus(env), newServe(env),
+		chart.NewUninstall(env, component, "Remove the auditor from the cluster", namespaceUsage))
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
@@ -196,7 +197,7 @@ func TestInstallOptions(t *testing.T) {
 	bindings := func() []string {
 		var list rbacv1.RoleBindingList
 		if err := f.Client().List(t.Context(), &list,
-			client.MatchingLabels{installation.NameLabel: installation.Name}); err != nil {
+			client.MatchingLabels{install.NameLabel: installation.Name}); err != nil {
 			t.Fatal(err)
 		}
 		var out []string
@@ -414,7 +415,7 @@ func TestEnable(t *testing.T) {
 	}
 	f.mutating(t)
 	f.get(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name)
-	if s, _ := f.status(t, f.kubeconfig, "again"); states(s)["manifests"] != installation.OK {
+	if s, _ := f.status(t, f.kubeconfig, "again"); states(s)["manifests"] != install.OK {
 		t.Errorf("drift after enable: %v", s.Checks)
 	}
 }

@@ -3,44 +3,38 @@
 package webhook
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"strings"
-
-	"github.com/spf13/cobra"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// subcommand has the options of a subcommand.
-type subcommand interface {
-	verb.Options
-	// explain adds a hint to an error of Run.
-	explain(err error) error
+// component is what the verb installs.
+var component = chart.Component{
+	Chart: installation.Chart, Verb: "webhook", Noun: "the webhook", Find: installation.Find,
+	Stop:      "to stop the webhook, use `webhook disable`",
+	NotReady:  "Meanwhile requests continue without the webhook.",
+	NoKind:    "Install cert-manager first, or leave out --certificates=cert-manager.",
+	Generated: "cert-manager made the Secret",
+	Otherwise: "In an emergency: ", Override: "disable",
+	Kept: "others may have objects in it",
 }
 
-// newCommand completes a command that has no arguments unless c.Args is set.
-func newCommand(o subcommand, c *cobra.Command) *cobra.Command {
-	c.ValidArgsFunction = cobra.NoFileCompletions
-	if c.Args == nil {
-		c.Args = verb.NoCommand
-	}
-	run := verb.RunE(o)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		err := run(c, args)
-		if explained := (*exit.Error)(nil); err == nil || errors.As(err, &explained) {
-			return err
-		}
-		return o.explain(err)
-	}
-	return c
-}
+// The rights that the subcommands require, in terms of RBAC.
+const (
+	configurationsAPI = "mutatingwebhookconfigurations and validatingwebhookconfigurations " +
+		"(admissionregistration.k8s.io)"
+
+	disableRights = "It requires list and delete on " + configurationsAPI + "."
+	statusRights  = "It requires get on every kind of an installation (webhook install --dry-run=client lists them), " +
+		"list on secrets,\nnamespaces and endpointslices, and get on the nonResourceURL /metrics."
+	testRights = "It requires get, patch and delete on the object to test with, list on secrets to find one, " +
+		"and list on\n" + configurationsAPI + "."
+)
+
+const namespaceUsage = "Namespace of the installation (default the one that the configurations name, else " +
+	install.Namespace + ")"
 
 func newGuardDefault() *flags.Enum {
 	off, warn, deny := string(admission.GuardOff), string(admission.GuardWarn), string(admission.GuardDeny)
@@ -48,45 +42,3 @@ func newGuardDefault() *flags.Enum {
 }
 
 const guardDefaultUsage = "Mode of the validating handler in namespaces without the label " + admission.GuardLabel
-
-// nameOf names an object as kubectl does when it reports a change. A RoleBinding may be in any namespace, and grants
-// rights there.
-func nameOf(r object.Ref) string {
-	kind := strings.ToLower(r.Kind)
-	r.Name, r.Namespace = escape.Line(r.Name), escape.Line(r.Namespace)
-	if g := object.Group(r.APIVersion); g != "" {
-		kind += "." + g
-	}
-	if r.Kind == "RoleBinding" {
-		return kind + "/" + r.Name + " -n " + r.Namespace
-	}
-	return kind + "/" + r.Name
-}
-
-// document is a printed document. It implements output.Document.
-type document struct {
-	content any
-	rows    any
-	names   []string
-	table   func(io.Writer)
-}
-
-// Content implements output.Document.
-func (d document) Content() any { return d.content }
-
-// Rows implements output.Document.
-func (d document) Rows() any { return d.rows }
-
-// Names implements output.Document.
-func (d document) Names(w io.Writer) error {
-	for _, name := range d.names {
-		fmt.Fprintln(w, name)
-	}
-	return nil
-}
-
-// Table implements output.Document.
-func (d document) Table(w io.Writer, _ bool) error {
-	d.table(w)
-	return nil
-}

@@ -9,7 +9,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
 // TestStatusPartly checks that no object is reported as missing if it could not be read.
@@ -24,11 +24,11 @@ func TestStatusPartly(t *testing.T) {
 			"policy", "rbac.authorization.k8s.io"}, Resources: []string{"*"}, Verbs: read},
 	)
 	s, _ := f.status(t, user, "partly")
-	if state := states(s)["namespaces"]; state != installation.OK {
+	if state := states(s)["namespaces"]; state != install.OK {
 		t.Errorf("namespaces, which may be read: %s", state)
 	}
-	i := slices.IndexFunc(s.Checks, func(c installation.Check) bool { return c.Name == "manifests" })
-	if c := s.Checks[i]; c.State != installation.Unknown || c.Details != nil ||
+	i := slices.IndexFunc(s.Checks, func(c install.Check) bool { return c.Name == "manifests" })
+	if c := s.Checks[i]; c.State != install.Unknown || c.Details != nil ||
 		!strings.Contains(c.Message, "not read: 1 object") {
 		t.Errorf("without the Deployment: %s: %s %q", c.State, c.Message, c.Details)
 	}

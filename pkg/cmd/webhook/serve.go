@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
@@ -46,7 +47,7 @@ func newServe(env verb.Environment) *cobra.Command {
 		serving:      serve.New(),
 	}
 	o.flags.Config.Timeout = nil // a watch has none
-	c := newCommand(o, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster"})
+	c := chart.NewCommand(o, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster"})
 	f := c.Flags()
 	o.flags.Config.AddFlags(f)
 	f.Lookup("namespace").Usage = "Namespace of the webhook's own Secret and Service (default that of the pod)"
@@ -190,8 +191,8 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	return err
 }
 
-// explain adds a hint to an error.
-func (o *serveOptions) explain(err error) error {
+// AddHint implements chart.Subcommand.
+func (o *serveOptions) AddHint(err error) error {
 	e := &exit.Error{Status: exit.Failed, Err: err}
 	var listen *serving.ListenError
 	if errors.As(err, &listen) {

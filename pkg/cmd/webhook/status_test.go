@@ -11,6 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
@@ -27,8 +28,8 @@ func (f *fixture) status(t *testing.T, kubeconfig, namespace string) (*installat
 }
 
 // states returns the states of the checks by name. For several checks with one name, it is the last state.
-func states(s *installation.Status) map[string]installation.State {
-	out := map[string]installation.State{}
+func states(s *installation.Status) map[string]install.State {
+	out := map[string]install.State{}
 	for _, c := range s.Checks {
 		out[c.Name] = c.State
 	}
@@ -41,9 +42,9 @@ func TestStatus(t *testing.T) {
 		t.Errorf("before: status %d: %s", r.status, r.out)
 	}
 	f.installed(t, "stat", "--exact", "--release-namespaces=shop", "--guard-default=off", "--replicas=3")
-	want := map[string]installation.State{"certificate": installation.Wrong, "mutating": installation.Wrong,
-		"validating": installation.Wrong, "deployment": installation.Wrong,
-		"endpoints": installation.Wrong, "manifests": installation.OK, "namespaces": installation.OK}
+	want := map[string]install.State{"certificate": install.Wrong, "mutating": install.Wrong,
+		"validating": install.Wrong, "deployment": install.Wrong,
+		"endpoints": install.Wrong, "manifests": install.OK, "namespaces": install.OK}
 	s, r := f.status(t, f.kubeconfig, "stat")
 	got := states(s)
 	delete(got, "calls") // this state depends on the other tests
@@ -57,7 +58,7 @@ func TestStatus(t *testing.T) {
 	f.endpoint(t, "stat")
 	s, _ = f.status(t, f.kubeconfig, "stat")
 	for name, state := range states(s) {
-		if name != "calls" && state != installation.OK {
+		if name != "calls" && state != install.OK {
 			t.Errorf("in a running installation %s is %s: %v", name, state, s.Checks)
 		}
 	}
@@ -75,8 +76,8 @@ func TestStatus(t *testing.T) {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
 	})
 	s, r = f.status(t, f.kubeconfig, "stat")
-	if got := states(s); r.status != 1 || got["validating"] != installation.Wrong ||
-		got["manifests"] != installation.Wrong || got["namespaces"] != installation.Wrong {
+	if got := states(s); r.status != 1 || got["validating"] != install.Wrong ||
+		got["manifests"] != install.Wrong || got["namespaces"] != install.Wrong {
 		t.Errorf("edited: status %d, %v", r.status, got)
 	}
 }
@@ -87,7 +88,7 @@ func TestStatusWithoutRights(t *testing.T) {
 	f.installed(t, "unread")
 	s, r := f.status(t, f.UserKubeconfig(t, "without-rights"), "unread")
 	for _, c := range s.Checks {
-		if c.State != installation.Unknown {
+		if c.State != install.Unknown {
 			t.Errorf("%s is %s: %s", c.Name, c.State, c.Message)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
@@ -109,7 +110,7 @@ func (f *fixture) asBeforeChart(t *testing.T, namespace string) {
 	binding := &rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole",
 		Name: "view"}}
 	binding.Namespace, binding.Name = "shop", "fleetdoctor-webhook-records"
-	binding.Labels = map[string]string{installation.NameLabel: installation.Name}
+	binding.Labels = map[string]string{install.NameLabel: installation.Name}
 	if err := f.Client().Create(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}

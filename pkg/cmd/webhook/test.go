@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
@@ -22,16 +23,16 @@ import (
 )
 
 type testOptions struct {
-	connection
+	chart.Connection
 	named *scope.Object // nil if the test chooses the object
 }
 
 func newTest(env verb.Environment) *cobra.Command {
-	o := &testOptions{connection: newConnection(env, testRights)}
-	c := newCommand(o, &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Args: cobra.ArbitraryArgs,
+	o := &testOptions{Connection: chart.NewConnection(env, component, testRights)}
+	c := chart.NewCommand(o, &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Args: cobra.ArbitraryArgs,
 		Short: "Test with dry runs whether the admission webhook answers"})
-	o.addFlags(c, "Namespace of the object")
-	o.addPrintFlags(c)
+	o.AddFlags(c, "Namespace of the object")
+	o.AddPrintFlags(c)
 	return c
 }
 
@@ -53,13 +54,13 @@ func (o *testOptions) Validate() error {
 	if o.named == nil && *o.Config.Namespace != "" {
 		return errors.New("--namespace is the namespace of an object: name one, KIND/NAME")
 	}
-	return o.connection.Validate()
+	return o.Connection.Validate()
 }
 
 // Run implements verb.Options.
 func (o *testOptions) Run(ctx context.Context) error {
 	warnings := &installation.Warnings{}
-	cluster, err := o.connect(warnings)
+	cluster, err := o.Connect(warnings)
 	if err != nil {
 		return err
 	}
@@ -72,9 +73,9 @@ func (o *testOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := document{content: t, rows: []any{t}, table: func(w io.Writer) { printTest(o.paragraphs(w), t) }}
+	d := chart.Document{Value: t, List: []any{t}, Text: func(w io.Writer) { printTest(o.Paragraphs(w), t) }}
 	if t.Strip != nil {
-		d.names = []string{nameOf(t.Strip.Object)}
+		d.Lines = []string{chart.NameOf(t.Strip.Object)}
 	}
 	status := exit.Failed
 	switch t.Result {
@@ -83,7 +84,7 @@ func (o *testOptions) Run(ctx context.Context) error {
 	case installation.NotCalled, installation.ValidatingOnly, installation.MutatingOnly:
 		status = exit.Found
 	}
-	return o.printResult(ctx, d, status)
+	return o.PrintResult(ctx, d, status)
 }
 
 // resolve returns the object that was named, nil if none was. The kind may have any name that kubectl accepts.
@@ -111,31 +112,31 @@ func (o *testOptions) resolve(mapper meta.RESTMapper) (*object.Ref, error) {
 	return ref, nil
 }
 
-func printTest(w paragraphs, t *installation.Test) {
+func printTest(w chart.Paragraphs, t *installation.Test) {
 	printResponse(w, t.Create, "a dry run that creates %s without "+installation.TestedLabel)
 	printResponse(w, t.Strip, "a dry run that removes "+installation.TestedLabel+" from %s")
 	printResponse(w, t.Delete, "a dry run that deletes %s")
 	if t.Release != "" {
-		w.wrap("Desired by: ", fmt.Sprintf("bundle %s (release %s)", t.BundleDeployment, t.Release))
+		w.Wrap("Desired by: ", fmt.Sprintf("bundle %s (release %s)", t.BundleDeployment, t.Release))
 	}
-	w.wrap("Result:     ", string(t.Result))
+	w.Wrap("Result:     ", string(t.Result))
 	if t.Message != "" {
-		w.wrap("            ", t.Message)
+		w.Wrap("            ", t.Message)
 	}
 }
 
 // printResponse prints the response to a request, if it was sent.
-func printResponse(w paragraphs, r *installation.Response, request string) {
+func printResponse(w chart.Paragraphs, r *installation.Response, request string) {
 	if r == nil {
 		return
 	}
-	w.wrap("Request:    ", fmt.Sprintf(request, r.Object.Key()))
+	w.Wrap("Request:    ", fmt.Sprintf(request, r.Object.Key()))
 	took := time.Duration(r.Seconds * float64(time.Second)).Round(time.Millisecond)
-	w.wrap("Response:   ", fmt.Sprintf("%s (in %s)", r.Answer, took))
+	w.Wrap("Response:   ", fmt.Sprintf("%s (in %s)", r.Answer, took))
 	if r.Message != "" {
-		w.wrap("            ", r.Message)
+		w.Wrap("            ", r.Message)
 	}
 	for _, warning := range r.Warnings {
-		w.wrap("Warning:    ", strings.TrimPrefix(string(warning.Code)+": "+warning.Message, ": "))
+		w.Wrap("Warning:    ", strings.TrimPrefix(string(warning.Code)+": "+warning.Message, ": "))
 	}
 }

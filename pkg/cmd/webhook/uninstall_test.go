@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
@@ -21,7 +22,7 @@ func TestUninstallCertManager(t *testing.T) {
 	secret := func(name, certificate string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "issued", Name: name,
 			Annotations: map[string]string{"cert-manager.io/certificate-name": certificate},
-			Labels:      map[string]string{installation.NameLabel: installation.Name}}}
+			Labels:      map[string]string{install.NameLabel: installation.Name}}}
 	}
 	if err := f.Client().Delete(t.Context(), secret("fleetdoctor-webhook-cert", "")); err != nil {
 		t.Fatal(err)

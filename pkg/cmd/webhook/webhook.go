@@ -7,20 +7,14 @@ package webhook
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
 // NewCommand returns the verb and its subcommands.
 func NewCommand(env verb.Environment) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "webhook",
-		Short: "Install, inspect and remove the webhook that keeps Fleet's ownership metadata",
-		Args:  verb.NoCommand,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-
-		SuggestionsMinimumDistance: 2,
-	}
-	c.AddCommand(newInstall(env), newUninstall(env), newStatus(env), newTest(env), newDisable(env), newEnable(env),
-		newServe(env))
-	return c
+	return chart.NewVerb("webhook", "Install, inspect and remove the webhook that keeps Fleet's ownership metadata",
+		newInstall(env),
+		chart.NewUninstall(env, component, "Remove the admission webhook from the cluster", namespaceUsage),
+		newStatus(env), newTest(env), newDisable(env), newEnable(env), newServe(env))
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
@@ -22,7 +23,7 @@ import (
 // configurations are the webhook configurations of the manifests, limited to the namespace of the variant, with a
 // URL on loopback in place of the Service.
 func (h *webhookServer) configurations() ([]client.Object, error) {
-	rendered, err := installation.Render(installation.Namespace, installation.Values{})
+	rendered, err := installation.Chart.Render(install.Namespace, &installation.Values{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package auditor
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
+)
+
+// component is what the verb installs.
+var component = chart.Component{
+	Chart: installation.Chart, Verb: "auditor", Noun: "the auditor", Find: installation.Find,
+	Stop:     "to stop the auditor, use `auditor uninstall`",
+	NotReady: "It becomes ready when it has read everything.",
+	NoKind: "Install the CustomResourceDefinitions of the Prometheus operator first, or leave out " +
+		"--prometheus=operator.",
+	Otherwise: "If Fleet has kept the objects of a bundle that was removed: ",
+	Override:  "uninstall --" + chart.DeployedByFleet,
+	Kept:      "others may have objects in it, and it has the auditor's journal and the receipts of adoptions",
+	Outlives:  true,
+}
+
+const namespaceUsage = "Namespace of the installation (default the one where it is found, else " +
+	install.Namespace + ")"

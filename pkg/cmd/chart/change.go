@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// Change has the flags of a subcommand that changes an install. Subcommands embed it.
+type Change struct {
+	Connection
+	dryRun *flags.Enum
+}
+
+// The values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client" // no request that writes
+	dryRunServer = "server" // Helm and the server check the change, and nothing is stored
+)
+
+// NewChange is NewConnection for a subcommand that changes an install.
+func NewChange(env verb.Environment, of Component, rights string) Change {
+	return Change{NewConnection(env, of, rights), flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer)}
+}
+
+// AddDryRunApply adds --dry-run to a subcommand that applies objects.
+func (o *Change) AddDryRunApply(c *cobra.Command) {
+	o.dryRun.AddTo(c, "dry-run",
+		"Only print what would be applied (client), or also let Helm check it with the server (server)")
+}
+
+// AddDryRunDelete adds --dry-run to a subcommand that deletes objects.
+func (o *Change) AddDryRunDelete(c *cobra.Command) {
+	o.dryRun.AddTo(c, "dry-run",
+		"Only print what would be deleted (client), or also let the server check it (server)")
+}
+
+// IsDryRun reports whether nothing may be written.
+func (o *Change) IsDryRun() bool { return o.dryRun.String() != dryRunNone }
+
+// IsClientDryRun reports whether not even a dry run may be sent to the server.
+func (o *Change) IsClientDryRun() bool { return o.dryRun.String() == dryRunClient }
+
+// Report prints what was done with an object, as kubectl does.
+func (o *Change) Report(r object.Ref, done string) {
+	switch o.dryRun.String() {
+	case dryRunClient:
+		done += " (dry run)"
+	case dryRunServer:
+		done += " (server dry run)"
+	}
+	fmt.Fprintf(o.Streams.Out, "%s %s\n", NameOf(r), done)
+}
+
+// Remove deletes objects and reports them.
+func (o *Change) Remove(ctx context.Context, cluster *install.Cluster, targets []*unstructured.Unstructured,
+) error {
+	if o.IsClientDryRun() {
+		for _, t := range targets {
+			o.ReportDeleted(install.RefOf(t))
+		}
+		return nil
+	}
+	return cluster.Delete(ctx, targets, o.IsDryRun(), o.ReportDeleted)
+}
+
+// ReportDeleted is Report for a deleted object.
+func (o *Change) ReportDeleted(r object.Ref) { o.Report(r, "deleted") }
+
+// Installed is a cluster with its installation and its Helm release.
+type Installed struct {
+	Cluster *install.Cluster
+	*install.Installation
+	Helm *install.Helm
+}
+
+// Open connects with a cluster, and finds its installation. It refuses another namespace, because a cluster has one
+// installation, and an installation by Fleet. Without an installation, the result has the namespace for it.
+func (o *Change) Open(ctx context.Context) (*Installed, error) {
+	return o.open(ctx, false)
+}
+
+// open is Open, which accepts an installation by Fleet if ofFleet is set.
+func (o *Change) open(ctx context.Context, ofFleet bool) (*Installed, error) {
+	cluster, err := o.Connect(nil)
+	if err != nil {
+		return nil, err
+	}
+	in, err := o.of.Find(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	namespace := o.NamespaceOr(in.Namespace)
+	switch {
+	case in.Namespace != "" && in.Namespace != namespace:
+		err := fmt.Errorf("%s is installed in namespace %s, not in %s", o.of.Noun, in.Namespace, namespace)
+		return nil, exit.Failure(err,
+			"A cluster has one installation. Leave out -n, or remove that installation first: "+
+				o.subcommand("uninstall")+" -n "+in.Namespace)
+	case in.Fleet != "" && !ofFleet:
+		err := fmt.Errorf("%s is deployed by Fleet (release %s), which would undo the change", o.of.Noun, in.Fleet)
+		return nil, exit.Failure(err, "Change the values in its fleet.yaml, or remove it from the GitRepo. "+
+			o.of.Otherwise+o.subcommand(o.of.Override))
+	}
+	in.Namespace = namespace
+	helm, err := cluster.Helm(o.of.Chart, namespace, in.Release)
+	return &Installed{cluster, in, helm}, err
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
+)
+
+type uninstallOptions struct {
+	Change
+	yes, ofFleet bool
+}
+
+// NewUninstall returns the subcommand uninstall.
+func NewUninstall(env verb.Environment, of Component, short, namespaceUsage string) *cobra.Command {
+	o := &uninstallOptions{Change: NewChange(env, of, "It requires get, list and delete on every kind of an "+
+		"installation ("+of.Verb+" install --dry-run=client lists\nthem), and update on secrets. cluster-admin has "+
+		"all of them.")}
+	c := NewCommand(o, &cobra.Command{Use: "uninstall", Short: short})
+	o.AddFlags(c, namespaceUsage)
+	o.AddDryRunDelete(c)
+	if of.Outlives {
+		c.Flags().BoolVar(&o.ofFleet, DeployedByFleet, false, "Also remove what Fleet deployed: for objects that it "+
+			"has kept when their bundle was removed. If the bundle exists, Fleet deploys them again")
+	}
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "Delete without asking")
+	return c
+}
+
+// Run implements verb.Options.
+func (o *uninstallOptions) Run(ctx context.Context) error {
+	in, err := o.open(ctx, o.ofFleet)
+	if err != nil {
+		return err
+	}
+	targets, err := in.Cluster.Objects(ctx, o.of.Chart)
+	if err != nil {
+		return err
+	}
+	if len(targets) == 0 && in.Helm.Last == nil {
+		fmt.Fprintf(o.Streams.ErrOut, "Nothing to remove: there is no installation in namespace %s.\n", in.Namespace)
+		return nil
+	}
+	if err := o.confirm(ctx, targets); err != nil {
+		return err
+	}
+	if in.Helm.Last == nil || o.IsDryRun() {
+		return o.Remove(ctx, in.Cluster, targets)
+	}
+	if err := in.Helm.Uninstall(); err != nil {
+		return err
+	}
+	rest, err := in.Cluster.Objects(ctx, o.of.Chart)
+	if err != nil {
+		return err
+	}
+	for _, t := range install.Without(targets, rest) {
+		o.ReportDeleted(install.RefOf(t))
+	}
+	if err := o.Remove(ctx, in.Cluster, rest); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Streams.ErrOut, "Namespace %[1]s is kept: %[2]s. If nobody needs them:\n"+
+		"  kubectl delete namespace %[1]s\n", in.Namespace, o.of.Kept)
+	return nil
+}
+
+// confirm prints what will be deleted, and asks. It returns nil if the user agrees.
+func (o *uninstallOptions) confirm(ctx context.Context, targets []*unstructured.Unstructured) error {
+	if o.yes || o.IsDryRun() {
+		return nil
+	}
+	fmt.Fprintln(o.Streams.ErrOut, "To be deleted:")
+	for _, t := range targets {
+		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", NameOf(install.RefOf(t)))
+	}
+	if !output.IsTerminal(o.Streams.In) {
+		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: standard input is not a terminal"),
+			Hint: "--yes deletes without asking."}
+	}
+	yes, err := output.Ask(ctx, o.Streams, fmt.Sprintf("Delete these objects (%d)?", len(targets)))
+	switch {
+	case err != nil:
+		fmt.Fprintln(o.Streams.ErrOut, "interrupted: nothing was deleted")
+		return &exit.Error{Status: exit.Failed, Err: err, Shown: true}
+	case !yes:
+		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted")}
+	}
+	return nil
+}

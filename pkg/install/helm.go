@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/kube"
+	"helm.sh/helm/v4/pkg/release/common"
+	helm "helm.sh/helm/v4/pkg/release/v1"
+	"helm.sh/helm/v4/pkg/storage/driver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// maxHistory is the number of revisions that are kept, as with the command helm.
+const maxHistory = 10
+
+// Helm runs Helm's actions for the release of a chart.
+type Helm struct {
+	*action.Configuration
+	chart           Chart
+	namespace, name string
+	// Last is the last revision, nil if there is none.
+	Last *helm.Release
+
+	failed failures
+}
+
+// Helm reads the last revision of a release of a chart. An empty name is that of an installation by this program.
+func (c *Cluster) Helm(of Chart, namespace, name string) (*Helm, error) {
+	h := &Helm{chart: of, namespace: namespace, name: cmp.Or(name, of.Name)}
+	h.Configuration = action.NewConfiguration(action.ConfigurationSetLogger(&h.failed))
+	if err := h.Init(c.Getter, namespace, "secret"); err != nil {
+		return nil, fmt.Errorf("preparing Helm: %w", err)
+	}
+	last, err := h.Releases.Last(h.name)
+	if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil, fmt.Errorf("reading release %s/%s: %w", namespace, h.name, err)
+	}
+	h.Last, _ = last.(*helm.Release)
+	return h, nil
+}
+
+// Manifest returns the objects of the last revision, none if there is none.
+func (h *Helm) Manifest() ([]*unstructured.Unstructured, error) {
+	if h.Last == nil {
+		return nil, nil
+	}
+	return manifestOf(h.Last)
+}
+
+// Mode changes what Install does.
+type Mode struct {
+	// DryRun has Helm check the change with the server, and write nothing.
+	DryRun bool
+	// TakeOwnership also writes objects of others.
+	TakeOwnership bool
+	// Wait is the time limit for waiting until the objects are ready; 0 to not wait.
+	Wait time.Duration
+}
+
+// Install installs the chart with its values, a pointer to a struct, or upgrades the release to it.
+func (h *Helm) Install(ctx context.Context, v any, m Mode) error {
+	c, values, err := h.chart.load(v)
+	if err != nil {
+		return err
+	}
+	dryRun, wait := action.DryRunNone, kube.HookOnlyStrategy
+	if m.DryRun {
+		dryRun = action.DryRunServer
+	}
+	if m.Wait > 0 {
+		wait = kube.StatusWatcherStrategy
+	}
+	if h.Last == nil || h.Last.Info.Status == common.StatusUninstalled {
+		install := action.NewInstall(h.Configuration)
+		install.ReleaseName, install.Namespace, install.Replace = h.name, h.namespace, true
+		install.DryRunStrategy, install.WaitStrategy, install.Timeout = dryRun, wait, m.Wait
+		install.ForceConflicts, install.TakeOwnership = true, m.TakeOwnership
+		_, err = install.RunWithContext(ctx, c, values)
+		return err
+	}
+	upgrade := action.NewUpgrade(h.Configuration)
+	upgrade.Namespace, upgrade.MaxHistory, upgrade.ResetValues = h.namespace, maxHistory, true
+	upgrade.DryRunStrategy, upgrade.WaitStrategy, upgrade.Timeout = dryRun, wait, m.Wait
+	upgrade.ForceConflicts, upgrade.TakeOwnership = true, m.TakeOwnership
+	_, err = upgrade.RunWithContext(ctx, h.name, c, values)
+	return err
+}
+
+// Restore deploys the last revision again, so that objects that were deleted exist again.
+func (h *Helm) Restore(dryRun bool) error {
+	rollback := action.NewRollback(h.Configuration)
+	rollback.Version, rollback.MaxHistory, rollback.WaitStrategy = h.Last.Version, maxHistory, kube.HookOnlyStrategy
+	rollback.ForceConflicts = true
+	if dryRun {
+		rollback.DryRunStrategy = action.DryRunServer
+	}
+	return rollback.Run(h.name)
+}
+
+// Uninstall removes the release. Helm deletes webhook configurations first, and keeps objects that have its annotation
+// for that.
+func (h *Helm) Uninstall() error {
+	uninstall := action.NewUninstall(h.Configuration)
+	uninstall.WaitStrategy = kube.HookOnlyStrategy
+	_, err := uninstall.Run(h.name)
+	return errors.Join(append([]error{err}, h.failed...)...)
+}
+
+// failures collects the errors that Helm only logs. It is a slog.Handler.
+type failures []error
+
+// Enabled implements slog.Handler.
+func (*failures) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (f *failures) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if errs, ok := a.Value.Any().([]error); ok {
+			*f = append(*f, errs...)
+		}
+		return true
+	})
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (f *failures) WithAttrs([]slog.Attr) slog.Handler { return f }
+
+// WithGroup implements slog.Handler.
+func (f *failures) WithGroup(string) slog.Handler { return f }
+
+// capital matches the beginning of a further word in the name of a value.
+var capital = regexp.MustCompile(`([a-z])([A-Z])`)
+
+// Changes describes the values that differ from those of the last revision, by the flags of this program.
+func (h *Helm) Changes(v any) ([]string, error) {
+	if h.Last == nil {
+		return nil, nil
+	}
+	c, values, err := h.chart.load(v)
+	if err != nil {
+		return nil, err
+	}
+	before, err := valuesOf(h.Last.Chart, h.Last.Config)
+	if err != nil {
+		return nil, err
+	}
+	after, err := valuesOf(c, values)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if before[name] != after[name] {
+			flag := strings.ToLower(capital.ReplaceAllString(name, "$1-$2"))
+			now, then := shorten(after[name]), shorten(before[name])
+			out = append(out, fmt.Sprintf("--%s: now %s (before: %s)", flag, now, then))
+		}
+	}
+	return out, nil
+}
+
+// valuesOf returns all values of a release as text.
+func valuesOf(c *chart.Chart, set map[string]any) (map[string]string, error) {
+	all, err := util.CoalesceValues(c, set)
+	if err != nil {
+		return nil, fmt.Errorf("reading the values of the release: %w", err)
+	}
+	out := map[string]string{}
+	for name, value := range all {
+		out[name] = valueText(name, value)
+	}
+	return out, nil
+}
+
+// valueText describes a value. An empty list is one without restriction.
+func valueText(name string, value any) string {
+	text := strings.Trim(fmt.Sprint(value), "[]")
+	switch v := value.(type) {
+	case []any:
+		return cmp.Or(text, "all")
+	case map[string]any:
+		if len(v) == 0 {
+			return "none"
+		}
+	}
+	if name == "image" {
+		return cmp.Or(text, "that of the chart")
+	}
+	return cmp.Or(text, "none")
+}
+
+// shorten shortens the description of a value, such as a list of rules.
+func shorten(text string) string {
+	const longest = 60
+	if len(text) <= longest {
+		return text
+	}
+	return text[:longest] + "…"
+}
+
+// CreateNamespace creates the namespace of an installation if it does not exist.
+func (c *Cluster) CreateNamespace(ctx context.Context, name string) error {
+	live, err := c.Get(ctx, RefTo(NamespaceKind, "", name))
+	if err != nil || live != nil {
+		return err
+	}
+	r, err := c.Resource(NamespaceKind, "")
+	if err != nil {
+		return err
+	}
+	if _, err = r.Create(ctx, namespaceObject(name), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// Without returns the objects that are not among the others.
+func Without(objects, others []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool {
+		isSame := func(other *unstructured.Unstructured) bool { return RefOf(other).Key() == RefOf(o).Key() }
+		return slices.ContainsFunc(others, isSame)
+	})
+}
