@@ -190,7 +190,12 @@ var layers = []layer{
 			"pkg/audit", "pkg/report"}},
 	{packages: []string{"pkg/auditor/metrics"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"families.go", "history.go", "collect.go"},
-		may: []string{"pkg/object", "pkg/fleet", "pkg/escape", "pkg/check", "pkg/report", "pkg/auditor/view"}},
+		may:       []string{"pkg/object", "pkg/fleet", "pkg/escape", "pkg/check", "pkg/report", "pkg/auditor/view"}},
+	// Its client creates Events.
+	{packages: []string{"pkg/auditor/events"}, never: slices.Concat(commands, printing),
+		pureFiles: []string{"plan.go", "text.go"},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/state", "pkg/escape", "pkg/report",
+			"pkg/auditor/view"}},
 	// Of pkg/render, it uses only the values that directories have.
 	{packages: []string{"pkg/placement"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/render", "pkg/state", "pkg/directory"}},
@@ -335,7 +340,8 @@ var layers = []layer{
 			"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope",
 			"pkg/cmd/pager", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask",
-			"pkg/why", "pkg/explain", "pkg/auditor/view", "pkg/auditor/metrics", "webhook/admission", "webhook/index", "webhook/server",
+			"pkg/why", "pkg/explain", "pkg/auditor/view", "pkg/auditor/metrics", "pkg/auditor/events",
+			"webhook/admission", "webhook/index", "webhook/server",
 			"webhook/installation", "manifests"}},
 }
 
