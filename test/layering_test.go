@@ -182,7 +182,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render",
 			"pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/settle",
 			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/gaps",
-			"pkg/placement", "pkg/report",
+			"pkg/journal", "pkg/placement", "pkg/report",
 			"pkg/redact"}},
 	// The auditor. What it keeps of an audit has no values of Secrets.
 	{packages: []string{"pkg/auditor/view"}, pure: true, never: slices.Concat(commands, printing),
@@ -191,6 +191,11 @@ var layers = []layer{
 	{packages: []string{"pkg/auditor/metrics"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"families.go", "history.go", "collect.go"},
 		may:       []string{"pkg/object", "pkg/fleet", "pkg/escape", "pkg/check", "pkg/report", "pkg/auditor/view"}},
+	// What vanished: the entries, and the auditor that writes them.
+	{packages: []string{"pkg/journal"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/source"}},
+	{packages: []string{"pkg/auditor/journal"}, never: slices.Concat(commands, printing), pureFiles: []string{"entries.go"},
+		may: []string{"pkg/journal", "pkg/auditor/view"}},
 	// Its client creates Events.
 	{packages: []string{"pkg/auditor/events"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"plan.go", "text.go"},
@@ -341,7 +346,7 @@ var layers = []layer{
 			"pkg/cmd/pager", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask",
 			"pkg/why", "pkg/explain", "pkg/auditor/view", "pkg/auditor/metrics", "pkg/auditor/events",
-			"webhook/admission", "webhook/index", "webhook/server",
+			"pkg/auditor/journal", "pkg/journal", "webhook/admission", "webhook/index", "webhook/server",
 			"webhook/installation", "manifests"}},
 }
 

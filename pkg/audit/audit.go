@@ -153,6 +153,13 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err := out.settle(ctx); err != nil {
 		return nil, err
 	}
+	lost := missing(out.Deployments, out.Findings)
+	err = Each(ctx, out.clusters, func(ctx context.Context, i int) error {
+		return vanished(ctx, out.clusters[i].Source, lost[object.ClusterID(out.clusters[i].Name)])
+	})
+	if err != nil {
+		return nil, err
+	}
 	unread, err := out.quotedSecrets(ctx)
 	out.Result = result.WithGaps(slices.Concat(out.answers.Gaps, unread))
 	return out, err
