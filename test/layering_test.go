@@ -311,7 +311,7 @@ var layers = []layer{
 			"pkg/directory", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt",
 			"pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers",
 			"pkg/printers/*", "pkg/printers/comparepatches", "pkg/escape", "pkg/snapshot",
-			"pkg/agents", "pkg/deployed", "pkg/gaps", "pkg/impact/read", "pkg/owner", "pkg/targets", "pkg/why",
+			"pkg/agents", "pkg/deployed", "pkg/gaps", "pkg/impact/read", "pkg/journal", "pkg/owner", "pkg/targets", "pkg/why",
 			"pkg/explain", "pkg/comparison",
 			"pkg/suppress"}},
 	// It must not import other packages of the module: then it is initialized before them and before their libraries.

@@ -24,8 +24,8 @@ func metricsPage() ([]byte, error) {
 	all := metrics.Families()
 	own, _ := all[0].OwnLabels()
 	ofDeployments := all[0].Labels[:len(all[0].Labels)-len(own)]
-	b.WriteString("# Metrics of the auditor\n\n" + generated + metricsText + "\n## Metrics\n\n(deployment) stands for the " +
-		"labels of a bundle deployment: `" + strings.Join(ofDeployments, "`, `") + "`.\n\n| metric | type | labels " +
+	b.WriteString("# Metrics of the auditor\n\n" + generated + metricsText + "\n## Metrics\n\n(deployment) stands for " +
+		"the labels of a bundle deployment: `" + strings.Join(ofDeployments, "`, `") + "`.\n\n| metric | type | labels " +
 		"| series | meaning |\n|---|---|---|---|---|\n")
 	for _, f := range all {
 		kind := "gauge"

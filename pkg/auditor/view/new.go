@@ -110,8 +110,9 @@ func (b builder) deployments(r *report.Audit) []*Deployment {
 func (b builder) deployment(d *evaluate.BundleDeployment, r *report.BundleDeployment,
 	chain []blocker.Step) *Deployment {
 	out := &Deployment{ID: unique.Make(d.ID()).Value(), Namespace: watchedNamespace(d), Name: text(d.Name),
-		Exists: d.BD != nil, Cluster: text(d.Cluster), Bundle: text(d.Bundle), GitRepo: text(d.GitRepo), HelmOp: text(d.HelmOp),
-		State: r.State, Reason: r.Reason, Read: !r.WithoutResult(), Counts: r.Counts, Reported: reported(r.Reported),
+		Exists: d.BD != nil, Cluster: text(d.Cluster), Bundle: text(d.Bundle), GitRepo: text(d.GitRepo),
+		HelmOp: text(d.HelmOp),
+		State:  r.State, Reason: r.Reason, Read: !r.WithoutResult(), Counts: r.Counts, Reported: reported(r.Reported),
 		Commit: text(d.Commit), Objects: make([]Object, 0, len(r.Resources))}
 	if d.Release.Revision > 0 {
 		out.Release, out.Revision = text(d.Release.Release()), d.Release.Revision
