@@ -194,8 +194,13 @@ var layers = []layer{
 	// What vanished: the entries, and the auditor that writes them.
 	{packages: []string{"pkg/journal"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/source"}},
-	{packages: []string{"pkg/auditor/journal"}, never: slices.Concat(commands, printing), pureFiles: []string{"entries.go"},
-		may: []string{"pkg/journal", "pkg/auditor/view"}},
+	{packages: []string{"pkg/auditor/journal"}, never: slices.Concat(commands, printing),
+		pureFiles: []string{"entries.go"},
+		may:       []string{"pkg/journal", "pkg/auditor/view"}},
+	// It shares the mapping of findings with the format of the same name.
+	{packages: []string{"pkg/auditor/openreports"}, never: slices.Concat(commands, printing),
+		pureFiles: []string{"reports.go"},
+		may:       []string{"pkg/report", "pkg/printers/*", "pkg/auditor/view"}},
 	// Its client creates Events.
 	{packages: []string{"pkg/auditor/events"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"plan.go", "text.go"},
@@ -346,7 +351,8 @@ var layers = []layer{
 			"pkg/cmd/pager", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask",
 			"pkg/why", "pkg/explain", "pkg/auditor/view", "pkg/auditor/metrics", "pkg/auditor/events",
-			"pkg/auditor/journal", "pkg/journal", "webhook/admission", "webhook/index", "webhook/server",
+			"pkg/auditor/journal", "pkg/auditor/openreports", "pkg/journal",
+			"webhook/admission", "webhook/index", "webhook/server",
 			"webhook/installation", "manifests"}},
 }
 

@@ -20,8 +20,8 @@ import (
 // alertsText is the text about the alerts.
 const alertsText = `## Alerts
 
-The rules for Prometheus are in manifests/auditor/alerts.yaml, and dashboards for Grafana of a fleet, of a cluster and ` +
-	`of a bundle in manifests/auditor/dashboards. Alerts about an object name it in the labels object_namespace and ` +
+The rules for Prometheus are in manifests/auditor/alerts.yaml, and dashboards for Grafana of a fleet, of a cluster ` +
+	`and of a bundle in manifests/auditor/dashboards. Alerts about an object name it in the labels object_namespace and ` +
 	`object. An alert about a dependency has a name of its own: a bundle that waits has not failed, and does not ` +
 	`count as a stuck rollout.
 `
