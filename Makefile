@@ -31,7 +31,7 @@ CLUSTERS_N ?= 50
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo man test test-short test-e2e test-race bench bench-adopt bench-clusters bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
+.PHONY: help build demo man test test-short test-e2e test-race test-alerts bench bench-adopt bench-clusters bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,10 @@ lint: ## Run golangci-lint, pinned in test/tools
 
 lint-workflows: ## Check the workflows of GitHub Actions
 	$(GO) tool -modfile=test/actionlint/go.mod actionlint
+
+test-alerts: ## Test the alerts of the auditor with promtool, pinned in test/prometheus
+	$(GO) tool -modfile=test/prometheus/go.mod promtool check rules manifests/auditor/alerts.yaml
+	$(GO) tool -modfile=test/prometheus/go.mod promtool test rules test/alerts/rules.test.yaml
 
 # govulncheck exits with 3 if it found a vulnerability and with 1 if it could not run. Only status 1 may be ignored.
 vuln: ## Look for known vulnerabilities; passes if the database cannot be reached

@@ -35,20 +35,21 @@ func newElection(client coordination.LeasesGetter, namespace, identity string, l
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity}}}
 }
 
-// run takes part in elections until the context ends. changed is called when this replica begins or ends to lead.
-func (e *election) run(ctx context.Context, changed func(leads bool)) error {
-	set := func(leads bool) {
-		e.leads.Store(leads)
-		e.log.Info("election", "leads", leads)
-		changed(leads)
-	}
+// run takes part in elections until the context ends. lead is called with a context that ends when this replica no longer
+// leads.
+func (e *election) run(ctx context.Context, lead func(context.Context)) error {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: LeaseName, Lock: e.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: renewal,
 		ReleaseOnCancel: true,
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { set(true) },
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				e.leads.Store(true)
+				e.log.Info("leads")
+				lead(ctx)
+			},
 			OnStoppedLeading: func() {
-				if e.leads.Load() {
-					set(false)
+				if e.leads.Swap(false) {
+					e.log.Info("does not lead any more")
 				}
 			}},
 	})

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,13 +30,24 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
-// Sink writes what changed to the cluster. Only the leader writes.
+// Sink writes what changed to the cluster.
 type Sink interface {
-	// Name is the name of the sink in the log.
-	Name() string
-	// Write writes one step. An error is logged; the next step follows.
-	Write(ctx context.Context, s *view.Step) error
+	// Update adds what changed in a step. It does not block.
+	Update(s *view.Step)
+	// Run writes until the context ends. Only the leader writes.
+	Run(ctx context.Context)
 }
+
+// Backlog is a Sink whose replicas that do not lead also know what changed lately: the leader may have been killed before
+// it wrote that.
+type Backlog interface {
+	Sink
+	// Discard discards what was added before a time and is not written.
+	Discard(before time.Time)
+}
+
+// maxBacklog is how long ago the former leader may have written for the last time.
+const maxBacklog = leaseDuration + 2*renewal
 
 // Options of a Server.
 type Options struct {
@@ -58,13 +70,9 @@ type Server struct {
 	auditor  *auditor.Auditor
 	election *election
 	follower view.Follower
-	steps    chan *view.Step
 	ready    atomic.Bool
 	restarts int64
 }
-
-// maxSteps is how many steps wait to be written. While more wait, nothing is evaluated, so that none is lost.
-const maxSteps = 16
 
 // New makes a Server. It makes no request.
 func New(o Options) (*Server, error) {
@@ -76,8 +84,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of Leases: %w", err)
 	}
-	s := &Server{options: o, steps: make(chan *view.Step, maxSteps),
-		election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
+	s := &Server{options: o, election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
 	s.auditor = auditor.New(c, auditor.Options{Audit: o.Audit, Publish: s.publish, Now: time.Now})
 	return s, nil
 }
@@ -94,9 +101,20 @@ func (s *Server) Run(ctx context.Context) error {
 		g.Go(func() error { return e.Serve(ctx, l) })
 	}
 	g.Go(func() error { return s.auditor.Run(ctx) })
-	g.Go(func() error { return s.election.run(ctx, s.options.Metrics.SetLeader) })
-	g.Go(func() error { return s.write(ctx) })
+	g.Go(func() error { return s.election.run(ctx, s.lead) })
 	return g.Wait()
+}
+
+// lead writes until the context ends.
+func (s *Server) lead(ctx context.Context) {
+	s.options.Metrics.SetLeader(true)
+	defer s.options.Metrics.SetLeader(false)
+	var writing sync.WaitGroup
+	for _, sink := range s.options.Sinks {
+		writing.Go(func() { sink.Run(ctx) })
+	}
+	writing.Wait()
+	<-ctx.Done() // also without sinks
 }
 
 // endpoints are the addresses for metrics and probes.
@@ -120,7 +138,7 @@ func (s *Server) endpoints() []serving.Endpoint {
 var errNotSynced = errors.New("not everything was read yet")
 
 // publish shows a result, and passes it on to be written.
-func (s *Server) publish(ctx context.Context, r auditor.Result) {
+func (s *Server) publish(_ context.Context, r auditor.Result) {
 	m := s.options.Metrics
 	for ; s.restarts < r.Restarts; s.restarts++ {
 		m.WatchRestarted()
@@ -143,27 +161,19 @@ func (s *Server) publish(ctx context.Context, r auditor.Result) {
 		m.ChangeShown(time.Since(r.Since))
 	}
 	s.ready.Store(true)
-	select {
-	case s.steps <- step:
-	case <-ctx.Done():
+	for _, sink := range s.options.Sinks {
+		s.update(sink, step)
 	}
 }
 
-// write passes the steps to the sinks while this replica leads.
-func (s *Server) write(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case step := <-s.steps:
-			if !s.election.leads.Load() {
-				continue
-			}
-			for _, sink := range s.options.Sinks {
-				if err := sink.Write(ctx, step); err != nil && ctx.Err() == nil {
-					s.options.Log.Error(err, "not written", "to", sink.Name())
-				}
-			}
-		}
+// update passes a step to a sink.
+func (s *Server) update(sink Sink, step *view.Step) {
+	backlog, keeps := sink.(Backlog)
+	leads := s.election.leads.Load()
+	if leads || keeps {
+		sink.Update(step)
+	}
+	if keeps && !leads {
+		backlog.Discard(step.After.At.Add(-maxBacklog))
 	}
 }

@@ -13,6 +13,6 @@ import (
 // NewCommand returns the verb and its subcommands.
 func NewCommand(env verb.Environment) *cobra.Command {
 	return chart.NewVerb("auditor", "Install, inspect and remove the auditor, which keeps an audit current",
-		newInstall(env), newStatus(env), newServe(env),
+		newInstall(env), newStatus(env), newHistory(env), newServe(env),
 		chart.NewUninstall(env, component, "Remove the auditor from the cluster", namespaceUsage))
 }

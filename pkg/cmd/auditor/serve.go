@@ -7,18 +7,28 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/events"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/openreports"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/server"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/serve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/heap"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
 type serveOptions struct {
@@ -26,20 +36,23 @@ type serveOptions struct {
 	serving *serve.Flags
 	version string
 
-	clusterName string
+	clusterName                  string
+	events, openReports, journal bool
 }
 
 func newServe(env verb.Environment) *cobra.Command {
 	o := &serveOptions{flags: input.New(env), serving: serve.New(), version: env.Version}
 	o.flags.Config.Timeout = nil // a watch has none
-	c := &cobra.Command{Use: "serve", Short: "Keep the result of an audit current, in the cluster", Args: verb.NoCommand,
-		ValidArgsFunction: cobra.NoFileCompletions, RunE: verb.RunE(o)}
+	c := chart.NewCommand(o, &cobra.Command{Use: "serve", Short: "Keep the result of an audit current, in the cluster"})
 	f := c.Flags()
 	o.flags.Config.AddFlags(f)
 	f.Lookup("namespace").Usage = "Namespace of the auditor's own Lease and ConfigMaps (default that of the pod)"
 	o.serving.AddFlags(c)
 	f.StringVar(&o.clusterName, "cluster-name", "",
 		"NAMESPACE/NAME of this cluster's Cluster, for the metrics of bundle deployments that do not show it")
+	f.BoolVar(&o.events, "events", true, "Write Events on objects and bundle deployments when their state changes")
+	f.BoolVar(&o.openReports, "openreports", false, "Keep the findings as reports of openreports.io")
+	f.BoolVar(&o.journal, "journal", true, "Keep a journal of the objects and releases that vanished, in ConfigMaps")
 	return c
 }
 
@@ -65,18 +78,53 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("finding the name of the pod: %w", err)
 	}
-	s, err := server.New(server.Options{Config: config, Namespace: namespace,
-		Identity: fmt.Sprintf("%s_%d", identity, os.Getpid()), MetricsAddress: o.serving.Metrics,
-		ProbesAddress: o.serving.Probes, Metrics: metrics.New(metrics.Options{Version: o.version, Cluster: o.clusterName}),
-		Audit: audit.Options{Version: o.version}, Log: o.serving.Logger(o.flags.Streams.ErrOut)})
+	log := o.serving.Logger(o.flags.Streams.ErrOut)
+	sinks, err := o.sinks(config, namespace, identity, log)
 	if err != nil {
 		return err
 	}
-	return explain(s.Run(ctx))
+	s, err := server.New(server.Options{Config: config, Namespace: namespace,
+		Identity: fmt.Sprintf("%s_%d", identity, os.Getpid()), MetricsAddress: o.serving.Metrics,
+		ProbesAddress: o.serving.Probes, Sinks: sinks, Log: log, Audit: audit.Options{Version: o.version},
+		Metrics: metrics.New(metrics.Options{Version: o.version, Cluster: o.clusterName})})
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
 }
 
-// explain adds a hint to an error.
-func explain(err error) error {
+// sinks returns what the leader writes to the cluster.
+func (o *serveOptions) sinks(config *rest.Config, namespace, pod string, log logr.Logger) ([]server.Sink, error) {
+	config = transport.Guard(config, transport.Bounds{Answer: maxAnswer})
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client: %w", err)
+	}
+	anyKind, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client: %w", err)
+	}
+	var out []server.Sink
+	if o.events {
+		out = append(out, events.New(events.Options{Client: client.EventsV1(), Instance: pod, Now: time.Now,
+			Log: log.WithName("events")}))
+	}
+	if o.openReports {
+		out = append(out, openreports.New(openreports.Options{Client: anyKind, Now: time.Now,
+			Log: log.WithName("openreports")}))
+	}
+	if o.journal {
+		out = append(out, journal.New(journal.Options{Client: client.CoreV1(), Namespace: namespace, Now: time.Now,
+			Log: log.WithName("journal")}))
+	}
+	return out, nil
+}
+
+// maxAnswer limits an answer that a writer reads, in bytes.
+const maxAnswer = 64 << 20
+
+// AddHint implements chart.Subcommand.
+func (o *serveOptions) AddHint(err error) error {
 	listen, ok := errors.AsType[*serving.ListenError](err)
 	if !ok {
 		return err

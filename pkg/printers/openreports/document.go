@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// split divides results into parts that fit into one object.
-func split(results []v1alpha1.ReportResult) [][]v1alpha1.ReportResult {
+// Split divides results into parts that fit into one object, each with at most a number of results.
+func Split(results []v1alpha1.ReportResult, most int) [][]v1alpha1.ReportResult {
 	var out [][]v1alpha1.ReportResult
 	begin, size := 0, 0
 	for i := range results {
@@ -24,7 +24,7 @@ func split(results []v1alpha1.ReportResult) [][]v1alpha1.ReportResult {
 		if raw, err := json.Marshal(results[i]); err == nil {
 			n = len(raw)
 		}
-		if i > begin && (size+n > maxBytes || i-begin == maxResults) {
+		if i > begin && (size+n > maxBytes || i-begin == most) {
 			out = append(out, results[begin:i])
 			begin, size = i, 0
 		}
@@ -36,7 +36,7 @@ func split(results []v1alpha1.ReportResult) [][]v1alpha1.ReportResult {
 // document returns the object with a part of the results of a group.
 func (p *printer) document(g group, part int, results []v1alpha1.ReportResult) any {
 	meta := metav1.ObjectMeta{Name: name(g.cluster, part), Namespace: g.namespace,
-		Labels: map[string]string{managedBy: source}}
+		Labels: map[string]string{ManagedBy: Source}}
 	meta.Annotations = map[string]string{takenAt: p.TakenAt}
 	if p.IgnoreFile != "" {
 		meta.Annotations[ignoreFile] = p.IgnoreFile
@@ -46,16 +46,17 @@ func (p *printer) document(g group, part int, results []v1alpha1.ReportResult) a
 	}
 	kind := metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterReport"}
 	if g.namespace == "" {
-		return &v1alpha1.ClusterReport{TypeMeta: kind, ObjectMeta: meta, Source: source, Summary: summary(results),
+		return &v1alpha1.ClusterReport{TypeMeta: kind, ObjectMeta: meta, Source: Source, Summary: Summary(results),
 			Results: results}
 	}
 	kind.Kind = "Report"
-	return &v1alpha1.Report{TypeMeta: kind, ObjectMeta: meta, Source: source, Summary: summary(results),
+	return &v1alpha1.Report{TypeMeta: kind, ObjectMeta: meta, Source: Source, Summary: Summary(results),
 		Results: results,
 		Scope:   &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: g.namespace}}
 }
 
-func summary(results []v1alpha1.ReportResult) v1alpha1.ReportSummary {
+// Summary counts results.
+func Summary(results []v1alpha1.ReportResult) v1alpha1.ReportSummary {
 	var out v1alpha1.ReportSummary
 	counts := map[v1alpha1.Result]*int{"pass": &out.Pass, "fail": &out.Fail, "warn": &out.Warn, "error": &out.Error,
 		"skip": &out.Skip}
@@ -66,7 +67,7 @@ func summary(results []v1alpha1.ReportResult) v1alpha1.ReportSummary {
 }
 
 func name(cluster string, part int) string {
-	out := source
+	out := Source
 	if cluster != "" {
 		out += "-" + id(cluster)
 	}

@@ -40,7 +40,7 @@ func Write(w io.Writer, a *report.Audit) error {
 		p.add(group{cluster: g.Cluster}, r)
 	}
 	for _, g := range slices.SortedFunc(maps.Keys(p.groups), group.compare) {
-		for i, results := range split(p.groups[g]) {
+		for i, results := range Split(p.groups[g], maxResults) {
 			document, err := escape.EncodeYAML(p.document(g, i, results))
 			if err != nil {
 				return err

@@ -28,10 +28,11 @@ type printer struct {
 }
 
 const (
-	source       = "fleetdoctor"
+	// Source is the source of the results, and the value of the label ManagedBy of the objects.
+	Source       = "fleetdoctor"
+	ManagedBy    = "app.kubernetes.io/managed-by"
 	category     = "Fleet"
 	fleetGroup   = "fleet.cattle.io"
-	managedBy    = "app.kubernetes.io/managed-by"
 	clusterLabel = "fleetdoctor.io/cluster" // also an annotation, with the complete name
 	takenAt      = "fleetdoctor.io/taken-at"
 	ignoreFile   = "fleetdoctor.io/ignore-file"
@@ -84,7 +85,7 @@ func (p *printer) groupOf(cluster string, r object.Ref) group {
 func (p *printer) add(g group, r v1alpha1.ReportResult) { p.groups[g] = append(p.groups[g], r) }
 
 func (p *printer) result(policy, rule string, result v1alpha1.Result, message string) v1alpha1.ReportResult {
-	return v1alpha1.ReportResult{Source: source, Category: category, Policy: policy, Rule: rule, Result: result,
+	return v1alpha1.ReportResult{Source: Source, Category: category, Policy: policy, Rule: rule, Result: result,
 		Timestamp: p.taken, Description: short(message)}
 }
 
@@ -100,15 +101,20 @@ var (
 		report.Info: "info"}
 )
 
+// Result returns the result of a finding that was made at a time.
+func Result(f *report.Finding, at metav1.Timestamp) v1alpha1.ReportResult {
+	return v1alpha1.ReportResult{Source: Source, Category: category, Policy: f.Code, Rule: f.Title,
+		Result: resultOf[f.Severity], Severity: severityOf[f.Severity], Scored: f.Severity != report.Info, Timestamp: at,
+		Description: short(f.Message), Subjects: subjects(f.Object), Properties: properties(f)}
+}
+
 // addFindings adds a result for each finding on each of its clusters. One that follows from another finding is skip. It
 // returns the objects with a finding.
 func (p *printer) addFindings() map[objectOn]bool {
 	found, causes := map[objectOn]bool{}, digest.NewCauses(p.Audit)
 	for _, joined := range p.Findings {
 		for _, f := range joined.OnEach() {
-			r := p.result(f.Code, f.Title, resultOf[f.Severity], f.Message)
-			r.Severity, r.Scored = severityOf[f.Severity], f.Severity != report.Info
-			r.Subjects, r.Properties = subjects(f.Object), properties(f)
+			r := Result(&f, p.taken)
 			if cause := causes.Of(&f); cause != nil {
 				r.Properties["causedBy"] = cause.ID
 			}
@@ -179,8 +185,8 @@ func subjects(r object.Ref) []corev1.ObjectReference {
 }
 
 // properties are the details of a finding.
-func properties(f report.Finding) map[string]string {
-	out := digest.Properties(&f)
+func properties(f *report.Finding) map[string]string {
+	out := digest.Properties(f)
 	out["id"], out["evidence"] = f.ID, strings.Join(f.Evidence, "\n")
 	for i, step := range f.NextSteps() {
 		suffix := ""
