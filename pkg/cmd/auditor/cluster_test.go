@@ -315,8 +315,9 @@ func TestRights(t *testing.T) {
 // TestRightsOfAudit checks that an audit with the account of the auditor can read everything.
 func TestRightsOfAudit(t *testing.T) {
 	shared.InstallRelease(t, cluster.ReleaseOptions{BundleID: "guestbook", Namespace: "shop",
-		SetID: "default-guestbook", Hash: "c5c68538ff9800def965853a87784a250ad1f566", AgentNamespace: "cattle-fleet-system",
-		Manifest: "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  ports: [{port: 80}]\n"})
+		SetID: "default-guestbook", Hash: "c5c68538ff9800def965853a87784a250ad1f566",
+		AgentNamespace: "cattle-fleet-system",
+		Manifest:       "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  ports: [{port: 80}]\n"})
 	gaps := func(as ...string) string {
 		r := audit(t, append(as, "-o", "json")...)
 		var report struct {
