@@ -25,8 +25,8 @@ func TestLint(t *testing.T) {
 		directory: {"exact": true, "certificates": "cert-manager", "guardDefault": "off",
 			"releaseNamespaces": []any{"shop"}},
 		auditorDirectory: {"clusterName": "fleet-default/edge-1", "events": false, "journal": false,
-			"openReports": true, "adopt": "unmarked", "prometheus": "operator", "prometheusLabels": map[string]any{"release": "monitoring"},
-			"dashboards": "configmap", "keep": true,
+			"openReports": true, "adopt": "unmarked", "prometheus": "operator", "prometheusLabels": map[string]any{
+				"release": "monitoring"}, "dashboards": "configmap", "keep": true,
 			"readRules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"services"}}}},
 	} {
 		all["apiServers"], all["image"], all["replicas"] = []any{"192.0.2.10"}, "example.com/image:1", 3

@@ -5,6 +5,8 @@ package auditor_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -43,7 +45,8 @@ const release = "v0.1.0"
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Run(m, &shared, cluster.WithCRDs("../../../test/manifests/testdata/prometheus-operator.yaml")))
+	os.Exit(cluster.Run(m, &shared, cluster.WithFleetCRDs(),
+		cluster.WithCRDs("../../../test/manifests/testdata/prometheus-operator.yaml")))
 }
 
 type result struct {
@@ -307,4 +310,42 @@ func TestRights(t *testing.T) {
 	if err := c.Update(t.Context(), lease); err != nil {
 		t.Errorf("updating the lease: %v", err)
 	}
+}
+
+// TestRightsOfAudit checks that an audit with the account of the auditor can read everything.
+func TestRightsOfAudit(t *testing.T) {
+	shared.InstallRelease(t, cluster.ReleaseOptions{BundleID: "guestbook", Namespace: "shop",
+		SetID: "default-guestbook", Hash: "c5c68538ff9800def965853a87784a250ad1f566",
+		AgentNamespace: "cattle-fleet-system",
+		Manifest:       "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  ports: [{port: 80}]\n"})
+	gaps := func(as ...string) string {
+		r := audit(t, append(as, "-o", "json")...)
+		var report struct {
+			Gaps []struct{ Message string } `json:"gaps"`
+		}
+		if err := json.Unmarshal([]byte(r.out), &report); err != nil {
+			return fmt.Sprintf("status %d: %v: %s", r.status, err, r.errOut)
+		}
+		return fmt.Sprint(report.Gaps)
+	}
+	installed(t, "audits")
+	want := gaps()
+	poll.Until(t, func() error { // the server enforces roles after a moment
+		got := gaps("--as=system:serviceaccount:audits:"+installation.Name, "--as-group=system:authenticated")
+		if got != want {
+			return fmt.Errorf("gaps %s, and those of the administrator: %s", got, want)
+		}
+		return nil
+	})
+}
+
+// audit runs an audit.
+func audit(t *testing.T, args ...string) result {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "audit"}, args,
+		[]string{"--kubeconfig", shared.Kubeconfig(t)}),
+		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
+			ErrOut: &errOut}})
+	return result{status, out.String(), errOut.String()}
 }

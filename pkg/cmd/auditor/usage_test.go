@@ -44,8 +44,9 @@ func TestUsage(t *testing.T) {
 func TestInstallOffline(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	r := run(t.Context(), none, "install", "--dry-run=client", "-o", "yaml", "--cluster-name=fleet-default/edge-1",
-		"--events=false", "--open-reports", "--adopt=if-no-diff", "--journal=false", "--keep", "--replicas=3", "--api-servers=192.0.2.1",
-		"--prometheus=operator", "--prometheus-labels=release=monitoring", "--dashboards=configmap")
+		"--events=false", "--open-reports", "--adopt=if-no-diff", "--journal=false", "--keep", "--replicas=3",
+		"--api-servers=192.0.2.1", "--prometheus=operator", "--prometheus-labels=release=monitoring",
+		"--dashboards=configmap")
 	for _, want := range []string{"--cluster-name=fleet-default/edge-1\n", "--events=false\n", "--openreports=true\n",
 		"--adopt=if-no-diff\n", "--journal=false\n", "helm.sh/resource-policy: keep\n", "replicas: 3\n",
 		"cidr: 192.0.2.1/32\n", "kind: PodMonitor\n", "kind: PrometheusRule\n", "release: monitoring\n",
