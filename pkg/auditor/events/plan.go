@@ -88,8 +88,12 @@ func (p *plan) add(s *view.Step) {
 	}
 }
 
-// tells reports whether a change of state is told. That an object could not be read is no change of the object.
+// tells reports whether a change of state is told. That an object could not be read is no change of the object,
+// and that a Job expired is none that matters.
 func tells(t *view.Transition) bool {
+	if t.After.Expired() {
+		return false
+	}
 	switch t.After.State {
 	case "", report.Unknown:
 		return false

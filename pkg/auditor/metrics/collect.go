@@ -115,7 +115,7 @@ func (c *collection) addObjects(d *view.Deployment) {
 	}
 	var bad []view.Object
 	for _, o := range d.Objects {
-		if o.State != report.Ready {
+		if o.State != report.Ready && !o.Expired() {
 			bad = append(bad, o)
 		}
 	}

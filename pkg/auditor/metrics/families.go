@@ -60,39 +60,39 @@ func ofObject(others ...string) []string {
 
 // The metrics of bundle deployments and of their objects.
 const (
-	deploymentState      = prefix + "bundledeployment_state"
-	reportedState        = prefix + "bundledeployment_reported_state"
-	desiredObjects       = prefix + "bundledeployment_desired_objects"
-	objects              = prefix + "bundledeployment_objects"
-	reportedDesired      = prefix + "bundledeployment_reported_desired_objects"
-	reportedObjects      = prefix + "bundledeployment_reported_objects"
-	oldest               = prefix + "bundledeployment_oldest_timestamp_seconds"
-	pending              = prefix + "bundledeployment_pending"
-	blocked              = prefix + "bundledeployment_blocked"
-	revisions            = prefix + "bundledeployment_revisions_total"
-	vanished             = prefix + "bundledeployment_vanished_objects_total"
-	uninstalled          = prefix + "bundledeployment_uninstalled_total"
-	objectState          = prefix + "object_state"
-	unnamedObjects       = prefix + "unnamed_objects"
-	flapping             = prefix + "flapping_field_changes"
-	findings             = prefix + "findings"
-	finding              = prefix + "finding"
-	unnamedFindings      = prefix + "unnamed_findings"
-	oldestFinding        = prefix + "findings_oldest_timestamp_seconds"
-	fleetSize            = prefix + "fleet_object_size_bytes"
-	fleetWrites          = prefix + "fleet_object_writes_total"
-	coverage             = prefix + "coverage_bundledeployments"
-	gaps                 = prefix + "auditor_gaps"
-	leader               = prefix + "auditor_leader"
-	synced               = prefix + "auditor_synced"
-	lastEvaluation       = prefix + "auditor_last_evaluation_timestamp_seconds"
-	evaluationSeconds    = prefix + "auditor_evaluation_duration_seconds"
-	changeToMetric       = prefix + "auditor_change_to_metric_seconds"
-	queue                = prefix + "auditor_queue_length"
-	watchRestarts        = prefix + "auditor_watch_restarts_total"
-	build                = prefix + "auditor_build_info"
-	namedPerDeployment   = "at most 20 for each bundle deployment, and 5,000 in total"
-	flappingPerDeloyment = "at most 5 for each bundle deployment"
+	deploymentState       = prefix + "bundledeployment_state"
+	reportedState         = prefix + "bundledeployment_reported_state"
+	desiredObjects        = prefix + "bundledeployment_desired_objects"
+	objects               = prefix + "bundledeployment_objects"
+	reportedDesired       = prefix + "bundledeployment_reported_desired_objects"
+	reportedObjects       = prefix + "bundledeployment_reported_objects"
+	oldest                = prefix + "bundledeployment_oldest_timestamp_seconds"
+	pending               = prefix + "bundledeployment_pending"
+	blocked               = prefix + "bundledeployment_blocked"
+	revisions             = prefix + "bundledeployment_revisions_total"
+	vanished              = prefix + "bundledeployment_vanished_objects_total"
+	uninstalled           = prefix + "bundledeployment_uninstalled_total"
+	objectState           = prefix + "object_state"
+	unnamedObjects        = prefix + "unnamed_objects"
+	flapping              = prefix + "flapping_field_changes"
+	findings              = prefix + "findings"
+	finding               = prefix + "finding"
+	unnamedFindings       = prefix + "unnamed_findings"
+	oldestFinding         = prefix + "findings_oldest_timestamp_seconds"
+	fleetSize             = prefix + "fleet_object_size_bytes"
+	fleetWrites           = prefix + "fleet_object_writes_total"
+	coverage              = prefix + "coverage_bundledeployments"
+	gaps                  = prefix + "auditor_gaps"
+	leader                = prefix + "auditor_leader"
+	synced                = prefix + "auditor_synced"
+	lastEvaluation        = prefix + "auditor_last_evaluation_timestamp_seconds"
+	evaluationSeconds     = prefix + "auditor_evaluation_duration_seconds"
+	changeToMetric        = prefix + "auditor_change_to_metric_seconds"
+	queue                 = prefix + "auditor_queue_length"
+	watchRestarts         = prefix + "auditor_watch_restarts_total"
+	build                 = prefix + "auditor_build_info"
+	namedPerDeployment    = "at most 20 for each bundle deployment, and 5,000 in total"
+	flappingPerDeployment = "at most 5 for each bundle deployment"
 )
 
 // Families lists all metrics in the order of the documentation.
@@ -133,7 +133,7 @@ var ofObjects = []Family{
 		false, perDeployment},
 	{flapping, ofObject("path", "manager", "reverted_by"), "Number of times in the last hour that a manager wrote " +
 		"another value into a field which had the desired value again. reverted_by is release if the Helm release got " +
-		"a new revision in between, and else unknown.", gauge, false, flappingPerDeloyment},
+		"a new revision in between, and else unknown.", gauge, false, flappingPerDeployment},
 }
 
 var ofFindings = []Family{

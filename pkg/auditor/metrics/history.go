@@ -171,7 +171,7 @@ func (x *deploymentHistory) update(d *view.Deployment, at time.Time) {
 	was := x.since
 	x.since = map[view.Ref]since{}
 	for _, o := range d.Objects {
-		if o.State == report.Ready {
+		if o.State == report.Ready || o.Expired() {
 			continue
 		}
 		s := was[o.Ref]

@@ -23,7 +23,7 @@ import (
 // New returns the view of an audit at a time. All texts are those of the report, in which secrets are hidden.
 func New(a *audit.Audit, at time.Time) *View {
 	r := a.Unmerged()
-	b := builder{a}
+	b := builder{Audit: a, expired: expired(r.Findings)}
 	v := &View{At: at, Gaps: r.Gaps, FleetRead: map[string]bool{}, RecordsRead: map[object.ClusterID]bool{},
 		Coverage: a.Coverage(), Deployments: b.deployments(r), Findings: b.findings(r.Findings)}
 	v.Releases = b.releases(v.Deployments)
@@ -85,7 +85,28 @@ func reported(r *report.Reported) *report.Reported {
 }
 
 // builder makes a view.
-type builder struct{ *audit.Audit }
+type builder struct {
+	*audit.Audit
+	// expired are the Jobs that expired.
+	expired map[job]bool
+}
+
+// job is a Job of a bundle deployment.
+type job struct {
+	object.Ref
+	cluster, bundleDeployment string
+}
+
+// expired returns the Jobs that Kubernetes deleted because of their age.
+func expired(findings []report.Finding) map[job]bool {
+	out := map[job]bool{}
+	for i := range findings {
+		if f := &findings[i]; f.Code == "FD111" {
+			out[job{f.Object, f.Cluster, f.BundleDeployment}] = true
+		}
+	}
+	return out
+}
 
 func (b builder) deployments(r *report.Audit) []*Deployment {
 	type key struct{ namespace, name, release, cluster string }
@@ -126,7 +147,11 @@ func (b builder) deployment(d *evaluate.BundleDeployment, r *report.BundleDeploy
 	}
 	for i := range r.Resources {
 		x := &r.Resources[i]
-		out.Objects = append(out.Objects, Object{Ref: unique.Make(x.Ref), State: x.State, Detail: detailOf(x)})
+		o := Object{Ref: unique.Make(x.Ref), State: x.State, Detail: detailOf(x)}
+		if x.State == report.Missing {
+			o.Detail.Expired = b.expired[job{x.Ref, d.Cluster, d.Key()}]
+		}
+		out.Objects = append(out.Objects, o)
 	}
 	return out
 }

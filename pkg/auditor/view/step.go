@@ -29,8 +29,11 @@ type Transition struct {
 	Since time.Time
 }
 
-// Vanished reports whether a desired object existed before and is missing now.
-func (t *Transition) Vanished() bool { return t.After.State == report.Missing && exists(t.Known.State) }
+// Vanished reports whether a desired object existed before and is missing now. A Job that expired did not vanish.
+func (t *Transition) Vanished() bool {
+	gone := t.After.State == report.Missing && exists(t.Known.State)
+	return gone && !t.After.Expired()
+}
 
 // Dropped reports whether an object existed before, and a new revision no longer desires it. A dropped object that has
 // still the ownership metadata of its bundle is Orphaned instead.

@@ -79,12 +79,17 @@ type Object struct {
 	Detail *Detail
 }
 
+// Expired reports whether the object is a Job that Kubernetes deleted because of its age.
+func (o Object) Expired() bool { return o.Detail != nil && o.Detail.Expired }
+
 // Detail is why an object is not Ready. Values are not kept.
 type Detail struct {
 	Reason, Message string
 	// Owner is the present owner, if it is not the bundle: a bundle deployment, a release or a set.
 	Owner   string
 	Changes []Change
+	// Expired is true for a missing Job that Kubernetes deleted because of its age (FD111).
+	Expired bool
 }
 
 // Change is a field that differs.

@@ -245,3 +245,35 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+// TestExpired checks that a Job that Kubernetes deleted because of its age did not vanish.
+func TestExpired(t *testing.T) {
+	capture, err := cases.Read("../../../test/testdata/cases/job-expired.yaml", &map[string]any{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := capture.Complete(nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := capture.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expired []string
+	for _, o := range view.New(found, views.Begin).Deployments[0].Objects {
+		if o.Expired() {
+			expired = append(expired, o.Ref.Value().Name)
+		}
+		x := view.Transition{Known: view.Object{State: report.Ready}, After: o}
+		if o.State == report.Missing && x.Vanished() == o.Expired() {
+			t.Errorf("%s vanished: %v", o.Ref.Value().Name, x.Vanished())
+		}
+	}
+	if diff := cmp.Diff([]string{"expired"}, expired); diff != "" {
+		t.Errorf("expired (-want +got):\n%s", diff)
+	}
+}
