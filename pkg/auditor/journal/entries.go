@@ -86,11 +86,7 @@ func uninstalled(s *view.Step, u *view.Uninstalled) journal.Entry {
 		d = &view.Deployment{Name: u.BundleID}
 		d.ID.Name = u.BundleID
 	}
-	from := time.Time{}
-	if s.Before != nil {
-		from = s.Before.At
-	}
-	e := entry(journal.Uninstalled, d, from, s.After.At)
+	e := entry(journal.Uninstalled, d, u.Since, s.After.At)
 	e.Release, e.Revision, e.By = u.Name, u.Revision, remover(u)
 	refs := u.Refs()
 	for _, ref := range refs[:min(len(refs), maxObjects)] {

@@ -76,6 +76,13 @@ func (m *Metrics) SetSynced(yes bool) {
 	m.synced = yes
 }
 
+// Forget shows that nothing is known at present, instead of an old state. The counters go on with the next view.
+func (m *Metrics) Forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.view, m.synced = &view.View{}, false
+}
+
 // Evaluated records an evaluation that ended at a time.
 func (m *Metrics) Evaluated(at time.Time, took time.Duration) {
 	m.evaluation.Observe(took.Seconds())
@@ -120,7 +127,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	if !m.lastEvaluation.IsZero() {
 		c.add(lastEvaluation, float64(m.lastEvaluation.UnixMilli())/1000)
 	}
-	if !m.view.At.IsZero() { // before the first view, nothing is known
+	if !m.view.At.IsZero() { // otherwise nothing is known
 		c.addDeployments()
 		c.addFindings()
 		c.addAggregates()

@@ -28,6 +28,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/watched"
 )
 
 // Sink writes what changed to the cluster.
@@ -73,6 +74,10 @@ type Server struct {
 	ready    atomic.Bool
 	restarts int64
 }
+
+// unnoticed is how long ago a change can have happened when it is received: a watch may be interrupted for that long
+// before its objects no longer count as current.
+const unnoticed = watched.DefaultGrace + time.Second
 
 // New makes a Server. It makes no request.
 func New(o Options) (*Server, error) {
@@ -150,9 +155,10 @@ func (s *Server) publish(_ context.Context, r auditor.Result) {
 		v = view.New(r.Audit, r.At)
 	case !r.Nothing():
 		s.options.Log.Error(r.Err, "nothing could be evaluated")
-		m.SetSynced(false)
+		m.Forget()
 		return
 	}
+	s.follower.Confirm(r.Since.Add(-unnoticed))
 	step := s.follower.Next(v)
 	m.Update(step)
 	m.Evaluated(r.At, r.Took)

@@ -43,6 +43,25 @@ type releaseID struct {
 type installed struct {
 	*Release
 	last *Deployment
+	at   time.Time
+}
+
+// Confirm states that nothing had changed at a later time than that of the last view.
+func (f *Follower) Confirm(at time.Time) {
+	if f.view == nil || !at.After(f.view.At) {
+		return
+	}
+	for id, d := range f.read {
+		if d.at.Equal(f.view.At) {
+			f.read[id] = seen{d.Deployment, at}
+		}
+	}
+	for id, r := range f.releases {
+		if r.at.Equal(f.view.At) {
+			r.at = at
+			f.releases[id] = r
+		}
+	}
 }
 
 // Next compares a view with the one before it.
@@ -79,7 +98,7 @@ func (f *Follower) uninstalled(v *View) []Uninstalled {
 		if d := r.Deployment; d != nil && d.Reason == "" {
 			last = d
 		}
-		now[id] = installed{r, last}
+		now[id] = installed{r, last, v.At}
 	}
 	var out []Uninstalled
 	for id, was := range f.releases {
@@ -87,7 +106,7 @@ func (f *Follower) uninstalled(v *View) []Uninstalled {
 		switch {
 		case present:
 		case v.RecordsRead[id.on]:
-			out = append(out, v.uninstalled(was.Release, was.last))
+			out = append(out, v.uninstalled(&was))
 		default: // it may still exist
 			now[id] = was
 		}

@@ -61,6 +61,8 @@ const (
 // Uninstalled is a release that does not exist any more.
 type Uninstalled struct {
 	*Release
+	// Since is the last time at which it is known to have existed.
+	Since time.Time
 	// Last is the bundle deployment when it had this release and was read for the last time; nil if it never was.
 	Last *Deployment
 	// Bundle is whether the Bundle of the release exists now, BundleDeployment whether its BundleDeployment does.
@@ -97,8 +99,9 @@ func (v *View) presence(kind, key string) Presence {
 	return NotKnown
 }
 
-func (v *View) uninstalled(r *Release, last *Deployment) Uninstalled {
-	u := Uninstalled{Release: r, Last: last, Bundle: NotKnown, BundleDeployment: NotKnown}
+func (v *View) uninstalled(was *installed) Uninstalled {
+	last := was.last
+	u := Uninstalled{Release: was.Release, Since: was.at, Last: last, Bundle: NotKnown, BundleDeployment: NotKnown}
 	if last != nil {
 		u.Bundle = v.presence(state.Bundle, last.Bundle)
 		u.BundleDeployment = v.presence(state.BundleDeployment, last.Namespace+"/"+last.Name)

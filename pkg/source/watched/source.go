@@ -33,9 +33,10 @@ type Options struct {
 	Now func() time.Time
 }
 
-// The defaults of Options. A right that was given back is noticed after at most defaultBackoff.Cap.
-const defaultGrace = 10 * time.Second
+// DefaultGrace is the default of Options.Grace.
+const DefaultGrace = 10 * time.Second
 
+// defaultBackoff is the default of Options.Backoff. A right that was given back is noticed after at most its Cap.
 func defaultBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 30 * time.Second}
 }
@@ -87,7 +88,7 @@ func New(ctx context.Context, c *cluster.Cluster, o Options) (*Source, error) {
 		o.Backoff = defaultBackoff
 	}
 	if o.Grace == 0 {
-		o.Grace = defaultGrace
+		o.Grace = DefaultGrace
 	}
 	if o.Now == nil {
 		o.Now = time.Now
