@@ -15,11 +15,14 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,15 +54,21 @@ type running struct {
 // begin starts an auditor of an API server.
 func begin(t *testing.T, config *rest.Config) *running {
 	t.Helper()
+	return beginWith(t, config, watched.Options{})
+}
+
+// beginWith starts an auditor that notices soon that a watch is interrupted.
+func beginWith(t *testing.T, config *rest.Config, o watched.Options) *running {
+	t.Helper()
+	o.Grace = 300 * time.Millisecond
+	o.Backoff = func() *wait.Backoff { return &wait.Backoff{Duration: 100 * time.Millisecond, Steps: 1} }
 	c, err := source.New(config, source.Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &running{t: t, count: map[bool]int{}}
 	a := auditor.New(c, auditor.Options{Publish: r.publish, Hold: 200 * time.Millisecond, Now: time.Now,
-		Log: logr.Discard(), Watched: watched.Options{Grace: 300 * time.Millisecond, Backoff: func() *wait.Backoff {
-			return &wait.Backoff{Duration: 100 * time.Millisecond, Steps: 1}
-		}}})
+		Log: logr.Discard(), Watched: o})
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(t.Context()), logr.Discard()))
 	ended := make(chan struct{})
 	go func() {
@@ -493,4 +502,61 @@ spec: {size: 1}
 	remove(t, cluster.Object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "gadgets"))
 	remove(t, cluster.Object("fleet.cattle.io/v1alpha1", "Bundle", workspace, "gadgets"))
 	a.equal(shared.Config(), "the release is gone")
+}
+
+// TestRights checks that objects are Unknown when a right was taken away, and known when it was given back.
+func TestRights(t *testing.T) {
+	installed(t)
+	const user = "auditor"
+	read := []string{"list", "watch"}
+	shared.Grant(t, user, "",
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets", "serviceaccounts", "namespaces"}, Verbs: read},
+		rbacv1.PolicyRule{APIGroups: []string{"apps", "autoscaling", "fleet.cattle.io", "rbac.authorization.k8s.io",
+			"apiextensions.k8s.io", "apiregistration.k8s.io"}, Resources: []string{"*"}, Verbs: read})
+	config, err := clientcmd.BuildConfigFromFlags("", shared.UserKubeconfig(t, user))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A server does not end the watches of a user who lost a right.
+	a := beginWith(t, config, watched.Options{WatchTimeout: 2 * time.Second})
+	a.equal(config, "start")
+	for range 2 {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "auditor-configmaps"},
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: read}}}
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta,
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}}
+		for _, o := range []client.Object{role, binding} {
+			if err := shared.Client().Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		poll.True(t, "the object is known", func() bool { return a.state("one-0") == report.Ready })
+		a.equal(config, "the right was given")
+		for _, o := range []client.Object{binding, role} {
+			if err := shared.Client().Delete(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		poll.True(t, "the object is Unknown", func() bool { return a.state("one-0") == report.Unknown })
+		a.equal(config, "the right was taken away")
+	}
+}
+
+// TestExpired checks that changes are not lost if the server does not have their history any more (410).
+func TestExpired(t *testing.T) {
+	c := cluster.Start(t, cluster.WithFleetCRDs(), cluster.WithAPIServerFlag("watch-cache", "false"))
+	before := shared
+	shared = c
+	t.Cleanup(func() { shared = before })
+	installed(t)
+	p := proxy.New(t, c.Config())
+	a := begin(t, p.Config())
+	a.equal(c.Config(), "start")
+	p.Stop()
+	remove(t, object("v1", "ConfigMap", "one-0"))
+	patch(t, object("v1", "ConfigMap", "two-1"), `{"data":{"key":"other"}}`)
+	c.Compact(t)
+	p.Start()
+	a.equal(c.Config(), "the history was removed")
 }

@@ -118,6 +118,9 @@ func (c *collection) list(ctx context.Context, o metav1.ListOptions) (runtime.Ob
 
 // changes opens a watch for the reflector. It may begin with a list.
 func (c *collection) changes(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+	if c.options.WatchTimeout > 0 {
+		o.TimeoutSeconds = new(int64(c.options.WatchTimeout.Seconds()))
+	}
 	w, err := c.Cluster.Watch(ctx, c.query(), c.namespace, o)
 	if err != nil {
 		if !ptr.Deref(o.SendInitialEvents, false) { // otherwise the reflector tries a list next
