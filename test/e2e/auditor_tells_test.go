@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/events"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/journal"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
+	sourcecluster "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+)
+
+// TestAuditorTells deletes an object between two audits. Its namespace and its BundleDeployment then have an Event, and
+// the journal has an entry, which the finding of the next audit cites.
+func TestAuditorTells(t *testing.T) {
+	f := newFleet(t, shared)
+	f.namespace("auditor")
+	f.deploy("guestbook", theme)
+	client, err := kubernetes.NewForConfig(f.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := events.New(events.Options{Client: client.EventsV1(), Instance: "auditor-0", Now: time.Now,
+		Log: logr.Discard()})
+	book := journal.New(journal.Options{Client: client.CoreV1(), Namespace: "auditor", Now: time.Now,
+		Log: logr.Discard()})
+	var follower view.Follower
+	show := func() {
+		t.Helper()
+		src, err := sourcecluster.New(f.Config(), sourcecluster.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := engine.Run(t.Context(), src, engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := follower.Next(view.New(found, time.Now()))
+		written.Update(step)
+		book.Update(step)
+		written.Write(t.Context())
+		if err := book.Write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	show()
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: apps, Name: "theme"}}
+	if err := f.Client().Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	show()
+
+	for namespace, want := range map[string]string{apps: "FleetMissing: the object is not on the cluster",
+		clusterNamespace: "changed: configmap apps/theme Missing"} {
+		list, err := client.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var notes []string
+		for _, e := range list.Items {
+			notes = append(notes, e.Reason+": "+e.Note)
+		}
+		if len(notes) != 1 || !strings.Contains(notes[0], want) {
+			t.Errorf("namespace %s has the Events %q", namespace, notes)
+		}
+		if err := client.EventsV1().Events(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{},
+			metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if written.Dropped() > 0 || book.Dropped() > 0 {
+		t.Errorf("%d Events and %d entries were dropped", written.Dropped(), book.Dropped())
+	}
+	found := false
+	for _, x := range f.audit().report.Findings {
+		if x.Code == "FD101" && x.Object.Name == "theme" {
+			found = true
+			expectContains(t, "the evidence", strings.Join(x.Evidence, "\n"), "according to the journal of the auditor")
+		}
+	}
+	if !found {
+		t.Error("the audit does not find the missing object")
+	}
+	if err := client.CoreV1().ConfigMaps("auditor").DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "fleetdoctor.io/journal=true"}); err != nil {
+		t.Fatal(err)
+	}
+}
