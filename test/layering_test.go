@@ -106,6 +106,12 @@ var layers = []layer{
 	{packages: []string{"pkg/source/snapshot"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/source", "pkg/source/snapshot/files"}},
 
+	// A cluster in memory, for the auditor. Who reads it reads as from a cluster.
+	{packages: []string{"pkg/packed"}, pure: true, never: evaluating,
+		may: []string{"pkg/object"}},
+	{packages: []string{"pkg/source/watched"}, never: printing,
+		may: []string{"pkg/object", "pkg/packed", "pkg/release", "pkg/source", "pkg/source/cluster"}},
+
 	// The stages: what was read, what is desired, and the result. Each stage may import the previous ones.
 	{packages: []string{"pkg/state"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/source"}},
@@ -184,7 +190,16 @@ var layers = []layer{
 			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/gaps",
 			"pkg/journal", "pkg/placement", "pkg/report",
 			"pkg/redact"}},
-	// The auditor. What it keeps of an audit has no values of Secrets.
+	// The auditor decides nothing by itself: it runs audits.
+	{packages: []string{"pkg/auditor"}, never: slices.Concat(commands, printing),
+		may: []string{"pkg/object", "pkg/source", "pkg/source/cluster", "pkg/source/watched", "pkg/settle", "pkg/check",
+			"pkg/gaps", "pkg/audit"}},
+	{packages: []string{"pkg/auditor/server"}, never: printing,
+		may: []string{"pkg/serving", "pkg/source/cluster", "pkg/source/watched", "pkg/audit", "pkg/auditor",
+			"pkg/auditor/metrics", "pkg/auditor/view"}},
+	// Probes and metrics of both servers.
+	{packages: []string{"pkg/serving"}, never: printing},
+	// What the auditor keeps of an audit has no values of Secrets.
 	{packages: []string{"pkg/auditor/view"}, pure: true, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/state", "pkg/directory", "pkg/evaluate", "pkg/check/blocker",
 			"pkg/audit", "pkg/report"}},
@@ -309,11 +324,16 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/chart"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/verb", "pkg/escape",
 			"pkg/install", "pkg/object", "pkg/transport"}},
+	{packages: []string{"pkg/cmd/serve"},
+		may: []string{"pkg/cmd/flags", "pkg/escape", "pkg/serving"}},
 	{packages: []string{"pkg/cmd/auditor"},
-		may: []string{"pkg/cmd/chart", "pkg/cmd/flags", "pkg/cmd/verb", "pkg/escape", "pkg/install", "pkg/ownership",
-			"pkg/auditor/installation"}},
+		may: []string{"pkg/cmd/chart", "pkg/cmd/complete", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input",
+			"pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/serve", "pkg/cmd/verb", "pkg/escape", "pkg/heap",
+			"pkg/install", "pkg/journal", "pkg/ownership", "pkg/report", "pkg/serving", "pkg/source", "pkg/transport",
+			"pkg/cmd/view", "pkg/audit", "pkg/auditor/events", "pkg/auditor/journal", "pkg/auditor/metrics",
+			"pkg/auditor/openreports", "pkg/auditor/server", "pkg/auditor/installation"}},
 	{packages: []string{"pkg/cmd/webhook"},
-		may: []string{"pkg/cmd/chart", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/scope",
+		may: []string{"pkg/cmd/chart", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/scope", "pkg/cmd/serve", "pkg/serving",
 			"pkg/cmd/verb", "pkg/escape", "pkg/install", "pkg/object", "webhook/admission", "webhook/installation",
 			"webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
@@ -341,7 +361,7 @@ var layers = []layer{
 	{packages: []string{"webhook/index"}, never: printing,
 		may: []string{"pkg/object", "pkg/release", "pkg/desired"}},
 	{packages: []string{"webhook/server"}, never: printing,
-		may: []string{"pkg/transport", "webhook/admission", "webhook/index"}},
+		may: []string{"pkg/serving", "pkg/transport", "webhook/admission", "webhook/index"}},
 	// Helm's actions import libraries of commands.
 	{packages: []string{"pkg/install"},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/compare", "manifests"}},

@@ -73,12 +73,8 @@ func (b *bench) startAuditor(ctx context.Context) (*runningAuditor, time.Duratio
 		return nil, 0, fmt.Errorf("starting the auditor: %w", err)
 	}
 	for {
-		resp, err := http.Get("http://" + a.probes + "/readyz") //nolint:noctx // the address is local
-		if err == nil {
-			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return a, time.Since(start), nil
-			}
+		if _, err := get(ctx, a.probes+"/readyz"); err == nil {
+			return a, time.Since(start), nil
 		}
 		if err := sleep(ctx, 10*time.Millisecond); err != nil {
 			return nil, 0, err
@@ -130,15 +126,10 @@ func (a *runningAuditor) processor() (time.Duration, error) {
 }
 
 // missing returns the objects that the metrics name as missing.
-func (a *runningAuditor) missing() (map[string]bool, error) {
-	resp, err := http.Get("http://" + a.metrics + "/metrics") //nolint:noctx // the address is local
+func (a *runningAuditor) missing(ctx context.Context) (map[string]bool, error) {
+	text, err := get(ctx, a.metrics+"/metrics")
 	if err != nil {
-		return nil, fmt.Errorf("reading the metrics: %w", err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, fmt.Errorf("reading the metrics: %w", err)
+		return nil, err
 	}
 	out := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
@@ -151,11 +142,28 @@ func (a *runningAuditor) missing() (map[string]bool, error) {
 	return out, nil
 }
 
+// get reads a page of a local server.
+func get(ctx context.Context, address string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("reading %s: %s", address, resp.Status)
+	}
+	return io.ReadAll(resp.Body)
+}
+
 // await waits until the metrics name an object as missing, or no longer.
 func (a *runningAuditor) await(ctx context.Context, name string, missing bool) (time.Duration, error) {
 	start := time.Now()
 	for {
-		found, err := a.missing()
+		found, err := a.missing(ctx)
 		if err != nil || found[name] == missing {
 			return time.Since(start), err
 		}

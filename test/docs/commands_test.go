@@ -149,7 +149,8 @@ func called(args []string) ([]string, bool) {
 	return nil, false
 }
 
-// start runs the program. "webhook serve" runs until it is interrupted, so only its command line is checked.
+// start runs the program. "webhook serve" and "auditor serve" run until they are interrupted, so only their command lines
+// are checked.
 func start(ctx context.Context, args []string, in io.Reader) run {
 	var out, errOut bytes.Buffer
 	if in == nil {
@@ -158,7 +159,7 @@ func start(ctx context.Context, args []string, in io.Reader) run {
 	// as a release: "webhook install" refuses others
 	env := verb.Environment{Streams: genericiooptions.IOStreams{In: in, Out: &out, ErrOut: &errOut}, Version: "v1.0.0"}
 	r := run{args: args}
-	if len(args) > 1 && args[0] == "webhook" && args[1] == "serve" {
+	if len(args) > 1 && args[1] == "serve" {
 		c, flags, err := cmd.New("kubectl-fleetdoctor", env).Find(args)
 		if err == nil {
 			err = c.ParseFlags(flags)

@@ -269,7 +269,8 @@ func schema(document any, kinds ...string) func() ([]byte, error) {
 			},
 		}
 		for _, dir := range []string{"pkg/report", "pkg/object", "pkg/evaluate", "pkg/check/remedy",
-			"pkg/install", "pkg/journal", "pkg/auditor/installation", "webhook/installation", "webhook/admission"} {
+			"pkg/install", "pkg/journal", "pkg/source", "pkg/auditor/installation", "webhook/installation",
+			"webhook/admission"} {
 			if err := r.AddGoComments("github.com/fleetdoctor/kubectl-fleetdoctor", dir); err != nil {
 				return nil, err
 			}

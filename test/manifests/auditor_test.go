@@ -17,11 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	auditor "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
@@ -104,20 +107,28 @@ func TestAuditorKeep(t *testing.T) {
 	}
 }
 
-// TestAuditorArguments checks the command line of the auditor.
+// TestAuditorArguments checks the command line of the auditor, and that the program accepts it.
 func TestAuditorArguments(t *testing.T) {
 	begin := []string{"auditor", "serve"}
 	for variant, want := range map[string][]string{
-		"default":  {"--events=true", "--openreports=false", "--adopt=off", "--journal=true"},
-		"silent":   {"--events=false", "--openreports=false", "--adopt=off", "--journal=false"},
-		"adopting": {"--events=true", "--openreports=false", "--adopt=unmarked", "--journal=true"},
-		"all": {"--events=true", "--openreports=true", "--adopt=if-unowned", "--journal=true",
+		"default":  {"--events=true", "--open-reports=false", "--adopt=off", "--journal=true"},
+		"silent":   {"--events=false", "--open-reports=false", "--adopt=off", "--journal=false"},
+		"adopting": {"--events=true", "--open-reports=false", "--adopt=unmarked", "--journal=true"},
+		"all": {"--events=true", "--open-reports=true", "--adopt=if-unowned", "--journal=true",
 			"--cluster-name=fleet-default/edge-1"},
 	} {
 		pod := pick[appsv1.Deployment](t, auditorObjects(t, variant), "Deployment", auditor.Name).Spec.Template.Spec
 		c := pod.Containers[0]
 		if diff := cmp.Diff(append(slices.Clone(begin), want...), c.Args); diff != "" {
 			t.Errorf("variant %s (-want +got):\n%s", variant, diff)
+		}
+		env := verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()}
+		serve, flags, err := cmd.New("kubectl-fleetdoctor", env).Find(c.Args)
+		if err == nil {
+			err = serve.ParseFlags(flags)
+		}
+		if err != nil {
+			t.Errorf("variant %s: the program does not accept the arguments: %v", variant, err)
 		}
 		if c.Resources.Limits.Memory().Cmp(resource.MustParse("300Mi")) != 0 || c.Env[0].Value != "270MiB" {
 			t.Errorf("memory limit %s, GOMEMLIMIT %s", c.Resources.Limits.Memory(), c.Env[0].Value)

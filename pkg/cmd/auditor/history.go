@@ -4,7 +4,6 @@ package auditor
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -23,16 +22,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// historyHelp is the help. Its examples are at the end.
-//
-//go:embed history.txt
-var historyHelp string
-
 func newHistory(env verb.Environment) *cobra.Command {
 	o := &historyOptions{Flags: input.New(env), print: output.NewPrintFlags()}
 	c := &cobra.Command{Use: "history [BUNDLE]", Short: "Show what vanished: deleted objects and uninstalled releases",
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions, RunE: verb.RunE(o)}
-	c.Long, c.Example, _ = strings.Cut(strings.TrimSpace(historyHelp), "\n\nExamples:\n")
 	o.AddFlags(c.Flags(), "Namespace of the auditor; without it, all namespaces are searched for journals")
 	o.print.AddFlags(c)
 	c.Flags().Var(&o.since, "since", "Show what vanished in the last duration, such as 2h or 3d, or since a time, "+

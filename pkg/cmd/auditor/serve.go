@@ -51,7 +51,7 @@ func newServe(env verb.Environment) *cobra.Command {
 	f.StringVar(&o.clusterName, "cluster-name", "",
 		"NAMESPACE/NAME of this cluster's Cluster, for the metrics of bundle deployments that do not show it")
 	f.BoolVar(&o.events, "events", true, "Write Events on objects and bundle deployments when their state changes")
-	f.BoolVar(&o.openReports, "openreports", false, "Keep the findings as reports of openreports.io")
+	f.BoolVar(&o.openReports, "open-reports", false, "Keep the findings as reports of openreports.io")
 	f.BoolVar(&o.journal, "journal", true, "Keep a journal of the objects and releases that vanished, in ConfigMaps")
 	return c
 }

@@ -47,7 +47,7 @@ func TestInstallOffline(t *testing.T) {
 		"--events=false", "--open-reports", "--adopt=if-no-diff", "--journal=false", "--keep", "--replicas=3",
 		"--api-servers=192.0.2.1", "--prometheus=operator", "--prometheus-labels=release=monitoring",
 		"--dashboards=configmap")
-	for _, want := range []string{"--cluster-name=fleet-default/edge-1\n", "--events=false\n", "--openreports=true\n",
+	for _, want := range []string{"--cluster-name=fleet-default/edge-1\n", "--events=false\n", "--open-reports=true\n",
 		"--adopt=if-no-diff\n", "--journal=false\n", "helm.sh/resource-policy: keep\n", "replicas: 3\n",
 		"cidr: 192.0.2.1/32\n", "kind: PodMonitor\n", "kind: PrometheusRule\n", "release: monitoring\n",
 		`grafana_dashboard: "1"`, "image: fleetdoctor/kubectl-fleetdoctor:v0.1.0\n"} {
