@@ -182,7 +182,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render",
 			"pkg/source", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/settle",
 			"pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/gaps",
-			"pkg/placement", "pkg/report",
+			"pkg/journal", "pkg/placement", "pkg/report",
 			"pkg/redact"}},
 	// The auditor. What it keeps of an audit has no values of Secrets.
 	{packages: []string{"pkg/auditor/view"}, pure: true, never: slices.Concat(commands, printing),
@@ -190,7 +190,17 @@ var layers = []layer{
 			"pkg/audit", "pkg/report"}},
 	{packages: []string{"pkg/auditor/metrics"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"families.go", "history.go", "collect.go"},
-		may: []string{"pkg/object", "pkg/fleet", "pkg/escape", "pkg/check", "pkg/report", "pkg/auditor/view"}},
+		may:       []string{"pkg/object", "pkg/fleet", "pkg/escape", "pkg/check", "pkg/report", "pkg/auditor/view"}},
+	// What vanished: the entries, and the auditor that writes them.
+	{packages: []string{"pkg/journal"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/source"}},
+	{packages: []string{"pkg/auditor/journal"}, never: slices.Concat(commands, printing), pureFiles: []string{"entries.go"},
+		may: []string{"pkg/journal", "pkg/auditor/view"}},
+	// Its client creates Events.
+	{packages: []string{"pkg/auditor/events"}, never: slices.Concat(commands, printing),
+		pureFiles: []string{"plan.go", "text.go"},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/state", "pkg/escape", "pkg/report",
+			"pkg/auditor/view"}},
 	// Of pkg/render, it uses only the values that directories have.
 	{packages: []string{"pkg/placement"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/fleet", "pkg/fleet/targeting", "pkg/render", "pkg/state", "pkg/directory"}},
@@ -301,7 +311,7 @@ var layers = []layer{
 			"pkg/directory", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt",
 			"pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers",
 			"pkg/printers/*", "pkg/printers/comparepatches", "pkg/escape", "pkg/snapshot",
-			"pkg/agents", "pkg/deployed", "pkg/gaps", "pkg/impact/read", "pkg/owner", "pkg/targets", "pkg/why",
+			"pkg/agents", "pkg/deployed", "pkg/gaps", "pkg/impact/read", "pkg/journal", "pkg/owner", "pkg/targets", "pkg/why",
 			"pkg/explain", "pkg/comparison",
 			"pkg/suppress"}},
 	// It must not import other packages of the module: then it is initialized before them and before their libraries.
@@ -335,7 +345,8 @@ var layers = []layer{
 			"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope",
 			"pkg/cmd/pager", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot", "pkg/snapshot/mask",
-			"pkg/why", "pkg/explain", "pkg/auditor/view", "pkg/auditor/metrics", "webhook/admission", "webhook/index", "webhook/server",
+			"pkg/why", "pkg/explain", "pkg/auditor/view", "pkg/auditor/metrics", "pkg/auditor/events",
+			"pkg/auditor/journal", "pkg/journal", "webhook/admission", "webhook/index", "webhook/server",
 			"webhook/installation", "manifests"}},
 }
 

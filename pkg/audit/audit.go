@@ -169,6 +169,13 @@ func (s *Standing) finish(ctx context.Context) (*Audit, error) {
 	if err := out.settle(ctx); err != nil {
 		return nil, err
 	}
+	lost := missing(out.Deployments, out.Findings)
+	err = Each(ctx, out.clusters, func(ctx context.Context, i int) error {
+		return vanished(ctx, out.clusters[i].Source, lost[object.ClusterID(out.clusters[i].Name)])
+	})
+	if err != nil {
+		return nil, err
+	}
 	unread, err := out.quotedSecrets(ctx)
 	out.Result = result.WithGaps(slices.Concat(out.answers.Gaps, unread))
 	return out, err

@@ -24,6 +24,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -59,10 +60,11 @@ func main() {
 		"agents-report.schema.json":    schema(&report.Agents{}, report.KindAgents),
 		"targets-report.schema.json":   schema(&report.Targets{}, report.KindTargets),
 		"verbs/why.md":                 whyPage, "why-report.schema.json": schema(&report.Why{}, report.KindWhy),
-		"impact-report.schema.json":  schema(&report.Impact{}, report.KindImpact),
-		"metrics.md":                 metricsPage,
-		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind),
-		"webhook-test.schema.json":   schema(&installation.Test{}, installation.TestKind),
+		"impact-report.schema.json":   schema(&report.Impact{}, report.KindImpact),
+		"metrics.md":                  metricsPage,
+		"auditor-history.schema.json": schema(&journal.History{}, journal.KindHistory),
+		"webhook-status.schema.json":  schema(&installation.Status{}, installation.StatusKind),
+		"webhook-test.schema.json":    schema(&installation.Test{}, installation.TestKind),
 	} {
 		b, err := content()
 		if err == nil {
@@ -262,7 +264,7 @@ func schema(document any, kinds ...string) func() ([]byte, error) {
 			},
 		}
 		for _, dir := range []string{"pkg/report", "pkg/object", "pkg/evaluate", "pkg/check/remedy",
-			"webhook/installation", "webhook/admission"} {
+			"pkg/source", "pkg/journal", "webhook/installation", "webhook/admission"} {
 			if err := r.AddGoComments("github.com/fleetdoctor/kubectl-fleetdoctor", dir); err != nil {
 				return nil, err
 			}

@@ -4,14 +4,27 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 )
+
+// alertsText is the text about the alerts.
+const alertsText = `## Alerts
+
+The rules for Prometheus are in manifests/auditor/alerts.yaml, and dashboards for Grafana of a fleet, of a cluster and ` +
+	`of a bundle in manifests/auditor/dashboards. Alerts about an object name it in the labels object_namespace and ` +
+	`object. An alert about a dependency has a name of its own: a bundle that waits has not failed, and does not ` +
+	`count as a stuck rollout.
+`
 
 // metricsText is the beginning of the page about metrics.
 //
@@ -24,8 +37,8 @@ func metricsPage() ([]byte, error) {
 	all := metrics.Families()
 	own, _ := all[0].OwnLabels()
 	ofDeployments := all[0].Labels[:len(all[0].Labels)-len(own)]
-	b.WriteString("# Metrics of the auditor\n\n" + generated + metricsText + "\n## Metrics\n\n(deployment) stands for the labels " +
-		"of a bundle deployment: `" + strings.Join(ofDeployments, "`, `") + "`.\n\n| metric | type | labels " +
+	b.WriteString("# Metrics of the auditor\n\n" + generated + metricsText + "\n## Metrics\n\n(deployment) stands for " +
+		"the labels of a bundle deployment: `" + strings.Join(ofDeployments, "`, `") + "`.\n\n| metric | type | labels " +
 		"| series | meaning |\n|---|---|---|---|---|\n")
 	for _, f := range all {
 		kind := "gauge"
@@ -45,5 +58,42 @@ func metricsPage() ([]byte, error) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, kind, strings.Join(labels, ", "), f.Bound, f.Help)
 	}
-	return b.Bytes(), nil
+	err := alerts(&b)
+	return b.Bytes(), err
+}
+
+// alerts adds the alerts, and the records beside them.
+func alerts(b *bytes.Buffer) error {
+	raw, err := os.ReadFile("manifests/auditor/alerts.yaml")
+	if err != nil {
+		return err
+	}
+	var file struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Record, For  string
+				Labels, Annotations map[string]string
+			} `json:"rules"`
+		} `json:"groups"`
+	}
+	if err := sigsyaml.Unmarshal(raw, &file); err != nil {
+		return err
+	}
+	var records []string
+	b.WriteString("\n" + alertsText + "\n| alert | severity | for | explanation |\n|---|---|---|---|\n")
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			if r.Alert == "" {
+				records = append(records, r.Record)
+				continue
+			}
+			page := strings.TrimPrefix(r.Annotations["runbook_url"], check.Pages)
+			_, code, _ := strings.Cut(page, "#")
+			fmt.Fprintf(b, "| %s | %s | %s | [%s](%s) |\n", r.Alert, r.Labels["severity"], r.For,
+				cmp.Or(strings.ToUpper(code), page), page)
+		}
+	}
+	b.WriteString("\nThe same file records Fleet's numbers beside the actual ones: `" + strings.Join(records, "`, `") +
+		"`.\n")
+	return nil
 }

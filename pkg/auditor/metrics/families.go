@@ -22,8 +22,8 @@ type Family struct {
 	Bound string
 }
 
-// deploymentLabels name a bundle deployment. Fleet's own metrics have the same ones, except for bundledeployment_namespace:
-// there, it is called namespace.
+// deploymentLabels name a bundle deployment. Fleet's own metrics have the same ones, except for
+// bundledeployment_namespace: there, it is called namespace.
 var deploymentLabels = []string{"bundledeployment_namespace", "name", "cluster_namespace", "cluster_name",
 	"bundle_namespace", "bundle", "repo"}
 

@@ -217,7 +217,8 @@ func TestFindings(t *testing.T) {
 	})
 }
 
-// TestUnread checks that what is not known has no series, and that the cluster of a release alone is that of the options.
+// TestUnread checks that what is not known has no series, and that the cluster of a release alone is that of the
+// options.
 func TestUnread(t *testing.T) {
 	d := views.Deployment("web")
 	d.Exists, d.Read, d.Reason, d.Cluster, d.State = false, false, "Forbidden", "", report.Unknown
@@ -268,7 +269,8 @@ func TestBound(t *testing.T) {
 	})
 }
 
-// TestEqual checks that bundle deployments with the same labels are one series, and that texts of a cluster are escaped.
+// TestEqual checks that bundle deployments with the same labels are one series, and that texts of a cluster are
+// escaped.
 func TestEqual(t *testing.T) {
 	a, b := views.Deployment("web", ready), views.Deployment("web", ready, ready)
 	b.ID.Release = "other/web"

@@ -109,9 +109,10 @@ func (b builder) deployments(r *report.Audit) []*Deployment {
 // deployment makes the copy of a bundle deployment. chain is why it is not applied.
 func (b builder) deployment(d *evaluate.BundleDeployment, r *report.BundleDeployment,
 	chain []blocker.Step) *Deployment {
-	out := &Deployment{ID: unique.Make(d.ID()).Value(), Namespace: watchedNamespace(d), Name: text(d.Name), Exists: d.BD != nil,
-		Cluster: text(d.Cluster), Bundle: text(d.Bundle), GitRepo: text(d.GitRepo), HelmOp: text(d.HelmOp),
-		State: r.State, Reason: r.Reason, Read: !r.WithoutResult(), Counts: r.Counts, Reported: reported(r.Reported),
+	out := &Deployment{ID: unique.Make(d.ID()).Value(), Namespace: watchedNamespace(d), Name: text(d.Name),
+		Exists: d.BD != nil, Cluster: text(d.Cluster), Bundle: text(d.Bundle), GitRepo: text(d.GitRepo),
+		HelmOp: text(d.HelmOp),
+		State:  r.State, Reason: r.Reason, Read: !r.WithoutResult(), Counts: r.Counts, Reported: reported(r.Reported),
 		Commit: text(d.Commit), Objects: make([]Object, 0, len(r.Resources))}
 	if d.Release.Revision > 0 {
 		out.Release, out.Revision = text(d.Release.Release()), d.Release.Revision

@@ -19,6 +19,6 @@ func NewCommand(env verb.Environment) *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 	}
-	c.AddCommand(newServe(env))
+	c.AddCommand(newHistory(env), newServe(env))
 	return c
 }

@@ -20,7 +20,7 @@ import (
 type Filter struct {
 	severity *flags.Enum
 	codes    []string
-	since    since
+	since    Since
 }
 
 // NewFilter returns the flags, which select all findings.
@@ -59,7 +59,7 @@ func (f *Filter) ToFilter() (report.Filter, error) {
 }
 
 // Since returns the time of --since (RFC 3339) for a report that was taken at a time; "" without the flag.
-func (f *Filter) Since(takenAt string) (string, error) { return f.since.begin(takenAt) }
+func (f *Filter) Since(takenAt string) (string, error) { return f.since.Begin(takenAt) }
 
 // suggestion asks whether the user meant one of the codes that are most similar to a word, by their number or their
 // name. All codes begin with the same letters, so that only the digits are compared.

@@ -11,31 +11,31 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// since is a flag with a duration before the time of a report, or with a time. It implements pflag.Value.
-type since struct {
+// Since is a flag with a duration before the time of a report, or with a time. It implements pflag.Value.
+type Since struct {
 	text string
 	last time.Duration // 0 for a time
 	from time.Time
 }
 
 // String returns the value.
-func (s *since) String() string { return s.text }
+func (s *Since) String() string { return s.text }
 
 // Type is the placeholder of the value in help.
-func (s *since) Type() string { return "duration" }
+func (s *Since) Type() string { return "duration" }
 
 // Set parses a value.
-func (s *since) Set(text string) error {
+func (s *Since) Set(text string) error {
 	from, err := time.Parse(time.RFC3339, text)
 	if err == nil {
-		*s = since{text: text, from: from}
+		*s = Since{text: text, from: from}
 		return nil
 	}
 	last, err := duration(text)
 	if err != nil || last <= 0 {
 		return errors.New("must be a duration such as 30m, 2h or 3d, or a time such as 2026-01-02T15:04:05Z")
 	}
-	*s = since{text: text, last: last}
+	*s = Since{text: text, last: last}
 	return nil
 }
 
@@ -54,8 +54,8 @@ func duration(text string) (time.Duration, error) {
 	return out + more, err
 }
 
-// begin is the time (RFC 3339) for data that was taken at a time; "" without a value.
-func (s *since) begin(takenAt string) (string, error) {
+// Begin is the time (RFC 3339) for data that was taken at a time; "" without a value.
+func (s *Since) Begin(takenAt string) (string, error) {
 	from := s.from
 	if s.last > 0 {
 		taken, err := time.Parse(time.RFC3339, takenAt)

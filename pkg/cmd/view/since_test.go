@@ -20,7 +20,7 @@ func TestSince(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "2", "x", "-2h", "0s", "d", "-1d", "1dx", "99999999999d", "2026-01-02"} {
-		if err := (&since{}).Set(text); err == nil {
+		if err := (&Since{}).Set(text); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
 	}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package events tells as Events what changed on the cluster of the auditor. The recorder of client-go is not used: it
+// joins the Events of an object to a series, of which it keeps only the first note.
+package events
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	client "k8s.io/client-go/kubernetes/typed/events/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+const (
+	// Controller is the reportingController of the Events.
+	Controller = "fleetdoctor.io/auditor"
+	// action is what was done when the Event was noticed. The API requires one.
+	action = "Audit"
+	// maxInstance is the limit of the API for the name of a reporter, in bytes.
+	maxInstance = 128
+)
+
+// Options of a Writer.
+type Options struct {
+	Client client.EventsGetter
+	// Instance is the name of the Pod.
+	Instance string
+	Now      func() time.Time
+	Log      logr.Logger
+}
+
+// Writer writes Events. Its methods are safe for concurrent use.
+type Writer struct {
+	options Options
+
+	mu   sync.Mutex
+	plan plan
+}
+
+// New makes a Writer. It writes nothing before Run.
+func New(o Options) *Writer {
+	o.Instance = o.Instance[:min(len(o.Instance), maxInstance)]
+	return &Writer{options: o, plan: plan{index: map[object.Ref]int{}, told: map[object.Ref]told{}}}
+}
+
+// Update adds the changes of a step. It does not block.
+func (w *Writer) Update(s *view.Step) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.plan.add(s)
+}
+
+// Dropped is the number of Events that were not written.
+func (w *Writer) Dropped() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.plan.dropped
+}
+
+// Run writes Events until the context ends.
+func (w *Writer) Run(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			w.Write(ctx)
+		}
+	}
+}
+
+// Write writes Events that are due, at most maxBatch.
+func (w *Writer) Write(ctx context.Context) {
+	w.mu.Lock()
+	now := w.options.Now()
+	due := w.plan.due(now)
+	w.mu.Unlock()
+	for _, m := range due {
+		err := w.write(ctx, &m, now)
+		switch {
+		case err == nil:
+		case final(err):
+			w.options.Log.V(1).Info("An Event was refused", "object", m.regarding.Key().String(), "error", err.Error())
+			w.mu.Lock()
+			w.plan.dropped++
+			w.mu.Unlock()
+		default:
+			w.options.Log.Info("An Event could not be written", "object", m.regarding.Key().String(),
+				"error", err.Error())
+			w.mu.Lock()
+			w.plan.failed(m)
+			w.mu.Unlock()
+		}
+	}
+}
+
+// final reports whether the server refuses an Event, and would refuse it again: its namespace is gone or being deleted,
+// or the auditor has no right to write there.
+func final(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch status.Status().Reason {
+	case metav1.StatusReasonNotFound, metav1.StatusReasonForbidden, metav1.StatusReasonInvalid,
+		metav1.StatusReasonBadRequest:
+		return true
+	}
+	return false
+}
+
+func (w *Writer) write(ctx context.Context, m *message, now time.Time) error {
+	e := w.event(m, now)
+	_, err := w.options.Client.Events(e.Namespace).Create(ctx, e, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // an earlier attempt had succeeded
+		return nil
+	}
+	return err
+}
+
+func (w *Writer) event(m *message, now time.Time) *eventsv1.Event {
+	r := m.regarding
+	// The name of an object may be none of an Event, and two Events of an object need different names.
+	sum := sha256.Sum256([]byte(r.Key().String() + "\x00" + m.reason + "\x00" + now.Format(time.RFC3339Nano)))
+	e := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: "fleetdoctor." + hex.EncodeToString(sum[:8]), Namespace: r.Namespace},
+		EventTime:  metav1.NewMicroTime(now), ReportingController: Controller, ReportingInstance: w.options.Instance,
+		Action: action, Reason: "Fleet" + m.reason, Regarding: reference(r), Note: m.text(),
+		Type: corev1.EventTypeNormal,
+	}
+	if r.Namespace == "" {
+		e.Namespace = metav1.NamespaceDefault // the API requires it for objects without a namespace
+	}
+	if m.warning {
+		e.Type = corev1.EventTypeWarning
+	}
+	if m.related.Name != "" {
+		related := reference(m.related)
+		e.Related = &related
+	}
+	return e
+}
+
+func reference(r object.Ref) corev1.ObjectReference {
+	return corev1.ObjectReference{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package journal writes down what vanished, in ConfigMaps in the namespace of the auditor. Package pkg/journal reads
+// them.
+package journal
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
+)
+
+const (
+	// namePrefix begins the names of the ConfigMaps. The time at which each was begun follows.
+	namePrefix = "fleetdoctor-journal-"
+	managedBy  = "app.kubernetes.io/managed-by"
+	// maxConfigMaps is the number of ConfigMaps.
+	maxConfigMaps = 20
+	// maxEntries and maxBytes limit one of them. The limit of the API is 1 MiB.
+	maxEntries = 1000
+	maxBytes   = 512 << 10
+	// maxWaiting is the number of entries that wait to be written.
+	maxWaiting = 1000
+	// pruneAfter is how often ConfigMaps with only old entries are searched for.
+	pruneAfter = time.Hour
+)
+
+// Options of a Writer.
+type Options struct {
+	Client client.ConfigMapsGetter
+	// Namespace is that of the auditor.
+	Namespace string
+	Now       func() time.Time
+	Log       logr.Logger
+}
+
+// Writer writes the journal. Its methods are safe for concurrent use. Only one Writer may write in a namespace.
+type Writer struct {
+	options Options
+
+	mu      sync.Mutex
+	waiting []journal.Entry
+	dropped int
+
+	// books are the ConfigMaps, the oldest one first; nil if they must be read. Only Write uses them.
+	books  []*corev1.ConfigMap
+	pruned time.Time
+}
+
+// New makes a Writer. It writes nothing before Run.
+func New(o Options) *Writer { return &Writer{options: o} }
+
+// Update adds what vanished in a step. It does not block.
+func (w *Writer) Update(s *view.Step) {
+	found := entriesOf(s)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(len(found), maxWaiting-len(w.waiting))
+	w.waiting, w.dropped = append(w.waiting, found[:n]...), w.dropped+len(found)-n
+}
+
+// Dropped is the number of entries that were not written, because too many waited.
+func (w *Writer) Dropped() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dropped
+}
+
+// Run writes the journal until the context ends.
+func (w *Writer) Run(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := w.Write(ctx); err != nil {
+				w.options.Log.Error(err, "The journal could not be written; it is tried again")
+			}
+		}
+	}
+}
+
+// Write writes the entries that wait, and removes what is too old. It sends no request if there is nothing to do. After
+// an error, the entries still wait.
+func (w *Writer) Write(ctx context.Context) error {
+	w.mu.Lock()
+	entries := slices.Clone(w.waiting)
+	w.mu.Unlock()
+	now := w.options.Now()
+	if len(entries) == 0 && now.Sub(w.pruned) < pruneAfter {
+		return nil
+	}
+	if err := w.write(ctx, entries, now); err != nil {
+		w.books = nil // read them again: another writer may have changed them
+		return err
+	}
+	w.pruned = now
+	return nil
+}
+
+func (w *Writer) write(ctx context.Context, entries []journal.Entry, now time.Time) error {
+	if err := w.load(ctx); err != nil {
+		return err
+	}
+	for len(entries) > 0 {
+		n, err := w.append(ctx, entries, now)
+		if err != nil {
+			return err
+		}
+		entries = entries[n:]
+		w.mu.Lock()
+		w.waiting = w.waiting[n:]
+		w.mu.Unlock()
+	}
+	return w.prune(ctx, now)
+}
+
+// load reads the ConfigMaps.
+func (w *Writer) load(ctx context.Context) error {
+	if w.books != nil {
+		return nil
+	}
+	list, err := w.client().List(ctx, metav1.ListOptions{LabelSelector: journal.Label + "=true"})
+	if err != nil {
+		return fmt.Errorf("listing the ConfigMaps of the journal in namespace %s: %w", w.options.Namespace, err)
+	}
+	w.books = []*corev1.ConfigMap{}
+	for i := range list.Items {
+		w.books = append(w.books, &list.Items[i])
+	}
+	slices.SortFunc(w.books, func(x, y *corev1.ConfigMap) int { return cmp.Compare(x.Name, y.Name) })
+	return nil
+}
+
+func (w *Writer) client() client.ConfigMapInterface {
+	return w.options.Client.ConfigMaps(w.options.Namespace)
+}
+
+// append writes as many of the entries as fit into the newest ConfigMap, or into a new one, and returns their number.
+func (w *Writer) append(ctx context.Context, entries []journal.Entry, now time.Time) (int, error) {
+	text := ""
+	if len(w.books) > 0 {
+		text = w.books[len(w.books)-1].Data[journal.Key]
+	}
+	more, n, err := fitting(text, entries)
+	if err != nil {
+		return 0, err
+	}
+	if n > 0 && len(w.books) > 0 {
+		book := w.books[len(w.books)-1].DeepCopy()
+		book.Data = map[string]string{journal.Key: text + more}
+		written, err := w.client().Update(ctx, book, metav1.UpdateOptions{})
+		if err != nil {
+			return 0, fmt.Errorf("updating ConfigMap %s/%s: %w", book.Namespace, book.Name, err)
+		}
+		w.books[len(w.books)-1] = written
+		return n, nil
+	}
+	more, n, err = fitting("", entries)
+	if err != nil {
+		return 0, err
+	}
+	book := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.options.Namespace,
+		Name:   namePrefix + strings.ReplaceAll(now.UTC().Format("20060102-150405.000"), ".", "-"),
+		Labels: map[string]string{journal.Label: "true", managedBy: "fleetdoctor"}},
+		Data: map[string]string{journal.Key: more}}
+	written, err := w.client().Create(ctx, book, metav1.CreateOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("creating ConfigMap %s/%s: %w", book.Namespace, book.Name, err)
+	}
+	w.books = append(w.books, written)
+	return n, nil
+}
+
+// fitting encodes as many of the entries as fit behind a text, and returns their number. One entry fits behind an empty
+// text.
+func fitting(text string, entries []journal.Entry) (more string, n int, err error) {
+	var b strings.Builder
+	lines := strings.Count(text, "\n")
+	for i := range entries {
+		line, err := json.Marshal(&entries[i])
+		if err != nil {
+			return "", 0, err
+		}
+		full := lines+i >= maxEntries || len(text)+b.Len()+len(line) >= maxBytes
+		if full && len(text)+i > 0 {
+			return b.String(), i, nil
+		}
+		b.Write(append(line, '\n'))
+	}
+	return b.String(), len(entries), nil
+}
+
+// prune removes the ConfigMaps with only old entries, and the oldest ones of too many.
+func (w *Writer) prune(ctx context.Context, now time.Time) error {
+	for len(w.books) > 0 && (len(w.books) > maxConfigMaps || old(w.books[0], now)) {
+		err := w.client().Delete(ctx, w.books[0].Name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting ConfigMap %s/%s: %w", w.options.Namespace, w.books[0].Name, err)
+		}
+		w.books = w.books[1:]
+	}
+	return nil
+}
+
+// old reports whether all entries of a ConfigMap are older than they are kept. One without entries is old.
+func old(book *corev1.ConfigMap, now time.Time) bool {
+	entries, _ := journal.Decode(book.Data[journal.Key])
+	return !slices.ContainsFunc(entries, func(e journal.Entry) bool { return now.Sub(e.To) < journal.Kept })
+}

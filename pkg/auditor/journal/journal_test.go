@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unique"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/journal"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
+	entries "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/views"
+)
+
+const ready, missing = report.Ready, report.Missing
+
+// auditor follows views, with a clock and a client that keeps objects.
+type auditor struct {
+	follower view.Follower
+	now      time.Time
+	client   *fake.Clientset
+	*journal.Writer
+}
+
+func newAuditor() *auditor {
+	a := &auditor{now: views.Begin, client: fake.NewClientset()}
+	a.restart()
+	return a
+}
+
+func (a *auditor) restart() {
+	a.Writer = journal.New(journal.Options{Client: a.client.CoreV1(), Namespace: "auditor", Log: logr.Discard(),
+		Now: func() time.Time { return a.now }})
+	a.follower = view.Follower{}
+}
+
+// show shows views, and writes what vanished.
+func (a *auditor) show(t *testing.T, all ...*view.View) {
+	t.Helper()
+	for _, v := range all {
+		a.now = v.At
+		a.Update(a.follower.Next(v))
+		if err := a.Write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (a *auditor) books(t *testing.T) []corev1.ConfigMap {
+	t.Helper()
+	list, err := a.client.CoreV1().ConfigMaps("auditor").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// read returns the entries.
+func (a *auditor) read(t *testing.T) []entries.Entry {
+	t.Helper()
+	var out []entries.Entry
+	for _, book := range a.books(t) {
+		if book.Labels[entries.Label] != "true" {
+			t.Errorf("ConfigMap %s has the labels %v", book.Name, book.Labels)
+		}
+		found, damaged := entries.Decode(book.Data[entries.Key])
+		if damaged > 0 {
+			t.Errorf("ConfigMap %s has %d damaged entries", book.Name, damaged)
+		}
+		out = append(out, found...)
+	}
+	return out
+}
+
+// TestDeleted checks the entry of an object that vanished.
+func TestDeleted(t *testing.T) {
+	a := newAuditor()
+	before := views.Deployment("web", ready, report.Modified)
+	before.Objects[1].Detail.Changes = []view.Change{{Path: "data.a", Manager: "kubectl", Time: "2026-01-02T03:04:05Z"}}
+	after := views.Deployment("web", missing, missing)
+	after.Commit = "0123abc"
+	a.show(t, views.Of(1, before), views.Of(3, after), views.Of(5, after))
+	want := []entries.Entry{{Event: entries.Deleted, From: views.Begin.Add(time.Second),
+		To: views.Begin.Add(3 * time.Second), Cluster: "fleet-default/edge", BundleDeployment: "cluster-edge/web",
+		Bundle: "fleet-default/web", Release: "shop/web", Revision: 1, Commit: "0123abc", Total: 2,
+		Objects: []entries.Object{{Ref: views.ConfigMap("a").Value()},
+			{Ref: views.ConfigMap("b").Value(), LastWriter: "kubectl"}}}}
+	if diff := cmp.Diff(want, a.read(t)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+// TestDropped checks that an object that a new revision does not have is no deleted one.
+func TestDropped(t *testing.T) {
+	a := newAuditor()
+	after := views.Deployment("web", ready)
+	after.Revision = 2
+	a.show(t, views.Of(1, views.Deployment("web", ready, ready)), views.Of(2, after))
+	got := a.read(t)
+	if len(got) != 1 || got[0].Event != entries.Dropped || got[0].Revision != 2 || got[0].By == "" {
+		t.Errorf("the entries are %+v", got)
+	}
+}
+
+// TestUninstalled checks who uninstalled a release: nobody is named unless the cluster shows it.
+func TestUninstalled(t *testing.T) {
+	predicted := views.Of(1, views.Deployment("web", ready))
+	predicted.Releases[0].Uninstall = true
+	kept := views.Of(2)
+	kept.Fleet = views.Of(2, views.Deployment("web")).Fleet
+	unread := views.Of(2)
+	unread.FleetRead = nil
+	for name, test := range map[string]struct {
+		before, after *view.View
+		want          string
+	}{
+		"predicted": {predicted, kept, "the agent in cattle-fleet-system: its garbage collection was about to uninstall " +
+			"the release"},
+		"with its BundleDeployment": {views.Of(1, views.Deployment("web", ready)), views.Of(2),
+			"the agent in cattle-fleet-system: the BundleDeployment of the release was deleted"},
+		"alone":     {views.Of(1, views.Deployment("web", ready)), kept, ""},
+		"not known": {views.Of(1, views.Deployment("web", ready)), unread, ""},
+	} {
+		a := newAuditor()
+		a.show(t, test.before, test.after)
+		got := a.read(t)
+		if len(got) != 1 || got[0].Event != entries.Uninstalled || got[0].Total != 1 || got[0].By != test.want {
+			t.Errorf("%s: the entries are %+v", name, got)
+		}
+	}
+}
+
+// TestQuiet checks that nothing is requested while nothing vanishes, except once in an hour.
+func TestQuiet(t *testing.T) {
+	a := newAuditor()
+	d := views.Deployment("web", ready)
+	for seconds := range 3600 {
+		a.show(t, views.Of(seconds, d))
+	}
+	if n := len(a.client.Actions()); n != 1 {
+		t.Errorf("%d requests in an hour, want 1: %v", n, a.client.Actions())
+	}
+}
+
+// TestBound writes more than the journal keeps, with names of the greatest length.
+func TestBound(t *testing.T) {
+	a := newAuditor()
+	long := strings.Repeat("n", 253)
+	newView := func(seconds int, s report.State) *view.View {
+		d := views.Deployment("web")
+		for i := range 600 {
+			ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprintf("%s%03d", long, i)}
+			d.Objects = append(d.Objects, view.Object{Ref: unique.Make(ref), State: s})
+		}
+		return views.Of(seconds, d)
+	}
+	for i := range 60 {
+		a.show(t, newView(2*i, ready), newView(2*i+1, missing))
+	}
+	books := a.books(t)
+	if len(books) != 20 {
+		t.Errorf("%d ConfigMaps, want 20", len(books))
+	}
+	for _, b := range books {
+		if raw, err := json.Marshal(b); err != nil || len(raw) > 1<<20 {
+			t.Errorf("ConfigMap %s has %d bytes: %v", b.Name, len(raw), err)
+		}
+	}
+	got := a.read(t)
+	last := got[len(got)-1]
+	if last.Total != 600 || len(last.Objects) != 500 || !last.To.Equal(views.Begin.Add(119*time.Second)) {
+		t.Errorf("the newest entry is of %s and has %d of %d objects", last.To, len(last.Objects), last.Total)
+	}
+}
+
+// TestOld checks that entries are removed after 30 days, also by an auditor that was started again.
+func TestOld(t *testing.T) {
+	a := newAuditor()
+	a.show(t, views.Of(1, views.Deployment("web", ready)), views.Of(2, views.Deployment("web", missing)))
+	const day = 24 * 3600
+	a.restart()
+	a.show(t, views.Of(29*day))
+	if n := len(a.read(t)); n != 1 {
+		t.Errorf("%d entries after 29 days, want 1", n)
+	}
+	a.show(t, views.Of(31*day))
+	if n := len(a.books(t)); n != 0 {
+		t.Errorf("%d ConfigMaps after 31 days, want none", n)
+	}
+}
+
+// TestAgain checks that entries are written later if a request fails, or if another writer was faster.
+func TestAgain(t *testing.T) {
+	a := newAuditor()
+	a.show(t, views.Of(1, views.Deployment("web", ready, ready)), views.Of(2, views.Deployment("web", missing, ready)))
+	fail := true
+	a.client.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return fail, nil, errors.New("connection refused")
+	})
+	v := views.Of(3, views.Deployment("web", missing, missing))
+	a.now = v.At
+	a.Update(a.follower.Next(v))
+	if err := a.Write(t.Context()); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("writing returned %v", err)
+	}
+	fail = false
+	if err := a.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(a.read(t)); n != 2 {
+		t.Errorf("%d entries, want 2", n)
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package auditor_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// journals is a snapshot with a journal.
+func journals(t *testing.T) string {
+	t.Helper()
+	at := func(minute, second int) time.Time { return time.Date(2026, 1, 2, 7, minute, second, 0, time.UTC) }
+	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "a\x1b[31m"}
+	var lines string
+	for _, e := range []journal.Entry{
+		{Event: journal.Deleted, From: at(12, 3), To: at(12, 5), Cluster: "fleet-default/edge",
+			BundleDeployment: "cluster-edge/web", Bundle: "fleet-default/web", Release: "shop/web", Revision: 3,
+			Objects: []journal.Object{{Ref: ref, LastWriter: "kubectl"}}, Total: 4},
+		{Event: journal.Uninstalled, From: at(30, 0), To: at(30, 2), BundleDeployment: "api", Release: "shop/api",
+			Revision: 1, By: "the agent in cattle-fleet-system: the BundleDeployment of the release was deleted"},
+	} {
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += string(line) + "\n"
+	}
+	raw, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+		"namespace": "auditor", "name": "journal", "labels": map[string]any{journal.Label: "true"}},
+		"data": map[string]any{journal.Key: lines}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw) + "\n" + `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[]}`
+}
+
+func run(t *testing.T, in, args string) (status int, out string) {
+	t.Helper()
+	streams, stdin, stdout, _ := genericiooptions.NewTestIOStreams()
+	stdin.WriteString(in)
+	c := auditor.NewCommand(verb.Environment{Streams: streams, Name: "kubectl fleetdoctor",
+		Now: func() time.Time { return time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC) }})
+	c.SetArgs(append([]string{"history", "--snapshot", "-"}, strings.Fields(args)...))
+	c.SilenceErrors, c.SilenceUsage = true, true
+	return exit.Status(c.ExecuteContext(t.Context())), stdout.String()
+}
+
+func TestHistory(t *testing.T) {
+	const deleted = `2026-01-02 07:12:03 to 07:12:05 UTC  Deleted  cluster-edge/web, release shop/web:3, cluster ` +
+		`fleet-default/edge
+  by: not known
+  configmap shop/a�[31m  (a field was last written by kubectl)
+  3 more
+`
+	const gone = `2026-01-02 07:30:00 to 07:30:02 UTC  Uninstalled  api, release shop/api:1
+  by: the agent in cattle-fleet-system: the BundleDeployment of the release was deleted
+  its objects are not known
+`
+	for args, want := range map[string]string{
+		"":                              gone + deleted,
+		"bundle/web":                    deleted,
+		"fleet-default/web":             deleted,
+		"api":                           gone,
+		"--since 35m":                   gone,
+		"--since 2026-01-02T07:40:00Z":  "No auditor wrote down that anything vanished since 2026-01-02T07:40:00Z.\n",
+		"bundle/eb":                     "No auditor wrote down that anything vanished since 2025-12-03T08:00:00Z.\n",
+		"-n auditor bundle/api -o name": "",
+	} {
+		status, got := run(t, journals(t), args)
+		if diff := cmp.Diff(want, got); diff != "" || status != exit.OK {
+			t.Errorf("%s: status %d (-want +got):\n%s", args, status, diff)
+		}
+	}
+	for args, want := range map[string]int{"bundle/": exit.Usage} {
+		if status, _ := run(t, journals(t), args); status != want {
+			t.Errorf("%s: status %d, want %d", args, status, want)
+		}
+	}
+}
+
+// TestUnread checks that a journal that was not captured is no empty one.
+func TestUnread(t *testing.T) {
+	status, got := run(t, `{"apiVersion":"v1","kind":"SecretList","items":[]}`, "-o json")
+	var h journal.History
+	if err := json.Unmarshal([]byte(got), &h); err != nil {
+		t.Fatalf("%v in %q", err, got)
+	}
+	if status != exit.Failed || len(h.Gaps) == 0 || h.Kind != journal.KindHistory || h.APIVersion == "" {
+		t.Errorf("status %d: %+v", status, h)
+	}
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package journal has the entries of the auditor about what vanished, and reads them. They are in ConfigMaps with a
+// label. The package pkg/auditor/journal writes them.
+package journal
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+const (
+	// Label is on every ConfigMap of a journal, with the value "true".
+	Label = "fleetdoctor.io/journal"
+	// Key is the key of the entries in a ConfigMap: one JSON document in each line.
+	Key = "entries"
+	// Kept is how long an entry is kept.
+	Kept = 30 * 24 * time.Hour
+)
+
+// Event is what happened.
+type Event string
+
+// The events.
+const (
+	// Deleted objects are desired, existed, and do not exist any more.
+	Deleted Event = "Deleted"
+	// Dropped objects existed, and a new revision of the release no longer desires them.
+	Dropped Event = "Dropped"
+	// Uninstalled is a release whose record does not exist any more. Its objects may have been kept.
+	Uninstalled Event = "Uninstalled"
+)
+
+// Entry is what vanished from one bundle deployment between two evaluations.
+type Entry struct {
+	Event Event `json:"event"`
+	// It happened after From and until To: the times of the evaluations before and after.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Cluster, BundleDeployment and Bundle are "namespace/name"; empty if they are not known. Of a bundle deployment of
+	// which only the release is known, BundleDeployment is the bundle id.
+	Cluster          string `json:"cluster,omitempty"`
+	BundleDeployment string `json:"bundleDeployment"`
+	Bundle           string `json:"bundle,omitempty"`
+	// Release is "namespace/name", with the Revision at To; for Uninstalled, its last one. Commit is the Git commit of
+	// the release.
+	Release  string `json:"release"`
+	Revision int    `json:"revision"`
+	Commit   string `json:"commit,omitempty"`
+	// By is who did it, if data of the cluster shows that; empty if it is not known.
+	By string `json:"by,omitempty"`
+	// Objects are the first of the objects, Total is the number of all; 0 if they are not known.
+	Objects []Object `json:"objects,omitempty"`
+	Total   int      `json:"total"`
+}
+
+// Object is an object that vanished.
+type Object struct {
+	object.Ref
+	// LastWriter is the field manager that wrote a field last that differed from the bundle, if one is recorded. It
+	// need not have deleted the object.
+	LastWriter string `json:"lastWriter,omitempty"`
+}
+
+// Has reports whether an object is among those of the entry.
+func (e *Entry) Has(k object.Key) bool {
+	return slices.ContainsFunc(e.Objects, func(o Object) bool { return o.Key() == k })
+}
+
+// Decode returns the entries in a text, and the number of lines that are none.
+func Decode(text string) (entries []Entry, damaged int) {
+	lines := bufio.NewScanner(strings.NewReader(text))
+	lines.Buffer(nil, len(text)+1)
+	for lines.Scan() {
+		var e Entry
+		switch err := json.Unmarshal(lines.Bytes(), &e); {
+		case err != nil, e.To.IsZero():
+			damaged++
+		default:
+			entries = append(entries, e)
+		}
+	}
+	return entries, damaged
+}
+
+// Book is what was read of a journal.
+type Book struct {
+	// Entries are sorted, the newest one first.
+	Entries []Entry
+	// Damaged is the number of entries that could not be decoded.
+	Damaged  int
+	Coverage source.Coverage
+}
+
+// Read reads all journals of a source. namespaces restricts it to some namespaces.
+func Read(ctx context.Context, src source.Source, namespaces ...string) (*Book, error) {
+	out := &Book{}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: Label + "=true",
+		Namespaces: namespaces}
+	cover, err := src.List(ctx, q, func(o source.Object) error {
+		var m struct {
+			Data map[string]string `json:"data"`
+		}
+		if object.Into(o.Raw, &m) != nil {
+			out.Damaged++
+			return nil
+		}
+		entries, damaged := Decode(m.Data[Key])
+		out.Entries, out.Damaged = append(out.Entries, entries...), out.Damaged+damaged
+		return nil
+	})
+	out.Coverage = cover
+	slices.SortStableFunc(out.Entries, func(x, y Entry) int {
+		return cmp.Or(y.To.Compare(x.To), cmp.Compare(x.BundleDeployment, y.BundleDeployment))
+	})
+	return out, err
+}
