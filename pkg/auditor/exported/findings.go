@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exported
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// foundKey identifies the findings of one series.
+type foundKey struct {
+	code, cluster, bundleDeployment string
+	object                          object.Ref
+}
+
+// maxEqual is the number of findings that one series can stand for. An auditor names at most as many for each check and
+// bundle deployment.
+const maxEqual = 20
+
+// addFindings adds the findings of the auditors with a present state: about a bundle deployment only those of the
+// auditors whose words about it count, others of each auditor.
+func (f *fleet) addFindings() {
+	for _, t := range f.targets {
+		if !t.usable(f.now) {
+			continue
+		}
+		for _, s := range t.findings {
+			var bd *report.BundleDeployment
+			if x := f.known[t.keyOf(s.labels)]; x != nil {
+				if x.evaluator.target != t && x.reporter.target != t {
+					continue
+				}
+				bd = x.shown
+			}
+			f.addFinding(s, f.clusterOf(t, s), bd)
+		}
+	}
+}
+
+// clusterOf is the cluster of a finding. An auditor on a downstream cluster may not know the name of its cluster.
+func (f *fleet) clusterOf(t *target, s series) string {
+	if s.of("cluster_namespace") == "" && len(t.aggregates) == 0 && len(f.used[t]) == 1 {
+		for only := range f.used[t] {
+			return only
+		}
+	}
+	return s.key("cluster_namespace", "cluster_name")
+}
+
+// addFinding adds the findings of a series, unless another auditor exports them too. bd is the bundle deployment that
+// they are about; nil if they are about none.
+func (f *fleet) addFinding(s series, cluster string, bd *report.BundleDeployment) {
+	x := report.Finding{Code: s.of("code"), Severity: report.Severity(s.of("severity")), Object: refOf(s.labels),
+		Cluster: cluster, Bundle: s.key("bundle_namespace", "bundle")}
+	if repo := s.of("repo"); repo != "" {
+		x.GitRepo = s.of("bundle_namespace") + "/" + repo
+	}
+	if bd != nil {
+		x.Cluster, x.BundleDeployment = bd.Cluster, bd.Key()
+		x.Bundle, x.GitRepo = bd.Bundle, bd.GitRepo
+	}
+	switch x.Object.Kind {
+	case state.Bundle:
+		x.Bundle = cmp.Or(x.Bundle, x.Object.Namespace+"/"+x.Object.Name)
+	case state.GitRepo:
+		x.GitRepo = cmp.Or(x.GitRepo, x.Object.Namespace+"/"+x.Object.Name)
+	}
+	k := foundKey{x.Code, x.Cluster, x.BundleDeployment, x.Object}
+	if f.found[k] {
+		return
+	}
+	f.found[k] = true
+	explain(&x)
+	for range min(s.value, maxEqual) {
+		f.out.Findings = append(f.out.Findings, x)
+	}
+}
+
+// explain adds what is known of the code of a finding.
+func explain(x *report.Finding) {
+	all := check.Catalogue()
+	i := slices.IndexFunc(all, func(c check.Check) bool { return c.Code == x.Code })
+	if i < 0 {
+		x.Title = "a finding that this version of the program does not know"
+	} else {
+		x.Title, x.Urgency = all[i].Title, report.Urgency(all[i].Urgency)
+		x.Remedies = []report.Remedy{{Text: all[i].Remedy}}
+		x.Remediation = all[i].Remedy
+	}
+	x.Message = x.Title
+	if !slices.Contains([]report.Severity{report.Error, report.Warning, report.Info}, x.Severity) {
+		x.Severity = report.Error
+	}
+}
