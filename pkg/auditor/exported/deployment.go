@@ -107,7 +107,9 @@ func (d *deployment) report() *report.Reported {
 }
 
 // evaluated reports whether the auditor reads the cluster of the bundle deployment.
-func (d *deployment) evaluated() bool { return d.state != "" && d.reason != string(directory.ClusterNotRead) }
+func (d *deployment) evaluated() bool {
+	return d.state != "" && d.reason != string(directory.ClusterNotRead)
+}
 
 // refOf returns the reference of the object that labels name. The version of its API is known only of the core group
 // and of Fleet's.

@@ -4,6 +4,7 @@ package exported
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
@@ -89,10 +90,10 @@ func explain(x *report.Finding) {
 		x.Title = "a finding that this version of the program does not know"
 	} else {
 		x.Title, x.Urgency = all[i].Title, report.Urgency(all[i].Urgency)
-		x.Remedies = []report.Remedy{{Text: all[i].Remedy}}
-		x.Remediation = all[i].Remedy
+		x.Remediation = "kubectl fleetdoctor explain " + x.Code
+		x.Remedies = []report.Remedy{{Command: x.Remediation, Text: "shows the possible causes and remedies"}}
 	}
-	x.Message = x.Title
+	x.Message = fmt.Sprintf("%s: %s", x.Object.Key(), x.Title)
 	if !slices.Contains([]report.Severity{report.Error, report.Warning, report.Info}, x.Severity) {
 		x.Severity = report.Error
 	}

@@ -94,8 +94,7 @@ func (f *fleet) addClusterGaps() {
 			reasons[f.why(k, evaluated)]++
 		}
 		for _, why := range slices.Sorted(maps.Keys(reasons)) {
-			f.gap(c, "metrics of the cluster", why, "the state is not known of "+
-				report.Plural(reasons[why], "bundle deployment"))
+			f.gap(c, "the state of "+report.Plural(reasons[why], "bundle deployment"), why, "it is Unknown")
 		}
 	}
 }
@@ -117,9 +116,9 @@ func (f *fleet) why(k deploymentKey, evaluated map[string]bool) string {
 	case last != nil:
 		return f.unusable(last)
 	case evaluated[k.namespace]:
-		return "its auditor does not export them"
+		return "its auditor exports other bundle deployments, and not these"
 	}
-	return "no auditor exports its state"
+	return "no auditor of the cluster exports metrics"
 }
 
 // unusable says why the state that an auditor exports is not the present one.
@@ -136,7 +135,7 @@ func (f *fleet) unusable(t *target) string {
 // addTargetGaps adds what an auditor could not read or name.
 func (f *fleet) addTargetGaps(t *target) {
 	switch {
-	case f.replaced(t):
+	case f.replaced(t), f.reported(t):
 		return
 	case !t.usable(f.now):
 		f.gap("", "auditor "+t.name, f.unusable(t), "what only it knows is missing here")
@@ -149,6 +148,19 @@ func (f *fleet) addTargetGaps(t *target) {
 		f.gap("", "auditor "+t.name, report.Plural(t.unnamed[code], "finding")+" of "+code+" without a name in its metrics",
 			"they are not listed here")
 	}
+}
+
+// reported reports whether the gaps of clusters say that the state of an auditor is not the present one.
+func (f *fleet) reported(t *target) bool {
+	if t.usable(f.now) || len(t.aggregates) > 0 {
+		return false
+	}
+	for k, d := range t.deployments {
+		if d.evaluated() && f.known[k].evaluator.of == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // replaced reports whether an auditor does not count, because a replica of it does.

@@ -31,7 +31,7 @@ type Answers struct {
 }
 
 // ErrNoAuditor is returned if no auditor exports a metric.
-var ErrNoAuditor = errors.New("no auditor exports metrics there: the server has no series of " + prefix + lastEvaluation)
+var ErrNoAuditor = errors.New("no auditor exports metrics there: the server has no series of " + prefix + synced)
 
 // SourceKind is the kind of the source of a report that is made from metrics.
 const SourceKind = "metrics"
@@ -43,7 +43,7 @@ type fleet struct {
 	targets []*target
 	out     *report.Audit
 
-	gaps    []source.Gap
+	gaps []source.Gap
 
 	// known are the bundle deployments that any auditor exports.
 	known map[deploymentKey]*known

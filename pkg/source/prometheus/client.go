@@ -87,7 +87,7 @@ func explained(err error) error {
 		return of.Err
 	}
 	if of, ok := errors.AsType[*v1.Error](err); ok && of.Type != v1.ErrBadResponse {
-		return fmt.Errorf("the server answered: %s: %s", message(string(of.Type)), message(of.Msg))
+		return fmt.Errorf("the server answered: %s", message(of.Msg))
 	}
 	_, broken := errors.AsType[net.Error](err)
 	_, large := errors.AsType[*transport.SizeError](err)
