@@ -85,6 +85,9 @@ func On(cluster, name string, states ...report.State) *view.Deployment {
 	d := Deployment(name, states...)
 	d.ID.Namespace, d.Namespace = "cluster-"+cluster, "cluster-"+cluster
 	d.Exists, d.Cluster, d.Bundle, d.GitRepo = false, "", "", ""
+	if d.Counts.Missing > 0 {
+		d.State = report.Modified
+	}
 	return d
 }
 
