@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -19,15 +17,6 @@ type deploymentKey struct{ namespace, name, on string }
 
 func (k deploymentKey) compare(o deploymentKey) int {
 	return cmp.Or(cmp.Compare(k.namespace, o.namespace), cmp.Compare(k.name, o.name), cmp.Compare(k.on, o.on))
-}
-
-// keyOf returns the key of the bundle deployment that labels name; the name is empty if they name none.
-func (t *target) keyOf(l labels) deploymentKey {
-	out := deploymentKey{namespace: l.of("bundledeployment_namespace"), name: l.of("name")}
-	if out.namespace == "" {
-		out.on = cmp.Or(l.key("cluster_namespace", "cluster_name"), t.name)
-	}
-	return out
 }
 
 // deployment is a bundle deployment as one auditor exports it.
@@ -46,22 +35,6 @@ type deployment struct {
 // states are those of bundle deployments, the worst one first.
 var states = []report.State{report.Unknown, report.ErrApplied, report.WaitApplied, report.NotReady, report.OutOfSync,
 	report.Modified, report.Ready}
-
-// deployment returns the bundle deployment of a series.
-func (t *target) deployment(s series) *deployment {
-	k := t.keyOf(s.labels)
-	d := t.deployments[k]
-	if d == nil {
-		d = &deployment{}
-		t.deployments[k] = d
-	}
-	d.cluster = cmp.Or(d.cluster, s.key("cluster_namespace", "cluster_name"))
-	d.bundle = cmp.Or(d.bundle, s.key("bundle_namespace", "bundle"))
-	if repo := s.of("repo"); repo != "" {
-		d.gitRepo = s.of("bundle_namespace") + "/" + repo
-	}
-	return d
-}
 
 // add adds a series.
 func (d *deployment) add(s series) {
@@ -109,48 +82,4 @@ func (d *deployment) report() *report.Reported {
 // evaluated reports whether the auditor reads the cluster of the bundle deployment.
 func (d *deployment) evaluated() bool {
 	return d.state != "" && d.reason != string(directory.ClusterNotRead)
-}
-
-// refOf returns the reference of the object that labels name. The version of its API is known only of the core group
-// and of Fleet's.
-func refOf(l labels) object.Ref {
-	out := object.Ref{APIVersion: l.of("api_group") + "/", Kind: l.of("kind"), Namespace: l.of("object_namespace"),
-		Name: l.of("object")}
-	switch out.APIVersion {
-	case "/":
-		out.APIVersion = "v1"
-	case v1alpha1.GroupVersion.Group + "/":
-		out.APIVersion = v1alpha1.GroupVersion.String()
-	}
-	return out
-}
-
-// addCount adds a number of objects in a state.
-func addCount(c *report.Counts, s report.State, n int) {
-	of := map[report.State]*int{report.Ready: &c.Ready, report.Missing: &c.Missing, report.Unowned: &c.Unowned,
-		report.Modified: &c.Modified, report.NotReady: &c.NotReady, report.Orphaned: &c.Orphaned,
-		report.Unknown: &c.Unknown}[s]
-	if of != nil {
-		*of += n
-	}
-}
-
-// addDesired sets the number of desired objects that Fleet reports. It reports this number only with all others, of
-// which those that are 0 are not asked for.
-func addDesired(r *report.Reported, n int) {
-	r.DesiredReady = &n
-	for _, x := range []**int{&r.Ready, &r.Missing, &r.Modified, &r.NotReady, &r.Orphaned} {
-		if *x == nil {
-			*x = new(int)
-		}
-	}
-}
-
-// addReported sets a number of objects that Fleet reports.
-func addReported(r *report.Reported, s report.State, n int) {
-	of := map[report.State]**int{report.Ready: &r.Ready, report.Missing: &r.Missing, report.Modified: &r.Modified,
-		report.NotReady: &r.NotReady, report.Orphaned: &r.Orphaned}[s]
-	if of != nil {
-		*of = &n
-	}
 }

@@ -211,16 +211,16 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestContradiction checks that two auditors that are no replicas of each other do not hide each other's states, such as
-// those of two management clusters with a cluster of the same name.
+// TestContradiction checks that two auditors that are no replicas of each other do not hide each other's states, such
+// as those of two management clusters with a cluster of the same name.
 func TestContradiction(t *testing.T) {
 	other := one(func(a *views.Auditor) {
 		a.View = views.Of(55, views.On("edge-1", "web", report.Missing))
 		a.Labels = views.Scrape("other", "auditor-9")
 	})[1]
 	got := reportOf(t, answers(t, append(one(nil), other)...))
-	want := []string{"fleet-default/edge-1 the state of 1 bundle deployment: auditors that are no replicas of each other " +
-		"export different states"}
+	want := []string{"fleet-default/edge-1 the state of 1 bundle deployment: auditors that are no replicas of each " +
+		"other export different states"}
 	if diff := cmp.Diff(want, gaps(got)); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}

@@ -8,16 +8,9 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
-
-// foundKey identifies the findings of one series.
-type foundKey struct {
-	code, cluster, bundleDeployment string
-	object                          object.Ref
-}
 
 // maxEqual is the number of findings that one series can stand for. An auditor names at most as many for each check and
 // bundle deployment.

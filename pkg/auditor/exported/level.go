@@ -4,7 +4,6 @@ package exported
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -25,34 +24,6 @@ func (k aggregateKey) compare(o aggregateKey) int {
 type aggregate struct {
 	actual   *report.Actual
 	reported *report.Reported
-}
-
-// addToLevel adds a series of an object above the bundle deployments.
-func (t *target) addToLevel(s series) {
-	k, number := aggregateKey{}, ""
-	for kind, level := range levels {
-		// a longer name is that of another level: cluster_group
-		if rest, ok := strings.CutPrefix(s.name, level+"_"); ok && (number == "" || len(rest) < len(number)) {
-			k.kind, number = kind, rest
-		}
-	}
-	if number == "" {
-		return
-	}
-	k.namespace, k.name = s.of("workspace"), s.of("name")
-	if k.kind == state.ClusterKind {
-		k.namespace, k.name = s.of("cluster_namespace"), s.of("cluster_name")
-	}
-	a := t.aggregates[k]
-	if a == nil {
-		a = &aggregate{}
-		t.aggregates[k] = a
-	}
-	if of, ok := strings.CutPrefix(number, "reported_"); ok {
-		a.addReported(of, s)
-		return
-	}
-	a.addActual(number, s)
 }
 
 func (a *aggregate) addActual(number string, s series) {

@@ -17,7 +17,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/exported"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/prometheus"
@@ -55,8 +54,8 @@ func (m *fromMetrics) enabled() bool { return m.flags.Changed(metricsFlag) }
 
 // usable are the other flags that have a meaning for metrics.
 var usable = []string{metricsFlag, matchFlag, tokenFileFlag, caFileFlag, headerFlag, "all", "all-namespaces",
-	"allow-missing-template-keys", baselineFlag, byFlag, "code", "color", "fail-on", ignoreFileFlag, "no-headers",
-	"no-pager", "output", "quiet", "require-complete", "rows", "severity", "sort-by", summaryFlag, "template", "watch",
+	"allow-missing-template-keys", "baseline", "by", "code", "color", "fail-on", "ignore-file", "no-headers",
+	"no-pager", "output", "quiet", "require-complete", "rows", "severity", "sort-by", "summary", "template", "watch",
 	"watch-interval"}
 
 // check refuses flags and arguments that have no meaning. It parses the others.
@@ -94,7 +93,7 @@ func checkAddress(address string) error {
 	u, err := url.Parse(address)
 	shown := escape.Address(address)
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+	case err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme):
 		return fmt.Errorf("parsing --%s %q: it must be a URL such as https://HOST:PORT/prometheus", metricsFlag, shown)
 	case u.User != nil:
 		return fmt.Errorf("--%s %s has a user or a password, which a list of processes shows: use --%s", metricsFlag,
@@ -153,29 +152,22 @@ func (m *fromMetrics) ask(ctx context.Context, progress func(string, int)) (*exp
 	return out, nil
 }
 
-// readMetrics makes the report from the metrics of auditors.
-func (o *options) readMetrics(ctx context.Context, progress func(string, int)) (*query.Audited, error) {
-	answers, err := o.metrics.ask(ctx, progress)
+// audit makes the report of an audit from metrics. Its errors have an exit status and a hint.
+func (m *fromMetrics) audit(ctx context.Context, version string, progress func(string, int)) (*report.Audit, error) {
+	answers, err := m.ask(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
-	answers.Version = o.Version
-	all, err := exported.Report(*answers)
-	if err != nil {
-		return nil, exit.Failure(fmt.Errorf("reading metrics from %s: %w", answers.Server, err), o.metricsHint(err))
+	answers.Version = version
+	out, err := exported.Report(*answers)
+	if err == nil {
+		return out, nil
 	}
-	result, err := o.suppressed(all)
-	if err != nil {
-		return nil, err
+	hint := "--" + matchFlag + " selects the auditors by their labels."
+	if errors.Is(err, exported.ErrNoAuditor) {
+		hint = check.Pages + "metrics.md describes what auditors export. --" + headerFlag + " selects the tenant."
 	}
-	return o.finished(result, outcome{noResultOf(all), undecidedOf(all)})
-}
-
-func (o *options) metricsHint(err error) string {
-	if !errors.Is(err, exported.ErrNoAuditor) {
-		return fmt.Sprintf("--%s selects the auditors by their labels.", matchFlag)
-	}
-	return fmt.Sprintf("%smetrics.md describes what auditors export. --%s selects the tenant.", check.Pages, headerFlag)
+	return nil, exit.Failure(fmt.Errorf("reading metrics from %s: %w", answers.Server, err), hint)
 }
 
 // noResultOf returns the error of a report in which no bundle deployment has a result.

@@ -121,7 +121,7 @@ func (o *options) Run(ctx context.Context) error {
 // read audits the source.
 func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, error) {
 	if o.NoSource {
-		return o.readMetrics(ctx, in.Show)
+		return o.readMetrics(ctx, in)
 	}
 	if in.Cluster != nil {
 		o.auditOptions.Server = in.Cluster
@@ -140,6 +140,19 @@ func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, 
 		end.noResult = exit.Failure(err, o.noResultHint(err))
 	}
 	return o.finished(result, end)
+}
+
+// readMetrics audits what auditors export.
+func (o *options) readMetrics(ctx context.Context, in *input.Reading) (*query.Audited, error) {
+	all, err := o.metrics.audit(ctx, o.Version, in.Show)
+	if err != nil {
+		return nil, err
+	}
+	result, err := o.suppressed(all)
+	if err != nil {
+		return nil, err
+	}
+	return o.finished(result, outcome{noResultOf(all), undecidedOf(all)})
 }
 
 // outcome is how far an audit could be completed.

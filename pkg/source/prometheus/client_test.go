@@ -67,8 +67,8 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestWrongAnswers checks that an answer which is not that of the API is an error, which does not quote it, the token or
-// the address.
+// TestWrongAnswers checks that an answer which is not that of the API is an error, which does not quote it, the token
+// or the address.
 func TestWrongAnswers(t *testing.T) {
 	const noAPI = "the answer is not that of the HTTP API of Prometheus"
 	for name, tc := range map[string]struct {
