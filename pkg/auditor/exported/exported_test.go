@@ -172,7 +172,8 @@ func TestGaps(t *testing.T) {
 	alone := answers(t, one(nil)[1])
 	for want, a := range map[string]exported.Answers{
 		`auditor {cluster="edge-1", instance="auditor-1:8080", job="fleetdoctor-auditor", ` +
-			`namespace="cattle-fleet-system", pod="auditor-1"}: it could not read 1 thing (fleetdoctor_auditor_gaps)`: unread,
+			`namespace="cattle-fleet-system", pod="auditor-1"}: ` +
+			`it could not read 1 thing (fleetdoctor_auditor_gaps)`: unread,
 		"the answer of https://mimir.example: it is not complete: store edge:10901 does not answer": partial,
 		"the clusters of Fleet: no auditor of a management cluster exports metrics":                 alone,
 	} {
@@ -290,14 +291,15 @@ func TestForeign(t *testing.T) {
 		return &model.Sample{Metric: m, Value: model.SampleValue(value)}
 	}
 	for _, value := range []float64{-1, 0.5, 1e300} {
-		_, err := exported.Report(exported.Answers{At: views.Now, Series: model.Vector{of("bundledeployment_objects", value,
-			model.Metric{"name": "web\x1b[31m"})}})
+		_, err := exported.Report(exported.Answers{At: views.Now, Series: model.Vector{of("bundledeployment_objects",
+			value, model.Metric{"name": "web\x1b[31m"})}})
 		if err == nil || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("the value %v: %v", value, err)
 		}
 	}
 	const hostile = "web\x1b[31m\n\u202e"
-	l := model.Metric{"bundledeployment_namespace": hostile, "name": hostile, "cluster_name": hostile, "cluster": hostile}
+	l := model.Metric{"bundledeployment_namespace": hostile, "name": hostile, "cluster_name": hostile,
+		"cluster": hostile}
 	with := func(more model.Metric) model.Metric {
 		out := l.Clone()
 		maps.Copy(out, more)

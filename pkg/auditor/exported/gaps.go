@@ -31,8 +31,8 @@ func (f *fleet) evaluations() map[string]time.Time {
 func (f *fleet) addClusters() {
 	all := f.evaluations()
 	for _, c := range slices.Sorted(maps.Keys(all)) {
-		f.out.Source.Clusters = append(f.out.Source.Clusters, report.ClusterSource{Name: c, Cluster: c, Kind: SourceKind,
-			TakenAt: report.Time(all[c])})
+		f.out.Source.Clusters = append(f.out.Source.Clusters, report.ClusterSource{Name: c, Cluster: c,
+			Kind: SourceKind, TakenAt: report.Time(all[c])})
 	}
 }
 
@@ -52,8 +52,8 @@ func (f *fleet) addNotes() {
 		}
 	}
 	if unnamed > 0 {
-		f.out.Notes = append(f.out.Notes, fmt.Sprintf("%s not Ready and not named: an auditor names at most 20 objects "+
-			"of a bundle deployment. The numbers include them", report.Plural(unnamed, "object")))
+		f.out.Notes = append(f.out.Notes, fmt.Sprintf("%s not Ready and not named: an auditor names at most 20 "+
+			"objects of a bundle deployment. The numbers include them", report.Plural(unnamed, "object")))
 	}
 }
 
@@ -145,8 +145,8 @@ func (f *fleet) addTargetGaps(t *target) {
 			prefix, auditorGaps), "problems may be missing here")
 	}
 	for _, code := range slices.Sorted(maps.Keys(t.unnamed)) {
-		f.gap("", "auditor "+t.name, report.Plural(t.unnamed[code], "finding")+" of "+code+" without a name in its metrics",
-			"they are not listed here")
+		f.gap("", "auditor "+t.name, fmt.Sprintf("%s of %s without a name in its metrics",
+			report.Plural(t.unnamed[code], "finding"), code), "they are not listed here")
 	}
 }
 

@@ -16,8 +16,8 @@ func Queries(match string) []string {
 		match = "," + match
 	}
 	of := func(name string) string { return fmt.Sprintf(`{__name__="%s%s"%s}`, prefix, name, match) }
-	out := []string{of(synced), of(lastEvaluation), of(leader), of(auditorGaps), of(deploymentState), of(desiredObjects),
-		of(reportedState), of(reportedDesired), of(pending)}
+	out := []string{of(synced), of(lastEvaluation), of(leader), of(auditorGaps), of(deploymentState),
+		of(desiredObjects), of(reportedState), of(reportedDesired), of(pending)}
 	for _, name := range []string{objects, reportedObjects, objectState, unnamedObjects, finding, unnamedFindings} {
 		out = append(out, of(name)+" > 0") // most are 0
 	}

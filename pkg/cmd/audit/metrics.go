@@ -112,7 +112,8 @@ func parseHeaders(headers []string) (http.Header, error) {
 		name, value, ok := strings.Cut(h, "=")
 		switch {
 		case !ok || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
-			return nil, fmt.Errorf("parsing --%s: a header must be NAME=VALUE, such as X-Scope-OrgID=TENANT", headerFlag)
+			return nil, fmt.Errorf("parsing --%s: a header must be NAME=VALUE, such as X-Scope-OrgID=TENANT",
+				headerFlag)
 		case http.CanonicalHeaderKey(name) == "Authorization":
 			return nil, fmt.Errorf("--%s Authorization has a credential, which a list of processes shows: use --%s",
 				headerFlag, tokenFileFlag)
@@ -133,8 +134,9 @@ func (m *fromMetrics) ask(ctx context.Context, progress func(string, int)) (*exp
 		progress("reading metrics", len(out.Series))
 		series, warnings, err := client.Query(ctx, q, out.At)
 		if err != nil {
-			return nil, exit.Failure(fmt.Errorf("reading metrics from %s: %w", out.Server, err), fmt.Sprintf("Check the "+
-				"path in --%s, the token (--%s) and the tenant (--%s).", metricsFlag, tokenFileFlag, headerFlag))
+			hint := fmt.Sprintf("Check the path in --%s, the token (--%s) and the tenant (--%s).", metricsFlag,
+				tokenFileFlag, headerFlag)
+			return nil, exit.Failure(fmt.Errorf("reading metrics from %s: %w", out.Server, err), hint)
 		}
 		for _, w := range warnings {
 			if !slices.Contains(out.Warnings, w) {

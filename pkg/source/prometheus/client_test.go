@@ -87,7 +87,8 @@ func TestWrongAnswers(t *testing.T) {
 		"no tenant": {status: 500, body: "hidden", want: "the server answered: server error: 500"},
 		"refused": {status: 422, body: `{"status":"error","errorType":"execution","error":"too many\u001b[31m series"}`,
 			want: "the server answered: too many�[31m series"},
-		"redirect": {status: 302, header: "https://other.example/?hidden", want: `redirects to "https://other.example:443"`},
+		"redirect": {status: 302, header: "https://other.example/?hidden",
+			want: `redirects to "https://other.example:443"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
