@@ -242,6 +242,26 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
+// TestFindingsOfHubs checks that no finding about a bundle deployment is lost: neither that of a management cluster
+// about one without a status, nor that of another management cluster about one with the same name.
+func TestFindingsOfHubs(t *testing.T) {
+	hub := func(cluster, code string) *views.Auditor {
+		d := views.Known("edge-1", "web", report.Ready)
+		d.Reported = nil
+		v := views.Hub(50, d)
+		views.Find(v, d, code, report.Error, views.ConfigMap("a"))
+		return &views.Auditor{View: v, Leads: true, Synced: true, Labels: views.Scrape(cluster, "auditor-"+code)}
+	}
+	got := reportOf(t, answers(t, one(nil)[1], hub("hub", "FD301"), hub("other", "FD601")))
+	var codes []string
+	for _, f := range got.Findings {
+		codes = append(codes, f.Code)
+	}
+	if diff := cmp.Diff([]string{"FD301", "FD601"}, codes); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
 // TestUnnamed checks that findings without a series are a gap, and that the numbers include objects without one.
 func TestUnnamed(t *testing.T) {
 	v := views.Large(1, 100)

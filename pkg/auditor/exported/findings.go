@@ -16,8 +16,8 @@ import (
 // bundle deployment.
 const maxEqual = 20
 
-// addFindings adds the findings of the auditors with a present state: about a bundle deployment only those of the
-// auditors whose words about it count, others of each auditor.
+// addFindings adds the findings of the auditors with a present state. Of the replicas of an auditor, only one counts for
+// a bundle deployment. Other findings are those of each replica.
 func (f *fleet) addFindings() {
 	for _, t := range f.targets {
 		if !t.usable(f.now) {
@@ -26,7 +26,7 @@ func (f *fleet) addFindings() {
 		for _, s := range t.findings {
 			var bd *report.BundleDeployment
 			if x := f.known[t.keyOf(s.labels)]; x != nil {
-				if x.evaluator.target != t && x.reporter.target != t {
+				if x.replaces(t) {
 					continue
 				}
 				bd = x.shown
@@ -36,9 +36,17 @@ func (f *fleet) addFindings() {
 	}
 }
 
+// replaces reports whether a replica of an auditor counts for the bundle deployment instead of it.
+func (x *known) replaces(t *target) bool {
+	chosen := []*target{x.evaluator.target, x.reporter.target}
+	return !slices.Contains(chosen, t) && slices.ContainsFunc(chosen, func(c *target) bool {
+		return c != nil && c.site == t.site
+	})
+}
+
 // clusterOf is the cluster of a finding. An auditor on a downstream cluster may not know the name of its cluster.
 func (f *fleet) clusterOf(t *target, s series) string {
-	if s.of("cluster_namespace") == "" && len(t.aggregates) == 0 && len(f.used[t]) == 1 {
+	if s.of("cluster_namespace") == "" && !t.manages() && len(f.used[t]) == 1 {
 		for only := range f.used[t] {
 			return only
 		}

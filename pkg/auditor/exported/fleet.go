@@ -72,18 +72,18 @@ func (f *fleet) addDeployments() {
 
 // choose sets the auditors that count.
 func (x *known) choose(k deploymentKey, now time.Time) {
-	only := func(fits func(*deployment) bool) func(*target) *deployment {
-		return func(t *target) *deployment {
-			if d := t.deployments[k]; fits(d) {
-				return d
-			}
+	x.evaluator = choose(x.exporters, now, func(t *target) *deployment {
+		if d := t.deployments[k]; d.evaluated() {
+			return d
+		}
+		return nil
+	}, func(x, y *deployment) bool { return x.state == y.state && x.counts == y.counts })
+	x.reporter = choose(x.exporters, now, func(t *target) *deployment {
+		if !t.manages() {
 			return nil
 		}
-	}
-	x.evaluator = choose(x.exporters, now, only((*deployment).evaluated),
-		func(x, y *deployment) bool { return x.state == y.state && x.counts == y.counts })
-	x.reporter = choose(x.exporters, now, only(func(d *deployment) bool { return d.reported != nil }),
-		func(x, y *deployment) bool { return reflect.DeepEqual(x.reported, y.reported) })
+		return t.deployments[k]
+	}, func(x, y *deployment) bool { return reflect.DeepEqual(x.reported, y.reported) })
 }
 
 // deployment joins what the auditors export of a bundle deployment.
@@ -97,7 +97,8 @@ func (f *fleet) deployment(k deploymentKey, x *known) report.BundleDeployment {
 	}
 	out.Cluster = cmp.Or(out.Cluster, k.namespace, k.on)
 	on, reporter := x.evaluator, x.reporter
-	if reporter.of != nil && !reporter.contradicted {
+	managed := reporter.of != nil && !reporter.contradicted
+	if managed {
 		out.Reported = reporter.of.reported
 	}
 	if on.of == nil || on.contradicted {
@@ -111,7 +112,7 @@ func (f *fleet) deployment(k deploymentKey, x *known) report.BundleDeployment {
 	d := on.of
 	out.State, out.Reason, out.Counts, out.Resources = d.state, d.reason, d.counts, append(out.Resources, d.objects...)
 	slices.SortFunc(out.Resources, func(x, y report.Resource) int { return x.Compare(y.Ref) })
-	if reporter.of != nil && reporter.of.pending && on.target != reporter.target {
+	if managed && reporter.of.pending && on.target != reporter.target {
 		out.State = waiting(reporter.of)
 	}
 	return out
@@ -120,7 +121,7 @@ func (f *fleet) deployment(k deploymentKey, x *known) report.BundleDeployment {
 // waiting is the state of a bundle deployment whose agent has not applied what the controller requests. Only the
 // management cluster knows that.
 func waiting(d *deployment) report.State {
-	if d.reported.State == string(report.ErrApplied) {
+	if d.reported != nil && d.reported.State == string(report.ErrApplied) {
 		return report.ErrApplied
 	}
 	return report.WaitApplied

@@ -68,7 +68,7 @@ func (f *fleet) addGaps(warnings []string) {
 	f.addClusterGaps()
 	hub := false
 	for _, t := range f.targets {
-		hub = hub || len(t.aggregates) > 0
+		hub = hub || t.manages()
 		f.addTargetGaps(t)
 	}
 	if !hub {
@@ -152,7 +152,7 @@ func (f *fleet) addTargetGaps(t *target) {
 
 // reported reports whether the gaps of clusters say that the state of an auditor is not the present one.
 func (f *fleet) reported(t *target) bool {
-	if t.usable(f.now) || len(t.aggregates) > 0 {
+	if t.usable(f.now) || t.manages() {
 		return false
 	}
 	for k, d := range t.deployments {

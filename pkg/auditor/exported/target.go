@@ -42,6 +42,9 @@ const maxAge = 15 * time.Minute
 // usable reports whether the state that the auditor exports is the present one.
 func (t *target) usable(now time.Time) bool { return t.synced && now.Sub(t.evaluated) <= maxAge }
 
+// manages reports whether the auditor is that of a management cluster.
+func (t *target) manages() bool { return len(t.aggregates) > 0 }
+
 // own are the labels of the metrics. The others are those of the scrape.
 var own = func() map[model.LabelName]bool {
 	out := map[model.LabelName]bool{model.MetricNameLabel: true}
