@@ -82,6 +82,7 @@ func TestFromMetricsUsage(t *testing.T) {
 		{"--from-metrics " + server + " --context x", "--from-metrics and --context are mutually exclusive"},
 		{"--from-metrics " + server + " --print-rbac", "--from-metrics and --print-rbac are mutually exclusive"},
 		{"--from-metrics " + server + " bundle/web", `--from-metrics and "bundle/web" are mutually exclusive`},
+		{"--from-metrics " + server + " -o compare-patches", "--output=compare-patches are mutually exclusive"},
 		{"--from-metrics-match a=b", "--from-metrics-match requires --from-metrics"},
 	} {
 		got := run(t, append([]string{"audit"}, strings.Fields(tc.flags)...)...)

@@ -55,6 +55,9 @@ func (o *options) Validate() error {
 		return err
 	}
 	switch {
+	case o.NoSource && o.Format == patchesFormat:
+		return fmt.Errorf("--%s and --output=%s are mutually exclusive: metrics do not have the fields that differ",
+			metricsFlag, patchesFormat)
 	case len(o.auditOptions.Names) > 0 && o.Changed("filename"):
 		return errors.New("-f and objects are mutually exclusive: the directory is the scope")
 	case len(o.auditOptions.Names) > 0 && o.statusOnly:
