@@ -26,6 +26,7 @@ type deployment struct {
 	state    report.State
 	reason   string
 	counts   report.Counts
+	counted  bool // the number of desired objects is known
 	reported *report.Reported
 	pending  bool
 	objects  []report.Resource
@@ -43,7 +44,7 @@ func (d *deployment) add(s series) {
 	case deploymentState:
 		d.addState(state, s.of("reason"))
 	case desiredObjects:
-		d.counts.Desired = s.value
+		d.counts.Desired, d.counted = s.value, true
 	case objects:
 		addCount(&d.counts, state, s.value)
 	case reportedState:
@@ -70,6 +71,13 @@ func (d *deployment) addState(s report.State, reason string) {
 	if d.state == "" || slices.Index(states, s) < slices.Index(states, d.state) {
 		d.state, d.reason = s, reason
 	}
+}
+
+// complete reports whether the numbers of objects are known, or the reason why they are not.
+func (d *deployment) complete() bool {
+	c := d.counts
+	all := c.Ready + c.Missing + c.Unowned + c.Modified + c.NotReady + c.Unknown
+	return d.reason != "" || d.counted && all == c.Desired
 }
 
 func (d *deployment) report() *report.Reported {

@@ -144,6 +144,12 @@ func TestNeverClean(t *testing.T) {
 			unread + "its auditor could not read the cluster since 2026-01-02T03:04:55Z"},
 		"nothing evaluated": {func(a *views.Auditor) { a.View, a.Synced = nil, false },
 			unread + "no auditor of the cluster exports metrics"},
+		"clock ahead": {func(a *views.Auditor) { a.View.At = views.Now.Add(16 * 60e9) },
+			unread + "the clock of its auditor is ahead: it evaluated at 2026-01-02T03:21:05Z"},
+		"numbers that are not complete": {func(a *views.Auditor) { a.View.Deployments[0].Counts.Ready = 0 },
+			unread + "its auditor exports no complete numbers of objects"},
+		"no numbers": {func(a *views.Auditor) { a.View.Deployments[0].Read = false },
+			unread + "its auditor exports no complete numbers of objects"},
 		"another bundle deployment": {func(a *views.Auditor) {
 			a.View = views.Of(50, views.On("edge-1", "db", report.Ready))
 		}, unread + "its auditor exports other bundle deployments, and not these"},
@@ -209,6 +215,20 @@ func TestReplicas(t *testing.T) {
 		if len(got.Gaps) > 0 {
 			t.Errorf("%s: a replica is a gap: %q", name, gaps(got))
 		}
+	}
+}
+
+// TestEqualLabels checks that without a label for each cluster, no auditor hides what another one could not read.
+func TestEqualLabels(t *testing.T) {
+	all := one(nil)
+	all[0].Synced = false
+	for _, a := range all {
+		a.Labels = model.LabelSet{"job": "auditor", "pod": a.Labels["pod"]}
+	}
+	want := []string{`auditor {job="auditor", pod="auditor-0"}: its auditor could not read the cluster since ` +
+		"2026-01-02T03:04:55Z"}
+	if diff := cmp.Diff(want, gaps(reportOf(t, answers(t, all...)))); diff != "" {
+		t.Errorf("gaps (-want +got):\n%s", diff)
 	}
 }
 

@@ -32,6 +32,8 @@ type fleet struct {
 	known map[deploymentKey]*known
 	// used are the auditors whose states are in the report, with the clusters that they evaluate.
 	used map[*target]map[string]bool
+	// counts are the auditors whose words count for at least one bundle deployment.
+	counts map[*target]bool
 	// unread are the bundle deployments without a state, by their cluster.
 	unread map[string][]deploymentKey
 	found  map[foundKey]bool
@@ -65,6 +67,7 @@ func (f *fleet) addDeployments() {
 	for i, k := range keys {
 		x := f.known[k]
 		x.choose(k, f.now)
+		f.counts[x.evaluator.target], f.counts[x.reporter.target] = true, true
 		x.shown = &f.out.BundleDeployments[i]
 		*x.shown = f.deployment(k, x)
 	}
@@ -101,7 +104,7 @@ func (f *fleet) deployment(k deploymentKey, x *known) report.BundleDeployment {
 	if managed {
 		out.Reported = reporter.of.reported
 	}
-	if on.of == nil || on.contradicted {
+	if on.of == nil || on.contradicted || !on.of.complete() {
 		f.unread[out.Cluster] = append(f.unread[out.Cluster], k)
 		return out
 	}

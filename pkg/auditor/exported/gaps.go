@@ -106,6 +106,9 @@ func (f *fleet) why(k deploymentKey, evaluated map[string]bool) string {
 	if x.evaluator.contradicted {
 		return "auditors that are no replicas of each other export different states"
 	}
+	if x.evaluator.of != nil {
+		return "its auditor exports no complete numbers of objects"
+	}
 	var last *target
 	for _, t := range x.exporters {
 		if t.deployments[k].evaluated() && (last == nil || t.evaluated.After(last.evaluated)) {
@@ -128,6 +131,8 @@ func (f *fleet) unusable(t *target) string {
 		return "its auditor has evaluated nothing yet"
 	case f.now.Sub(t.evaluated) > maxAge:
 		return "its auditor has not evaluated for " + f.age(t.evaluated)
+	case t.evaluated.Sub(f.now) > maxAge:
+		return "the clock of its auditor is ahead: it evaluated at " + report.Time(t.evaluated)
 	}
 	return "its auditor could not read the cluster since " + report.Time(t.evaluated)
 }
@@ -163,9 +168,10 @@ func (f *fleet) reported(t *target) bool {
 	return false
 }
 
-// replaced reports whether an auditor does not count, because a replica of it does.
+// replaced reports whether an auditor does not count, because a replica of it does. Only another auditor of a management
+// cluster replaces one.
 func (f *fleet) replaced(t *target) bool {
-	return len(f.used[t]) == 0 && slices.ContainsFunc(f.targets, func(o *target) bool {
-		return o.site == t.site && len(f.used[o]) > 0
+	return !f.counts[t] && slices.ContainsFunc(f.targets, func(o *target) bool {
+		return f.counts[o] && o.site == t.site && (o.manages() || !t.manages())
 	})
 }

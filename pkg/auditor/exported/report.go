@@ -38,7 +38,8 @@ func Report(a Answers) (*report.Audit, error) {
 		return nil, ErrNoAuditor
 	}
 	f := &fleet{now: a.At, server: a.Server, targets: targets, used: map[*target]map[string]bool{},
-		known: map[deploymentKey]*known{}, unread: map[string][]deploymentKey{}, found: map[foundKey]bool{},
+		counts: map[*target]bool{},
+		known:  map[deploymentKey]*known{}, unread: map[string][]deploymentKey{}, found: map[foundKey]bool{},
 		out: &report.Audit{APIVersion: report.APIVersion, Kind: report.Kind, Tool: report.Tool{Version: a.Version},
 			TakenAt: report.Time(a.At), Source: report.Source{Kind: SourceKind, Server: a.Server},
 			BundleDeployments: []report.BundleDeployment{}, Findings: []report.Finding{}}}

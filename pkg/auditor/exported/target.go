@@ -40,7 +40,7 @@ type target struct {
 const maxAge = 15 * time.Minute
 
 // usable reports whether the state that the auditor exports is the present one.
-func (t *target) usable(now time.Time) bool { return t.synced && now.Sub(t.evaluated) <= maxAge }
+func (t *target) usable(now time.Time) bool { return t.synced && now.Sub(t.evaluated).Abs() <= maxAge }
 
 // manages reports whether the auditor is that of a management cluster.
 func (t *target) manages() bool { return len(t.aggregates) > 0 }
