@@ -171,7 +171,11 @@ func (f *fleet) reported(t *target) bool {
 // replaced reports whether an auditor does not count, because a replica of it does. Only another auditor of a management
 // cluster replaces one.
 func (f *fleet) replaced(t *target) bool {
-	return !f.counts[t] && slices.ContainsFunc(f.targets, func(o *target) bool {
-		return f.counts[o] && o.site == t.site && (o.manages() || !t.manages())
+	if f.counts[t] {
+		return false
+	}
+	return slices.ContainsFunc(f.targets, func(o *target) bool {
+		knowsAll := o.manages() || !t.manages()
+		return knowsAll && f.counts[o] && o.site == t.site
 	})
 }
