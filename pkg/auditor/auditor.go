@@ -82,8 +82,8 @@ const (
 	// restFactor is how many times as long as an evaluation the auditor rests after it, so that it uses at most a fifth
 	// of a core while something changes all the time. restMost limits the rest.
 	restFactor, restMost = 4, 15 * time.Second
-	// leastPeriod and periodFactor determine how often to evaluate again although nothing changes.
-	leastPeriod, periodFactor = time.Minute, 100
+	// leastPeriod, periodFactor and longestPeriod determine how often to evaluate again although nothing changes.
+	leastPeriod, periodFactor, longestPeriod = time.Minute, 100, 5 * time.Minute
 	// retry is when to evaluate again after an error.
 	retry = 5 * time.Second
 	// rediscovery is when to read the kinds again after a definition of one changed: a new kind is served with a delay.
@@ -190,7 +190,9 @@ func (a *Auditor) evaluate(ctx context.Context, b batch) Result {
 
 // period is when to evaluate again at the latest, because findings depend on the time: for example, how long an agent
 // has been silent. It grows with the time that this takes.
-func (a *Auditor) period() time.Duration { return max(leastPeriod, periodFactor*a.took) }
+func (a *Auditor) period() time.Duration {
+	return min(longestPeriod, max(leastPeriod, periodFactor*a.took))
+}
 
 // start evaluates everything. Only the first time, it reads the cluster.
 func (a *Auditor) start(ctx context.Context) error {

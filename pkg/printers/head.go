@@ -54,7 +54,10 @@ func (t text) clustersRead(clusters []report.ClusterSource) {
 		if c.Cluster == c.Name {
 			facts[0] = ""
 		}
-		if c.Kind != "cluster" {
+		switch c.Kind {
+		case "metrics":
+			facts = append(facts, digest.Worded("evaluated at", c.TakenAt))
+		case "snapshot":
 			facts = append(facts, "snapshot "+c.Path, digest.Worded("taken at", c.TakenAt))
 		}
 		t.linef("  %s %s", printable(c.Name), t.faint(printable(strings.Join(nonEmpty(facts...), ", "))))

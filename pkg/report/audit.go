@@ -28,18 +28,30 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 	}
 	out.Findings = newFindings(findings, r.Deployments)
 	link(out.Findings, findings)
-	out.sort()
-	number(out.Findings)
-	identify(out.Findings)
 	if len(r.Clusters) > 0 {
 		out.Source.Clusters = ClusterSources(r.Clusters)
 	}
-	codes := out.sum()
 	for kind, list := range out.aggregates() {
-		*list = newAggregates(r.Tree[kind], codes)
+		*list = newAggregates(r.Tree[kind])
 	}
+	out.Assemble()
 	out.markStale(r)
 	return out
+}
+
+// Assemble sorts bundle deployments and findings, and sets what follows from them: the identities of the findings, the
+// summary, and the codes of the aggregates.
+func (a *Audit) Assemble() {
+	a.sort()
+	number(a.Findings)
+	identify(a.Findings)
+	codes := a.sum()
+	for kind, list := range a.aggregates() {
+		for i := range *list {
+			x := &(*list)[i]
+			x.Findings = slices.Compact(codes[kind+" "+x.Namespace+"/"+x.Name])
+		}
+	}
 }
 
 // markStale marks the numbers of Clusters, and of their BundleDeployments, whose agents have stopped reporting.
@@ -170,16 +182,15 @@ func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	return out
 }
 
-// newAggregates returns the aggregates that are in scope or have a bundle deployment in scope. codes are the codes of
-// the findings by object.
-func newAggregates(all []*evaluate.Aggregate, codes map[string][]string) []Aggregate {
+// newAggregates returns the aggregates that are in scope or have a bundle deployment in scope.
+func newAggregates(all []*evaluate.Aggregate) []Aggregate {
 	var out []Aggregate
 	for _, a := range all {
 		if !a.InScope && len(a.BundleDeployments) == 0 {
 			continue
 		}
 		x := Aggregate{Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(), OutOfScope: !a.InScope,
-			Reported: NewReported(a.Object.Reported()), Findings: slices.Compact(codes[a.Kind+" "+a.Key()])}
+			Reported: NewReported(a.Object.Reported())}
 		if a.Complete {
 			x.Actual = &Actual{a.Actual.BundleDeployments, a.Actual.ReadyBundleDeployments, a.Actual.Counts}
 		}

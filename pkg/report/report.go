@@ -37,7 +37,7 @@ type Head struct {
 
 // Source is the source of the data.
 type Source struct {
-	Kind              string `json:"kind"` // cluster or snapshot
+	Kind              string `json:"kind"` // cluster, snapshot or metrics (of the auditors on the clusters)
 	Context           string `json:"context,omitempty"`
 	Server            string `json:"server,omitempty"`
 	Path              string `json:"path,omitempty"` // only for a snapshot; several paths are joined with ", "
@@ -55,12 +55,12 @@ type ClusterSource struct {
 	Name string `json:"name"` // as the user gives it, or "namespace/name" of its Cluster
 	// Cluster is "namespace/name" of the Cluster that the cluster is; empty if its agent does not show it.
 	Cluster           string `json:"cluster,omitempty"`
-	Kind              string `json:"kind"` // cluster or snapshot
+	Kind              string `json:"kind"` // cluster, snapshot or metrics
 	Context           string `json:"context,omitempty"`
 	Server            string `json:"server,omitempty"`
 	Path              string `json:"path,omitempty"`
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// TakenAt is when the data of the cluster was taken (RFC 3339).
+	// TakenAt is when the data of the cluster was taken, or its auditor evaluated it (RFC 3339).
 	TakenAt string `json:"takenAt,omitempty"`
 }
 

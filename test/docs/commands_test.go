@@ -24,6 +24,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/views"
 )
 
 const root = "../.."
@@ -222,6 +223,7 @@ func directory(t *testing.T) string {
 	for name, text := range map[string]string{
 		"config": kubeconfig, "edge-1.yaml": kubeconfig, "edge-2.yaml": kubeconfig, "baseline.json": report.stdout,
 		"last-night.json":           report.stdout,
+		"token":                     "invented",
 		"apps/guestbook/fleet.yaml": "defaultNamespace: guestbook\n",
 		"apps/guestbook/map.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theme}\n",
 	} {
@@ -242,6 +244,7 @@ func directory(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	t.Setenv("PROMETHEUS_URL", views.Serve(t, views.Series(t, views.Fleet()...)))
 	t.Setenv("GITHUB_STEP_SUMMARY", filepath.Join(dir, "summary"))
 	t.Setenv("KUBECONFIG", filepath.Join(dir, "config"))
 	t.Setenv("HOME", dir)

@@ -18,10 +18,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
+const patchesFormat = "compare-patches"
+
 // formats are the formats that only the report of an audit has.
 func formats() []output.Format {
 	return []output.Format{
-		format("compare-patches", comparepatches.Write),
+		format(patchesFormat, comparepatches.Write),
 		format("junit", junit.Write),
 		format("openreports", openreports.Write),
 		format("prometheus", prometheus.Write),

@@ -22,6 +22,10 @@ import (
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
+	if err := o.metrics.check(args); err != nil {
+		return err
+	}
+	o.NoSource = o.metrics.enabled()
 	targets, names, err := scope.Split(args, *o.Config.Namespace)
 	if err != nil {
 		return err
@@ -51,6 +55,9 @@ func (o *options) Validate() error {
 		return err
 	}
 	switch {
+	case o.NoSource && o.Format == patchesFormat:
+		return fmt.Errorf("--%s and --output=%s are mutually exclusive: metrics do not have the fields that differ",
+			metricsFlag, patchesFormat)
 	case len(o.auditOptions.Names) > 0 && o.Changed("filename"):
 		return errors.New("-f and objects are mutually exclusive: the directory is the scope")
 	case len(o.auditOptions.Names) > 0 && o.statusOnly:
@@ -108,11 +115,17 @@ func (o *options) Run(ctx context.Context) error {
 	shown.Summary, shown.PrintRole = o.summary, o.auditOptions.Commands.PrintRole
 	shown.By, shown.Details = o.by.String(), o.auditOptions.Commands.Audit
 	shown.Explain, shown.ReadClusters = input.Explain, o.Clusters.Suggest(o.auditOptions.Commands.Audit)
+	if o.NoSource { // a command cannot read the same clusters
+		shown.PrintRole, shown.Details, shown.ReadClusters = "", "", ""
+	}
 	return o.ShowAudit(ctx, o.read, printers.Audit)
 }
 
 // read audits the source.
 func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, error) {
+	if o.NoSource {
+		return o.readMetrics(ctx, in)
+	}
 	if in.Cluster != nil {
 		o.auditOptions.Server = in.Cluster
 	}
@@ -125,12 +138,43 @@ func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, 
 	if err != nil {
 		return nil, err
 	}
+	end := outcome{undecided: found.Undecided()}
+	if err := found.NoResult(); err != nil {
+		end.noResult = exit.Failure(err, o.noResultHint(err))
+	}
+	return o.finished(result, end)
+}
+
+// readMetrics audits what auditors export.
+func (o *options) readMetrics(ctx context.Context, in *input.Reading) (*query.Audited, error) {
+	all, err := o.metrics.audit(ctx, o.Version, in.Show)
+	if err != nil {
+		return nil, err
+	}
+	result, err := o.suppressed(all)
+	if err != nil {
+		return nil, err
+	}
+	return o.finished(result, outcome{noResultOf(all), undecidedOf(all)})
+}
+
+// outcome is how far an audit could be completed.
+type outcome struct {
+	// noResult is the error that nothing has a result; nil if something has one.
+	noResult error
+	// undecided says what was not read and may hide a problem; empty if nothing.
+	undecided string
+}
+
+// finished selects the findings of a report, and adds the error with its exit status.
+func (o *options) finished(result *report.Audit, end outcome) (*query.Audited, error) {
 	selected := o.selected
+	var err error
 	if selected.Since, err = o.filter.Since(result.TakenAt); err != nil {
 		return nil, exit.UsageError(err)
 	}
 	result = result.Filtered(selected)
-	return &query.Audited{Report: result, Status: o.status(found, result)},
+	return &query.Audited{Report: result, Status: o.status(end, result)},
 		output.Sort(o.PrintFlags, result.BundleDeployments)
 }
 
@@ -170,9 +214,9 @@ func (o *options) noResultHint(err error) string {
 }
 
 // status returns the error with the exit status of a report.
-func (o *options) status(evaluated *engine.Audit, a *report.Audit) error {
-	if err := evaluated.NoResult(); err != nil {
-		return exit.Failure(err, o.noResultHint(err))
+func (o *options) status(end outcome, a *report.Audit) error {
+	if end.noResult != nil {
+		return end.noResult
 	}
 	if unread := a.GapText(); o.requireComplete && unread != "" {
 		return &exit.Error{Status: exit.Failed, Err: errors.New("the audit is not complete: " + unread)}
@@ -183,8 +227,8 @@ func (o *options) status(evaluated *engine.Audit, a *report.Audit) error {
 	if found > 0 {
 		return &exit.Error{Status: exit.Found, Shown: true}
 	}
-	if unread := evaluated.Undecided(); unread != "" && o.failOn.String() != "none" {
-		return exit.Failure(errors.New("nothing was found, but not everything was read: "+unread),
+	if end.undecided != "" && o.failOn.String() != "none" {
+		return exit.Failure(errors.New("nothing was found, but not everything was read: "+end.undecided),
 			"--fail-on=none accepts this: the exit status then says nothing about findings.")
 	}
 	return nil
@@ -193,7 +237,11 @@ func (o *options) status(evaluated *engine.Audit, a *report.Audit) error {
 // report returns the report of an audit without the findings that are removed. actual is that of the versions of Fleet
 // that run; nil if the report is of them, too.
 func (o *options) report(found, actual *engine.Audit) (*report.Audit, error) {
-	out := o.noteDiffering(found.Unmerged(), actual)
+	return o.suppressed(o.noteDiffering(found.Unmerged(), actual))
+}
+
+// suppressed returns a report without the findings that are removed. Those that are equal on several clusters are one.
+func (o *options) suppressed(out *report.Audit) (*report.Audit, error) {
 	if o.ignore != nil {
 		out = o.ignore.Apply(out, o.Now())
 		if n := out.Summary.Ignored; n > 0 && o.implied { // the user may not know the file

@@ -204,6 +204,8 @@ func Title(s *report.Source) string {
 		return "context " + s.Context
 	case s.Kind == "cluster":
 		return "cluster " + s.Server
+	case s.Kind == "metrics":
+		return "metrics in " + s.Server
 	}
 	return "snapshot " + s.Path
 }
