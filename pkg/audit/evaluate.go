@@ -104,6 +104,26 @@ func (r *Reading) bundle(d *directory.Deployment) collect.Bundle {
 	return collect.Bundle{Deployment: d, Target: r.Clusters[slices.Index(r.Directory.Clusters, d.On)].Reader}
 }
 
+// Standing is an audit of one cluster that is kept current: when one of its objects changes, only this object is
+// evaluated again. Anything else that changes needs a new Start. It is not safe for concurrent use.
+type Standing struct {
+	reading  *Reading
+	scope    []*resolve.BundleDeployment
+	found    []*evaluate.Found
+	rest     *rest
+	clusters []standingCluster
+	// keep is true if the evaluations are kept, changed if they have changed since the last result.
+	keep, changed bool
+	// restored are the bundle deployments whose manifests were read again.
+	restored []*resolve.BundleDeployment
+}
+
+// standingCluster is the evaluation of one cluster. current is nil if it is not kept.
+type standingCluster struct {
+	evaluated evaluate.Evaluated
+	current   *evaluate.Evaluation
+}
+
 // evaluate reads the live objects and evaluates them. It also waits for the background.
 func (s *Standing) evaluate(ctx context.Context, b *background) error {
 	r, o := s.reading, s.reading.options

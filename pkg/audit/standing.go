@@ -16,26 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Standing is an audit of one cluster that is kept current: when one of its objects changes, only this object is
-// evaluated again. Anything else that changes needs a new Start. It is not safe for concurrent use.
-type Standing struct {
-	reading  *Reading
-	scope    []*resolve.BundleDeployment
-	found    []*evaluate.Found
-	rest     *rest
-	clusters []standingCluster
-	// keep is true if the evaluations are kept, changed if they have changed since the last result.
-	keep, changed bool
-	// restored are the bundle deployments whose manifests were read again.
-	restored []*resolve.BundleDeployment
-}
-
-// standingCluster is the evaluation of one cluster. current is nil if it is not kept.
-type standingCluster struct {
-	evaluated evaluate.Evaluated
-	current   *evaluate.Evaluation
-}
-
 // Start reads and evaluates everything, and keeps what later changes need. Options.Clusters must not be set.
 func Start(ctx context.Context, src source.Source, o Options) (*Standing, error) {
 	return start(ctx, src, o, true)
@@ -65,15 +45,19 @@ func (s *Standing) Follows(q source.Query) bool {
 	}
 	x := s.clusters[0].current
 	_, desired := x.Kinds()[q.Kind]
-	selected := q.LabelSelector + strings.TrimPrefix(q.FieldSelector, "type!=")
 	switch {
 	case q.Kind.GroupKind() == evaluate.AutoscalerKind:
 		return !q.MetadataOnly
 	case desired:
-		return !q.MetadataOnly && (selected == "" || q.Kind.Kind == "Secret" && q.LabelSelector == "" &&
-			strings.HasPrefix(q.FieldSelector, "type!="))
+		return !q.MetadataOnly && selectsKind(q)
 	}
 	return q.MetadataOnly && strings.HasPrefix(q.LabelSelector, fleet.HashLabel)
+}
+
+// selectsKind reports whether a query selects all objects of a kind; of Secrets, those that are no release records.
+func selectsKind(q source.Query) bool {
+	notRecords := q.Kind.Kind == "Secret" && strings.HasPrefix(q.FieldSelector, "type!=")
+	return q.LabelSelector == "" && (q.FieldSelector == "" || notRecords)
 }
 
 // Change evaluates one object again; live is nil if it does not exist. It returns false if everything must be read

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
@@ -207,12 +206,6 @@ func (a *Auditor) start(ctx context.Context) error {
 	return err
 }
 
-// definesKinds are the kinds whose objects add kinds to a cluster.
-var definesKinds = map[schema.GroupKind]bool{
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
-	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             true,
-}
-
 // watchKinds watches what adds kinds to the cluster.
 func (a *Auditor) watchKinds(ctx context.Context) error {
 	kinds, err := a.source.Kinds(ctx)
@@ -230,16 +223,6 @@ func (a *Auditor) watchKinds(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// selectsAll reports whether one of the queries is that of watchKinds.
-func selectsAll(asked []source.Query) bool {
-	for _, q := range asked {
-		if q.MetadataOnly && q.LabelSelector == "" && q.FieldSelector == "" {
-			return true
-		}
-	}
-	return false
 }
 
 // follow evaluates the objects that changed, and those that are due. It returns false if everything must be evaluated.

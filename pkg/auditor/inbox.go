@@ -108,3 +108,19 @@ func (x *inbox) waiting() int {
 	defer x.mu.Unlock()
 	return len(x.batch.objects)
 }
+
+// definesKinds are the kinds whose objects add kinds to a cluster.
+var definesKinds = map[schema.GroupKind]bool{
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             true,
+}
+
+// selectsAll reports whether one of the queries is that of watchKinds.
+func selectsAll(asked []source.Query) bool {
+	for _, q := range asked {
+		if q.MetadataOnly && q.LabelSelector == "" && q.FieldSelector == "" {
+			return true
+		}
+	}
+	return false
+}

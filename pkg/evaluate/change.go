@@ -12,13 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// At returns the Evaluator for objects that are read at another time.
-func (e *Evaluator) At(now time.Time) *Evaluator {
-	out := *e
-	out.options.Now = now
-	return &out
-}
-
 // Change evaluates one object again that was read at a time; nil if it does not exist. All objects of its kind are
 // read. The manifests of those that desire it must be there. The error means that its name could not be read.
 func (x *Evaluation) Change(kind schema.GroupVersionKind, key object.Key, live *source.Object, now time.Time) error {
@@ -62,13 +55,6 @@ func (x *Evaluation) remove(kind schema.GroupVersionKind, key object.Key) {
 			x.Replace(Absent(o, &List{Coverage: source.Covered()}))
 		}
 	}
-}
-
-// evaluates reports whether a desired object is evaluated from the list of a kind. The desired objects of a bundle
-// deployment with a problem are not known; its record may still claim the object.
-func (e *Evaluator) evaluates(o *resolve.Object, kind schema.GroupVersionKind) bool {
-	_, inScope := e.rules[o.Deployment.ID()]
-	return inScope && o.Deployment.Problem == "" && o.GroupVersionKind() == kind
 }
 
 // Due returns the desired objects whose observation may have changed without an event until now, and the next time at

@@ -67,3 +67,17 @@ func (e *Evaluator) Hashes() map[string]bool {
 	}
 	return out
 }
+
+// At returns the Evaluator for objects that are read at another time.
+func (e *Evaluator) At(now time.Time) *Evaluator {
+	out := *e
+	out.options.Now = now
+	return &out
+}
+
+// evaluates reports whether a desired object is evaluated from the list of a kind. The desired objects of a bundle
+// deployment with a problem are not known; its record may still claim the object.
+func (e *Evaluator) evaluates(o *resolve.Object, kind schema.GroupVersionKind) bool {
+	_, inScope := e.rules[o.Deployment.ID()]
+	return inScope && o.Deployment.Problem == "" && o.GroupVersionKind() == kind
+}

@@ -162,3 +162,33 @@ type Query struct {
 	// MetadataOnly requests apiVersion, kind and metadata only. A source may yield more.
 	MetadataOnly bool
 }
+
+// CoverageOf reads the namespaces of a query, and returns what was read. read reads all objects of one namespace, or of
+// all namespaces (""); failed is the reason why it could not. If all namespaces are forbidden, those of Fallback are read
+// one by one.
+func CoverageOf(q Query, namespaced bool, read func(namespace string) (failed *Failure, err error)) (Coverage, error) {
+	if len(q.Namespaces) > 0 && namespaced {
+		return readEach(Coverage{}, q.Namespaces, read)
+	}
+	failed, err := read("")
+	switch {
+	case err != nil:
+		return Coverage{}, err
+	case failed == nil:
+		return Covered(), nil
+	case failed.Reason == Forbidden && namespaced:
+		return readEach(NotCovered(*failed), q.Fallback, read)
+	}
+	return NotCovered(*failed), nil
+}
+
+func readEach(c Coverage, namespaces []string, read func(string) (*Failure, error)) (Coverage, error) {
+	for _, ns := range namespaces {
+		failed, err := read(ns)
+		if err != nil {
+			return c, err
+		}
+		c = c.With(ns, failed)
+	}
+	return c, nil
+}

@@ -39,13 +39,6 @@ type releaseID struct {
 	name string
 }
 
-// installed is a release, with its bundle deployment when that was read for the last time.
-type installed struct {
-	*Release
-	last *Deployment
-	at   time.Time
-}
-
 // Confirm states that nothing had changed at a later time than that of the last view.
 func (f *Follower) Confirm(at time.Time) {
 	if f.view == nil || !at.After(f.view.At) {

@@ -108,3 +108,10 @@ func (v *View) uninstalled(was *installed) Uninstalled {
 	}
 	return u
 }
+
+// installed is a release, with its bundle deployment when that was read for the last time.
+type installed struct {
+	*Release
+	last *Deployment
+	at   time.Time
+}

@@ -174,3 +174,12 @@ func failure(err error) *source.Failure {
 	}
 	return f
 }
+
+// FailureError is a Failure as an error.
+type FailureError struct{ source.Failure }
+
+// Error implements error.
+func (e *FailureError) Error() string { return string(e.Reason) + ": " + e.Detail }
+
+// FailureOf converts the error of Page, of Watch, or of a list of client-go. The server's message may be displayed.
+func FailureOf(err error) source.Failure { return *failure(err) }

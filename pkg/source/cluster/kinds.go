@@ -33,6 +33,13 @@ func (c *Cluster) Kinds(ctx context.Context) (*source.Kinds, error) {
 	return c.kinds, nil
 }
 
+// ForgetKinds makes the next Kinds request discovery again.
+func (c *Cluster) ForgetKinds() {
+	c.kindsMu.Lock()
+	defer c.kindsMu.Unlock()
+	c.kinds = nil
+}
+
 func (c *Cluster) discover(ctx context.Context) (*source.Kinds, error) {
 	if err := c.slots.Acquire(ctx, 1); err != nil {
 		return nil, err

@@ -58,12 +58,6 @@ func (c *Cluster) reading(ctx context.Context, q source.Query, yield func(source
 	return c.lister(q, kind, kinds, yield), nil
 }
 
-// FailureError is a Failure as an error.
-type FailureError struct{ source.Failure }
-
-// Error implements error.
-func (e *FailureError) Error() string { return string(e.Reason) + ": " + e.Detail }
-
 // Watch is an open watch.
 type Watch struct {
 	lister *lister
@@ -98,13 +92,3 @@ func (w *Watch) Next() (watch.EventType, source.Object, error) {
 
 // Close ends the watch.
 func (w *Watch) Close() { _ = w.body.Close() }
-
-// ForgetKinds makes the next Kinds request discovery again.
-func (c *Cluster) ForgetKinds() {
-	c.kindsMu.Lock()
-	defer c.kindsMu.Unlock()
-	c.kinds = nil
-}
-
-// FailureOf converts the error of Page, of Watch, or of a list of client-go. The server's message may be displayed.
-func FailureOf(err error) source.Failure { return *failure(err) }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,18 +26,27 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
-// objectName identifies an object of a collection.
-type objectName struct{ namespace, name string }
-
 // stored is an object in memory.
 type stored struct {
 	version string // its resourceVersion
 	packed  packed.Object
 }
 
+// common is what all collections share.
+type common struct {
+	cluster  *cluster.Cluster
+	options  Options
+	packer   *packed.Packer
+	names    interned
+	restarts atomic.Int64
+	// changed and coverageChanged are called after a change.
+	changed         func(c *collection, name objectName, before stored, existed bool, now *traits)
+	coverageChanged func(c *collection)
+}
+
 // collection has the objects of one watch. A reflector of client-go keeps it current.
 type collection struct {
-	*Source
+	*common
 	watch
 	stop context.CancelFunc
 	// used is the turn in which a List was answered from it; the mutex of the Source guards it.
@@ -103,7 +113,7 @@ func (c *collection) list(ctx context.Context, o metav1.ListOptions) (runtime.Ob
 		o.ResourceVersion = ""
 	}
 	out := &metainternalversion.List{}
-	meta, err := c.Cluster.Page(ctx, c.query(), c.namespace, o, func(o source.Object) error {
+	meta, err := c.cluster.Page(ctx, c.query(), c.namespace, o, func(o source.Object) error {
 		i, err := c.newItem(o)
 		out.Items = append(out.Items, i)
 		return err
@@ -121,7 +131,7 @@ func (c *collection) changes(ctx context.Context, o metav1.ListOptions) (apiwatc
 	if c.options.WatchTimeout > 0 {
 		o.TimeoutSeconds = new(int64(c.options.WatchTimeout.Seconds()))
 	}
-	w, err := c.Cluster.Watch(ctx, c.query(), c.namespace, o)
+	w, err := c.cluster.Watch(ctx, c.query(), c.namespace, o)
 	if err != nil {
 		if !ptr.Deref(o.SendInitialEvents, false) { // otherwise the reflector tries a list next
 			c.failed(err)
@@ -175,7 +185,7 @@ func (c *collection) Add(obj any) error {
 	}
 	c.objects[name] = stored{i.ResourceVersion, i.packed}
 	c.mu.Unlock()
-	c.changed(name, before, existed, &i.traits)
+	c.changed(c, name, before, existed, &i.traits)
 	return nil
 }
 
@@ -194,7 +204,7 @@ func (c *collection) Delete(obj any) error {
 	delete(c.objects, name)
 	c.mu.Unlock()
 	if existed {
-		c.changed(name, before, true, nil)
+		c.changed(c, name, before, true, nil)
 	}
 	return nil
 }
@@ -220,7 +230,7 @@ func (c *collection) Replace(list []any, _ string) error {
 	}
 	c.mu.Unlock()
 	for name, o := range gone {
-		c.changed(name, o, true, nil)
+		c.changed(c, name, o, true, nil)
 	}
 	c.isListed()
 	return nil

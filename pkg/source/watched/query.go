@@ -14,6 +14,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
+// objectName identifies an object of a collection.
+type objectName struct{ namespace, name string }
+
 // selector is what a query selects.
 type selector struct {
 	labels labels.Selector

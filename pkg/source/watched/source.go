@@ -8,11 +8,9 @@ package watched
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/packed"
@@ -20,48 +18,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
-// Options of a Source. A zero value means the default.
-type Options struct {
-	// Changed receives each change after the first answer to a List. It is called from several goroutines, and must
-	// return soon.
-	Changed func(Change)
-	// Backoff is the wait of a watch before its next request after a failure.
-	Backoff func() *wait.Backoff
-	// Grace is how long after the end of a watch the objects count as current; the next watch normally begins at once.
-	Grace time.Duration
-	// WatchTimeout is how long a watch is open at most; zero for the 5 to 10 minutes of client-go. A server does not end
-	// the watches of a user who lost a right.
-	WatchTimeout time.Duration
-	// Now is the clock.
-	Now func() time.Time
-}
-
-// DefaultGrace is the default of Options.Grace.
-const DefaultGrace = 10 * time.Second
-
-// defaultBackoff is the default of Options.Backoff. A right that was given back is noticed after at most its Cap.
-func defaultBackoff() *wait.Backoff {
-	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 30 * time.Second}
-}
-
-// Change is a change of one object, or of what can be read of a kind.
-type Change struct {
-	Kind schema.GroupVersionKind
-	// Key is the object; its name is empty if the change is that of a coverage.
-	Key object.Key
-	// Asked are the recorded queries that select the object before or after the change, or the kind.
-	Asked []source.Query
-}
-
 // Source is a cluster in memory. It implements source.Source. Its watches end with the context of New.
 type Source struct {
 	*cluster.Cluster
-	options  Options
-	ctx      context.Context
-	packer   *packed.Packer
-	names    *interned
-	restarts atomic.Int64
-	running  sync.WaitGroup
+	options Options
+	ctx     context.Context
+	common  *common
+	running sync.WaitGroup
 
 	mu          sync.Mutex // guards the fields below
 	collections map[watch]*collection
@@ -97,8 +60,10 @@ func New(ctx context.Context, c *cluster.Cluster, o Options) (*Source, error) {
 		o.Now = time.Now
 	}
 	p, err := packed.New()
-	return &Source{Cluster: c, options: o, ctx: ctx, packer: p, names: &interned{},
-		collections: map[watch]*collection{}, asked: map[watch]map[question]selector{}}, err
+	s := &Source{Cluster: c, options: o, ctx: ctx, collections: map[watch]*collection{},
+		asked: map[watch]map[question]selector{}}
+	s.common = &common{cluster: c, options: o, packer: p, changed: s.changed, coverageChanged: s.coverageChanged}
+	return s, err
 }
 
 // Describe implements source.Source. It requests the version of the server once.
@@ -149,7 +114,7 @@ func (s *Source) Wait() { s.running.Wait() }
 func (s *Source) Watches() (running int, restarts int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.collections), s.restarts.Load()
+	return len(s.collections), s.common.restarts.Load()
 }
 
 // List implements source.Source.
@@ -185,7 +150,7 @@ func (s *Source) collection(q source.Query, namespace string, selected selector)
 		}
 	}
 	if c == nil {
-		c = &collection{Source: s, watch: w, objects: map[objectName]stored{}, known: make(chan struct{})}
+		c = &collection{common: s.common, watch: w, objects: map[objectName]stored{}, known: make(chan struct{})}
 		ctx, stop := context.WithCancel(s.ctx)
 		c.stop = stop
 		s.collections[w] = c
@@ -199,55 +164,6 @@ func (s *Source) collection(q source.Query, namespace string, selected selector)
 		s.asked[w][question{q.Kind, q.LabelSelector, q.FieldSelector, q.MetadataOnly}] = selected
 	}
 	return c
-}
-
-// read yields the selected objects of a namespace, or of all (""). The failure is why they are not known.
-func (c *collection) read(ctx context.Context, namespace string, selected selector,
-	yield func(source.Object) error) (*source.Failure, error) {
-	select {
-	case <-c.known:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if f := c.unread(); f != nil {
-		return f, nil
-	}
-	c.mu.Lock()
-	all := map[objectName]stored{}
-	for name, o := range c.objects {
-		in := namespace == "" || name.namespace == namespace
-		if in && selected.mayMatch(name) {
-			all[name] = o
-		}
-	}
-	c.mu.Unlock()
-	var buffer []byte
-	for name, o := range all {
-		var err error
-		if buffer, err = c.yield(name, o, selected, buffer, yield); err != nil {
-			return nil, err
-		}
-	}
-	return nil, ctx.Err()
-}
-
-// yield yields one object if it is selected. It returns the buffer for the next one.
-func (c *collection) yield(name objectName, o stored, selected selector, buffer []byte,
-	yield func(source.Object) error) ([]byte, error) {
-	unpacked, buffer, err := c.unpack(o, buffer)
-	if err != nil || !selected.matches(name, func() traits { return traitsOf(c.kind, unpacked.Raw, unpacked.Meta) }) {
-		return buffer, err
-	}
-	return buffer, yield(unpacked)
-}
-
-// unpack returns an object with its metadata. It returns the buffer for the next one.
-func (c *collection) unpack(o stored, buffer []byte) (source.Object, []byte, error) {
-	unpacked, buffer, err := c.packer.Unpack(o.packed, buffer)
-	if err == nil {
-		unpacked.Meta, err = object.ReadMeta(unpacked.Raw)
-	}
-	return source.Object{Item: unpacked, Kind: c.kind}, buffer, err
 }
 
 // Object returns the present state of an object of a kind that was listed since Begin, or its metadata if only these
@@ -273,7 +189,8 @@ func (s *Source) ofKind(kind schema.GroupVersionKind, namespace string) *collect
 	defer s.mu.Unlock()
 	var out *collection
 	for w, c := range s.collections {
-		if w.kind != kind || c.used < s.turn || w.namespace != "" && w.namespace != namespace {
+		in := w.namespace == "" || w.namespace == namespace
+		if w.kind != kind || !in || c.used < s.turn {
 			continue
 		}
 		if out == nil || w.width() > out.width() {
@@ -284,16 +201,16 @@ func (s *Source) ofKind(kind schema.GroupVersionKind, namespace string) *collect
 }
 
 // changed reports a change of an object. now are its traits after the change; nil if it does not exist any more.
-func (c *collection) changed(name objectName, before stored, existed bool, now *traits) {
+func (s *Source) changed(c *collection, name objectName, before stored, existed bool, now *traits) {
 	c.mu.Lock()
 	listed := c.listed
 	c.mu.Unlock()
-	if !listed || c.options.Changed == nil {
+	if !listed || s.options.Changed == nil {
 		return
 	}
-	c.Source.mu.Lock()
-	asked := c.asked[c.watch]
-	c.Source.mu.Unlock()
+	s.mu.Lock()
+	asked := s.asked[c.watch]
+	s.mu.Unlock()
 	was := func() traits {
 		unpacked, _, err := c.unpack(before, nil)
 		if err != nil {
@@ -304,13 +221,12 @@ func (c *collection) changed(name objectName, before stored, existed bool, now *
 	out := Change{Kind: c.kind, Key: object.Key{Group: c.kind.Group, Kind: c.kind.Kind, Namespace: name.namespace,
 		Name: name.name}}
 	for q, selected := range asked {
-		selects := existed && selected.matches(name, was) ||
-			now != nil && selected.matches(name, func() traits { return *now })
-		if selects {
+		selectedNow := now != nil && selected.matches(name, func() traits { return *now })
+		if selectedNow || existed && selected.matches(name, was) {
 			out.Asked = append(out.Asked, q.query())
 		}
 	}
-	c.options.Changed(out)
+	s.options.Changed(out)
 }
 
 // coverageChanged reports that the objects of a collection can be read again, or cannot be read any more.
@@ -327,12 +243,4 @@ func (s *Source) coverageChanged(c *collection) {
 		s.mu.Unlock()
 		s.options.Changed(out)
 	}()
-}
-
-// interned keeps each namespace once.
-type interned struct{ values sync.Map }
-
-func (i *interned) of(s string) string {
-	v, _ := i.values.LoadOrStore(s, s)
-	return v.(string)
 }
