@@ -153,7 +153,8 @@ func start(ctx context.Context, src source.Source, o Options, keep bool) (*Stand
 	r.States = nil // release the objects of every revision
 	r.hide(b)
 	out := &Standing{reading: r, scope: r.Desired.Select(scope), found: found, keep: keep}
-	return out, out.evaluate(ctx, b)
+	err = out.evaluate(ctx, b)
+	return out, err
 }
 
 // finish turns the evaluation into a result with findings.

@@ -66,6 +66,9 @@ type Auditor struct {
 	// look is when to evaluate again without a change, rediscover when to read the kinds again; zero for never.
 	look, rediscover time.Time
 	took             time.Duration // the last evaluation of what changed
+	// began is when the last evaluation began, credit the time for which the auditor may evaluate without a rest.
+	began  time.Time
+	credit time.Duration
 }
 
 // New makes an Auditor. It makes no request.
@@ -78,9 +81,9 @@ func New(c *cluster.Cluster, o Options) *Auditor {
 const (
 	// coalesce is how long changes are collected before they are evaluated.
 	coalesce = 100 * time.Millisecond
-	// restFactor is how many times as long as an evaluation the auditor rests after it, so that it uses at most a fifth
-	// of a core while something changes all the time. restMost limits the rest.
-	restFactor, restMost = 4, 15 * time.Second
+	// An auditor may use share of its time to evaluate, and as much as burst in addition after it has rested. Otherwise it
+	// would use a core while something changes all the time.
+	share, burst = 0.2, 20 * time.Second
 	// leastPeriod, periodFactor and longestPeriod determine how often to evaluate again although nothing changes.
 	leastPeriod, periodFactor, longestPeriod = time.Minute, 100, 5 * time.Minute
 	// retry is when to evaluate again after an error.
@@ -109,9 +112,20 @@ func (a *Auditor) Run(ctx context.Context) error {
 		}
 		r.Watches, r.Restarts = a.source.Watches()
 		a.options.Publish(ctx, r)
-		a.wait(ctx, min(restMost, restFactor*r.Took))
+		a.wait(ctx, a.rest(began, r.Took))
 	}
 	return nil
+}
+
+// rest returns how long to rest after an evaluation.
+func (a *Auditor) rest(began time.Time, took time.Duration) time.Duration {
+	if a.began.IsZero() {
+		a.credit = burst
+	}
+	rested := time.Duration(share * float64(began.Sub(a.began)))
+	a.credit = min(burst, a.credit+rested) - took
+	a.began = began
+	return max(0, time.Duration(float64(-a.credit)/share))
 }
 
 // wait waits until something changes, but at least for a rest.

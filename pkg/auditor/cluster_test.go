@@ -109,17 +109,14 @@ func (r *running) result() auditor.Result {
 // equal waits until the auditor has the result of an audit.
 func (r *running) equal(config *rest.Config, after string) {
 	r.t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		want, got := audited(r.t, config), shown(r.t, r.result().Audit, r.result().Err)
-		diff := cmp.Diff(want, got)
-		if diff == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			r.t.Fatalf("%s: the auditor has another result than an audit (-audit +auditor):\n%s", after, diff)
-		}
-		time.Sleep(poll.Interval)
+	var diff string
+	try := func(context.Context) (bool, error) {
+		x := r.result()
+		diff = cmp.Diff(audited(r.t, config), shown(r.t, x.Audit, x.Err))
+		return diff == "", nil
+	}
+	if err := wait.PollUntilContextTimeout(r.t.Context(), poll.Interval, time.Minute, true, try); err != nil {
+		r.t.Fatalf("%s: the auditor has another result than an audit (-audit +auditor):\n%s", after, diff)
 	}
 }
 

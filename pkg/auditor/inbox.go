@@ -36,8 +36,6 @@ type batch struct {
 	since time.Time
 }
 
-func (b batch) empty() bool { return len(b.objects) == 0 && !b.everything && !b.kinds }
-
 // add adds an object that queries select. Several watches may report it.
 func (b batch) add(o changedObject, asked []source.Query) {
 	all := b.objects[o]

@@ -28,10 +28,12 @@ func pick(r *rand.Rand) (bundle, configMap string) {
 
 var mutations = []mutation{
 	{"delete an object", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		_, name := pick(r)
 		remove(t, object("v1", "ConfigMap", name))
 	}},
 	{"restore an object", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, name := pick(r)
 		o := object("v1", "ConfigMap", name)
 		o.SetLabels(map[string]string{fleet.HashLabel: fleet.Hash(fleet.SetID(bundle, ""))})
@@ -40,26 +42,32 @@ var mutations = []mutation{
 		create(t, o)
 	}},
 	{"strip an object", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		_, name := pick(r)
 		patch(t, object("v1", "ConfigMap", name), `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}}}`)
 	}},
 	{"change an object", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		_, name := pick(r)
 		patch(t, object("v1", "ConfigMap", name), fmt.Sprintf(`{"data":{"key":"%d"}}`, r.IntN(2)))
 	}},
 	{"change a secret", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		patch(t, object("v1", "Secret", bundle), fmt.Sprintf(`{"stringData":{"password":"invented-%d"}}`, r.IntN(9)))
 	}},
 	{"delete a secret", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		remove(t, object("v1", "Secret", bundle))
 	}},
 	{"scale a deployment", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		patch(t, object("apps/v1", "Deployment", bundle), fmt.Sprintf(`{"spec":{"replicas":%d}}`, r.IntN(3)))
 	}},
 	{"create an autoscaler", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		o := object("autoscaling/v2", "HorizontalPodAutoscaler", bundle)
 		o.Object["spec"] = map[string]any{"maxReplicas": int64(3), "scaleTargetRef": map[string]any{
@@ -67,10 +75,12 @@ var mutations = []mutation{
 		create(t, o)
 	}},
 	{"delete an autoscaler", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		remove(t, object("autoscaling/v2", "HorizontalPodAutoscaler", bundle))
 	}},
 	{"create an orphan", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		o := object("rbac.authorization.k8s.io/v1", "Role", "orphan")
 		if r.IntN(2) == 0 {
@@ -80,10 +90,12 @@ var mutations = []mutation{
 		create(t, o)
 	}},
 	{"delete orphans", func(t *testing.T, _ *rand.Rand) {
+		t.Helper()
 		remove(t, object("rbac.authorization.k8s.io/v1", "Role", "orphan"))
 		remove(t, object("v1", "ConfigMap", "orphan"))
 	}},
 	{"upgrade a release", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		if _, err := shared.Upgrade(t.Context(), options(bundle, 2+r.IntN(2))); err != nil &&
 			!strings.Contains(err.Error(), "has no deployed releases") {
@@ -91,24 +103,29 @@ var mutations = []mutation{
 		}
 	}},
 	{"uninstall a release", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		_ = shared.Uninstall(options(bundle, 3)) // it may not exist
 	}},
 	{"install a release", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		o := options(bundle, 3)
 		o.TakeOwnership = true
 		_, _ = shared.Install(t.Context(), o) // it may exist
 	}},
 	{"write a status", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		reported(t, bundle, 1+r.IntN(3), 4+r.IntN(3))
 	}},
 	{"delete a bundle deployment", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		remove(t, cluster.Object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, bundle))
 	}},
 	{"delete a bundle", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
 		bundle, _ := pick(r)
 		remove(t, cluster.Object("fleet.cattle.io/v1alpha1", "Bundle", workspace, bundle))
 	}},

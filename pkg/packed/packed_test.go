@@ -14,11 +14,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/packed"
 )
 
-func packer(t testing.TB) *packed.Packer {
-	t.Helper()
+func packer(tb testing.TB) *packed.Packer {
+	tb.Helper()
 	p, err := packed.New()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }

@@ -92,10 +92,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 func (a *runningAuditor) stop() error {
-	return errors.Join(a.cmd.Process.Signal(os.Interrupt), func() error {
-		_ = a.cmd.Wait() // its status is that of the interrupt
-		return nil
-	}())
+	err := a.cmd.Process.Signal(os.Interrupt)
+	_ = a.cmd.Wait() // its status is that of the interrupt
+	return err
 }
 
 // status returns a value of /proc/PID/status in bytes.

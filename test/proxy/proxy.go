@@ -33,15 +33,15 @@ type Proxy struct {
 }
 
 // New starts a Proxy for the API server of a configuration, until the end of the test.
-func New(t testing.TB, config *rest.Config) *Proxy {
-	t.Helper()
+func New(tb testing.TB, config *rest.Config) *Proxy {
+	tb.Helper()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	target, err := url.Parse(config.Host)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	forward := &httputil.ReverseProxy{
 		Transport:     transport,
@@ -52,9 +52,9 @@ func New(t testing.TB, config *rest.Config) *Proxy {
 	}
 	free, err := ports.Free(1)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	p := &Proxy{t: t, address: fmt.Sprintf("127.0.0.1:%d", free[0])}
+	p := &Proxy{t: tb, address: fmt.Sprintf("127.0.0.1:%d", free[0])}
 	p.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		p.requests = append(p.requests, r)
@@ -63,7 +63,7 @@ func New(t testing.TB, config *rest.Config) *Proxy {
 		forward.ServeHTTP(w, r)
 	})
 	p.Start()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if p.server != nil {
 			p.Stop()
 		}

@@ -29,7 +29,8 @@ type printer struct {
 
 const (
 	// Source is the source of the results, and the value of the label ManagedBy of the objects.
-	Source       = "fleetdoctor"
+	Source = "fleetdoctor"
+	// ManagedBy is the label of the program that keeps an object.
 	ManagedBy    = "app.kubernetes.io/managed-by"
 	category     = "Fleet"
 	fleetGroup   = "fleet.cattle.io"

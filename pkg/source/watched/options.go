@@ -3,6 +3,7 @@
 package watched
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -47,9 +48,21 @@ type Change struct {
 }
 
 // interned keeps each namespace once.
-type interned struct{ values sync.Map }
+type interned struct {
+	mu     sync.Mutex
+	values map[string]string
+}
 
 func (i *interned) of(s string) string {
-	v, _ := i.values.LoadOrStore(s, s)
-	return v.(string)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known, ok := i.values[s]
+	if !ok {
+		if i.values == nil {
+			i.values = map[string]string{}
+		}
+		known = strings.Clone(s)
+		i.values[known] = known
+	}
+	return known
 }

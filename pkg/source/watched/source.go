@@ -22,7 +22,7 @@ import (
 type Source struct {
 	*cluster.Cluster
 	options Options
-	ctx     context.Context
+	begin   func(*collection)
 	common  *common
 	running sync.WaitGroup
 
@@ -60,8 +60,13 @@ func New(ctx context.Context, c *cluster.Cluster, o Options) (*Source, error) {
 		o.Now = time.Now
 	}
 	p, err := packed.New()
-	s := &Source{Cluster: c, options: o, ctx: ctx, collections: map[watch]*collection{},
+	s := &Source{Cluster: c, options: o, collections: map[watch]*collection{},
 		asked: map[watch]map[question]selector{}}
+	s.begin = func(c *collection) {
+		watching, stop := context.WithCancel(ctx)
+		c.stop = stop
+		s.running.Go(func() { c.run(watching) })
+	}
 	s.common = &common{cluster: c, options: o, packer: p, changed: s.changed, coverageChanged: s.coverageChanged}
 	return s, err
 }
@@ -151,10 +156,8 @@ func (s *Source) collection(q source.Query, namespace string, selected selector)
 	}
 	if c == nil {
 		c = &collection{common: s.common, watch: w, objects: map[objectName]stored{}, known: make(chan struct{})}
-		ctx, stop := context.WithCancel(s.ctx)
-		c.stop = stop
 		s.collections[w] = c
-		s.running.Go(func() { c.run(ctx) })
+		s.begin(c)
 	}
 	c.used = s.turn
 	if s.recording {
