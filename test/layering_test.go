@@ -219,6 +219,11 @@ var layers = []layer{
 	{packages: []string{"pkg/auditor/journal"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"entries.go"},
 		may:       []string{"pkg/journal", "pkg/auditor/view"}},
+	// It plans with the engine of adopt, and writes through an interface.
+	{packages: []string{"pkg/auditor/adoption"}, never: slices.Concat(commands, printing),
+		pureFiles: []string{"decide.go"},
+		may: []string{"pkg/object", "pkg/ownership", "pkg/source", "pkg/directory", "pkg/collect", "pkg/evaluate",
+			"pkg/redact", "pkg/report", "pkg/audit", "pkg/adopt", "pkg/auditor/metrics", "pkg/auditor/view"}},
 	// It shares the mapping of findings with the format of the same name.
 	{packages: []string{"pkg/auditor/openreports"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"reports.go"},

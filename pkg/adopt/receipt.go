@@ -73,11 +73,11 @@ type Receipt struct {
 	entries map[int]int // by index of the item
 }
 
-// CreateReceipt stores the header and all items to write, and syncs them to disk before it returns. The file must not
-// exist: a receipt may be the only way to undo an adoption.
-func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
+// EncodeReceipt returns the text of a receipt before its first outcome. entries number the items to write in it, from 1,
+// by their index.
+func EncodeReceipt(h Header, items []Item) (text []byte, entries map[int]int, err error) {
 	h.APIVersion, h.Kind, h.Format, h.Objects = report.APIVersion, KindReceipt, receiptFormat, 0
-	entries := map[int]int{}
+	entries = map[int]int{}
 	var lines []any
 	for i, item := range items {
 		if !item.Writes() {
@@ -94,9 +94,19 @@ func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
 		var line bytes.Buffer
 		// without unprintable characters: people read receipts in terminals
 		if err := escape.EncodeJSON(&line, v, ""); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		b.Write(append(digests.seal(bytes.TrimSuffix(line.Bytes(), []byte("}\n"))), '\n'))
+	}
+	return b.Bytes(), entries, nil
+}
+
+// CreateReceipt stores the header and all items to write, and syncs them to disk before it returns. The file must not
+// exist: a receipt may be the only way to undo an adoption.
+func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
+	text, entries, err := EncodeReceipt(h, items)
+	if err != nil {
+		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
@@ -104,7 +114,7 @@ func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
 	}
 	err = file.Chmod(0o600) // the umask may have removed bits
 	if err == nil {
-		_, err = file.Write(b.Bytes())
+		_, err = file.Write(text)
 	}
 	if err := errors.Join(err, file.Sync(), syncFolder(filepath.Dir(path))); err != nil {
 		return nil, errors.Join(fmt.Errorf("writing the receipt %s: %w", path, err), file.Close())

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -60,6 +61,7 @@ type Auditor struct {
 	options  Options
 	cluster  *cluster.Cluster
 	inbox    *inbox
+	reading  sync.Mutex // held while the source is read
 	source   *watched.Source
 	standing *audit.Standing // nil if everything must be evaluated
 	held     held
@@ -95,14 +97,19 @@ const (
 // Run evaluates until the context ends, and returns nil then.
 func (a *Auditor) Run(ctx context.Context) error {
 	a.options.Watched.Changed = a.inbox.add
-	var err error
-	if a.source, err = watched.New(ctx, a.cluster, a.options.Watched); err != nil {
+	src, err := watched.New(ctx, a.cluster, a.options.Watched)
+	if err != nil {
 		return err
 	}
+	a.reading.Lock()
+	a.source = src
+	a.reading.Unlock()
 	defer a.source.Wait()
 	for ctx.Err() == nil {
 		began := a.options.Now()
+		a.reading.Lock()
 		r := a.evaluate(ctx, a.inbox.take())
+		a.reading.Unlock()
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -127,6 +134,19 @@ func (a *Auditor) rest(began time.Time, took time.Duration) time.Duration {
 	a.began = began
 	return max(0, time.Duration(float64(-a.credit)/share))
 }
+
+// Read calls read with the cluster as the auditor keeps it. Nothing is evaluated in the meantime, so that the queries of
+// read are not taken for those of the evaluation.
+func (a *Auditor) Read(read func(source.Source) error) error {
+	a.reading.Lock()
+	defer a.reading.Unlock()
+	if a.source == nil {
+		return errNotStarted
+	}
+	return read(a.source)
+}
+
+var errNotStarted = errors.New("the auditor has not started to read the cluster")
 
 // wait waits until something changes, but at least for a rest.
 func (a *Auditor) wait(ctx context.Context, rest time.Duration) {

@@ -91,6 +91,8 @@ const (
 	queue                 = prefix + "auditor_queue_length"
 	watchRestarts         = prefix + "auditor_watch_restarts_total"
 	build                 = prefix + "auditor_build_info"
+	adoptions             = prefix + "auditor_adoptions_total"
+	adoptionStopped       = prefix + "auditor_adoption_stopped"
 	namedPerDeployment    = "at most 20 for each bundle deployment, and 5,000 in total"
 	flappingPerDeployment = "at most 5 for each bundle deployment"
 )
@@ -212,5 +214,9 @@ var ofAuditor = []Family{
 	{watchRestarts, nil, "Number of watches that broke and were started again.", counter, false, one},
 	{gaps, nil, "Number of things that could not be read. A lower number of findings then does not mean that problems " +
 		"are solved.", gauge, false, one},
+	{adoptions, []string{"result"}, "Number of objects by what their adoption led to: adopted, refused (once for each " +
+		"object and reason) or failed.", counter, false, "3"},
+	{adoptionStopped, of(), "1 if the auditor adopts nothing more of a bundle deployment, because more than a tenth of " +
+		"its objects would have been adopted within an hour.", gauge, false, "at most " + perDeployment},
 	{build, []string{"version"}, "1, with the version of the auditor.", gauge, false, one},
 }

@@ -39,12 +39,15 @@ type Metrics struct {
 	lastEvaluation time.Time
 	queue          int
 	watchRestarts  int
+	adoptions      map[string]int
+	// stopped are the bundle deployments of which nothing more is adopted.
+	stopped map[object.DeploymentID]bool
 }
 
 // New makes the metrics. The caller registers them.
 func New(o Options) *Metrics {
 	return &Metrics{options: o, descriptions: describe(), evaluation: histogram(evaluationSeconds),
-		toMetric: histogram(changeToMetric), view: &view.View{},
+		toMetric: histogram(changeToMetric), view: &view.View{}, adoptions: map[string]int{},
 		history: history{deployments: map[object.DeploymentID]*deploymentHistory{}}}
 }
 
@@ -108,6 +111,27 @@ func (m *Metrics) WatchRestarted() {
 	m.watchRestarts++
 }
 
+// The results of adoptions.
+const (
+	Adopted = "adopted"
+	Refused = "refused"
+	Failed  = "failed"
+)
+
+// AddAdoptions counts objects by what their adoption led to.
+func (m *Metrics) AddAdoptions(result string, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.adoptions[result] += n
+}
+
+// SetAdoptionStopped sets the bundle deployments of which nothing more is adopted. The map must not be changed afterwards.
+func (m *Metrics) SetAdoptionStopped(stopped map[object.DeploymentID]bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stopped = stopped
+}
+
 // Describe implements prometheus.Collector. It sends nothing, because metrics of what is not known are omitted.
 func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
 
@@ -124,6 +148,14 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	c.add(synced, number(m.synced))
 	c.add(queue, float64(m.queue))
 	c.add(watchRestarts, float64(m.watchRestarts))
+	for _, result := range []string{Adopted, Refused, Failed} {
+		c.add(adoptions, float64(m.adoptions[result]), result)
+	}
+	for _, d := range m.view.Deployments {
+		if m.stopped[d.ID] {
+			c.add(adoptionStopped, 1, c.labels(d)...)
+		}
+	}
 	if !m.lastEvaluation.IsZero() {
 		c.add(lastEvaluation, float64(m.lastEvaluation.UnixMilli())/1000)
 	}

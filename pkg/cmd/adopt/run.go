@@ -58,13 +58,19 @@ func (o *options) Validate() error {
 	case o.Captured() && writes:
 		return errors.New("--yes, --confirm and --dry-run=server cannot be used with --snapshot: a snapshot cannot " +
 			"be written to")
+	case o.undo == "configmap/":
+		return errors.New("--undo=configmap/ names no ConfigMap")
 	case o.undo == "":
 		return nil
 	case len(o.objects)+len(o.auditOptions.Scope.Targets) > 0:
 		return errors.New("--undo takes no arguments: it restores everything that its receipt recorded")
 	}
-	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt", "desired",
-		"filename", "gitrepo", "path", "agent-scope"} {
+	excluded := []string{"policy", "dangerous-take-from", "selector", "receipt", "desired", "filename", "gitrepo", "path",
+		"agent-scope"}
+	if _, recorded := configMapOf(o.undo); !recorded {
+		excluded = append(excluded, "namespace") // otherwise it is that of the ConfigMap
+	}
+	for _, name := range excluded {
 		if o.Changed(name) {
 			return fmt.Errorf("--undo and --%s are mutually exclusive", name)
 		}

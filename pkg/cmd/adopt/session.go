@@ -12,8 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -30,6 +30,7 @@ type session struct {
 	document report.Adoption // the printed document without its objects
 	secrets  *redact.Secrets
 	found    *engine.Audit // nil without Fleet
+	recorded *object.Meta  // the ConfigMap of the receipt that is undone; nil for a file
 }
 
 // describe begins the document with the description of the source.
@@ -73,7 +74,7 @@ func (s *session) count(matches func(adopt.Item) bool) int {
 // clusterUID returns the uid of the namespace kube-system, which identifies a cluster.
 func (s *session) clusterUID(ctx context.Context) (string, error) {
 	const name = metav1.NamespaceSystem
-	uid, cover, err := input.ClusterUID(ctx, s.src)
+	uid, cover, err := source.ClusterUID(ctx, s.src)
 	if err != nil || uid != "" {
 		return uid, err
 	}

@@ -29,11 +29,16 @@ type installOptions struct {
 // off is the value of --adopt that adopts nothing.
 const off = "off"
 
+// newAdopt returns the flag --adopt.
+func newAdopt() *flags.Enum {
+	return flags.NewEnum(off, off, string(ownership.TakeUnmarked), string(ownership.IfNoDiff),
+		string(ownership.IfUnowned))
+}
+
 func newInstall(env verb.Environment) *cobra.Command {
 	o := &installOptions{
-		Install: chart.NewInstall(env, component),
-		adopt: flags.NewEnum(off, off, string(ownership.TakeUnmarked), string(ownership.IfNoDiff),
-			string(ownership.IfUnowned)),
+		Install:    chart.NewInstall(env, component),
+		adopt:      newAdopt(),
 		prometheus: flags.NewEnum("none", "none", "operator"),
 		dashboards: flags.NewEnum("none", "none", "configmap"),
 	}

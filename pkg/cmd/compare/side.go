@@ -99,7 +99,7 @@ func (o *options) audit(ctx context.Context, s *side, version string) (*report.A
 		}
 		out := found.Report()
 		if out.Source.ClusterUID == "" {
-			out.Source.ClusterUID, _, err = input.ClusterUID(ctx, src)
+			out.Source.ClusterUID, _, err = source.ClusterUID(ctx, src)
 		}
 		return out, err
 	}

@@ -9,8 +9,6 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
@@ -66,20 +64,6 @@ func (f *Flags) cluster() (*cluster.Cluster, error) {
 		name = raw.CurrentContext
 	}
 	return cluster.New(config, cluster.Options{Context: name, Now: f.Now, ReadOnly: f.ReadOnly})
-}
-
-// ClusterUID returns the uid of the Namespace kube-system, which identifies a cluster; empty if it was not found, or
-// not read according to the coverage.
-func ClusterUID(ctx context.Context, src source.Source) (uid string, cover source.Coverage, err error) {
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" +
-		metav1.NamespaceSystem, MetadataOnly: true}
-	cover, err = src.List(ctx, q, func(o source.Object) error {
-		if m, err := o.ReadMeta(); err == nil {
-			uid = m.Metadata.UID
-		}
-		return nil
-	})
-	return uid, cover, err
 }
 
 // connection is the first flag on the command line that configures the connection to a cluster, "" without one. Beside
