@@ -5,6 +5,7 @@ package adoption
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -146,4 +147,9 @@ func (d *decision) stop(items []adopt.Item) {
 func refuse(item *adopt.Item, why string) {
 	item.Action, item.Effects, item.Overwrites = report.ActionRefuse, nil, nil
 	item.Refusals = append(item.Refusals, why)
+}
+
+// read reads a receipt.
+func read(receipt *corev1.ConfigMap) (adopt.Header, []adopt.Entry, error) {
+	return adopt.ReadReceipt(strings.NewReader(receipt.Data[adopt.ReceiptKey]))
 }
