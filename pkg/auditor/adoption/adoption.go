@@ -12,17 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-	client "k8s.io/client-go/kubernetes/typed/core/v1"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 const (
@@ -35,23 +29,6 @@ const (
 	// finishTimeout limits the writes that are in progress when this replica no longer leads.
 	finishTimeout = 10 * time.Second
 )
-
-// Options of an Adopter.
-type Options struct {
-	Policy ownership.Policy
-	// Read calls a function with the cluster as the auditor keeps it.
-	Read func(func(source.Source) error) error
-	// Patcher writes the ownership metadata.
-	Patcher adopt.Patcher
-	// Client writes the receipts in Namespace, that of the auditor.
-	Client    client.ConfigMapsGetter
-	Namespace string
-	Renderer  collect.Renderer
-	Version   string
-	Metrics   *metrics.Metrics
-	Now       func() time.Time
-	Log       logr.Logger
-}
 
 // Adopter adopts unowned objects. Update is safe for concurrent use.
 type Adopter struct {
@@ -102,21 +79,6 @@ func (a *Adopter) Run(ctx context.Context) {
 	}
 }
 
-// unowned are the unowned objects of a view, by bundle deployment.
-type unowned map[object.DeploymentID][]view.Object
-
-func unownedOf(v *view.View) unowned {
-	out := unowned{}
-	for _, d := range v.Deployments {
-		for _, o := range d.Objects {
-			if o.State == report.Unowned {
-				out[d.ID] = append(out[d.ID], o)
-			}
-		}
-	}
-	return out
-}
-
 // Round adopts what may be adopted now. It sends no request if the newest view has no unowned object. If the unowned
 // objects are the same as in the last round, it does nothing within a minute.
 func (a *Adopter) Round(ctx context.Context) error {
@@ -156,7 +118,7 @@ func (a *Adopter) endStops(v *view.View, work unowned) {
 
 // adopt makes the plan for the bundle deployments with unowned objects, and applies what may be adopted now.
 func (a *Adopter) adopt(ctx context.Context, work unowned, now time.Time) error {
-	p, err := a.plan(ctx, work)
+	p, err := a.options.plan(ctx, work)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package adoption
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,7 +51,7 @@ func pastOf(receipts []corev1.ConfigMap, now time.Time) (past, error) {
 }
 
 func (p *past) add(receipt *corev1.ConfigMap, now time.Time) error {
-	header, entries, err := read(receipt)
+	header, entries, err := adopt.ReadReceipt(strings.NewReader(receipt.Data[adopt.ReceiptKey]))
 	if err != nil {
 		return err
 	}

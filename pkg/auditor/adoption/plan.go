@@ -10,16 +10,54 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	client "k8s.io/client-go/kubernetes/typed/core/v1"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
+
+// Options of an Adopter.
+type Options struct {
+	Policy ownership.Policy
+	// Read calls a function with the cluster as the auditor keeps it.
+	Read func(func(source.Source) error) error
+	// Patcher writes the ownership metadata.
+	Patcher adopt.Patcher
+	// Client writes the receipts in Namespace, that of the auditor.
+	Client    client.ConfigMapsGetter
+	Namespace string
+	Renderer  collect.Renderer
+	Version   string
+	Metrics   *metrics.Metrics
+	Now       func() time.Time
+	Log       logr.Logger
+}
+
+// unowned are the unowned objects of a view, by bundle deployment.
+type unowned map[object.DeploymentID][]view.Object
+
+func unownedOf(v *view.View) unowned {
+	out := unowned{}
+	for _, d := range v.Deployments {
+		for _, o := range d.Objects {
+			if o.State == report.Unowned {
+				out[d.ID] = append(out[d.ID], o)
+			}
+		}
+	}
+	return out
+}
 
 // plan is the plan of one round.
 type plan struct {
@@ -36,8 +74,8 @@ type plan struct {
 
 // plan makes the plan for the bundle deployments with unowned objects, as the verb adopt would. The desired objects are
 // those of the releases.
-func (a *Adopter) plan(ctx context.Context, work unowned) (*plan, error) {
-	options := audit.Options{Version: a.options.Version, Renderer: a.options.Renderer, Predict: true,
+func (o *Options) plan(ctx context.Context, work unowned) (*plan, error) {
+	options := audit.Options{Version: o.Version, Renderer: o.Renderer, Predict: true,
 		ServerCheck: collect.CheckNever, Pause: func(context.Context) error { return nil },
 		Pick: func(_ evaluate.Scope, all *directory.Directory) ([]*directory.Deployment, error) {
 			return slices.DeleteFunc(slices.Clone(all.Deployments), func(d *directory.Deployment) bool {
@@ -45,7 +83,7 @@ func (a *Adopter) plan(ctx context.Context, work unowned) (*plan, error) {
 			}), nil
 		}}
 	var out *plan
-	err := a.options.Read(func(src source.Source) error {
+	err := o.Read(func(src source.Source) error {
 		found, err := audit.Run(ctx, src, options)
 		if err == nil {
 			err = found.NoResult()
@@ -53,7 +91,7 @@ func (a *Adopter) plan(ctx context.Context, work unowned) (*plan, error) {
 		if err != nil {
 			return err
 		}
-		out = a.planOf(found)
+		out = o.planOf(found)
 		out.clusterUID, err = clusterUID(ctx, src)
 		return err
 	})
@@ -63,15 +101,15 @@ func (a *Adopter) plan(ctx context.Context, work unowned) (*plan, error) {
 	return out, nil
 }
 
-func (a *Adopter) planOf(found *audit.Audit) *plan {
-	out := &plan{sizes: map[string]int{}, version: a.options.Version, secrets: found.Secrets,
+func (o *Options) planOf(found *audit.Audit) *plan {
+	out := &plan{sizes: map[string]int{}, version: o.Version, secrets: found.Secrets,
 		document: report.Adoption{
-			Head:   report.NewHead(report.KindAdoptionPlan, a.options.Version, found.Source, found.Desired.Directory),
+			Head:   report.NewHead(report.KindAdoptionPlan, o.Version, found.Source, found.Desired.Directory),
 			Scope:  report.NewScope(found.Scope),
 			Gaps:   report.Gaps(found.Gaps),
 			Notes:  found.Notes,
-			Policy: string(a.options.Policy)}}
-	out.items, _ = adopt.Plan(found.Result, adopt.Options{Policy: a.options.Policy})
+			Policy: string(o.Policy)}}
+	out.items, _ = adopt.Plan(found.Result, adopt.Options{Policy: o.Policy})
 	for _, d := range found.Deployments {
 		out.ids = append(out.ids, d.ID())
 		out.sizes[d.Key()] += d.Counts.Desired

@@ -118,8 +118,3 @@ func (s store) prune(ctx context.Context, receipts []corev1.ConfigMap, now time.
 	}
 	return nil
 }
-
-// read reads a receipt.
-func read(receipt *corev1.ConfigMap) (adopt.Header, []adopt.Entry, error) {
-	return adopt.ReadReceipt(strings.NewReader(receipt.Data[adopt.ReceiptKey]))
-}
