@@ -15,6 +15,8 @@ import (
 
 // The auditor records an adoption in a ConfigMap, with the text of a receipt.
 const (
+	// ReceiptNamespace is the default namespace of the auditor.
+	ReceiptNamespace = "fleetdoctor-system"
 	// ReceiptLabel is on the ConfigMap of every receipt, with the value "true".
 	ReceiptLabel = "fleetdoctor.io/adoption-receipt"
 	// ReceiptKey is the key of the text.

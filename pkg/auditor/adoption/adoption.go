@@ -7,28 +7,16 @@ package adoption
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-	client "k8s.io/client-go/kubernetes/typed/core/v1"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 const (
@@ -41,23 +29,6 @@ const (
 	// finishTimeout limits the writes that are in progress when this replica no longer leads.
 	finishTimeout = 10 * time.Second
 )
-
-// Options of an Adopter.
-type Options struct {
-	Policy ownership.Policy
-	// Read calls a function with the cluster as the auditor keeps it.
-	Read func(func(source.Source) error) error
-	// Patcher writes the ownership metadata.
-	Patcher adopt.Patcher
-	// Client writes the receipts in Namespace, that of the auditor.
-	Client    client.ConfigMapsGetter
-	Namespace string
-	Renderer  collect.Renderer
-	Version   string
-	Metrics   *metrics.Metrics
-	Now       func() time.Time
-	Log       logr.Logger
-}
 
 // Adopter adopts unowned objects. Update is safe for concurrent use.
 type Adopter struct {
@@ -108,21 +79,6 @@ func (a *Adopter) Run(ctx context.Context) {
 	}
 }
 
-// unowned are the unowned objects of a view, by bundle deployment.
-type unowned map[object.DeploymentID][]view.Object
-
-func unownedOf(v *view.View) unowned {
-	out := unowned{}
-	for _, d := range v.Deployments {
-		for _, o := range d.Objects {
-			if o.State == report.Unowned {
-				out[d.ID] = append(out[d.ID], o)
-			}
-		}
-	}
-	return out
-}
-
 // Round adopts what may be adopted now. It sends no request if the newest view has no unowned object. If the unowned
 // objects are the same as in the last round, it does nothing within a minute.
 func (a *Adopter) Round(ctx context.Context) error {
@@ -162,7 +118,7 @@ func (a *Adopter) endStops(v *view.View, work unowned) {
 
 // adopt makes the plan for the bundle deployments with unowned objects, and applies what may be adopted now.
 func (a *Adopter) adopt(ctx context.Context, work unowned, now time.Time) error {
-	p, err := a.plan(ctx, work)
+	p, err := a.options.plan(ctx, work)
 	if err != nil {
 		return err
 	}
@@ -262,72 +218,4 @@ func (a *Adopter) logRefusals(p *plan) {
 		}
 	}
 	a.refused = now
-}
-
-// plan makes the plan for the bundle deployments with unowned objects, as the verb adopt would. The desired objects are
-// those of the releases.
-func (a *Adopter) plan(ctx context.Context, work unowned) (*plan, error) {
-	options := audit.Options{Version: a.options.Version, Renderer: a.options.Renderer, Predict: true,
-		ServerCheck: collect.CheckNever, Pause: func(context.Context) error { return nil },
-		Pick: func(_ evaluate.Scope, all *directory.Directory) ([]*directory.Deployment, error) {
-			return slices.DeleteFunc(slices.Clone(all.Deployments), func(d *directory.Deployment) bool {
-				return len(work[d.ID()]) == 0
-			}), nil
-		}}
-	var out *plan
-	err := a.options.Read(func(src source.Source) error {
-		found, err := audit.Run(ctx, src, options)
-		if err == nil {
-			err = found.NoResult()
-		}
-		if err != nil {
-			return err
-		}
-		out = a.planOf(found)
-		out.clusterUID, err = clusterUID(ctx, src)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("planning the adoption: %w", err)
-	}
-	return out, nil
-}
-
-func (a *Adopter) planOf(found *audit.Audit) *plan {
-	out := &plan{sizes: map[string]int{}, version: a.options.Version, secrets: found.Secrets,
-		document: report.Adoption{
-			Head:   report.NewHead(report.KindAdoptionPlan, a.options.Version, found.Source, found.Desired.Directory),
-			Scope:  report.NewScope(found.Scope),
-			Gaps:   report.Gaps(found.Gaps),
-			Notes:  found.Notes,
-			Policy: string(a.options.Policy)}}
-	out.items, _ = adopt.Plan(found.Result, adopt.Options{Policy: a.options.Policy})
-	for _, d := range found.Deployments {
-		out.ids = append(out.ids, d.ID())
-		out.sizes[d.Key()] += d.Counts.Desired
-	}
-	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *directory.Cluster) bool {
-		return !c.SetsComplete
-	})
-	if setsUnknown { // the verb shows this in a note, and leaves the decision to the user
-		for i := range out.items {
-			if out.items[i].Writes() {
-				refuse(&out.items[i], "not every release record could be read: other bundles may desire it")
-			}
-		}
-	}
-	return out
-}
-
-// clusterUID returns the uid of the cluster. An undo refuses a receipt without it.
-func clusterUID(ctx context.Context, src source.Source) (string, error) {
-	uid, cover, err := source.ClusterUID(ctx, src)
-	if err != nil || uid != "" {
-		return uid, err
-	}
-	f, covered := cover.Of("")
-	if covered {
-		return "", errors.New("reading the uid of the cluster: its namespace kube-system was not found")
-	}
-	return "", fmt.Errorf("reading the uid of the cluster: namespaces: %s %s", f.Reason, f.Detail)
 }

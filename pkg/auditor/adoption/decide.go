@@ -51,7 +51,7 @@ func pastOf(receipts []corev1.ConfigMap, now time.Time) (past, error) {
 }
 
 func (p *past) add(receipt *corev1.ConfigMap, now time.Time) error {
-	header, entries, err := read(receipt)
+	header, entries, err := adopt.ReadReceipt(strings.NewReader(receipt.Data[adopt.ReceiptKey]))
 	if err != nil {
 		return err
 	}
@@ -147,9 +147,4 @@ func (d *decision) stop(items []adopt.Item) {
 func refuse(item *adopt.Item, why string) {
 	item.Action, item.Effects, item.Overwrites = report.ActionRefuse, nil, nil
 	item.Refusals = append(item.Refusals, why)
-}
-
-// read reads a receipt.
-func read(receipt *corev1.ConfigMap) (adopt.Header, []adopt.Entry, error) {
-	return adopt.ReadReceipt(strings.NewReader(receipt.Data[adopt.ReceiptKey]))
 }

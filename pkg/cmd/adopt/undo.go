@@ -22,7 +22,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -108,7 +107,7 @@ func (s *session) readReceipt(ctx context.Context) (adopt.Header, []adopt.Entry,
 
 func (s *session) read(ctx context.Context) (adopt.Header, []adopt.Entry, error) {
 	if name, ok := configMapOf(s.undo); ok {
-		meta, text, err := adopt.FindReceipt(ctx, s.src, cmp.Or(*s.Config.Namespace, install.Namespace), name)
+		meta, text, err := adopt.FindReceipt(ctx, s.src, cmp.Or(*s.Config.Namespace, adopt.ReceiptNamespace), name)
 		if err != nil {
 			return adopt.Header{}, nil, err
 		}

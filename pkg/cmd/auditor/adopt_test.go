@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package auditor_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/proxy"
+)
+
+// output is standard error of a running auditor.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// serve runs an auditor through a proxy until the end of the test, and returns its log.
+func serve(t *testing.T, namespace, policy string) *output {
+	t.Helper()
+	p, log := proxy.New(t, shared.Config()), &output{}
+	kubeconfig := t.TempDir() + "/kubeconfig"
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: p.Config().Host}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+	config.CurrentContext = "c"
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cmd.Main(ctx, []string{"kubectl-fleetdoctor", "auditor", "serve", "--kubeconfig", kubeconfig, "-n", namespace,
+			"--adopt=" + policy, "--metrics-bind-address=0", "--health-probe-bind-address=0"},
+			verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: log,
+				ErrOut: log}})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return log
+}
+
+// deployed installs a release of ten ConfigMaps, as Fleet's agent does.
+func deployed(t *testing.T, name string) (hash string) {
+	t.Helper()
+	var m strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&m, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%d}\ndata: {key: value}\n---\n", name, i)
+	}
+	id := fleet.SetID(name, "")
+	shared.InstallRelease(t, cluster.ReleaseOptions{BundleID: name, Namespace: name, SetID: id, Hash: fleet.Hash(id),
+		AgentNamespace: "cattle-fleet-system", Manifest: m.String()})
+	return fleet.Hash(id)
+}
+
+func configMap(t *testing.T, namespace, name string) *corev1.ConfigMap {
+	t.Helper()
+	out := &corev1.ConfigMap{}
+	if err := shared.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// change merges a patch into a ConfigMap.
+func change(t *testing.T, namespace, name, patch string) {
+	t.Helper()
+	if err := shared.Client().Patch(t.Context(), configMap(t, namespace, name),
+		client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const strip = `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}}}`
+
+// receipts returns the receipts in a namespace.
+func receipts(t *testing.T, namespace string) []corev1.ConfigMap {
+	t.Helper()
+	list := &corev1.ConfigMapList{}
+	if err := shared.Client().List(t.Context(), list, client.InNamespace(namespace),
+		client.MatchingLabels{adopt.ReceiptLabel: "true"}); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// TestAdoption checks that a stripped object is adopted, that an undo restores its former state, and that it is not
+// adopted again.
+func TestAdoption(t *testing.T) {
+	const ns, app = "adoption", "adopted"
+	for _, name := range []string{ns, app, "cattle-fleet-system"} {
+		shared.Namespace(t, name)
+	}
+	hash := deployed(t, app)
+	log := serve(t, ns, "if-unowned")
+	change(t, app, app+"-0", strip)
+	poll.True(t, "the object is adopted", func() bool {
+		return configMap(t, app, app+"-0").Labels[fleet.HashLabel] == hash
+	})
+	all := receipts(t, ns)
+	if len(all) != 1 || strings.Contains(all[0].Data[adopt.ReceiptKey], `"value"`) {
+		t.Fatalf("receipts %+v", all)
+	}
+	var out bytes.Buffer
+	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "adopt", "--undo", "configmap/" + all[0].Name, "-n", ns,
+		"--yes", "--kubeconfig", shared.Kubeconfig(t)}, verb.Environment{Version: release,
+		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}})
+	if status != 0 || configMap(t, app, app+"-0").Labels[fleet.HashLabel] != "" {
+		t.Fatalf("undo: status %d: %s", status, &out)
+	}
+	if receipts(t, ns)[0].Annotations[adopt.UndoneAnnotation] == "" {
+		t.Error("the receipt is not marked as undone")
+	}
+	poll.True(t, "the undone object is refused", func() bool {
+		return strings.Contains(log.String(), "an earlier adoption of it was undone")
+	})
+	if configMap(t, app, app+"-0").Labels[fleet.HashLabel] != "" {
+		t.Errorf("the object was adopted again:\n%s", log)
+	}
+}
+
+// TestAdoptionIfNoDiff checks that an object that differs is refused with the policy if-no-diff.
+func TestAdoptionIfNoDiff(t *testing.T) {
+	const ns, app = "adoption-no-diff", "differing"
+	for _, name := range []string{ns, app, "cattle-fleet-system"} {
+		shared.Namespace(t, name)
+	}
+	deployed(t, app)
+	log := serve(t, ns, "if-no-diff")
+	change(t, app, app+"-1", `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}},"data":{"key":"other"}}`)
+	poll.True(t, "the object that differs is refused", func() bool {
+		return strings.Contains(log.String(), "it differs from the bundle in .data.key")
+	})
+	if configMap(t, app, app+"-1").Labels[fleet.HashLabel] != "" || len(receipts(t, ns)) > 0 {
+		t.Errorf("the object was adopted:\n%s", log)
+	}
+}
