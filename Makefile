@@ -31,7 +31,7 @@ CLUSTERS_N ?= 50
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo man test test-short test-e2e test-race test-alerts bench bench-adopt bench-clusters bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
+.PHONY: help build demo man test test-short test-e2e test-race test-alerts bench bench-adopt bench-auditor bench-clusters bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ bench: ## Measure against the real API server with N objects (N=5000)
 
 bench-adopt: ## Measure adopt and its undo with ADOPT_N objects (ADOPT_N=10000)
 	$(ASSETS) $(GO) run ./test/bench -adopt -n $(ADOPT_N) -rounds 5
+
+bench-auditor: ## Measure the auditor in the cluster with N objects (N=5000)
+	$(ASSETS) $(GO) run ./test/bench -auditor -n $(N) -rounds 3
 
 bench-clusters: ## Measure one audit of CLUSTERS_N clusters with N objects each (CLUSTERS_N=50, N=5000)
 	$(ASSETS) $(GO) run ./test/bench -clusters $(CLUSTERS_N) -n $(N) -rounds 5
