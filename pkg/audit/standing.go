@@ -73,7 +73,9 @@ func (s *Standing) Change(ctx context.Context, kind schema.GroupVersionKind, key
 	if err != nil || !ok {
 		return false, err
 	}
-	return x.Change(kind, key, live, now) == nil && !s.needsAutoscalers(x), nil
+	secret, err := x.Change(kind, key, live, now)
+	s.reading.Secrets.AddSecret(secret)
+	return err == nil && !s.needsAutoscalers(x), nil
 }
 
 func (s *Standing) changeUndesired(x *evaluate.Evaluation, key object.Key, live *source.Object) bool {
@@ -88,7 +90,8 @@ func (s *Standing) changeUndesired(x *evaluate.Evaluation, key object.Key, live 
 	return err == nil
 }
 
-// restore restores the manifests of the objects with a name, and drops others. It returns false if a record has changed.
+// restore restores the manifests of the objects with a name, and drops others. It returns false if a record does not
+// have them any more.
 func (s *Standing) restore(ctx context.Context, key object.Key) (bool, error) {
 	for _, o := range s.reading.Desired.On(s.reading.Desired.Clusters[0]).Of(key) {
 		d := o.Deployment

@@ -286,8 +286,11 @@ func (a *Auditor) follow(ctx context.Context, b batch, now time.Time) (bool, err
 }
 
 func (a *Auditor) change(ctx context.Context, o changedObject, now time.Time) (bool, error) {
-	live, found := a.source.Object(o.kind, o.key.Namespace, o.key.Name)
-	if !found {
+	live, found, err := a.source.Object(o.kind, o.key.Namespace, o.key.Name)
+	switch {
+	case err != nil: // its state is not known, so it is neither changed nor gone
+		return false, err
+	case !found:
 		return a.standing.Change(ctx, o.kind, o.key, nil, now)
 	}
 	return a.standing.Change(ctx, o.kind, o.key, &live, now)

@@ -13,14 +13,15 @@ import (
 )
 
 // Change evaluates one object again that was read at a time; nil if it does not exist. All objects of its kind are
-// read. The manifests of those that desire it must be there. The error means that its name could not be read.
-func (x *Evaluation) Change(kind schema.GroupVersionKind, key object.Key, live *source.Object, now time.Time) error {
+// read. The manifests of those that desire it must be there. It returns the content of a desired Secret: its values must
+// not be shown. The error means that the name of the object could not be read.
+func (x *Evaluation) Change(kind schema.GroupVersionKind, key object.Key, live *source.Object,
+	now time.Time) (secret object.Content, err error) {
 	x.Evaluator = x.At(now)
 	var seen Observation
 	if live != nil {
-		var err error
 		if seen, err = x.Observe(*live, kind); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, o := range seen.Objects {
@@ -35,7 +36,7 @@ func (x *Evaluation) Change(kind schema.GroupVersionKind, key object.Key, live *
 	if kind.GroupKind() == AutoscalerKind {
 		x.ReplaceAutoscaler(key.Namespace, key.Name, seen.Autoscaler)
 	}
-	return nil
+	return seen.Secret, nil
 }
 
 // ChangeUndesired evaluates the metadata of an object again that no bundle deployment desires; nil if the object does not

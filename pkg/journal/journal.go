@@ -64,6 +64,14 @@ type Entry struct {
 	Total   int      `json:"total"`
 }
 
+// Same reports whether two entries are about the same event: the same objects of the same revision vanished in periods that
+// overlap.
+func (e *Entry) Same(o *Entry) bool {
+	overlap := e.From.Before(o.To) && o.From.Before(e.To)
+	same := e.Event == o.Event && e.Release == o.Release && e.Revision == o.Revision
+	return overlap && same && slices.EqualFunc(e.Objects, o.Objects, func(x, y Object) bool { return x.Ref == y.Ref })
+}
+
 // Object is an object that vanished.
 type Object struct {
 	object.Ref

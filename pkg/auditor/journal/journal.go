@@ -125,17 +125,37 @@ func (w *Writer) write(ctx context.Context, entries []journal.Entry, now time.Ti
 	if err := w.load(ctx); err != nil {
 		return err
 	}
+	written := w.newest()
 	for len(entries) > 0 {
+		if slices.ContainsFunc(written, func(x journal.Entry) bool { return x.Same(&entries[0]) }) {
+			entries = w.done(entries, 1)
+			continue
+		}
 		n, err := w.append(ctx, entries, now)
 		if err != nil {
 			return err
 		}
-		entries = entries[n:]
-		w.mu.Lock()
-		w.waiting = w.waiting[n:]
-		w.mu.Unlock()
+		entries = w.done(entries, n)
 	}
 	return w.prune(ctx, now)
+}
+
+// done removes the first entries, which are in the journal.
+func (w *Writer) done(entries []journal.Entry, n int) []journal.Entry {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = w.waiting[min(n, len(w.waiting)):] // Discard may have removed some
+	return entries[n:]
+}
+
+// newest returns the entries of the newest ConfigMap. The former leader may have written some of those that wait; their
+// times differ, because each replica evaluates at its own times.
+func (w *Writer) newest() []journal.Entry {
+	if len(w.books) == 0 {
+		return nil
+	}
+	entries, _ := journal.Decode(w.books[len(w.books)-1].Data[journal.Key])
+	return entries
 }
 
 // load reads the ConfigMaps.

@@ -105,6 +105,50 @@ func TestDeleted(t *testing.T) {
 	}
 }
 
+// TestTakeover checks that the next leader writes what the former one did not write, and nothing twice.
+func TestTakeover(t *testing.T) {
+	former := newAuditor()
+	next := newAuditor()
+	next.client = former.client
+	next.restart()
+	for i, v := range []*view.View{views.Of(1, views.Deployment("web", ready, ready)),
+		views.Of(4, views.Deployment("web", missing, ready)), views.Of(8, views.Deployment("web", missing, missing))} {
+		if i < 2 { // then it was killed
+			former.show(t, v)
+		}
+		later := *v
+		later.At = v.At.Add(700 * time.Millisecond)
+		next.now = later.At
+		next.Update(next.follower.Next(&later))
+	}
+	if err := next.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range next.read(t) {
+		got = append(got, e.Objects[0].Name)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
+		t.Errorf("objects of the entries (-want +got):\n%s", diff)
+	}
+}
+
+// TestDiscard checks that a replica that does not lead forgets what the leader has written long ago.
+func TestDiscard(t *testing.T) {
+	a := newAuditor()
+	for _, v := range []*view.View{views.Of(1, views.Deployment("web", ready, ready)),
+		views.Of(4, views.Deployment("web", missing, ready)), views.Of(8, views.Deployment("web", missing, missing))} {
+		a.Update(a.follower.Next(v))
+	}
+	a.Discard(views.Begin.Add(6 * time.Second))
+	if err := a.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.read(t); len(got) != 1 || got[0].Objects[0].Name != "b" {
+		t.Errorf("the entries are %+v", got)
+	}
+}
+
 // TestDropped checks that an object that a new revision does not have is no deleted one.
 func TestDropped(t *testing.T) {
 	a := newAuditor()

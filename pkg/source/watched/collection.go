@@ -59,9 +59,12 @@ type collection struct {
 	listed bool
 	// failure is why the objects could not be read; nil if they could be.
 	failure *source.Failure
-	// open is true while changes arrive. Otherwise closed is the time when the last watch ended.
-	open   bool
-	closed time.Time
+	// open is true while changes arrive. Otherwise closed is the time when the last watch ended. listing is true while a
+	// watch lists the objects, which are not known again before its end.
+	open, listing bool
+	closed        time.Time
+	// told is true if it was reported that the objects are not known any more.
+	told bool
 }
 
 // item is an object on its way to a collection.
@@ -131,14 +134,15 @@ func (c *collection) changes(ctx context.Context, o metav1.ListOptions) (apiwatc
 	if c.options.WatchTimeout > 0 {
 		o.TimeoutSeconds = new(int64(c.options.WatchTimeout.Seconds()))
 	}
+	lists := ptr.Deref(o.SendInitialEvents, false)
 	w, err := c.cluster.Watch(ctx, c.query(), c.namespace, o)
 	if err != nil {
-		if !ptr.Deref(o.SendInitialEvents, false) { // otherwise the reflector tries a list next
+		if !lists { // otherwise the reflector tries a list next
 			c.failed(err)
 		}
 		return nil, err
 	}
-	c.opened()
+	c.opened(lists)
 	return apiwatch.NewStreamWatcher(&decoder{Watch: w, collection: c},
 		apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")), nil
 }
@@ -242,15 +246,32 @@ func (c *collection) Resync() error { return nil }
 // isListed records that all objects are known.
 func (c *collection) isListed() {
 	c.mu.Lock()
-	recovered := c.failure != nil
-	c.failure = nil
 	if !c.listed {
 		c.listed = true
 		c.firstKnown()
 	}
-	if !c.open { // the watch after a list is opened next
+	if c.open, c.listing = c.open || c.listing, false; !c.open { // the watch after a list is opened next
 		c.closed = c.options.Now()
 	}
+	c.recover()
+}
+
+// opened records that a watch is open; lists is true if it begins with a list.
+func (c *collection) opened(lists bool) {
+	c.mu.Lock()
+	if lists {
+		c.listing = true
+		c.mu.Unlock()
+		return
+	}
+	c.open = true
+	c.recover()
+}
+
+// recover records that the objects can be read. The caller holds mu, which recover unlocks.
+func (c *collection) recover() {
+	recovered := c.told || c.failure != nil
+	c.told, c.failure = false, nil
 	c.mu.Unlock()
 	if recovered {
 		c.coverageChanged(c)
@@ -276,7 +297,8 @@ func (c *collection) failed(err error) {
 	c.mu.Lock()
 	if f.Reason == source.ReadFailed && c.listed {
 		c.mu.Unlock()
-		return // see interrupted
+		c.expire()
+		return
 	}
 	changed := c.failure == nil || *c.failure != f
 	c.failure = &f
@@ -287,35 +309,41 @@ func (c *collection) failed(err error) {
 	}
 }
 
-func (c *collection) opened() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open = true
-	if c.listed && c.failure != nil {
-		c.failure = nil
-		defer c.coverageChanged(c)
-	}
-}
-
 // ended records that a watch ended. If the next one does not follow soon, the objects are no longer current.
 func (c *collection) ended() {
 	c.mu.Lock()
-	c.open, c.closed = false, c.options.Now()
+	if c.open {
+		c.closed = c.options.Now()
+	}
+	c.open, c.listing = false, false
 	c.mu.Unlock()
 	c.restarts.Add(1)
+	c.expire()
+}
+
+// expire reports after some time that the objects are not known, unless they are current again.
+func (c *collection) expire() {
 	time.AfterFunc(c.options.Grace+time.Millisecond, func() {
-		if c.unread() != nil {
+		c.mu.Lock()
+		lost := !c.told && c.interrupted()
+		c.told = c.told || lost
+		c.mu.Unlock()
+		if lost {
 			c.coverageChanged(c)
 		}
 	})
+}
+
+// interrupted reports whether changes have not arrived for too long. The caller holds mu.
+func (c *collection) interrupted() bool {
+	return c.listed && !c.open && c.options.Now().Sub(c.closed) > c.options.Grace
 }
 
 // unread returns why the objects are not known now; nil if they are.
 func (c *collection) unread() *source.Failure {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	interrupted := !c.open && c.options.Now().Sub(c.closed) > c.options.Grace
-	if c.failure == nil && c.listed && interrupted {
+	if c.failure == nil && c.interrupted() {
 		return &source.Failure{Reason: source.ReadFailed,
 			Detail: "the watch was interrupted at " + c.closed.UTC().Format(time.RFC3339)}
 	}

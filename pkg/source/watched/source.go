@@ -7,6 +7,7 @@ package watched
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -170,20 +171,22 @@ func (s *Source) collection(q source.Query, namespace string, selected selector)
 }
 
 // Object returns the present state of an object of a kind that was listed since Begin, or its metadata if only these
-// were listed. found is false if it does not exist.
-func (s *Source) Object(kind schema.GroupVersionKind, namespace, name string) (o source.Object, found bool) {
+// were listed. found is false if it does not exist. The error states why that is not known.
+func (s *Source) Object(kind schema.GroupVersionKind, namespace, name string) (o source.Object, found bool, err error) {
 	c := s.ofKind(kind, namespace)
 	if c == nil {
-		return o, false
+		return o, false, fmt.Errorf("no list of %s is in memory", kind.Kind)
+	}
+	if f := c.unread(); f != nil {
+		return o, false, &cluster.FailureError{Failure: *f}
 	}
 	c.mu.Lock()
-	kept, ok := c.objects[objectName{namespace, name}]
+	kept, found := c.objects[objectName{namespace, name}]
 	c.mu.Unlock()
-	if !ok {
-		return o, false
+	if found {
+		o, _, err = c.unpack(kept, nil)
 	}
-	o, _, err := c.unpack(kept, nil)
-	return o, err == nil
+	return o, found, err
 }
 
 // ofKind returns the collection in which most objects of a kind are, with all fields if possible.
