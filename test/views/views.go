@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"testing"
 	"time"
-	"unique"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
@@ -41,7 +40,7 @@ func Sample(t *testing.T, name string) *view.View {
 
 // ConfigMap is the reference of a ConfigMap in the namespace shop.
 func ConfigMap(name string) view.Ref {
-	return unique.Make(object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: name})
+	return view.RefOf(object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: name})
 }
 
 // Of returns a view of bundle deployments, some seconds after Begin. Each has a Bundle, a BundleDeployment and a

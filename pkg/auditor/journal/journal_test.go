@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unique"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -209,7 +208,7 @@ func TestBound(t *testing.T) {
 		d := views.Deployment("web")
 		for i := range 600 {
 			ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprintf("%s%03d", long, i)}
-			d.Objects = append(d.Objects, view.Object{Ref: unique.Make(ref), State: s})
+			d.Objects = append(d.Objects, view.Object{Ref: view.RefOf(ref), State: s})
 		}
 		return views.Of(seconds, d)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unique"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -78,7 +77,7 @@ func (a *auditor) writes() []string {
 
 func finding(id, namespace string) view.Finding {
 	return view.Finding{ID: id, Code: "FD101", Severity: report.Error, Title: "a desired object is not on the cluster",
-		Object:  unique.Make(object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: id}),
+		Object:  view.RefOf(object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: id}),
 		Cluster: "fleet-default/edge", BundleDeployment: "cluster-edge/web", Bundle: "fleet-default/web",
 		Message: "configmap " + id + " is not on the cluster", Remediation: "kubectl get configmap"}
 }

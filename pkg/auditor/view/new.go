@@ -147,7 +147,7 @@ func (b builder) deployment(d *evaluate.BundleDeployment, r *report.BundleDeploy
 	}
 	for i := range r.Resources {
 		x := &r.Resources[i]
-		o := Object{Ref: unique.Make(x.Ref), State: x.State, Detail: detailOf(x)}
+		o := Object{Ref: RefOf(x.Ref), State: x.State, Detail: detailOf(x)}
 		if x.State == report.Missing {
 			o.Detail.Expired = b.expired[job{x.Ref, d.Cluster, d.Key()}]
 		}
@@ -208,7 +208,7 @@ func (b builder) releases(deployments []*Deployment) []*Release {
 			x := &Release{On: c.ID, Name: text(name), Revision: last.Revision, BundleID: text(last.BundleID),
 				Agent: text(last.AgentNamespace), Deployment: of[k]}
 			for _, ref := range removed[k] {
-				x.Deletes = append(x.Deletes, unique.Make(ref))
+				x.Deletes = append(x.Deletes, RefOf(ref))
 			}
 			_, x.Uninstall = removed[k]
 			out = append(out, x)
@@ -222,7 +222,7 @@ func (b builder) findings(all []report.Finding) []Finding {
 	for i := range all {
 		f := &all[i]
 		x := Finding{ID: f.ID, Code: f.Code, Severity: f.Severity, Title: text(f.Title),
-			Object: unique.Make(f.Object), Cluster: text(f.Cluster), BundleDeployment: text(f.BundleDeployment),
+			Object: RefOf(f.Object), Cluster: text(f.Cluster), BundleDeployment: text(f.BundleDeployment),
 			Bundle: text(f.Bundle), GitRepo: text(f.GitRepo), HelmOp: text(f.HelmOp)}
 		if f.CausedBy != nil {
 			x.CausedBy = f.CausedBy.ID

@@ -7,7 +7,6 @@ package view
 import (
 	"strings"
 	"time"
-	"unique"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -68,8 +67,14 @@ type Deployment struct {
 	Objects []Object
 }
 
-// Ref is the reference of an object. Views share their references, and equal ones can be compared.
-type Ref = unique.Handle[object.Ref]
+// Ref is the reference of an object. Its strings are those of the audit.
+type Ref struct{ ref object.Ref }
+
+// RefOf returns a reference as a Ref.
+func RefOf(r object.Ref) Ref { return Ref{r} }
+
+// Value returns the reference.
+func (r Ref) Value() object.Ref { return r.ref }
 
 // Object is one desired object, or an orphaned one.
 type Object struct {
