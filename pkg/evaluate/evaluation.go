@@ -18,6 +18,8 @@ type Evaluation struct {
 	*Evaluator
 	// cells are the observations of each bundle deployment, by the index of the desired object.
 	cells map[object.DeploymentID][]Object
+	// shared are the bundle deployments whose cells are those of a result, which is immutable.
+	shared map[object.DeploymentID]bool
 	// agreeing counts, by agent, the objects that have the set of their bundle, of the bundle deployments that
 	// mayContradict.
 	agreeing map[string]int
@@ -42,7 +44,8 @@ type Evaluated struct {
 
 // Evaluate evaluates the bundle deployments in scope from the observed live objects.
 func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
-	x := &Evaluation{Evaluator: e, cells: map[object.DeploymentID][]Object{}, agreeing: map[string]int{},
+	x := &Evaluation{Evaluator: e, cells: map[object.DeploymentID][]Object{},
+		shared: map[object.DeploymentID]bool{}, agreeing: map[string]int{},
 		undesired: map[object.Key]Undesired{}, autoscalers: map[autoscalerKey]Autoscaler{},
 		answers: map[object.CellID]Answer{}, rollouts: map[object.DeploymentID]Rollout{},
 		current: map[object.DeploymentID]*BundleDeployment{}}
@@ -106,6 +109,10 @@ func (x *Evaluation) contradicted(d *resolve.BundleDeployment) bool {
 func (x *Evaluation) Replace(o Object) {
 	d := x.deploymentOf(o.Deployment)
 	before := x.contradicted(d)
+	if x.shared[o.Deployment] {
+		x.cells[o.Deployment] = slices.Clone(x.cells[o.Deployment])
+		delete(x.shared, o.Deployment)
+	}
 	old := &x.cells[o.Deployment][o.index]
 	x.agree(d, old, -1)
 	x.agree(d, &o, 1)
@@ -217,11 +224,33 @@ func (x *Evaluation) undesiredByHash() map[string][]Undesired {
 
 // deployment evaluates a bundle deployment. undesired are the objects that have its set and that no release desires.
 func (x *Evaluation) deployment(d *resolve.BundleDeployment, undesired []Undesired) *BundleDeployment {
-	out := &BundleDeployment{BundleDeployment: d, Objects: make([]Object, 0, len(d.Desired))}
-	rules := x.rules[d.ID()]
-	rollout, upgraded := x.rollouts[d.ID()]
-	contradicted := x.contradicted(d)
-	for _, o := range x.cells[d.ID()] {
+	out := &BundleDeployment{BundleDeployment: d, Objects: x.objects(d)}
+	for i := range out.Objects {
+		out.Counts.add(out.Objects[i].State)
+	}
+	for _, u := range undesired {
+		if IsOrphan(d, u) {
+			out.Orphans = append(out.Orphans, u)
+		}
+	}
+	out.Counts.Orphaned = len(out.Orphans)
+	out.State, out.ServerSide = stateOf(out), serverSide(d)
+	return out
+}
+
+// objects returns the objects of a bundle deployment. They are its cells if nothing else changes them.
+func (x *Evaluation) objects(d *resolve.BundleDeployment) []Object {
+	id := d.ID()
+	cells := x.cells[id]
+	rollout, upgraded := x.rollouts[id]
+	notReady := func(o Object) bool { return o.State != Ready }
+	if !upgraded && len(x.answers) == 0 && !slices.ContainsFunc(cells, notReady) {
+		x.shared[id] = true
+		return slices.Clip(cells)
+	}
+	out := make([]Object, 0, len(cells))
+	rules, contradicted := x.rules[id], x.contradicted(d)
+	for _, o := range cells {
 		if o.State == Missing && compare.Ignored(rules, o.Ref) {
 			continue // the bundle's own rules ignore it
 		}
@@ -235,16 +264,8 @@ func (x *Evaluation) deployment(d *resolve.BundleDeployment, undesired []Undesir
 		if upgraded && rollout.explains(&o, d.Desired[o.index].Raw) {
 			o.releaseChanged()
 		}
-		out.Counts.add(o.State)
-		out.Objects = append(out.Objects, o)
+		out = append(out, o)
 	}
-	for _, u := range undesired {
-		if IsOrphan(d, u) {
-			out.Orphans = append(out.Orphans, u)
-		}
-	}
-	out.Counts.Orphaned = len(out.Orphans)
-	out.State, out.ServerSide = stateOf(out), serverSide(d)
 	return out
 }
 
