@@ -18,7 +18,20 @@ import (
 
 // Start reads and evaluates everything, and keeps what later changes need. Options.Clusters must not be set.
 func Start(ctx context.Context, src source.Source, o Options) (*Standing, error) {
-	return start(ctx, src, o, true)
+	if o.Memory == nil {
+		return start(ctx, src, o, true)
+	}
+	o.Memory.Begin()
+	s, err := start(ctx, src, o, true)
+	if err == nil {
+		o.Memory.End()
+	}
+	return s, err
+}
+
+// Remembered is evaluate.Evaluator.Remembered, for the desired objects.
+func (s *Standing) Remembered(kind schema.GroupVersionKind) func(namespace, name, version string) bool {
+	return s.clusters[0].current.Remembered(kind)
 }
 
 // Audit returns the present result with its findings, as of now.

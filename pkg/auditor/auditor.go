@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
@@ -44,7 +45,7 @@ func (r *Result) Nothing() bool { return errors.Is(r.Err, gaps.ErrNoFleet) }
 
 // Options of an Auditor.
 type Options struct {
-	// Audit are the options of an audit of everything. Its Pause is replaced.
+	// Audit are the options of an audit of everything. Its Pause and its Memory are replaced.
 	Audit audit.Options
 	// Publish receives each result. The next evaluation begins when it returns.
 	Publish func(context.Context, Result)
@@ -76,6 +77,7 @@ type Auditor struct {
 // New makes an Auditor. It makes no request.
 func New(c *cluster.Cluster, o Options) *Auditor {
 	o.Audit.Pause = func(context.Context) error { return nil } // findings are held instead
+	o.Audit.Memory = evaluate.NewMemory()
 	o.Hold = cmp.Or(o.Hold, audit.PauseLength)
 	return &Auditor{options: o, cluster: c, inbox: newInbox(o.Now), held: held{pause: o.Hold}}
 }
@@ -143,7 +145,7 @@ func (a *Auditor) Read(read func(source.Source) error) error {
 	if a.source == nil {
 		return errNotStarted
 	}
-	return read(a.source)
+	return read(a.source.WithoutWatches())
 }
 
 var errNotStarted = errors.New("the auditor has not started to read the cluster")
@@ -292,6 +294,12 @@ func (a *Auditor) change(ctx context.Context, o changedObject, now time.Time) (b
 		return false, err
 	case !found:
 		return a.standing.Change(ctx, o.kind, o.key, nil, now)
+	case live.Remembered: // it was evaluated in this version
+		return true, nil
 	}
-	return a.standing.Change(ctx, o.kind, o.key, &live, now)
+	ok, err := a.standing.Change(ctx, o.kind, o.key, &live, now)
+	if ok {
+		a.source.Drop(o.kind, o.key.Namespace, o.key.Name, a.standing.Remembered(o.kind))
+	}
+	return ok, err
 }

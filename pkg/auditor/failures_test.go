@@ -45,6 +45,7 @@ func TestInterrupted(t *testing.T) {
 // TestIdle checks that the auditor sends no request while nothing changes.
 func TestIdle(t *testing.T) {
 	installed(t)
+	remove(t, object("v1", "ConfigMap", "one-0")) // the first missing object begins the watch of the journal
 	p := proxy.New(t, shared.Config())
 	a := begin(t, p.Config())
 	a.equal(shared.Config(), "start")

@@ -102,6 +102,22 @@ var mutations = []mutation{
 			t.Log(err) // an object of the release may have another owner
 		}
 	}},
+	{"contest an object", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
+		o := options("two", 3)
+		o.TakeOwnership = true
+		_, name := pick(r)
+		o.Manifest += fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {key: value}\n", name)
+		_, _ = shared.Upgrade(t.Context(), o) // it may not exist
+	}},
+	{"ignore a field", func(t *testing.T, r *rand.Rand) {
+		t.Helper()
+		bundle, name := pick(r)
+		pointer := []string{"/data/key", "/data/other"}[r.IntN(2)]
+		patch(t, cluster.Object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, bundle),
+			fmt.Sprintf(`{"spec":{"options":{"diff":{"comparePatches":[{"apiVersion":"v1","kind":"ConfigMap",
+				"namespace":%q,"name":%q,"jsonPointers":[%q]}]}}}}`, apps, name, pointer))
+	}},
 	{"uninstall a release", func(t *testing.T, r *rand.Rand) {
 		t.Helper()
 		bundle, _ := pick(r)

@@ -77,6 +77,8 @@ func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	q := source.Query{Kind: read, Fallback: namespaces}
 	if gvk == secretKind {
 		q.FieldSelector = "type!=" + release.SecretType
+	} else {
+		q.Remembered = l.evaluator.Remembered(gvk)
 	}
 	if !l.options.Whole {
 		q.Namespaces = slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return ns == "" })

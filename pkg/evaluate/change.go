@@ -29,6 +29,7 @@ func (x *Evaluation) Change(kind schema.GroupVersionKind, key object.Key, live *
 	}
 	if live == nil {
 		x.remove(kind, key)
+		x.forget(kind, key)
 	}
 	if _, before := x.undesired[key]; before || seen.Undesired != nil {
 		x.ReplaceUndesired(key, seen.Undesired)

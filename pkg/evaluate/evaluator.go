@@ -20,6 +20,8 @@ type Options struct {
 	Predict bool
 	// Masked is true if values are masked in live objects and in releases.
 	Masked bool
+	// Memory has what was evaluated before; nil if nothing is to be remembered.
+	Memory *Memory
 }
 
 // Evaluator evaluates the live objects of one cluster. It is immutable and safe for concurrent use.
@@ -29,6 +31,8 @@ type Evaluator struct {
 	scope   []*resolve.BundleDeployment
 	// rules are the comparePatches of each bundle deployment in scope.
 	rules map[object.DeploymentID][]compare.Rule
+	// comparedWith is, for the Memory, what the objects of a bundle deployment are compared with beside their manifests.
+	comparedWith map[object.DeploymentID][]byte
 	// kinds are the desired objects in scope by kind.
 	kinds map[schema.GroupVersionKind][]*resolve.Object
 }
@@ -36,7 +40,7 @@ type Evaluator struct {
 // New returns the Evaluator of a cluster for those of its bundle deployments that are in scope.
 func New(cluster resolve.OnCluster, scope []*resolve.BundleDeployment, o Options) *Evaluator {
 	e := &Evaluator{options: o, cluster: cluster, rules: map[object.DeploymentID][]compare.Rule{},
-		kinds: map[schema.GroupVersionKind][]*resolve.Object{}}
+		comparedWith: map[object.DeploymentID][]byte{}, kinds: map[schema.GroupVersionKind][]*resolve.Object{}}
 	for _, d := range scope {
 		if d.On == nil || d.On.ID != cluster.ID {
 			continue
@@ -45,6 +49,9 @@ func New(cluster resolve.OnCluster, scope []*resolve.BundleDeployment, o Options
 		e.rules[d.ID()] = nil
 		if diff := d.Options().Diff; diff != nil {
 			e.rules[d.ID()] = diff.ComparePatches
+		}
+		if o.Memory != nil {
+			e.compares(d)
 		}
 		for _, o := range d.Desired {
 			gvk := o.GroupVersionKind()

@@ -33,6 +33,10 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 		out.Autoscaler = ReadAutoscaler(live.Raw)
 	}
 	desired := e.cluster.Of(m.Ref().Key())
+	if live.Remembered {
+		return asDesired(desired), nil
+	}
+	defer func() { e.remember(gvk, m, desired, out) }()
 	if len(desired) == 0 {
 		out.Undesired = undesired(e.cluster.ID, m)
 		return out, nil

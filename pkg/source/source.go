@@ -122,6 +122,9 @@ type Object struct {
 	Kind schema.GroupVersionKind
 	// Partial is true if a snapshot has only its metadata, and those other fields that an audit of the cluster reads.
 	Partial bool
+	// Remembered is true if the object is yielded without content: it has only a namespace, a name and a
+	// resourceVersion.
+	Remembered bool
 }
 
 // NotCaptured is the failure of what is not in a partial object.
@@ -161,6 +164,9 @@ type Query struct {
 	LabelSelector, FieldSelector string
 	// MetadataOnly requests apiVersion, kind and metadata only. A source may yield more.
 	MetadataOnly bool
+	// Remembered reports whether the reader knows all that it needs of an object in a resourceVersion. A source that has
+	// the object in memory may then yield it without content. It is called from any goroutine. nil remembers nothing.
+	Remembered func(namespace, name, version string) bool
 }
 
 // CoverageOf reads the namespaces of a query, and returns what was read. read reads all objects of one namespace, or of

@@ -28,8 +28,8 @@ import (
 
 // stored is an object in memory.
 type stored struct {
-	version string // its resourceVersion
-	packed  packed.Object
+	version string        // its resourceVersion
+	packed  packed.Object // nil if its content was dropped
 }
 
 // common is what all collections share.
@@ -51,6 +51,8 @@ type collection struct {
 	stop context.CancelFunc
 	// used is the turn in which a List was answered from it; the mutex of the Source guards it.
 	used int
+	// arrivals receives the objects of the first list; nil if nobody waits for them.
+	arrivals *arrivals
 
 	mu      sync.Mutex // guards the fields below
 	objects map[objectName]stored
@@ -86,15 +88,31 @@ func (i *item) DeepCopyObject() runtime.Object {
 
 func (i *item) objectName() objectName { return objectName{i.Namespace, i.Name} }
 
-// newItem copies an object. Without metadata, it is a damaged object, which the server cannot have sent.
+// newItem copies an object without its content. Without metadata, it is a damaged object, which the server cannot have
+// sent.
 func (c *collection) newItem(o source.Object) (*item, error) {
 	m, err := o.ReadMeta()
 	if err != nil {
 		return nil, err
 	}
-	out := &item{packed: c.packer.Pack(o.Item), traits: traitsOf(c.kind, o.Raw, m)}
+	out := &item{traits: traitsOf(c.kind, o.Raw, m)}
 	out.Namespace, out.Name = c.names.of(m.Metadata.Namespace), strings.Clone(m.Metadata.Name)
 	out.ResourceVersion = strings.Clone(m.Metadata.ResourceVersion)
+	return out, nil
+}
+
+// arrived copies an object that was listed, or that an event reports, with its content if it is needed.
+func (c *collection) arrived(event apiwatch.EventType, o source.Object) (*item, error) {
+	out, err := c.newItem(o)
+	if err != nil {
+		return nil, err
+	}
+	if event != apiwatch.Added {
+		c.arrivals.changed(out.objectName())
+	} else if c.arrivals.pass(o, out) {
+		return out, nil
+	}
+	out.packed = c.packer.Pack(o.Item)
 	return out, nil
 }
 
@@ -115,9 +133,12 @@ func (c *collection) list(ctx context.Context, o metav1.ListOptions) (runtime.Ob
 		// The API server would answer from its cache, which ignores the limit, and send all objects at once.
 		o.ResourceVersion = ""
 	}
+	if o.Continue == "" {
+		c.arrivals.begin()
+	}
 	out := &metainternalversion.List{}
 	meta, err := c.cluster.Page(ctx, c.query(), c.namespace, o, func(o source.Object) error {
-		i, err := c.newItem(o)
+		i, err := c.arrived(apiwatch.Added, o)
 		out.Items = append(out.Items, i)
 		return err
 	})
@@ -135,6 +156,9 @@ func (c *collection) changes(ctx context.Context, o metav1.ListOptions) (apiwatc
 		o.TimeoutSeconds = new(int64(c.options.WatchTimeout.Seconds()))
 	}
 	lists := ptr.Deref(o.SendInitialEvents, false)
+	if lists {
+		c.arrivals.begin()
+	}
 	w, err := c.cluster.Watch(ctx, c.query(), c.namespace, o)
 	if err != nil {
 		if !lists { // otherwise the reflector tries a list next
@@ -170,7 +194,7 @@ func (d *decoder) Decode() (apiwatch.EventType, runtime.Object, error) {
 		err := object.Into(o.Raw, &bookmark)
 		return event, &item{ObjectMeta: bookmark.ObjectMeta}, err
 	}
-	out, err := d.collection.newItem(o)
+	out, err := d.collection.arrived(event, o)
 	return event, out, err
 }
 

@@ -85,12 +85,15 @@ type watch struct {
 	namespace      string // empty for all
 	labels, fields string
 	metadataOnly   bool
+	// slim is true if the content of objects is dropped that the reader remembers. Then they answer no other query.
+	slim bool
 }
 
 // watchOf returns the narrowest watch for a query in a namespace.
 func watchOf(q source.Query, namespace string, selected selector) watch {
 	w := watch{kind: q.Kind, namespace: namespace, labels: q.LabelSelector, fields: q.FieldSelector,
 		metadataOnly: q.MetadataOnly}
+	w.slim = q.Remembered != nil && w == watch{kind: q.Kind, namespace: namespace}
 	if q.Kind == secretKind {
 		w.labels, w.fields, w.metadataOnly = "", otherSecrets, false
 		if t, ok := selected.fields.RequiresExactMatch("type"); ok && t == release.SecretType {
@@ -103,7 +106,7 @@ func watchOf(q source.Query, namespace string, selected selector) watch {
 // wider returns watches that select at least the same objects, the narrowest first.
 func (w watch) wider() []watch {
 	full := w
-	full.metadataOnly = false
+	full.metadataOnly, full.slim = false, false
 	out := []watch{w, full}
 	if w.kind != secretKind {
 		for _, metadataOnly := range []bool{w.metadataOnly, false} {
@@ -127,7 +130,7 @@ func (w watch) query() source.Query {
 func (w watch) width() int {
 	n := 0
 	for _, wide := range []bool{w.namespace == "", w.fields == "" || w.fields == otherSecrets, w.labels == "",
-		!w.metadataOnly} {
+		!w.metadataOnly, !w.slim} {
 		n *= 2
 		if wide {
 			n++

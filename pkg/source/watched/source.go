@@ -138,40 +138,100 @@ func (s *Source) List(ctx context.Context, q source.Query, yield func(source.Obj
 		return source.Coverage{}, err
 	}
 	return source.CoverageOf(q, kind.Namespaced, func(namespace string) (*source.Failure, error) {
-		c := s.collection(q, namespace, selected)
-		return c.read(ctx, namespace, selected, yield)
+		c, begun := s.collection(q, namespace, selected, yield)
+		if begun && c.arrivals != nil {
+			return c.passed(ctx)
+		}
+		r := reader{collection: c, selected: selected, remembered: q.Remembered, yield: yield}
+		return r.read(ctx, namespace)
 	})
 }
 
-// collection returns the collection that answers a query in a namespace, and begins its watch if there is none.
-func (s *Source) collection(q source.Query, namespace string, selected selector) *collection {
+// collection returns the collection that answers a query in a namespace. If there is none, it begins a watch, of which
+// yield receives the first objects if the query remembers objects.
+func (s *Source) collection(q source.Query, namespace string, selected selector,
+	yield func(source.Object) error) (c *collection, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := watchOf(q, namespace, selected)
-	var c *collection
-	for _, wider := range w.wider() {
-		if other := s.collections[wider]; other != nil && (other.namespace == namespace || other.unread() == nil) {
-			c, w = other, wider
-			break
+	if c = s.answering(w); c == nil {
+		c, begun = &collection{common: s.common, watch: w, objects: map[objectName]stored{},
+			known: make(chan struct{})}, true
+		if w.slim {
+			c.arrivals = &arrivals{remembered: q.Remembered, yield: yield}
 		}
-	}
-	if c == nil {
-		c = &collection{common: s.common, watch: w, objects: map[objectName]stored{}, known: make(chan struct{})}
 		s.collections[w] = c
 		s.begin(c)
 	}
 	c.used = s.turn
 	if s.recording {
-		if s.asked[w] == nil {
-			s.asked[w] = map[question]selector{}
+		if s.asked[c.watch] == nil {
+			s.asked[c.watch] = map[question]selector{}
 		}
-		s.asked[w][question{q.Kind, q.LabelSelector, q.FieldSelector, q.MetadataOnly}] = selected
+		s.asked[c.watch][question{q.Kind, q.LabelSelector, q.FieldSelector, q.MetadataOnly}] = selected
 	}
-	return c
+	return c, begun
+}
+
+// answering returns the collection with the narrowest watch that has the objects of w; nil if there is none. The caller
+// holds mu.
+func (s *Source) answering(w watch) *collection {
+	for _, wider := range w.wider() {
+		if c := s.collections[wider]; c != nil && (c.namespace == w.namespace || c.unread() == nil) {
+			return c
+		}
+	}
+	return nil
+}
+
+// WithoutWatches returns the same cluster for reads that are not repeated. What no watch answers is read from the
+// server.
+func (s *Source) WithoutWatches() source.Source { return withoutWatches{s} }
+
+type withoutWatches struct{ *Source }
+
+// List implements source.Source.
+func (s withoutWatches) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage,
+	error) {
+	selected, err := newSelector(q)
+	if err != nil {
+		return source.Coverage{}, err
+	}
+	namespaces := q.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	for _, namespace := range namespaces {
+		if !s.answers(watchOf(q, namespace, selected)) {
+			return s.Cluster.List(ctx, q, yield)
+		}
+	}
+	return s.Source.List(ctx, q, yield)
+}
+
+func (s *Source) answers(w watch) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answering(w) != nil
+}
+
+// Drop drops the content of an object that the reader remembers.
+func (s *Source) Drop(kind schema.GroupVersionKind, namespace, name string,
+	remembered func(namespace, name, version string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w, c := range s.collections {
+		if w.slim && w.kind == kind && (w.namespace == "" || w.namespace == namespace) {
+			c.drop(objectName{namespace, name}, func(n objectName, version string) bool {
+				return remembered(n.namespace, n.name, version)
+			})
+		}
+	}
 }
 
 // Object returns the present state of an object of a kind that was listed since Begin, or its metadata if only these
-// were listed. found is false if it does not exist. The error states why that is not known.
+// were listed; without content if that was dropped. found is false if it does not exist. The error states why that is not
+// known.
 func (s *Source) Object(kind schema.GroupVersionKind, namespace, name string) (o source.Object, found bool, err error) {
 	c := s.ofKind(kind, namespace)
 	if c == nil {
@@ -183,10 +243,14 @@ func (s *Source) Object(kind schema.GroupVersionKind, namespace, name string) (o
 	c.mu.Lock()
 	kept, found := c.objects[objectName{namespace, name}]
 	c.mu.Unlock()
-	if found {
-		o, _, err = c.unpack(kept, nil)
+	switch {
+	case !found:
+		return o, false, nil
+	case kept.packed == nil:
+		return withoutContent(c.watch, objectName{namespace, name}, kept.version), true, nil
 	}
-	return o, found, err
+	o, _, err = c.unpack(kept, nil)
+	return o, true, err
 }
 
 // ofKind returns the collection in which most objects of a kind are, with all fields if possible.
