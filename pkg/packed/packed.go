@@ -53,17 +53,23 @@ func New() (*Packer, error) {
 	return &Packer{encoder, decoder}, nil
 }
 
-// Object is a compressed object: the length of its JSON, the JSON, and that of its managedFields.
+// Object is a compressed object.
 type Object []byte
 
 // Pack compresses an object. Its metadata are not kept: they are in the JSON.
 func (p *Packer) Pack(o object.Item) Object {
-	all := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen32+len(o.Raw)+len(o.ManagedFields)),
-		uint64(len(o.Raw)))
-	all = append(append(all, o.Raw...), o.ManagedFields...)
+	d := decode(o.Raw)
+	all := make([]byte, 0, headerSize+len(o.Raw)+len(o.ManagedFields))
+	for _, n := range []int{d.layers, len(d.before), len(d.data), len(d.after)} {
+		all = binary.AppendUvarint(all, uint64(n))
+	}
+	all = append(append(append(append(all, d.before...), d.data...), d.after...), o.ManagedFields...)
 	out := p.encoder.EncodeAll(all, make([]byte, 0, len(all)/4))
 	return append(make(Object, 0, len(out)), out...) // without spare room
 }
+
+// headerSize is the largest size of the header: the four numbers of decoded.
+const headerSize = 4 * binary.MaxVarintLen64
 
 var errDamaged = errors.New("an object in memory is damaged")
 
@@ -73,10 +79,35 @@ func (p *Packer) Unpack(from Object, buffer []byte) (object.Item, []byte, error)
 	if err != nil {
 		return object.Item{}, buffer, fmt.Errorf("decompressing an object in memory: %w", err)
 	}
-	length, n := binary.Uvarint(all)
-	if n <= 0 || length > uint64(len(all)-n) {
+	d, managed, ok := split(all)
+	if !ok {
 		return object.Item{}, all, errDamaged
 	}
-	rest := all[n:]
-	return object.Item{Raw: rest[:length:length], ManagedFields: rest[length:]}, all, nil
+	if d.layers == 0 {
+		length := len(d.before) + len(d.data) + len(d.after)
+		start := len(all) - len(managed) - length
+		return object.Item{Raw: all[start : start+length : start+length], ManagedFields: managed}, all, nil
+	}
+	return object.Item{Raw: d.appendTo(nil), ManagedFields: managed}, all, nil
+}
+
+// split returns the parts of a decompressed object.
+func split(all []byte) (d decoded, managed []byte, ok bool) {
+	var sizes [4]int
+	for i := range sizes {
+		v, n := binary.Uvarint(all)
+		if n <= 0 || v > maxUnpacked {
+			return d, nil, false
+		}
+		sizes[i], all = int(v), all[n:]
+	}
+	d.layers = sizes[0]
+	for i, part := range []*[]byte{&d.before, &d.data, &d.after} {
+		size := sizes[i+1]
+		if size > len(all) {
+			return d, nil, false
+		}
+		*part, all = all[:size], all[size:]
+	}
+	return d, all, d.layers <= maxLayers
 }

@@ -5,6 +5,8 @@ package packed_test
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,12 +30,34 @@ func FuzzPack(f *testing.F) {
 	p := packer(f)
 	f.Add([]byte(`{"kind":"ConfigMap"}`), []byte(`[{"manager":"helm"}]`))
 	f.Add([]byte(""), []byte(""))
+	f.Add(record(f, 1), []byte("[]"))
+	f.Add(record(f, 2), []byte(""))
+	f.Add(record(f, 3), []byte(""))
+	f.Add(bytes.Replace(record(f, 1), []byte("="), []byte("\n"), 1), []byte(""))
 	f.Fuzz(func(t *testing.T, raw, managed []byte) {
 		got, _, err := p.Unpack(p.Pack(object.Item{Raw: raw, ManagedFields: managed}), nil)
 		if err != nil || !bytes.Equal(got.Raw, raw) || !bytes.Equal(got.ManagedFields, managed) {
 			t.Errorf("got %q and %q (%v), want %q and %q", got.Raw, got.ManagedFields, err, raw, managed)
 		}
 	})
+}
+
+// record returns a Secret with random data that is encoded in base64 several times.
+func record(tb testing.TB, layers int) []byte {
+	tb.Helper()
+	data := make([]byte, 20<<10)
+	_, _ = rand.Read(data)
+	for range layers {
+		data = base64.StdEncoding.AppendEncode(nil, data)
+	}
+	return slices.Concat([]byte(`{"kind":"Secret","data":{"release":"`), data, []byte(`"},"type":"helm.sh/release.v1"}`))
+}
+
+// TestPackRecord checks that a release record, of which the data is compressed already, needs no more than its data.
+func TestPackRecord(t *testing.T) {
+	if n := len(packer(t).Pack(object.Item{Raw: record(t, 2)})); n > 21<<10 {
+		t.Errorf("20 KiB of random data need %d bytes", n)
+	}
 }
 
 // small is a usual small object, smallManaged its managedFields.
