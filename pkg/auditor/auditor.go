@@ -88,6 +88,8 @@ const (
 	// An auditor may use share of its time to evaluate, and as much as burst in addition after it has rested. Otherwise it
 	// would use a core while something changes all the time.
 	share, burst = 0.2, 20 * time.Second
+	// idleAfter is how long nothing changes before unused memory is given back.
+	idleAfter = 20 * time.Second
 	// leastPeriod, periodFactor and longestPeriod determine how often to evaluate again although nothing changes.
 	leastPeriod, periodFactor, longestPeriod = time.Minute, 100, 5 * time.Minute
 	// retry is when to evaluate again after an error.
@@ -153,13 +155,20 @@ var errNotStarted = errors.New("the auditor has not started to read the cluster"
 // wait waits until something changes, but at least for a rest.
 func (a *Auditor) wait(ctx context.Context, rest time.Duration) {
 	pause(ctx, rest)
-	timer := time.NewTimer(a.next().Sub(a.options.Now()))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-a.inbox.notify:
-		pause(ctx, coalesce)
+	next, idle := time.NewTimer(a.next().Sub(a.options.Now())), time.NewTimer(idleAfter)
+	defer next.Stop()
+	defer idle.Stop()
+	for {
+		select {
+		case <-idle.C:
+			debug.FreeOSMemory()
+			continue
+		case <-ctx.Done():
+		case <-next.C:
+		case <-a.inbox.notify:
+			pause(ctx, coalesce)
+		}
+		return
 	}
 }
 
