@@ -52,7 +52,7 @@ type Options struct {
 	// KeepManifests keeps the JSON of the desired objects after they were evaluated. Predict implies it.
 	KeepManifests bool
 	// Memory has what earlier audits of the same cluster evaluated; nil if nothing is remembered.
-	Memory *evaluate.Memory
+	Memory *Memory
 	// Clusters returns the clusters that are read in addition to the source, for Fleet's objects of the source; nil
 	// reads no other cluster.
 	Clusters func(*state.Fleet) ([]Cluster, []source.Gap)

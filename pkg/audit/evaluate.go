@@ -198,7 +198,7 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 	error) {
 	o, c := r.options, r.Clusters[i]
 	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i]), scope, evaluate.Options{Now: c.Description.TakenAt,
-		Predict: o.Predict, Masked: c.Description.Unmasked != nil, Memory: o.Memory})
+		Predict: o.Predict, Masked: c.Description.Unmasked != nil, Memory: o.Memory.objects()})
 	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.Desired.Deployments) > 0})
 	if err != nil {
 		return standingCluster{}, err

@@ -21,10 +21,10 @@ func Start(ctx context.Context, src source.Source, o Options) (*Standing, error)
 	if o.Memory == nil {
 		return start(ctx, src, o, true)
 	}
-	o.Memory.Begin()
+	o.Memory.evaluated.Begin()
 	s, err := start(ctx, src, o, true)
 	if err == nil {
-		o.Memory.End()
+		o.Memory.evaluated.End()
 	}
 	return s, err
 }

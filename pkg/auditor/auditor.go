@@ -17,7 +17,6 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
@@ -77,7 +76,7 @@ type Auditor struct {
 // New makes an Auditor. It makes no request.
 func New(c *cluster.Cluster, o Options) *Auditor {
 	o.Audit.Pause = func(context.Context) error { return nil } // findings are held instead
-	o.Audit.Memory = evaluate.NewMemory()
+	o.Audit.Memory = audit.NewMemory()
 	o.Hold = cmp.Or(o.Hold, audit.PauseLength)
 	return &Auditor{options: o, cluster: c, inbox: newInbox(o.Now), held: held{pause: o.Hold}}
 }
@@ -87,7 +86,9 @@ const (
 	coalesce = 100 * time.Millisecond
 	// An auditor may use share of its time to evaluate, and as much as burst in addition after it has rested. Otherwise it
 	// would use a core while something changes all the time.
-	share, burst = 0.2, 20 * time.Second
+	share, burst = 0.5, 20 * time.Second
+	// longest is the most that counts of one evaluation: one that takes longer waits for the API server.
+	longest = burst / 2
 	// idleAfter is how long nothing changes before unused memory is given back.
 	idleAfter = 20 * time.Second
 	// leastPeriod, periodFactor and longestPeriod determine how often to evaluate again although nothing changes.
@@ -134,7 +135,7 @@ func (a *Auditor) rest(began time.Time, took time.Duration) time.Duration {
 		a.credit = burst
 	}
 	rested := time.Duration(share * float64(began.Sub(a.began)))
-	a.credit = min(burst, a.credit+rested) - took
+	a.credit = min(burst, a.credit+rested) - min(longest, took)
 	a.began = began
 	return max(0, time.Duration(float64(-a.credit)/share))
 }

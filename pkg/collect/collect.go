@@ -114,6 +114,8 @@ type QuotedOptions struct {
 	HelmValues map[string]bool
 	// Namespaces are listed if listing all of them is forbidden.
 	Namespaces []string
+	// Memory has what earlier searches of the same cluster found; nil if nothing is remembered.
+	Memory *SecretMemory
 }
 
 // QuotedSecrets lists all Secrets except release records and adds the values that the document may quote. The
@@ -121,8 +123,15 @@ type QuotedOptions struct {
 func (r *Reader) QuotedSecrets(ctx context.Context, o QuotedOptions) (source.Coverage, error) {
 	r.progress.start("reading Secrets, to hide their values")
 	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: o.Namespaces}
+	search := o.search()
+	if o.Memory != nil {
+		q.Remembered = search.remembered
+	}
 	masked := map[string]bool{}
 	cover, err := r.list(ctx, q, func(s source.Object) error {
+		if s.Remembered {
+			return nil
+		}
 		content, _, err := object.Decode(s.Raw)
 		if err != nil {
 			return err
@@ -133,13 +142,16 @@ func (r *Reader) QuotedSecrets(ctx context.Context, o QuotedOptions) (source.Cov
 		}
 		m := meta.Metadata
 		secretType := content["type"]
-		r.Secrets.AddQuoted(content, o, secretType == values.BundleType || secretType == values.DeploymentType ||
-			o.HelmValues[m.Namespace+"/"+m.Name])
+		helmValues := secretType == values.BundleType || secretType == values.DeploymentType ||
+			o.HelmValues[m.Namespace+"/"+m.Name]
+		r.Secrets.AddQuoted(content, o, helmValues)
+		search.add(meta, content, helmValues)
 		if r.Description.Partial() && redact.MaskedSecret(content) {
 			masked[m.Namespace] = true
 		}
 		return nil
 	})
+	search.end()
 	for namespace := range masked {
 		cover = cover.With(namespace, &source.Failure{Reason: source.NotInSnapshot,
 			Detail: "the values of a Secret are masked"})

@@ -45,7 +45,7 @@ func collectLater() bool {
 var compact atomic.Bool
 
 // compactGrowth is the growth of the heap between two garbage collections of a process that runs for long.
-const compactGrowth = 25
+const compactGrowth = 15
 
 // KeepSmall makes the heap small instead: for a process that runs for long, memory is more important than time. It does
 // nothing if the user sets GOGC.

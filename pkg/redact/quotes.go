@@ -31,23 +31,29 @@ func (q *Quotes) Add(texts ...string) {
 // Empty says whether no text was added that is long enough to contain a value.
 func (q *Quotes) Empty() bool { return len(q.fragments) == 0 }
 
-// has says whether the texts contain the first bytes of a form.
+// has says whether the texts contain how a form begins.
 func (q *Quotes) has(form string) bool {
-	return len(form) >= MinLength && q.fragments[[MinLength]byte([]byte(form[:MinLength]))]
+	b, ok := beginningOf(form)
+	return ok && q.hasBeginning(b)
 }
+
+func (q *Quotes) hasBeginning(b beginning) bool { return q.fragments[b.first] && q.fragments[b.second] }
 
 // mayQuote says whether the texts may contain a form of the value.
 func (q *Quotes) mayQuote(v string) bool {
 	return q.has(v) || slices.ContainsFunc(Forms(v[:min(len(v), prefixLength)]), q.has)
 }
 
-// formsOf returns the forms of values that the texts may contain.
-func (q *Quotes) formsOf(values map[string]value) map[string]value {
+// formsOf returns the forms of the values that the texts may contain.
+func (q *Quotes) formsOf(s *Secrets) map[string]value {
 	out := map[string]value{}
 	if q.Empty() {
 		return out
 	}
-	for text, of := range values {
+	for text, of := range s.values {
+		if !q.MayQuote(s.beginnings.get(text)) {
+			continue
+		}
 		for _, v := range variants(text, of.encoded) {
 			if !q.mayQuote(v) {
 				continue

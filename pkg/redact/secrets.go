@@ -16,7 +16,8 @@ type Secrets struct {
 	// Quotations are the texts of other programs that documents quote.
 	Quotations Quotations
 
-	values map[string]value
+	values     map[string]value
+	beginnings knownBeginnings
 }
 
 // AddPlain adds an unencoded value.
@@ -52,8 +53,13 @@ func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool,
 			s.add(strings.Clone(v), of) // the value must not keep the object in memory
 		}
 	}
+	quotable(c, helmValues, quoted)
+}
+
+// quotable calls add with the values of a Secret that a document may quote.
+func quotable(c map[string]any, helmValues bool, add func(string, value)) {
 	secretValues(c, func(v string, encoded bool) {
-		quoted(v, value{encoded: encoded, plain: true})
+		add(v, value{encoded: encoded, plain: true})
 		if !helmValues {
 			return
 		}
@@ -61,6 +67,6 @@ func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool,
 		if encoded {
 			text, _ = base64.StdEncoding.DecodeString(v) // Helm reads no damaged Secret
 		}
-		LeavesOf(text, func(leaf string) { quoted(leaf, value{encoded: true}) })
+		LeavesOf(text, func(leaf string) { add(leaf, value{encoded: true}) })
 	})
 }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+)
+
+// SecretMemory remembers how the values of Secrets begin, so that only those Secrets are read again that a document may
+// quote. One reader at a time may use it.
+type SecretMemory struct {
+	secrets map[types.NamespacedName]rememberedSecret
+}
+
+// rememberedSecret is a Secret in one version.
+type rememberedSecret struct {
+	version    string
+	helmValues bool
+	beginnings redact.Beginnings
+}
+
+// search is one search of all Secrets. What it does not find does not exist any more.
+type search struct {
+	QuotedOptions
+	found map[types.NamespacedName]rememberedSecret
+}
+
+func (o QuotedOptions) search() *search {
+	return &search{o, map[types.NamespacedName]rememberedSecret{}}
+}
+
+// remembered reports whether the texts are known not to quote a Secret in a version.
+func (s *search) remembered(namespace, name, version string) bool {
+	id := types.NamespacedName{Namespace: namespace, Name: name}
+	known, ok := s.Memory.secrets[id]
+	current := ok && known.version == version && (known.helmValues || !s.HelmValues[id.String()])
+	if current {
+		s.found[id] = known
+	}
+	return current && !s.Quotes.MayQuote(known.beginnings)
+}
+
+// add remembers a Secret with its content.
+func (s *search) add(m *object.Meta, content object.Content, helmValues bool) {
+	if s.Memory == nil {
+		return
+	}
+	id := types.NamespacedName{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}
+	if _, known := s.found[id]; known {
+		return
+	}
+	s.found[id] = rememberedSecret{m.Metadata.ResourceVersion, helmValues, redact.BeginningsOf(content, helmValues)}
+}
+
+// end ends the search.
+func (s *search) end() {
+	if s.Memory != nil {
+		s.Memory.secrets = s.found
+	}
+}
