@@ -21,8 +21,8 @@ import (
 const alertsText = `## Alerts
 
 The rules for Prometheus are in manifests/auditor/alerts.yaml, and dashboards for Grafana of a fleet, of a cluster ` +
-	`and of a bundle in manifests/auditor/dashboards. Alerts about an object name it in the labels object_namespace and ` +
-	`object. An alert about a dependency has a name of its own: a bundle that waits has not failed, and does not ` +
+	`and of a bundle in manifests/auditor/dashboards. Alerts about an object name it in the labels object_namespace ` +
+	`and object. An alert about a dependency has a name of its own: a bundle that waits has not failed, and does not ` +
 	`count as a stuck rollout.
 `
 
@@ -37,9 +37,9 @@ func metricsPage() ([]byte, error) {
 	all := metrics.Families()
 	own, _ := all[0].OwnLabels()
 	ofDeployments := all[0].Labels[:len(all[0].Labels)-len(own)]
-	b.WriteString("# Metrics of the auditor\n\n" + generated + metricsText + "\n## Metrics\n\n(deployment) stands for " +
-		"the labels of a bundle deployment: `" + strings.Join(ofDeployments, "`, `") + "`.\n\n| metric | type | labels " +
-		"| series | meaning |\n|---|---|---|---|---|\n")
+	b.WriteString("# Metrics of the auditor\n\n" + generated + metricsText + "\n## Metrics\n\n(deployment) stands " +
+		"for the labels of a bundle deployment: `" + strings.Join(ofDeployments, "`, `") + "`.\n\n| metric | type | " +
+		"labels | series | meaning |\n|---|---|---|---|---|\n")
 	for _, f := range all {
 		kind := "gauge"
 		switch {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package adoption adopts unowned objects while the auditor runs: with the plan of package adopt, and with limits for a
-// process that nobody watches. Receipts in ConfigMaps record each adoption before it is written, and are also the memory
-// of the limits.
+// process that nobody watches. Receipts in ConfigMaps record each adoption before it is written, and are also the
+// memory of the limits.
 package adoption
 
 import (
@@ -158,8 +158,8 @@ func (a *Adopter) adopt(ctx context.Context, work unowned, now time.Time) error 
 func (a *Adopter) stop(stopped map[string]bool, p *plan) {
 	for key := range stopped {
 		if !a.stopped[key] {
-			a.options.Log.Info("Nothing more of this bundle deployment is adopted: more than a tenth of its objects would "+
-				"be adopted within an hour", "bundledeployment", key, "objects", p.sizes[key])
+			a.options.Log.Info("Nothing more of this bundle deployment is adopted: more than a tenth of its objects "+
+				"would be adopted within an hour", "bundledeployment", key, "objects", p.sizes[key])
 		}
 	}
 	a.stopped = stopped

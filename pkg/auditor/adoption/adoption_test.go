@@ -34,8 +34,8 @@ import (
 
 const namespace = "fleetdoctor-system"
 
-// auditor adopts in the sample cluster "sick", with a clock. The sample does not change, so each written object seems to
-// lose its ownership metadata at once.
+// auditor adopts in the sample cluster "sick", with a clock. The sample does not change, so each written object seems
+// to lose its ownership metadata at once.
 type auditor struct {
 	t       *testing.T
 	src     source.Source

@@ -125,7 +125,8 @@ func (m *Metrics) AddAdoptions(result string, n int) {
 	m.adoptions[result] += n
 }
 
-// SetAdoptionStopped sets the bundle deployments of which nothing more is adopted. The map must not be changed afterwards.
+// SetAdoptionStopped sets the bundle deployments of which nothing more is adopted. The map must not be changed
+// afterwards.
 func (m *Metrics) SetAdoptionStopped(stopped map[object.DeploymentID]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -40,8 +40,8 @@ type Sink interface {
 	Run(ctx context.Context)
 }
 
-// Backlog is a Sink whose replicas that do not lead also know what changed lately: the leader may have been killed before
-// it wrote that.
+// Backlog is a Sink whose replicas that do not lead also know what changed lately: the leader may have been killed
+// before it wrote that.
 type Backlog interface {
 	Sink
 	// Discard discards what was added before a time and is not written.
@@ -91,7 +91,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of Leases: %w", err)
 	}
-	s := &Server{options: o, cluster: c, election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
+	s := &Server{options: o, cluster: c,
+		election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
 	s.auditor = auditor.New(c, auditor.Options{Audit: o.Audit, Publish: s.publish, Now: time.Now})
 	return s, nil
 }

@@ -134,8 +134,8 @@ func TestAdoption(t *testing.T) {
 		t.Fatalf("receipts %+v", all)
 	}
 	var out bytes.Buffer
-	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "adopt", "--undo", "configmap/" + all[0].Name, "-n", ns,
-		"--yes", "--kubeconfig", shared.Kubeconfig(t)}, verb.Environment{Version: release,
+	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "adopt", "--undo", "configmap/" + all[0].Name,
+		"-n", ns, "--yes", "--kubeconfig", shared.Kubeconfig(t)}, verb.Environment{Version: release,
 		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}})
 	if status != 0 || configMap(t, app, app+"-0").Labels[fleet.HashLabel] != "" {
 		t.Fatalf("undo: status %d: %s", status, &out)
