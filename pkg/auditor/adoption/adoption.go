@@ -7,6 +7,7 @@ package adoption
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"reflect"
 	"sync"
@@ -38,7 +39,7 @@ type Adopter struct {
 	mu     sync.Mutex
 	newest *view.View
 
-	// The fields below are only used by Round. last are the unowned objects of the last round.
+	// The fields below are only used by Write. last are the unowned objects of the last round.
 	last    unowned
 	planned time.Time
 	pruned  time.Time
@@ -49,7 +50,7 @@ type Adopter struct {
 	failed  map[string]time.Time
 }
 
-// New makes an Adopter. It writes nothing before Run.
+// New makes an Adopter. It writes nothing before Write.
 func New(o Options) *Adopter {
 	return &Adopter{options: o, receipts: store{o.Client, o.Namespace}, stopped: map[string]bool{},
 		refused: map[string]string{}, failed: map[string]time.Time{}}
@@ -62,26 +63,9 @@ func (a *Adopter) Update(s *view.Step) {
 	a.newest = s.After
 }
 
-// Run adopts until the context ends.
-func (a *Adopter) Run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	defer a.options.Metrics.SetAdoptionStopped(nil)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := a.Round(ctx); err != nil && ctx.Err() == nil {
-				a.options.Log.Error(err, "Nothing could be adopted; it is tried again")
-			}
-		}
-	}
-}
-
-// Round adopts what may be adopted now. It sends no request if the newest view has no unowned object. If the unowned
+// Write adopts what may be adopted now. It sends no request if the newest view has no unowned object. If the unowned
 // objects are the same as in the last round, it does nothing within a minute.
-func (a *Adopter) Round(ctx context.Context) error {
+func (a *Adopter) Write(ctx context.Context) error {
 	a.mu.Lock()
 	v := a.newest
 	a.mu.Unlock()
@@ -99,7 +83,10 @@ func (a *Adopter) Round(ctx context.Context) error {
 		return nil
 	}
 	a.planned = now
-	return a.adopt(ctx, work, now)
+	if err := a.adopt(ctx, work, now); err != nil {
+		return fmt.Errorf("adopting objects: %w", err)
+	}
+	return nil
 }
 
 // endStops ends the stops of bundle deployments without an unowned object. One that could not be read stays stopped.

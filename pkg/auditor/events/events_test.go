@@ -59,6 +59,7 @@ func (r *recorder) told() []string {
 type auditor struct {
 	follower view.Follower
 	now      time.Time
+	failed   error // of the last write
 	*recorder
 	*events.Writer
 }
@@ -76,7 +77,7 @@ func (a *auditor) at(t *testing.T, seconds int, d ...*view.Deployment) []string 
 	v := views.Of(seconds, d...)
 	a.now = v.At
 	a.Update(a.follower.Next(v))
-	a.Write(t.Context())
+	a.failed = a.Write(t.Context())
 	return a.told()
 }
 
@@ -157,7 +158,9 @@ func TestBound(t *testing.T) {
 		t.Errorf("%d Events in the first second, want 20", len(got))
 	}
 	for range 1000 {
-		a.Write(t.Context())
+		if err := a.Write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	got = append(got, a.told()...)
 	if len(got) != 1000 || a.Dropped() != 4001 {
@@ -177,7 +180,9 @@ func TestValid(t *testing.T) {
 	v := views.Of(1, d)
 	a.now = v.At
 	a.Update(a.follower.Next(v))
-	a.Write(t.Context())
+	if err := a.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	names := map[string]bool{}
 	for _, e := range a.created {
 		names[e.Name] = true
@@ -212,6 +217,9 @@ func TestFailures(t *testing.T) {
 		a.at(t, 0, before)
 		a.fail = func(*eventsv1.Event) error { return test.err }
 		a.at(t, 1, after)
+		if again := a.failed != nil; again != (test.events > 0) {
+			t.Errorf("%s: writing returned %v", name, a.failed)
+		}
 		a.fail = nil
 		if got := a.at(t, 2, after); len(got) != test.events || a.Dropped() != test.dropped {
 			t.Errorf("%s: %d Events, %d dropped, want %d and %d", name, len(got), a.Dropped(), test.events,

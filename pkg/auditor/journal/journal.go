@@ -61,7 +61,7 @@ type Writer struct {
 	pruned time.Time
 }
 
-// New makes a Writer. It writes nothing before Run.
+// New makes a Writer. It writes nothing before Write.
 func New(o Options) *Writer { return &Writer{options: o} }
 
 // Update adds what vanished in a step. It does not block.
@@ -85,22 +85,6 @@ func (w *Writer) Dropped() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dropped
-}
-
-// Run writes the journal until the context ends.
-func (w *Writer) Run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := w.Write(ctx); err != nil {
-				w.options.Log.Error(err, "The journal could not be written; it is tried again")
-			}
-		}
-	}
 }
 
 // Write writes the entries that wait, and removes what is too old. It sends no request if there is nothing to do. After

@@ -125,8 +125,8 @@ func (m *Metrics) AddAdoptions(result string, n int) {
 	m.adoptions[result] += n
 }
 
-// SetAdoptionStopped sets the bundle deployments of which nothing more is adopted. The map must not be changed
-// afterwards.
+// SetAdoptionStopped sets the bundle deployments of which nothing more is adopted. Only the leader shows them. The map
+// must not be changed afterwards.
 func (m *Metrics) SetAdoptionStopped(stopped map[object.DeploymentID]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,7 +153,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		c.add(adoptions, float64(m.adoptions[result]), result)
 	}
 	for _, d := range m.view.Deployments {
-		if m.stopped[d.ID] {
+		if m.leader && m.stopped[d.ID] {
 			c.add(adoptionStopped, 1, c.labels(d)...)
 		}
 	}

@@ -313,6 +313,12 @@ func TestAdoption(t *testing.T) {
 	m.AddAdoptions(metrics.Adopted, 1)
 	m.AddAdoptions(metrics.Refused, 1)
 	m.SetAdoptionStopped(map[object.DeploymentID]bool{d.ID: true})
+	for series := range show(t, m, views.Of(0, d)) {
+		if strings.HasPrefix(series, "auditor_adoption_stopped") {
+			t.Errorf("a replica that does not lead shows %s", series)
+		}
+	}
+	m.SetLeader(true)
 	got := show(t, m, views.Of(0, d, views.Deployment("other", report.Ready)))
 	compare(t, got, map[string]float64{"auditor_adoptions_total{adopted}": 3, "auditor_adoptions_total{refused}": 1,
 		"auditor_adoptions_total{failed}": 0, "auditor_adoption_stopped{" + web + "}": 1})
