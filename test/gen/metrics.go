@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -88,9 +87,11 @@ func alerts(b *bytes.Buffer) error {
 				continue
 			}
 			page := strings.TrimPrefix(r.Annotations["runbook_url"], check.Pages)
-			_, code, _ := strings.Cut(page, "#")
-			fmt.Fprintf(b, "| %s | %s | %s | [%s](%s) |\n", r.Alert, r.Labels["severity"], r.For,
-				cmp.Or(strings.ToUpper(code), page), page)
+			title := page
+			if code, ok := strings.CutPrefix(page, "findings.md#"); ok {
+				title = strings.ToUpper(code)
+			}
+			fmt.Fprintf(b, "| %s | %s | %s | [%s](%s) |\n", r.Alert, r.Labels["severity"], r.For, title, page)
 		}
 	}
 	b.WriteString("\nThe same file records Fleet's numbers beside the actual ones: `" + strings.Join(records, "`, `") +
