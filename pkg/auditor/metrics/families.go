@@ -187,8 +187,11 @@ func ofAggregates() []Family {
 		add(levelObjects, "Number of objects of a "+l.kind+" by their actual state.", "7", "state")
 		add(levelDeployments, "Number of bundle deployments of a "+l.kind+".", one)
 		add(levelReady, "Number of bundle deployments of a "+l.kind+" that are actually ready.", one)
-		add(levelReportedDesired, "Number of desired objects of a "+l.kind+" that Fleet reports.", one)
-		add(levelReportedObjects, "Number of objects of a "+l.kind+" by the state that Fleet reports.", "5", "state")
+		if l.kind != "Bundle" { // the status of a Bundle has no numbers of objects
+			add(levelReportedDesired, "Number of desired objects of a "+l.kind+" that Fleet reports.", one)
+			add(levelReportedObjects, "Number of objects of a "+l.kind+" by the state that Fleet reports.", "5",
+				"state")
+		}
 		add(levelReported, "Number of bundle deployments of a "+l.kind+" that Fleet reports.", one)
 		add(levelReportedAreReady, "Number of ready bundle deployments of a "+l.kind+" that Fleet reports.", one)
 	}
