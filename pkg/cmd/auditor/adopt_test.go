@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,8 +60,15 @@ type process struct {
 	metrics string // the address
 }
 
-// exports reports whether the auditor exports a series with its value, such as "fleetdoctor_auditor_leader 1".
-func (p *process) exports(t *testing.T, series string) bool {
+// awaits waits until each of these regular expressions matches a line of the metrics.
+func (p *process) awaits(t *testing.T, all ...string) {
+	t.Helper()
+	for _, line := range all {
+		poll.True(t, line, func() bool { return p.exports(t, line) })
+	}
+}
+
+func (p *process) exports(t *testing.T, line string) bool {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.metrics+"/metrics", http.NoBody)
 	if err != nil {
@@ -71,18 +80,19 @@ func (p *process) exports(t *testing.T, series string) bool {
 	}
 	defer response.Body.Close()
 	page, err := io.ReadAll(response.Body)
-	return err == nil && strings.Contains(string(page), series+"\n")
+	return err == nil && regexp.MustCompile("(?m)^"+line+"$").Match(page)
 }
 
-// serve runs an auditor through a proxy until the end of the test. It returns when the auditor has a state and leads.
-func serve(t *testing.T, namespace, policy string) *process {
+// serve runs an auditor through a proxy until the end of the test, with the rights of a configuration. It returns when
+// the auditor has a state and leads.
+func serve(t *testing.T, rights *rest.Config, namespace, policy string) *process {
 	t.Helper()
 	free, err := ports.Free(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := &process{metrics: net.JoinHostPort("127.0.0.1", strconv.Itoa(free[0]))}
-	p, log := proxy.New(t, shared.Config()), &output{}
+	p, log := proxy.New(t, rights), &output{}
 	kubeconfig := t.TempDir() + "/kubeconfig"
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: p.Config().Host}
@@ -105,9 +115,7 @@ func serve(t *testing.T, namespace, policy string) *process {
 		<-ended
 	})
 	out.log, out.proxy = log, p
-	for _, series := range []string{"fleetdoctor_auditor_synced 1", "fleetdoctor_auditor_leader 1"} {
-		poll.True(t, series, func() bool { return out.exports(t, series) })
-	}
+	out.awaits(t, "fleetdoctor_auditor_synced 1", "fleetdoctor_auditor_leader 1")
 	return out
 }
 
@@ -163,7 +171,7 @@ func TestAdoption(t *testing.T) {
 		shared.Namespace(t, name)
 	}
 	hash := deployed(t, app)
-	log := serve(t, ns, "if-unowned").log
+	log := serve(t, shared.Config(), ns, "if-unowned").log
 	change(t, app, app+"-0", strip)
 	poll.True(t, "the object is adopted", func() bool {
 		return configMap(t, app, app+"-0").Labels[fleet.HashLabel] == hash
@@ -197,7 +205,7 @@ func TestAdoptionIfNoDiff(t *testing.T) {
 		shared.Namespace(t, name)
 	}
 	deployed(t, app)
-	log := serve(t, ns, "if-no-diff").log
+	log := serve(t, shared.Config(), ns, "if-no-diff").log
 	change(t, app, app+"-1", `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}},"data":{"key":"other"}}`)
 	poll.True(t, "the object that differs is refused", func() bool {
 		return strings.Contains(log.String(), "it differs from the bundle in .data.key")
@@ -215,7 +223,7 @@ func TestAdoptionOff(t *testing.T) {
 		shared.Namespace(t, name)
 	}
 	deployed(t, app)
-	a := serve(t, ns, "off")
+	a := serve(t, shared.Config(), ns, "off")
 	for _, name := range []string{app + "-0", app + "-1"} {
 		change(t, app, name, strip)
 		poll.True(t, "the leader has written an Event on "+name, func() bool {
