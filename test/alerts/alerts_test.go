@@ -308,11 +308,12 @@ func (d *dashboard) check(t *testing.T, name string) {
 	}
 }
 
-// neverRecorded are metrics that the recordings of test/e2e do not have: this one needs more than 500 findings of a check.
+// neverRecorded are metrics that the recordings of test/e2e do not have: this one needs more than 500 findings of a
+// check.
 var neverRecorded = []string{"fleetdoctor_unnamed_findings"}
 
-// TestRecordings checks that the recordings of test/e2e, with which test/prometheus tests the rules and dashboards, have
-// all metrics of the auditor and no others.
+// TestRecordings checks that the recordings of test/e2e, with which test/prometheus tests the rules and dashboards,
+// have all metrics of the auditor and no others.
 func TestRecordings(t *testing.T) {
 	paths, err := filepath.Glob("../e2e/testdata/*.prom")
 	if err != nil || len(paths) != 4 {

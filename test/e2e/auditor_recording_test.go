@@ -62,7 +62,7 @@ func (a *runningAuditor) page() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }() // it was only read
 	raw, err := io.ReadAll(response.Body)
 	var out strings.Builder
 	for line := range strings.Lines(string(raw)) {
@@ -94,7 +94,8 @@ func (a *runningAuditor) awaits(all ...string) {
 func manyConfigMaps(prefix string, n int) string {
 	var out strings.Builder
 	for i := range n {
-		fmt.Fprintf(&out, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%d}\ndata: {key: value}\n---\n", prefix, i)
+		fmt.Fprintf(&out, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%d}\ndata: {key: value}\n---\n",
+			prefix, i)
 	}
 	return out.String()
 }
@@ -171,8 +172,8 @@ kind: BundleDeployment
 metadata:
   name: waiting
   namespace: %[2]s
-  labels: {fleet.cattle.io/bundle-name: waiting, fleet.cattle.io/bundle-namespace: %[1]s, fleet.cattle.io/repo-name: apps,
-    fleet.cattle.io/cluster: local, fleet.cattle.io/cluster-namespace: %[1]s}
+  labels: {fleet.cattle.io/bundle-name: waiting, fleet.cattle.io/bundle-namespace: %[1]s,
+    fleet.cattle.io/repo-name: apps, fleet.cattle.io/cluster: local, fleet.cattle.io/cluster-namespace: %[1]s}
 spec: {deploymentID: "s-1:1", stagedDeploymentID: "s-1:1", dependsOn: [{name: stuck}]}
 ---
 apiVersion: fleet.cattle.io/v1alpha1
@@ -180,8 +181,8 @@ kind: BundleDeployment
 metadata:
   name: stuck
   namespace: %[2]s
-  labels: {fleet.cattle.io/bundle-name: stuck, fleet.cattle.io/bundle-namespace: %[1]s, fleet.cattle.io/repo-name: apps,
-    fleet.cattle.io/cluster: local, fleet.cattle.io/cluster-namespace: %[1]s}
+  labels: {fleet.cattle.io/bundle-name: stuck, fleet.cattle.io/bundle-namespace: %[1]s,
+    fleet.cattle.io/repo-name: apps, fleet.cattle.io/cluster: local, fleet.cattle.io/cluster-namespace: %[1]s}
 spec: {deploymentID: "s-1:1", stagedDeploymentID: "s-1:1"}
 `, workspace, clusterNamespace, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)))
 	return f

@@ -209,8 +209,8 @@ func truthTable(b *bytes.Buffer) {
 		"is older than the bundle: use `--desired=bundle` then. Naming an owner does not permit a difference. The " +
 		"policies are those of `adopt` only: the [webhook](../internals/webhook.md#the-mutating-handler) decides " +
 		"about owners as `if-unowned` does, and compares no fields.\n\nOnly the labels " +
-		"`objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, " +
-		"`meta.helm.sh/release-name` and " +
+		"`objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations " +
+		"`objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
 		"`meta.helm.sh/release-namespace` are written, with the field manager `" + ownership.FieldManager +
 		"`, and only to the object of the plan: its uid is checked.\n")
 }

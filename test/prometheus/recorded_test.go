@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prometheus tests the rules and the dashboards of the auditor with Prometheus and Alertmanager, on metrics that
-// test/e2e recorded from running auditors.
+// Package prometheus tests the rules and the dashboards of the auditor with Prometheus and Alertmanager, on metrics
+// that test/e2e recorded from running auditors.
 package prometheus
 
 import (

@@ -73,8 +73,8 @@ func start(t *testing.T, program, configuration string, flags ...string) string 
 	}
 	address := freeAddress(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, program, append([]string{"--config.file=" + file, "--web.listen-address=" + address},
-		flags...)...)
+	cmd := exec.CommandContext(ctx, program,
+		append([]string{"--config.file=" + file, "--web.listen-address=" + address}, flags...)...)
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func get(t *testing.T, address string, into any) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }() // it was only read
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s: status %s", address, answer.Status)
 	}

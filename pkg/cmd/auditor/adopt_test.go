@@ -78,7 +78,7 @@ func (p *process) exports(t *testing.T, line string) bool {
 	if err != nil {
 		return false // it does not listen yet
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }() // it was only read
 	page, err := io.ReadAll(response.Body)
 	return err == nil && regexp.MustCompile("(?m)^"+line+"$").Match(page)
 }

@@ -43,8 +43,9 @@ status:
   agent: {namespace: cattle-fleet-system, lastSeen: %q}
 `
 
-// TestOutlives removes what the auditor watches: its own release, as Fleet's agent does when its bundle is gone, and the
-// agent. The auditor keeps its rights, and its metrics still raise the alerts of a missing object and of a silent agent.
+// TestOutlives removes what the auditor watches: its own release, as Fleet's agent does when its bundle is gone, and
+// the agent. The auditor keeps its rights, and its metrics still raise the alerts of a missing object and of a silent
+// agent.
 func TestOutlives(t *testing.T) {
 	const ns, app = "outlives", "outlived"
 	for _, name := range []string{ns, app, "cattle-fleet-system", "fleet-silent"} {
@@ -54,7 +55,8 @@ func TestOutlives(t *testing.T) {
 	shared.ApplyYAML(t, "fleetcontroller", text)
 	remove := func(kind, apiVersion, namespace, name string) {
 		o := cluster.Object(apiVersion, kind, namespace, name)
-		if err := shared.Client().Delete(context.WithoutCancel(t.Context()), o); client.IgnoreNotFound(err) != nil {
+		err := shared.Client().Delete(context.WithoutCancel(t.Context()), o)
+		if client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
 	}
