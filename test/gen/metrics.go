@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,14 +31,21 @@ The rules for Prometheus are in manifests/auditor/alerts.yaml, and dashboards fo
 //go:embed metrics.md
 var metricsText string
 
+// asCode lists names as code.
+func asCode(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "`" + strings.Join(names, "`, `") + "`"
+}
+
 // metricsPage describes the metrics of the auditor.
 func metricsPage() ([]byte, error) {
 	var b bytes.Buffer
 	all := metrics.Families()
-	own, _ := all[0].OwnLabels()
-	ofDeployments := all[0].Labels[:len(all[0].Labels)-len(own)]
+	ofDeployments := asCode(all[0].Labels[:slices.Index(all[0].Labels, "state")])
 	b.WriteString("# Metrics of the auditor\n\n" + generated + metricsText + "\n## Metrics\n\n(deployment) stands " +
-		"for the labels of a bundle deployment: `" + strings.Join(ofDeployments, "`, `") + "`.\n\n| metric | type | " +
+		"for the labels of a bundle deployment: " + ofDeployments + ".\n\n| metric | type | " +
 		"labels | series | meaning |\n|---|---|---|---|---|\n")
 	for _, f := range all {
 		kind := "gauge"
@@ -47,15 +55,11 @@ func metricsPage() ([]byte, error) {
 		case f.Type == prometheus.CounterValue:
 			kind = "counter"
 		}
-		own, ofDeployment := f.OwnLabels()
-		var labels []string
-		if ofDeployment {
-			labels = append(labels, "(deployment)")
+		labels := asCode(f.Labels)
+		if own, found := strings.CutPrefix(labels, ofDeployments); found {
+			labels = "(deployment)" + own
 		}
-		for _, l := range own {
-			labels = append(labels, "`"+l+"`")
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, kind, strings.Join(labels, ", "), f.Bound, f.Help)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, kind, labels, f.Bound, f.Help)
 	}
 	err := alerts(&b)
 	return b.Bytes(), err

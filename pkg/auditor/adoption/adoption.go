@@ -16,7 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -92,15 +91,14 @@ func (a *Adopter) Write(ctx context.Context) error {
 // endStops ends the stops of bundle deployments without an unowned object. One that could not be read stays stopped.
 func (a *Adopter) endStops(v *view.View, work unowned) {
 	still := map[string]bool{}
-	ids := map[object.DeploymentID]bool{}
 	for _, d := range v.Deployments {
 		key := d.ID.String()
 		if unread := d.Reason != ""; a.stopped[key] && (unread || len(work[d.ID]) > 0) {
-			still[key], ids[d.ID] = true, true
+			still[key] = true
 		}
 	}
 	a.stopped = still
-	a.options.Metrics.SetAdoptionStopped(ids)
+	a.options.Metrics.SetAdoptionStopped(still)
 }
 
 // adopt makes the plan for the bundle deployments with unowned objects, and applies what may be adopted now.
@@ -150,13 +148,7 @@ func (a *Adopter) stop(stopped map[string]bool, p *plan) {
 		}
 	}
 	a.stopped = stopped
-	ids := map[object.DeploymentID]bool{}
-	for _, d := range p.ids {
-		if stopped[d.String()] {
-			ids[d] = true
-		}
-	}
-	a.options.Metrics.SetAdoptionStopped(ids)
+	a.options.Metrics.SetAdoptionStopped(stopped)
 }
 
 // write writes the ownership metadata, and logs the outcomes. A receipt without a write is deleted.

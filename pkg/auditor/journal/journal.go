@@ -54,7 +54,6 @@ type Writer struct {
 
 	mu      sync.Mutex
 	waiting []journal.Entry
-	dropped int
 
 	// books are the ConfigMaps, the oldest one first; nil if they must be read. Only Write uses them.
 	books  []*corev1.ConfigMap
@@ -70,7 +69,10 @@ func (w *Writer) Update(s *view.Step) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := min(len(found), maxWaiting-len(w.waiting))
-	w.waiting, w.dropped = append(w.waiting, found[:n]...), w.dropped+len(found)-n
+	w.waiting = append(w.waiting, found[:n]...)
+	if dropped := len(found) - n; dropped > 0 {
+		w.options.Log.Info("The journal will lack entries, because too many wait to be written", "entries", dropped)
+	}
 }
 
 // Discard discards entries of what vanished before a time and is not written.
@@ -78,13 +80,6 @@ func (w *Writer) Discard(before time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting = slices.DeleteFunc(w.waiting, func(e journal.Entry) bool { return e.To.Before(before) })
-}
-
-// Dropped is the number of entries that were not written, because too many waited.
-func (w *Writer) Dropped() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.dropped
 }
 
 // Write writes the entries that wait, and removes what is too old. It sends no request if there is nothing to do. After

@@ -40,16 +40,6 @@ const (
 	perFleet      = "1 for each GitRepo, Bundle and BundleDeployment"
 )
 
-// OwnLabels returns the labels without those that each metric of a bundle deployment has; ofDeployment is true if it
-// has them.
-func (f Family) OwnLabels() (own []string, ofDeployment bool) {
-	n := len(deploymentLabels)
-	if len(f.Labels) < n || !slices.Equal(f.Labels[:n], deploymentLabels) {
-		return f.Labels, false
-	}
-	return f.Labels[n:], true
-}
-
 // of returns the labels of a bundle deployment with others.
 func of(others ...string) []string { return slices.Concat(deploymentLabels, others) }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/views"
 )
@@ -312,7 +311,7 @@ func TestAdoption(t *testing.T) {
 	m.AddAdoptions(metrics.Adopted, 2)
 	m.AddAdoptions(metrics.Adopted, 1)
 	m.AddAdoptions(metrics.Refused, 1)
-	m.SetAdoptionStopped(map[object.DeploymentID]bool{d.ID: true})
+	m.SetAdoptionStopped(map[string]bool{d.ID.String(): true})
 	for series := range show(t, m, views.Of(0, d)) {
 		if strings.HasPrefix(series, "auditor_adoption_stopped") {
 			t.Errorf("a replica that does not lead shows %s", series)
