@@ -143,7 +143,10 @@ func TestLeader(t *testing.T) {
 		}
 	}
 	endOne := elect(one)
-	poll.True(t, "the leader writes again after a failure", func() bool { _, writes := first.counts(); return writes > 1 })
+	poll.True(t, "the leader writes again after a failure", func() bool {
+		_, writes := first.counts()
+		return writes > 1
+	})
 	endTwo := elect(two)
 	at := time.Now()
 	for _, s := range []*Server{one, two} {
@@ -169,7 +172,10 @@ func TestLeader(t *testing.T) {
 	}
 
 	endOne()
-	poll.True(t, "the other replica writes", func() bool { _, writes := second.counts(); return writes > 0 })
+	poll.True(t, "the other replica writes", func() bool {
+		_, writes := second.counts()
+		return writes > 0
+	})
 	lease, err := client.CoordinationV1().Leases(namespace).Get(t.Context(), LeaseName, metav1.GetOptions{})
 	if err != nil || holder(lease) != "two" || one.election.leads.Load() {
 		t.Errorf("%s holds the Lease: %v", holder(lease), err)
