@@ -103,9 +103,10 @@ lint: ## Run golangci-lint, pinned in test/tools
 lint-workflows: ## Check the workflows of GitHub Actions
 	$(GO) tool -modfile=test/actionlint/go.mod actionlint
 
-test-alerts: ## Test the alerts of the auditor with promtool, pinned in test/prometheus
+test-alerts: ## Test the alerts and dashboards with promtool, Prometheus and Alertmanager, pinned in test/prometheus
 	$(GO) tool -modfile=test/prometheus/go.mod promtool check rules manifests/auditor/alerts.yaml
 	$(GO) tool -modfile=test/prometheus/go.mod promtool test rules test/alerts/rules.test.yaml
+	$(GO) test -C test/prometheus -count=1 .
 
 # govulncheck exits with 3 if it found a vulnerability and with 1 if it could not run. Only status 1 may be ignored.
 vuln: ## Look for known vulnerabilities; passes if the database cannot be reached

@@ -73,8 +73,8 @@ type Receipt struct {
 	entries map[int]int // by index of the item
 }
 
-// EncodeReceipt returns the text of a receipt before its first outcome. entries number the items to write in it, from 1,
-// by their index.
+// EncodeReceipt returns the text of a receipt before its first outcome. entries number the items to write in it, from
+// 1, by their index.
 func EncodeReceipt(h Header, items []Item) (text []byte, entries map[int]int, err error) {
 	h.APIVersion, h.Kind, h.Format, h.Objects = report.APIVersion, KindReceipt, receiptFormat, 0
 	entries = map[int]int{}

@@ -79,7 +79,8 @@ spec:
   scope: Namespaced
   names: {kind: Gadget, plural: gadgets, singular: gadget, listKind: GadgetList}
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+  - {name: v1, served: true, storage: true,
+     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `
 	shared.ApplyYAML(t, "kubectl", definition)
 	a.equal(shared.Config(), "a new kind")
@@ -110,7 +111,8 @@ func TestRights(t *testing.T) {
 	const user = "auditor"
 	read := []string{"list", "watch"}
 	shared.Grant(t, user, "",
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets", "serviceaccounts", "namespaces"}, Verbs: read},
+		rbacv1.PolicyRule{APIGroups: []string{""},
+			Resources: []string{"secrets", "serviceaccounts", "namespaces"}, Verbs: read},
 		rbacv1.PolicyRule{APIGroups: []string{"apps", "autoscaling", "fleet.cattle.io", "rbac.authorization.k8s.io",
 			"apiextensions.k8s.io", "apiregistration.k8s.io"}, Resources: []string{"*"}, Verbs: read})
 	config, err := clientcmd.BuildConfigFromFlags("", shared.UserKubeconfig(t, user))

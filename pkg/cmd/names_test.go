@@ -49,7 +49,8 @@ func TestNames(t *testing.T) {
 		{"audit quite-something-else", 3, "", "no bundle has or desires an object of that name"},
 		{"why deployment/operator --snapshot " + data + "management.yaml", 3, "",
 			"it is not known whether a bundle desires it"},
-		{"audit theme frontend", 3, "", `"theme" is not a kind here: write KIND/NAME for each object, or only one NAME`},
+		{"audit theme frontend", 3, "",
+			`"theme" is not a kind here: write KIND/NAME for each object, or only one NAME`},
 		{"audit gitrepo guestbook deployment/frontend -n fleet-local", 2, "", "write gitrepo/NAME before it."},
 		// a kind alone
 		{"audit deployment", 2, "", "deployment is a kind: add a name: deployment/NAME"},

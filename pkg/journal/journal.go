@@ -64,8 +64,8 @@ type Entry struct {
 	Total   int      `json:"total"`
 }
 
-// Same reports whether two entries are about the same event: the same objects of the same revision vanished in periods that
-// overlap.
+// Same reports whether two entries are about the same event: the same objects of the same revision vanished in periods
+// that overlap.
 func (e *Entry) Same(o *Entry) bool {
 	overlap := e.From.Before(o.To) && o.From.Before(e.To)
 	same := e.Event == o.Event && e.Release == o.Release && e.Revision == o.Revision
@@ -116,15 +116,7 @@ func Read(ctx context.Context, src source.Source, namespaces ...string) (*Book, 
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: Label + "=true",
 		Namespaces: namespaces}
 	cover, err := src.List(ctx, q, func(o source.Object) error {
-		var m struct {
-			Data map[string]string `json:"data"`
-		}
-		if object.Into(o.Raw, &m) != nil {
-			out.Damaged++
-			return nil
-		}
-		entries, damaged := Decode(m.Data[Key])
-		out.Entries, out.Damaged = append(out.Entries, entries...), out.Damaged+damaged
+		out.add(&o)
 		return nil
 	})
 	out.Coverage = cover
@@ -132,4 +124,17 @@ func Read(ctx context.Context, src source.Source, namespaces ...string) (*Book, 
 		return cmp.Or(y.To.Compare(x.To), cmp.Compare(x.BundleDeployment, y.BundleDeployment))
 	})
 	return out, err
+}
+
+// add adds the entries of a ConfigMap. One that cannot be decoded counts as a damaged entry.
+func (b *Book) add(o *source.Object) {
+	var m struct {
+		Data map[string]string `json:"data"`
+	}
+	if object.Into(o.Raw, &m) != nil {
+		b.Damaged++
+		return
+	}
+	entries, damaged := Decode(m.Data[Key])
+	b.Entries, b.Damaged = append(b.Entries, entries...), b.Damaged+damaged
 }

@@ -32,8 +32,9 @@ func (l *listing) List(_ context.Context, q source.Query, yield func(source.Obje
 // TestRead checks the order of the entries, and that damaged ones are counted.
 func TestRead(t *testing.T) {
 	src := &listing{raw: []string{
-		`{"data":{"entries":"{\"event\":\"Deleted\",\"to\":\"2026-01-02T03:04:05Z\",\"objects\":[{\"apiVersion\":\"v1\",` +
-			`\"kind\":\"Secret\",\"namespace\":\"shop\",\"name\":\"a\"}]}\nno entry\n{}\n"}}`,
+		`{"data":{"entries":"{\"event\":\"Deleted\",\"to\":\"2026-01-02T03:04:05Z\",` +
+			`\"objects\":[{\"apiVersion\":\"v1\",\"kind\":\"Secret\",` +
+			`\"namespace\":\"shop\",\"name\":\"a\"}]}\nno entry\n{}\n"}}`,
 		`{"data":{"entries":"{\"event\":\"Uninstalled\",\"to\":\"2026-01-02T03:04:06Z\"}\n"}}`,
 		`{"data":7}`,
 	}}

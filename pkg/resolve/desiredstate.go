@@ -86,9 +86,9 @@ func (s *DesiredState) WithFleet(f *state.Fleet) *DesiredState {
 }
 
 // DropManifests drops the JSON of the desired objects on a cluster whose live objects were evaluated: it is most of the
-// memory of a run over many clusters. Those of bundles with comparePatches stay, because checks apply these to them, and
-// those of a release with a newer revision, because they are compared with it. The caller must not use the manifests of
-// the same cluster concurrently.
+// memory of a run over many clusters. Those of bundles with comparePatches stay, because checks apply these to them,
+// and those of a release with a newer revision, because they are compared with it. The caller must not use the
+// manifests of the same cluster concurrently.
 func (s *DesiredState) DropManifests(c *directory.Cluster) {
 	for _, d := range s.Deployments {
 		if d.On == c {

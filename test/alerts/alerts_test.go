@@ -161,11 +161,19 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// checkRunbook checks that the runbook of an alert is the page of a finding that exists.
+// runbooks are the parts of the documentation that runbooks of alerts about the auditor itself name, and the headings
+// there.
+var runbooks = map[string]string{"metrics.md": "# Metrics of the auditor", "auditor.md#adoption": "## Adoption"}
+
+// checkRunbook checks that the runbook of an alert is the page of a finding that exists, or one of the runbooks.
 func checkRunbook(t *testing.T, r rule) {
 	t.Helper()
 	url := r.Annotations["runbook_url"]
-	if url == check.Pages+"metrics.md" {
+	if heading, ok := runbooks[strings.TrimPrefix(url, check.Pages)]; ok {
+		page, _, _ := strings.Cut(strings.TrimPrefix(url, check.Pages), "#")
+		if raw, err := os.ReadFile("../../docs/" + page); err != nil || !strings.Contains(string(raw), heading+"\n") {
+			t.Errorf("%s has the runbook %s, which has no heading %q: %v", r.Alert, url, heading, err)
+		}
 		return
 	}
 	if !slices.ContainsFunc(check.Catalogue(), func(c check.Check) bool { return url == check.URL(c.Code) }) {
@@ -297,5 +305,37 @@ func (d *dashboard) check(t *testing.T, name string) {
 				}
 			}
 		}
+	}
+}
+
+// neverRecorded are metrics that the recordings of test/e2e do not have: this one needs more than 500 findings of a
+// check.
+var neverRecorded = []string{"fleetdoctor_unnamed_findings"}
+
+// TestRecordings checks that the recordings of test/e2e, with which test/prometheus tests the rules and dashboards,
+// have all metrics of the auditor and no others.
+func TestRecordings(t *testing.T) {
+	paths, err := filepath.Glob("../e2e/testdata/*.prom")
+	if err != nil || len(paths) != 4 {
+		t.Fatal(paths, err)
+	}
+	found := map[string]bool{}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+) `).FindAllStringSubmatch(string(raw), -1) {
+			found[m[1]] = true
+		}
+	}
+	for _, f := range metrics.Families() {
+		if found[f.Name] == slices.Contains(neverRecorded, f.Name) {
+			t.Errorf("%s is recorded: %t", f.Name, found[f.Name])
+		}
+		delete(found, f.Name)
+	}
+	if len(found) > 0 {
+		t.Errorf("these recorded metrics do not exist: %v", found)
 	}
 }

@@ -150,8 +150,8 @@ func called(args []string) ([]string, bool) {
 	return nil, false
 }
 
-// start runs the program. "webhook serve" and "auditor serve" run until they are interrupted, so only their command lines
-// are checked.
+// start runs the program. "webhook serve" and "auditor serve" run until they are interrupted, so only their command
+// lines are checked.
 func start(ctx context.Context, args []string, in io.Reader) run {
 	var out, errOut bytes.Buffer
 	if in == nil {

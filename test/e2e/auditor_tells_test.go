@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -47,8 +48,7 @@ func TestAuditorTells(t *testing.T) {
 		step := follower.Next(view.New(found, time.Now()))
 		written.Update(step)
 		book.Update(step)
-		written.Write(t.Context())
-		if err := book.Write(t.Context()); err != nil {
+		if err := errors.Join(written.Write(t.Context()), book.Write(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,8 +80,8 @@ func TestAuditorTells(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if written.Dropped() > 0 || book.Dropped() > 0 {
-		t.Errorf("%d Events and %d entries were dropped", written.Dropped(), book.Dropped())
+	if written.Dropped() > 0 {
+		t.Errorf("%d Events were dropped", written.Dropped())
 	}
 	found := false
 	for _, x := range f.audit().report.Findings {

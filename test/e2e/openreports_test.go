@@ -18,16 +18,22 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-// TestOpenReports applies the objects of -o openreports with kubectl to a server that has the API, and reads them
-// again.
-func TestOpenReports(t *testing.T) {
-	const api = "github.com/openreports/reports-api"
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", api).Output()
+// openReportsCRDs returns the directory with the definitions of the API, at the version in go.mod.
+func openReportsCRDs(t *testing.T) string {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/openreports/reports-api").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return filepath.Join(strings.TrimSpace(string(dir)), "config", "crd")
+}
+
+// TestOpenReports applies the objects of -o openreports with kubectl to a server that has the API, and reads them
+// again.
+func TestOpenReports(t *testing.T) {
 	// The namespaces of the samples would remain on the shared server.
-	server := cluster.Start(t, cluster.WithCRDs(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd")))
+	server := cluster.Start(t, cluster.WithCRDs(openReportsCRDs(t)))
 	kubeconfig := server.Kubeconfig(t)
 	kubectl := func(stdin string, args ...string) []byte {
 		t.Helper()

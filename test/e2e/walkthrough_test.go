@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,10 +18,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
-
-var update = flag.Bool("update", false,
-	"rewrite the generated part of docs/how-to/adoption.md and docs/how-to/webhook-walkthrough.md")
 
 // volatile are the parts of the output that differ between runs or versions of Kubernetes, with their replacement.
 var volatile = []struct {
@@ -123,7 +120,7 @@ func expectDocument(t *testing.T, file, want string) {
 	if !ok || !closed {
 		t.Fatalf("%s has no comments that enclose its generated part", file)
 	}
-	if *update {
+	if golden.Updating() {
 		if err := os.WriteFile(file, []byte(head+begin+want+end+tail), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -4,10 +4,10 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,8 +21,8 @@ import (
 const alertsText = `## Alerts
 
 The rules for Prometheus are in manifests/auditor/alerts.yaml, and dashboards for Grafana of a fleet, of a cluster ` +
-	`and of a bundle in manifests/auditor/dashboards. Alerts about an object name it in the labels object_namespace and ` +
-	`object. An alert about a dependency has a name of its own: a bundle that waits has not failed, and does not ` +
+	`and of a bundle in manifests/auditor/dashboards. Alerts about an object name it in the labels object_namespace ` +
+	`and object. An alert about a dependency has a name of its own: a bundle that waits has not failed, and does not ` +
 	`count as a stuck rollout.
 `
 
@@ -31,15 +31,22 @@ The rules for Prometheus are in manifests/auditor/alerts.yaml, and dashboards fo
 //go:embed metrics.md
 var metricsText string
 
+// asCode lists names as code.
+func asCode(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "`" + strings.Join(names, "`, `") + "`"
+}
+
 // metricsPage describes the metrics of the auditor.
 func metricsPage() ([]byte, error) {
 	var b bytes.Buffer
 	all := metrics.Families()
-	own, _ := all[0].OwnLabels()
-	ofDeployments := all[0].Labels[:len(all[0].Labels)-len(own)]
-	b.WriteString("# Metrics of the auditor\n\n" + generated + metricsText + "\n## Metrics\n\n(deployment) stands for " +
-		"the labels of a bundle deployment: `" + strings.Join(ofDeployments, "`, `") + "`.\n\n| metric | type | labels " +
-		"| series | meaning |\n|---|---|---|---|---|\n")
+	ofDeployments := asCode(all[0].Labels[:slices.Index(all[0].Labels, "state")])
+	b.WriteString("# Metrics of the auditor\n\n" + generated + metricsText + "\n## Metrics\n\n(deployment) stands " +
+		"for the labels of a bundle deployment: " + ofDeployments + ".\n\n| metric | type | " +
+		"labels | series | meaning |\n|---|---|---|---|---|\n")
 	for _, f := range all {
 		kind := "gauge"
 		switch {
@@ -48,15 +55,11 @@ func metricsPage() ([]byte, error) {
 		case f.Type == prometheus.CounterValue:
 			kind = "counter"
 		}
-		own, ofDeployment := f.OwnLabels()
-		var labels []string
-		if ofDeployment {
-			labels = append(labels, "(deployment)")
+		labels := asCode(f.Labels)
+		if own, found := strings.CutPrefix(labels, ofDeployments); found {
+			labels = "(deployment)" + own
 		}
-		for _, l := range own {
-			labels = append(labels, "`"+l+"`")
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, kind, strings.Join(labels, ", "), f.Bound, f.Help)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, kind, labels, f.Bound, f.Help)
 	}
 	err := alerts(&b)
 	return b.Bytes(), err
@@ -88,9 +91,11 @@ func alerts(b *bytes.Buffer) error {
 				continue
 			}
 			page := strings.TrimPrefix(r.Annotations["runbook_url"], check.Pages)
-			_, code, _ := strings.Cut(page, "#")
-			fmt.Fprintf(b, "| %s | %s | %s | [%s](%s) |\n", r.Alert, r.Labels["severity"], r.For,
-				cmp.Or(strings.ToUpper(code), page), page)
+			title := page
+			if code, ok := strings.CutPrefix(page, "findings.md#"); ok {
+				title = strings.ToUpper(code)
+			}
+			fmt.Fprintf(b, "| %s | %s | %s | [%s](%s) |\n", r.Alert, r.Labels["severity"], r.For, title, page)
 		}
 	}
 	b.WriteString("\nThe same file records Fleet's numbers beside the actual ones: `" + strings.Join(records, "`, `") +

@@ -15,8 +15,17 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
+// Updating reports whether the tests write the files that they compare with.
+func Updating() bool { return *update }
+
 // Compare compares a text with its golden file in testdata. With the flag -update, it writes the file.
 func Compare(t *testing.T, name, got string) {
+	t.Helper()
+	CompareAs(t, name, got, func(s string) string { return s })
+}
+
+// CompareAs compares only the part of both texts that a function returns.
+func CompareAs(t *testing.T, name, got string, part func(string) string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
@@ -31,7 +40,7 @@ func Compare(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(part(string(want)), "\n"), strings.Split(part(got), "\n")); diff != "" {
 		t.Errorf("%s (-want +got), see also -update:\n%s", name, diff)
 	}
 }

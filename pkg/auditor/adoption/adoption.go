@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package adoption adopts unowned objects while the auditor runs: with the plan of package adopt, and with limits for a
-// process that nobody watches. Receipts in ConfigMaps record each adoption before it is written, and are also the memory
-// of the limits.
+// process that nobody watches. Receipts in ConfigMaps record each adoption before it is written, and are also the
+// memory of the limits.
 package adoption
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"reflect"
 	"sync"
@@ -15,7 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -38,7 +38,7 @@ type Adopter struct {
 	mu     sync.Mutex
 	newest *view.View
 
-	// The fields below are only used by Round. last are the unowned objects of the last round.
+	// The fields below are only used by Write. last are the unowned objects of the last round.
 	last    unowned
 	planned time.Time
 	pruned  time.Time
@@ -49,7 +49,7 @@ type Adopter struct {
 	failed  map[string]time.Time
 }
 
-// New makes an Adopter. It writes nothing before Run.
+// New makes an Adopter. It writes nothing before Write.
 func New(o Options) *Adopter {
 	return &Adopter{options: o, receipts: store{o.Client, o.Namespace}, stopped: map[string]bool{},
 		refused: map[string]string{}, failed: map[string]time.Time{}}
@@ -62,26 +62,9 @@ func (a *Adopter) Update(s *view.Step) {
 	a.newest = s.After
 }
 
-// Run adopts until the context ends.
-func (a *Adopter) Run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	defer a.options.Metrics.SetAdoptionStopped(nil)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := a.Round(ctx); err != nil && ctx.Err() == nil {
-				a.options.Log.Error(err, "Nothing could be adopted; it is tried again")
-			}
-		}
-	}
-}
-
-// Round adopts what may be adopted now. It sends no request if the newest view has no unowned object. If the unowned
+// Write adopts what may be adopted now. It sends no request if the newest view has no unowned object. If the unowned
 // objects are the same as in the last round, it does nothing within a minute.
-func (a *Adopter) Round(ctx context.Context) error {
+func (a *Adopter) Write(ctx context.Context) error {
 	a.mu.Lock()
 	v := a.newest
 	a.mu.Unlock()
@@ -99,21 +82,23 @@ func (a *Adopter) Round(ctx context.Context) error {
 		return nil
 	}
 	a.planned = now
-	return a.adopt(ctx, work, now)
+	if err := a.adopt(ctx, work, now); err != nil {
+		return fmt.Errorf("adopting objects: %w", err)
+	}
+	return nil
 }
 
 // endStops ends the stops of bundle deployments without an unowned object. One that could not be read stays stopped.
 func (a *Adopter) endStops(v *view.View, work unowned) {
 	still := map[string]bool{}
-	ids := map[object.DeploymentID]bool{}
 	for _, d := range v.Deployments {
 		key := d.ID.String()
 		if unread := d.Reason != ""; a.stopped[key] && (unread || len(work[d.ID]) > 0) {
-			still[key], ids[d.ID] = true, true
+			still[key] = true
 		}
 	}
 	a.stopped = still
-	a.options.Metrics.SetAdoptionStopped(ids)
+	a.options.Metrics.SetAdoptionStopped(still)
 }
 
 // adopt makes the plan for the bundle deployments with unowned objects, and applies what may be adopted now.
@@ -158,18 +143,12 @@ func (a *Adopter) adopt(ctx context.Context, work unowned, now time.Time) error 
 func (a *Adopter) stop(stopped map[string]bool, p *plan) {
 	for key := range stopped {
 		if !a.stopped[key] {
-			a.options.Log.Info("Nothing more of this bundle deployment is adopted: more than a tenth of its objects would "+
-				"be adopted within an hour", "bundledeployment", key, "objects", p.sizes[key])
+			a.options.Log.Info("Nothing more of this bundle deployment is adopted: more than a tenth of its objects "+
+				"would be adopted within an hour", "bundledeployment", key, "objects", p.sizes[key])
 		}
 	}
 	a.stopped = stopped
-	ids := map[object.DeploymentID]bool{}
-	for _, d := range p.ids {
-		if stopped[d.String()] {
-			ids[d] = true
-		}
-	}
-	a.options.Metrics.SetAdoptionStopped(ids)
+	a.options.Metrics.SetAdoptionStopped(stopped)
 }
 
 // write writes the ownership metadata, and logs the outcomes. A receipt without a write is deleted.

@@ -34,8 +34,8 @@ import (
 
 const namespace = "fleetdoctor-system"
 
-// auditor adopts in the sample cluster "sick", with a clock. The sample does not change, so each written object seems to
-// lose its ownership metadata at once.
+// auditor adopts in the sample cluster "sick", with a clock. The sample does not change, so each written object seems
+// to lose its ownership metadata at once.
 type auditor struct {
 	t       *testing.T
 	src     source.Source
@@ -57,6 +57,7 @@ func newAuditor(t *testing.T, policy ownership.Policy) *auditor {
 	}
 	a := &auditor{t: t, src: src, now: views.Begin, client: fake.NewClientset(),
 		metrics: metrics.New(metrics.Options{})}
+	a.metrics.SetLeader(true)
 	a.restart(policy)
 	return a
 }
@@ -132,7 +133,7 @@ func (a *auditor) Patch(ctx context.Context, ref object.Ref, text []byte) (*obje
 func (a *auditor) after(d time.Duration) []string {
 	a.t.Helper()
 	a.now, a.written = a.now.Add(d), nil
-	if err := a.Round(a.t.Context()); err != nil {
+	if err := a.Write(a.t.Context()); err != nil {
 		a.t.Fatal(err)
 	}
 	slices.Sort(a.written)
@@ -270,7 +271,7 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.now, a.written = a.now.Add(time.Minute), nil
-	err := a.Round(t.Context())
+	err := a.Write(t.Context())
 	if err == nil || !strings.Contains(err.Error(), receipt.Name) || len(a.written) > 0 {
 		t.Errorf("error %v, written %v", err, a.written)
 	}

@@ -43,7 +43,8 @@ func pastOf(receipts []corev1.ConfigMap, now time.Time) (past, error) {
 	var failed []error
 	for i := range receipts {
 		if err := out.add(&receipts[i], now); err != nil {
-			failed = append(failed, fmt.Errorf("ConfigMap %s/%s: %w; nothing is adopted until it is repaired or deleted",
+			failed = append(failed, fmt.Errorf("ConfigMap %s/%s: %w; nothing is adopted until it is repaired or "+
+				"deleted",
 				receipts[i].Namespace, receipts[i].Name, err))
 		}
 	}
@@ -97,8 +98,8 @@ func (d *decision) limit(items []adopt.Item) {
 		switch {
 		case !item.Writes():
 		case d.stopped[item.BundleDeployment]:
-			refuse(item, fmt.Sprintf("more than a tenth of the objects of bundle deployment %s would be adopted within an "+
-				"hour: nothing more of it is adopted; adopt them with `kubectl fleetdoctor adopt`",
+			refuse(item, fmt.Sprintf("more than a tenth of the objects of bundle deployment %s would be adopted "+
+				"within an hour: nothing more of it is adopted; adopt them with `kubectl fleetdoctor adopt`",
 				item.BundleDeployment))
 		case budget <= 0:
 			item.Action, item.Message = report.ActionNone, waits

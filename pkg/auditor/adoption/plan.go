@@ -62,9 +62,8 @@ func unownedOf(v *view.View) unowned {
 // plan is the plan of one round.
 type plan struct {
 	items []adopt.Item
-	// sizes are the numbers of desired objects of the bundle deployments, by the keys of ids.
+	// sizes are the numbers of desired objects of the bundle deployments.
 	sizes map[string]int
-	ids   []object.DeploymentID
 	// clusterUID identifies the cluster.
 	clusterUID string
 	version    string          // of the program
@@ -111,7 +110,6 @@ func (o *Options) planOf(found *audit.Audit) *plan {
 			Policy: string(o.Policy)}}
 	out.items, _ = adopt.Plan(found.Result, adopt.Options{Policy: o.Policy})
 	for _, d := range found.Deployments {
-		out.ids = append(out.ids, d.ID())
 		out.sizes[d.Key()] += d.Counts.Desired
 	}
 	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *directory.Cluster) bool {

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -49,7 +50,7 @@ type Writer struct {
 	plan plan
 }
 
-// New makes a Writer. It writes nothing before Run.
+// New makes a Writer. It writes nothing before Write.
 func New(o Options) *Writer {
 	o.Instance = o.Instance[:min(len(o.Instance), maxInstance)]
 	return &Writer{options: o, plan: plan{index: map[object.Ref]int{}, told: map[object.Ref]told{}}}
@@ -69,26 +70,13 @@ func (w *Writer) Dropped() int {
 	return w.plan.dropped
 }
 
-// Run writes Events until the context ends.
-func (w *Writer) Run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			w.Write(ctx)
-		}
-	}
-}
-
-// Write writes Events that are due, at most maxBatch.
-func (w *Writer) Write(ctx context.Context) {
+// Write writes Events that are due, at most maxBatch. The error has those that are tried again.
+func (w *Writer) Write(ctx context.Context) error {
 	w.mu.Lock()
 	now := w.options.Now()
 	due := w.plan.due(now)
 	w.mu.Unlock()
+	var failed []error
 	for _, m := range due {
 		err := w.write(ctx, &m, now)
 		switch {
@@ -99,13 +87,13 @@ func (w *Writer) Write(ctx context.Context) {
 			w.plan.dropped++
 			w.mu.Unlock()
 		default:
-			w.options.Log.Info("An Event could not be written", "object", m.regarding.Key().String(),
-				"error", err.Error())
+			failed = append(failed, fmt.Errorf("creating an Event on %s: %w", m.regarding.Key(), err))
 			w.mu.Lock()
 			w.plan.failed(m)
 			w.mu.Unlock()
 		}
 	}
+	return errors.Join(failed...)
 }
 
 // final reports whether the server refuses an Event, and would refuse it again: its namespace is gone or being deleted,

@@ -59,6 +59,7 @@ func (r *recorder) told() []string {
 type auditor struct {
 	follower view.Follower
 	now      time.Time
+	failed   error // of the last write
 	*recorder
 	*events.Writer
 }
@@ -76,7 +77,7 @@ func (a *auditor) at(t *testing.T, seconds int, d ...*view.Deployment) []string 
 	v := views.Of(seconds, d...)
 	a.now = v.At
 	a.Update(a.follower.Next(v))
-	a.Write(t.Context())
+	a.failed = a.Write(t.Context())
 	return a.told()
 }
 
@@ -92,14 +93,14 @@ func TestOncePerChange(t *testing.T) {
 	a := newAuditor()
 	compare(t, "the first view", a.at(t, 0, views.Deployment("web", ready, missing)))
 	compare(t, "an object vanishes", a.at(t, 2, views.Deployment("web", missing, missing)),
-		"Warning FleetMissing BundleDeployment/web: the state is Missing, 0 of 2 objects are ready; changed: configmap "+
-			"shop/a Missing",
+		"Warning FleetMissing BundleDeployment/web: the state is Missing, 0 of 2 objects are ready; changed: "+
+			"configmap shop/a Missing",
 		"Warning FleetMissing ConfigMap/a: the object is not on the cluster, but release shop/web revision 1 has it "+
 			"(bundle deployment cluster-edge/web)")
 	compare(t, "nothing changes", a.at(t, 200, views.Deployment("web", missing, missing)))
 	compare(t, "it is restored", a.at(t, 300, views.Deployment("web", ready, missing)),
-		"Warning FleetMissing BundleDeployment/web: the state is Missing, 1 of 2 objects are ready; changed: configmap "+
-			"shop/a Ready",
+		"Warning FleetMissing BundleDeployment/web: the state is Missing, 1 of 2 objects are ready; changed: "+
+			"configmap shop/a Ready",
 		"Normal FleetReady ConfigMap/a: the object is as desired (bundle deployment cluster-edge/web)")
 	compare(t, "it is not known", a.at(t, 400, views.Deployment("web", report.Unknown, missing)))
 	compare(t, "it is known again", a.at(t, 500, views.Deployment("web", ready, missing)))
@@ -110,7 +111,8 @@ func TestInterval(t *testing.T) {
 	a := newAuditor()
 	differs := views.Deployment("web", modified)
 	differs.Exists = false
-	differs.Objects[0].Detail.Changes = []view.Change{{Path: "data.level", Manager: "kubectl-edit"}, {Path: "data.other"}}
+	differs.Objects[0].Detail.Changes = []view.Change{{Path: "data.level", Manager: "kubectl-edit"},
+		{Path: "data.other"}}
 	restored, gone := views.Deployment("web", ready), views.Deployment("web", missing)
 	restored.Exists, gone.Exists = false, false
 
@@ -122,8 +124,8 @@ func TestInterval(t *testing.T) {
 		compare(t, "within a minute", a.at(t, seconds+1, differs))
 	}
 	compare(t, "the same state as before", a.at(t, 61, differs))
-	compare(t, "another state", a.at(t, 62, gone), "Warning FleetMissing ConfigMap/a: the object is not on the cluster, "+
-		"but release shop/web revision 1 has it (bundle deployment cluster-edge/web)")
+	compare(t, "another state", a.at(t, 62, gone), "Warning FleetMissing ConfigMap/a: the object is not on the "+
+		"cluster, but release shop/web revision 1 has it (bundle deployment cluster-edge/web)")
 	compare(t, "within a minute", a.at(t, 63, restored))
 	compare(t, "after a minute", a.at(t, 122, restored),
 		"Normal FleetReady ConfigMap/a: the object is as desired (bundle deployment cluster-edge/web)")
@@ -156,7 +158,9 @@ func TestBound(t *testing.T) {
 		t.Errorf("%d Events in the first second, want 20", len(got))
 	}
 	for range 1000 {
-		a.Write(t.Context())
+		if err := a.Write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	got = append(got, a.told()...)
 	if len(got) != 1000 || a.Dropped() != 4001 {
@@ -176,11 +180,14 @@ func TestValid(t *testing.T) {
 	v := views.Of(1, d)
 	a.now = v.At
 	a.Update(a.follower.Next(v))
-	a.Write(t.Context())
+	if err := a.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	names := map[string]bool{}
 	for _, e := range a.created {
 		names[e.Name] = true
-		if e.ReportingController == "" || e.ReportingInstance == "" || e.Action == "" || !e.EventTime.Time.Equal(a.now) {
+		if e.ReportingController == "" || e.ReportingInstance == "" || e.Action == "" ||
+			!e.EventTime.Time.Equal(a.now) {
 			t.Errorf("the Event lacks a field: %+v", e)
 		}
 		if len(e.Note) > 1024 || strings.Contains(e.Note, "\n") || !strings.HasPrefix(e.Reason, "Fleet") {
@@ -210,9 +217,13 @@ func TestFailures(t *testing.T) {
 		a.at(t, 0, before)
 		a.fail = func(*eventsv1.Event) error { return test.err }
 		a.at(t, 1, after)
+		if again := a.failed != nil; again != (test.events > 0) {
+			t.Errorf("%s: writing returned %v", name, a.failed)
+		}
 		a.fail = nil
 		if got := a.at(t, 2, after); len(got) != test.events || a.Dropped() != test.dropped {
-			t.Errorf("%s: %d Events, %d dropped, want %d and %d", name, len(got), a.Dropped(), test.events, test.dropped)
+			t.Errorf("%s: %d Events, %d dropped, want %d and %d", name, len(got), a.Dropped(), test.events,
+				test.dropped)
 		}
 	}
 	a := newAuditor()

@@ -29,8 +29,8 @@ func ofObject(d *view.Deployment, o view.Object) string {
 	}
 	switch o.State {
 	case report.Missing:
-		return fmt.Sprintf("the object is not on the cluster, but release %s revision %d has it%s", d.Release, d.Revision,
-			by)
+		return fmt.Sprintf("the object is not on the cluster, but release %s revision %d has it%s", d.Release,
+			d.Revision, by)
 	case report.Unowned:
 		text := "the object does not have the ownership metadata of its bundle: " + x.Reason
 		if x.Owner != "" {

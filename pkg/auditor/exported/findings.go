@@ -16,8 +16,8 @@ import (
 // bundle deployment.
 const maxEqual = 20
 
-// addFindings adds the findings of the auditors with a present state. Of the replicas of an auditor, only one counts for
-// a bundle deployment. Other findings are those of each replica.
+// addFindings adds the findings of the auditors with a present state. Of the replicas of an auditor, only one counts
+// for a bundle deployment. Other findings are those of each replica.
 func (f *fleet) addFindings() {
 	for _, t := range f.targets {
 		if !t.usable(f.now) {

@@ -168,8 +168,8 @@ func (f *fleet) reported(t *target) bool {
 	return false
 }
 
-// replaced reports whether an auditor does not count, because a replica of it does. Only another auditor of a management
-// cluster replaces one.
+// replaced reports whether an auditor does not count, because a replica of it does. Only another auditor of a
+// management cluster replaces one.
 func (f *fleet) replaced(t *target) bool {
 	if f.counts[t] {
 		return false

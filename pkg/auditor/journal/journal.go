@@ -54,14 +54,13 @@ type Writer struct {
 
 	mu      sync.Mutex
 	waiting []journal.Entry
-	dropped int
 
 	// books are the ConfigMaps, the oldest one first; nil if they must be read. Only Write uses them.
 	books  []*corev1.ConfigMap
 	pruned time.Time
 }
 
-// New makes a Writer. It writes nothing before Run.
+// New makes a Writer. It writes nothing before Write.
 func New(o Options) *Writer { return &Writer{options: o} }
 
 // Update adds what vanished in a step. It does not block.
@@ -70,7 +69,10 @@ func (w *Writer) Update(s *view.Step) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := min(len(found), maxWaiting-len(w.waiting))
-	w.waiting, w.dropped = append(w.waiting, found[:n]...), w.dropped+len(found)-n
+	w.waiting = append(w.waiting, found[:n]...)
+	if dropped := len(found) - n; dropped > 0 {
+		w.options.Log.Info("The journal will lack entries, because too many wait to be written", "entries", dropped)
+	}
 }
 
 // Discard discards entries of what vanished before a time and is not written.
@@ -78,29 +80,6 @@ func (w *Writer) Discard(before time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting = slices.DeleteFunc(w.waiting, func(e journal.Entry) bool { return e.To.Before(before) })
-}
-
-// Dropped is the number of entries that were not written, because too many waited.
-func (w *Writer) Dropped() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.dropped
-}
-
-// Run writes the journal until the context ends.
-func (w *Writer) Run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := w.Write(ctx); err != nil {
-				w.options.Log.Error(err, "The journal could not be written; it is tried again")
-			}
-		}
-	}
 }
 
 // Write writes the entries that wait, and removes what is too old. It sends no request if there is nothing to do. After

@@ -172,8 +172,8 @@ func TestUninstalled(t *testing.T) {
 		before, after *view.View
 		want          string
 	}{
-		"predicted": {predicted, kept, "the agent in cattle-fleet-system: its garbage collection was about to uninstall " +
-			"the release"},
+		"predicted": {predicted, kept, "the agent in cattle-fleet-system: its garbage collection was about to " +
+			"uninstall the release"},
 		"with its BundleDeployment": {views.Of(1, views.Deployment("web", ready)), views.Of(2),
 			"the agent in cattle-fleet-system: the BundleDeployment of the release was deleted"},
 		"alone":     {views.Of(1, views.Deployment("web", ready)), kept, ""},
@@ -207,7 +207,8 @@ func TestBound(t *testing.T) {
 	newView := func(seconds int, s report.State) *view.View {
 		d := views.Deployment("web")
 		for i := range 600 {
-			ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprintf("%s%03d", long, i)}
+			ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop",
+				Name: fmt.Sprintf("%s%03d", long, i)}
 			d.Objects = append(d.Objects, view.Object{Ref: view.RefOf(ref), State: s})
 		}
 		return views.Of(seconds, d)

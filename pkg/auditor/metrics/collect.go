@@ -45,7 +45,8 @@ func (c *collection) labels(d *view.Deployment, others ...string) []string {
 	clusterNamespace, cluster := view.Split(cmp.Or(d.Cluster, c.cluster))
 	bundleNamespace, bundle := view.Split(d.Bundle)
 	_, repo := view.Split(d.GitRepo)
-	return slices.Concat([]string{d.Namespace, d.Name, clusterNamespace, cluster, bundleNamespace, bundle, repo}, others)
+	return slices.Concat([]string{d.Namespace, d.Name, clusterNamespace, cluster, bundleNamespace, bundle, repo},
+		others)
 }
 
 // ofRef are the values of objectLabels, followed by others.
@@ -84,7 +85,8 @@ func (c *collection) addDeployments() {
 func (c *collection) addCounts(desired, byState string, n report.Counts, labels func(...string) []string) {
 	c.add(desired, float64(n.Desired), labels()...)
 	of := map[report.State]int{report.Ready: n.Ready, report.Missing: n.Missing, report.Unowned: n.Unowned,
-		report.Modified: n.Modified, report.NotReady: n.NotReady, report.Orphaned: n.Orphaned, report.Unknown: n.Unknown}
+		report.Modified: n.Modified, report.NotReady: n.NotReady, report.Orphaned: n.Orphaned,
+		report.Unknown: n.Unknown}
 	for _, s := range states {
 		c.add(byState, float64(of[s]), labels(string(s))...)
 	}

@@ -40,16 +40,6 @@ const (
 	perFleet      = "1 for each GitRepo, Bundle and BundleDeployment"
 )
 
-// OwnLabels returns the labels without those that each metric of a bundle deployment has; ofDeployment is true if it
-// has them.
-func (f Family) OwnLabels() (own []string, ofDeployment bool) {
-	n := len(deploymentLabels)
-	if len(f.Labels) < n || !slices.Equal(f.Labels[:n], deploymentLabels) {
-		return f.Labels, false
-	}
-	return f.Labels[n:], true
-}
-
 // of returns the labels of a bundle deployment with others.
 func of(others ...string) []string { return slices.Concat(deploymentLabels, others) }
 
@@ -123,8 +113,8 @@ var ofDeployments = []Family{
 	{revisions, of(), "Number of new revisions of the Helm release.", counter, false, perDeployment},
 	{vanished, of(), "Number of desired objects that existed and are missing now, counted when they vanish.", counter,
 		false, perDeployment},
-	{uninstalled, of("bundle_exists"), "Number of times that the Helm release vanished, by whether its Bundle existed: " +
-		"true, false or unknown. It remains for an hour after the bundle deployment is gone.", counter, false,
+	{uninstalled, of("bundle_exists"), "Number of times that the Helm release vanished, by whether its Bundle " +
+		"existed: true, false or unknown. It remains for an hour after the bundle deployment is gone.", counter, false,
 		"3 for each bundle deployment"},
 }
 
@@ -134,8 +124,8 @@ var ofObjects = []Family{
 	{unnamedObjects, of(), "Number of objects that are not Ready and have no series of " + objectState + ".", gauge,
 		false, perDeployment},
 	{flapping, ofObject("path", "manager", "reverted_by"), "Number of times in the last hour that a manager wrote " +
-		"another value into a field which had the desired value again. reverted_by is release if the Helm release got " +
-		"a new revision in between, and else unknown.", gauge, false, flappingPerDeployment},
+		"another value into a field which had the desired value again. reverted_by is release if the Helm release " +
+		"got a new revision in between, and else unknown.", gauge, false, flappingPerDeployment},
 }
 
 var ofFindings = []Family{
@@ -187,8 +177,11 @@ func ofAggregates() []Family {
 		add(levelObjects, "Number of objects of a "+l.kind+" by their actual state.", "7", "state")
 		add(levelDeployments, "Number of bundle deployments of a "+l.kind+".", one)
 		add(levelReady, "Number of bundle deployments of a "+l.kind+" that are actually ready.", one)
-		add(levelReportedDesired, "Number of desired objects of a "+l.kind+" that Fleet reports.", one)
-		add(levelReportedObjects, "Number of objects of a "+l.kind+" by the state that Fleet reports.", "5", "state")
+		if l.kind != "Bundle" { // the status of a Bundle has no numbers of objects
+			add(levelReportedDesired, "Number of desired objects of a "+l.kind+" that Fleet reports.", one)
+			add(levelReportedObjects, "Number of objects of a "+l.kind+" by the state that Fleet reports.", "5",
+				"state")
+		}
 		add(levelReported, "Number of bundle deployments of a "+l.kind+" that Fleet reports.", one)
 		add(levelReportedAreReady, "Number of ready bundle deployments of a "+l.kind+" that Fleet reports.", one)
 	}
@@ -212,11 +205,11 @@ var ofAuditor = []Family{
 	{changeToMetric, nil, "Time from the arrival of a change to the metrics that show it.", gauge, true, "13"},
 	{queue, nil, "Number of changes that arrived and are not evaluated yet.", gauge, false, one},
 	{watchRestarts, nil, "Number of watches that broke and were started again.", counter, false, one},
-	{gaps, nil, "Number of things that could not be read. A lower number of findings then does not mean that problems " +
-		"are solved.", gauge, false, one},
-	{adoptions, []string{"result"}, "Number of objects by what their adoption led to: adopted, refused (once for each " +
-		"object and reason) or failed.", counter, false, "3"},
-	{adoptionStopped, of(), "1 if the auditor adopts nothing more of a bundle deployment, because more than a tenth of " +
-		"its objects would have been adopted within an hour.", gauge, false, "at most " + perDeployment},
+	{gaps, nil, "Number of things that could not be read. A lower number of findings then does not mean that " +
+		"problems are solved.", gauge, false, one},
+	{adoptions, []string{"result"}, "Number of objects by what their adoption led to: adopted, refused (once for " +
+		"each object and reason) or failed.", counter, false, "3"},
+	{adoptionStopped, of(), "1 if the auditor adopts nothing more of a bundle deployment, because more than a tenth " +
+		"of its objects would have been adopted within an hour.", gauge, false, "at most " + perDeployment},
 	{build, []string{"version"}, "1, with the version of the auditor.", gauge, false, one},
 }

@@ -41,7 +41,7 @@ type Metrics struct {
 	watchRestarts  int
 	adoptions      map[string]int
 	// stopped are the bundle deployments of which nothing more is adopted.
-	stopped map[object.DeploymentID]bool
+	stopped map[string]bool
 }
 
 // New makes the metrics. The caller registers them.
@@ -125,8 +125,9 @@ func (m *Metrics) AddAdoptions(result string, n int) {
 	m.adoptions[result] += n
 }
 
-// SetAdoptionStopped sets the bundle deployments of which nothing more is adopted. The map must not be changed afterwards.
-func (m *Metrics) SetAdoptionStopped(stopped map[object.DeploymentID]bool) {
+// SetAdoptionStopped sets the bundle deployments of which nothing more is adopted. Only the leader shows them. The map
+// must not be changed afterwards.
+func (m *Metrics) SetAdoptionStopped(stopped map[string]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stopped = stopped
@@ -152,7 +153,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		c.add(adoptions, float64(m.adoptions[result]), result)
 	}
 	for _, d := range m.view.Deployments {
-		if m.stopped[d.ID] {
+		if m.leader && m.stopped[d.ID.String()] {
 			c.add(adoptionStopped, 1, c.labels(d)...)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/views"
 )
@@ -114,7 +113,8 @@ func TestHealth(t *testing.T) {
 	m := metrics.New(metrics.Options{Version: "v1.2.3"})
 	want := map[string]float64{"auditor_leader{}": 0, "auditor_synced{}": 0, "auditor_queue_length{}": 0,
 		"auditor_watch_restarts_total{}": 0, "auditor_build_info{v1.2.3}": 1,
-		"auditor_adoptions_total{adopted}": 0, "auditor_adoptions_total{refused}": 0, "auditor_adoptions_total{failed}": 0,
+		"auditor_adoptions_total{adopted}": 0, "auditor_adoptions_total{refused}": 0,
+		"auditor_adoptions_total{failed}":       0,
 		"auditor_evaluation_duration_seconds{}": 0, "auditor_change_to_metric_seconds{}": 0}
 	if diff := cmp.Diff(want, show(t, m)); diff != "" {
 		t.Errorf("before the first view (-want +got):\n%s", diff)
@@ -209,7 +209,8 @@ func TestFindings(t *testing.T) {
 	v.Findings = []view.Finding{
 		{ID: "1", Code: "FD101", Severity: report.Error, Object: views.ConfigMap("a"), Cluster: "fleet-default/edge",
 			BundleDeployment: "cluster-edge/web"},
-		{ID: "2", Code: "FD605", Severity: report.Warning, Object: views.ConfigMap("b"), Cluster: "cattle-fleet-system"},
+		{ID: "2", Code: "FD605", Severity: report.Warning, Object: views.ConfigMap("b"),
+			Cluster: "cattle-fleet-system"},
 	}
 	compare(t, show(t, metrics.New(metrics.Options{}), v), map[string]float64{
 		"finding{" + web + ",ConfigMap,,shop,a,FD101,error}":                 1,
@@ -310,7 +311,13 @@ func TestAdoption(t *testing.T) {
 	m.AddAdoptions(metrics.Adopted, 2)
 	m.AddAdoptions(metrics.Adopted, 1)
 	m.AddAdoptions(metrics.Refused, 1)
-	m.SetAdoptionStopped(map[object.DeploymentID]bool{d.ID: true})
+	m.SetAdoptionStopped(map[string]bool{d.ID.String(): true})
+	for series := range show(t, m, views.Of(0, d)) {
+		if strings.HasPrefix(series, "auditor_adoption_stopped") {
+			t.Errorf("a replica that does not lead shows %s", series)
+		}
+	}
+	m.SetLeader(true)
 	got := show(t, m, views.Of(0, d, views.Deployment("other", report.Ready)))
 	compare(t, got, map[string]float64{"auditor_adoptions_total{adopted}": 3, "auditor_adoptions_total{refused}": 1,
 		"auditor_adoptions_total{failed}": 0, "auditor_adoption_stopped{" + web + "}": 1})

@@ -60,7 +60,7 @@ type Writer struct {
 	absent map[string]bool // namespaces
 }
 
-// New makes a Writer. It writes nothing before Run.
+// New makes a Writer. It writes nothing before Write.
 func New(o Options) *Writer {
 	return &Writer{options: o, seen: map[string]metav1.Timestamp{}, absent: map[string]bool{}}
 }
@@ -70,22 +70,6 @@ func (w *Writer) Update(s *view.Step) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.newest = s.After
-}
-
-// Run writes reports until the context ends.
-func (w *Writer) Run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := w.Write(ctx); err != nil {
-				w.options.Log.Error(err, "Reports could not be written; it is tried again")
-			}
-		}
-	}
 }
 
 // Write writes the reports that changed, and deletes those without a finding. It does nothing within 30 seconds after

@@ -54,8 +54,8 @@ func contents(v *view.View, seen map[string]metav1.Timestamp, absent map[string]
 		groups[namespace] = append(groups[namespace], openreports.Result(findingOf(f), seen[f.ID]))
 	}
 	if without > 0 {
-		groups[""] = append(groups[""], v1alpha1.ReportResult{Source: openreports.Source, Policy: leftOut, Rule: leftOut,
-			Result: "skip", Description: fmt.Sprintf("%d more findings have no result", without)})
+		groups[""] = append(groups[""], v1alpha1.ReportResult{Source: openreports.Source, Policy: leftOut,
+			Rule: leftOut, Result: "skip", Description: fmt.Sprintf("%d more findings have no result", without)})
 	}
 	out := map[key]content{}
 	for namespace, results := range groups {
@@ -71,8 +71,8 @@ func contents(v *view.View, seen map[string]metav1.Timestamp, absent map[string]
 // findingOf returns a finding for the mapping that the format openreports has too.
 func findingOf(f *view.Finding) *report.Finding {
 	return &report.Finding{ID: f.ID, Code: f.Code, Severity: f.Severity, Title: f.Title, Object: f.Object.Value(),
-		Cluster: f.Cluster, BundleDeployment: f.BundleDeployment, Bundle: f.Bundle, GitRepo: f.GitRepo, HelmOp: f.HelmOp,
-		Message: f.Message, Remediation: f.Remediation}
+		Cluster: f.Cluster, BundleDeployment: f.BundleDeployment, Bundle: f.Bundle, GitRepo: f.GitRepo,
+		HelmOp: f.HelmOp, Message: f.Message, Remediation: f.Remediation}
 }
 
 // object returns the Report or ClusterReport with a content.

@@ -35,8 +35,8 @@ func newElection(client coordination.LeasesGetter, namespace, identity string, l
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity}}}
 }
 
-// run takes part in elections until the context ends. lead is called with a context that ends when this replica no longer
-// leads.
+// run takes part in elections until the context ends. lead is called with a context that ends when this replica no
+// longer leads.
 func (e *election) run(ctx context.Context, lead func(context.Context)) error {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: LeaseName, Lock: e.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: renewal,

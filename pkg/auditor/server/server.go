@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -36,12 +37,12 @@ import (
 type Sink interface {
 	// Update adds what changed in a step. It does not block.
 	Update(s *view.Step)
-	// Run writes until the context ends. Only the leader writes.
-	Run(ctx context.Context)
+	// Write writes what waits. The leader calls it once a second. What could not be written still waits.
+	Write(ctx context.Context) error
 }
 
-// Backlog is a Sink whose replicas that do not lead also know what changed lately: the leader may have been killed before
-// it wrote that.
+// Backlog is a Sink whose replicas that do not lead also know what changed lately: the leader may have been killed
+// before it wrote that.
 type Backlog interface {
 	Sink
 	// Discard discards what was added before a time and is not written.
@@ -91,7 +92,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of Leases: %w", err)
 	}
-	s := &Server{options: o, cluster: c, election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
+	s := &Server{options: o, cluster: c,
+		election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
 	s.auditor = auditor.New(c, auditor.Options{Audit: o.Audit, Publish: s.publish, Now: time.Now})
 	return s, nil
 }
@@ -127,10 +129,19 @@ func (s *Server) lead(ctx context.Context) {
 	defer s.options.Metrics.SetLeader(false)
 	var writing sync.WaitGroup
 	for _, sink := range s.options.Sinks {
-		writing.Go(func() { sink.Run(ctx) })
+		writing.Go(func() { wait.UntilWithContext(ctx, s.writer(sink), time.Second) })
 	}
 	writing.Wait()
 	<-ctx.Done() // also without sinks
+}
+
+// writer returns a function that writes what waits in a sink.
+func (s *Server) writer(sink Sink) func(context.Context) {
+	return func(ctx context.Context) {
+		if err := sink.Write(ctx); err != nil && ctx.Err() == nil {
+			s.options.Log.Error(err, "Not everything could be written; it is tried again")
+		}
+	}
 }
 
 // endpoints are the addresses for metrics and probes.

@@ -65,8 +65,8 @@ func (o *options) Validate() error {
 	case len(o.objects)+len(o.auditOptions.Scope.Targets) > 0:
 		return errors.New("--undo takes no arguments: it restores everything that its receipt recorded")
 	}
-	excluded := []string{"policy", "dangerous-take-from", "selector", "receipt", "desired", "filename", "gitrepo", "path",
-		"agent-scope"}
+	excluded := []string{"policy", "dangerous-take-from", "selector", "receipt", "desired", "filename", "gitrepo",
+		"path", "agent-scope"}
 	if _, recorded := configMapOf(o.undo); !recorded {
 		excluded = append(excluded, "namespace") // otherwise it is that of the ConfigMap
 	}

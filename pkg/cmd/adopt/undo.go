@@ -35,8 +35,8 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	if err != nil {
 		hint := "--undo must name the file in which adopt recorded the previous values."
 		if _, ok := configMapOf(s.undo); ok {
-			hint = "The auditor records adoptions in ConfigMaps with the label " + adopt.ReceiptLabel + "=true in its own " +
-				"namespace, which --namespace names."
+			hint = "The auditor records adoptions in ConfigMaps with the label " + adopt.ReceiptLabel + "=true in " +
+				"its own namespace, which --namespace names."
 		}
 		if wrong, ok := errors.AsType[*adopt.ReceiptError](err); ok {
 			hint = wrong.Remedy

@@ -6,13 +6,21 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +31,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/proxy"
 )
 
@@ -44,10 +53,46 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// serve runs an auditor through a proxy until the end of the test, and returns its log.
-func serve(t *testing.T, namespace, policy string) *output {
+// process is a running auditor.
+type process struct {
+	log     *output
+	proxy   *proxy.Proxy
+	metrics string // the address
+}
+
+// awaits waits until each of these regular expressions matches a line of the metrics.
+func (p *process) awaits(t *testing.T, all ...string) {
 	t.Helper()
-	p, log := proxy.New(t, shared.Config()), &output{}
+	for _, line := range all {
+		poll.True(t, line, func() bool { return p.exports(t, line) })
+	}
+}
+
+func (p *process) exports(t *testing.T, line string) bool {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.metrics+"/metrics", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return false // it does not listen yet
+	}
+	defer func() { _ = response.Body.Close() }() // it was only read
+	page, err := io.ReadAll(response.Body)
+	return err == nil && regexp.MustCompile("(?m)^"+line+"$").Match(page)
+}
+
+// serve runs an auditor through a proxy until the end of the test, with the rights of a configuration. It returns when
+// the auditor has a state and leads.
+func serve(t *testing.T, rights *rest.Config, namespace, policy string) *process {
+	t.Helper()
+	free, err := ports.Free(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &process{metrics: net.JoinHostPort("127.0.0.1", strconv.Itoa(free[0]))}
+	p, log := proxy.New(t, rights), &output{}
 	kubeconfig := t.TempDir() + "/kubeconfig"
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: p.Config().Host}
@@ -61,7 +106,7 @@ func serve(t *testing.T, namespace, policy string) *output {
 	go func() {
 		defer close(ended)
 		cmd.Main(ctx, []string{"kubectl-fleetdoctor", "auditor", "serve", "--kubeconfig", kubeconfig, "-n", namespace,
-			"--adopt=" + policy, "--metrics-bind-address=0", "--health-probe-bind-address=0"},
+			"--adopt=" + policy, "--metrics-bind-address=" + out.metrics, "--health-probe-bind-address=0"},
 			verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: log,
 				ErrOut: log}})
 	}()
@@ -69,7 +114,9 @@ func serve(t *testing.T, namespace, policy string) *output {
 		cancel()
 		<-ended
 	})
-	return log
+	out.log, out.proxy = log, p
+	out.awaits(t, "fleetdoctor_auditor_synced 1", "fleetdoctor_auditor_leader 1")
+	return out
 }
 
 // deployed installs a release of ten ConfigMaps, as Fleet's agent does.
@@ -124,7 +171,7 @@ func TestAdoption(t *testing.T) {
 		shared.Namespace(t, name)
 	}
 	hash := deployed(t, app)
-	log := serve(t, ns, "if-unowned")
+	log := serve(t, shared.Config(), ns, "if-unowned").log
 	change(t, app, app+"-0", strip)
 	poll.True(t, "the object is adopted", func() bool {
 		return configMap(t, app, app+"-0").Labels[fleet.HashLabel] == hash
@@ -134,8 +181,8 @@ func TestAdoption(t *testing.T) {
 		t.Fatalf("receipts %+v", all)
 	}
 	var out bytes.Buffer
-	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "adopt", "--undo", "configmap/" + all[0].Name, "-n", ns,
-		"--yes", "--kubeconfig", shared.Kubeconfig(t)}, verb.Environment{Version: release,
+	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "adopt", "--undo", "configmap/" + all[0].Name,
+		"-n", ns, "--yes", "--kubeconfig", shared.Kubeconfig(t)}, verb.Environment{Version: release,
 		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}})
 	if status != 0 || configMap(t, app, app+"-0").Labels[fleet.HashLabel] != "" {
 		t.Fatalf("undo: status %d: %s", status, &out)
@@ -158,12 +205,47 @@ func TestAdoptionIfNoDiff(t *testing.T) {
 		shared.Namespace(t, name)
 	}
 	deployed(t, app)
-	log := serve(t, ns, "if-no-diff")
+	log := serve(t, shared.Config(), ns, "if-no-diff").log
 	change(t, app, app+"-1", `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}},"data":{"key":"other"}}`)
 	poll.True(t, "the object that differs is refused", func() bool {
 		return strings.Contains(log.String(), "it differs from the bundle in .data.key")
 	})
 	if configMap(t, app, app+"-1").Labels[fleet.HashLabel] != "" || len(receipts(t, ns)) > 0 {
 		t.Errorf("the object was adopted:\n%s", log)
+	}
+}
+
+// TestAdoptionOff checks that without adoption, only Events and the Lease are written: not the unowned objects, and no
+// receipts.
+func TestAdoptionOff(t *testing.T) {
+	const ns, app = "adoption-off", "unadopted"
+	for _, name := range []string{ns, app, "cattle-fleet-system"} {
+		shared.Namespace(t, name)
+	}
+	deployed(t, app)
+	a := serve(t, shared.Config(), ns, "off")
+	for _, name := range []string{app + "-0", app + "-1"} {
+		change(t, app, name, strip)
+		poll.True(t, "the leader has written an Event on "+name, func() bool {
+			list := &eventsv1.EventList{}
+			if err := shared.Client().List(t.Context(), list, client.InNamespace(app)); err != nil {
+				t.Fatal(err)
+			}
+			return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+				return e.Reason == "FleetUnowned" && e.Regarding.Name == name
+			})
+		})
+		if o := configMap(t, app, name); o.Labels[fleet.HashLabel] != "" {
+			t.Errorf("%s was adopted:\n%s", name, a.log)
+		}
+	}
+	for _, r := range a.proxy.Received() {
+		own := strings.Contains(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/leases")
+		if r.Method != http.MethodGet && !own {
+			t.Errorf("the auditor sent %s %s", r.Method, r.URL)
+		}
+	}
+	if all := receipts(t, ns); len(all) > 0 {
+		t.Errorf("there are receipts: %+v", all)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -254,13 +255,20 @@ func TestDeployedByFleet(t *testing.T) {
 	}
 }
 
+// asAuditor returns a configuration with the rights of the account of an auditor in a namespace.
+func asAuditor(namespace string) *rest.Config {
+	config := shared.Config()
+	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + installation.Name
+	config.Impersonate.Groups = []string{"system:authenticated", "system:serviceaccounts",
+		"system:serviceaccounts:" + namespace}
+	return config
+}
+
 // TestRights checks with real requests that the account of the auditor can list and watch, also a kind that no bundle
 // deployed before, and can write nothing but what its roles name.
 func TestRights(t *testing.T) {
 	installed(t, "rights")
-	config := shared.Config()
-	config.Impersonate.UserName = "system:serviceaccount:rights:" + installation.Name
-	config.Impersonate.Groups = []string{"system:authenticated", "system:serviceaccounts"}
+	config := asAuditor("rights")
 	c, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {
 		t.Fatal(err)

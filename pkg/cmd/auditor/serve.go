@@ -61,8 +61,8 @@ func newServe(env verb.Environment) *cobra.Command {
 	f.BoolVar(&o.events, "events", true, "Write Events on objects and bundle deployments when their state changes")
 	f.BoolVar(&o.openReports, "open-reports", false, "Keep the findings as reports of openreports.io")
 	f.BoolVar(&o.journal, "journal", true, "Keep a journal of the objects and releases that vanished, in ConfigMaps")
-	o.adopt.AddTo(c, "adopt", "Policy by which objects of bundles that lack ownership metadata are adopted, with receipts "+
-		"in ConfigMaps")
+	o.adopt.AddTo(c, "adopt", "Policy by which objects of bundles that lack ownership metadata are adopted, with "+
+		"receipts in ConfigMaps")
 	return c
 }
 

@@ -105,8 +105,8 @@ var (
 // Result returns the result of a finding that was made at a time.
 func Result(f *report.Finding, at metav1.Timestamp) v1alpha1.ReportResult {
 	return v1alpha1.ReportResult{Source: Source, Category: category, Policy: f.Code, Rule: f.Title,
-		Result: resultOf[f.Severity], Severity: severityOf[f.Severity], Scored: f.Severity != report.Info, Timestamp: at,
-		Description: short(f.Message), Subjects: subjects(f.Object), Properties: properties(f)}
+		Result: resultOf[f.Severity], Severity: severityOf[f.Severity], Scored: f.Severity != report.Info,
+		Timestamp: at, Description: short(f.Message), Subjects: subjects(f.Object), Properties: properties(f)}
 }
 
 // addFindings adds a result for each finding on each of its clusters. One that follows from another finding is skip. It
