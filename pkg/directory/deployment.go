@@ -124,8 +124,8 @@ func (d *Deployment) Key() string {
 }
 
 // DeploymentNamespace is the namespace of its BundleDeployment. For a bundle that has none yet, it is the namespace of
-// those of its cluster. On a downstream cluster, which has no BundleDeployments, the Secret of the agent names it. It is
-// empty if it is not known.
+// those of its cluster. On a downstream cluster, which has no BundleDeployments, the Secret of the agent names it. It
+// is empty if it is not known.
 func (d *Deployment) DeploymentNamespace() string {
 	if d.Namespace != "" || d.On == nil {
 		return d.Namespace

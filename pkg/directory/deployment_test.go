@@ -23,8 +23,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestDeploymentNamespace checks that the Secret of the agent identifies a downstream cluster, which has none of Fleet's
-// objects, so that its metrics can be joined with those of the management cluster.
+// TestDeploymentNamespace checks that the Secret of the agent identifies a downstream cluster, which has none of
+// Fleet's objects, so that its metrics can be joined with those of the management cluster.
 func TestDeploymentNamespace(t *testing.T) {
 	t.Parallel()
 	edge := &Cluster{State: &state.Cluster{AgentSecrets: map[string]string{"cattle-fleet-system": "cluster-edge"}}}

@@ -150,8 +150,8 @@ func (s *Status) coverage() {
 	switch {
 	case most > 0:
 		s.Add("coverage", install.Unknown, install.Count(most, "gap")+": parts of the result are unknown",
-			"`audit` with the rights of the auditor lists them. The rights of the chart, which are those in readRules if "+
-				"that is set, are granted by "+s.Remedy(installCommand)+".")
+			"`audit` with the rights of the auditor lists them. The rights of the chart, which are those in readRules "+
+				"if that is set, are granted by "+s.Remedy(installCommand)+".")
 	case unknown:
 		s.Add("coverage", install.Unknown, "the metrics do not say whether everything could be read")
 	default:

@@ -137,8 +137,8 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// TestRemedies checks that the status of an installation by Fleet does not name `auditor install`, which refuses to change
-// it.
+// TestRemedies checks that the status of an installation by Fleet does not name `auditor install`, which refuses to
+// change it.
 func TestRemedies(t *testing.T) {
 	t.Parallel()
 	for _, byFleet := range []bool{false, true} {
@@ -157,7 +157,8 @@ func TestRemedies(t *testing.T) {
 			text := c.Message + strings.Join(c.Details, " ")
 			if c.Name == "coverage" || c.Name == "rights" || c.Name == "manifests" {
 				texts++
-				if strings.Contains(text, "`auditor install`") == byFleet || strings.Contains(text, "by Fleet") != byFleet {
+				named := strings.Contains(text, "`auditor install`")
+				if named == byFleet || strings.Contains(text, "by Fleet") != byFleet {
 					t.Errorf("by Fleet: %t: %s", byFleet, text)
 				}
 			}
