@@ -87,8 +87,8 @@ const (
 	// An auditor may use share of its time to evaluate, and as much as burst in addition after it has rested. Otherwise it
 	// would use a core while something changes all the time.
 	share, burst = 0.5, 20 * time.Second
-	// longest is the most that counts of one evaluation: one that takes longer waits for the API server.
-	longest = burst / 2
+	// debt is how much more it may use: an evaluation that waited for the API server must not delay the next one for long.
+	debt = time.Second
 	// idleAfter is how long nothing changes before unused memory is given back.
 	idleAfter = 20 * time.Second
 	// leastPeriod, periodFactor and longestPeriod determine how often to evaluate again although nothing changes.
@@ -135,7 +135,7 @@ func (a *Auditor) rest(began time.Time, took time.Duration) time.Duration {
 		a.credit = burst
 	}
 	rested := time.Duration(share * float64(began.Sub(a.began)))
-	a.credit = min(burst, a.credit+rested) - min(longest, took)
+	a.credit = max(-debt, min(burst, a.credit+rested)-took)
 	a.began = began
 	return max(0, time.Duration(float64(-a.credit)/share))
 }

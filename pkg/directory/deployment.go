@@ -124,7 +124,8 @@ func (d *Deployment) Key() string {
 }
 
 // DeploymentNamespace is the namespace of its BundleDeployment. For a bundle that has none yet, it is the namespace of
-// those of its cluster; empty if that is not known.
+// those of its cluster. On a downstream cluster, which has no BundleDeployments, the Secret of the agent names it. It
+// is empty if it is not known.
 func (d *Deployment) DeploymentNamespace() string {
 	if d.Namespace != "" || d.On == nil {
 		return d.Namespace
@@ -132,7 +133,7 @@ func (d *Deployment) DeploymentNamespace() string {
 	if watched := d.On.Watched(); len(watched) == 1 {
 		return watched[0]
 	}
-	return ""
+	return d.On.State.AgentSecrets[d.Agent]
 }
 
 // ClusterKey is the key of its Cluster. For a bundle that has no BundleDeployment yet, it is that of the cluster that

@@ -108,7 +108,7 @@ func (c Chart) Render(namespace string, v any) ([]*unstructured.Unstructured, er
 }
 
 // namespaceObject is the Namespace of an installation. It is not in the charts, because Helm needs it for the release.
-// It has the same labels for every chart, because Fleet removes other ones.
+// It has the same labels for every chart.
 func namespaceObject(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(NamespaceKind)

@@ -138,6 +138,14 @@ func available(deployment *unstructured.Unstructured) (state State, message stri
 	return OK, r.Message
 }
 
+// Remedy names what corrects the objects of an installation: a command, unless Fleet deployed them.
+func (s *Status) Remedy(command string) string {
+	if s.Release != "" {
+		return "the next deploy by Fleet"
+	}
+	return "`" + command + "`"
+}
+
 // CheckManifests adds how an installation differs from the manifest of its Helm release. remedy is the command that
 // corrects it.
 func (s *Status) CheckManifests(f *Facts, remedy string) {
@@ -172,7 +180,7 @@ func (s *Status) CheckManifests(f *Facts, remedy string) {
 	}
 	switch {
 	case len(details) > 0:
-		text := "the objects differ from the Helm release; `" + remedy + "` corrects them"
+		text := "the objects differ from the Helm release; " + s.Remedy(remedy) + " corrects them"
 		s.Add("manifests", Wrong, text+notRead, details...)
 	case unread == len(f.Manifest.Objects):
 		s.Add("manifests", Unknown, "no object could be compared"+notRead)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unique"
 
 	"github.com/go-logr/logr"
 	"github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
@@ -99,7 +98,7 @@ func (r *reporting) reports() map[string]int {
 func missingObject(namespace, name string) view.Finding {
 	return view.Finding{ID: namespace + name, Code: "FD101", Severity: report.Error,
 		Title:   "a desired object is not on the cluster",
-		Object:  unique.Make(objects.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: name}),
+		Object:  view.RefOf(objects.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: name}),
 		Cluster: "fleet-default/edge", BundleDeployment: "cluster-edge/web", Bundle: "fleet-default/web",
 		Message: "configmap " + name + " is not on the cluster", Remediation: "kubectl get configmap"}
 }

@@ -195,6 +195,18 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// TestOptionalGap checks that a report is complete if an auditor could not read only what no result needs.
+func TestOptionalGap(t *testing.T) {
+	for _, optional := range []bool{false, true} {
+		got := reportOf(t, answers(t, one(func(a *views.Auditor) {
+			a.View.Gaps = []report.Gap{{What: "listing Pods", Optional: optional}}
+		})...))
+		if len(got.Gaps) != 1 || got.Gaps[0].Optional != optional {
+			t.Errorf("optional %t: gaps %+v", optional, got.Gaps)
+		}
+	}
+}
+
 // TestReplicas checks which replica counts: one with a present state, then the leader, then the newest one.
 func TestReplicas(t *testing.T) {
 	replica := func(pod string, seconds int, leads, synced bool, state report.State) *views.Auditor {

@@ -145,9 +145,13 @@ func (f *fleet) addTargetGaps(t *target) {
 	case !t.usable(f.now):
 		f.gap("", "auditor "+t.name, f.unusable(t), "what only it knows is missing here")
 		return
-	case t.gaps > 0:
-		f.gap("", "auditor "+t.name, fmt.Sprintf("it could not read %s (%s%s)", report.Plural(t.gaps, "thing"),
-			prefix, auditorGaps), "problems may be missing here")
+	}
+	for _, optional := range []bool{false, true} {
+		if n := t.gaps[optional]; n > 0 {
+			f.gap("", "auditor "+t.name, fmt.Sprintf("it could not read %s (%s%s)", report.Plural(n, "thing"), prefix,
+				auditorGaps), "problems may be missing here")
+			f.gaps[len(f.gaps)-1].Optional = optional
+		}
 	}
 	for _, code := range slices.Sorted(maps.Keys(t.unnamed)) {
 		f.gap("", "auditor "+t.name, fmt.Sprintf("%s of %s without a name in its metrics",

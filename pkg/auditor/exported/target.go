@@ -26,7 +26,8 @@ type target struct {
 	synced     bool
 	leads      bool
 	evaluated  time.Time // zero if that is not known
-	gaps       int
+	// gaps are the numbers of things that the auditor could not read, by whether no result needs them.
+	gaps map[bool]int
 
 	deployments map[deploymentKey]*deployment
 	aggregates  map[aggregateKey]*aggregate
@@ -82,7 +83,7 @@ func targetsOf(all model.Vector) ([]*target, error) {
 		t := of[name]
 		if t == nil {
 			t = &target{name: name, site: site, synced: true, deployments: map[deploymentKey]*deployment{},
-				aggregates: map[aggregateKey]*aggregate{}, unnamed: map[string]int{}}
+				aggregates: map[aggregateKey]*aggregate{}, unnamed: map[string]int{}, gaps: map[bool]int{}}
 			of[name] = t
 		}
 		metric := strings.TrimPrefix(string(s.Metric[model.MetricNameLabel]), prefix)
@@ -122,7 +123,7 @@ func (t *target) add(s series) {
 	case leader:
 		t.leads = s.value == 1
 	case auditorGaps:
-		t.gaps = max(t.gaps, s.value)
+		t.gaps[s.of("optional") == "true"] += s.value
 	case finding:
 		t.findings = append(t.findings, s)
 	case unnamedFindings:

@@ -15,6 +15,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
+// installCommand corrects an installation, unless Fleet deployed it.
+const installCommand = "auditor install"
+
 // Evaluate makes the status of an installation. It is pure. Data that could not be read are Unknown. Each problem has a
 // remedy in its details.
 func Evaluate(f *Facts) *Status {
@@ -34,7 +37,7 @@ func Evaluate(f *Facts) *Status {
 	s.coverage()
 	s.version()
 	s.rights(f)
-	s.CheckManifests(&f.Facts, "auditor install")
+	s.CheckManifests(&f.Facts, installCommand)
 	return s
 }
 
@@ -147,8 +150,8 @@ func (s *Status) coverage() {
 	switch {
 	case most > 0:
 		s.Add("coverage", install.Unknown, install.Count(most, "gap")+": parts of the result are unknown",
-			"`audit` with the rights of the auditor lists them. `auditor install` grants the rights, and with "+
-				"--read-rules those on the kinds in the file.")
+			"`audit` with the rights of the auditor lists them. The rights of the chart, which are those in readRules "+
+				"if that is set, are granted by "+s.Remedy(installCommand)+".")
 	case unknown:
 		s.Add("coverage", install.Unknown, "the metrics do not say whether everything could be read")
 	default:
@@ -182,8 +185,9 @@ func (s *Status) rights(f *Facts) {
 	case f.Asked == 0:
 		s.Add("rights", install.Unknown, "no role was read, so it is unknown which rights the account should have")
 	case len(f.Lacking) > 0:
+		details := append([]string{"They are granted by " + s.Remedy(installCommand) + "."}, f.Lacking...)
 		s.Add("rights", install.Wrong, fmt.Sprintf("the account lacks %d of %s", len(f.Lacking),
-			install.Count(f.Asked, "right")), append([]string{"`auditor install` grants them again."}, f.Lacking...)...)
+			install.Count(f.Asked, "right")), details...)
 	default:
 		s.Add("rights", install.OK, "the account has all rights of its roles")
 	}

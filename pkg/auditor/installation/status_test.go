@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -133,6 +134,38 @@ func TestEvaluate(t *testing.T) {
 				t.Errorf("state %s, want %s", s.State, tc.state)
 			}
 		})
+	}
+}
+
+// TestRemedies checks that the status of an installation by Fleet does not name `auditor install`, which refuses to
+// change it.
+func TestRemedies(t *testing.T) {
+	t.Parallel()
+	for _, byFleet := range []bool{false, true} {
+		f := healthy(t)
+		f.Lacking, f.Replicas[0].Gaps = []string{"list *.*"}, ptr.To(1)
+		for key, r := range f.Objects {
+			if byFleet {
+				r.Object.SetLabels(map[string]string{fleet.HashLabel: "0a"})
+			}
+			if key.Kind == "ServiceAccount" {
+				delete(f.Objects, key)
+			}
+		}
+		texts := 0
+		for _, c := range Evaluate(f).Checks {
+			text := c.Message + strings.Join(c.Details, " ")
+			if c.Name == "coverage" || c.Name == "rights" || c.Name == "manifests" {
+				texts++
+				named := strings.Contains(text, "`auditor install`")
+				if named == byFleet || strings.Contains(text, "by Fleet") != byFleet {
+					t.Errorf("by Fleet: %t: %s", byFleet, text)
+				}
+			}
+		}
+		if texts != 3 {
+			t.Errorf("%d texts, want 3", texts)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package metrics
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
@@ -214,7 +215,13 @@ func (c *collection) addFleet() {
 		"unplaced": c.Coverage.Unplaced, "other_cluster": c.Coverage.OnOtherCluster} {
 		c.add(coverage, float64(n), result)
 	}
-	c.add(gaps, float64(len(c.Gaps)))
+	unread := map[bool]int{true: 0, false: 0}
+	for _, g := range c.Gaps {
+		unread[g.Optional]++
+	}
+	for optional, n := range unread {
+		c.add(gaps, float64(n), strconv.FormatBool(optional))
+	}
 }
 
 func number(yes bool) float64 {

@@ -205,8 +205,9 @@ var ofAuditor = []Family{
 	{changeToMetric, nil, "Time from the arrival of a change to the metrics that show it.", gauge, true, "13"},
 	{queue, nil, "Number of changes that arrived and are not evaluated yet.", gauge, false, one},
 	{watchRestarts, nil, "Number of watches that broke and were started again.", counter, false, one},
-	{gaps, nil, "Number of things that could not be read. A lower number of findings then does not mean that " +
-		"problems are solved.", gauge, false, one},
+	{gaps, []string{"optional"}, "Number of things that could not be read. optional is true if no state of a desired " +
+		"object needs them. If it is false, a lower number of findings does not mean that problems are solved.", gauge,
+		false, "2"},
 	{adoptions, []string{"result"}, "Number of objects by what their adoption led to: adopted, refused (once for " +
 		"each object and reason) or failed.", counter, false, "3"},
 	{adoptionStopped, of(), "1 if the auditor adopts nothing more of a bundle deployment, because more than a tenth " +

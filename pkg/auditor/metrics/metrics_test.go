@@ -104,7 +104,7 @@ func TestSample(t *testing.T) {
 		"cluster_reported_objects{fleet-local,local,Ready}":          8,
 		"gitrepo_bundledeployments{fleet-local,guestbook}":           1,
 		"coverage_bundledeployments{evaluated}":                      2,
-		"auditor_gaps{}":                                             0,
+		"auditor_gaps{false}":                                        0,
 	})
 }
 
