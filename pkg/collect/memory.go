@@ -24,28 +24,33 @@ type rememberedSecret struct {
 
 // search is one search of all Secrets. What it does not find does not exist any more.
 type search struct {
-	QuotedOptions
-	found map[types.NamespacedName]rememberedSecret
+	memory     *SecretMemory
+	quotes     *redact.Quotes
+	helmValues map[string]bool // as in QuotedOptions
+	found      map[types.NamespacedName]rememberedSecret
 }
 
-func (o QuotedOptions) search() *search {
-	return &search{o, map[types.NamespacedName]rememberedSecret{}}
+func newSearch(m *SecretMemory, quotes *redact.Quotes, helmValues map[string]bool) *search {
+	return &search{m, quotes, helmValues, map[types.NamespacedName]rememberedSecret{}}
 }
 
 // remembered reports whether the texts are known not to quote a Secret in a version.
 func (s *search) remembered(namespace, name, version string) bool {
 	id := types.NamespacedName{Namespace: namespace, Name: name}
-	known, ok := s.Memory.secrets[id]
-	current := ok && known.version == version && (known.helmValues || !s.HelmValues[id.String()])
-	if current {
-		s.found[id] = known
+	known, ok := s.memory.secrets[id]
+	if !ok || known.version != version {
+		return false
 	}
-	return current && !s.Quotes.MayQuote(known.beginnings)
+	if s.helmValues[id.String()] && !known.helmValues {
+		return false // more of it can be quoted now
+	}
+	s.found[id] = known
+	return !s.quotes.MayQuote(known.beginnings)
 }
 
 // add remembers a Secret with its content.
 func (s *search) add(m *object.Meta, content object.Content, helmValues bool) {
-	if s.Memory == nil {
+	if s.memory == nil {
 		return
 	}
 	id := types.NamespacedName{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}
@@ -57,7 +62,7 @@ func (s *search) add(m *object.Meta, content object.Content, helmValues bool) {
 
 // end ends the search.
 func (s *search) end() {
-	if s.Memory != nil {
-		s.Memory.secrets = s.found
+	if s.memory != nil {
+		s.memory.secrets = s.found
 	}
 }

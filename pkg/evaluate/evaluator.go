@@ -3,12 +3,14 @@
 package evaluate
 
 import (
+	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
@@ -87,4 +89,24 @@ func (e *Evaluator) At(now time.Time) *Evaluator {
 func (e *Evaluator) evaluates(o *resolve.Object, kind schema.GroupVersionKind) bool {
 	_, inScope := e.rules[o.Deployment.ID()]
 	return inScope && o.Deployment.Problem == "" && o.GroupVersionKind() == kind
+}
+
+// compares records what the objects of a bundle deployment are compared with, beside their manifests.
+func (e *Evaluator) compares(d *resolve.BundleDeployment) {
+	with, err := json.Marshal(struct {
+		Ownership ownership.Metadata
+		Rules     []compare.Rule
+		Ignored   []map[string]string
+	}{d.Ownership, e.rules[d.ID()], ignored(d)})
+	if err == nil {
+		e.comparedWith[d.ID()] = with
+	}
+}
+
+// ignored returns the conditions that the bundle ignores.
+func ignored(d *resolve.BundleDeployment) []map[string]string {
+	if o := d.Options(); o.Ignore != nil {
+		return o.Ignore.Conditions
+	}
+	return nil
 }

@@ -3,18 +3,11 @@
 package evaluate
 
 import (
-	"encoding/json"
 	"hash/maphash"
 	"maps"
-	"reflect"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Memory remembers which live objects are as desired, so that they need not be read again while neither they nor what
@@ -76,80 +69,4 @@ func (m *Memory) id(kind schema.GroupVersionKind, namespace, name string) uint64
 		kind            schema.GroupVersionKind
 		namespace, name string
 	}{kind, namespace, name})
-}
-
-// Remembered returns a function that reports whether a live object of a kind is known to be as desired in a
-// resourceVersion, or not to matter: its content is not needed then. It is nil without a Memory.
-func (e *Evaluator) Remembered(kind schema.GroupVersionKind) func(namespace, name, version string) bool {
-	m := e.options.Memory
-	if m == nil {
-		return nil
-	}
-	return func(namespace, name, version string) bool {
-		key := object.Key{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: name}
-		digest, ok := e.digest(e.cluster.Of(key), kind, version)
-		return ok && m.has(m.id(kind, namespace, name), digest)
-	}
-}
-
-// remember records what was observed of a live object, if it is as desired or does not matter.
-func (e *Evaluator) remember(kind schema.GroupVersionKind, meta *object.Meta, desired []*resolve.Object,
-	seen Observation) {
-	m := e.options.Memory
-	if m == nil {
-		return
-	}
-	digest, ok := e.digest(desired, kind, meta.Metadata.ResourceVersion)
-	m.set(m.id(kind, meta.Metadata.Namespace, meta.Metadata.Name), digest,
-		ok && reflect.DeepEqual(seen, asDesired(desired)))
-}
-
-// forget forgets an object that does not exist.
-func (e *Evaluator) forget(kind schema.GroupVersionKind, key object.Key) {
-	if m := e.options.Memory; m != nil {
-		m.set(m.id(kind, key.Namespace, key.Name), 0, false)
-	}
-}
-
-// asDesired returns the observation of a live object that is ready and as desired; of one that is not desired, that it
-// does not matter.
-func asDesired(desired []*resolve.Object) Observation {
-	var out Observation
-	for _, d := range desired {
-		o := newObject(d)
-		o.State, o.Metadata = Ready, d.Deployment.Ownership
-		out.Objects = append(out.Objects, o)
-	}
-	return out
-}
-
-// digest identifies a version of a live object and everything with which it is compared. ok is false if not all of that
-// is known, or if other bundle deployments matter.
-func (e *Evaluator) digest(desired []*resolve.Object, kind schema.GroupVersionKind, version string) (d uint64, ok bool) {
-	if len(desired) == 0 {
-		return maphash.String(e.options.Memory.seed, version), true
-	}
-	o := desired[0]
-	switch {
-	case len(desired) > 1, o.Raw == nil, len(o.Unstable) > 0, !e.evaluates(o, kind), e.comparedWith[o.Deployment.ID()] == nil:
-		return 0, false
-	}
-	var h maphash.Hash
-	h.SetSeed(e.options.Memory.seed)
-	for _, part := range [][]byte{e.comparedWith[o.Deployment.ID()], []byte(version), {0}, o.Raw} {
-		_, _ = h.Write(part) // it never fails
-	}
-	return h.Sum64(), true
-}
-
-// compares records what the objects of a bundle deployment are compared with, beside their manifests.
-func (e *Evaluator) compares(d *resolve.BundleDeployment) {
-	with, err := json.Marshal(struct {
-		Ownership ownership.Metadata
-		Rules     []compare.Rule
-		Ignored   []map[string]string
-	}{d.Ownership, e.rules[d.ID()], ignored(d)})
-	if err == nil {
-		e.comparedWith[d.ID()] = with
-	}
 }

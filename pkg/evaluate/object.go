@@ -173,13 +173,6 @@ func (o *Object) setReadiness(v health.Readiness) {
 	}
 }
 
-func ignored(d *resolve.BundleDeployment) []map[string]string {
-	if o := d.Options(); o.Ignore != nil {
-		return o.Ignore.Conditions
-	}
-	return nil
-}
-
 // owner returns the other owner of an object that its bundle does not own; nil without another owner.
 func (c *cell) owner(have ownership.Metadata, d *resolve.BundleDeployment) *Owner {
 	noSet, ownRelease := have.Hash == "" && have.SetID == "", have.Release() == d.Ownership.Release()

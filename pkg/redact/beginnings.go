@@ -9,6 +9,11 @@ import (
 	"sync"
 )
 
+// prefixLength is the number of leading bytes of a value that are encoded to check whether a text may contain a form of
+// the value. It is a multiple of a base64 group. It is long enough that the prefix still has MinLength bytes after one
+// form has collapsed its blanks.
+const prefixLength = 48
+
 // beginning is how a form begins: its first MinLength bytes, and the next ones as far as it has them.
 type beginning struct{ first, second [MinLength]byte }
 
@@ -23,13 +28,6 @@ func beginningOf(form string) (b beginning, ok bool) {
 
 // Beginnings are those of all forms of values. A text without any of them quotes none of the values.
 type Beginnings []beginning
-
-// BeginningsOf returns the beginnings of all values that AddQuoted adds of a Secret.
-func BeginningsOf(c map[string]any, helmValues bool) Beginnings {
-	var out Beginnings
-	quotable(c, helmValues, func(v string, _ value) { out = append(out, beginningsOf(v)...) })
-	return out.compact()
-}
 
 // beginningsOf returns the beginnings of a value, also of the decoded one.
 func beginningsOf(v string) Beginnings {
@@ -53,11 +51,6 @@ func (b Beginnings) compact() Beginnings {
 		return cmp.Or(bytes.Compare(x.first[:], y.first[:]), bytes.Compare(x.second[:], y.second[:]))
 	})
 	return slices.Clone(slices.Compact(b))
-}
-
-// MayQuote reports whether the texts may quote a value with one of the beginnings.
-func (q *Quotes) MayQuote(b Beginnings) bool {
-	return slices.ContainsFunc(b, q.hasBeginning)
 }
 
 // knownBeginnings keeps the beginnings of values: computing them takes longer than everything else that is done with a

@@ -30,7 +30,7 @@ func (s *Secrets) Redactor(d Document) func(text string) string {
 			q.Add(s.Quotations.quoted(text)...)
 		}
 	})
-	values := q.formsOf(s)
+	values := q.formsOf(s.values, &s.beginnings)
 	if len(values) == 0 {
 		return func(text string) string { return s.Quotations.expand(text, func(text string) string { return text }) }
 	}

@@ -4,11 +4,6 @@ package redact
 
 import "slices"
 
-// prefixLength is the number of leading bytes of a value that are encoded to check whether a text may contain a form of
-// the value. It is a multiple of a base64 group. It is long enough that the prefix still has MinLength bytes after one
-// form has collapsed its blanks.
-const prefixLength = 48
-
 // Quotes indexes the texts of a document, to find out which values of Secrets the document may quote.
 type Quotes struct {
 	fragments map[[MinLength]byte]bool // all substrings of MinLength bytes
@@ -44,14 +39,19 @@ func (q *Quotes) mayQuote(v string) bool {
 	return q.has(v) || slices.ContainsFunc(Forms(v[:min(len(v), prefixLength)]), q.has)
 }
 
+// MayQuote reports whether the texts may quote a value with one of the beginnings.
+func (q *Quotes) MayQuote(b Beginnings) bool {
+	return slices.ContainsFunc(b, q.hasBeginning)
+}
+
 // formsOf returns the forms of the values that the texts may contain.
-func (q *Quotes) formsOf(s *Secrets) map[string]value {
+func (q *Quotes) formsOf(values map[string]value, known *knownBeginnings) map[string]value {
 	out := map[string]value{}
 	if q.Empty() {
 		return out
 	}
-	for text, of := range s.values {
-		if !q.MayQuote(s.beginnings.get(text)) {
+	for text, of := range values {
+		if !q.MayQuote(known.get(text)) {
 			continue
 		}
 		for _, v := range variants(text, of.encoded) {

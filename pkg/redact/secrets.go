@@ -70,3 +70,10 @@ func quotable(c map[string]any, helmValues bool, add func(string, value)) {
 		LeavesOf(text, func(leaf string) { add(leaf, value{encoded: true}) })
 	})
 }
+
+// BeginningsOf returns the beginnings of all values that AddQuoted adds of a Secret.
+func BeginningsOf(c map[string]any, helmValues bool) Beginnings {
+	var out Beginnings
+	quotable(c, helmValues, func(v string, _ value) { out = append(out, beginningsOf(v)...) })
+	return out.compact()
+}

@@ -38,7 +38,7 @@ func (a *arrivals) begin() {
 }
 
 // pass passes an object. It returns true if its content is not needed any more.
-func (a *arrivals) pass(o source.Object, i *item) bool {
+func (a *arrivals) pass(o source.Object, name objectName, version string) bool {
 	if a == nil {
 		return false
 	}
@@ -52,7 +52,7 @@ func (a *arrivals) pass(o source.Object, i *item) bool {
 		a.yield = nil
 		return false
 	}
-	return a.remembered(i.Namespace, i.Name, i.ResourceVersion)
+	return a.remembered(name.namespace, name.name, version)
 }
 
 // changed records that an object changed while the list is read.

@@ -109,7 +109,7 @@ func (c *collection) arrived(event apiwatch.EventType, o source.Object) (*item, 
 	}
 	if event != apiwatch.Added {
 		c.arrivals.changed(out.objectName())
-	} else if c.arrivals.pass(o, out) {
+	} else if c.arrivals.pass(o, out.objectName(), out.ResourceVersion) {
 		return out, nil
 	}
 	out.packed = c.packer.Pack(o.Item)

@@ -103,6 +103,11 @@ func watchOf(q source.Query, namespace string, selected selector) watch {
 	return w
 }
 
+// has reports whether the watch selects objects of a kind in a namespace.
+func (w watch) has(kind schema.GroupVersionKind, namespace string) bool {
+	return w.kind == kind && (w.namespace == "" || w.namespace == namespace)
+}
+
 // wider returns watches that select at least the same objects, the narrowest first.
 func (w watch) wider() []watch {
 	full := w

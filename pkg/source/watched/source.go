@@ -221,7 +221,7 @@ func (s *Source) Drop(kind schema.GroupVersionKind, namespace, name string,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w, c := range s.collections {
-		if w.slim && w.kind == kind && (w.namespace == "" || w.namespace == namespace) {
+		if w.slim && w.has(kind, namespace) {
 			c.drop(objectName{namespace, name}, func(n objectName, version string) bool {
 				return remembered(n.namespace, n.name, version)
 			})
@@ -259,8 +259,7 @@ func (s *Source) ofKind(kind schema.GroupVersionKind, namespace string) *collect
 	defer s.mu.Unlock()
 	var out *collection
 	for w, c := range s.collections {
-		in := w.namespace == "" || w.namespace == namespace
-		if w.kind != kind || !in || c.used < s.turn {
+		if !w.has(kind, namespace) || c.used < s.turn {
 			continue
 		}
 		if out == nil || w.width() > out.width() {
