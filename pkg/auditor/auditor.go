@@ -90,7 +90,7 @@ const (
 	// debt is how much more it may use: an evaluation that waited for the API server must not delay the next one for long.
 	debt = time.Second
 	// idleAfter is how long nothing changes before unused memory is given back.
-	idleAfter = 20 * time.Second
+	idleAfter = 5 * time.Second
 	// leastPeriod, periodFactor and longestPeriod determine how often to evaluate again although nothing changes.
 	leastPeriod, periodFactor, longestPeriod = time.Minute, 100, 5 * time.Minute
 	// retry is when to evaluate again after an error.
