@@ -133,7 +133,7 @@ func (r *Replica) parse(from io.Reader) error {
 		case metricSynced:
 			r.Synced = ptr.To(s.Value == 1)
 		case metricGaps:
-			r.Gaps = ptr.To(int(s.Value))
+			r.Gaps = ptr.To(ptr.Deref(r.Gaps, 0) + int(s.Value))
 		case metricEvaluation:
 			if s.Value > 0 {
 				r.LastEvaluation = time.Unix(int64(s.Value), 0).UTC().Format(time.RFC3339)

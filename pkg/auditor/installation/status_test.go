@@ -186,7 +186,8 @@ func TestReadReplica(t *testing.T) {
 fleetdoctor_auditor_leader 1
 fleetdoctor_auditor_synced 0
 fleetdoctor_auditor_last_evaluation_timestamp_seconds 1.767323045e+09
-fleetdoctor_auditor_gaps 3
+fleetdoctor_auditor_gaps{optional="false"} 2
+fleetdoctor_auditor_gaps{optional="true"} 1
 fleetdoctor_auditor_build_info{version="v1.2.3"} 1
 go_goroutines 7
 `

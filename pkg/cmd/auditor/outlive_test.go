@@ -82,7 +82,7 @@ func TestOutlives(t *testing.T) {
 	remove("ConfigMap", "v1", app, app+"-1")
 	a.awaits(t, `fleetdoctor_finding\{.*code="FD101".*object="outlived-1".* 1`)
 	for _, line := range append(raised, "fleetdoctor_auditor_synced 1", "fleetdoctor_auditor_leader 1",
-		"fleetdoctor_auditor_gaps 0") {
+		`fleetdoctor_auditor_gaps{optional="false"} 0`) {
 		if !a.exports(t, line) {
 			t.Errorf("without the agent and its release, the auditor does not export %s:\n%s", line, a.log)
 		}
