@@ -48,7 +48,8 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	var mu sync.Mutex // guards gaps
 	err := Each(ctx, a.clusters, func(ctx context.Context, i int) error {
 		c := a.clusters[i]
-		cover, err := c.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: &quotes, Except: public, Memory: a.options.Memory.secrets(),
+		cover, err := c.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: &quotes, Except: public,
+			Memory:     a.options.Memory.secrets(),
 			HelmValues: valuesSecrets(a.Desired.Deployments, a.Desired.Clusters[i]),
 			Namespaces: slices.Sorted(maps.Keys(namespaces))})
 		covers[i] = cover

@@ -56,8 +56,8 @@ func TestVanished(t *testing.T) {
 				"it was deleted between 2026-01-02T07:12:03Z and 2026-01-02T07:12:05Z")
 		}
 		if found != test.want || src.lists != test.lists {
-			t.Errorf("%s: the evidence was found: %v, want %v; %d lists, want %d", test.name, found, test.want, src.lists,
-				test.lists)
+			t.Errorf("%s: the evidence was found: %v, want %v; %d lists, want %d", test.name, found, test.want,
+				src.lists, test.lists)
 		}
 	}
 }

@@ -84,10 +84,11 @@ func New(c *cluster.Cluster, o Options) *Auditor {
 const (
 	// coalesce is how long changes are collected before they are evaluated.
 	coalesce = 100 * time.Millisecond
-	// An auditor may use share of its time to evaluate, and as much as burst in addition after it has rested. Otherwise it
-	// would use a core while something changes all the time.
+	// An auditor may use share of its time to evaluate, and as much as burst in addition after it has rested. Otherwise
+	// it would use a core while something changes all the time.
 	share, burst = 0.5, 20 * time.Second
-	// debt is how much more it may use: an evaluation that waited for the API server must not delay the next one for long.
+	// debt is how much more it may use: an evaluation that waited for the API server must not delay the next one for
+	// long.
 	debt = time.Second
 	// idleAfter is how long nothing changes before unused memory is given back.
 	idleAfter = 5 * time.Second
@@ -140,8 +141,8 @@ func (a *Auditor) rest(began time.Time, took time.Duration) time.Duration {
 	return max(0, time.Duration(float64(-a.credit)/share))
 }
 
-// Read calls read with the cluster as the auditor keeps it. Nothing is evaluated in the meantime, so that the queries of
-// read are not taken for those of the evaluation.
+// Read calls read with the cluster as the auditor keeps it. Nothing is evaluated in the meantime, so that the queries
+// of read are not taken for those of the evaluation.
 func (a *Auditor) Read(read func(source.Source) error) error {
 	a.reading.Lock()
 	defer a.reading.Unlock()

@@ -107,7 +107,7 @@ var mutations = []mutation{
 		o := options("two", 3)
 		o.TakeOwnership = true
 		_, name := pick(r)
-		o.Manifest += fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {key: value}\n", name)
+		o.Manifest += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {key: value}\n"
 		_, _ = shared.Upgrade(t.Context(), o) // it may not exist
 	}},
 	{"ignore a field", func(t *testing.T, r *rand.Rand) {

@@ -13,8 +13,8 @@ import (
 )
 
 // Change evaluates one object again that was read at a time; nil if it does not exist. All objects of its kind are
-// read. The manifests of those that desire it must be there. It returns the content of a desired Secret: its values must
-// not be shown. The error means that the name of the object could not be read.
+// read. The manifests of those that desire it must be there. It returns the content of a desired Secret: its values
+// must not be shown. The error means that the name of the object could not be read.
 func (x *Evaluation) Change(kind schema.GroupVersionKind, key object.Key, live *source.Object,
 	now time.Time) (secret object.Content, err error) {
 	x.Evaluator = x.At(now)
@@ -40,8 +40,8 @@ func (x *Evaluation) Change(kind schema.GroupVersionKind, key object.Key, live *
 	return seen.Secret, nil
 }
 
-// ChangeUndesired evaluates the metadata of an object again that no bundle deployment desires; nil if the object does not
-// exist.
+// ChangeUndesired evaluates the metadata of an object again that no bundle deployment desires; nil if the object does
+// not exist.
 func (x *Evaluation) ChangeUndesired(key object.Key, m *object.Meta) {
 	if m == nil {
 		x.ReplaceUndesired(key, nil)

@@ -33,7 +33,8 @@ type Evaluator struct {
 	scope   []*resolve.BundleDeployment
 	// rules are the comparePatches of each bundle deployment in scope.
 	rules map[object.DeploymentID][]compare.Rule
-	// comparedWith is, for the Memory, what the objects of a bundle deployment are compared with beside their manifests.
+	// comparedWith is, for the Memory, what the objects of a bundle deployment are compared with beside their
+	// manifests.
 	comparedWith map[object.DeploymentID][]byte
 	// kinds are the desired objects in scope by kind.
 	kinds map[schema.GroupVersionKind][]*resolve.Object

@@ -59,18 +59,20 @@ func asDesired(desired []*resolve.Object) Observation {
 
 // digest identifies a version of a live object and everything with which it is compared. ok is false if not all of that
 // is known, or if other bundle deployments matter.
-func (e *Evaluator) digest(desired []*resolve.Object, kind schema.GroupVersionKind, version string) (d uint64, ok bool) {
+func (e *Evaluator) digest(desired []*resolve.Object, kind schema.GroupVersionKind, version string) (digest uint64,
+	ok bool) {
 	if len(desired) == 0 {
 		return maphash.String(e.options.Memory.seed, version), true
 	}
 	o := desired[0]
+	with := e.comparedWith[o.Deployment.ID()]
 	switch {
-	case len(desired) > 1, o.Raw == nil, len(o.Unstable) > 0, !e.evaluates(o, kind), e.comparedWith[o.Deployment.ID()] == nil:
+	case len(desired) > 1, o.Raw == nil, len(o.Unstable) > 0, with == nil, !e.evaluates(o, kind):
 		return 0, false
 	}
 	var h maphash.Hash
 	h.SetSeed(e.options.Memory.seed)
-	for _, part := range [][]byte{e.comparedWith[o.Deployment.ID()], []byte(version), {0}, o.Raw} {
+	for _, part := range [][]byte{with, []byte(version), {0}, o.Raw} {
 		_, _ = h.Write(part) // it never fails
 	}
 	return h.Sum64(), true

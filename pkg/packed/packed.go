@@ -40,7 +40,8 @@ type Packer struct {
 func New() (*Packer, error) {
 	const id = 1
 	text := []byte(strings.TrimSpace(dictionary))
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(concurrency), zstd.WithLowerEncoderMem(true),
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderConcurrency(concurrency), zstd.WithLowerEncoderMem(true),
 		zstd.WithWindowSize(windowSize), zstd.WithEncoderCRC(false), zstd.WithEncoderDictRaw(id, text))
 	if err != nil {
 		return nil, fmt.Errorf("preparing compression: %w", err)

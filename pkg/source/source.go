@@ -164,14 +164,15 @@ type Query struct {
 	LabelSelector, FieldSelector string
 	// MetadataOnly requests apiVersion, kind and metadata only. A source may yield more.
 	MetadataOnly bool
-	// Remembered reports whether the reader knows all that it needs of an object in a resourceVersion. A source that has
-	// the object in memory may then yield it without content. It is called from any goroutine. nil remembers nothing.
+	// Remembered reports whether the reader knows all that it needs of an object in a resourceVersion. A source that
+	// has the object in memory may then yield it without content. It is called from any goroutine. nil remembers
+	// nothing.
 	Remembered func(namespace, name, version string) bool
 }
 
 // CoverageOf reads the namespaces of a query, and returns what was read. read reads all objects of one namespace, or of
-// all namespaces (""); failed is the reason why it could not. If all namespaces are forbidden, those of Fallback are read
-// one by one.
+// all namespaces (""); failed is the reason why it could not. If all namespaces are forbidden, those of Fallback are
+// read one by one.
 func CoverageOf(q Query, namespaced bool, read func(namespace string) (failed *Failure, err error)) (Coverage, error) {
 	if len(q.Namespaces) > 0 && namespaced {
 		return readEach(Coverage{}, q.Namespaces, read)

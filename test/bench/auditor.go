@@ -203,7 +203,8 @@ func (b *bench) measureAuditor(ctx context.Context, l *loader) (auditorResult, e
 		if err != nil {
 			return res, err
 		}
-		res.Audits, res.Starts, res.StartPeak = append(res.Audits, u), append(res.Starts, took), max(res.StartPeak, peak)
+		res.Audits, res.Starts = append(res.Audits, u), append(res.Starts, took)
+		res.StartPeak = max(res.StartPeak, peak)
 		b.progress("round %d of %d: audit %s, auditor ready after %s with %d MiB", i+1, b.options.rounds,
 			seconds(u.Wall), seconds(took), peak/mebibyte)
 	}
@@ -276,7 +277,8 @@ func (b *bench) auditorFollows(ctx context.Context, a *runningAuditor, res *audi
 		}
 	}
 	slices.Sort(res.Latencies)
-	b.progress("deletion to metric: median %s, highest %s", seconds(median(res.Latencies)), seconds(highest(res.Latencies)))
+	b.progress("deletion to metric: median %s, highest %s", seconds(median(res.Latencies)),
+		seconds(highest(res.Latencies)))
 	return nil
 }
 
@@ -321,8 +323,8 @@ func (p *printer) auditor(r auditorResult) {
 	p.times("auditor, until it is ready", r.Starts, "", fmt.Sprintf("%d MiB", r.StartPeak/mebibyte))
 	p.times("deletion to metric", r.Latencies, "", "")
 	p.flush()
-	p.line("idle for %s: %s of processor time, %d MiB of memory, %d MiB of them not the program file", r.IdleFor, r.Idle,
-		r.Steady/mebibyte, r.SteadyOwn/mebibyte)
+	p.line("idle for %s: %s of processor time, %d MiB of memory, %d MiB of them not the program file", r.IdleFor,
+		r.Idle, r.Steady/mebibyte, r.SteadyOwn/mebibyte)
 	p.line("%d changes in %s: the last one was shown after %s; at most %d MiB", r.Burst, seconds(r.BurstFor),
 		seconds(r.Behind), r.BurstPeak/mebibyte)
 }

@@ -12,8 +12,8 @@
 // the patches that adopt writes, adopt, and its undo. With -webhook it writes objects through the API server: without a
 // webhook, with one that does nothing, and with ours. With -fleet it creates a management cluster, and runs the floor
 // and an audit of the status that Fleet reports, without release records and objects of bundles. With -snapshot it
-// takes snapshots, and audits them. With -auditor it runs the auditor, and changes objects. With -clusters it audits several clusters in one run, and one cluster in each of as
-// many runs.
+// takes snapshots, and audits them. With -auditor it runs the auditor, and changes objects. With -clusters it audits
+// several clusters in one run, and one cluster in each of as many runs.
 //
 // It prints a table that compares each figure with its target. A missed target is not an error: the exit status is 1
 // only if something could not be measured.
@@ -117,8 +117,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	case !slices.IsSorted(o.sizes):
 		return o, errors.New("reading -n: the numbers must ascend, because objects are only added")
 	case o.modes() > 1:
-		return o, errors.New("reading flags: -adopt, -auditor, -clusters, -fleet, -snapshot and -webhook are mutually " +
-			"exclusive")
+		return o, errors.New("reading flags: -adopt, -auditor, -clusters, -fleet, -snapshot and -webhook are " +
+			"mutually exclusive")
 	case oneSize && len(o.sizes) > 1:
 		return o, errors.New("reading -n: -adopt, -clusters, -fleet and -webhook measure at one size")
 	case o.clusters < 0:

@@ -122,17 +122,21 @@ func snapshotTargets(results []snapshotResult) []target {
 func auditorTargets(results []auditorResult) []target {
 	var out []target
 	for _, r := range results {
-		steady := target{Name: "memory, steady", Figure: float64(r.SteadyOwn) / mebibyte, Bound: auditorSteady, Unit: "MiB"}
+		steady := target{Name: "memory, steady", Figure: float64(r.SteadyOwn) / mebibyte,
+			Bound: auditorSteady, Unit: "MiB"}
 		if r.Objects <= smallAuditorSize {
 			steady.Bound = smallAuditor
 		}
 		for _, t := range []target{steady,
 			{Name: "start / audit", Figure: median(r.Starts).Seconds() / median(ascending(r.Audits, wallOf)).Seconds(),
 				Bound: mostOfStart},
-			{Name: "peak resident memory, start", Figure: float64(r.StartPeak) / mebibyte, Bound: auditorStart, Unit: "MiB"},
+			{Name: "peak resident memory, start", Figure: float64(r.StartPeak) / mebibyte,
+				Bound: auditorStart, Unit: "MiB"},
 			{Name: "idle, of a core", Figure: r.Idle.Seconds() / r.IdleFor.Seconds(), Bound: idleCore},
-			{Name: "deletion to metric, median", Figure: median(r.Latencies).Seconds(), Bound: typicalLatency, Unit: "s"},
-			{Name: "deletion to metric, highest", Figure: highest(r.Latencies).Seconds(), Bound: worstLatency, Unit: "s"},
+			{Name: "deletion to metric, median", Figure: median(r.Latencies).Seconds(),
+				Bound: typicalLatency, Unit: "s"},
+			{Name: "deletion to metric, highest", Figure: highest(r.Latencies).Seconds(),
+				Bound: worstLatency, Unit: "s"},
 		} {
 			t.Objects, t.Met = r.Objects, t.Figure <= t.Bound
 			out = append(out, t)

@@ -129,10 +129,12 @@ func TestTransitions(t *testing.T) {
 		before, after *view.Deployment
 		want          []string
 	}{
-		"equal":     {views.Deployment("web", ready, missing), views.Deployment("web", ready, missing), nil},
-		"vanished":  {views.Deployment("web", ready, ready), views.Deployment("web", ready, missing), []string{"b vanished"}},
-		"not known": {views.Deployment("web", unknown), views.Deployment("web", missing), []string{"a Unknown-Missing"}},
-		"unread":    {views.Deployment("web", ready), unread, nil},
+		"equal": {views.Deployment("web", ready, missing), views.Deployment("web", ready, missing), nil},
+		"vanished": {views.Deployment("web", ready, ready), views.Deployment("web", ready, missing),
+			[]string{"b vanished"}},
+		"not known": {views.Deployment("web", unknown), views.Deployment("web", missing),
+			[]string{"a Unknown-Missing"}},
+		"unread": {views.Deployment("web", ready), unread, nil},
 		"new": {named(1, views.Deployment("web", ready, ready)), views.Deployment("web", missing, ready),
 			[]string{"a -Missing"}},
 		"dropped": {views.Deployment("web", ready, ready, ready), named(1, views.Deployment("web", ready, ready)),

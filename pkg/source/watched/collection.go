@@ -61,8 +61,8 @@ type collection struct {
 	listed bool
 	// failure is why the objects could not be read; nil if they could be.
 	failure *source.Failure
-	// open is true while changes arrive. Otherwise closed is the time when the last watch ended. listing is true while a
-	// watch lists the objects, which are not known again before its end.
+	// open is true while changes arrive. Otherwise closed is the time when the last watch ended. listing is true while
+	// a watch lists the objects, which are not known again before its end.
 	open, listing bool
 	closed        time.Time
 	// told is true if it was reported that the objects are not known any more.
@@ -311,8 +311,8 @@ func (c *collection) firstKnown() {
 	}
 }
 
-// failed records that the objects cannot be read. While the connection is interrupted, the objects stay as they were for
-// some time: reconnecting takes a moment.
+// failed records that the objects cannot be read. While the connection is interrupted, the objects stay as they were
+// for some time: reconnecting takes a moment.
 func (c *collection) failed(err error) {
 	f := cluster.FailureOf(err)
 	if apierrors.IsResourceExpired(err) || apierrors.IsTooManyRequests(err) {

@@ -23,8 +23,8 @@ type Options struct {
 	Backoff func() *wait.Backoff
 	// Grace is how long after the end of a watch the objects count as current; the next watch normally begins at once.
 	Grace time.Duration
-	// WatchTimeout is how long a watch is open at most; zero for the 5 to 10 minutes of client-go. A server does not end
-	// the watches of a user who lost a right.
+	// WatchTimeout is how long a watch is open at most; zero for the 5 to 10 minutes of client-go. A server does not
+	// end the watches of a user who lost a right.
 	WatchTimeout time.Duration
 	// Now is the clock.
 	Now func() time.Time

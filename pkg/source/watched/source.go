@@ -230,8 +230,8 @@ func (s *Source) Drop(kind schema.GroupVersionKind, namespace, name string,
 }
 
 // Object returns the present state of an object of a kind that was listed since Begin, or its metadata if only these
-// were listed; without content if that was dropped. found is false if it does not exist. The error states why that is not
-// known.
+// were listed; without content if that was dropped. found is false if it does not exist. The error states why that is
+// not known.
 func (s *Source) Object(kind schema.GroupVersionKind, namespace, name string) (o source.Object, found bool, err error) {
 	c := s.ofKind(kind, namespace)
 	if c == nil {

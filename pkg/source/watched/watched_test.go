@@ -96,7 +96,8 @@ func withContent(listed map[string]bool) int {
 func TestRemembered(t *testing.T) {
 	s, p, namespace := watching(t)
 	remembered := func(string) bool { return true }
-	q := source.Query{Namespaces: []string{namespace}, Remembered: func(_, name, _ string) bool { return remembered(name) }}
+	q := source.Query{Namespaces: []string{namespace},
+		Remembered: func(_, name, _ string) bool { return remembered(name) }}
 	s.Begin()
 	if got := list(t, s, q); len(got) != many || withContent(got) != many {
 		t.Fatalf("the first list has %d objects, %d with content", len(got), withContent(got))
@@ -117,7 +118,8 @@ func TestRemembered(t *testing.T) {
 		remembered = func(name string) bool { return !c.forgets(name) }
 		before := len(p.Received())
 		if got := list(t, s, q); len(got) != many || withContent(got) != c.content {
-			t.Errorf("%s: %d objects, %d with content; want %d and %d", c.name, len(got), withContent(got), many, c.content)
+			t.Errorf("%s: %d objects, %d with content; want %d and %d", c.name, len(got), withContent(got), many,
+				c.content)
 		}
 		if requests := len(p.Received()) - before; (requests > 0) != c.requests {
 			t.Errorf("%s: %d requests", c.name, requests)
