@@ -8,6 +8,7 @@ package watched
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -278,7 +279,7 @@ func (s *Source) changed(c *collection, name objectName, before stored, existed 
 		return
 	}
 	s.mu.Lock()
-	asked := s.asked[c.watch]
+	asked := maps.Clone(s.asked[c.watch]) // a List may add a query meanwhile
 	s.mu.Unlock()
 	was := func() traits {
 		unpacked, _, err := c.unpack(before, nil)
