@@ -169,6 +169,7 @@ func TestSameResult(t *testing.T) {
 			a = a.restart()
 		}
 	}
+	a.stop()
 	if a.count[true] == 0 || a.count[false] == 0 {
 		t.Errorf("evaluations of everything and of what changed: %v", a.count)
 	}
