@@ -44,13 +44,15 @@ func (m *Memory) End() {
 func (m *Memory) has(id, digest uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known, ok := m.known[id]
-	if !ok {
-		if known, ok = m.before[id]; ok {
-			m.known[id] = known
-		}
+	if known, ok := m.known[id]; ok {
+		return known == digest
 	}
-	return ok && known == digest
+	before, ok := m.before[id]
+	if !ok || before != digest {
+		return false
+	}
+	m.known[id] = digest
+	return true
 }
 
 func (m *Memory) set(id, digest uint64, remember bool) {

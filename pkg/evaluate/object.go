@@ -28,18 +28,25 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	if err != nil {
 		return Observation{}, err
 	}
-	var out Observation
-	if live.Kind.GroupKind() == AutoscalerKind {
-		out.Autoscaler = ReadAutoscaler(live.Raw)
-	}
 	desired := e.cluster.Of(m.Ref().Key())
 	if live.Remembered {
 		return asDesired(desired), nil
 	}
-	defer func() { e.remember(gvk, m, desired, out) }()
+	out := e.observe(live, m, desired, gvk)
+	e.remember(gvk, m, desired, out)
+	return out, nil
+}
+
+// observe evaluates a live object with the metadata m, and the desired objects with its identity.
+func (e *Evaluator) observe(live source.Object, m *object.Meta, desired []*resolve.Object,
+	gvk schema.GroupVersionKind) Observation {
+	var out Observation
+	if live.Kind.GroupKind() == AutoscalerKind {
+		out.Autoscaler = ReadAutoscaler(live.Raw)
+	}
 	if len(desired) == 0 {
 		out.Undesired = undesired(e.cluster.ID, m)
-		return out, nil
+		return out
 	}
 	l := liveObject{Evaluator: e, source: live, meta: m}
 	for _, o := range desired {
@@ -52,7 +59,7 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 		c := cell{liveObject: &l, desired: o, rules: stable(e.rules[o.Deployment.ID()], o)}
 		out.Objects = append(out.Objects, c.observe())
 	}
-	return out, nil
+	return out
 }
 
 // ObserveUndesired returns the live object with the metadata m if it has a hash and no release desires it; otherwise
