@@ -141,8 +141,9 @@ func (a *Auditor) rest(began time.Time, took time.Duration) time.Duration {
 	return max(0, time.Duration(float64(-a.credit)/share))
 }
 
-// Read calls read with the cluster as the auditor keeps it. Nothing is evaluated in the meantime, so that the queries
-// of read are not taken for those of the evaluation.
+// Read calls read with the cluster as the auditor keeps it. What is not in memory is read from the server, for example
+// objects that are as desired. Nothing is evaluated in the meantime, so that the queries of read are not taken for
+// those of the evaluation.
 func (a *Auditor) Read(read func(source.Source) error) error {
 	a.reading.Lock()
 	defer a.reading.Unlock()

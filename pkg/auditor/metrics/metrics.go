@@ -125,8 +125,8 @@ func (m *Metrics) AddAdoptions(result string, n int) {
 	m.adoptions[result] += n
 }
 
-// SetAdoptionStopped sets the bundle deployments of which nothing more is adopted. Only the leader shows them. The map
-// must not be changed afterwards.
+// SetAdoptionStopped sets the bundle deployments whose adoption is stopped. Only the leader shows them. The map must
+// not be changed afterwards.
 func (m *Metrics) SetAdoptionStopped(stopped map[string]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -101,7 +101,7 @@ func New(o Options) (*Server, error) {
 // Cluster is the cluster for requests, with the kinds that the auditor knows.
 func (s *Server) Cluster() *cluster.Cluster { return s.cluster }
 
-// Read calls read with the cluster as the auditor keeps it in memory.
+// Read is auditor.Auditor.Read.
 func (s *Server) Read(read func(source.Source) error) error { return s.auditor.Read(read) }
 
 // AddSink adds a Sink that uses the Server. It must be called before Run.

@@ -148,8 +148,8 @@ func (s *Source) List(ctx context.Context, q source.Query, yield func(source.Obj
 	})
 }
 
-// collection returns the collection that answers a query in a namespace. If there is none, it begins a watch, of which
-// yield receives the first objects if the query remembers objects.
+// collection returns the collection that answers a query in a namespace. If there is none, it begins a watch. If the
+// query remembers objects, yield receives the objects of the first list of this watch as they arrive.
 func (s *Source) collection(q source.Query, namespace string, selected selector,
 	yield func(source.Object) error) (c *collection, begun bool) {
 	s.mu.Lock()
@@ -174,8 +174,8 @@ func (s *Source) collection(q source.Query, namespace string, selected selector,
 	return c, begun
 }
 
-// answering returns the collection with the narrowest watch that has the objects of w; nil if there is none. The caller
-// holds mu.
+// answering returns the collection that has the objects of w; nil if there is none. Of several, it is the one with the
+// narrowest watch. The caller holds mu.
 func (s *Source) answering(w watch) *collection {
 	for _, wider := range w.wider() {
 		if c := s.collections[wider]; c != nil && (c.namespace == w.namespace || c.unread() == nil) {
