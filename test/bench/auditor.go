@@ -253,6 +253,23 @@ func (b *bench) deployed(ctx context.Context, n int) ([]corev1.ConfigMap, error)
 	return out, nil
 }
 
+// deleteOne deletes a ConfigMap, and returns how long it took until the metrics named it. It creates the ConfigMap again.
+func (b *bench) deleteOne(ctx context.Context, a *runningAuditor, o corev1.ConfigMap) (time.Duration, error) {
+	if err := b.cluster.Client().Delete(ctx, &o); err != nil {
+		return 0, fmt.Errorf("deleting a ConfigMap: %w", err)
+	}
+	took, err := a.await(ctx, o.Name, true)
+	if err != nil {
+		return 0, err
+	}
+	o.ResourceVersion, o.UID, o.ManagedFields = "", "", nil
+	if err := b.cluster.Client().Create(ctx, &o); err != nil {
+		return 0, fmt.Errorf("creating a ConfigMap: %w", err)
+	}
+	_, err = a.await(ctx, o.Name, false)
+	return took, err
+}
+
 // auditorFollows measures how soon the metrics name an object that was deleted.
 func (b *bench) auditorFollows(ctx context.Context, a *runningAuditor, res *auditorResult) error {
 	objects, err := b.deployed(ctx, auditorLatencies)
@@ -260,21 +277,11 @@ func (b *bench) auditorFollows(ctx context.Context, a *runningAuditor, res *audi
 		return err
 	}
 	for _, o := range objects {
-		if err := b.cluster.Client().Delete(ctx, &o); err != nil {
-			return fmt.Errorf("deleting a ConfigMap: %w", err)
-		}
-		took, err := a.await(ctx, o.Name, true)
+		took, err := b.deleteOne(ctx, a, o)
 		if err != nil {
 			return err
 		}
 		res.Latencies = append(res.Latencies, took)
-		o.ResourceVersion, o.UID, o.ManagedFields = "", "", nil
-		if err := b.cluster.Client().Create(ctx, &o); err != nil {
-			return fmt.Errorf("creating a ConfigMap: %w", err)
-		}
-		if _, err := a.await(ctx, o.Name, false); err != nil {
-			return err
-		}
 	}
 	slices.Sort(res.Latencies)
 	b.progress("deletion to metric: median %s, highest %s", seconds(median(res.Latencies)),
@@ -302,11 +309,7 @@ func (b *bench) auditorBurst(ctx context.Context, a *runningAuditor, res *audito
 		return fmt.Errorf("changing ConfigMaps: %w", err)
 	}
 	res.BurstFor = time.Since(start)
-	last := objects[0]
-	if err := b.cluster.Client().Delete(ctx, &last); err != nil {
-		return fmt.Errorf("deleting a ConfigMap: %w", err)
-	}
-	if res.Behind, err = a.await(ctx, last.Name, true); err != nil {
+	if res.Behind, err = b.deleteOne(ctx, a, objects[0]); err != nil {
 		return err
 	}
 	res.BurstPeak, err = a.status("VmHWM")
