@@ -253,7 +253,8 @@ func (b *bench) deployed(ctx context.Context, n int) ([]corev1.ConfigMap, error)
 	return out, nil
 }
 
-// deleteOne deletes a ConfigMap, and returns how long it took until the metrics named it. It creates the ConfigMap again.
+// deleteOne deletes a ConfigMap, and returns how long it took until the metrics named it. It creates the ConfigMap
+// again.
 func (b *bench) deleteOne(ctx context.Context, a *runningAuditor, o corev1.ConfigMap) (time.Duration, error) {
 	if err := b.cluster.Client().Delete(ctx, &o); err != nil {
 		return 0, fmt.Errorf("deleting a ConfigMap: %w", err)
