@@ -134,13 +134,17 @@ func (x *explainer) ready(d *directory.Deployment) verdict {
 	return out
 }
 
-// unexplained returns the verdict for a deployment that is not applied, without a reason in the data.
+// unexplained returns the verdict for a deployment that is not applied, although nothing blocks it now.
 func (x *explainer) unexplained(d *directory.Deployment) verdict {
 	s := stepOf(NotApplied, d, "its agent has not applied the current deployment, and nothing that was read shows why")
-	if dependency.SaysItWaits(d.BD) {
+	f, problem := first(x.findings[d.Key()], "FD602")
+	switch {
+	case problem: // the revision that failed may be one of an earlier deployment
+		s.Message = "its agent has not applied the current deployment, and its release has a problem"
+		s.Evidence = []string{f.Message}
+	case dependency.SaysItWaits(d.BD):
 		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it " +
-			"now: " +
-			"the agent tries again"
+			"now: the agent tries again"
 		s.Evidence = x.in.Errors(d.BD, "Deployed")
 	}
 	s.Since = report.Time(state.LastChange(d.BD.ManagedFields))
@@ -151,7 +155,10 @@ func (x *explainer) unexplained(d *directory.Deployment) verdict {
 		}
 		next = only(x.in.LogsOfAgent(a))
 	}
-	return notReady(next, nil, s)
+	if problem {
+		next = f.Remedies
+	}
+	return notReady(next, codes(f), s)
 }
 
 // notRead returns the verdict for a deployment on a cluster that was read, if its objects could not be read.

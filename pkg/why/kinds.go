@@ -8,7 +8,7 @@ import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 const (
 	// Of a bundle deployment.
 	Deleting   blocker.Kind = "Deleting"
-	NotApplied blocker.Kind = "NotApplied" // nothing that was read shows why
+	NotApplied blocker.Kind = "NotApplied" // nothing that was read blocks it now
 	// a limit of the rollout, a partition that it has not reached, or a run of the controller that is due
 	Rollout     blocker.Kind = "Rollout"
 	Absent      blocker.Kind = "Absent"      // there is no BundleDeployment
