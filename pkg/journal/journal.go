@@ -37,7 +37,7 @@ const (
 	Deleted Event = "Deleted"
 	// Dropped objects existed, and a new revision of the release no longer desires them.
 	Dropped Event = "Dropped"
-	// Uninstalled is a release whose record does not exist any more. Its objects may have been kept.
+	// Uninstalled is a release whose record does not exist any more.
 	Uninstalled Event = "Uninstalled"
 )
 
@@ -59,6 +59,9 @@ type Entry struct {
 	Commit   string `json:"commit,omitempty"`
 	// By is who did it, if data of the cluster shows that; empty if it is not known.
 	By string `json:"by,omitempty"`
+	// KeepResources is true for a release with this option: its objects stay if its agent uninstalled it, and they are
+	// not named.
+	KeepResources bool `json:"keepResources,omitempty"`
 	// Objects are the first of the objects, Total is the number of all; 0 if they are not known.
 	Objects []Object `json:"objects,omitempty"`
 	Total   int      `json:"total"`

@@ -72,6 +72,9 @@ func ofUninstall(u *view.Uninstalled) string {
 	if n := len(u.Refs()); n > 0 {
 		text += "; it had " + report.Plural(n, "object")
 	}
+	if u.KeepResources {
+		text += "; its objects stay if its agent did that (keepResources)"
+	}
 	switch u.Bundle {
 	case view.Present:
 		return text + "; its Bundle exists"

@@ -87,7 +87,7 @@ func uninstalled(s *view.Step, u *view.Uninstalled) journal.Entry {
 		d.ID.Name = u.BundleID
 	}
 	e := entry(journal.Uninstalled, d, u.Since, s.After.At)
-	e.Release, e.Revision, e.By = u.Name, u.Revision, remover(u)
+	e.Release, e.Revision, e.By, e.KeepResources = u.Name, u.Revision, remover(u), u.KeepResources
 	refs := u.Refs()
 	for _, ref := range refs[:min(len(refs), maxObjects)] {
 		e.Objects = append(e.Objects, journal.Object{Ref: ref.Value()})

@@ -188,6 +188,17 @@ func TestUninstalled(t *testing.T) {
 	}
 }
 
+// TestKeepResources checks that an entry does not name objects that stay.
+func TestKeepResources(t *testing.T) {
+	before := views.Of(1, views.Deployment("web", ready))
+	before.Releases[0].KeepResources = true
+	a := newAuditor()
+	a.show(t, before, views.Of(2))
+	if got := a.read(t); len(got) != 1 || !got[0].KeepResources || len(got[0].Objects) != 0 || got[0].Total != 0 {
+		t.Errorf("the entries are %+v", got)
+	}
+}
+
 // TestQuiet checks that nothing is requested while nothing vanishes, except once in an hour.
 func TestQuiet(t *testing.T) {
 	a := newAuditor()

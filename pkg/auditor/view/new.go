@@ -206,7 +206,7 @@ func (b builder) releases(deployments []*Deployment) []*Release {
 			}
 			k := key{c.ID, name}
 			x := &Release{On: c.ID, Name: text(name), Revision: last.Revision, BundleID: text(last.BundleID),
-				Agent: text(last.AgentNamespace), Deployment: of[k]}
+				Agent: text(last.AgentNamespace), KeepResources: last.KeepResources, Deployment: of[k]}
 			for _, ref := range removed[k] {
 				x.Deletes = append(x.Deletes, RefOf(ref))
 			}

@@ -69,9 +69,13 @@ type Uninstalled struct {
 	Bundle, BundleDeployment Presence
 }
 
-// Refs are the objects that the release had as far as they are known. Those that did not exist are left out.
+// Refs are the objects that vanished with the release, as far as they are known. Those that did not exist are left out;
+// with keepResources, all are.
 func (u *Uninstalled) Refs() []Ref {
-	if u.Last == nil {
+	switch {
+	case u.KeepResources:
+		return nil
+	case u.Last == nil:
 		return u.Deletes
 	}
 	var out []Ref

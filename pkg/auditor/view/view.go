@@ -112,6 +112,8 @@ type Release struct {
 	Revision int
 	// BundleID is the name of its bundle deployment, Agent the namespace of the agent that made it.
 	BundleID, Agent string
+	// KeepResources is true if an uninstall by its agent keeps the objects.
+	KeepResources bool
 	// Deployment has its objects; nil if they are not known.
 	Deployment *Deployment
 	// Uninstall is true if the agent's garbage collection will uninstall it (FD608). Deletes are the objects that this

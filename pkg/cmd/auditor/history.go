@@ -174,6 +174,8 @@ func printEntry(w io.Writer, e *journal.Entry, wide bool) {
 	switch {
 	case e.Total > len(shown):
 		fmt.Fprintf(w, "  %d more\n", e.Total-len(shown))
+	case e.KeepResources:
+		fmt.Fprintln(w, "  its objects stay if its agent uninstalled the release (keepResources)")
 	case e.Total == 0:
 		fmt.Fprintln(w, "  its objects are not known")
 	}

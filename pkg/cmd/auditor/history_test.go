@@ -30,6 +30,8 @@ func journals(t *testing.T) string {
 			Objects: []journal.Object{{Ref: ref, LastWriter: "kubectl"}}, Total: 4},
 		{Event: journal.Uninstalled, From: at(30, 0), To: at(30, 2), BundleDeployment: "api", Release: "shop/api",
 			Revision: 1, By: "the agent in cattle-fleet-system: the BundleDeployment of the release was deleted"},
+		{Event: journal.Uninstalled, From: at(20, 0), To: at(20, 2), BundleDeployment: "kept", Release: "shop/kept",
+			Revision: 1, KeepResources: true},
 	} {
 		line, err := json.Marshal(e)
 		if err != nil {
@@ -68,8 +70,12 @@ func TestHistory(t *testing.T) {
   by: the agent in cattle-fleet-system: the BundleDeployment of the release was deleted
   its objects are not known
 `
+	const kept = `2026-01-02 07:20:00 to 07:20:02 UTC  Uninstalled  kept, release shop/kept:1
+  by: not known
+  its objects stay if its agent uninstalled the release (keepResources)
+`
 	for args, want := range map[string]string{
-		"":                              gone + deleted,
+		"":                              gone + kept + deleted,
 		"bundle/web":                    deleted,
 		"fleet-default/web":             deleted,
 		"api":                           gone,
