@@ -199,7 +199,9 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 	o, c := r.options, r.Clusters[i]
 	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i]), scope, evaluate.Options{Now: c.Description.TakenAt,
 		Predict: o.Predict, Masked: c.Description.Unmasked != nil, Memory: o.Memory.objects()})
-	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.Desired.Deployments) > 0})
+	drop := !o.Predict && !o.KeepManifests
+	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.Desired.Deployments) > 0,
+		Drop: drop && o.ServerCheck != collect.CheckAlways, Small: o.Memory != nil})
 	if err != nil {
 		return standingCluster{}, err
 	}
@@ -216,7 +218,7 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 	if out.evaluated, err = r.confirmed(ctx, i, x); err != nil {
 		return standingCluster{}, err
 	}
-	if !o.Predict && !o.KeepManifests {
+	if drop {
 		r.Desired.DropManifests(r.Desired.Clusters[i])
 	}
 	return out, nil

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -27,22 +28,25 @@ type LiveOptions struct {
 	// Search also finds objects that no release desires in the kinds that no bundle deploys. Fleet never reports those.
 	// It needs one metadata list per kind, limited to objects with the hash label.
 	Search bool
+	// Drop drops the manifests of the objects that are ready, as soon as all objects of their kind were read.
+	Drop bool
+	// Small lists large kinds one after the other: this takes longer, and needs less memory.
+	Small bool
 }
+
+// maxReading is the number of desired objects whose kinds are listed at the same time if memory is more important than
+// time. A kind with more of them is listed alone.
+const maxReading = 10_000
 
 // Live lists the desired kinds and passes every object to the evaluator.
 func (r *Reader) Live(ctx context.Context, e *evaluate.Evaluator, o LiveOptions) (evaluate.Observed, error) {
 	r.progress.start("reading live objects")
 	l := lists{Reader: r, evaluator: e, options: o,
-		out: evaluate.Observed{Lists: map[schema.GroupVersionKind]*evaluate.List{}, Searched: o.Search}}
+		reading: semaphore.NewWeighted(maxReading),
+		out:     evaluate.Observed{Lists: map[schema.GroupVersionKind]*evaluate.List{}, Searched: o.Search}}
 	g, listing := errgroup.WithContext(ctx)
 	for gvk, objects := range e.Kinds() {
-		g.Go(func() error {
-			list, err := l.kind(listing, gvk, namespacesOf(objects))
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.out.Lists[gvk] = list
-			return err
-		})
+		g.Go(func() error { return l.desired(listing, gvk, objects) })
 	}
 	if o.Search {
 		l.search(listing, g)
@@ -58,8 +62,28 @@ type lists struct {
 	*Reader
 	evaluator *evaluate.Evaluator
 	options   LiveOptions
+	reading   *semaphore.Weighted
 	mu        sync.Mutex // guards out
 	out       evaluate.Observed
+}
+
+// desired adds the list of a kind of which objects are desired.
+func (l *lists) desired(ctx context.Context, gvk schema.GroupVersionKind, objects []*resolve.Object) error {
+	if l.options.Small {
+		size := int64(min(len(objects), maxReading))
+		if err := l.reading.Acquire(ctx, size); err != nil {
+			return err
+		}
+		defer l.reading.Release(size)
+	}
+	list, err := l.kind(ctx, gvk, namespacesOf(objects))
+	if err == nil && l.options.Drop {
+		l.evaluator.DropManifests(list)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.out.Lists[gvk] = list
+	return err
 }
 
 // kind lists one desired kind.

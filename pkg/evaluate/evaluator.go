@@ -85,6 +85,21 @@ func (e *Evaluator) At(now time.Time) *Evaluator {
 	return &out
 }
 
+// DropManifests drops the manifests of the objects that a list has as ready: they are not compared again.
+func (e *Evaluator) DropManifests(l *List) {
+	for i := range l.Objects {
+		o := &l.Objects[i]
+		if o.State != Ready {
+			continue
+		}
+		for _, d := range e.cluster.Of(o.Key()) {
+			if d.Deployment.ID() == o.Deployment {
+				d.DropManifest()
+			}
+		}
+	}
+}
+
 // evaluates reports whether a desired object is evaluated from the list of a kind. The desired objects of a bundle
 // deployment with a problem are not known; its record may still claim the object.
 func (e *Evaluator) evaluates(o *resolve.Object, kind schema.GroupVersionKind) bool {

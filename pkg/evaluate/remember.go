@@ -67,7 +67,7 @@ func (e *Evaluator) digest(desired []*resolve.Object, kind schema.GroupVersionKi
 	o := desired[0]
 	with := e.comparedWith[o.Deployment.ID()]
 	switch {
-	case len(desired) > 1, o.Raw == nil, len(o.Unstable) > 0, with == nil, !e.evaluates(o, kind):
+	case len(desired) > 1, !e.evaluates(o, kind), o.Raw == nil, len(o.Unstable) > 0, with == nil:
 		return 0, false
 	}
 	var h maphash.Hash

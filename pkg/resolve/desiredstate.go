@@ -99,11 +99,16 @@ func (s *DesiredState) DropManifests(c *directory.Cluster) {
 
 // DropManifests drops the JSON of the desired objects, unless something else needs it.
 func (d *BundleDeployment) DropManifests() {
-	diff := d.Options().Diff
-	if d.Next != nil || diff != nil && len(diff.ComparePatches) > 0 {
-		return
-	}
 	for _, o := range d.Claimed() {
+		o.DropManifest()
+	}
+}
+
+// DropManifest drops the JSON of a desired object, unless something else needs it.
+func (o *Object) DropManifest() {
+	diff := o.Deployment.Options().Diff
+	rules := diff != nil && len(diff.ComparePatches) > 0
+	if !rules && o.Deployment.Next == nil {
 		o.Raw = nil
 	}
 }
