@@ -190,8 +190,11 @@ func kib(bytes int64) string { return fmt.Sprintf("%d KiB", (bytes+1023)>>10) }
 
 // figure formats a number, with a unit if there is one.
 func figure(v float64, unit string) string {
-	if unit == "" {
+	switch unit {
+	case "":
 		return fmt.Sprintf("%.4g", v)
+	case "s":
+		return fmt.Sprintf("%.2f s", v)
 	}
 	return fmt.Sprintf("%.0f %s", v, unit)
 }
