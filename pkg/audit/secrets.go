@@ -38,6 +38,21 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 		a.Secrets.Quotations.Searched(texts, func(redact.Place) string { return "" })
 		return nil, nil
 	}
+	covers, gaps, err := a.searchSecrets(ctx, &quotes)
+	a.Secrets.Quotations.Searched(texts, func(p redact.Place) string { return a.notRead(covers, p) })
+	return gaps, err
+}
+
+// Prepare does what the first finding of a later audit with the same Memory would wait for: it reads the Secrets.
+func (a *Audit) Prepare(ctx context.Context) error {
+	_, _, err := a.searchSecrets(ctx, &redact.Quotes{})
+	a.Secrets.Prepare()
+	return err
+}
+
+// searchSecrets adds the values of live Secrets that texts may quote. It returns which Secrets of each cluster were
+// read.
+func (a *Audit) searchSecrets(ctx context.Context, quotes *redact.Quotes) ([]source.Coverage, []source.Gap, error) {
 	namespaces := knownNamespaces(a.Result)
 	public := publicWords(a.Kinds, namespaces)
 	for _, address := range a.Desired.Addresses() {
@@ -48,7 +63,7 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	var mu sync.Mutex // guards gaps
 	err := Each(ctx, a.clusters, func(ctx context.Context, i int) error {
 		c := a.clusters[i]
-		cover, err := c.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: &quotes, Except: public,
+		cover, err := c.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: quotes, Except: public,
 			Memory:     a.options.Memory.secrets(),
 			HelmValues: valuesSecrets(a.Desired.Deployments, a.Desired.Clusters[i]),
 			Namespaces: slices.Sorted(maps.Keys(namespaces))})
@@ -62,8 +77,7 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 		}
 		return err
 	})
-	a.Secrets.Quotations.Searched(texts, func(p redact.Place) string { return a.notRead(covers, p) })
-	return gaps, err
+	return covers, gaps, err
 }
 
 // valuesSecrets are the Secrets ("namespace/name") that valuesFrom of the bundles on a cluster names.

@@ -125,9 +125,19 @@ func (a *Auditor) Run(ctx context.Context) error {
 		}
 		r.Watches, r.Restarts = a.source.Watches()
 		a.options.Publish(ctx, r)
+		if r.Everything && r.Audit != nil {
+			a.prepare(ctx, r.Audit)
+		}
 		a.wait(ctx, a.rest(began, r.Took))
 	}
 	return nil
+}
+
+// prepare lets later evaluations, of what changed, begin with what all of them need.
+func (a *Auditor) prepare(ctx context.Context, last *audit.Audit) {
+	a.reading.Lock()
+	defer a.reading.Unlock()
+	_ = last.Prepare(ctx) // the next evaluation reports what cannot be read
 }
 
 // rest returns how long to rest after an evaluation.

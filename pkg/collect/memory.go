@@ -44,20 +44,22 @@ func (s *search) remembered(namespace, name, version string) bool {
 	if s.helmValues[id.String()] && !known.helmValues {
 		return false // more of it can be quoted now
 	}
+	if s.quotes.MayQuote(known.beginnings) {
+		return false
+	}
 	s.found[id] = known
-	return !s.quotes.MayQuote(known.beginnings)
+	return true
 }
 
-// add remembers a Secret with its content.
-func (s *search) add(m *object.Meta, content object.Content, helmValues bool) {
+// mayQuote reports whether the texts may quote a Secret, which is remembered.
+func (s *search) mayQuote(m *object.Meta, content object.Content, helmValues bool) bool {
 	if s.memory == nil {
-		return
+		return true
 	}
+	beginnings := redact.BeginningsOf(content, helmValues)
 	id := types.NamespacedName{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}
-	if _, known := s.found[id]; known {
-		return
-	}
-	s.found[id] = rememberedSecret{m.Metadata.ResourceVersion, helmValues, redact.BeginningsOf(content, helmValues)}
+	s.found[id] = rememberedSecret{m.Metadata.ResourceVersion, helmValues, beginnings}
+	return s.quotes.MayQuote(beginnings)
 }
 
 // end ends the search.

@@ -52,8 +52,9 @@ func (r *Reader) QuotedSecrets(ctx context.Context, o QuotedOptions) (source.Cov
 		secretType := content["type"]
 		helmValues := secretType == values.BundleType || secretType == values.DeploymentType ||
 			o.HelmValues[m.Namespace+"/"+m.Name]
-		r.Secrets.AddQuoted(content, o.Quotes, o.Except, helmValues)
-		search.add(meta, content, helmValues)
+		if search.mayQuote(meta, content, helmValues) {
+			r.Secrets.AddQuoted(content, o.Quotes, o.Except, helmValues)
+		}
 		if r.Description.Partial() && redact.MaskedSecret(content) {
 			masked[m.Namespace] = true
 		}

@@ -71,6 +71,13 @@ func quotable(c map[string]any, helmValues bool, add func(string, value)) {
 	})
 }
 
+// Prepare computes in advance what the first Redactor needs of the values.
+func (s *Secrets) Prepare() {
+	for v := range s.values {
+		s.beginnings.get(v)
+	}
+}
+
 // BeginningsOf returns the beginnings of all values that AddQuoted adds of a Secret.
 func BeginningsOf(c map[string]any, helmValues bool) Beginnings {
 	var out Beginnings
