@@ -74,6 +74,18 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// TestUndoCounts checks that an undo counts the other objects of the bundle as they are.
+func TestUndoCounts(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	f.removeOwnership(configMap("settings"))
+	got := f.undo(f.adopt("--yes").receipt).document
+	if len(got.Deployments) != 1 || got.Deployments[0].Before.Ready != 3 || got.Deployments[0].After.Ready != 2 ||
+		got.Deployments[0].After.Unknown != 0 {
+		t.Errorf("the counts are %+v, notes %q", got.Deployments, got.Notes)
+	}
+}
+
 // TestUndoAfterChanges changes objects between adoption and undo. Objects with a changed owner are left alone; the
 // others are restored.
 func TestUndoAfterChanges(t *testing.T) {

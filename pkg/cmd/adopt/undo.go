@@ -50,9 +50,10 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	if s.items, err = adopt.PlanUndo(ctx, s.src, entries); err != nil {
 		return err
 	}
+	// No finding is shown. The objects are evaluated again after the undo.
 	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer,
-		Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report,
-		Pause: func(context.Context) error { return nil }}) // no finding is shown
+		Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report, KeepManifests: true,
+		Pause: func(context.Context) error { return nil }})
 	switch {
 	case errors.Is(err, gaps.ErrNoFleet), errors.Is(err, gaps.ErrNothingRead): // an undo does not need Fleet
 		d, err := s.src.Describe(ctx)
