@@ -81,7 +81,8 @@ func TestMemory(t *testing.T) {
 		for range 4 {
 			c.memory.Begin()
 			on := c.desired.On(c.desired.Clusters[0])
-			e, fresh := New(on, c.desired.Deployments, Options{Memory: c.memory}), New(on, c.desired.Deployments, Options{})
+			e := New(on, c.desired.Deployments, Options{Memory: c.memory})
+			fresh := New(on, c.desired.Deployments, Options{})
 			for _, o := range c.live {
 				remembered += observeBoth(t, e, fresh, o)
 			}
