@@ -58,8 +58,12 @@ func deletions(book *journal.Book, f *check.Finding) []string {
 		if e.Event != journal.Deleted || e.BundleDeployment != f.BundleDeployment || !e.Has(f.Object.Key()) {
 			continue
 		}
-		return []string{"it was deleted between " + e.From.UTC().Format(time.RFC3339) + " and " +
-			e.To.UTC().Format(time.RFC3339) + ", according to the journal of the auditor"}
+		from, to := e.From.UTC().Format(time.RFC3339), e.To.UTC().Format(time.RFC3339)
+		when := "at " + to
+		if from != to {
+			when = "between " + from + " and " + to
+		}
+		return []string{"it was deleted " + when + ", according to the journal of the auditor"}
 	}
 	return nil
 }

@@ -149,9 +149,11 @@ func (h history) Table(w io.Writer, wide bool) error {
 }
 
 func printEntry(w io.Writer, e *journal.Entry, wide bool) {
-	const layout = "2006-01-02 15:04:05"
-	fmt.Fprintf(w, "%s to %s UTC  %s  %s, release %s:%d", e.From.UTC().Format(layout), e.To.UTC().Format("15:04:05"),
-		e.Event, e.BundleDeployment, e.Release, e.Revision)
+	when, to := e.From.UTC().Format(time.DateTime), e.To.UTC().Format(time.DateTime)
+	if to != when {
+		when += " to " + e.To.UTC().Format(time.TimeOnly)
+	}
+	fmt.Fprintf(w, "%s UTC  %s  %s, release %s:%d", when, e.Event, e.BundleDeployment, e.Release, e.Revision)
 	if e.Cluster != "" {
 		fmt.Fprintf(w, ", cluster %s", e.Cluster)
 	}

@@ -30,7 +30,7 @@ func journals(t *testing.T) string {
 			Objects: []journal.Object{{Ref: ref, LastWriter: "kubectl"}}, Total: 4},
 		{Event: journal.Uninstalled, From: at(30, 0), To: at(30, 2), BundleDeployment: "api", Release: "shop/api",
 			Revision: 1, By: "the agent in cattle-fleet-system: the BundleDeployment of the release was deleted"},
-		{Event: journal.Uninstalled, From: at(20, 0), To: at(20, 2), BundleDeployment: "kept", Release: "shop/kept",
+		{Event: journal.Uninstalled, From: at(20, 0), To: at(20, 0), BundleDeployment: "kept", Release: "shop/kept",
 			Revision: 1, KeepResources: true},
 	} {
 		line, err := json.Marshal(e)
@@ -70,7 +70,7 @@ func TestHistory(t *testing.T) {
   by: the agent in cattle-fleet-system: the BundleDeployment of the release was deleted
   its objects are not known
 `
-	const kept = `2026-01-02 07:20:00 to 07:20:02 UTC  Uninstalled  kept, release shop/kept:1
+	const kept = `2026-01-02 07:20:00 UTC  Uninstalled  kept, release shop/kept:1
   by: not known
   its objects stay if its agent uninstalled the release (keepResources)
 `
