@@ -38,13 +38,16 @@ func newElection(client coordination.LeasesGetter, namespace, identity string, l
 }
 
 // run takes part in elections until the context ends. lead is called with a context that ends when this replica no
-// longer leads.
+// longer leads; run waits until it returns.
 func (e *election) run(ctx context.Context, lead func(context.Context)) error {
+	leading := make(chan struct{}, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: LeaseName, Lock: e.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: renewal,
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
+				leading <- struct{}{}
+				defer func() { <-leading }()
 				e.leads.Store(true)
 				e.log.Info("leads")
 				lead(ctx)
@@ -59,7 +62,9 @@ func (e *election) run(ctx context.Context, lead func(context.Context)) error {
 		return fmt.Errorf("preparing the election of the leader: %w", err)
 	}
 	for ctx.Err() == nil {
-		elector.Run(ctx) // it ends when the Lease is lost
+		elector.Run(ctx) // it ends when the Lease is lost, and does not wait for lead
+		leading <- struct{}{}
+		<-leading
 	}
 	return nil
 }

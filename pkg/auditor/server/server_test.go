@@ -187,6 +187,22 @@ func TestLeader(t *testing.T) {
 	}
 }
 
+// TestEnd checks that an auditor that ends waits for what it writes.
+func TestEnd(t *testing.T) {
+	s := newServer(t, fake.NewClientset(), "one")
+	ctx, cancel := context.WithCancel(t.Context())
+	written := false
+	err := s.election.run(ctx, func(ctx context.Context) {
+		cancel()
+		<-ctx.Done()
+		<-time.After(50 * time.Millisecond)
+		written = true
+	})
+	if err != nil || !written {
+		t.Errorf("it ended before a write, error: %v", err)
+	}
+}
+
 func holder(l *coordinationv1.Lease) string {
 	if l == nil || l.Spec.HolderIdentity == nil {
 		return ""

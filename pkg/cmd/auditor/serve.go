@@ -104,6 +104,8 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_, ended := o.flags.Interruption.Hold(ctx) // for writes that are in progress, and to release the Lease
+	defer ended()
 	return s.Run(ctx)
 }
 
