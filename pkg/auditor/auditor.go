@@ -133,7 +133,7 @@ func (a *Auditor) Run(ctx context.Context) error {
 	return nil
 }
 
-// prepare lets later evaluations, of what changed, begin with what all of them need.
+// prepare reads what the first finding of a later evaluation would wait for.
 func (a *Auditor) prepare(ctx context.Context, last *audit.Audit) {
 	a.reading.Lock()
 	defer a.reading.Unlock()

@@ -134,7 +134,7 @@ func (x *explainer) ready(d *directory.Deployment) verdict {
 	return out
 }
 
-// unexplained returns the verdict for a deployment that is not applied, although nothing blocks it now.
+// unexplained returns the verdict for a deployment that is not applied and that nothing blocks.
 func (x *explainer) unexplained(d *directory.Deployment) verdict {
 	s := stepOf(NotApplied, d, "its agent has not applied the current deployment, and nothing that was read shows why")
 	f, problem := first(x.findings[d.Key()], "FD602")

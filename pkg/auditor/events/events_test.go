@@ -145,6 +145,17 @@ func TestUninstalled(t *testing.T) {
 		"release shop/web of bundle deployment web was uninstalled; it had 1 object; its Bundle exists")
 }
 
+// TestKeepResources checks that the Event of an uninstalled release counts no object that stays.
+func TestKeepResources(t *testing.T) {
+	a := newAuditor()
+	before := views.Of(0, views.Deployment("web", ready))
+	before.Releases[0].KeepResources = true
+	a.Update(a.follower.Next(before))
+	compare(t, "with keepResources", a.at(t, 1), "Warning FleetUninstalled Secret/sh.helm.release.v1.web.v1: "+
+		"Helm release shop/web of bundle deployment web was uninstalled; its objects stay if its agent uninstalled it "+
+		"(keepResources); its Bundle does not exist")
+}
+
 // TestBound checks that the Events of a mass deletion are bounded, and that the bundle deployment names their number.
 func TestBound(t *testing.T) {
 	a := newAuditor()

@@ -73,7 +73,7 @@ func ofUninstall(u *view.Uninstalled) string {
 		text += "; it had " + report.Plural(n, "object")
 	}
 	if u.KeepResources {
-		text += "; its objects stay if its agent did that (keepResources)"
+		text += "; its objects stay if its agent uninstalled it (keepResources)"
 	}
 	switch u.Bundle {
 	case view.Present:

@@ -69,8 +69,8 @@ type Uninstalled struct {
 	Bundle, BundleDeployment Presence
 }
 
-// Refs are the objects that vanished with the release, as far as they are known. Those that did not exist are left out;
-// with keepResources, all are.
+// Refs are the objects that the release had as far as they are known. Those that did not exist are left out. There are
+// none with keepResources: the objects stay.
 func (u *Uninstalled) Refs() []Ref {
 	switch {
 	case u.KeepResources:
