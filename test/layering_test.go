@@ -101,9 +101,6 @@ var layers = []layer{
 	{packages: []string{"pkg/transport"}, never: slices.Concat(commands, printing)},
 	{packages: []string{"pkg/source/cluster"}, never: printing,
 		may: []string{"pkg/escape", "pkg/object", "pkg/source", "pkg/transport"}},
-	// It reads metrics, and no cluster. Its connections have the limits of those with an API server.
-	{packages: []string{"pkg/source/prometheus"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/escape", "pkg/transport"}},
 	{packages: []string{"pkg/source/snapshot/files"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/source"}},
 	{packages: []string{"pkg/source/snapshot"}, never: evaluating,
@@ -209,10 +206,6 @@ var layers = []layer{
 	{packages: []string{"pkg/auditor/metrics"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"families.go", "history.go", "collect.go"},
 		may:       []string{"pkg/object", "pkg/fleet", "pkg/escape", "pkg/check", "pkg/report", "pkg/auditor/view"}},
-	// It makes a report from the metrics of many auditors.
-	{packages: []string{"pkg/auditor/exported"}, pure: true, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/escape", "pkg/source", "pkg/state", "pkg/directory", "pkg/check",
-			"pkg/report", "pkg/auditor/view", "pkg/auditor/metrics"}},
 	// What vanished: the entries, and the auditor that writes them.
 	{packages: []string{"pkg/journal"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/source"}},
@@ -297,7 +290,7 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/output"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/suggest", "pkg/escape", "pkg/collect"}},
 	{packages: []string{"pkg/cmd/verb"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/audit", "pkg/collect"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/suggest", "pkg/audit", "pkg/collect"}},
 	{packages: []string{"pkg/cmd/input"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/escape", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/gaps", "pkg/collect", "pkg/evaluate",
@@ -353,7 +346,7 @@ var layers = []layer{
 		may: []string{"pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags",
 			"pkg/install", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/pager", "pkg/cmd/query", "pkg/cmd/scope",
 			"pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/cmd/watch", "pkg/source", "pkg/source/cluster",
-			"pkg/source/prometheus", "pkg/source/snapshot", "pkg/auditor/exported", "pkg/directory", "pkg/resolve",
+			"pkg/source/snapshot", "pkg/directory", "pkg/resolve",
 			"pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object",
 			"pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches",
 			"pkg/escape", "pkg/snapshot", "pkg/agents", "pkg/deployed", "pkg/gaps", "pkg/impact/read", "pkg/journal",

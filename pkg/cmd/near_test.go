@@ -66,6 +66,21 @@ func TestNearMisses(t *testing.T) {
 	}
 }
 
+// TestRemoved checks that a command, a flag or a format of the previous version comes with its replacement, and with
+// nothing else.
+func TestRemoved(t *testing.T) {
+	for args, want := range map[string]string{
+		"audit --from-metrics=http://x":        "--from-metrics was removed: the dashboards of the auditor show this",
+		"audit --from-metrics-match=x -o json": "--from-metrics-match was removed: the dashboards of the auditor show this",
+	} {
+		got := run(t, strings.Fields(args)...)
+		if lines := "error: " + want + "\nSee 'kubectl-fleetdoctor "; got.status != 2 || got.out != "" ||
+			!strings.HasPrefix(got.errOut, lines) || strings.Count(got.errOut, "\n") != 2 {
+			t.Errorf("%s: status %d: %s%s", args, got.status, got.out, got.errOut)
+		}
+	}
+}
+
 // TestFlagsOfOtherCommands checks that an unknown flag that other commands have comes with the names of these commands.
 func TestFlagsOfOtherCommands(t *testing.T) {
 	for args, want := range map[string]string{

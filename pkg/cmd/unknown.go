@@ -24,20 +24,27 @@ func flagError(c *cobra.Command, err error) error {
 	if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 {
 		return c.ValidateArgs(words)
 	}
-	return &exit.Error{Status: exit.Usage, Err: err, Hint: strings.TrimSpace(nearFlag(c, err) + "\n" +
-		elsewhere(c, err))}
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return &exit.Error{Status: exit.Usage, Err: err, Hint: nearValue(err)}
+	}
+	if gone := suggest.Removed(c.CommandPath(), written(unknown)); gone != "" {
+		return exit.UsageError(errors.New(gone))
+	}
+	return &exit.Error{Status: exit.Usage, Err: err, Hint: strings.TrimSpace(nearFlag(c, unknown) + "\n" +
+		elsewhere(c, written(unknown)))}
+}
+
+// written is an unknown flag with its hyphens.
+func written(unknown *pflag.NotExistError) string {
+	if unknown.GetSpecifiedShortnames() != "" {
+		return "-" + unknown.GetSpecifiedName()
+	}
+	return "--" + unknown.GetSpecifiedName()
 }
 
 // elsewhere names the other commands that have an unknown flag, such as --watch; "" if none has it.
-func elsewhere(c *cobra.Command, err error) string {
-	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok {
-		return ""
-	}
-	given := "--" + unknown.GetSpecifiedName()
-	if unknown.GetSpecifiedShortnames() != "" {
-		given = "-" + unknown.GetSpecifiedName()
-	}
+func elsewhere(c *cobra.Command, given string) string {
 	var names []string
 	var visit func(*cobra.Command)
 	visit = func(other *cobra.Command) {
@@ -67,18 +74,22 @@ func elsewhere(c *cobra.Command, err error) string {
 // mostCommands is the number of commands that a hint names.
 const mostCommands = 3
 
-// nearFlag asks whether the user meant a flag of a similar name, or a similar value of a flag with a fixed list of
-// values. It returns "" if nothing is similar.
-func nearFlag(c *cobra.Command, err error) string {
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
-		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				names = append(names, f.Name)
-			}
-		})
-		return suggest.HintIn("--", unknown.GetSpecifiedName(), "", names)
+// nearFlag asks whether the user meant a flag of a similar name; "" if none is similar.
+func nearFlag(c *cobra.Command, unknown *pflag.NotExistError) string {
+	if unknown.GetSpecifiedShortnames() != "" {
+		return ""
 	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return suggest.HintIn("--", unknown.GetSpecifiedName(), "", names)
+}
+
+// nearValue asks whether the user meant a similar value of a flag with a fixed list of values; "" if none is similar.
+func nearValue(err error) string {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if e, ok := invalid.GetFlag().Value.(interface{ Values() []string }); ok {
 			return suggest.HintIn("--"+invalid.GetFlag().Name+"=", invalid.GetValue(), "", e.Values())

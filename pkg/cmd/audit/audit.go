@@ -38,7 +38,6 @@ type options struct {
 	printRBAC       bool
 	asVersion       flags.FleetVersion
 	suppression
-	metrics     fromMetrics
 	by          *flags.Enum
 	failOn      *flags.Enum
 	serverCheck *flags.Enum
@@ -88,7 +87,6 @@ func (o *options) addFlags(c *cobra.Command) {
 		"Confirm differences with a server-side dry run, which calls admission webhooks: where permitted (auto), for "+
 			"every object (always), or never")
 	o.suppression.addFlags(fs)
-	o.metrics.addFlags(fs)
 	fs.Var(&o.asVersion, flags.AsVersionFlag,
 		"Evaluate as if the controller and the agents of Fleet had this version, such as 0.13; a note lists the "+
 			"results that differ")

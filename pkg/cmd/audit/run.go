@@ -22,10 +22,6 @@ import (
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
-	if err := o.metrics.check(args); err != nil {
-		return err
-	}
-	o.NoSource = o.metrics.enabled()
 	targets, names, err := scope.Split(args, *o.Config.Namespace)
 	if err != nil {
 		return err
@@ -55,9 +51,6 @@ func (o *options) Validate() error {
 		return err
 	}
 	switch {
-	case o.NoSource && o.Format == patchesFormat:
-		return fmt.Errorf("--%s and --output=%s are mutually exclusive: metrics do not have the fields that differ",
-			metricsFlag, patchesFormat)
 	case len(o.auditOptions.Names) > 0 && o.Changed("filename"):
 		return errors.New("-f and objects are mutually exclusive: the directory is the scope")
 	case len(o.auditOptions.Names) > 0 && o.statusOnly:
@@ -115,17 +108,11 @@ func (o *options) Run(ctx context.Context) error {
 	shown.Summary, shown.PrintRole = o.summary, o.auditOptions.Commands.PrintRole
 	shown.By, shown.Details = o.by.String(), o.auditOptions.Commands.Audit
 	shown.Explain, shown.ReadClusters = input.Explain, o.Clusters.Suggest(o.auditOptions.Commands.Audit)
-	if o.NoSource { // a command cannot read the same clusters
-		shown.PrintRole, shown.Details, shown.ReadClusters = "", "", ""
-	}
 	return o.ShowAudit(ctx, o.read, printers.Audit)
 }
 
 // read audits the source.
 func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, error) {
-	if o.NoSource {
-		return o.readMetrics(ctx, in)
-	}
 	if in.Cluster != nil {
 		o.auditOptions.Server = in.Cluster
 	}
@@ -143,19 +130,6 @@ func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, 
 		end.noResult = exit.Failure(err, o.noResultHint(err))
 	}
 	return o.finished(result, end)
-}
-
-// readMetrics audits what auditors export.
-func (o *options) readMetrics(ctx context.Context, in *input.Reading) (*query.Audited, error) {
-	all, err := o.metrics.audit(ctx, o.Version, in.Show)
-	if err != nil {
-		return nil, err
-	}
-	result, err := o.suppressed(all)
-	if err != nil {
-		return nil, err
-	}
-	return o.finished(result, outcome{noResultOf(all), undecidedOf(all)})
 }
 
 // outcome is how far an audit could be completed.

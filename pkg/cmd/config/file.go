@@ -64,7 +64,7 @@ var (
 	tables  = []string{"table", "wide"}
 	// selections are flags that select other clusters, or exclude reading them.
 	selections = []string{"snapshot", "context", "kubeconfig", "cluster", "contexts", "cluster-snapshot", "via-rancher",
-		"via-kubeconfig-secrets", "status-only", "filename", "from-metrics"}
+		"via-kubeconfig-secrets", "status-only", "filename"}
 )
 
 var fields = []field{

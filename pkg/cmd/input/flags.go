@@ -20,8 +20,6 @@ type Flags struct {
 	Config *genericclioptions.ConfigFlags
 	// Snapshots are the paths of captured clusters; without any, a live cluster is read.
 	Snapshots []string
-	// NoSource is true if the verb reads neither a cluster nor a snapshot.
-	NoSource bool
 	// NoProgress omits the progress line.
 	NoProgress bool
 	// Changed reports whether a flag of the verb is on the command line.

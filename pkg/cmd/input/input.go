@@ -24,13 +24,10 @@ type Reading struct {
 // Report shows the progress of an audit.
 func (r *Reading) Report(p collect.Progress) { r.Show(p.Doing, p.Objects) }
 
-// Read opens the source, if there is one, shows a progress line while read runs, and adds a hint to the error.
+// Read opens the source, shows a progress line while read runs, and adds a hint to the error.
 func (f *Flags) Read(ctx context.Context, read func(*Reading) error) error {
 	r := &Reading{Progress: f.StartProgress()}
 	defer r.Clear()
-	if f.NoSource {
-		return read(r)
-	}
 	var err error
 	if r.Source, r.Cluster, err = f.Open(ctx); err == nil {
 		err = read(r)
@@ -41,10 +38,7 @@ func (f *Flags) Read(ctx context.Context, read func(*Reading) error) error {
 // StartProgress starts a progress line on standard error. Clear must be called.
 func (f *Flags) StartProgress() *output.Progress {
 	doing := "connecting to the cluster"
-	switch {
-	case f.NoSource:
-		doing = "connecting to the server"
-	case f.Captured():
+	if f.Captured() {
 		doing = "reading the snapshot"
 	}
 	if f.NoProgress {

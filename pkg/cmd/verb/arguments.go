@@ -3,6 +3,7 @@
 package verb
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,12 +11,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 )
 
 // NoCommand refuses arguments, and suggests similar subcommands.
 func NoCommand(c *cobra.Command, words []string) error {
 	if len(words) == 0 {
 		return nil
+	}
+	if gone := suggest.Removed(c.CommandPath(), words[0]); gone != "" {
+		return exit.UsageError(errors.New(gone))
 	}
 	err := &exit.Error{Status: exit.Usage, Err: fmt.Errorf("unknown command %q", words[0])}
 	similar := c.SuggestionsFor(words[0])

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package suggest
+
+import "strings"
+
+// removed are the commands, flags and formats that only the previous version had, with what replaces each. A name
+// without a command is that of a flag of several commands. They are kept for one version.
+var removed = map[string]string{
+	"audit --from-metrics": "the dashboards of the auditor show this",
+}
+
+// Removed says that a word on the command line was removed, and what replaces it: a command, a flag or a format; "" for
+// another word. command is the path of the command before the word. The flags whose names begin with that of a removed
+// flag and a hyphen were removed with it.
+func Removed(command, word string) string {
+	given := command + " " + word
+	for name, replacement := range removed {
+		if strings.HasSuffix(given, " "+name) || strings.Contains(given, " "+name+"-") {
+			return word + " was removed: " + replacement
+		}
+	}
+	return ""
+}
