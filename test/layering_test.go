@@ -212,11 +212,6 @@ var layers = []layer{
 	{packages: []string{"pkg/auditor/journal"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"entries.go"},
 		may:       []string{"pkg/journal", "pkg/auditor/view"}},
-	// It plans with the engine of adopt, and writes through an interface.
-	{packages: []string{"pkg/auditor/adoption"}, never: slices.Concat(commands, printing),
-		pureFiles: []string{"decide.go"},
-		may: []string{"pkg/object", "pkg/ownership", "pkg/source", "pkg/directory", "pkg/collect", "pkg/evaluate",
-			"pkg/redact", "pkg/report", "pkg/audit", "pkg/adopt", "pkg/auditor/metrics", "pkg/auditor/view"}},
 	// It shares the mapping of findings with the format of the same name.
 	{packages: []string{"pkg/auditor/openreports"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"reports.go"},
@@ -335,7 +330,7 @@ var layers = []layer{
 		may: []string{"pkg/cmd/chart", "pkg/cmd/complete", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input",
 			"pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/serve", "pkg/cmd/verb", "pkg/escape",
 			"pkg/heap", "pkg/install", "pkg/journal", "pkg/ownership", "pkg/report", "pkg/serving", "pkg/source",
-			"pkg/transport", "pkg/cmd/view", "pkg/source/cluster", "pkg/collect", "pkg/audit", "pkg/auditor/adoption",
+			"pkg/transport", "pkg/cmd/view", "pkg/source/cluster", "pkg/collect", "pkg/audit",
 			"pkg/auditor/events", "pkg/auditor/journal", "pkg/auditor/metrics", "pkg/auditor/openreports",
 			"pkg/auditor/server", "pkg/auditor/installation"}},
 	{packages: []string{"pkg/cmd/webhook"},

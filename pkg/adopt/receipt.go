@@ -73,9 +73,9 @@ type Receipt struct {
 	entries map[int]int // by index of the item
 }
 
-// EncodeReceipt returns the text of a receipt before its first outcome. entries number the items to write in it, from
+// encodeReceipt returns the text of a receipt before its first outcome. entries number the items to write in it, from
 // 1, by their index.
-func EncodeReceipt(h Header, items []Item) (text []byte, entries map[int]int, err error) {
+func encodeReceipt(h Header, items []Item) (text []byte, entries map[int]int, err error) {
 	h.APIVersion, h.Kind, h.Format, h.Objects = report.APIVersion, KindReceipt, receiptFormat, 0
 	entries = map[int]int{}
 	var lines []any
@@ -104,7 +104,7 @@ func EncodeReceipt(h Header, items []Item) (text []byte, entries map[int]int, er
 // CreateReceipt stores the header and all items to write, and syncs them to disk before it returns. The file must not
 // exist: a receipt may be the only way to undo an adoption.
 func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
-	text, entries, err := EncodeReceipt(h, items)
+	text, entries, err := encodeReceipt(h, items)
 	if err != nil {
 		return nil, err
 	}

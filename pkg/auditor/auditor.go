@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -61,7 +60,6 @@ type Auditor struct {
 	options  Options
 	cluster  *cluster.Cluster
 	inbox    *inbox
-	reading  sync.Mutex // held while the source is read
 	source   *watched.Source
 	standing *audit.Standing // nil if everything must be evaluated
 	held     held
@@ -107,15 +105,11 @@ func (a *Auditor) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.reading.Lock()
 	a.source = src
-	a.reading.Unlock()
 	defer a.source.Wait()
 	for ctx.Err() == nil {
 		began := a.options.Now()
-		a.reading.Lock()
 		r := a.evaluate(ctx, a.inbox.take())
-		a.reading.Unlock()
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -126,18 +120,12 @@ func (a *Auditor) Run(ctx context.Context) error {
 		r.Watches, r.Restarts = a.source.Watches()
 		a.options.Publish(ctx, r)
 		if r.Everything && r.Audit != nil {
-			a.prepare(ctx, r.Audit)
+			// The first finding of a later evaluation would wait for this. That evaluation reports what cannot be read.
+			_ = r.Audit.Prepare(ctx)
 		}
 		a.wait(ctx, a.rest(began, r.Took))
 	}
 	return nil
-}
-
-// prepare reads what the first finding of a later evaluation would wait for.
-func (a *Auditor) prepare(ctx context.Context, last *audit.Audit) {
-	a.reading.Lock()
-	defer a.reading.Unlock()
-	_ = last.Prepare(ctx) // the next evaluation reports what cannot be read
 }
 
 // rest returns how long to rest after an evaluation.
@@ -150,20 +138,6 @@ func (a *Auditor) rest(began time.Time, took time.Duration) time.Duration {
 	a.began = began
 	return max(0, time.Duration(float64(-a.credit)/share))
 }
-
-// Read calls read with the cluster as the auditor keeps it. What is not in memory is read from the server, for example
-// objects that are as desired. Nothing is evaluated in the meantime, so that the queries of read are not taken for
-// those of the evaluation.
-func (a *Auditor) Read(read func(source.Source) error) error {
-	a.reading.Lock()
-	defer a.reading.Unlock()
-	if a.source == nil {
-		return errNotStarted
-	}
-	return read(a.source.WithoutWatches())
-}
-
-var errNotStarted = errors.New("the auditor has not started to read the cluster")
 
 // wait waits until something changes, but at least for a rest.
 func (a *Auditor) wait(ctx context.Context, rest time.Duration) {

@@ -72,6 +72,7 @@ func TestRemoved(t *testing.T) {
 	for args, want := range map[string]string{
 		"audit --from-metrics=http://x":        "--from-metrics was removed: the dashboards of the auditor show this",
 		"audit --from-metrics-match=x -o json": "--from-metrics-match was removed: the dashboards of the auditor show this",
+		"auditor install --adopt=unmarked":     "--adopt was removed: the admission webhook adopts objects, and the verb adopt does",
 	} {
 		got := run(t, strings.Fields(args)...)
 		if lines := "error: " + want + "\nSee 'kubectl-fleetdoctor "; got.status != 2 || got.out != "" ||

@@ -107,7 +107,7 @@ func manyConfigMaps(prefix string, n int) string {
 func TestAuditorRecording(t *testing.T) {
 	hub, edge := recordedHub(t), recordedEdge(t)
 	onHub := hub.auditor()
-	onEdge := edge.auditor("--cluster-name=fleet-default/edge", "--adopt=if-unowned")
+	onEdge := edge.auditor("--cluster-name=fleet-default/edge")
 	onHub.awaits(`fleetdoctor_findings\{code="FD202".* 1`) // its findings are held, so it comes last
 	onHub.record("hub-before.prom")
 	onEdge.record("edge-before.prom")
@@ -130,7 +130,7 @@ func TestAuditorRecording(t *testing.T) {
 		edge.merge("fleet-agent", configMap("web-9"), `{"data":{"key":"value"}}`)
 		onEdge.awaits(`fleetdoctor_bundledeployment_objects\{.*name="web".*state="Modified"} 0`)
 	}
-	onEdge.awaits(`fleetdoctor_auditor_adoption_stopped\{.* 1`, `fleetdoctor_flapping_field_changes\{.* 2`,
+	onEdge.awaits(`fleetdoctor_flapping_field_changes\{.* 2`,
 		`fleetdoctor_bundledeployment_uninstalled_total\{.*bundle_exists="unknown".*name="cache".* 1`)
 	onHub.record("hub-after.prom")
 	onEdge.record("edge-after.prom")

@@ -34,11 +34,9 @@ var auditorVariants = map[string]auditor.Values{
 	"silent":  {Events: ptr.To(false), Journal: ptr.To(false)},
 	"kinds": {ReadRules: []auditor.ReadRule{{APIGroups: []string{"apps"},
 		Resources: []string{"deployments", "daemonsets"}}}},
-	"adopting": {Adopt: "unmarked", ReadRules: []auditor.ReadRule{{APIGroups: []string{"apps"},
-		Resources: []string{"deployments"}}}},
 	"all": {Common: install.Common{Image: "example.com/auditor:1", Replicas: 3,
 		APIServers: []string{"192.0.2.10", "2001:db8::/32"}}, ClusterName: "fleet-default/edge-1", OpenReports: true,
-		Adopt: "if-unowned", Prometheus: "operator", PrometheusLabels: map[string]string{"release": "monitoring"},
+		Prometheus: "operator", PrometheusLabels: map[string]string{"release": "monitoring"},
 		Dashboards: "configmap", Keep: true},
 }
 
@@ -111,10 +109,9 @@ func TestAuditorKeep(t *testing.T) {
 func TestAuditorArguments(t *testing.T) {
 	begin := []string{"auditor", "serve"}
 	for variant, want := range map[string][]string{
-		"default":  {"--events=true", "--open-reports=false", "--adopt=off", "--journal=true"},
-		"silent":   {"--events=false", "--open-reports=false", "--adopt=off", "--journal=false"},
-		"adopting": {"--events=true", "--open-reports=false", "--adopt=unmarked", "--journal=true"},
-		"all": {"--events=true", "--open-reports=true", "--adopt=if-unowned", "--journal=true",
+		"default": {"--events=true", "--open-reports=false", "--journal=true"},
+		"silent":  {"--events=false", "--open-reports=false", "--journal=false"},
+		"all": {"--events=true", "--open-reports=true", "--journal=true",
 			"--cluster-name=fleet-default/edge-1"},
 	} {
 		pod := pick[appsv1.Deployment](t, auditorObjects(t, variant), "Deployment", auditor.Name).Spec.Template.Spec
@@ -217,11 +214,9 @@ var (
 	auditorLease = []permission{{"create", "leases.coordination.k8s.io", systemNamespace, ""},
 		{"get", "leases.coordination.k8s.io", systemNamespace, auditor.Name},
 		{"update", "leases.coordination.k8s.io", systemNamespace, auditor.Name}}
-	auditorAdopts = []permission{{"get", "deployments.apps", "shop", "web"},
-		{"patch", "deployments.apps", "shop", "web"}}
-	auditorAdoptsAll = []permission{{"patch", "widgets.example.com", "shop", "web"}}
 	// auditorNever is granted by no variant.
 	auditorNever = []permission{{"update", "deployments.apps", "shop", "web"},
+		{"patch", "deployments.apps", "shop", "web"}, {"patch", "configmaps", "kube-system", "any"},
 		{"delete", "deployments.apps", "shop", "web"},
 		{"create", "deployments.apps", "shop", ""}, {"update", "secrets", "shop", "any"},
 		{"delete", "secrets", systemNamespace, "any"}, {"create", "configmaps", "shop", ""},
@@ -237,19 +232,15 @@ var (
 
 // TestAuditorPermissions asks the server what the auditor's service account may do, for each variant.
 func TestAuditorPermissions(t *testing.T) {
-	// A role that adopts objects of all kinds can also patch Events.
-	neverPatched := slices.DeleteFunc(slices.Clone(auditorNever), func(p permission) bool { return p.verb == "patch" })
 	tests := map[string]struct{ may, not []permission }{
 		"default": {slices.Concat(auditorReads, auditorReadsAll, auditorEvents, auditorJournal, auditorLease),
-			slices.Concat(auditorNever, auditorGets, auditorReports, auditorAdopts, auditorAdoptsAll)},
+			slices.Concat(auditorNever, auditorGets, auditorReports)},
 		"silent": {slices.Concat(auditorReads, auditorReadsAll, auditorLease),
-			slices.Concat(auditorNever, auditorGets, auditorEvents, auditorJournal, auditorReports, auditorAdopts)},
+			slices.Concat(auditorNever, auditorGets, auditorEvents, auditorJournal, auditorReports)},
 		"kinds": {slices.Concat(auditorReads, auditorEvents, auditorJournal, auditorLease),
-			slices.Concat(auditorNever, auditorGets, auditorReadsAll, auditorReports, auditorAdopts)},
-		"adopting": {slices.Concat(auditorReads, auditorEvents, auditorJournal, auditorLease, auditorAdopts),
-			slices.Concat(auditorNever, auditorGets, auditorReadsAll, auditorReports, auditorAdoptsAll)},
+			slices.Concat(auditorNever, auditorGets, auditorReadsAll, auditorReports)},
 		"all": {slices.Concat(auditorReads, auditorReadsAll, auditorEvents, auditorJournal, auditorLease,
-			auditorReports, auditorAdopts, auditorAdoptsAll), neverPatched},
+			auditorReports), slices.Concat(auditorNever, auditorGets)},
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(tests)), auditorVariantNames()); diff != "" {
 		t.Errorf("variants (-want +got):\n%s", diff)
@@ -261,18 +252,16 @@ func TestAuditorPermissions(t *testing.T) {
 	}
 }
 
-// TestAuditorRoles checks that rights on all kinds are only rights to read, unless the auditor adopts, and that each
-// role is bound to the auditor's own account.
+// TestAuditorRoles checks that the only kinds that the auditor may write outside of its namespace are Events and
+// reports, and that each role is bound to the auditor's own account.
 func TestAuditorRoles(t *testing.T) {
 	for _, variant := range auditorVariantNames() {
 		objs := auditorObjects(t, variant)
 		role := pick[rbacv1.ClusterRole](t, objs, "ClusterRole", auditor.Name)
 		for _, rule := range role.Rules {
-			if !slices.Contains(rule.Resources, "*") {
-				continue
-			}
-			if text := strings.Join(rule.Verbs, " "); text != "list watch" && auditorVariants[variant].Adopt == "" {
-				t.Errorf("variant %s: verbs on all kinds: %s", variant, text)
+			reads := slices.Equal(rule.Verbs, []string{"list", "watch"})
+			if kinds := strings.Join(rule.Resources, " "); !reads && kinds != "events" && kinds != "reports clusterreports" {
+				t.Errorf("variant %s: verbs on %s: %s", variant, kinds, rule.Verbs)
 			}
 		}
 		want := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: auditor.Name, Namespace: systemNamespace}}

@@ -25,7 +25,7 @@ func TestLint(t *testing.T) {
 		directory: {"exact": true, "certificates": "cert-manager", "guardDefault": "off",
 			"releaseNamespaces": []any{"shop"}},
 		auditorDirectory: {"clusterName": "fleet-default/edge-1", "events": false, "journal": false,
-			"openReports": true, "adopt": "unmarked", "prometheus": "operator", "prometheusLabels": map[string]any{
+			"openReports": true, "prometheus": "operator", "prometheusLabels": map[string]any{
 				"release": "monitoring"}, "dashboards": "configmap", "keep": true,
 			"readRules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"services"}}}},
 	} {
@@ -44,18 +44,24 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// template renders the directory of a chart as helm does.
+func template(t *testing.T, dir string, values map[string]any) (release.Releaser, error) {
+	t.Helper()
+	c, err := loader.LoadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	install := action.NewInstall(action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler)))
+	install.ReleaseName, install.Namespace, install.DryRunStrategy = "any", systemNamespace, action.DryRunClient
+	install.KubeVersion = &common.KubeVersion{Version: "v1.28.0", Major: "1", Minor: "28"}
+	return install.Run(c, values)
+}
+
 // TestTemplate checks that helm renders the directories of the charts to the objects that this program installs.
 func TestTemplate(t *testing.T) {
 	for dir, program := range map[string][]*unstructured.Unstructured{directory: rendered(t, "default"),
 		auditorDirectory: auditorObjects(t, "default")} {
-		c, err := loader.LoadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		template := action.NewInstall(action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler)))
-		template.ReleaseName, template.Namespace, template.DryRunStrategy = "any", systemNamespace, action.DryRunClient
-		template.KubeVersion = &common.KubeVersion{Version: "v1.28.0", Major: "1", Minor: "28"}
-		r, err := template.Run(c, map[string]any{})
+		r, err := template(t, dir, map[string]any{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,6 +83,17 @@ func TestTemplate(t *testing.T) {
 		}
 		if diff := cmp.Diff(program[1:], got); diff != "" { // the first one is the Namespace
 			t.Errorf("%s: objects (-program +helm):\n%s", dir, diff)
+		}
+	}
+}
+
+// TestRemovedAdoption checks that the value adopt of the previous chart is accepted without an effect if it is off.
+// Otherwise the error names what replaces it.
+func TestRemovedAdoption(t *testing.T) {
+	for policy, want := range map[string]string{"off": "", "unmarked": "the verb adopt does"} {
+		_, err := template(t, auditorDirectory, map[string]any{"adopt": policy})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", policy, err)
 		}
 	}
 }

@@ -52,8 +52,6 @@ type Values struct {
 	Events         *bool  `json:"events,omitempty"`
 	OpenReports    bool   `json:"openReports,omitempty"`
 	Journal        *bool  `json:"journal,omitempty"`
-	// Adopt is off or a policy of adoption.
-	Adopt string `json:"adopt,omitempty"`
 	// ReadRules are the kinds that bundles deploy; none means all.
 	ReadRules []ReadRule `json:"readRules,omitempty"`
 	// Prometheus is none or operator.

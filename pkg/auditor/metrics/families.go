@@ -81,8 +81,6 @@ const (
 	queue                 = prefix + "auditor_queue_length"
 	watchRestarts         = prefix + "auditor_watch_restarts_total"
 	build                 = prefix + "auditor_build_info"
-	adoptions             = prefix + "auditor_adoptions_total"
-	adoptionStopped       = prefix + "auditor_adoption_stopped"
 	namedPerDeployment    = "at most 20 for each bundle deployment, and 5,000 in total"
 	flappingPerDeployment = "at most 5 for each bundle deployment"
 )
@@ -208,9 +206,5 @@ var ofAuditor = []Family{
 	{gaps, []string{"optional"}, "Number of things that could not be read. optional is true if no state of a desired " +
 		"object needs them. If it is false, a lower number of findings does not mean that problems are solved.", gauge,
 		false, "2"},
-	{adoptions, []string{"result"}, "Number of objects by what their adoption led to: adopted, refused (once for " +
-		"each object and reason) or failed.", counter, false, "3"},
-	{adoptionStopped, of(), "1 if the auditor adopts nothing more of a bundle deployment, because more than a tenth " +
-		"of its objects would have been adopted within an hour.", gauge, false, "at most " + perDeployment},
 	{build, []string{"version"}, "1, with the version of the auditor.", gauge, false, one},
 }

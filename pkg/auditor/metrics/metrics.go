@@ -39,15 +39,12 @@ type Metrics struct {
 	lastEvaluation time.Time
 	queue          int
 	watchRestarts  int
-	adoptions      map[string]int
-	// stopped are the bundle deployments of which nothing more is adopted.
-	stopped map[string]bool
 }
 
 // New makes the metrics. The caller registers them.
 func New(o Options) *Metrics {
 	return &Metrics{options: o, descriptions: describe(), evaluation: histogram(evaluationSeconds),
-		toMetric: histogram(changeToMetric), view: &view.View{}, adoptions: map[string]int{},
+		toMetric: histogram(changeToMetric), view: &view.View{},
 		history: history{deployments: map[object.DeploymentID]*deploymentHistory{}}}
 }
 
@@ -111,28 +108,6 @@ func (m *Metrics) WatchRestarted() {
 	m.watchRestarts++
 }
 
-// The results of adoptions.
-const (
-	Adopted = "adopted"
-	Refused = "refused"
-	Failed  = "failed"
-)
-
-// AddAdoptions counts objects by what their adoption led to.
-func (m *Metrics) AddAdoptions(result string, n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.adoptions[result] += n
-}
-
-// SetAdoptionStopped sets the bundle deployments whose adoption is stopped. Only the leader shows them. The map must
-// not be changed afterwards.
-func (m *Metrics) SetAdoptionStopped(stopped map[string]bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.stopped = stopped
-}
-
 // Describe implements prometheus.Collector. It sends nothing, because metrics of what is not known are omitted.
 func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
 
@@ -149,14 +124,6 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	c.add(synced, number(m.synced))
 	c.add(queue, float64(m.queue))
 	c.add(watchRestarts, float64(m.watchRestarts))
-	for _, result := range []string{Adopted, Refused, Failed} {
-		c.add(adoptions, float64(m.adoptions[result]), result)
-	}
-	for _, d := range m.view.Deployments {
-		if m.leader && m.stopped[d.ID.String()] {
-			c.add(adoptionStopped, 1, c.labels(d)...)
-		}
-	}
 	if !m.lastEvaluation.IsZero() {
 		c.add(lastEvaluation, float64(m.lastEvaluation.UnixMilli())/1000)
 	}

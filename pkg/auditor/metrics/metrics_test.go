@@ -113,8 +113,6 @@ func TestHealth(t *testing.T) {
 	m := metrics.New(metrics.Options{Version: "v1.2.3"})
 	want := map[string]float64{"auditor_leader{}": 0, "auditor_synced{}": 0, "auditor_queue_length{}": 0,
 		"auditor_watch_restarts_total{}": 0, "auditor_build_info{v1.2.3}": 1,
-		"auditor_adoptions_total{adopted}": 0, "auditor_adoptions_total{refused}": 0,
-		"auditor_adoptions_total{failed}":       0,
 		"auditor_evaluation_duration_seconds{}": 0, "auditor_change_to_metric_seconds{}": 0}
 	if diff := cmp.Diff(want, show(t, m)); diff != "" {
 		t.Errorf("before the first view (-want +got):\n%s", diff)
@@ -300,30 +298,6 @@ func TestNames(t *testing.T) {
 			if slices.Contains([]string{"namespace", "commit", "generation", "instance", "job", "pod"}, l) {
 				t.Errorf("%s has the label %s", f.Name, l)
 			}
-		}
-	}
-}
-
-// TestAdoption checks the metrics of adoptions.
-func TestAdoption(t *testing.T) {
-	m := metrics.New(metrics.Options{})
-	d := views.Deployment("web", report.Unowned, report.Ready)
-	m.AddAdoptions(metrics.Adopted, 2)
-	m.AddAdoptions(metrics.Adopted, 1)
-	m.AddAdoptions(metrics.Refused, 1)
-	m.SetAdoptionStopped(map[string]bool{d.ID.String(): true})
-	for series := range show(t, m, views.Of(0, d)) {
-		if strings.HasPrefix(series, "auditor_adoption_stopped") {
-			t.Errorf("a replica that does not lead shows %s", series)
-		}
-	}
-	m.SetLeader(true)
-	got := show(t, m, views.Of(0, d, views.Deployment("other", report.Ready)))
-	compare(t, got, map[string]float64{"auditor_adoptions_total{adopted}": 3, "auditor_adoptions_total{refused}": 1,
-		"auditor_adoptions_total{failed}": 0, "auditor_adoption_stopped{" + web + "}": 1})
-	for series := range got {
-		if strings.HasPrefix(series, "auditor_adoption_stopped") && !strings.Contains(series, web) {
-			t.Errorf("unexpected series %s", series)
 		}
 	}
 }

@@ -28,7 +28,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/watched"
 )
@@ -70,7 +69,6 @@ type Options struct {
 // Server is an auditor that can run once.
 type Server struct {
 	options  Options
-	cluster  *cluster.Cluster
 	auditor  *auditor.Auditor
 	election *election
 	follower view.Follower
@@ -92,20 +90,11 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client of Leases: %w", err)
 	}
-	s := &Server{options: o, cluster: c,
+	s := &Server{options: o,
 		election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
 	s.auditor = auditor.New(c, auditor.Options{Audit: o.Audit, Publish: s.publish, Now: time.Now})
 	return s, nil
 }
-
-// Cluster is the cluster for requests, with the kinds that the auditor knows.
-func (s *Server) Cluster() *cluster.Cluster { return s.cluster }
-
-// Read is auditor.Auditor.Read.
-func (s *Server) Read(read func(source.Source) error) error { return s.auditor.Read(read) }
-
-// AddSink adds a Sink that uses the Server. It must be called before Run.
-func (s *Server) AddSink(sink Sink) { s.options.Sinks = append(s.options.Sinks, sink) }
 
 // Run serves until the context ends. It returns a *serving.ListenError if it cannot listen on an address.
 func (s *Server) Run(ctx context.Context) error {

@@ -77,8 +77,7 @@ func (o *options) addFlags(c *cobra.Command) {
 		"Only show the plan (client), or send every write to the server without storing it (server)")
 	fs.StringVar(&o.receipt, "receipt", "",
 		"File for the previous values, which must not exist yet (default fleetdoctor-adopt-TIME.jsonl)")
-	fs.StringVar(&o.undo, "undo", "", "Restore the previous values from the receipt in this file, or in "+
-		"configmap/NAME, where the auditor records what it adopts (-n names its namespace)")
+	fs.StringVar(&o.undo, "undo", "", "Restore the previous values from the receipt in this file")
 	o.Diff.AddFlags(fs, "Show the fields that the next deploy overwrites as a unified diff, with who wrote "+
 		"them and when")
 }

@@ -32,11 +32,6 @@ func (s *session) apply(ctx context.Context) error {
 		defer func() { _ = r.Close() }() // the previous values were synced before the first write
 		record = func(i int) error { return r.Settled(i, s.items[i]) }
 	}
-	if s.recorded != nil && !dry {
-		if err := s.markUndone(ctx); err != nil {
-			return err
-		}
-	}
 	finish, release := s.Interruption.Hold(ctx)
 	defer release()
 	progress := s.StartProgress()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -58,18 +59,16 @@ func (o *options) Validate() error {
 	case o.Captured() && writes:
 		return errors.New("--yes, --confirm and --dry-run=server cannot be used with --snapshot: a snapshot cannot " +
 			"be written to")
-	case o.undo == "configmap/":
-		return errors.New("--undo=configmap/ names no ConfigMap")
 	case o.undo == "":
 		return nil
+	case strings.HasPrefix(o.undo, "configmap/"): // of the previous version
+		return errors.New("receipts in ConfigMaps were removed: write the key receipt.jsonl of the ConfigMap to a file, " +
+			"and name the file")
 	case len(o.objects)+len(o.auditOptions.Scope.Targets) > 0:
 		return errors.New("--undo takes no arguments: it restores everything that its receipt recorded")
 	}
 	excluded := []string{"policy", "dangerous-take-from", "selector", "receipt", "desired", "filename", "gitrepo",
-		"path", "agent-scope"}
-	if _, recorded := configMapOf(o.undo); !recorded {
-		excluded = append(excluded, "namespace") // otherwise it is that of the ConfigMap
-	}
+		"path", "agent-scope", "namespace"}
 	for _, name := range excluded {
 		if o.Changed(name) {
 			return fmt.Errorf("--undo and --%s are mutually exclusive", name)

@@ -13,7 +13,6 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -30,7 +29,6 @@ type session struct {
 	document report.Adoption // the printed document without its objects
 	secrets  *redact.Secrets
 	found    *engine.Audit // nil without Fleet
-	recorded *object.Meta  // the ConfigMap of the receipt that is undone; nil for a file
 }
 
 // describe begins the document with the description of the source.

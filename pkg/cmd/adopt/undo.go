@@ -3,15 +3,10 @@
 package adopt
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,22 +17,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
 // planUndo reads the receipt and the present state of its objects, and makes the plan to restore them.
 func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
-	header, entries, err := s.readReceipt(ctx)
+	header, entries, err := s.readReceipt()
 	if err != nil {
 		hint := "--undo must name the file in which adopt recorded the previous values."
-		if _, ok := configMapOf(s.undo); ok {
-			hint = "The auditor records adoptions in ConfigMaps with the label " + adopt.ReceiptLabel + "=true in " +
-				"its own namespace, which --namespace names."
-		}
 		if wrong, ok := errors.AsType[*adopt.ReceiptError](err); ok {
 			hint = wrong.Remedy
 		}
@@ -97,52 +85,17 @@ func (s *session) sameCluster(ctx context.Context, h adopt.Header) error {
 	return nil
 }
 
-// readReceipt reads the receipt of --undo, from a file or from a ConfigMap.
-func (s *session) readReceipt(ctx context.Context) (adopt.Header, []adopt.Entry, error) {
-	h, entries, err := s.read(ctx)
+// readReceipt reads the receipt of --undo.
+func (s *session) readReceipt() (h adopt.Header, entries []adopt.Entry, err error) {
+	f, err := os.Open(s.undo)
 	if err != nil {
+		return h, nil, fmt.Errorf("%s: reading the receipt: %w", s.undo, err)
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	if h, entries, err = adopt.ReadReceipt(f); err != nil {
 		err = fmt.Errorf("%s: %w", s.undo, err)
 	}
 	return h, entries, err
-}
-
-func (s *session) read(ctx context.Context) (adopt.Header, []adopt.Entry, error) {
-	if name, ok := configMapOf(s.undo); ok {
-		meta, text, err := adopt.FindReceipt(ctx, s.src, cmp.Or(*s.Config.Namespace, adopt.ReceiptNamespace), name)
-		if err != nil {
-			return adopt.Header{}, nil, err
-		}
-		s.recorded = meta
-		return adopt.ReadReceipt(bytes.NewReader(text))
-	}
-	f, err := os.Open(s.undo)
-	if err != nil {
-		return adopt.Header{}, nil, fmt.Errorf("reading the receipt: %w", err)
-	}
-	defer func() { _ = f.Close() }() // it is only read
-	return adopt.ReadReceipt(f)
-}
-
-// configMapOf returns the name of the ConfigMap that --undo names. A file is not named like that: its path can begin
-// with "./".
-func configMapOf(undo string) (name string, ok bool) { return strings.CutPrefix(undo, "configmap/") }
-
-// markUndone marks the ConfigMap of a receipt, so that the auditor does not adopt its objects again. This precedes the
-// first write to an object.
-func (s *session) markUndone(ctx context.Context) error {
-	m := s.recorded.Metadata
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": m.UID,
-		"annotations": map[string]string{adopt.UndoneAnnotation: s.Now().UTC().Format(time.RFC3339)}}})
-	if err == nil {
-		w := &cluster.Writer{Cluster: s.cluster, Manager: ownership.FieldManager}
-		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: m.Namespace, Name: m.Name}
-		_, err = w.Patch(ctx, ref, patch)
-	}
-	if err != nil {
-		return exit.Failure(fmt.Errorf("marking the receipt as undone: %w", err), "No object was changed: the auditor "+
-			"would adopt it again. Grant the verb patch on this ConfigMap.")
-	}
-	return nil
 }
 
 // writtenAgain lists the releases that will write the ownership metadata again: every upgrade takes ownership of the

@@ -135,9 +135,8 @@ func TestInstall(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	r = must(t, "install", "-n", "in", "--adopt=unmarked", "--read-rules", role, "--replicas=1")
-	want := "Note: --adopt: now unmarked (before: off)\n" +
-		"Note: --cluster-name: now none (before: fleet-default/edge-1)\n" +
+	r = must(t, "install", "-n", "in", "--read-rules", role, "--replicas=1")
+	want := "Note: --cluster-name: now none (before: fleet-default/edge-1)\n" +
 		"Note: --journal: now true (before: false)\n" +
 		"Note: --read-rules: now map[apiGroups:[apps] resources:[deployments (before: all)\n" +
 		"Note: --replicas: now 1 (before: 2)\n"
@@ -176,7 +175,7 @@ func TestUninstall(t *testing.T) {
 		t.Errorf("without --yes: status %d: %s", r.status, r.errOut)
 	}
 	r := must(t, "uninstall", "--yes")
-	if strings.Count(r.out, " deleted\n") != len(all) || !strings.Contains(r.errOut, "journal and the receipts") {
+	if strings.Count(r.out, " deleted\n") != len(all) || !strings.Contains(r.errOut, "it has the auditor's journal") {
 		t.Errorf("it printed:\n%s%s", r.out, r.errOut)
 	}
 	if diff := cmp.Diff([]string{"ConfigMap journal"}, slices.Sorted(maps.Keys(objects(t)))); diff != "" {

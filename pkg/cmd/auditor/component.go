@@ -17,7 +17,7 @@ var component = chart.Component{
 		"--prometheus=operator.",
 	Otherwise: "If Fleet has kept the objects of a bundle that was removed: ",
 	Override:  "uninstall --" + chart.DeployedByFleet,
-	Kept:      "others may have objects in it, and it has the auditor's journal and the receipts of adoptions",
+	Kept:      "others may have objects in it, and it has the auditor's journal",
 	Outlives:  true,
 }
 

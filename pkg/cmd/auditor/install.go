@@ -14,38 +14,25 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
 type installOptions struct {
 	chart.Install
 	values installation.Values
 
-	events, journal               bool
-	adopt, prometheus, dashboards *flags.Enum
-	readRules                     string
-}
-
-// off is the value of --adopt that adopts nothing.
-const off = "off"
-
-// newAdopt returns the flag --adopt.
-func newAdopt() *flags.Enum {
-	return flags.NewEnum(off, off, string(ownership.TakeUnmarked), string(ownership.IfNoDiff),
-		string(ownership.IfUnowned))
+	events, journal        bool
+	prometheus, dashboards *flags.Enum
+	readRules              string
 }
 
 func newInstall(env verb.Environment) *cobra.Command {
 	o := &installOptions{
 		Install:    chart.NewInstall(env, component),
-		adopt:      newAdopt(),
 		prometheus: flags.NewEnum("none", "none", "operator"),
 		dashboards: flags.NewEnum("none", "none", "configmap"),
 	}
 	c := chart.NewCommand(o, &cobra.Command{Use: "install", Short: "Install the auditor, or upgrade it"})
 	o.AddInstallFlags(c)
-	o.adopt.AddTo(c, "adopt", "Policy by which the auditor adopts objects. Other values than off grant patch on all "+
-		"kinds that it reads")
 	o.prometheus.AddTo(c, "prometheus", "Also create a PodMonitor and a PrometheusRule of the Prometheus operator")
 	o.dashboards.AddTo(c, "dashboards", "Also create a ConfigMap with dashboards for Grafana's sidecar")
 	f, v := c.Flags(), &o.values
@@ -71,7 +58,7 @@ func newInstall(env verb.Environment) *cobra.Command {
 // Complete implements verb.Options.
 func (o *installOptions) Complete(args []string) error {
 	v := &o.values
-	v.Adopt, v.Prometheus, v.Dashboards = o.adopt.String(), o.prometheus.String(), o.dashboards.String()
+	v.Prometheus, v.Dashboards = o.prometheus.String(), o.dashboards.String()
 	v.Events, v.Journal = &o.events, &o.journal
 	err := o.Install.Complete(args)
 	v.Common = o.Common

@@ -66,7 +66,7 @@ func TestOutlives(t *testing.T) {
 	})
 	deployed(t, app)
 	installed(t, ns, "--keep")
-	a := serve(t, asAuditor(ns), ns, "off")
+	a := serve(t, asAuditor(ns), ns)
 	remove("ConfigMap", "v1", app, app+"-0")
 	raised := []string{
 		`fleetdoctor_object_state\{.*name="outlived".*object="outlived-0".*state="Missing"} 1`,

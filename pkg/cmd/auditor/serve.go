@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/adoption"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/events"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
@@ -24,15 +23,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/server"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/serve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/heap"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
@@ -43,13 +38,10 @@ type serveOptions struct {
 
 	clusterName                  string
 	events, openReports, journal bool
-	adopt                        *flags.Enum
-	renderer                     collect.Renderer
 }
 
 func newServe(env verb.Environment) *cobra.Command {
-	o := &serveOptions{flags: input.New(env), serving: serve.New(), version: env.Version, adopt: newAdopt(),
-		renderer: env.Renderer}
+	o := &serveOptions{flags: input.New(env), serving: serve.New(), version: env.Version}
 	o.flags.Config.Timeout = nil // a watch has none
 	c := chart.NewCommand(o, &cobra.Command{Use: "serve", Short: "Keep the result of an audit current, in the cluster"})
 	f := c.Flags()
@@ -61,8 +53,6 @@ func newServe(env verb.Environment) *cobra.Command {
 	f.BoolVar(&o.events, "events", true, "Write Events on objects and bundle deployments when their state changes")
 	f.BoolVar(&o.openReports, "open-reports", false, "Keep the findings as reports of openreports.io")
 	f.BoolVar(&o.journal, "journal", true, "Keep a journal of the objects and releases that vanished, in ConfigMaps")
-	o.adopt.AddTo(c, "adopt", "Policy by which objects of bundles that lack ownership metadata are adopted, with "+
-		"receipts in ConfigMaps")
 	return c
 }
 
@@ -93,14 +83,10 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := metrics.New(metrics.Options{Version: o.version, Cluster: o.clusterName})
 	s, err := server.New(server.Options{Config: config, Namespace: namespace,
 		Identity: fmt.Sprintf("%s_%d", identity, os.Getpid()), MetricsAddress: o.serving.Metrics,
 		ProbesAddress: o.serving.Probes, Sinks: sinks, Log: log, Audit: audit.Options{Version: o.version},
-		Metrics: m})
-	if err == nil {
-		err = o.addAdoption(s, config, m, namespace, log)
-	}
+		Metrics: metrics.New(metrics.Options{Version: o.version, Cluster: o.clusterName})})
 	if err != nil {
 		return err
 	}
@@ -134,23 +120,6 @@ func (o *serveOptions) sinks(config *rest.Config, namespace, pod string, log log
 			Log: log.WithName("journal")}))
 	}
 	return out, nil
-}
-
-// addAdoption makes the leader adopt objects, unless that is off.
-func (o *serveOptions) addAdoption(s *server.Server, config *rest.Config, m *metrics.Metrics, namespace string,
-	log logr.Logger) error {
-	if o.adopt.String() == off {
-		return nil
-	}
-	client, err := kubernetes.NewForConfig(transport.Guard(config, transport.Bounds{Answer: maxAnswer}))
-	if err != nil {
-		return fmt.Errorf("creating a client: %w", err)
-	}
-	s.AddSink(adoption.New(adoption.Options{Policy: ownership.Policy(o.adopt.String()), Read: s.Read,
-		Patcher: &cluster.Writer{Cluster: s.Cluster(), Manager: ownership.FieldManager}, Client: client.CoreV1(),
-		Namespace: namespace, Renderer: o.renderer, Version: o.version, Metrics: m, Now: time.Now,
-		Log: log.WithName("adoption")}))
-	return nil
 }
 
 // maxAnswer limits an answer that a writer reads, in bytes.

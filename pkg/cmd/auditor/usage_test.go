@@ -17,7 +17,6 @@ func TestUsage(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"install now":                           `unknown command "now"`,
-		"install --adopt=all":                   "must be one of off, unmarked, if-no-diff, if-unowned",
 		"install --prometheus=yes":              "must be one of none, operator",
 		"install --dashboards=yes":              "must be one of none, configmap",
 		"install --api-servers=":                "--api-servers is empty",
@@ -44,11 +43,11 @@ func TestUsage(t *testing.T) {
 func TestInstallOffline(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	r := run(t.Context(), none, "install", "--dry-run=client", "-o", "yaml", "--cluster-name=fleet-default/edge-1",
-		"--events=false", "--open-reports", "--adopt=if-no-diff", "--journal=false", "--keep", "--replicas=3",
+		"--events=false", "--open-reports", "--journal=false", "--keep", "--replicas=3",
 		"--api-servers=192.0.2.1", "--prometheus=operator", "--prometheus-labels=release=monitoring",
 		"--dashboards=configmap")
 	for _, want := range []string{"--cluster-name=fleet-default/edge-1\n", "--events=false\n", "--open-reports=true\n",
-		"--adopt=if-no-diff\n", "--journal=false\n", "helm.sh/resource-policy: keep\n", "replicas: 3\n",
+		"--journal=false\n", "helm.sh/resource-policy: keep\n", "replicas: 3\n",
 		"cidr: 192.0.2.1/32\n", "kind: PodMonitor\n", "kind: PrometheusRule\n", "release: monitoring\n",
 		`grafana_dashboard: "1"`, "image: fleetdoctor/kubectl-fleetdoctor:v0.1.0\n"} {
 		if !strings.Contains(r.out, want) {

@@ -23,7 +23,7 @@ var FlagGroups = []FlagGroup{
 	{"Archive flags", []string{"same-masks", "with-bundles"}},
 	{"Write flags", []string{"confirm", "dangerous-take-from", "deployed-by-fleet", "dry-run", "exact", "policy",
 		"receipt", "timeout", "undo", "wait", "yes"}},
-	{"Installation flags", []string{"adopt", "api-servers", "certificates", "cluster-name", "dashboards", "events",
+	{"Installation flags", []string{"api-servers", "certificates", "cluster-name", "dashboards", "events",
 		"guard-default", "image", "journal", "keep", "open-reports", "prometheus", "prometheus-labels", "read-rules",
 		"release-namespaces", "replicas"}},
 	{"Server flags", []string{"bind-address", "cert-dir", "cert-secret", "configuration", "extra-names",

@@ -7,7 +7,9 @@ import "strings"
 // removed are the commands, flags and formats that only the previous version had, with what replaces each. A name
 // without a command is that of a flag of several commands. They are kept for one version.
 var removed = map[string]string{
-	"audit --from-metrics": "the dashboards of the auditor show this",
+	"audit --from-metrics":    "the dashboards of the auditor show this",
+	"auditor install --adopt": "the admission webhook adopts objects, and the verb adopt does",
+	"auditor serve --adopt":   "the admission webhook adopts objects, and the verb adopt does",
 }
 
 // Removed says that a word on the command line was removed, and what replaces it: a command, a flag or a format; "" for

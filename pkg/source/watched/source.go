@@ -185,37 +185,6 @@ func (s *Source) answering(w watch) *collection {
 	return nil
 }
 
-// WithoutWatches returns the same cluster for reads that are not repeated. What no watch answers is read from the
-// server.
-func (s *Source) WithoutWatches() source.Source { return withoutWatches{s} }
-
-type withoutWatches struct{ *Source }
-
-// List implements source.Source.
-func (s withoutWatches) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage,
-	error) {
-	selected, err := newSelector(q)
-	if err != nil {
-		return source.Coverage{}, err
-	}
-	namespaces := q.Namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{""}
-	}
-	for _, namespace := range namespaces {
-		if !s.answers(watchOf(q, namespace, selected)) {
-			return s.Cluster.List(ctx, q, yield)
-		}
-	}
-	return s.Source.List(ctx, q, yield)
-}
-
-func (s *Source) answers(w watch) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.answering(w) != nil
-}
-
 // Drop drops the content of an object that the reader remembers.
 func (s *Source) Drop(kind schema.GroupVersionKind, namespace, name string,
 	remembered func(namespace, name, version string) bool) {

@@ -139,13 +139,6 @@ func TestOtherReaders(t *testing.T) {
 			t.Errorf("%v: %v", q, got)
 		}
 	}
-	before, _ := s.Watches()
-	if got := list(t, s.WithoutWatches(), source.Query{Namespaces: []string{namespace}}); withContent(got) != many {
-		t.Errorf("%d objects have content", withContent(got))
-	}
-	if after, _ := s.Watches(); after != before {
-		t.Errorf("a read without watches began %d", after-before)
-	}
 }
 
 // TestDrop checks that an object that changed has content until it is dropped.

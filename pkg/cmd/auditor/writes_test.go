@@ -25,7 +25,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -85,7 +84,7 @@ func (p *process) exports(t *testing.T, line string) bool {
 
 // serve runs an auditor through a proxy until the end of the test, with the rights of a configuration. It returns when
 // the auditor has a state and leads.
-func serve(t *testing.T, rights *rest.Config, namespace, policy string) *process {
+func serve(t *testing.T, rights *rest.Config, namespace string) *process {
 	t.Helper()
 	free, err := ports.Free(1)
 	if err != nil {
@@ -106,7 +105,7 @@ func serve(t *testing.T, rights *rest.Config, namespace, policy string) *process
 	go func() {
 		defer close(ended)
 		cmd.Main(ctx, []string{"kubectl-fleetdoctor", "auditor", "serve", "--kubeconfig", kubeconfig, "-n", namespace,
-			"--adopt=" + policy, "--metrics-bind-address=" + out.metrics, "--health-probe-bind-address=0"},
+			"--metrics-bind-address=" + out.metrics, "--health-probe-bind-address=0"},
 			verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: log,
 				ErrOut: log}})
 	}()
@@ -152,78 +151,14 @@ func change(t *testing.T, namespace, name, patch string) {
 
 const strip = `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}}}`
 
-// receipts returns the receipts in a namespace.
-func receipts(t *testing.T, namespace string) []corev1.ConfigMap {
-	t.Helper()
-	list := &corev1.ConfigMapList{}
-	if err := shared.Client().List(t.Context(), list, client.InNamespace(namespace),
-		client.MatchingLabels{adopt.ReceiptLabel: "true"}); err != nil {
-		t.Fatal(err)
-	}
-	return list.Items
-}
-
-// TestAdoption checks that a stripped object is adopted, that an undo restores its former state, and that it is not
-// adopted again.
-func TestAdoption(t *testing.T) {
-	const ns, app = "adoption", "adopted"
-	for _, name := range []string{ns, app, "cattle-fleet-system"} {
-		shared.Namespace(t, name)
-	}
-	hash := deployed(t, app)
-	log := serve(t, shared.Config(), ns, "if-unowned").log
-	change(t, app, app+"-0", strip)
-	poll.True(t, "the object is adopted", func() bool {
-		return configMap(t, app, app+"-0").Labels[fleet.HashLabel] == hash
-	})
-	all := receipts(t, ns)
-	if len(all) != 1 || strings.Contains(all[0].Data[adopt.ReceiptKey], `"value"`) {
-		t.Fatalf("receipts %+v", all)
-	}
-	var out bytes.Buffer
-	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "adopt", "--undo", "configmap/" + all[0].Name,
-		"-n", ns, "--yes", "--kubeconfig", shared.Kubeconfig(t)}, verb.Environment{Version: release,
-		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}})
-	if status != 0 || configMap(t, app, app+"-0").Labels[fleet.HashLabel] != "" {
-		t.Fatalf("undo: status %d: %s", status, &out)
-	}
-	if receipts(t, ns)[0].Annotations[adopt.UndoneAnnotation] == "" {
-		t.Error("the receipt is not marked as undone")
-	}
-	poll.True(t, "the undone object is refused", func() bool {
-		return strings.Contains(log.String(), "an earlier adoption of it was undone")
-	})
-	if configMap(t, app, app+"-0").Labels[fleet.HashLabel] != "" {
-		t.Errorf("the object was adopted again:\n%s", log)
-	}
-}
-
-// TestAdoptionIfNoDiff checks that an object that differs is refused with the policy if-no-diff.
-func TestAdoptionIfNoDiff(t *testing.T) {
-	const ns, app = "adoption-no-diff", "differing"
+// TestWrites checks that only Events and the Lease are written, and not the unowned objects.
+func TestWrites(t *testing.T) {
+	const ns, app = "writes", "unadopted"
 	for _, name := range []string{ns, app, "cattle-fleet-system"} {
 		shared.Namespace(t, name)
 	}
 	deployed(t, app)
-	log := serve(t, shared.Config(), ns, "if-no-diff").log
-	change(t, app, app+"-1", `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}},"data":{"key":"other"}}`)
-	poll.True(t, "the object that differs is refused", func() bool {
-		return strings.Contains(log.String(), "it differs from the bundle in .data.key")
-	})
-	if configMap(t, app, app+"-1").Labels[fleet.HashLabel] != "" || len(receipts(t, ns)) > 0 {
-		t.Errorf("the object was adopted:\n%s", log)
-	}
-}
-
-// TestAdoptionOff checks that without adoption, only Events and the Lease are written: not the unowned objects, and no
-// receipts.
-func TestAdoptionOff(t *testing.T) {
-	const ns, app = "adoption-off", "unadopted"
-	for _, name := range []string{ns, app, "cattle-fleet-system"} {
-		shared.Namespace(t, name)
-	}
-	deployed(t, app)
-	a := serve(t, shared.Config(), ns, "off")
+	a := serve(t, shared.Config(), ns)
 	for _, name := range []string{app + "-0", app + "-1"} {
 		change(t, app, name, strip)
 		poll.True(t, "the leader has written an Event on "+name, func() bool {
@@ -244,8 +179,5 @@ func TestAdoptionOff(t *testing.T) {
 		if r.Method != http.MethodGet && !own {
 			t.Errorf("the auditor sent %s %s", r.Method, r.URL)
 		}
-	}
-	if all := receipts(t, ns); len(all) > 0 {
-		t.Errorf("there are receipts: %+v", all)
 	}
 }
