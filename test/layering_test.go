@@ -212,10 +212,10 @@ var layers = []layer{
 	{packages: []string{"pkg/auditor/journal"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"entries.go"},
 		may:       []string{"pkg/journal", "pkg/auditor/view"}},
-	// It shares the mapping of findings with the format of the same name.
+	// It shares the properties of findings with the formats.
 	{packages: []string{"pkg/auditor/openreports"}, never: slices.Concat(commands, printing),
-		pureFiles: []string{"reports.go"},
-		may:       []string{"pkg/report", "pkg/printers/*", "pkg/auditor/view"}},
+		pureFiles: []string{"reports.go", "results.go"},
+		may:       []string{"pkg/object", "pkg/report", "pkg/printers/digest", "pkg/auditor/view"}},
 	// Its client creates Events.
 	{packages: []string{"pkg/auditor/events"}, never: slices.Concat(commands, printing),
 		pureFiles: []string{"plan.go", "text.go"},

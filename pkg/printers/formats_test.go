@@ -13,12 +13,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/github"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/openreports"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/prometheus"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -92,6 +89,4 @@ func printed(t *testing.T, a *report.Audit) map[string]string {
 
 // ofAudits are formats that only an audit has.
 var ofAudits = map[string]func(io.Writer, *report.Audit) error{"compare-patches": comparepatches.Write,
-	"junit": junit.Write, "openreports": openreports.Write,
-	"prometheus": prometheus.Write, "sarif": sarif.Write, "html": html.Write, "github": github.Write,
-	"markdown": markdown.Write}
+	"junit": junit.Write, "sarif": sarif.Write, "html": html.Write, "markdown": markdown.Write}

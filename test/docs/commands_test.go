@@ -24,7 +24,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/test/views"
 )
 
 const root = "../.."
@@ -244,7 +243,6 @@ func directory(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("PROMETHEUS_URL", views.Serve(t, views.Series(t, views.Fleet()...)))
 	t.Setenv("GITHUB_STEP_SUMMARY", filepath.Join(dir, "summary"))
 	t.Setenv("KUBECONFIG", filepath.Join(dir, "config"))
 	t.Setenv("HOME", dir)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +28,17 @@ import (
 	counting "github.com/fleetdoctor/kubectl-fleetdoctor/test/proxy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/views"
 )
+
+// openReportsCRDs returns the directory with the definitions of the API, at the version in go.mod.
+func openReportsCRDs(t *testing.T) string {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/openreports/reports-api").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(strings.TrimSpace(string(dir)), "config", "crd")
+}
 
 // reporting is a writer of reports with a clock, whose requests are counted.
 type reporting struct {
@@ -110,7 +123,7 @@ func TestAuditorReports(t *testing.T) {
 	for _, name := range []string{"shop", "web"} {
 		server.Namespace(t, name)
 	}
-	// As a user makes it with "audit -o openreports".
+	// A report of another program.
 	server.ApplyYAML(t, "kubectl", `
 apiVersion: openreports.io/v1alpha1
 kind: Report

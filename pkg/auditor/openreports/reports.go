@@ -12,17 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/openreports"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 const (
-	// component is the label of the reports of the auditor. Reports that a user made with "audit -o openreports" do not
-	// have it.
+	// managedBy is the label of the program that keeps an object.
+	managedBy = "app.kubernetes.io/managed-by"
+	// component is the label of the reports of the auditor. Reports of others do not have it.
 	component = "fleetdoctor.io/component"
 	auditor   = "auditor"
-	// maxResults is the number of results of one object. Its size is limited by the mapping: 200 KiB.
-	maxResults = 500
 	// leftOut is the rule of the result that counts findings without a result.
 	leftOut = "LeftOut"
 )
@@ -51,24 +49,24 @@ func contents(v *view.View, seen map[string]metav1.Timestamp, absent map[string]
 		if absent[namespace] {
 			namespace = ""
 		}
-		groups[namespace] = append(groups[namespace], openreports.Result(findingOf(f), seen[f.ID]))
+		groups[namespace] = append(groups[namespace], result(findingOf(f), seen[f.ID]))
 	}
 	if without > 0 {
-		groups[""] = append(groups[""], v1alpha1.ReportResult{Source: openreports.Source, Policy: leftOut,
+		groups[""] = append(groups[""], v1alpha1.ReportResult{Source: source, Policy: leftOut,
 			Rule: leftOut, Result: "skip", Description: fmt.Sprintf("%d more findings have no result", without)})
 	}
 	out := map[key]content{}
 	for namespace, results := range groups {
-		for part, some := range openreports.Split(results, maxResults) {
+		for part, some := range split(results) {
 			name := strings.TrimSuffix("fleetdoctor-auditor-"+strconv.Itoa(part+1), "-1")
-			out[key{namespace, name}] = content{map[string]string{openreports.ManagedBy: openreports.Source,
+			out[key{namespace, name}] = content{map[string]string{managedBy: source,
 				component: auditor}, some}
 		}
 	}
 	return out
 }
 
-// findingOf returns a finding for the mapping that the format openreports has too.
+// findingOf returns a finding with the details that a result has.
 func findingOf(f *view.Finding) *report.Finding {
 	return &report.Finding{ID: f.ID, Code: f.Code, Severity: f.Severity, Title: f.Title, Object: f.Object.Value(),
 		Cluster: f.Cluster, BundleDeployment: f.BundleDeployment, Bundle: f.Bundle, GitRepo: f.GitRepo,
@@ -80,11 +78,11 @@ func (c content) object(k key) any {
 	meta := metav1.ObjectMeta{Namespace: k.namespace, Name: k.name, Labels: c.labels}
 	kind := metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterReport"}
 	if k.namespace == "" {
-		return &v1alpha1.ClusterReport{TypeMeta: kind, ObjectMeta: meta, Source: openreports.Source,
-			Summary: openreports.Summary(c.results), Results: c.results}
+		return &v1alpha1.ClusterReport{TypeMeta: kind, ObjectMeta: meta, Source: source,
+			Summary: summary(c.results), Results: c.results}
 	}
 	kind.Kind = "Report"
-	return &v1alpha1.Report{TypeMeta: kind, ObjectMeta: meta, Source: openreports.Source,
-		Summary: openreports.Summary(c.results), Results: c.results,
+	return &v1alpha1.Report{TypeMeta: kind, ObjectMeta: meta, Source: source,
+		Summary: summary(c.results), Results: c.results,
 		Scope: &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: k.namespace}}
 }

@@ -8,12 +8,9 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/github"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/openreports"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/prometheus"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -25,10 +22,7 @@ func formats() []output.Format {
 	return []output.Format{
 		format(patchesFormat, comparepatches.Write),
 		format("junit", junit.Write),
-		format("openreports", openreports.Write),
-		format("prometheus", prometheus.Write),
 		format("sarif", sarif.Write),
-		format("github", github.Write),
 		format("html", html.Write),
 		format("markdown", markdown.Write),
 	}

@@ -21,6 +21,7 @@ type PrintFlags struct {
 	templates *genericclioptions.KubeTemplatePrintFlags
 	colour    *flags.Enum
 	given     func(flag string) bool
+	command   *cobra.Command
 	own       []Format
 
 	noHeaders, quiet, all bool
@@ -38,7 +39,7 @@ func NewPrintFlags(own ...Format) *PrintFlags {
 
 // AddFlags adds the flags to a command.
 func (f *PrintFlags) AddFlags(c *cobra.Command) {
-	f.given = c.Flags().Changed
+	f.given, f.command = c.Flags().Changed, c
 	c.Flags().StringVarP(&f.Format, "output", "o", f.Format, "Output format: one of "+strings.Join(f.Formats(), ", "))
 	f.templates.AddFlags(c)
 	c.Flags().Lookup("template").

@@ -63,6 +63,9 @@ func (f *PrintFlags) selected() (Printer, error) {
 	_, explained := errors.AsType[*exit.Error](err)
 	switch {
 	case genericclioptions.IsNoCompatiblePrinterError(err):
+		if gone := f.removed(format); gone != "" {
+			return nil, exit.UsageError(errors.New(gone))
+		}
 		err := fmt.Errorf("invalid --output %q: must be one of %s", format, strings.Join(f.Formats(), ", "))
 		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: suggest.HintIn("-o ", format, "", f.Formats())}
 	case explained:
@@ -71,6 +74,14 @@ func (f *PrintFlags) selected() (Printer, error) {
 		return nil, exit.UsageError(fmt.Errorf("invalid --output %q: %w", format, err))
 	}
 	return printer, nil
+}
+
+// removed says what replaces a format that the previous version had; "" for another one.
+func (f *PrintFlags) removed(format string) string {
+	if f.command == nil {
+		return ""
+	}
+	return suggest.Removed(f.command.CommandPath(), "-o "+format)
 }
 
 func (f *PrintFlags) template(format string) (Printer, error) {

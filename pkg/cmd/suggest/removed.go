@@ -8,6 +8,9 @@ import "strings"
 // without a command is that of a flag of several commands. They are kept for one version.
 var removed = map[string]string{
 	"audit --from-metrics":    "the dashboards of the auditor show this",
+	"audit -o github":         "-o markdown writes the summary of a job, and -o sarif annotations",
+	"audit -o openreports":    "the auditor writes OpenReports with --open-reports, and -o sarif is for code scanning",
+	"audit -o prometheus":     "the auditor exports metrics",
 	"auditor install --adopt": "the admission webhook adopts objects, and the verb adopt does",
 	"auditor serve --adopt":   "the admission webhook adopts objects, and the verb adopt does",
 }

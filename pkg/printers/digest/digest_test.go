@@ -13,7 +13,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/github"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -188,7 +187,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	for name, write := range map[string]func(io.Writer, *report.Audit) error{"html": html.Write,
-		"markdown": markdown.Write, "github": github.Write} {
+		"markdown": markdown.Write} {
 		var b bytes.Buffer
 		if err := write(&b, a); err != nil {
 			t.Fatal(err)
