@@ -48,7 +48,6 @@ ownership: {set: b-healthy, release: web/b-healthy}
 // TestHostileBundle checks every command that renders bundles with a template that uses all memory. Only the bundle of
 // that template has no result.
 func TestHostileBundle(t *testing.T) {
-	t.Setenv("FLEETDOCTOR_CONFIG", "")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -72,6 +72,8 @@ func TestRemoved(t *testing.T) {
 	for args, want := range map[string]string{
 		"audit --from-metrics=http://x":        "--from-metrics was removed: the dashboards of the auditor show this",
 		"audit --from-metrics-match=x -o json": "--from-metrics-match was removed: the dashboards of the auditor show this",
+		"why bundle/x --no-pager":              "--no-pager was removed: the output never goes through a pager",
+		"completion --install":                 "--install was removed: docs/install.md has the two lines",
 		"audit -o prometheus":                  "-o prometheus was removed: the auditor exports metrics",
 		"audit -o=github":                      "-o github was removed: -o markdown writes the summary of a job, and -o sarif annotations",
 		"auditor install --adopt=unmarked":     "--adopt was removed: the admission webhook adopts objects, and the verb adopt does",

@@ -6,14 +6,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/config"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/process"
 )
 
@@ -32,8 +34,11 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 	runner := process.New(executable, process.Limits{})
 	defer runner.Close()
 	out := &output{out: streams.Out}
-	env := verb.Environment{Streams: streams, Executable: executable, Interruption: &verb.Interruption{},
-		Renderer: runner, ConfigFile: config.Path()}
+	if file := formerConfig(); file != "" {
+		fmt.Fprintf(escape.TextWriter(streams.ErrOut), "warning: %s is not read: the configuration file was removed, an "+
+			"alias can have the flags\n", file)
+	}
+	env := verb.Environment{Streams: streams, Interruption: &verb.Interruption{}, Renderer: runner}
 	env.Streams.Out = out
 	ended := make(chan int, 1)
 	go func() { ended <- Main(ctx, args, env) }()
@@ -69,6 +74,27 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 	}
 	fmt.Fprintln(streams.ErrOut, message)
 	return exit.Failed
+}
+
+// formerConfig returns the path of the user's configuration file, which only the previous version read; "" if there is
+// none. A user who relies on it must learn why the result is another one.
+func formerConfig() string {
+	if named, set := os.LookupEnv("FLEETDOCTOR_CONFIG"); set {
+		return named
+	}
+	dir := os.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	path := filepath.Join(dir, "fleetdoctor", "config.yaml")
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
 }
 
 // output is standard output. It records whether anything was printed, and can be closed.

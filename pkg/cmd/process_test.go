@@ -5,8 +5,10 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +17,6 @@ import (
 
 // TestProcessPrinted checks the message if the program is interrupted while it prints.
 func TestProcessPrinted(t *testing.T) {
-	t.Setenv("FLEETDOCTOR_CONFIG", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe() // the test reads one byte
 	defer func() { _ = reader.Close() }()
@@ -34,9 +35,29 @@ func TestProcessPrinted(t *testing.T) {
 	}
 }
 
+// TestFormerConfig checks the warning about a configuration file of the previous version.
+func TestFormerConfig(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	path := filepath.Join(dir, "fleetdoctor", "config.yaml")
+	for _, exists := range []bool{false, true} {
+		if exists {
+			if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out, errOut bytes.Buffer
+		status := Process(t.Context(), os.Args[0], []string{"kubectl-fleetdoctor", "explain", "FD101"},
+			genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
+		if warned := strings.HasPrefix(errOut.String(), "warning: "+path+" is not read: "); status != 0 ||
+			warned != exists || out.Len() == 0 {
+			t.Errorf("file exists: %t: status %d: %s", exists, status, &errOut)
+		}
+	}
+}
+
 // TestProcess checks that Process without an interruption has the result of Main.
 func TestProcess(t *testing.T) {
-	t.Setenv("FLEETDOCTOR_CONFIG", "")
 	var out, errOut bytes.Buffer
 	status := Process(t.Context(), os.Args[0], []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick},
 		genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})

@@ -29,7 +29,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/complete"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/config"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/explain"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/help"
@@ -166,7 +165,6 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.SuggestionsMinimumDistance = 2 // the distance that cobra uses for unknown commands
 	root.Args = verb.NoCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return setDefaults(c, env) }
 	wrapHelp(root, terminal.Width(env.Streams.Out))
 	root.AddCommand(
 		adopt.NewCommand(env),
@@ -190,24 +188,10 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		why.NewCommand(env),
 	)
 	complete.AddFlags(root)
-	refuseUnknown(root, env)
+	refuseUnknown(root)
 	groupCommands(root)
 	help.AddTo(root, env.Name)
 	return root
-}
-
-// setDefaults sets flags to the user's defaults. A completion needs none. For version, which shows the file in use, an
-// error of the file is a warning.
-func setDefaults(c *cobra.Command, env verb.Environment) error {
-	if c.Name() == cobra.ShellCompRequestCmd { // cobra.ShellCompNoDescRequestCmd is its alias
-		return nil
-	}
-	err := config.Apply(env.ConfigFile, c.Flags())
-	if err == nil || c.Name() != "version" {
-		return err
-	}
-	fmt.Fprintf(escape.TextWriter(env.Streams.ErrOut), "warning: %s\n", message(err))
-	return nil
 }
 
 // calledAs is how the user calls the program: kubectl finds its plugins on the PATH and calls them by their full path;

@@ -5,17 +5,14 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/completion"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 // flagError is the error for an unknown flag. A mistyped subcommand with flags is parsed by its parent, which does not
@@ -98,16 +95,13 @@ func nearValue(err error) string {
 	return ""
 }
 
-// refuseUnknown makes the commands that cobra adds, help and completion, refuse unknown arguments as wrong usage. They
-// need no configuration file.
-func refuseUnknown(root *cobra.Command, env verb.Environment) {
+// refuseUnknown makes the commands that cobra adds, help and completion, refuse unknown arguments as wrong usage.
+func refuseUnknown(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	noDefaults := func(*cobra.Command, []string) {} // a wrong configuration file must not hide the help
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "help":
-			c.PersistentPreRun = noDefaults
 			c.Args = func(_ *cobra.Command, words []string) error {
 				named, rest, err := root.Find(words)
 				switch {
@@ -119,29 +113,11 @@ func refuseUnknown(root *cobra.Command, env verb.Environment) {
 				return verb.NoCommand(named, rest)
 			}
 		case "completion":
-			c.PersistentPreRun = noDefaults
 			c.Args = verb.NoCommand
-			installs(c, env)
+			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // without it, cobra ignores Args
 			for _, shell := range c.Commands() {
 				shell.Args = verb.NoCommand
 			}
 		}
-	}
-}
-
-// installs adds the flag --install to the command completion.
-func installs(c *cobra.Command, env verb.Environment) {
-	install := c.Flags().Bool("install", false,
-		"Complete the arguments of \"kubectl fleetdoctor\" too: write "+completion.Name+" beside the program")
-	c.Use = "completion [flags]"
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if !*install {
-			return c.Help()
-		}
-		done, err := completion.Install(env.Executable, os.Getenv("PATH"))
-		if err == nil {
-			fmt.Fprintln(escape.TextWriter(env.Streams.Out), done)
-		}
-		return err
 	}
 }

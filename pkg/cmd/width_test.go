@@ -17,7 +17,6 @@ import (
 // TestWidthOfTerminal checks that the table of an audit uses the width of the terminal: its headers are shorter on a
 // narrow one.
 func TestWidthOfTerminal(t *testing.T) {
-	t.Setenv("PAGER", "")
 	for _, columns := range []uint16{60, 80} {
 		user, terminal, err := pty.Open()
 		if err != nil {

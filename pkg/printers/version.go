@@ -21,9 +21,6 @@ func (t text) version(v *report.Version) {
 	line("Git Commit", v.Client.GitCommit)
 	line("Go Version", v.Client.GoVersion)
 	line("Platform", v.Client.Platform)
-	if file := v.Client.ConfigFile; file != "" {
-		line("Config File", file)
-	}
 	if v.Source == nil {
 		return
 	}

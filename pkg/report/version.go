@@ -22,6 +22,4 @@ type ClientVersion struct {
 	GitCommit string `json:"gitCommit,omitempty"`
 	GoVersion string `json:"goVersion"`
 	Platform  string `json:"platform"` // operating system/architecture
-	// ConfigFile is the file with the user's defaults for flags, absent if there is none.
-	ConfigFile string `json:"configFile,omitempty"`
 }

@@ -32,7 +32,6 @@ func execute(ctx context.Context, name string, args ...string) (usage, []byte, e
 		return slices.Contains([]string{"GOMEMLIMIT", "GOGC", "GODEBUG", "GOMAXPROCS", "KUBECONFIG",
 			"KUBECTL_EXTERNAL_DIFF"}, key)
 	})
-	cmd.Env = append(cmd.Env, "FLEETDOCTOR_CONFIG=") // no defaults of the user
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()

@@ -34,9 +34,6 @@ func TestMain(m *testing.M) {
 	}
 	built.dir = dir
 	options, err := withAuditLog()
-	if err == nil {
-		err = os.Setenv("FLEETDOCTOR_CONFIG", "") // no defaults of the user who runs the tests
-	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/pager"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/explain"
@@ -37,7 +36,6 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	}
 	o.print.AddFlags(c)
 	o.print.AddColorFlag(c)
-	o.print.AddPagerFlag(c)
 	return c
 }
 
@@ -82,8 +80,5 @@ func (o *options) Run(ctx context.Context) error {
 	out := o.env.Streams.Out
 	document := printers.Explanation(report.NewExplanation(o.topics, o.env.Version), o.listed,
 		printers.Options{Colour: o.print.Coloured(out), Width: output.Width(out)})
-	if o.print.Paged() {
-		out = pager.Of(ctx, o.env)
-	}
 	return o.show.Print(ctx, out, document)
 }

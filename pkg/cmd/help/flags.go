@@ -14,7 +14,7 @@ type FlagGroup struct {
 var FlagGroups = []FlagGroup{
 	{"Scope flags", []string{"all-namespaces", "namespace", "selector", "filename", "gitrepo", "path"}},
 	{"Output flags", []string{"all", "allow-missing-template-keys", "by", "color", "compact", "diff", "full",
-		"no-headers", "no-pager", "output", "quiet", "rows", "sort-by", "summary", "template", "watch",
+		"no-headers", "output", "quiet", "rows", "sort-by", "summary", "template", "watch",
 		"watch-interval"}},
 	{"Finding flags", []string{"baseline", "code", "fail-on", "ignore-file", "require-complete", "severity", "since"}},
 	{"Cluster flags", []string{"cluster", "cluster-snapshot", "contexts", "via-kubeconfig-secrets", "via-rancher"}},
@@ -28,7 +28,7 @@ var FlagGroups = []FlagGroup{
 		"release-namespaces", "replicas"}},
 	{"Server flags", []string{"bind-address", "cert-dir", "cert-secret", "configuration", "extra-names",
 		"health-probe-bind-address", "log-level", "metrics-bind-address", "port", "service", "shutdown-delay"}},
-	{"Flags", []string{"install", "no-descriptions", "version"}},
+	{"Flags", []string{"no-descriptions", "version"}},
 }
 
 // FlagGroupOf returns the title of the group of a flag, "" for a flag of no group.

@@ -67,7 +67,7 @@ func (c *caller) call(ctx context.Context, t *tool, in arguments) (*mcp.CallTool
 	var out, errOut bytes.Buffer
 	env := c.Environment
 	env.Streams = genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
-	env.ReadOnly, env.ConfigFile = true, "" // the defaults of the user are those of the server
+	env.ReadOnly = true
 	status := c.main(ctx, c.commandLine(t, in), env)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

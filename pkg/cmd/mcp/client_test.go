@@ -48,12 +48,11 @@ type client struct {
 func connect(t *testing.T, flags ...string) *client {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	return start(t, "", flags...)
+	return start(t, flags...)
 }
 
-// start starts "kubectl fleetdoctor mcp" in an empty directory, with flags and the user's defaults in a file, and
-// connects a client by pipes.
-func start(t *testing.T, defaults string, flags ...string) *client {
+// start starts "kubectl fleetdoctor mcp" in an empty directory, with flags, and connects a client by pipes.
+func start(t *testing.T, flags ...string) *client {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	t.Chdir(t.TempDir())
@@ -63,7 +62,6 @@ func start(t *testing.T, defaults string, flags ...string) *client {
 	ended, errOut := make(chan int, 1), &bytes.Buffer{}
 	go func() {
 		env := environment(genericiooptions.IOStreams{In: fromClient, Out: toClient, ErrOut: errOut})
-		env.ConfigFile = defaults
 		ended <- cmd.Main(ctx, append([]string{program, "mcp"}, flags...), env)
 		_ = toClient.Close()
 	}()

@@ -219,21 +219,16 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestDefaults checks that the clusters in the user's defaults are read by the tools that can, and that no other
-// default and no ignore file changes an answer.
-func TestDefaults(t *testing.T) {
+// TestIgnoreFile checks that no ignore file changes an answer, and that the clusters of the server's flags are read by
+// the tools that can.
+func TestIgnoreFile(t *testing.T) {
 	_, kubeconfig := serveSick(t)
 	current := filepath.Join(t.TempDir(), "current") // in a list of kubeconfigs, the first current context decides
 	if err := os.WriteFile(current, []byte(`{"current-context": "sick"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("KUBECONFIG", current+string(filepath.ListSeparator)+kubeconfig)
-	defaults := filepath.Join(t.TempDir(), "config.yaml")
-	const content = "output: json\ncolor: always\nclusters: {contexts: [other]}\n"
-	if err := os.WriteFile(defaults, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := start(t, defaults)
+	c := start(t, "--contexts=other")
 	const ignored = "ignore: [{code: FD101, reason: invented}]\n"
 	if err := os.WriteFile(".fleetdoctor.yaml", []byte(ignored), 0o600); err != nil {
 		t.Fatal(err)

@@ -332,7 +332,7 @@ func TestProcess(t *testing.T) {
 	want := run(t, "audit --snapshot "+sick)
 	var stderr strings.Builder
 	server := exec.CommandContext(t.Context(), binary, "mcp", "--snapshot", sick)
-	server.Stderr, server.Env = &stderr, append(os.Environ(), "FLEETDOCTOR_CONFIG=")
+	server.Stderr = &stderr
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(),
 		&mcp.CommandTransport{Command: server}, nil)
 	if err != nil {

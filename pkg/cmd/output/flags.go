@@ -25,7 +25,6 @@ type PrintFlags struct {
 	own       []Format
 
 	noHeaders, quiet, all bool
-	noPager               bool // true for a command without the flag
 	sortBy                string
 	rows                  rows
 }
@@ -33,8 +32,7 @@ type PrintFlags struct {
 // NewPrintFlags returns the flags with their defaults. own are the formats of the verb.
 func NewPrintFlags(own ...Format) *PrintFlags {
 	return &PrintFlags{own: own, Format: table, templates: genericclioptions.NewKubeTemplatePrintFlags(),
-		colour: flags.NewEnum("auto", "auto", "always", "never"), given: func(string) bool { return false },
-		noPager: true}
+		colour: flags.NewEnum("auto", "auto", "always", "never"), given: func(string) bool { return false }}
 }
 
 // AddFlags adds the flags to a command.
@@ -52,18 +50,12 @@ func (f *PrintFlags) AddFlags(c *cobra.Command) {
 // AddColorFlag adds the flag --color, for a command with a coloured table.
 func (f *PrintFlags) AddColorFlag(c *cobra.Command) { f.colour.AddTo(c, "color", "Use colors") }
 
-// AddPagerFlag adds the flag --no-pager, for a command whose output may be long and that asks nothing.
-func (f *PrintFlags) AddPagerFlag(c *cobra.Command) {
-	c.Flags().BoolVar(&f.noPager, "no-pager", false, "Do not show output that is longer than the terminal in a pager")
-}
-
-// AddViewFlags adds the flags --all, --no-headers, --quiet and --no-pager, for a command that only reads.
+// AddViewFlags adds the flags --all, --no-headers and --quiet, for a command that only reads.
 func (f *PrintFlags) AddViewFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&f.all, "all", false, "Also show what is ready or correct, and show lists in full")
 	c.Flags().BoolVar(&f.noHeaders, "no-headers", false,
 		"Print no headers in the formats table, wide and custom-columns")
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "Print only errors: the exit status is the result")
-	f.AddPagerFlag(c)
 }
 
 // Headers reports whether tables have headers.
@@ -90,9 +82,6 @@ func (f *PrintFlags) Formats() []string {
 func (f *PrintFlags) ForPeople() bool {
 	return slices.Contains([]string{table, wide, text}, f.format())
 }
-
-// Paged reports whether long output may go through a pager. Output for programs never does.
-func (f *PrintFlags) Paged() bool { return f.ForPeople() && !f.noPager }
 
 // Coloured reports whether to print in colours to a stream: on request, or on a terminal that supports them.
 func (f *PrintFlags) Coloured(out io.Writer) bool { return coloured(f.colour.String(), out) }

@@ -15,7 +15,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/pager"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/watch"
@@ -195,11 +194,7 @@ func once[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, 
 // Print prints a document to standard output, in the format of the flags, and then the differences, if the user has a
 // program for them.
 func (o *Options) Print(ctx context.Context, d printers.Document) error {
-	out := o.Streams.Out
-	if o.Paged() {
-		out = pager.Of(ctx, o.Environment)
-	}
-	if err := o.printer.Print(ctx, out, d); err != nil || o.Diff == nil {
+	if err := o.printer.Print(ctx, o.Streams.Out, d); err != nil || o.Diff == nil {
 		return err
 	}
 	return o.Diff.Run(ctx, o.Environment)

@@ -11,6 +11,8 @@ var removed = map[string]string{
 	"audit -o github":         "-o markdown writes the summary of a job, and -o sarif annotations",
 	"audit -o openreports":    "the auditor writes OpenReports with --open-reports, and -o sarif is for code scanning",
 	"audit -o prometheus":     "the auditor exports metrics",
+	"--no-pager":              "the output never goes through a pager",
+	"completion --install":    "docs/install.md has the two lines",
 	"auditor install --adopt": "the admission webhook adopts objects, and the verb adopt does",
 	"auditor serve --adopt":   "the admission webhook adopts objects, and the verb adopt does",
 }

@@ -24,10 +24,6 @@ type Environment struct {
 	Name    string // by which the program was called: "kubectl fleetdoctor"
 	Version string
 	Commit  string // of the source code, "" if the build does not state it
-	// Executable is the path of the program; "" if it is not known.
-	Executable string
-	// ConfigFile is the path of the file with the user's defaults for flags; "" if there is none.
-	ConfigFile string
 	// Interruption lets a verb finish its work after an interruption; nil if the process never ends the verb.
 	Interruption *Interruption
 	// ReadOnly refuses every request to a cluster that could write, and starts no program for differences.

@@ -82,7 +82,7 @@ func (o *options) Run(ctx context.Context) error {
 // one that this command records.
 func client(env verb.Environment) report.ClientVersion {
 	out := report.ClientVersion{Version: env.Version, GitCommit: env.Commit, GoVersion: runtime.Version(),
-		Platform: runtime.GOOS + "/" + runtime.GOARCH, ConfigFile: env.ConfigFile}
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if built, ok := debug.ReadBuildInfo(); ok && out.GitCommit == "" {
 		for _, s := range built.Settings {
 			if s.Key == "vcs.revision" {
