@@ -72,6 +72,9 @@ func TestRemoved(t *testing.T) {
 	for args, want := range map[string]string{
 		"audit --from-metrics=http://x":        "--from-metrics was removed: the dashboards of the auditor show this",
 		"audit --from-metrics-match=x -o json": "--from-metrics-match was removed: the dashboards of the auditor show this",
+		"webhook enable":                       "enable was removed: use webhook install",
+		"webhook disable --dry-run=server": "disable was removed: delete the webhook configurations " +
+			"(docs/webhook.md), or use webhook uninstall",
 	} {
 		got := run(t, strings.Fields(args)...)
 		if lines := "error: " + want + "\nSee 'kubectl-fleetdoctor "; got.status != 2 || got.out != "" ||

@@ -58,7 +58,6 @@ func TestTerminal(t *testing.T) {
 		{"webhook", "status", "--server", s.URL, "-o", "yaml"},
 		{"webhook", "test", "--server", s.URL},
 		{"webhook", "test", "configmap/" + hostile, "--server", s.URL},
-		{"webhook", "disable", "--server", s.URL, "--dry-run=server"},
 		{"webhook", "uninstall", "--server", s.URL, "--yes"},
 	} {
 		got := run(t, args...)

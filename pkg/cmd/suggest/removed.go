@@ -8,6 +8,8 @@ import "strings"
 // without a command is that of a flag of several commands. They are kept for one version.
 var removed = map[string]string{
 	"audit --from-metrics": "the dashboards of the auditor show this",
+	"webhook enable":       "use webhook install",
+	"webhook disable":      "delete the webhook configurations (docs/webhook.md), or use webhook uninstall",
 }
 
 // Removed says that a word on the command line was removed, and what replaces it: a command, a flag or a format; "" for

@@ -51,7 +51,7 @@ func TestUsage(t *testing.T) {
 		"install --wait --timeout=0s":                     "--timeout=0s",
 		"install --request-timeout=soon":                  `parsing --request-timeout "soon"`,
 		"uninstall everything":                            `unknown command "everything"`,
-		"disable --dry-run=yes":                           "must be one of none, client, server",
+		"uninstall --dry-run=yes":                         "must be one of none, client, server",
 		"status -o xml":                                   "must be one of table, wide, json, yaml, name",
 		"status -o jsonpath":                              "no template given",
 		"test -o columns":                                 "must be one of table, wide, json, yaml, name",
@@ -93,7 +93,7 @@ func TestInstallOffline(t *testing.T) {
 			t.Errorf("-o %s: status %d: %s%s", output, r.status, r.out, r.errOut)
 		}
 	}
-	for _, verb := range []string{"install", "uninstall", "disable", "status", "test"} {
+	for _, verb := range []string{"install", "uninstall", "status", "test"} {
 		if r := offline(t, verb); r.status != 3 || r.out != "" || r.errOut == "" {
 			t.Errorf("%s, without a kubeconfig: status %d: %s%s", verb, r.status, r.out, r.errOut)
 		}
