@@ -72,6 +72,7 @@ func TestRemoved(t *testing.T) {
 	for args, want := range map[string]string{
 		"audit --from-metrics=http://x":        "--from-metrics was removed: the dashboards of the auditor show this",
 		"audit --from-metrics-match=x -o json": "--from-metrics-match was removed: the dashboards of the auditor show this",
+		"webhook test deploy/a -n x":           "test was removed: use webhook status, which sends the same requests",
 		"webhook enable":                       "enable was removed: use webhook install",
 		"webhook disable --dry-run=server": "disable was removed: delete the webhook configurations " +
 			"(docs/webhook.md), or use webhook uninstall",

@@ -8,6 +8,7 @@ import "strings"
 // without a command is that of a flag of several commands. They are kept for one version.
 var removed = map[string]string{
 	"audit --from-metrics": "the dashboards of the auditor show this",
+	"webhook test":         "use webhook status, which sends the same requests",
 	"webhook enable":       "use webhook install",
 	"webhook disable":      "delete the webhook configurations (docs/webhook.md), or use webhook uninstall",
 }

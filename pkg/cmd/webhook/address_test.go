@@ -59,11 +59,6 @@ func TestHints(t *testing.T) {
 			t.Errorf("%s, without rights: status %d: %s", verb, r.status, r.errOut)
 		}
 	}
-	f.installed(t, "hints")
-	if r := f.call(t, "test", "cm/unknown", "-n", "shop"); r.status != 3 ||
-		strings.Contains(r.errOut, "Is this the cluster") {
-		t.Errorf("an object that does not exist: status %d: %s", r.status, r.errOut)
-	}
 	if r := f.call(t, "uninstall", "--server=https://127.0.0.1:1"); r.status != 3 ||
 		!strings.Contains(r.errOut, "current-context") {
 		t.Errorf("no cluster: status %d: %s", r.status, r.errOut)

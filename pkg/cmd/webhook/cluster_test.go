@@ -369,7 +369,8 @@ func TestStopCalls(t *testing.T) {
 	f.get(t, &corev1.Secret{}, "emergency", "fleetdoctor-webhook-cert") // all other objects exist
 	s, r := f.status(t, f.kubeconfig, "emergency")
 	got := states(s)
-	if r.status != 1 || got["mutating"] != install.Wrong || got["validating"] != install.Wrong {
+	if r.status != 1 || s.Test != nil || got["mutating"] != install.Wrong || got["validating"] != install.Wrong ||
+		got["test"] != "" {
 		t.Errorf("without configurations: status %d: %s", r.status, r.out)
 	}
 	if r := f.call(t, "install", "-n", "other"); r.status != 3 ||

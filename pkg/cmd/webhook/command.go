@@ -24,16 +24,10 @@ var component = chart.Component{
 	Kept: "others may have objects in it",
 }
 
-// The rights that the subcommands require, in terms of RBAC.
-const (
-	configurationsAPI = "mutatingwebhookconfigurations and validatingwebhookconfigurations " +
-		"(admissionregistration.k8s.io)"
-
-	statusRights = "It requires get on every kind of an installation (webhook install --dry-run=client lists them), " +
-		"list on secrets,\nnamespaces and endpointslices, and get on the nonResourceURL /metrics."
-	testRights = "It requires get, patch and delete on the object to test with, list on secrets to find one, " +
-		"and list on\n" + configurationsAPI + "."
-)
+// statusRights are the rights that status requires, in terms of RBAC.
+const statusRights = "It requires get on every kind of an installation (webhook install --dry-run=client lists " +
+	"them), list on secrets,\nnamespaces and endpointslices, and get on the nonResourceURL /metrics. For the dry runs it " +
+	"requires get, create, patch\nand delete on the objects that releases of Fleet desire, and get on apiservices."
 
 // stopCalls is the command that deletes the webhook configurations, so that the API server calls no webhook of the
 // installation.
