@@ -82,8 +82,18 @@ func TestInterrupt(t *testing.T) {
 		},
 		"discovery of the webhook's kinds": func(t *testing.T) obstacle {
 			t.Helper()
-			address, reached := endless(t, func(http.ResponseWriter, *http.Request) {})
-			return obstacle{args: []string{"webhook", "test", "deploy/a", "--server", address}, reached: reached}
+			discovered := make(chan struct{})
+			var once sync.Once
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/api" && r.URL.Path != "/apis" {
+					http.Error(w, "no", http.StatusForbidden)
+					return
+				}
+				once.Do(func() { close(discovered) })
+				<-r.Context().Done()
+			}))
+			t.Cleanup(s.Close)
+			return obstacle{args: []string{"webhook", "status", "--server", s.URL}, reached: func() { <-discovered }}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

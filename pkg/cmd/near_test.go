@@ -77,6 +77,10 @@ func TestRemoved(t *testing.T) {
 		"audit -o prometheus":                  "-o prometheus was removed: the auditor exports metrics",
 		"audit -o=github":                      "-o github was removed: -o markdown writes the summary of a job, and -o sarif annotations",
 		"auditor install --adopt=unmarked":     "--adopt was removed: the admission webhook adopts objects, and the verb adopt does",
+		"webhook test deploy/a -n x":           "test was removed: use webhook status, which sends the same requests",
+		"webhook enable":                       "enable was removed: use webhook install",
+		"webhook disable --dry-run=server": "disable was removed: delete the webhook configurations " +
+			"(docs/webhook.md), or use webhook uninstall",
 	} {
 		got := run(t, strings.Fields(args)...)
 		if lines := "error: " + want + "\nSee 'kubectl-fleetdoctor "; got.status != 2 || got.out != "" ||

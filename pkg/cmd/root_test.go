@@ -346,8 +346,8 @@ func TestStatus(t *testing.T) {
 func TestNoKubeconfig(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	for _, verb := range [][]string{{"audit"}, {"adopt"}, {"owner", "deploy/a"}, {"agents"}, {"why", "bundle/a"},
-		{"preflight"}, {"auditor", "status"}, {"webhook", "status"}, {"webhook", "disable"},
-		{"webhook", "serve", "--cert-dir", t.TempDir()}} {
+		{"preflight"}, {"auditor", "status"}, {"webhook", "status"},
+		{"webhook", "uninstall"}, {"webhook", "serve", "--cert-dir", t.TempDir()}} {
 		t.Setenv("HOME", t.TempDir())
 		t.Setenv("KUBERNETES_SERVICE_HOST", "")
 		t.Setenv("KUBECONFIG", gone)

@@ -56,9 +56,6 @@ func TestTerminal(t *testing.T) {
 		{"webhook", "status", "--server", s.URL},
 		{"webhook", "status", "--server", s.URL, "-o", "json"},
 		{"webhook", "status", "--server", s.URL, "-o", "yaml"},
-		{"webhook", "test", "--server", s.URL},
-		{"webhook", "test", "configmap/" + hostile, "--server", s.URL},
-		{"webhook", "disable", "--server", s.URL, "--dry-run=server"},
 		{"webhook", "uninstall", "--server", s.URL, "--yes"},
 	} {
 		got := run(t, args...)
@@ -102,7 +99,7 @@ func TestCredentialsInAddresses(t *testing.T) {
 		}
 		for _, flag := range [][]string{{"--server", address}, {"--kubeconfig", kubeconfig}} {
 			for _, verb := range [][]string{{"audit"}, {"audit", "-o", "json"}, {"adopt"}, {"owner", "configmap/a"},
-				{"preflight"}, {"webhook", "status"}, {"webhook", "test"}} {
+				{"preflight"}, {"webhook", "status"}} {
 				got := run(t, append(verb, flag...)...)
 				if out := got.out + got.errOut; got.status == 0 || out == "" || strings.Contains(out, token) {
 					t.Errorf("%q %q: status %d: %q", verb, flag, got.status, out)

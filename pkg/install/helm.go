@@ -101,17 +101,6 @@ func (h *Helm) Install(ctx context.Context, v any, m Mode) error {
 	return err
 }
 
-// Restore deploys the last revision again, so that objects that were deleted exist again.
-func (h *Helm) Restore(dryRun bool) error {
-	rollback := action.NewRollback(h.Configuration)
-	rollback.Version, rollback.MaxHistory, rollback.WaitStrategy = h.Last.Version, maxHistory, kube.HookOnlyStrategy
-	rollback.ForceConflicts = true
-	if dryRun {
-		rollback.DryRunStrategy = action.DryRunServer
-	}
-	return rollback.Run(h.name)
-}
-
 // Uninstall removes the release. Helm deletes webhook configurations first, and keeps objects that have its annotation
 // for that.
 func (h *Helm) Uninstall() error {

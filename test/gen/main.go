@@ -65,7 +65,6 @@ func main() {
 		"impact-report.schema.json":   schema(&report.Impact{}, report.KindImpact),
 		"metrics.md":                  metricsPage,
 		"webhook-status.schema.json":  schema(&installation.Status{}, installation.StatusKind),
-		"webhook-test.schema.json":    schema(&installation.Test{}, installation.TestKind),
 		"auditor-status.schema.json":  schema(&auditor.Status{}, auditor.StatusKind),
 		"auditor-history.schema.json": schema(&journal.History{}, journal.KindHistory),
 	} {

@@ -4,7 +4,6 @@ package installation
 
 import (
 	"context"
-	"maps"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,11 +20,13 @@ type Facts struct {
 	// Ready and NotReady count the addresses of the Service.
 	Ready, NotReady int
 	EndpointsReason string
-	// Labels are the labels of this project on Namespaces, by the name of the Namespace.
+	// Labels are the labels of Namespaces, by the name of the Namespace.
 	Labels       map[string]map[string]string
 	LabelsReason string
 	Calls        map[string]Calls
 	CallsReason  string
+	// Test is nil if no request was sent because no webhook configuration exists.
+	Test *Test
 }
 
 // exactLabel is the label of a Namespace for which the exact webhook is called.
@@ -38,7 +39,7 @@ var namespaceLabels = map[string][]string{
 	exactLabel:            {"exact"},
 }
 
-// Read completes the facts of an installation. The error is one of the context.
+// Read completes the facts of an installation, except for Test. The error is one of the context.
 func Read(ctx context.Context, c *install.Cluster, known install.Facts) (*Facts, error) {
 	f := &Facts{Facts: known, Labels: map[string]map[string]string{}}
 	c.Read(ctx, &f.Facts, install.RefTo(install.MutatingKind, "", Name),
@@ -68,15 +69,13 @@ func (f *Facts) readEndpoints(ctx context.Context, c *install.Cluster) {
 	}
 }
 
-// readLabels reads the labels of this project on Namespaces.
+// readLabels reads the labels of Namespaces.
 func (f *Facts) readLabels(ctx context.Context, c *install.Cluster) {
 	for o, err := range c.List(ctx, install.NamespaceKind, metav1.NamespaceAll, metav1.ListOptions{}) {
 		if f.LabelsReason = install.ReasonOf(err); err != nil {
 			return
 		}
-		labels := maps.Clone(o.GetLabels())
-		maps.DeleteFunc(labels, func(k, _ string) bool { return namespaceLabels[k] == nil })
-		f.Labels[o.GetName()] = labels
+		f.Labels[o.GetName()] = o.GetLabels()
 	}
 }
 

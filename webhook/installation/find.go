@@ -34,12 +34,6 @@ func Find(ctx context.Context, c *install.Cluster) (*install.Installation, error
 	if err != nil {
 		return nil, err
 	}
-	return FindBy(ctx, c, configurations)
-}
-
-// FindBy is Find with configurations that were read.
-func FindBy(ctx context.Context, c *install.Cluster, configurations []*unstructured.Unstructured,
-) (*install.Installation, error) {
 	var in install.Installation
 	for _, o := range configurations {
 		in.Add(o)

@@ -18,9 +18,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
-// TestFindBy checks how an installation is found, who installed it, and that objects that could not be read never count
+// TestFind checks how an installation is found, who installed it, and that objects that could not be read never count
 // as absent.
-func TestFindBy(t *testing.T) {
+func TestFind(t *testing.T) {
 	t.Parallel()
 	all, err := Chart.Render("other", &Values{})
 	if err != nil {
@@ -51,6 +51,7 @@ func TestFindBy(t *testing.T) {
 		byHelm(o)
 		rawWebhooks(o)[0]["clientConfig"] = map[string]any{"url": "https://192.0.2.1"}
 	}
+	registration := install.MutatingKind.GroupVersion()
 	old := func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{install.NameLabel: Name}) }
 	for _, tc := range []struct {
 		name           string
@@ -76,19 +77,25 @@ func TestFindBy(t *testing.T) {
 		{name: "without rights", deployment: of("Deployment", plain), forbidden: true, unknown: true},
 	} {
 		var exist []runtime.Object
+		for _, o := range tc.configurations {
+			exist = append(exist, o)
+		}
 		if tc.deployment != nil {
 			exist = append(exist, tc.deployment)
 		}
 		client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 			map[schema.GroupVersionResource]string{
-				{Group: "apps", Version: "v1", Resource: "deployments"}: "DeploymentList"}, exist...)
+				{Group: "apps", Version: "v1", Resource: "deployments"}:      "DeploymentList",
+				registration.WithResource("mutatingwebhookconfigurations"):   "MutatingWebhookConfigurationList",
+				registration.WithResource("validatingwebhookconfigurations"): "ValidatingWebhookConfigurationList"},
+			exist...)
 		if tc.forbidden {
 			client.PrependReactor("*", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "",
 					errors.New("forbidden"))
 			})
 		}
-		got, err := FindBy(t.Context(), &install.Cluster{Dynamic: client}, tc.configurations)
+		got, err := Find(t.Context(), &install.Cluster{Dynamic: client})
 		if (err != nil) != tc.unknown {
 			t.Errorf("%s: %v", tc.name, err)
 		}

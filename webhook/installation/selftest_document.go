@@ -33,12 +33,8 @@ const (
 	Off         Answer = "Off"         // not sent: a label or the installation switches the handler off
 )
 
-// Test is the document that `webhook test` prints.
+// Test is the result of a self-test.
 type Test struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// TakenAt is the time of the test (RFC 3339).
-	TakenAt string `json:"takenAt"`
 	// Result is Works, NotCalled, ValidatingOnly, MutatingOnly, NoObject or Unknown.
 	Result Result `json:"result"`
 	// Message explains a result other than Works.
@@ -66,7 +62,12 @@ type Response struct {
 	Warnings []admission.Warning `json:"warnings,omitempty"`
 	// Seconds is the duration of the request.
 	Seconds float64 `json:"seconds"`
+
+	forbidden bool // the API server, or a webhook, answered that the request is forbidden
 }
+
+// isForbidden reports whether the user has no right for the request. It is false if no request was sent.
+func (r *Response) isForbidden() bool { return r != nil && r.forbidden && r.Answer == Refused }
 
 // answered reports whether the handler answered.
 func (r *Response) answered() bool {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,12 +37,13 @@ var noWrites = []string{metav1.DryRunAll}
 // Tester tests whether an installed webhook answers. It tests once.
 type Tester struct {
 	*install.Cluster
+	*Facts
 	// Warnings are those of the Cluster's client.
 	Warnings *Warnings
 	Now      func() time.Time
 
 	doc    *Test
-	unread error // of the last release record that could not be read
+	unread error // the last reason why an object that a release desires was not used
 }
 
 // create sends a dry run that creates an object without TestedLabel, with the annotations of its release
@@ -69,7 +71,7 @@ func (t *Tester) strip(ctx context.Context, live *unstructured.Unstructured) *Re
 
 // remove sends a dry run that deletes an object, unless the validating handler is known to be off.
 func (t *Tester) remove(ctx context.Context, live *unstructured.Unstructured) *Response {
-	if t.guardOff(ctx, live) {
+	if t.guardOff(live) {
 		return &Response{Object: install.RefOf(live), Answer: Off}
 	}
 	return t.send(live, GuardWebhook, func(r dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
@@ -94,6 +96,7 @@ func (t *Tester) send(o *unstructured.Unstructured, webhook string, send request
 	}
 	if err != nil {
 		out.Message = err.Error()
+		out.forbidden = apierrors.IsForbidden(err)
 	}
 	out.Warnings = t.Warnings.Take()
 	out.Answer = answerOf(got, out.Message, warned(out.Warnings, webhook), webhook)
@@ -121,21 +124,15 @@ func answerOf(got *unstructured.Unstructured, message string, warned bool, webho
 }
 
 // guardOff reports whether the validating handler is known to be switched off.
-func (t *Tester) guardOff(ctx context.Context, live *unstructured.Unstructured) bool {
+func (t *Tester) guardOff(live *unstructured.Unstructured) bool {
 	labels, mode := live.GetLabels(), admission.GuardWarn // the labels of the object itself if it is cluster-scoped
 	if namespace := live.GetNamespace(); namespace != "" {
-		o, err := t.Get(ctx, install.RefTo(install.NamespaceKind, "", namespace))
-		if err != nil || o == nil {
-			return false
-		}
-		labels = o.GetLabels()
+		labels = t.Labels[namespace]
 	}
-	if in, err := Find(ctx, t.Cluster); err == nil && in.Namespace != "" {
-		deployment, _ := t.Get(ctx, install.RefTo(install.DeploymentKind, in.Namespace, Name)) // nil after an error
-		for _, c := range install.Decode[appsv1.Deployment](deployment).Spec.Template.Spec.Containers {
-			if slices.Contains(c.Args, "--guard-default=off") {
-				mode = admission.GuardOff
-			}
+	deployment := install.Decode[appsv1.Deployment](t.Deployment(Chart).Object)
+	for _, c := range deployment.Spec.Template.Spec.Containers {
+		if slices.Contains(c.Args, "--guard-default=off") {
+			mode = admission.GuardOff
 		}
 	}
 	mode, _ = admission.GuardModeOf(labels, mode)

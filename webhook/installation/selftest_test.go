@@ -4,6 +4,7 @@ package installation
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,9 +70,9 @@ func TestResultOf(t *testing.T) {
 	t.Parallel()
 	answers := []Answer{Restored, Denied, Warned, NotAnswered, Refused, Off}
 	want := map[Answer][]Result{
-		Restored:    {Works, Works, Works, MutatingOnly, Works, Works},
-		Denied:      {Works, Works, Works, MutatingOnly, Works, Works},
-		Warned:      {Works, Works, Works, Works, Works, Works},
+		Restored:    {Works, Works, Works, MutatingOnly, ResultUnknown, Works},
+		Denied:      {Works, Works, Works, MutatingOnly, ResultUnknown, Works},
+		Warned:      {Works, Works, Works, Works, ResultUnknown, Works},
 		NotAnswered: {ValidatingOnly, ValidatingOnly, ValidatingOnly, NotCalled, NotCalled, NotCalled},
 		Refused:     {ResultUnknown, ResultUnknown, ResultUnknown, ResultUnknown, ResultUnknown, ResultUnknown},
 	}
@@ -81,6 +82,90 @@ func TestResultOf(t *testing.T) {
 			if got != results[i] || (message == "") != (got == Works) {
 				t.Errorf("%s, %s: %s %q, want %s", strip, remove, got, message, results[i])
 			}
+		}
+	}
+}
+
+// TestResult checks that the result is unknown if data could not be read that can explain a missing answer, or if the
+// user may not create an object.
+func TestResult(t *testing.T) {
+	t.Parallel()
+	refused := &Response{Answer: Refused, forbidden: true}
+	for name, tc := range map[string]struct {
+		create                *Response
+		strip, remove         Answer
+		namespaces, forbidden bool // could not be read: the Namespaces, the Deployment
+		want                  Result
+	}{
+		"no answer":                             {nil, NotAnswered, NotAnswered, false, false, NotCalled},
+		"no answer, namespaces unread":          {nil, NotAnswered, NotAnswered, true, false, ResultUnknown},
+		"no answer, Deployment unread":          {nil, NotAnswered, NotAnswered, false, true, NotCalled},
+		"mutating silent, namespaces unread":    {nil, NotAnswered, Warned, true, false, ResultUnknown},
+		"validating silent":                     {nil, Restored, NotAnswered, false, false, MutatingOnly},
+		"validating silent, namespaces unread":  {nil, Restored, NotAnswered, true, false, ResultUnknown},
+		"validating silent, Deployment unread":  {nil, Restored, NotAnswered, false, true, ResultUnknown},
+		"both answer, namespaces unread":        {nil, Restored, Warned, true, true, Works},
+		"the user may not create":               {refused, Restored, Warned, false, false, ResultUnknown},
+		"the user may not create, no answer":    {refused, NotAnswered, NotAnswered, false, false, NotCalled},
+		"the creation fails for another reason": {&Response{Answer: Refused}, Restored, Warned, false, false, Works},
+		"the mutating handler denies a creation": {&Response{Answer: Denied, forbidden: true}, Restored, Warned, false,
+			false, Works},
+		"the mutating handler ignores a creation": {&Response{Answer: NotAnswered}, Restored, Warned, false, false,
+			Works},
+	} {
+		f := &Facts{Facts: install.Facts{Objects: map[object.Key]install.Reading{}}}
+		if tc.namespaces {
+			f.LabelsReason = "forbidden"
+		}
+		if tc.forbidden {
+			f.Objects[install.RefTo(install.DeploymentKind, "", Name).Key()] = install.Reading{Reason: "forbidden"}
+		}
+		tester := &Tester{Facts: f, doc: &Test{Create: tc.create, Strip: &Response{Answer: tc.strip},
+			Delete: &Response{Answer: tc.remove}}}
+		if got, message := tester.result(); got != tc.want || (message == "") != (got == Works) {
+			t.Errorf("%s: %s %q, want %s", name, got, message, tc.want)
+		}
+	}
+}
+
+// TestExcluded checks for which objects the API server certainly does not call the mutating handler.
+func TestExcluded(t *testing.T) {
+	t.Parallel()
+	ignore := func(value string) map[string]string { return map[string]string{admission.IgnoreLabel: value} }
+	for name, tc := range map[string]struct {
+		kind, namespace string
+		labels          map[string]string
+		isUnread        bool // the Namespaces
+		want            bool
+	}{
+		"an object of a bundle":           {"v1 ConfigMap", "shop", nil, false, false},
+		"a cluster-scoped object":         {"rbac.authorization.k8s.io/v1 ClusterRole", "", nil, false, false},
+		"in kube-system":                  {"v1 ConfigMap", "kube-system", nil, false, true},
+		"in kube-system, labels unread":   {"v1 ConfigMap", "kube-system", nil, true, false},
+		"in a namespace with the label":   {"v1 ConfigMap", "ignored", nil, false, true},
+		"in the namespace of a cluster":   {"v1 ConfigMap", "managed", nil, false, true},
+		"with the label":                  {"v1 ConfigMap", "shop", ignore("true"), false, true},
+		"with another value of the label": {"v1 ConfigMap", "shop", ignore("no"), false, false},
+		"an object of the webhook":        {"v1 ConfigMap", "shop", map[string]string{install.NameLabel: Name}, false, true},
+		"another webhook's configuration": {"admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", "", nil, false,
+			true},
+		"in a namespace without the guard": {"v1 ConfigMap", "guarded", nil, false, false},
+	} {
+		f := healthy(t, newAuthority(t), Values{})
+		f.Labels = map[string]map[string]string{"ignored": {admission.IgnoreLabel: "true"},
+			"managed": {"fleet.cattle.io/managed": "true"}, "guarded": {admission.GuardLabel: "off"},
+			"kube-system": {"kubernetes.io/metadata.name": "kube-system"}}
+		if tc.isUnread {
+			f.Labels, f.LabelsReason = nil, "forbidden"
+		}
+		o := &unstructured.Unstructured{Object: map[string]any{}}
+		version, kind, _ := strings.Cut(tc.kind, " ")
+		o.SetAPIVersion(version)
+		o.SetKind(kind)
+		o.SetNamespace(tc.namespace)
+		o.SetLabels(tc.labels)
+		if got := (&Tester{Facts: f}).excluded(o); got != tc.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 func Evaluate(f *Facts) *Status {
 	s := &Status{Status: install.NewStatus(&f.Facts, Chart, StatusKind, "the webhook",
 		f.configuration(install.MutatingKind), f.configuration(install.ValidatingKind), f.Deployment(Chart)),
-		Webhooks: []WebhookStatus{}}
+		Webhooks: []WebhookStatus{}, Test: f.Test}
 	if s.IsAbsent() {
 		return s
 	}
@@ -23,5 +23,6 @@ func Evaluate(f *Facts) *Status {
 	s.CheckManifests(&f.Facts, "webhook install")
 	e.namespaces()
 	e.calls()
+	e.test()
 	return s
 }

@@ -146,8 +146,11 @@ func (e *evaluation) namespaces() {
 	}
 	var wrong, notes []string
 	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
-		for _, label := range slices.Sorted(maps.Keys(e.Labels[name])) {
-			value := e.Labels[name][label]
+		for _, label := range slices.Sorted(maps.Keys(namespaceLabels)) {
+			value, ok := e.Labels[name][label]
+			if !ok {
+				continue
+			}
 			text := fmt.Sprintf("%s: %s=%s", name, label, value)
 			switch {
 			case !slices.Contains(namespaceLabels[label], value):
@@ -196,7 +199,7 @@ func (e *evaluation) calls() {
 		if failed := c.FailedOpen + c.Failed; failed > 0 {
 			state = install.Note
 			text := "not answered since that API server started: %d (%d requests were refused because of this, " +
-				"the others continued); `webhook test` checks whether it answers now"
+				"the others continued); the check test shows whether it answers now"
 			details = append(details, fmt.Sprintf(text, failed, c.Failed))
 			if failed >= c.Total {
 				state = install.Wrong
@@ -208,4 +211,51 @@ func (e *evaluation) calls() {
 		message := fmt.Sprintf("%s: %s, %.1f ms each", w.Name, install.Count(int(c.Total), "call"), c.MeanSeconds*1000)
 		e.status.Add("calls", state, message, details...)
 	}
+}
+
+// test reports what the responses to dry runs show. That no object can be tested with is no problem: a new installation
+// has none.
+func (e *evaluation) test() {
+	if e.Test == nil {
+		return
+	}
+	state := install.Wrong
+	switch e.Test.Result {
+	case Works:
+		state = install.OK
+	case NoObject:
+		state = install.Note
+	case ResultUnknown:
+		state = install.Unknown
+	}
+	message := string(e.Test.Result)
+	if e.Test.Message != "" {
+		message += ": " + e.Test.Message
+	}
+	details := slices.Concat(
+		e.Test.Create.describe("a dry run that creates %s without "+TestedLabel),
+		e.Test.Strip.describe("a dry run that removes "+TestedLabel+" from %s"),
+		e.Test.Delete.describe("a dry run that deletes %s"))
+	if e.Test.Release != "" {
+		details = append(details, fmt.Sprintf("desired by bundle %s (release %s)", e.Test.BundleDeployment,
+			e.Test.Release))
+	}
+	e.status.Add("test", state, message, details...)
+}
+
+// describe describes the response to a request for people, nothing if it was not sent.
+func (r *Response) describe(request string) []string {
+	if r == nil {
+		return nil
+	}
+	took := time.Duration(r.Seconds * float64(time.Second)).Round(time.Millisecond)
+	text := fmt.Sprintf(request+": %s (in %s)", r.Object.Key(), r.Answer, took)
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	out := []string{text}
+	for _, w := range r.Warnings {
+		out = append(out, "its warning: "+strings.TrimPrefix(string(w.Code)+": "+w.Message, ": "))
+	}
+	return out
 }

@@ -4,18 +4,17 @@ package installation
 
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 
-// The kinds of the printed documents.
-const (
-	StatusKind = "WebhookStatus"
-	TestKind   = "WebhookTest"
-)
+// StatusKind is the kind of the printed document.
+const StatusKind = "WebhookStatus"
 
 // Status is the document that `webhook status` prints. Its checks are installed, certificate, mutating, validating,
-// deployment, endpoints, manifests, namespaces and calls.
+// deployment, endpoints, manifests, namespaces, calls and test.
 type Status struct {
 	install.Status `json:",inline"`
 	// Webhooks are the webhooks that the API server calls.
 	Webhooks []WebhookStatus `json:"webhooks"`
+	// Test shows the responses to dry runs, absent if no webhook configuration exists.
+	Test *Test `json:"test,omitempty"`
 }
 
 // WebhookStatus is a webhook as it is configured in the API server.

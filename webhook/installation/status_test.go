@@ -75,7 +75,7 @@ func healthy(t *testing.T, a *authority, v Values) *Facts {
 	f := &Facts{Facts: install.Facts{Namespace: install.Namespace, TakenAt: now,
 		Manifest: install.Manifest{Objects: render(t, v)}, Objects: map[object.Key]install.Reading{}}, Ready: 2,
 		Labels: map[string]map[string]string{}, Calls: map[string]Calls{StampWebhook: {Total: 10, MeanSeconds: 0.002},
-			GuardWebhook: {Total: 1}}}
+			GuardWebhook: {Total: 1}}, Test: &Test{Result: Works}}
 	for _, d := range f.Manifest.Objects {
 		o := d.DeepCopy()
 		for _, w := range rawWebhooks(o) {
@@ -245,6 +245,30 @@ func TestEvaluate(t *testing.T) {
 			change: func(f *Facts) {
 				f.Calls[StampWebhook] = Calls{Total: 10, FailedOpen: 3, MeanSeconds: 0.002}
 			},
+		},
+		{
+			name: "no object to test with", state: install.Note, checks: []result{{"test", install.Note, 0}},
+			change: func(f *Facts) { f.Test = &Test{Result: NoObject} },
+		},
+		{
+			name: "the test is not allowed", state: install.Unknown, checks: []result{{"test", install.Unknown, 2}},
+			change: func(f *Facts) {
+				f.Test = &Test{Result: ResultUnknown, Strip: &Response{Answer: Refused}, Delete: &Response{Answer: Refused}}
+			},
+		},
+		{
+			name: "no handler answers", state: install.Wrong, checks: []result{{"test", install.Wrong, 0}},
+			change: func(f *Facts) { f.Test = &Test{Result: NotCalled} },
+		},
+		{
+			name: "only the mutating handler answers", state: install.Wrong,
+			checks: []result{{"test", install.Wrong, 0}},
+			change: func(f *Facts) { f.Test = &Test{Result: MutatingOnly} },
+		},
+		{
+			name: "only the validating handler answers", state: install.Wrong,
+			checks: []result{{"test", install.Wrong, 0}},
+			change: func(f *Facts) { f.Test = &Test{Result: ValidatingOnly} },
 		},
 		{
 			name: "all calls failed", state: install.Wrong, checks: []result{{"calls", install.Wrong, 1}},

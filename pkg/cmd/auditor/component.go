@@ -5,6 +5,7 @@ package auditor
 import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
@@ -15,10 +16,12 @@ var component = chart.Component{
 	NotReady: "It becomes ready when it has read everything.",
 	NoKind: "Install the CustomResourceDefinitions of the Prometheus operator first, or leave out " +
 		"--prometheus=operator.",
-	Otherwise: "If Fleet has kept the objects of a bundle that was removed: ",
-	Override:  "uninstall --" + chart.DeployedByFleet,
-	Kept:      "others may have objects in it, and it has the auditor's journal",
-	Outlives:  true,
+	Otherwise: func(o *input.Flags) string {
+		return "If Fleet has kept the objects of a bundle that was removed: " +
+			o.Command("auditor uninstall --"+chart.DeployedByFleet)
+	},
+	Kept:     "others may have objects in it, and it has the auditor's journal",
+	Outlives: true,
 }
 
 const namespaceUsage = "Namespace of the installation (default the one where it is found, else " +

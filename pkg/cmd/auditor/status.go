@@ -19,7 +19,8 @@ const statusRights = "It requires get on every kind of an installation (auditor 
 	"them), on leases\nand on pods/proxy, list on secrets, deployments and pods, and create on subjectaccessreviews."
 
 func newStatus(env verb.Environment) *cobra.Command {
-	return chart.NewStatus(env, component, "Report the state of the auditor", namespaceUsage, statusRights, evaluate)
+	return chart.NewStatus(env, component, "Report the state of the auditor", namespaceUsage, statusRights, nil,
+		evaluate)
 }
 
 // evaluate implements chart.Evaluator.

@@ -85,13 +85,9 @@ type Installed struct {
 	Helm *install.Helm
 }
 
-// Open connects with a cluster, and finds its installation. It refuses another namespace, because a cluster has one
-// installation, and an installation by Fleet. Without an installation, the result has the namespace for it.
-func (o *Change) Open(ctx context.Context) (*Installed, error) {
-	return o.open(ctx, false)
-}
-
-// open is Open, which accepts an installation by Fleet if ofFleet is set.
+// open connects with a cluster, and finds its installation. It refuses another namespace, because a cluster has one
+// installation, and an installation by Fleet unless ofFleet is set. Without an installation, the result has the
+// namespace for it.
 func (o *Change) open(ctx context.Context, ofFleet bool) (*Installed, error) {
 	cluster, err := o.Connect(nil)
 	if err != nil {
@@ -111,7 +107,7 @@ func (o *Change) open(ctx context.Context, ofFleet bool) (*Installed, error) {
 	case in.Fleet != "" && !ofFleet:
 		err := fmt.Errorf("%s is deployed by Fleet (release %s), which would undo the change", o.of.Noun, in.Fleet)
 		return nil, exit.Failure(err, "Change the values in its fleet.yaml, or remove it from the GitRepo. "+
-			o.of.Otherwise+o.subcommand(o.of.Override))
+			o.of.Otherwise(o.Flags))
 	}
 	in.Namespace = namespace
 	helm, err := cluster.Helm(o.of.Chart, namespace, in.Release)

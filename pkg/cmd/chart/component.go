@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
@@ -35,8 +36,8 @@ type Component struct {
 	NoKind string
 	// Generated is a sentence without its period about an object that another program makes for the component.
 	Generated string
-	// Otherwise introduces Override, the subcommand that also changes an installation by Fleet.
-	Otherwise, Override string
+	// Otherwise names the command that also changes an installation by Fleet.
+	Otherwise func(*input.Flags) string
 	// Kept is the reason why uninstall keeps the Namespace.
 	Kept string
 	// Outlives reports that the objects may stay when Fleet's bundle is removed.

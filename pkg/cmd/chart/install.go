@@ -31,11 +31,11 @@ type Install struct {
 
 // NewInstall has the rights of helm install.
 func NewInstall(env verb.Environment, of Component) Install {
-	return Install{Change: NewChange(env, of, InstallRights)}
+	return Install{Change: NewChange(env, of, installRights)}
 }
 
-// InstallRights are the rights that an installation requires.
-const InstallRights = "It requires the rights of helm install: get, create, patch and delete on every kind of the " +
+// installRights are the rights that an installation requires.
+const installRights = "It requires the rights of helm install: get, create, patch and delete on every kind of the " +
 	"chart\n(--dry-run=client lists them) and on secrets, and the rights that its roles grant, or bind and " +
 	"escalate.\n" +
 	"cluster-admin has all of them."
@@ -131,7 +131,7 @@ func (o *Install) Apply(ctx context.Context, values any, hooks Hooks) error {
 		}
 		return o.printDone(ctx, desired, nil)
 	}
-	in, err := o.Open(ctx)
+	in, err := o.open(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
@@ -30,12 +31,16 @@ type Evaluator func(ctx context.Context, c *install.Cluster, f install.Facts) (E
 
 type statusOptions struct {
 	Connection
+	warnings rest.WarningHandlerWithContext
 	evaluate Evaluator
 }
 
-// NewStatus returns the subcommand status. The evaluator gets the facts with the namespace and the manifest.
-func NewStatus(env verb.Environment, of Component, short, namespaceUsage, rights string, e Evaluator) *cobra.Command {
-	o := &statusOptions{NewConnection(env, of, rights), e}
+// NewStatus returns the subcommand status. The evaluator gets the facts with the namespace and the manifest. Warnings
+// of the API server go to the handler; without one they are dropped.
+func NewStatus(env verb.Environment, of Component, short, namespaceUsage, rights string,
+	warnings rest.WarningHandlerWithContext, e Evaluator,
+) *cobra.Command {
+	o := &statusOptions{NewConnection(env, of, rights), warnings, e}
 	c := NewCommand(o, &cobra.Command{Use: "status", Short: short})
 	o.AddFlags(c, namespaceUsage)
 	o.AddPrintFlags(c)
@@ -44,7 +49,7 @@ func NewStatus(env verb.Environment, of Component, short, namespaceUsage, rights
 
 // Run implements verb.Options.
 func (o *statusOptions) Run(ctx context.Context) error {
-	cluster, err := o.Connect(nil)
+	cluster, err := o.Connect(o.warnings)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,9 @@ var removed = map[string]string{
 	"completion --install":    "docs/install.md has the two lines",
 	"auditor install --adopt": "the admission webhook adopts objects, and the verb adopt does",
 	"auditor serve --adopt":   "the admission webhook adopts objects, and the verb adopt does",
+	"webhook test":            "use webhook status, which sends the same requests",
+	"webhook enable":          "use webhook install",
+	"webhook disable":         "delete the webhook configurations (docs/webhook.md), or use webhook uninstall",
 }
 
 // Removed says that a word on the command line was removed, and what replaces it: a command, a flag or a format; "" for

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
@@ -216,119 +217,99 @@ func warn(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Foreign: any text"}}
 }
 
-// test runs `webhook test -o json` and returns its document, or nil if it prints nothing.
-func (f *fixture) test(t *testing.T, kubeconfig string, args ...string) (*installation.Test, result) {
-	t.Helper()
-	r := f.as(t, kubeconfig, append([]string{"test", "-o", "json"}, args...)...)
-	if r.out == "" {
-		return nil, r
-	}
-	out := &installation.Test{}
-	if err := json.Unmarshal([]byte(r.out), out); err != nil {
-		t.Fatalf("test did not print JSON: %v\n%s%s", err, r.out, r.errOut)
-	}
-	followsSchema(t, "webhook-test", r.out)
-	return out, r
-}
-
-// outcome is the document that test prints, without texts.
+// outcome is what status shows of the test, without texts.
 type outcome struct {
-	status        int
+	state         install.State // of the check
 	result        installation.Result
 	strip, remove installation.Answer
 }
 
-func outcomeOf(d *installation.Test, r result) outcome {
-	out := outcome{status: r.status}
-	if d == nil {
+func outcomeOf(s *installation.Status) outcome {
+	out := outcome{state: states(s)["test"]}
+	if s.Test == nil {
 		return out
 	}
-	out.result = d.Result
-	if d.Strip != nil {
-		out.strip, out.remove = d.Strip.Answer, d.Delete.Answer
+	out.result = s.Test.Result
+	if s.Test.Strip != nil {
+		out.strip, out.remove = s.Test.Strip.Answer, s.Test.Delete.Answer
 	}
 	return out
 }
 
-// expect compares the outcome of test.
-func (f *fixture) expect(t *testing.T, name, kubeconfig string, want outcome, args ...string) *installation.Test {
+// test runs `webhook status` and returns its test, nil if it has none.
+func (f *fixture) test(t *testing.T, kubeconfig string) *installation.Test {
 	t.Helper()
-	d, r := f.test(t, kubeconfig, args...)
-	if diff := cmp.Diff(want, outcomeOf(d, r), cmp.AllowUnexported(outcome{})); diff != "" {
-		t.Errorf("%s, %v (-want +got):\n%s%s%s", name, args, diff, r.out, r.errOut)
-	}
-	return d
+	s, _ := f.status(t, kubeconfig, "")
+	return s.Test
 }
 
-// until waits until the outcome of test fulfils a condition.
-func (f *fixture) until(t *testing.T, name string, condition func(outcome) bool, args ...string) {
+// expect compares the outcome of the test in status.
+func (f *fixture) expect(t *testing.T, name, kubeconfig string, want outcome) *installation.Test {
+	t.Helper()
+	s, r := f.status(t, kubeconfig, "")
+	if diff := cmp.Diff(want, outcomeOf(s), cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Errorf("%s (-want +got):\n%s%s%s", name, diff, r.out, r.errOut)
+	}
+	if want.state == install.Wrong && r.status != 1 {
+		t.Errorf("%s: status %d, want 1", name, r.status)
+	}
+	return s.Test
+}
+
+// until waits until the outcome of the test fulfils a condition.
+func (f *fixture) until(t *testing.T, name string, condition func(outcome) bool) {
 	t.Helper()
 	poll.True(t, name, func() bool {
-		return condition(outcomeOf(f.test(t, f.kubeconfig, args...)))
+		s, _ := f.status(t, f.kubeconfig, "")
+		return condition(outcomeOf(s))
 	})
 }
 
-// TestTest checks the outcome of test for each answer of a webhook.
-func TestTest(t *testing.T) {
+// TestAnswers checks what status shows for each answer of a webhook.
+func TestAnswers(t *testing.T) {
 	f := onCluster(t)
-	f.expect(t, "not installed", f.kubeconfig, outcome{1, installation.NotCalled, "", ""})
+	f.expect(t, "not installed", f.kubeconfig, outcome{})
 	a := f.answering(t, "probe")
 	if m := *a.manager.Load(); m != "fleetdoctor-webhook-test" {
 		t.Errorf("the field manager of the request is %q", m)
 	}
-	orphan := &corev1.ConfigMap{}
-	orphan.Namespace, orphan.Name, orphan.Labels = "shop", "orphan", map[string]string{fleet.HashLabel: setHash}
-	bare := &corev1.ConfigMap{}
-	bare.Namespace, bare.Name = "shop", "bare"
-	f.Create(t, orphan, bare)
 	works := func(answer installation.Answer) outcome {
-		return outcome{0, installation.Works, answer, installation.Warned}
+		return outcome{install.OK, installation.Works, answer, installation.Warned}
 	}
-	passed := outcome{1, installation.NotCalled, installation.NotAnswered, installation.NotAnswered}
 	for _, tc := range []struct {
 		name   string
 		answer answer
-		args   []string
 		want   outcome
 	}{
-		{"restored", restore, nil, works(installation.Restored)},
-		{"restored, named", restore, []string{"cm/settings", "-n", "shop"}, works(installation.Restored)},
-		{"denied", deny, []string{"configmaps/shop/settings"}, works(installation.Denied)},
-		{"warned", warn, nil, works(installation.Warned)},
-		{"not answered", pass, nil, passed},
-		{"not answered, named", pass, []string{"cm/settings", "-n", "shop"}, passed},
-		{"no release", pass, []string{"cm/orphan", "-n", "shop"}, outcome{3, installation.NoObject,
-			installation.NotAnswered,
+		{"restored", restore, works(installation.Restored)},
+		{"denied", deny, works(installation.Denied)},
+		{"warned", warn, works(installation.Warned)},
+		{"not answered", pass, outcome{install.Wrong, installation.NotCalled, installation.NotAnswered,
 			installation.NotAnswered}},
-		{"no hash", pass, []string{"cm/bare", "-n", "shop"}, outcome{3, installation.NoObject, "", ""}},
-		{"no such object", pass, []string{"cm/unknown", "-n", "shop"}, outcome{status: 3}},
-		{"no such kind", pass, []string{"unknown/unknown"}, outcome{status: 3}},
-		{"no name", pass, []string{"cm"}, outcome{status: 2}},
 	} {
 		a.answer(tc.answer)
 		a.guard.answer(warnOfDeletion)
-		if tc.want.status != 0 {
+		if tc.want.result != installation.Works {
 			a.guard.answer(pass)
 		}
-		d := f.expect(t, tc.name, f.kubeconfig, tc.want, tc.args...)
-		if tc.want.status < 2 && (d.Release != "shop/guestbook" && tc.want.result != installation.Works ||
-			d.Strip.Object.Key().String() != "configmap shop/settings") {
+		d := f.expect(t, tc.name, f.kubeconfig, tc.want)
+		if d.Release != "shop/guestbook" || d.BundleDeployment != "guestbook" ||
+			d.Strip.Object.Key().String() != "configmap shop/settings" {
 			t.Errorf("%s: %+v", tc.name, d)
 		}
 	}
 	a.answer(restore)
 	a.guard.answer(warnOfDeletion)
-	want := `Request: a dry run that removes objectset.rio.cattle.io/hash from configmap shop/settings ` +
-		`Response: Restored (in … Warning: Restored: any text Request: a dry run that deletes configmap ` +
-		`shop/settings Response: Warned (in … Warning: Deleted: any text Desired by: bundle guestbook ` +
-		`(release shop/guestbook) Result: Works`
+	want := `OK test Works - a dry run that removes objectset.rio.cattle.io/hash from configmap shop/settings: ` +
+		`Restored (in … - its warning: Restored: any text - a dry run that deletes configmap shop/settings: Warned ` +
+		`(in … - its warning: Deleted: any text - desired by bundle guestbook (release shop/guestbook)`
 	took := regexp.MustCompile(`\(in [^)]*\)`)
-	if diff := cmp.Diff(want, took.ReplaceAllString(f.must(t, "test").text(), "(in …")); diff != "" {
-		t.Errorf("text (-want +got):\n%s", diff)
+	if text := took.ReplaceAllString(f.call(t, "status").text(), "(in …"); !strings.HasSuffix(text, want) {
+		t.Errorf("text:\n%s\ndoes not end with\n%s", text, want)
 	}
-	for format, want := range map[string]string{"name": "configmap/settings\n", "jsonpath={.result}": "Works",
-		"go-template={{.kind}}": "WebhookTest"} {
-		if r := f.must(t, "test", "-o", format); r.out != want {
+	for format, want := range map[string]string{"name": "stamp.fleetdoctor.io\nguard.fleetdoctor.io\n",
+		"jsonpath={.test.result}": "Works", "go-template={{.kind}}": "WebhookStatus"} {
+		if r := f.call(t, "status", "-o", format); r.out != want {
 			t.Errorf("-o %s: %q, want %q", format, r.out, want)
 		}
 	}
@@ -351,7 +332,7 @@ func (f *fixture) answering(t *testing.T, namespace string) *admission {
 	f.raiseTimeouts(t)
 	a.answer(restore)
 	a.guard.answer(warnOfDeletion)
-	poll.True(t, "test succeeds", func() bool { return f.call(t, "test").status == 0 })
+	f.until(t, "the test succeeds", func(o outcome) bool { return o.state == install.OK })
 	return a
 }
 
@@ -363,37 +344,39 @@ func (f *fixture) raiseTimeouts(t *testing.T) {
 	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, patch)
 }
 
-// TestTestExcluded checks that a label that excludes an object is recognized, and named as a possible reason.
-func TestTestExcluded(t *testing.T) {
+// TestExcluded checks that an object that a label excludes is not used for the test: the API server does not call the
+// webhook for it. The label is named as a possible reason.
+func TestExcluded(t *testing.T) {
 	f := onCluster(t)
 	f.answering(t, "excluded")
+	f.ignoreShop(t)
+	d := f.expect(t, "without another object", f.kubeconfig, outcome{install.Note, installation.NoObject, "", ""})
+	if !strings.Contains(d.Message, "fleetdoctor.io/ignore") {
+		t.Errorf("reason: %s", d.Message)
+	}
+}
+
+// ignoreShop excludes the namespace of the deployed bundle.
+func (f *fixture) ignoreShop(t *testing.T) {
+	t.Helper()
 	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/ignore":"true"}}}`)
 	t.Cleanup(func() {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/ignore":null}}}`)
 	})
-	excluded := outcome{1, installation.NotCalled, installation.NotAnswered, installation.NotAnswered}
-	f.until(t, "the namespace is excluded", func(o outcome) bool {
-		return o.strip == installation.NotAnswered && o.remove == installation.NotAnswered
-	}, "cm/settings", "-n", "shop")
-	d := f.expect(t, "in an excluded namespace", f.kubeconfig, excluded, "cm/settings", "-n", "shop")
-	if !strings.Contains(d.Message, "fleetdoctor.io/ignore") {
-		t.Errorf("reason: %s", d.Message)
-	}
-	f.expect(t, "without another object", f.kubeconfig, excluded)
 }
 
-// TestTestHung checks that a webhook that hangs does not count as working.
-func TestTestHung(t *testing.T) {
+// TestHung checks that a webhook that hangs does not count as working.
+func TestHung(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "hung")
 	f.setURL(t, silentServer(t), nil)
-	f.until(t, "test waits for the webhook", func(o outcome) bool {
-		return o.status == 1 && o.strip == installation.NotAnswered
+	f.until(t, "status waits for the webhook", func(o outcome) bool {
+		return o.state == install.Wrong && o.strip == installation.NotAnswered
 	})
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
 		`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
 	poll.True(t, "a write is refused", func() bool {
-		d, _ := f.test(t, f.kubeconfig)
+		d := f.test(t, f.kubeconfig)
 		return d.Result == installation.NotCalled && strings.Contains(d.Strip.Message, "failed calling webhook")
 	})
 }

@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -326,18 +328,31 @@ func TestUninstall(t *testing.T) {
 	}
 }
 
-// TestDisable checks that disable works while the webhook hangs and no write succeeds.
-func TestDisable(t *testing.T) {
+// stopCalls is the command that the program and its documentation name for an emergency.
+func (f *fixture) stopCalls() string {
+	return "kubectl --kubeconfig " + f.kubeconfig +
+		" delete mutatingwebhookconfigurations,validatingwebhookconfigurations -l app.kubernetes.io/name=fleetdoctor-webhook"
+}
+
+// stop runs the command that the documentation names for an emergency.
+func (f *fixture) stop(t *testing.T) {
+	t.Helper()
+	args := strings.Fields(f.stopCalls())
+	out, err := exec.CommandContext(t.Context(), f.Kubectl(), args[1:]...).CombinedOutput()
+	if err != nil || strings.Count(string(out), "\n") != 2 || strings.Count(string(out), " deleted") != 2 {
+		t.Fatalf("%v: %v: %s", args, err, out)
+	}
+}
+
+// TestStopCalls checks that the webhook configurations can be deleted while the webhook hangs and no write succeeds.
+func TestStopCalls(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "emergency", "--exact", "--guard-default=deny")
-	address := silentServer(t)
-	f.setURL(t, address, nil)
+	f.setURL(t, silentServer(t), nil)
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
 		`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"},{"op":"replace",`+
 			`"path":"/webhooks/0/timeoutSeconds","value":1},`+
-			`{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"0a"},`+
-			`{"op":"add","path":"/metadata/annotations","value":{"meta.helm.sh/release-name":"doctor",`+
-			`"meta.helm.sh/release-namespace":"emergency"}}]`)
+			`{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"0a"}]`)
 	settings := &corev1.ConfigMap{}
 	f.get(t, settings, "shop", "settings")
 	write := func() error {
@@ -349,73 +364,61 @@ func TestDisable(t *testing.T) {
 		err := write()
 		return err != nil && strings.Contains(err.Error(), `failed calling webhook "stamp.fleetdoctor.io"`)
 	})
-
-	if r := f.must(t, "disable", "--dry-run=server"); strings.Count(r.out, "deleted (server dry run)\n") != 2 {
-		t.Errorf("a dry run printed: %s", r.out)
-	}
-	r := f.must(t, "disable")
-	if strings.Count(r.out, " deleted\n") != 2 {
-		t.Errorf("it deleted:\n%s", r.out)
-	}
-	for _, want := range []string{
-		"Fleet deployed mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook (release " +
-			"emergency/doctor)", `"paused":true`,
-		"kubectl patch bundles.fleet.cattle.io doctor -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":false}}'\n",
-	} {
-		if !strings.Contains(r.errOut, want) {
-			t.Errorf("it did not print %q:\n%s", want, r.errOut)
-		}
-	}
-	if strings.Contains(r.errOut, "webhook install") {
-		t.Errorf("the hint is to install over objects of Fleet: %s", r.errOut)
-	}
+	f.stop(t)
 	poll.True(t, "no webhook is called", func() bool { return write() == nil })
 	f.get(t, &corev1.Secret{}, "emergency", "fleetdoctor-webhook-cert") // all other objects exist
-	again := "To enable it again:\n  kubectl fleetdoctor webhook enable --kubeconfig " + f.kubeconfig + "\n"
-	if r := f.must(t, "disable"); r.out != "" || !strings.Contains(r.errOut,
-		"No webhook configuration has the label") || !strings.HasSuffix(r.errOut, again) {
-		t.Errorf("a second time: %s%s", r.out, r.errOut)
+	s, r := f.status(t, f.kubeconfig, "emergency")
+	got := states(s)
+	if r.status != 1 || s.Test != nil || got["mutating"] != install.Wrong || got["validating"] != install.Wrong ||
+		got["test"] != "" {
+		t.Errorf("without configurations: status %d: %s", r.status, r.out)
 	}
 	if r := f.call(t, "install", "-n", "other"); r.status != 3 ||
 		!strings.Contains(r.errOut, "error: the webhook is installed in namespace emergency, not in other\n") {
-		t.Errorf("into another namespace, after disable: status %d: %s%s", r.status, r.out, r.errOut)
+		t.Errorf("into another namespace: status %d: %s%s", r.status, r.out, r.errOut)
 	}
 }
 
-// TestEnable checks that enable applies both configurations with the options of the installation, and nothing else.
-func TestEnable(t *testing.T) {
+// TestInstallAgain checks that install creates deleted webhook configurations again, with the same options, and changes
+// nothing else.
+func TestInstallAgain(t *testing.T) {
 	f := onCluster(t)
-	if r := f.call(t, "enable"); r.status != 3 || !strings.Contains(r.errOut, "webhook install") {
-		t.Errorf("not installed: status %d: %s%s", r.status, r.out, r.errOut)
-	}
-	f.installed(t, "again", "--exact", "--guard-default=deny", "--release-namespaces=shop")
+	options := []string{"--exact", "--guard-default=deny", "--release-namespaces=shop"}
+	f.installed(t, "again", options...)
 	before := f.mutating(t)
-	r := f.must(t, "disable")
-	if want := "To enable it again:\n  kubectl fleetdoctor webhook enable --kubeconfig " + f.kubeconfig +
-		"\n"; !strings.HasSuffix(r.errOut, want) {
-		t.Errorf("disable printed: %s", r.errOut)
-	}
-	for _, dryRun := range []string{"client", "server"} {
-		if r := f.must(t, "enable", "--dry-run="+dryRun); strings.Count(r.out, "dry run)\n") != 2 {
-			t.Errorf("--dry-run=%s: %s", dryRun, r.out)
-		}
+	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	f.get(t, validating, "", installation.Name)
+	deployment := &appsv1.Deployment{}
+	f.get(t, deployment, "again", installation.Name)
+	f.stop(t)
+	again := slices.Concat([]string{"install"}, options)
+	if r := f.must(t, append(again, "--dry-run=server")...); !strings.Contains(r.errOut, "do not exist") {
+		t.Errorf("a dry run printed: %s", r.errOut)
 	}
 	f.absent(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name)
-	if r := f.must(t, "enable"); strings.Count(r.out, "fleetdoctor-webhook applied\n") != 2 ||
-		strings.Count(r.out, "\n") != 2 {
-		t.Errorf("it applied:\n%s", r.out)
+	r := f.must(t, again...)
+	if r.errOut != "Note: the webhook configurations do not exist. The upgrade creates them again.\n" {
+		t.Errorf("it printed: %s", r.errOut)
 	}
 	if diff := cmp.Diff(before.Webhooks, f.mutating(t).Webhooks); diff != "" {
 		t.Errorf("webhooks (-before +after):\n%s", diff)
 	}
-	f.must(t, "disable")
-	r = f.must(t, "install", "--exact", "--guard-default=deny", "--release-namespaces=shop")
-	if r.errOut != "Note: the webhook was disabled. The upgrade enables it again.\n" {
-		t.Errorf("an upgrade of a disabled installation printed: %s", r.errOut)
+	created := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	if f.get(t, created, "", installation.Name); cmp.Diff(validating.Webhooks, created.Webhooks) != "" {
+		t.Errorf("webhooks (-before +after):\n%s", cmp.Diff(validating.Webhooks, created.Webhooks))
 	}
-	f.mutating(t)
-	f.get(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name)
+	if err := f.Client().Delete(t.Context(), created); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.must(t, again...); r.errOut != "" { // one of them exists
+		t.Errorf("without the validating one, it printed: %s", r.errOut)
+	}
+	f.get(t, created, "", installation.Name)
+	after := &appsv1.Deployment{}
+	if f.get(t, after, "again", installation.Name); after.Generation != deployment.Generation {
+		t.Errorf("the Deployment was changed: generation %d, was %d", after.Generation, deployment.Generation)
+	}
 	if s, _ := f.status(t, f.kubeconfig, "again"); states(s)["manifests"] != install.OK {
-		t.Errorf("drift after enable: %v", s.Checks)
+		t.Errorf("drift: %v", s.Checks)
 	}
 }

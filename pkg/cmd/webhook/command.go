@@ -5,6 +5,7 @@ package webhook
 import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
@@ -13,25 +14,27 @@ import (
 // component is what the verb installs.
 var component = chart.Component{
 	Chart: installation.Chart, Verb: "webhook", Noun: "the webhook", Find: installation.Find,
-	Stop:      "to stop the webhook, use `webhook disable`",
+	Stop:      "to stop the webhook, use `webhook uninstall`",
 	NotReady:  "Meanwhile requests continue without the webhook.",
 	NoKind:    "Install cert-manager first, or leave out --certificates=cert-manager.",
 	Generated: "cert-manager made the Secret",
-	Otherwise: "In an emergency: ", Override: "disable",
+	Otherwise: func(o *input.Flags) string {
+		return "In an emergency, this stops its calls until Fleet deploys it again:\n" + stopCalls(o)
+	},
 	Kept: "others may have objects in it",
 }
 
-// The rights that the subcommands require, in terms of RBAC.
-const (
-	configurationsAPI = "mutatingwebhookconfigurations and validatingwebhookconfigurations " +
-		"(admissionregistration.k8s.io)"
+// statusRights are the rights that status requires, in terms of RBAC.
+const statusRights = "It requires get on every kind of an installation (webhook install --dry-run=client lists " +
+	"them), list on secrets,\nnamespaces and endpointslices, and get on the nonResourceURL /metrics. For the dry runs it " +
+	"requires get, create, patch\nand delete on the objects that releases of Fleet desire, and get on apiservices."
 
-	disableRights = "It requires list and delete on " + configurationsAPI + "."
-	statusRights  = "It requires get on every kind of an installation (webhook install --dry-run=client lists them), " +
-		"list on secrets,\nnamespaces and endpointslices, and get on the nonResourceURL /metrics."
-	testRights = "It requires get, patch and delete on the object to test with, list on secrets to find one, " +
-		"and list on\n" + configurationsAPI + "."
-)
+// stopCalls is the command that deletes the webhook configurations, so that the API server calls no webhook of the
+// installation.
+func stopCalls(o *input.Flags) string {
+	return o.Commands().Kubectl + " delete mutatingwebhookconfigurations,validatingwebhookconfigurations -l " +
+		installation.Selector
+}
 
 const namespaceUsage = "Namespace of the installation (default the one that the configurations name, else " +
 	install.Namespace + ")"

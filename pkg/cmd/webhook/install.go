@@ -92,9 +92,9 @@ func (o *installOptions) Run(ctx context.Context) error {
 }
 
 // printNotes prints what the user may not expect of an upgrade.
-func (o *installOptions) printNotes(in *chart.Installed, isEnabled bool) {
-	if in.Helm.Last != nil && !isEnabled {
-		fmt.Fprintln(o.Streams.ErrOut, "Note: the webhook was disabled. The upgrade enables it again.")
+func (o *installOptions) printNotes(in *chart.Installed, isCalled bool) {
+	if in.Helm.Last != nil && !isCalled {
+		fmt.Fprintln(o.Streams.ErrOut, "Note: the webhook configurations do not exist. The upgrade creates them again.")
 	}
 	if in.Old {
 		fmt.Fprintln(o.Streams.ErrOut, "Note: an installation from before the chart is replaced.")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
@@ -27,6 +28,25 @@ func (a *asked) Write(p []byte) (int, error) {
 		a.end()
 	}
 	return a.Buffer.Write(p)
+}
+
+// TestStatusInterrupted checks that nothing is printed after an interruption during the dry runs.
+func TestStatusInterrupted(t *testing.T) {
+	f := onCluster(t)
+	a := f.answering(t, "interrupted")
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	a.answer(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		end()
+		return restore(r)
+	})
+	var out, errOut bytes.Buffer
+	args := []string{"kubectl-fleetdoctor", "webhook", "status", "--kubeconfig", f.kubeconfig}
+	status := cmd.Main(ctx, args, verb.Environment{Version: release,
+		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
+	if status != 3 || out.Len() > 0 || errOut.String() != "interrupted: nothing was printed\n" {
+		t.Errorf("status %d: %s%s", status, &out, &errOut)
+	}
 }
 
 // TestUninstallInterrupted checks the message after an interruption during the question.

@@ -3,34 +3,78 @@
 package webhook_test
 
 import (
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// TestTestWithoutRights checks that the result is unknown without the required rights.
-func TestTestWithoutRights(t *testing.T) {
+// TestWithoutRights checks that the test is Unknown without any of the rights that it requires, and that status shows
+// everything else.
+func TestWithoutRights(t *testing.T) {
 	f := onCluster(t)
-	f.installed(t, "restricted")
-	a := newAdmission(t)
-	a.answer(pass)
-	f.setURL(t, a.URL, a.ca())
-	user := f.UserKubeconfig(t, "tester")
-	unread := outcome{3, installation.ResultUnknown, "", ""}
-	f.expect(t, "without any right", user, unread)
-	f.Grant(t, "tester", "shop", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"},
-		Verbs: []string{"get", "patch"}})
-	poll.True(t, "the webhook is called", func() bool {
-		d, _ := f.test(t, user, "cm/settings", "-n", "shop")
-		return d != nil && d.Strip != nil
+	f.answering(t, "restricted")
+	o := cluster.ReleaseOptions{BundleID: "absent", Namespace: "absent", SetID: "default-absent", Hash: setHash,
+		AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: lost\n" +
+			"  labels: {a: b}\n"}
+	f.InstallRelease(t, o)
+	t.Cleanup(func() {
+		if err := f.Uninstall(o); err != nil {
+			t.Error(err)
+		}
 	})
-	unread.strip, unread.remove = installation.NotAnswered, installation.Refused
-	f.expect(t, "without the right to read records", user, unread, "cm/settings", "-n", "shop")
-	a.answer(restore)
-	if r := f.as(t, user, "test", "cm/settings", "-n", "shop"); r.status != 0 {
-		t.Errorf("when the label is restored: status %d: %s%s", r.status, r.out, r.errOut)
+	lost := &corev1.ConfigMap{}
+	lost.Namespace, lost.Name = "absent", "lost"
+	if err := f.Client().Delete(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	user := f.UserKubeconfig(t, "tester")
+	unread := outcome{install.Unknown, installation.ResultUnknown, "", ""}
+	f.expect(t, "without any right", user, unread)
+
+	read := []string{"get", "list"}
+	f.Grant(t, "tester", "",
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "serviceaccounts", "services"},
+			Verbs: read},
+		rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io", "apps", "discovery.k8s.io",
+			"networking.k8s.io", "policy", "rbac.authorization.k8s.io"}, Resources: []string{"*"}, Verbs: read})
+	unlisted := f.expect(t, "without the right to list records", user, unread)
+	if !strings.Contains(unlisted.Message, "cannot list resource \"secrets\"") {
+		t.Errorf("the message does not name the right: %s", unlisted.Message)
+	}
+	grant := func(resource string, verbs ...string) {
+		t.Helper()
+		f.Grant(t, "tester", "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs})
+	}
+	grant("secrets", read...)
+	ungot := f.expect(t, "without the right to get the object", user, unread)
+	if !strings.Contains(ungot.Message, "cannot get resource \"configmaps\"") {
+		t.Errorf("the message does not name the right: %s", ungot.Message)
+	}
+	for _, step := range []struct {
+		granted       string
+		strip, remove installation.Answer
+	}{
+		{"get", installation.Refused, installation.Refused},
+		{"patch", installation.Restored, installation.Refused},
+		{"delete", installation.Restored, installation.Warned}, // it may not create the other object
+	} {
+		grant("configmaps", step.granted)
+		want := outcome{install.Unknown, installation.ResultUnknown, step.strip, step.remove}
+		d := f.expect(t, "with the right to "+step.granted, user, want)
+		if d.Create == nil || d.Create.Answer != installation.Refused {
+			t.Errorf("without the right to create: %+v", d.Create)
+		}
+	}
+	grant("configmaps", "create")
+	d := f.expect(t, "with all rights", user, outcome{install.OK, installation.Works, installation.Restored,
+		installation.Warned})
+	if d.Create == nil || d.Create.Answer != installation.Restored {
+		t.Errorf("with the right to create: %+v", d.Create)
 	}
 }

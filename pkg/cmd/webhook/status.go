@@ -15,20 +15,27 @@ import (
 )
 
 func newStatus(env verb.Environment) *cobra.Command {
-	return chart.NewStatus(env, component, "Report the state of the admission webhook", namespaceUsage, statusRights,
-		evaluate)
+	warnings := &installation.Warnings{}
+	// evaluate implements chart.Evaluator.
+	evaluate := func(ctx context.Context, c *install.Cluster, f install.Facts) (chart.Evaluated, error) {
+		facts, err := installation.Read(ctx, c, f)
+		if err != nil {
+			return chart.Evaluated{}, err
+		}
+		tester := &installation.Tester{Cluster: c, Facts: facts, Warnings: warnings, Now: env.Now}
+		if facts.Test, err = tester.Test(ctx); err != nil {
+			return chart.Evaluated{}, err
+		}
+		return evaluated(installation.Evaluate(facts)), nil
+	}
+	return chart.NewStatus(env, component, "Report the state of the admission webhook, and test it with dry runs",
+		namespaceUsage, statusRights, warnings, evaluate)
 }
 
-// evaluate implements chart.Evaluator.
-func evaluate(ctx context.Context, c *install.Cluster, f install.Facts) (chart.Evaluated, error) {
-	facts, err := installation.Read(ctx, c, f)
-	if err != nil {
-		return chart.Evaluated{}, err
-	}
-	s := installation.Evaluate(facts)
+func evaluated(s *installation.Status) chart.Evaluated {
 	out := chart.Evaluated{Common: &s.Status, Document: s}
 	for _, webhook := range s.Webhooks {
 		out.Lines = append(out.Lines, escape.Line(webhook.Name))
 	}
-	return out, nil
+	return out
 }

@@ -18,7 +18,7 @@ import (
 // status runs `webhook status -o json` and returns its document.
 func (f *fixture) status(t *testing.T, kubeconfig, namespace string) (*installation.Status, result) {
 	t.Helper()
-	r := f.as(t, kubeconfig, "status", "-n", namespace, "-o", "json")
+	r := f.as(t, kubeconfig, "status", "-o", "json", "-n", namespace)
 	var s installation.Status
 	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
 		t.Fatalf("status did not print JSON: %v\n%s%s", err, r.out, r.errOut)
@@ -44,7 +44,7 @@ func TestStatus(t *testing.T) {
 	f.installed(t, "stat", "--exact", "--release-namespaces=shop", "--guard-default=off", "--replicas=3")
 	want := map[string]install.State{"certificate": install.Wrong, "mutating": install.Wrong,
 		"validating": install.Wrong, "deployment": install.Wrong,
-		"endpoints": install.Wrong, "manifests": install.OK, "namespaces": install.OK}
+		"endpoints": install.Wrong, "manifests": install.OK, "namespaces": install.OK, "test": install.Wrong}
 	s, r := f.status(t, f.kubeconfig, "stat")
 	got := states(s)
 	delete(got, "calls") // this state depends on the other tests
@@ -58,9 +58,12 @@ func TestStatus(t *testing.T) {
 	f.endpoint(t, "stat")
 	s, _ = f.status(t, f.kubeconfig, "stat")
 	for name, state := range states(s) {
-		if name != "calls" && state != install.OK {
+		if name != "calls" && name != "test" && state != install.OK {
 			t.Errorf("in a running installation %s is %s: %v", name, state, s.Checks)
 		}
+	}
+	if o := outcomeOf(s); o.result != installation.NotCalled { // no server has the address
+		t.Errorf("in an installation that does not answer: %+v", o)
 	}
 	text := f.call(t, "status", "-n", "stat").out
 	for line := range strings.Lines(text) {
@@ -82,6 +85,29 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestStatusFresh checks that a healthy installation without an object to test with has no problem.
+func TestStatusFresh(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "fresh")
+	ca, cert := certificate(t, "fleetdoctor-webhook.fresh.svc")
+	f.ready(t, "fresh", ca)
+	f.patch(t, &corev1.Secret{}, "fresh", "fleetdoctor-webhook-cert", `{"data":{"tls.crt":"`+cert+`"}}`)
+	f.endpoint(t, "fresh")
+	f.ignoreShop(t)
+	s, r := f.status(t, f.kubeconfig, "fresh")
+	got := states(s)
+	if got["calls"] != install.Wrong && r.status != 0 { // this state depends on the other tests
+		t.Errorf("status %d: %s", r.status, r.out)
+	}
+	delete(got, "calls")
+	want := map[string]install.State{"certificate": install.OK, "mutating": install.OK, "validating": install.OK,
+		"deployment": install.OK, "endpoints": install.OK, "manifests": install.OK, "namespaces": install.Note,
+		"test": install.Note}
+	if diff := cmp.Diff(want, got); diff != "" || s.Test.Result != installation.NoObject {
+		t.Errorf("result %s, states (-want +got):\n%s", s.Test.Result, diff)
+	}
+}
+
 // TestStatusWithoutRights checks that data that may not be read are Unknown, never OK.
 func TestStatusWithoutRights(t *testing.T) {
 	f := onCluster(t)
@@ -92,7 +118,7 @@ func TestStatusWithoutRights(t *testing.T) {
 			t.Errorf("%s is %s: %s", c.Name, c.State, c.Message)
 		}
 	}
-	if r.status != 3 || len(s.Checks) != 8 || s.Installed != nil || strings.Contains(r.out, "no drift") {
+	if r.status != 3 || len(s.Checks) != 9 || s.Installed != nil || strings.Contains(r.out, "no drift") {
 		t.Errorf("status %d, %d checks:\n%s", r.status, len(s.Checks), r.out)
 	}
 }

@@ -61,7 +61,7 @@ func TestInstallOverOld(t *testing.T) {
 	f.absent(t, &rbacv1.ClusterRole{}, "", installation.Name)
 }
 
-// TestDeployedByFleet checks that no verb but disable changes an installation by Fleet, which would undo it.
+// TestDeployedByFleet checks that no verb changes an installation by Fleet, which would undo it.
 func TestDeployedByFleet(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "fleeted")
@@ -70,12 +70,15 @@ func TestDeployedByFleet(t *testing.T) {
 			`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":`+value+`}}}`)
 	}
 	hash(`"0a"`)
-	for _, args := range [][]string{{"install"}, {"install", "--dry-run=server"}, {"uninstall", "--yes"}, {"enable"}} {
+	for _, args := range [][]string{{"install"}, {"install", "--dry-run=server"}, {"uninstall", "--yes"}} {
 		r := f.call(t, args...)
 		want := "error: the webhook is deployed by Fleet (release fleeted/fleetdoctor-webhook), which would undo the " +
 			"change\n"
 		if r.status != 3 || r.out != "" || !strings.HasPrefix(r.errOut, want) {
 			t.Errorf("%v: status %d: %s%s", args, r.status, r.out, r.errOut)
+		}
+		if advice := f.stopCalls() + "\n"; !strings.HasSuffix(r.errOut, advice) {
+			t.Errorf("%v: the advice is not %q: %s", args, advice, r.errOut)
 		}
 	}
 	hash("null")

@@ -16,5 +16,5 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	return chart.NewVerb("webhook", "Install, inspect and remove the webhook that keeps Fleet's ownership metadata",
 		newInstall(env),
 		chart.NewUninstall(env, component, "Remove the admission webhook from the cluster", namespaceUsage),
-		newStatus(env), newTest(env), newDisable(env), newEnable(env), newServe(env))
+		newStatus(env), newServe(env))
 }
