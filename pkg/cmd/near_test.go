@@ -74,6 +74,8 @@ func TestRemoved(t *testing.T) {
 		"audit --from-metrics-match=x -o json": "--from-metrics-match was removed: the dashboards of the auditor show this",
 		"why bundle/x --no-pager":              "--no-pager was removed: the output never goes through a pager",
 		"completion --install":                 "--install was removed: docs/install.md has the two lines",
+		"audit --as-version=0.13":              "--as-version was removed: use compare --as-version",
+		"audit --baseline b.json":              "--baseline was removed: use compare with the earlier report, and the ignore file for known findings",
 		"audit -o prometheus":                  "-o prometheus was removed: the auditor exports metrics",
 		"audit -o=github":                      "-o github was removed: -o markdown writes the summary of a job, and -o sarif annotations",
 		"auditor install --adopt=unmarked":     "--adopt was removed: the admission webhook adopts objects, and the verb adopt does",

@@ -86,19 +86,3 @@ func TestIgnoreFile(t *testing.T) {
 		}
 	}
 }
-
-// TestBaseline checks that the report of an audit removes all of its findings from the next one, but those that nothing
-// is known about.
-func TestBaseline(t *testing.T) {
-	_, first := summaryOf(t, sick)
-	file := filepath.Join(t.TempDir(), "baseline.json")
-	put(t, file, first.out)
-	s, got := summaryOf(t, sick, "--baseline", file)
-	if got.status != 0 || s.Baseline == nil || *s.Baseline != 8 || s.Findings != (report.FindingCounts{}) {
-		t.Errorf("status %d, %+v: %s", got.status, s, got.errOut)
-	}
-	put(t, file, got.out)
-	if _, got := summaryOf(t, sick, "--baseline", file); got.status != 2 || !strings.Contains(got.errOut, file) {
-		t.Errorf("a report made with a baseline: status %d: %s", got.status, got.errOut)
-	}
-}

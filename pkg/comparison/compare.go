@@ -20,10 +20,6 @@ var ErrNotComparable = errors.New("the audits cannot be compared")
 func Comparable(before, after *report.Audit) error {
 	names := []string{"first", "second"}
 	for i, a := range []*report.Audit{before, after} {
-		if a.Summary.Baseline != nil {
-			return fmt.Errorf("%w: the %s one was made with --baseline, and does not list the findings that were "+
-				"known then", ErrNotComparable, names[i])
-		}
 		if a.Filter.Hides() && !before.Filter.Same(after.Filter) {
 			return fmt.Errorf("%w: the %s one was made with %s, which leaves out findings (%s). Make it without %[3]s",
 				ErrNotComparable, names[i], a.Filter, a.Filter.Hidden)

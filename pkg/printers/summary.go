@@ -66,7 +66,7 @@ func (t text) summary(a *report.Audit) {
 // selected findings.
 func (t text) informational(a *report.Audit) bool { return !t.limits() || a.Filter != nil }
 
-// unlisted counts the findings that are ignored, and those that the baseline has.
+// unlisted counts the findings that are ignored.
 func (t text) unlisted(a *report.Audit) []string {
 	var out []string
 	by := ""
@@ -78,9 +78,6 @@ func (t text) unlisted(a *report.Audit) []string {
 		out = append(out, fmt.Sprintf("%d ignored%s", n, by))
 	case n > 0:
 		out = append(out, fmt.Sprintf("%d ignored%s (-o wide shows them)", n, by))
-	}
-	if known := a.Summary.Baseline; known != nil {
-		out = append(out, fmt.Sprintf("%d known from the baseline", *known))
 	}
 	return out
 }

@@ -82,9 +82,6 @@ type Summary struct {
 	Findings FindingCounts `json:"findings"`
 	// Ignored is the number of findings that the ignore file excludes.
 	Ignored int `json:"ignored,omitempty"`
-	// Baseline is the number of findings that the report of --baseline has, too, and that this report does not list. It
-	// is absent without a baseline.
-	Baseline *int `json:"baseline,omitempty"`
 }
 
 // FindingCounts counts findings by severity.

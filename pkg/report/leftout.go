@@ -11,7 +11,6 @@ import (
 const (
 	ByFilter     = "filter"
 	ByIgnoreFile = "ignored"
-	ByBaseline   = "baseline"
 )
 
 // LeftOut is a number of findings that a report does not list. They may be problems.
@@ -22,7 +21,7 @@ type LeftOut struct {
 	Text string
 }
 
-// LeftOut returns the numbers of findings that the report does not list. That of the baseline can be 0.
+// LeftOut returns the numbers of findings that the report does not list.
 func (a *Audit) LeftOut() []LeftOut {
 	var out []LeftOut
 	add := func(by string, n int, text string) {
@@ -37,9 +36,6 @@ func (a *Audit) LeftOut() []LeftOut {
 			text += " by " + a.IgnoreFile
 		}
 		add(ByIgnoreFile, n, text)
-	}
-	if n := a.Summary.Baseline; n != nil {
-		add(ByBaseline, *n, "known from the baseline")
 	}
 	return out
 }

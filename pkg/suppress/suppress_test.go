@@ -3,13 +3,9 @@
 package suppress
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -163,32 +159,12 @@ func TestUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string]*report.Audit{"ignored": f.Apply(a, time.Now()),
-		"known": baseline(t, a).Apply(a)} {
-		if s := ids(got); s != "FD602 x fleet/one" {
-			t.Errorf("%s: %s", name, s)
-		}
+	if s := ids(f.Apply(a, time.Now())); s != "FD602 x fleet/one" {
+		t.Error(s)
 	}
 	if notes := f.Apply(a, time.Now()).Notes; len(notes) != 1 || !strings.Contains(notes[0], "line 1 (FD602)") ||
 		!strings.Contains(notes[0], "not ignored") {
 		t.Errorf("notes %q", notes)
-	}
-}
-
-// TestOtherCluster checks that a baseline with nothing in common is refused, and one of another scope is not.
-func TestOtherCluster(t *testing.T) {
-	a := audit("FD104 Secret shop/smtp on fleet/one")
-	other := audit("FD104 Secret shop/smtp on fleet/one")
-	other.BundleDeployments[0].Name, other.BundleDeployments[0].Cluster = "other", "fleet/two"
-	scoped := *other
-	scoped.Scope.Targets = []string{"bundle/other"}
-	for name, tc := range map[string]struct {
-		before *report.Audit
-		ok     bool
-	}{"the same": {a, true}, "another": {other, false}, "another scope": {&scoped, true}} {
-		if err := baseline(t, tc.before).Check(a); (err == nil) != tc.ok {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 
@@ -216,105 +192,5 @@ func TestExpiry(t *testing.T) {
 	unused, err := ParseIgnoreFile("f.yaml", []byte("ignore: [{code: FD101, reason: r}]"))
 	if err != nil || unused.Apply(a, time.Now()).Notes != nil {
 		t.Errorf("an audit of a part of the bundles lists unused entries: %v", err)
-	}
-}
-
-// baseline writes a report and reads it again.
-func baseline(t *testing.T, a *report.Audit) *Baseline {
-	t.Helper()
-	raw, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := NewBaseline("b.json", raw, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func TestBaseline(t *testing.T) {
-	before := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two",
-		"FD101 ConfigMap shop/theme on fleet/one", "FD607 BundleDeployment c/x on fleet/one")
-	now := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two",
-		"FD104 Secret shop/smtp on fleet/three", "FD607 BundleDeployment c/x on fleet/one")
-	const left = "FD104 smtp fleet/three; FD607 x fleet/one"
-	fixed := []string{"fixed since b.json: FD101 configmap shop/theme"}
-	withoutIDs := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two",
-		"FD101 ConfigMap shop/theme on fleet/one", "FD607 BundleDeployment c/x on fleet/one")
-	for i := range withoutIDs.Findings {
-		withoutIDs.Findings[i].ID, withoutIDs.Findings[i].Bundle = "", ""
-	}
-	merged := *before
-	merged.Source.Clusters = []report.ClusterSource{{Name: "one"}}
-	for name, b := range map[string]*report.Audit{"ids": before, "no ids": withoutIDs, "merged": merged.Merged()} {
-		got := baseline(t, b).Apply(now)
-		if ids(got) != left || *got.Summary.Baseline != 2 {
-			t.Errorf("%s: %s, %d known", name, ids(got), *got.Summary.Baseline)
-		}
-		if diff := cmp.Diff(fixed, got.Notes); diff != "" {
-			t.Errorf("%s: notes (-want +got):\n%s", name, diff)
-		}
-	}
-
-	one, rest := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two"),
-		audit("FD104 Secret shop/smtp on fleet/two")
-	one.Source.Clusters, rest.Source.Clusters = merged.Source.Clusters, merged.Source.Clusters
-	if got := baseline(t, one.Merged()).Apply(rest); ids(got) != "" {
-		t.Errorf("repaired on the first cluster: new are %s", ids(got))
-	}
-	if got := one.Merged().Findings; len(got) != 1 ||
-		!slices.Equal(got[0].IDs, []string{one.Findings[0].ID, one.Findings[1].ID}) {
-		t.Errorf("merged findings: %+v", got)
-	}
-
-	unread := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two")
-	unread.Gaps = []report.Gap{{What: "listing ConfigMaps", Reason: "Forbidden"}}
-	got := baseline(t, before).Apply(unread)
-	if len(got.Notes) != 1 || strings.Contains(got.Notes[0], "fixed since") || !strings.Contains(got.Notes[0],
-		"could not be read") {
-		t.Errorf("what could not be read is fixed: %q", got.Notes)
-	}
-	ignored := audit()
-	for _, f := range before.Findings {
-		ignored.Ignored = append(ignored.Ignored, report.Ignored{ID: f.ID, Code: f.Code})
-	}
-	if got := baseline(t, before).Apply(ignored); len(got.Notes) > 0 {
-		t.Errorf("what is ignored is fixed: %q", got.Notes)
-	}
-}
-
-func TestBaselineRefuses(t *testing.T) {
-	n := 0
-	partial := audit()
-	partial.Summary.Baseline = &n
-	raw, err := json.Marshal(partial)
-	if err != nil {
-		t.Fatal(err)
-	}
-	filtered := audit("FD104 Secret shop/smtp on fleet/one").Filtered(report.Filter{Severity: report.Error})
-	hides, err := json.Marshal(filtered)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewBaseline("b.json", hides, &report.Filter{Severity: report.Error}); err != nil {
-		t.Errorf("the same filter: %v", err)
-	}
-	for text, want := range map[string]string{
-		`{"apiVersion": "fleetdoctor.io/v1alpha1", "kind": "WhyReport"}`:                              "WhyReport",
-		"{\n\"apiVersion\": \"fleetdoctor.io/v1alpha1\",\n\"kind":                                     "line 3",
-		"{\"apiVersion\": \"fleetdoctor.io/v1alpha1\", \"kind\": \"AuditReport\",\n\"findings\": {}}": "line 2",
-		"[1]":         "type array",
-		"a text":      "type string",
-		"":            "b.json",
-		"a: [":        "b.json",
-		string(raw):   "--baseline",
-		string(hides): "--severity=error",
-	} {
-		if _, err := NewBaseline("b.json", []byte(text), &report.Filter{Severity: report.Error,
-			Codes: []string{"FD104"}}); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "b.json") {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
 	}
 }

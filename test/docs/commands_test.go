@@ -220,7 +220,7 @@ func directory(t *testing.T) string {
 		"\"https://" + unreachable +
 		"\"}}\nusers:\n- {name: u, user: {token: invented}}\ncontexts:\n" + contexts.String()
 	for name, text := range map[string]string{
-		"config": kubeconfig, "edge-1.yaml": kubeconfig, "edge-2.yaml": kubeconfig, "baseline.json": report.stdout,
+		"config": kubeconfig, "edge-1.yaml": kubeconfig, "edge-2.yaml": kubeconfig, "before.json": report.stdout,
 		"last-night.json":           report.stdout,
 		"token":                     "invented",
 		"apps/guestbook/fleet.yaml": "defaultNamespace: guestbook\n",

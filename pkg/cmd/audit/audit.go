@@ -36,7 +36,6 @@ type options struct {
 	requireComplete bool
 	statusOnly      bool
 	printRBAC       bool
-	asVersion       flags.FleetVersion
 	suppression
 	by          *flags.Enum
 	failOn      *flags.Enum
@@ -87,9 +86,6 @@ func (o *options) addFlags(c *cobra.Command) {
 		"Confirm differences with a server-side dry run, which calls admission webhooks: where permitted (auto), for "+
 			"every object (always), or never")
 	o.suppression.addFlags(fs)
-	fs.Var(&o.asVersion, flags.AsVersionFlag,
-		"Evaluate as if the controller and the agents of Fleet had this version, such as 0.13; a note lists the "+
-			"results that differ")
 	fs.BoolVar(&o.printRBAC, "print-rbac", false, "Print the smallest role that may read what an audit of this "+
 		"source reads, and exit: a ClusterRole, or with --namespace the Roles for a workspace")
 }

@@ -32,7 +32,6 @@ func (o *options) Complete(args []string) (err error) {
 	o.auditOptions.Names = names
 	o.auditOptions.Commands.Audit += o.Clusters.Args()
 	o.auditOptions.Commands.Why += o.Clusters.Args()
-	o.auditOptions.AsVersion = o.asVersion.String()
 	o.auditOptions.ServerCheck, o.auditOptions.StatusOnly = collect.ServerCheck(o.serverCheck.String()), o.statusOnly
 	o.selected, err = o.filter.ToFilter()
 	return err
@@ -101,7 +100,7 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
 		return err
 	}
-	if err := o.load(o.Changed(ignoreFileFlag), &o.selected, o.Command("audit")); err != nil {
+	if err := o.load(o.Changed(ignoreFileFlag)); err != nil {
 		return err
 	}
 	shown := &o.Document
@@ -117,38 +116,17 @@ func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, 
 		o.auditOptions.Server = in.Cluster
 	}
 	o.auditOptions.Progress, o.auditOptions.Clusters = in.Report, o.Clusters.Clusters(in.Source)
-	found, actual, err := o.audit(ctx, in)
+	found, err := engine.Run(ctx, in.Source, o.auditOptions)
 	if err != nil {
 		return nil, err
 	}
-	result, err := o.report(found, actual)
-	if err != nil {
-		return nil, err
-	}
-	end := outcome{undecided: found.Undecided()}
-	if err := found.NoResult(); err != nil {
-		end.noResult = exit.Failure(err, o.noResultHint(err))
-	}
-	return o.finished(result, end)
-}
-
-// outcome is how far an audit could be completed.
-type outcome struct {
-	// noResult is the error that nothing has a result; nil if something has one.
-	noResult error
-	// undecided says what was not read and may hide a problem; empty if nothing.
-	undecided string
-}
-
-// finished selects the findings of a report, and adds the error with its exit status.
-func (o *options) finished(result *report.Audit, end outcome) (*query.Audited, error) {
+	result := o.withoutIgnored(found.Unmerged()).Merged()
 	selected := o.selected
-	var err error
 	if selected.Since, err = o.filter.Since(result.TakenAt); err != nil {
 		return nil, exit.UsageError(err)
 	}
 	result = result.Filtered(selected)
-	return &query.Audited{Report: result, Status: o.status(end, result)},
+	return &query.Audited{Report: result, Status: o.status(found, result)},
 		output.Sort(o.PrintFlags, result.BundleDeployments)
 }
 
@@ -188,47 +166,36 @@ func (o *options) noResultHint(err error) string {
 }
 
 // status returns the error with the exit status of a report.
-func (o *options) status(end outcome, a *report.Audit) error {
-	if end.noResult != nil {
-		return end.noResult
+func (o *options) status(found *engine.Audit, a *report.Audit) error {
+	if err := found.NoResult(); err != nil {
+		return exit.Failure(err, o.noResultHint(err))
 	}
 	if unread := a.GapText(); o.requireComplete && unread != "" {
 		return &exit.Error{Status: exit.Failed, Err: errors.New("the audit is not complete: " + unread)}
 	}
 	f := a.Summary.Findings
-	found := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning +
+	failing := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning +
 		f.Info}[o.failOn.String()]
-	if found > 0 {
+	if failing > 0 {
 		return &exit.Error{Status: exit.Found, Shown: true}
 	}
-	if end.undecided != "" && o.failOn.String() != "none" {
-		return exit.Failure(errors.New("nothing was found, but not everything was read: "+end.undecided),
+	if why := found.Undecided(); why != "" && o.failOn.String() != "none" {
+		return exit.Failure(errors.New("nothing was found, but not everything was read: "+why),
 			"--fail-on=none accepts this: the exit status then says nothing about findings.")
 	}
 	return nil
 }
 
-// report returns the report of an audit without the findings that are removed. actual is that of the versions of Fleet
-// that run; nil if the report is of them, too.
-func (o *options) report(found, actual *engine.Audit) (*report.Audit, error) {
-	return o.suppressed(o.noteDiffering(found.Unmerged(), actual))
-}
-
-// suppressed returns a report without the findings that are removed. Those that are equal on several clusters are one.
-func (o *options) suppressed(out *report.Audit) (*report.Audit, error) {
-	if o.ignore != nil {
-		out = o.ignore.Apply(out, o.Now())
-		if n := out.Summary.Ignored; n > 0 && o.implied { // the user may not know the file
-			out.Notes = append(out.Notes,
-				fmt.Sprintf("%s in the current directory ignores %d of the findings; --%s='' shows them", o.ignoreFile,
-					n, ignoreFileFlag))
-		}
+// withoutIgnored returns a report without the findings that the ignore file removes.
+func (o *options) withoutIgnored(a *report.Audit) *report.Audit {
+	if o.ignore == nil {
+		return a
 	}
-	if o.baseline != nil {
-		if err := o.baseline.Check(out); err != nil {
-			return nil, baselineError(err, o.Command("audit"))
-		}
-		out = o.baseline.Apply(out)
+	out := o.ignore.Apply(a, o.Now())
+	if n := out.Summary.Ignored; n > 0 && o.implied { // the user may not know the file
+		out.Notes = append(out.Notes,
+			fmt.Sprintf("%s in the current directory ignores %d of the findings; --%s='' shows them", o.ignoreFile, n,
+				ignoreFileFlag))
 	}
-	return out.Merged(), nil
+	return out
 }

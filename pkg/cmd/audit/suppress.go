@@ -13,70 +13,48 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/comparison"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/suppress"
 )
 
 const (
 	ignoreFileFlag = "ignore-file"
-	baselineFlag   = "baseline"
 
 	defaultIgnoreFile = ".fleetdoctor.yaml"
 
 	maxIgnoreFile = 1 << 20
 )
 
-// suppression are the flags that remove findings from the report, and what they name.
+// suppression is the flag that removes findings from the report, and what it names.
 type suppression struct {
-	ignoreFile, baselineFile string
-
-	ignore   *suppress.IgnoreFile // nil without one
-	implied  bool                 // the ignore file is the default
-	baseline *suppress.Baseline   // nil without one
+	ignoreFile string
+	ignore     *suppress.IgnoreFile // nil without one
+	implied    bool                 // the ignore file is the default
 }
 
 func (s *suppression) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.ignoreFile, ignoreFileFlag, defaultIgnoreFile,
 		"File with findings to ignore, with a reason for each; the default is used if it exists in the current "+
 			"directory; '' reads none")
-	fs.StringVar(&s.baselineFile, baselineFlag, "",
-		"Report of an earlier audit (-o json or yaml): report only the findings that it does not have")
 }
 
-// load reads the files. stated is true if the user states the ignore file, selected are the findings that the report
-// will have, audit is the command for hints.
-func (s *suppression) load(stated bool, selected *report.Filter, audit string) error {
+// load reads the file. stated is true if the user states it.
+func (s *suppression) load(stated bool) error {
 	s.implied = !stated
-	if s.ignoreFile != "" {
-		content, err := readIgnoreFile(s.ignoreFile, stated)
-		switch {
-		case err != nil:
-			err = fmt.Errorf("reading the ignore file: %w", err)
-		case content != nil:
-			s.ignore, err = suppress.ParseIgnoreFile(s.ignoreFile, content)
-		}
-		if err != nil {
-			return &exit.Error{Status: exit.Usage, Err: err, Hint: check.Pages + "ignore.md describes the file. --" +
-				ignoreFileFlag + "='' reads none."}
-		}
+	if s.ignoreFile == "" {
+		return nil
 	}
-	if s.baselineFile != "" {
-		content, err := input.ReadFile(s.baselineFile, comparison.MaxReport)
-		if err == nil {
-			s.baseline, err = suppress.NewBaseline(s.baselineFile, content, selected)
-		}
-		if err != nil {
-			return baselineError(err, audit)
-		}
+	content, err := readIgnoreFile(s.ignoreFile, stated)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("reading the ignore file: %w", err)
+	case content != nil:
+		s.ignore, err = suppress.ParseIgnoreFile(s.ignoreFile, content)
+	}
+	if err != nil {
+		return &exit.Error{Status: exit.Usage, Err: err, Hint: check.Pages + "ignore.md describes the file. --" +
+			ignoreFileFlag + "='' reads none."}
 	}
 	return nil
-}
-
-// baselineError is the error of a baseline that cannot be used, with the command that makes one.
-func baselineError(err error, audit string) error {
-	return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("reading the baseline: %w", err), Hint: audit +
-		" -o json > baseline.json makes a baseline."}
 }
 
 // readIgnoreFile returns the content of an ignore file; nil if the default does not exist. The default is read from the

@@ -16,7 +16,7 @@ var FlagGroups = []FlagGroup{
 	{"Output flags", []string{"all", "allow-missing-template-keys", "by", "color", "compact", "diff", "full",
 		"no-headers", "output", "quiet", "rows", "sort-by", "summary", "template", "watch",
 		"watch-interval"}},
-	{"Finding flags", []string{"baseline", "code", "fail-on", "ignore-file", "require-complete", "severity", "since"}},
+	{"Finding flags", []string{"code", "fail-on", "ignore-file", "require-complete", "severity", "since"}},
 	{"Cluster flags", []string{"cluster", "cluster-snapshot", "contexts", "via-kubeconfig-secrets", "via-rancher"}},
 	{"Input flags", []string{"agent-scope", "as-version", "client", "desired", "print-rbac", "server-check",
 		"snapshot", "status-only"}},

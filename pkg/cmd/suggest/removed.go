@@ -8,6 +8,8 @@ import "strings"
 // without a command is that of a flag of several commands. They are kept for one version.
 var removed = map[string]string{
 	"audit --from-metrics":    "the dashboards of the auditor show this",
+	"audit --as-version":      "use compare --as-version",
+	"audit --baseline":        "use compare with the earlier report, and the ignore file for known findings",
 	"audit -o github":         "-o markdown writes the summary of a job, and -o sarif annotations",
 	"audit -o openreports":    "the auditor writes OpenReports with --open-reports, and -o sarif is for code scanning",
 	"audit -o prometheus":     "the auditor exports metrics",

@@ -34,7 +34,7 @@ func Verdict(a *report.Audit) (Level, string) {
 		}
 	}
 	other := ""
-	if a.Summary.Ignored > 0 || a.Summary.Baseline != nil && *a.Summary.Baseline > 0 {
+	if a.Summary.Ignored > 0 {
 		other = "other "
 	}
 	switch {
