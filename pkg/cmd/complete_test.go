@@ -44,7 +44,7 @@ func TestCompleteNames(t *testing.T) {
 		{"audit --snapshot " + sick + " bundle", "", "guestbook-guestbook ingress-ingress"},
 		{"audit --snapshot " + sick + " -n nowhere", "bundle/", ""},
 		{"audit --snapshot " + sick, "service/fr", "service/edge service/frontend service/kubernetes"},
-		{"tree --snapshot " + sick, "pod/", "gitrepo/ helmop/ bundle/ cluster/ bundledeployment/"},
+		{"impact --snapshot " + sick, "pod/", "gitrepo/ helmop/ bundle/ cluster/ bundledeployment/"},
 		{"why --snapshot " + sick, "gitrepo/fleet-local/", "gitrepo/fleet-local/guestbook gitrepo/fleet-local/ingress"},
 		{"preflight --snapshot " + sick, "cluster/", "cluster/local"},
 		{"impact --snapshot " + sick, "bundledeployment/",

@@ -57,7 +57,7 @@ func TestNames(t *testing.T) {
 		{"audit clustergroup", 2, "", "clustergroup is a kind: add a name: clustergroup/NAME"},
 		{"audit gitrepo", 1, "2 of 8 objects ready", ""},
 		{"audit bundle", 1, "2 of 8 objects ready", ""},
-		{"tree bundle", 1, "bundle fleet-local/ingress-ingress", ""},
+		{"audit bundle -o tree", 1, "bundle fleet-local/ingress-ingress", ""},
 		{"audit helmop", 3, "", "helmop not found"},
 		{"why bundle", 2, "", "a name is required: bundle/NAME"},
 		{"adopt bundle", 2, "", "a name is required: bundle/NAME"},

@@ -76,6 +76,7 @@ func TestRemoved(t *testing.T) {
 		"completion --install":                 "--install was removed: docs/install.md has the two lines",
 		"audit --as-version=0.13":              "--as-version was removed: use compare --as-version",
 		"audit --baseline b.json":              "--baseline was removed: use compare with the earlier report, and the ignore file for known findings",
+		"tree --compact":                       "tree was removed: use audit -o tree",
 		"audit -o prometheus":                  "-o prometheus was removed: the auditor exports metrics",
 		"audit -o=github":                      "-o github was removed: -o markdown writes the summary of a job, and -o sarif annotations",
 		"auditor install --adopt=unmarked":     "--adopt was removed: the admission webhook adopts objects, and the verb adopt does",
@@ -95,7 +96,7 @@ func TestRemoved(t *testing.T) {
 // TestFlagsOfOtherCommands checks that an unknown flag that other commands have comes with the names of these commands.
 func TestFlagsOfOtherCommands(t *testing.T) {
 	for args, want := range map[string]string{
-		"why bundle/x -w":         "-w is a flag of audit and tree.",
+		"why bundle/x -w":         "-w is a flag of audit.",
 		"adopt bundle/x --all":    "--all is a flag of agents, audit, compare and other commands.",
 		"webhook --image=x":       "--image is a flag of auditor install and webhook install.",
 		"explain --snapshot=x":    " other commands.",

@@ -18,7 +18,7 @@ import (
 func TestReadFlags(t *testing.T) {
 	const all = "all color namespace no-headers output quiet snapshot "
 	read := map[string]string{
-		"audit": all + "selector", "why": all, "tree": all + "selector", "owner": all, "agents": all + "selector",
+		"audit": all + "selector", "why": all, "owner": all, "agents": all + "selector",
 		"targets": all, "impact": all, "preflight": all + "selector", "compare": all,
 	}
 	// The kinds that verbs select and the formats of a verb differ.
@@ -52,18 +52,18 @@ func TestReadFlags(t *testing.T) {
 	}
 }
 
-// TestSelectors checks that --selector narrows tree and agents, and that nothing selected is an error.
+// TestSelectors checks that --selector narrows audit and agents, and that nothing selected is an error.
 func TestSelectors(t *testing.T) {
 	for args, want := range map[string]struct {
 		status   int
 		out, err string
 	}{
-		"tree -l fleet.cattle.io/repo-name=ingress":        {1, "gitrepo fleet-local/ingress", ""},
-		"tree -l fleet.cattle.io/repo-name=none":           {3, "", "no bundle deployment matches"},
-		"tree -l !":                                        {2, "", `parsing --selector "!"`},
+		"audit -o tree -l fleet.cattle.io/repo-name=ingress": {1, "gitrepo fleet-local/ingress", ""},
+		"audit -o tree -l fleet.cattle.io/repo-name=none":    {3, "", "no bundle deployment matches"},
+		"audit -o tree -l !": {2, "", `parsing --selector "!"`},
 		"agents -l management.cattle.io/cluster-name=none": {3, "", "no Cluster has the labels"},
-		"agents -l a!=b":                                   {3, "fleet-local/local", "imports an agent again (1 of 1)"},
-		"agents -l !":                                      {2, "", `parsing --selector "!"`},
+		"agents -l a!=b": {3, "fleet-local/local", "imports an agent again (1 of 1)"},
+		"agents -l !":    {2, "", `parsing --selector "!"`},
 	} {
 		got := run(t, append(strings.Fields(args), "--snapshot", sick)...)
 		printed := strings.Contains(got.out, want.out) && strings.Contains(got.errOut, want.err)

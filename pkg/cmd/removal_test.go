@@ -233,7 +233,7 @@ func removals(objects []capturedObject) []removal {
 
 // readOnlyVerbs are the commands that are compared: those about everything, and those about the first object of a kind.
 func readOnlyVerbs(objects []capturedObject) []string {
-	out := []string{"audit", "audit --require-complete", "audit --status-only", "tree", "agents", "preflight"}
+	out := []string{"audit", "audit --require-complete", "audit --status-only", "audit -o tree", "agents", "preflight"}
 	named := map[string]bool{}
 	for _, o := range objects {
 		target := strings.ToLower(o.Kind) + "/" + o.Metadata.Name

@@ -40,7 +40,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/targets"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/tree"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	versions "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/version"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/webhook"
@@ -182,7 +181,6 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		preflight.NewCommand(env),
 		snapshot.NewCommand(env),
 		targets.NewCommand(env),
-		tree.NewCommand(env),
 		versions.NewCommand(env),
 		webhook.NewCommand(env),
 		why.NewCommand(env),

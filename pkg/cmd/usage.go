@@ -20,7 +20,7 @@ var commandGroups = []struct {
 	title    string
 	commands []string
 }{
-	{"Diagnose", []string{"audit", "why", "tree", "owner"}},
+	{"Diagnose", []string{"audit", "why", "owner"}},
 	{"Before a change", []string{"preflight", "impact", "targets"}},
 	{"Repair", []string{"adopt"}},
 	{"Capture", []string{"snapshot", "compare"}},

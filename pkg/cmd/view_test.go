@@ -24,11 +24,11 @@ func TestQuiet(t *testing.T) {
 // TestNoHeaders checks that the tables of a verb lose only their headers.
 func TestNoHeaders(t *testing.T) {
 	for args, headers := range map[string][]string{
-		"audit":                   {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "},
-		"audit gitrepo/guestbook": {"Audit of ", "BUNDLEDEPLOYMENT "},
-		"tree gitrepo/guestbook":  {"Tree of ", "TREE "},
-		"audit -o wide":           {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "},
-		"agents":                  {"Agents of ", "CLUSTER "},
+		"audit":                           {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "},
+		"audit gitrepo/guestbook":         {"Audit of ", "BUNDLEDEPLOYMENT "},
+		"audit gitrepo/guestbook -o tree": {"Tree of ", "TREE "},
+		"audit -o wide":                   {"Audit of ", "BUNDLEDEPLOYMENT ", "AGGREGATE "},
+		"agents":                          {"Agents of ", "CLUSTER "},
 	} {
 		full := append(strings.Fields(args), "--snapshot", sick)
 		var want []string

@@ -75,7 +75,7 @@ func TestTerminal(t *testing.T) {
 		o),
 		"preflight": printers.Preflight(preflight, o), "ownership": printers.Ownership(ownership, o),
 		"agents": printers.Agents(agents, o), "targets": printers.Targets(poisoned[report.Targets](), o),
-		"tree":   printers.Tree(audit, printers.TreeOptions{Options: o, All: true}),
+		"tree":   printers.Tree(audit, o),
 		"impact": printers.Impact(poisoned[report.Impact](), o), "why": printers.Why(poisoned[report.Why](), o)}
 	for name, d := range documents {
 		for _, format := range slices.Concat(formats, templates) {

@@ -13,26 +13,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TreeOptions configure a tree.
-type TreeOptions struct {
-	Options
-	// All shows objects and clusters that are ready too, and every object that is not.
-	All bool
-	// Compact shows no objects.
-	Compact bool
-}
-
 // Tree lays out the report of an audit as a tree of the objects that its scope names; without names, of all GitRepos
-// and HelmOps, and of the bundles without one. Its names are the bundle deployments that are not ready or have no
-// result, or all of them.
-func Tree(a *report.Audit, o TreeOptions) Document {
-	return Document{o.Options, a, a.BundleDeployments, func(t text) { t.tree(a, o) }, func(t text) {
-		for _, bd := range a.BundleDeployments {
-			if o.All || bd.State != report.Ready {
-				t.name(bd.Namespace, bundleDeployment, bd.Name)
-			}
-		}
-	}}
+// and HelmOps, and of the bundles without one.
+func Tree(a *report.Audit, o Options) Document {
+	return Document{o, a, a.BundleDeployments, func(t text) { t.tree(a) }, func(text) {}}
 }
 
 // level is a level of a tree.
@@ -72,13 +56,12 @@ type treeText struct {
 	report     *report.Audit
 	aggregates map[string]*report.Aggregate // by kind and "namespace/name"
 	// folds is true if the tree is large: it counts what is well.
-	folds        bool
-	All, Compact bool
+	folds bool
 }
 
-func (t text) newTree(a *report.Audit, o TreeOptions) treeText {
-	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{}, All: o.All, Compact: o.Compact,
-		folds: len(a.BundleDeployments) > digest.MaxDetailed && !o.All && !t.wide}
+func (t text) newTree(a *report.Audit) treeText {
+	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{},
+		folds: len(a.BundleDeployments) > digest.MaxDetailed && !t.All}
 	for kind, list := range map[string][]report.Aggregate{gitRepos.kind: a.GitRepos, helmOps.kind: a.HelmOps,
 		bundles.kind: a.Bundles, clusters.kind: a.Clusters} {
 		for i := range list {
@@ -88,10 +71,10 @@ func (t text) newTree(a *report.Audit, o TreeOptions) treeText {
 	return out
 }
 
-func (t text) tree(a *report.Audit, o TreeOptions) {
+func (t text) tree(a *report.Audit) {
 	t.head("Tree of ", a.Source, a.TakenAt)
 	t.notRead(a.Gaps, a.Notes)
-	tree := t.newTree(a, o)
+	tree := t.newTree(a)
 	branches := tree.named(a.Scope.Targets)
 	if len(a.Scope.Targets) == 0 {
 		branches = tree.everything()
@@ -101,6 +84,10 @@ func (t text) tree(a *report.Audit, o TreeOptions) {
 	}
 	tree.show(branches)
 	t.unknown(a)
+	if findings := a.Summary.Findings.String(); findings != "" {
+		t.emptyLine()
+		t.line("Findings: " + findings + " (-o table shows them).")
+	}
 }
 
 // named returns the branches of targets such as "gitrepo/apps". A kind, or a name without a namespace, can have
@@ -275,12 +262,11 @@ func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf le
 		return cmp.Or(rank(x)-rank(y), cmp.Compare(leaf.of(x), leaf.of(y)))
 	})
 	var out []branch
-	limited := !t.All && !t.wide
 	for i, bd := range members {
 		if t.folds && rank(bd) > 0 {
 			return append(out, t.counted(members[i:], leaf)...)
 		}
-		if limited && bd.State == report.Ready && i >= maxShown {
+		if !t.All && bd.State == report.Ready && i >= maxShown {
 			return append(out, t.folded(len(members)-i, "ready "+leaf.kind, ""))
 		}
 		out = append(out, t.deployment(bd, leaf))
@@ -309,11 +295,8 @@ func (t treeText) counted(members []*report.BundleDeployment, leaf level) []bran
 
 func (t treeText) deployment(bd *report.BundleDeployment, leaf level) branch {
 	out := branch{name: leaf.kind + " " + printable(cmp.Or(leaf.of(bd), "unknown")), state: t.state(bd.State),
-		ready: ready(t.text, bd), reason: bd.Reason}
+		ready: ready(t.text, bd), reason: bd.Reason, below: t.objects(bd.Resources)}
 	t.reported(&out, bd.Reported)
-	if !t.Compact {
-		out.below = t.objects(bd.Resources)
-	}
 	return out
 }
 
@@ -373,10 +356,12 @@ func (t treeText) show(branches []branch) {
 	for _, root := range branches {
 		g.rows = appendRows(g.rows, "", "", root)
 	}
-	if !t.wide {
-		g.removeAt(g.at("REASON"))
-	}
 	g.removeEmpty("STATUSES")
+	if narrow := t.fits() && g.left() < minTreeName; narrow || !t.All {
+		g.removeAt(g.at("REASON"))
+	} else {
+		g.removeEmpty("REASON")
+	}
 	if t.fits() && g.left() < minTreeName {
 		g.removeAt(g.at("FLEET STATE"))
 	}

@@ -72,30 +72,28 @@ func estate() *report.Audit {
 
 // TestTree compares trees with golden files.
 func TestTree(t *testing.T) {
-	tree := func(o printers.TreeOptions, format string, targets ...string) string {
+	tree := func(o printers.Options, format string, targets ...string) string {
 		a := estate()
 		a.Scope.Targets = targets
-		o.ReadClusters = "kubectl fleetdoctor tree --cluster NAME=KUBECONFIG"
+		o.ReadClusters = "kubectl fleetdoctor audit --cluster NAME=KUBECONFIG"
 		return shown(t, format, printers.Tree(a, o))
 	}
-	golden.Compare(t, "tree.table", tree(printers.TreeOptions{}, "table"))
-	golden.Compare(t, "tree.table80", tree(printers.TreeOptions{Options: printers.Options{Width: 80}}, "table"))
-	golden.Compare(t, "tree.table200", tree(printers.TreeOptions{Options: printers.Options{Width: 200}}, "table"))
-	golden.Compare(t, "tree.colour", tree(printers.TreeOptions{Options: printers.Options{Colour: true}, All: true},
+	golden.Compare(t, "tree.table", tree(printers.Options{}, "table"))
+	golden.Compare(t, "tree.table80", tree(printers.Options{Width: 80}, "table"))
+	golden.Compare(t, "tree.table200", tree(printers.Options{Width: 200}, "table"))
+	golden.Compare(t, "tree.colour", tree(printers.Options{Colour: true, All: true},
 		"table"))
-	golden.Compare(t, "tree.wide", tree(printers.TreeOptions{}, "wide"))
-	golden.Compare(t, "tree.name", tree(printers.TreeOptions{}, "name"))
-	golden.Compare(t, "tree-cluster.table", tree(printers.TreeOptions{Compact: true}, "table", "cluster/edge-01",
+	golden.Compare(t, "tree-cluster.table", tree(printers.Options{}, "table", "cluster/edge-01",
 		"cluster/fleet-default/edge-08", "bundle/nothing"))
-	golden.Compare(t, "tree-deployment.table", tree(printers.TreeOptions{All: true}, "table",
+	golden.Compare(t, "tree-deployment.table", tree(printers.Options{All: true}, "table",
 		"bundledeployment/cluster-08/apps-web", "bundledeployment/released"))
 	golden.Compare(t, "tree-nothing.table", shown(t, "table", printers.Tree(finished(&report.Audit{}),
-		printers.TreeOptions{})))
+		printers.Options{})))
 }
 
 // TestLargeTree checks that a tree of 50 clusters counts what is well, and that it fits two screens.
 func TestLargeTree(t *testing.T) {
-	o := printers.TreeOptions{Options: printers.Options{Width: 100}}
+	o := printers.Options{Width: 100}
 	got := shown(t, "table", printers.Tree(fiftyClusters(20), o))
 	golden.Compare(t, "fifty.tree", got)
 	if n := strings.Count(got, "\n"); n > 80 {
@@ -108,7 +106,7 @@ func TestTreeWidth(t *testing.T) {
 	for _, width := range []int{60, 80, 100, 200} {
 		for _, all := range []bool{false, true} {
 			out := shown(t, "table", printers.Tree(estate(),
-				printers.TreeOptions{Options: printers.Options{Width: width}, All: all}))
+				printers.Options{Width: width, All: all}))
 			for line := range strings.SplitSeq(out, "\n") {
 				if n := twwidth.WidthWithOptions(line, twwidth.Options{}); n > width {
 					t.Errorf("%d of %d columns: %s", n, width, line)
@@ -121,7 +119,7 @@ func TestTreeWidth(t *testing.T) {
 // TestTreeHidesNothing checks that each bundle deployment and object is in a tree with --all, once for each root.
 func TestTreeHidesNothing(t *testing.T) {
 	a := estate()
-	out := shown(t, "table", printers.Tree(a, printers.TreeOptions{Options: printers.Options{Width: 300}, All: true}))
+	out := shown(t, "table", printers.Tree(a, printers.Options{Width: 300, All: true}))
 	for _, bd := range a.BundleDeployments {
 		name := "cluster " + bd.Cluster + " "
 		if bd.Cluster == "" {

@@ -130,7 +130,7 @@ func TestWholeNames(t *testing.T) {
 		"audit": {printers.Audit(a, printers.Options{All: true}), []string{"  " + long + " "}},
 		"sorted": {printers.Audit(a, printers.Options{All: true, Sorted: true}),
 			[]string{"fleet-default/edge-factory-munich-042 "}},
-		"tree": {printers.Tree(a, printers.TreeOptions{All: true}), []string{"bundle fleet-default/" + long + " "}},
+		"tree": {printers.Tree(a, printers.Options{All: true}), []string{"bundle fleet-default/" + long + " "}},
 		"agents": {printers.Agents(agents, printers.Options{}), []string{agents.Agents[0].Name + " ",
 			agents.Agents[0].AgentNamespace + " "}},
 	} {

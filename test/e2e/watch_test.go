@@ -18,7 +18,7 @@ import (
 // the last round.
 func TestWatch(t *testing.T) {
 	for name, args := range map[string][]string{"audit": {"audit", "--code=FD101"},
-		"tree": {"tree", "bundle/guestbook"}} {
+		"tree": {"audit", "-o", "tree", "bundle/guestbook"}} {
 		t.Run(name, func(t *testing.T) { testWatch(t, args) })
 	}
 }

@@ -32,7 +32,7 @@ func TestWorkspaceUser(t *testing.T) {
 			[]string{hidden, "nothing was found, but not everything was read",
 				"--print-rbac -n fleet-local"}, 2},
 		{"workspace", []grant{ofWorkspace}, "audit --status-only", 3, []string{hidden}, 1},
-		{"workspace", []grant{ofWorkspace}, "tree", 3, []string{hidden}, 2},
+		{"workspace", []grant{ofWorkspace}, "audit -o tree", 3, []string{hidden}, 2},
 		{"workspace", []grant{ofWorkspace}, "why bundle/guestbook", 3, []string{"It is not known whether guestbook " +
 			"is ready", hidden}, 2},
 		{"workspace", []grant{ofWorkspace}, "impact gitrepo/apps", 3, []string{"It is not known what deleting", hidden},

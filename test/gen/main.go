@@ -43,10 +43,10 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"audit.svg": picture, "findings.md": findings, "verbs/audit.md": verb("audit"), "verbs/owner.md": verb("owner"),
+		"audit.svg": picture, "findings.md": findings, "verbs/audit.md": verb("audit", treeExample), "verbs/owner.md": verb("owner"),
 		"verbs/agents.md": agentsPage, "verbs/targets.md": verb("targets", example),
-		"verbs/impact.md": verb("impact", impactExample),
-		"verbs/tree.md":   verb("tree", treeExample), "verbs/compare.md": verb("compare", compareExample),
+		"verbs/impact.md":               verb("impact", impactExample),
+		"verbs/compare.md":              verb("compare", compareExample),
 		"comparison-report.schema.json": schema(&report.Comparison{}, report.KindComparison),
 		"verbs/adopt.md":                verb("adopt", truthTable), "verbs/preflight.md": verb("preflight", rules),
 		"verbs/webhook.md": subcommands("webhook"), "verbs/auditor.md": subcommands("auditor"),
@@ -106,10 +106,10 @@ func impactExample(b *bytes.Buffer) {
 		"fleetdoctor %s\n%s```\n", exit.Failed, strings.Join(args[1:], " "), out)
 }
 
-// treeExample repeats commands on captured data.
+// treeExample shows trees of captured data.
 func treeExample(b *bytes.Buffer) {
 	const data = "test/testdata/impact/"
-	b.WriteString("\n## Examples of the output\n")
+	b.WriteString("\n## Trees\n")
 	for _, example := range []struct{ text, args string }{
 		{"A GitRepo with one of five objects ready:", "gitrepo/guestbook --snapshot test/testdata/sick"},
 		{"Three clusters, of which two are read:", "gitrepo/platform --snapshot " + data +
@@ -117,7 +117,7 @@ func treeExample(b *bytes.Buffer) {
 			"edge-2.yaml"},
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
-		args := append([]string{program, "tree"}, strings.Fields(example.args)...)
+		args := append([]string{program, "audit", "-o", "tree"}, strings.Fields(example.args)...)
 		if status := cmd.Main(context.Background(), args,
 			environment.Environment{Streams: streams}); status != exit.Found {
 			fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)

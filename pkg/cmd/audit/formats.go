@@ -15,11 +15,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const patchesFormat = "compare-patches"
+const patchesFormat, treeFormat = "compare-patches", "tree"
 
 // formats are the formats that only the report of an audit has.
 func formats() []output.Format {
 	return []output.Format{
+		{Name: treeFormat},
 		format(patchesFormat, comparepatches.Write),
 		format("junit", junit.Write),
 		format("sarif", sarif.Write),

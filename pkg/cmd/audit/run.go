@@ -49,6 +49,11 @@ func (o *options) Validate() error {
 	if err := o.checkBy(); err != nil {
 		return err
 	}
+	for _, name := range []string{byFlag, summaryFlag, "diff"} {
+		if o.Format == treeFormat && o.Changed(name) {
+			return fmt.Errorf("--%s and --output=%s are mutually exclusive", name, treeFormat)
+		}
+	}
 	switch {
 	case len(o.auditOptions.Names) > 0 && o.Changed("filename"):
 		return errors.New("-f and objects are mutually exclusive: the directory is the scope")
@@ -107,6 +112,9 @@ func (o *options) Run(ctx context.Context) error {
 	shown.Summary, shown.PrintRole = o.summary, o.auditOptions.Commands.PrintRole
 	shown.By, shown.Details = o.by.String(), o.auditOptions.Commands.Audit
 	shown.Explain, shown.ReadClusters = input.Explain, o.Clusters.Suggest(o.auditOptions.Commands.Audit)
+	if o.Format == treeFormat {
+		return o.ShowAudit(ctx, o.read, printers.Tree)
+	}
 	return o.ShowAudit(ctx, o.read, printers.Audit)
 }
 

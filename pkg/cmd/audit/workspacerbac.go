@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	workspaceHead = "With these Roles, audit, tree and why show what Fleet reports of workspace %s " +
+	workspaceHead = "With these Roles, audit and why show what Fleet reports of workspace %s " +
 		"(audit --status-only). They permit reading no Secret. The BundleDeployments of a Cluster are " +
 		"in a namespace of their own."
 	workspaceUnknown = "The Clusters of the workspace could not be read: add a Role like the second one for the " +

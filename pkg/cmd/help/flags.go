@@ -13,7 +13,7 @@ type FlagGroup struct {
 // FlagGroups are the groups in the order of the help. A flag is in the same group in each command that has it.
 var FlagGroups = []FlagGroup{
 	{"Scope flags", []string{"all-namespaces", "namespace", "selector", "filename", "gitrepo", "path"}},
-	{"Output flags", []string{"all", "allow-missing-template-keys", "by", "color", "compact", "diff", "full",
+	{"Output flags", []string{"all", "allow-missing-template-keys", "by", "color", "diff", "full",
 		"no-headers", "output", "quiet", "rows", "sort-by", "summary", "template", "watch",
 		"watch-interval"}},
 	{"Finding flags", []string{"code", "fail-on", "ignore-file", "require-complete", "severity", "since"}},

@@ -80,7 +80,8 @@ func (f *PrintFlags) Formats() []string {
 
 // ForPeople reports whether the output is for a person, who can answer a question, and not for a program.
 func (f *PrintFlags) ForPeople() bool {
-	return slices.Contains([]string{table, wide, text}, f.format())
+	layout := func(own Format) bool { return own.Write == nil && own.Name == f.format() }
+	return slices.Contains([]string{table, wide, text}, f.format()) || slices.ContainsFunc(f.own, layout)
 }
 
 // Coloured reports whether to print in colours to a stream: on request, or on a terminal that supports them.
@@ -117,7 +118,7 @@ type Document interface {
 // Format is a format of one verb, in addition to the formats that every verb has.
 type Format struct {
 	Name string
-	// Write writes the content of a document.
+	// Write writes the content of a document. It is nil for a format for people: another layout of the table.
 	Write func(w io.Writer, content any) error
 }
 

@@ -42,16 +42,16 @@ func (f *PrintFlags) ToPrinter() (Printer, error) {
 
 func (f *PrintFlags) selected() (Printer, error) {
 	format := f.format()
-	switch format {
-	case table, text:
+	switch {
+	case format != wide && f.ForPeople():
 		return func(w io.Writer, d Document) error { return d.Table(w, false) }, nil
-	case wide:
+	case format == wide:
 		return func(w io.Writer, d Document) error { return d.Table(w, true) }, nil
-	case "json": // cli-runtime's printers of JSON and YAML would need a second copy of a large report, as maps
+	case format == "json": // cli-runtime's printers of JSON and YAML would need a second copy of a large report, as maps
 		return func(w io.Writer, d Document) error { return escape.EncodeJSON(w, d.Content(), "  ") }, nil
-	case "yaml":
+	case format == "yaml":
 		return func(w io.Writer, d Document) error { return WriteYAML(w, d.Content()) }, nil
-	case "name":
+	case format == "name":
 		return func(w io.Writer, d Document) error { return d.Names(w) }, nil
 	}
 	for _, own := range f.own {

@@ -17,6 +17,7 @@ var removed = map[string]string{
 	"completion --install":    "docs/install.md has the two lines",
 	"auditor install --adopt": "the admission webhook adopts objects, and the verb adopt does",
 	"auditor serve --adopt":   "the admission webhook adopts objects, and the verb adopt does",
+	"tree":                    "use audit -o tree",
 	"webhook test":            "use webhook status, which sends the same requests",
 	"webhook enable":          "use webhook install",
 	"webhook disable":         "delete the webhook configurations (docs/webhook.md), or use webhook uninstall",

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+)
+
+// TestTree checks the exit status and the output for captured clusters.
+func TestTree(t *testing.T) {
+	const data = "../../../test/testdata/"
+	for args, want := range map[string]struct {
+		status int
+		has    string
+	}{
+		"gitrepo/guestbook --snapshot " + data +
+			"sick": {exit.Found,
+			"configmap guestbook/theme"},
+		"gitrepo/fleet-local/guestbook --snapshot " + data +
+			"sick": {exit.Found,
+			"configmap guestbook/theme"},
+		// as -o name prints it
+		"bundledeployment.fleet.cattle.io/ingress-ingress -n cluster-fleet-local-local-1a3d67d0a899 --snapshot " +
+			data + "sick": {exit.Found, "ingress-ingress"},
+		"gitrepo/nothing --snapshot " + data +
+			"sick": {exit.Failed, ""},
+		"--snapshot " + data + "impact/management.yaml": {exit.Failed, "ClusterNotRead"},
+		"--snapshot " + data + "impact/management.yaml --cluster-snapshot edge-1=" + data +
+			"clean": {exit.Failed, "cluster fleet-default/edge-1"},
+	} {
+		var out bytes.Buffer
+		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,
+			ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
+		c.SetArgs(append(strings.Fields(args), "--output=tree"))
+		c.SilenceErrors, c.SilenceUsage = true, true
+		err := c.ExecuteContext(t.Context())
+		if got := exit.Status(err); got != want.status || !strings.Contains(out.String(), want.has) {
+			t.Errorf("%s: status %d, want %d (%v), without %q:\n%s", args, got, want.status, err, want.has,
+				out.String())
+		}
+	}
+}
