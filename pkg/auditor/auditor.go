@@ -13,8 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -52,7 +50,6 @@ type Options struct {
 	// Watched are the options of the watches. Its Changed is replaced.
 	Watched watched.Options
 	Now     func() time.Time
-	Log     logr.Logger
 }
 
 // Auditor keeps the audit of one cluster current.

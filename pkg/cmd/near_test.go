@@ -70,18 +70,21 @@ func TestNearMisses(t *testing.T) {
 // nothing else.
 func TestRemoved(t *testing.T) {
 	for args, want := range map[string]string{
-		"audit --from-metrics=http://x":        "--from-metrics was removed: the dashboards of the auditor show this",
-		"audit --from-metrics-match=x -o json": "--from-metrics-match was removed: the dashboards of the auditor show this",
-		"why bundle/x --no-pager":              "--no-pager was removed: the output never goes through a pager",
-		"completion --install":                 "--install was removed: docs/install.md has the two lines",
-		"audit --as-version=0.13":              "--as-version was removed: use compare --as-version",
-		"audit --baseline b.json":              "--baseline was removed: use compare with the earlier report, and the ignore file for known findings",
-		"tree --compact":                       "tree was removed: use audit -o tree",
-		"audit -o prometheus":                  "-o prometheus was removed: the auditor exports metrics",
-		"audit -o=github":                      "-o github was removed: -o markdown writes the summary of a job, and -o sarif annotations",
-		"auditor install --adopt=unmarked":     "--adopt was removed: the admission webhook adopts objects, and the verb adopt does",
-		"webhook test deploy/a -n x":           "test was removed: use webhook status, which sends the same requests",
-		"webhook enable":                       "enable was removed: use webhook install",
+		"audit --from-metrics=http://x": "--from-metrics was removed: the dashboards of the auditor show this",
+		"audit --from-metrics-match=x -o json": "--from-metrics-match was removed: the dashboards of the " +
+			"auditor show this",
+		"why bundle/x --no-pager": "--no-pager was removed: the output never goes through a pager",
+		"completion --install":    "--install was removed: docs/install.md has the two lines",
+		"audit --as-version=0.13": "--as-version was removed: use compare --as-version",
+		"audit --baseline b.json": "--baseline was removed: use compare with the earlier " +
+			"report, and the ignore file for known findings",
+		"tree --compact":      "tree was removed: use audit -o tree",
+		"audit -o prometheus": "-o prometheus was removed: the auditor exports metrics",
+		"audit -o=github":     "-o github was removed: -o markdown writes the summary of a job, and -o sarif annotations",
+		"auditor install --adopt=unmarked": "--adopt was removed: the admission webhook adopts objects, " +
+			"and the verb adopt does",
+		"webhook test deploy/a -n x": "test was removed: use webhook status, which sends the same requests",
+		"webhook enable":             "enable was removed: use webhook install",
 		"webhook disable --dry-run=server": "disable was removed: delete the webhook configurations " +
 			"(docs/webhook.md), or use webhook uninstall",
 	} {

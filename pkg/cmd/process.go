@@ -35,8 +35,8 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 	defer runner.Close()
 	out := &output{out: streams.Out}
 	if file := formerConfig(); file != "" {
-		fmt.Fprintf(escape.TextWriter(streams.ErrOut), "warning: %s is not read: the configuration file was removed, an "+
-			"alias can have the flags\n", file)
+		fmt.Fprintf(escape.TextWriter(streams.ErrOut), "warning: %s is not read: the configuration file was removed, "+
+			"an alias can have the flags\n", file)
 	}
 	env := verb.Environment{Streams: streams, Interruption: &verb.Interruption{}, Renderer: runner}
 	env.Streams.Out = out

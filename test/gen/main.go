@@ -43,7 +43,8 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"audit.svg": picture, "findings.md": findings, "verbs/audit.md": verb("audit", treeExample), "verbs/owner.md": verb("owner"),
+		"audit.svg": picture, "findings.md": findings, "verbs/audit.md": verb("audit", treeExample),
+		"verbs/owner.md":  verb("owner"),
 		"verbs/agents.md": agentsPage, "verbs/targets.md": verb("targets", example),
 		"verbs/impact.md":               verb("impact", impactExample),
 		"verbs/compare.md":              verb("compare", compareExample),

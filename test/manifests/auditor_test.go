@@ -260,7 +260,8 @@ func TestAuditorRoles(t *testing.T) {
 		role := pick[rbacv1.ClusterRole](t, objs, "ClusterRole", auditor.Name)
 		for _, rule := range role.Rules {
 			reads := slices.Equal(rule.Verbs, []string{"list", "watch"})
-			if kinds := strings.Join(rule.Resources, " "); !reads && kinds != "events" && kinds != "reports clusterreports" {
+			kinds := strings.Join(rule.Resources, " ")
+			if !reads && kinds != "events" && kinds != "reports clusterreports" {
 				t.Errorf("variant %s: verbs on %s: %s", variant, kinds, rule.Verbs)
 			}
 		}

@@ -18,8 +18,8 @@ import (
 const maxReads, maxTests = 1000, 20
 
 // Test sends server-side dry runs, and shows what the responses show: one removes Fleet's set hash from an object that
-// a release of Fleet desires, one deletes the object, and one creates an object that does not exist. Nothing is changed.
-// Without a webhook configuration it sends none, and returns nil. The error is one of the context.
+// a release of Fleet desires, one deletes the object, and one creates an object that does not exist. Nothing is
+// changed. Without a webhook configuration it sends none, and returns nil. The error is one of the context.
 func (t *Tester) Test(ctx context.Context) (*Test, error) {
 	mutating, validating := t.configuration(install.MutatingKind), t.configuration(install.ValidatingKind)
 	unread := cmp.Or(mutating.Reason, validating.Reason)
@@ -90,7 +90,8 @@ func (t *Tester) usable(ctx context.Context, desired *unstructured.Unstructured)
 	case live != nil && !isTestable(live):
 		return nil, false
 	case !t.supportsDryRun(ctx, ref):
-		t.unread = fmt.Errorf("whether the API server of %s supports dry runs is unknown: no request was sent", ref.Kind)
+		t.unread = fmt.Errorf("whether the API server of %s supports dry runs is unknown: no request was sent",
+			ref.Kind)
 		return nil, false
 	}
 	return live, true

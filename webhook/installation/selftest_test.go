@@ -146,9 +146,10 @@ func TestExcluded(t *testing.T) {
 		"in the namespace of a cluster":   {"v1 ConfigMap", "managed", nil, false, true},
 		"with the label":                  {"v1 ConfigMap", "shop", ignore("true"), false, true},
 		"with another value of the label": {"v1 ConfigMap", "shop", ignore("no"), false, false},
-		"an object of the webhook":        {"v1 ConfigMap", "shop", map[string]string{install.NameLabel: Name}, false, true},
-		"another webhook's configuration": {"admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", "", nil, false,
+		"an object of the webhook": {"v1 ConfigMap", "shop", map[string]string{install.NameLabel: Name}, false,
 			true},
+		"another webhook's configuration": {"admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", "", nil,
+			false, true},
 		"in a namespace without the guard": {"v1 ConfigMap", "guarded", nil, false, false},
 	} {
 		f := healthy(t, newAuthority(t), Values{})

@@ -253,7 +253,8 @@ func TestEvaluate(t *testing.T) {
 		{
 			name: "the test is not allowed", state: install.Unknown, checks: []result{{"test", install.Unknown, 2}},
 			change: func(f *Facts) {
-				f.Test = &Test{Result: ResultUnknown, Strip: &Response{Answer: Refused}, Delete: &Response{Answer: Refused}}
+				f.Test = &Test{Result: ResultUnknown, Strip: &Response{Answer: Refused},
+					Delete: &Response{Answer: Refused}}
 			},
 		},
 		{

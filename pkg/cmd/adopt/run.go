@@ -62,8 +62,8 @@ func (o *options) Validate() error {
 	case o.undo == "":
 		return nil
 	case strings.HasPrefix(o.undo, "configmap/"): // of the previous version
-		return errors.New("receipts in ConfigMaps were removed: write the key receipt.jsonl of the ConfigMap to a file, " +
-			"and name the file")
+		return errors.New("receipts in ConfigMaps were removed: write the key receipt.jsonl of the ConfigMap to a " +
+			"file, and name the file")
 	case len(o.objects)+len(o.auditOptions.Scope.Targets) > 0:
 		return errors.New("--undo takes no arguments: it restores everything that its receipt recorded")
 	}

@@ -47,7 +47,7 @@ func (f *PrintFlags) selected() (Printer, error) {
 		return func(w io.Writer, d Document) error { return d.Table(w, false) }, nil
 	case format == wide:
 		return func(w io.Writer, d Document) error { return d.Table(w, true) }, nil
-	case format == "json": // cli-runtime's printers of JSON and YAML would need a second copy of a large report, as maps
+	case format == "json": // cli-runtime's printers of JSON and YAML would need a second copy of a report, as maps
 		return func(w io.Writer, d Document) error { return escape.EncodeJSON(w, d.Content(), "  ") }, nil
 	case format == "yaml":
 		return func(w io.Writer, d Document) error { return WriteYAML(w, d.Content()) }, nil

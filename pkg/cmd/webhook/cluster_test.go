@@ -330,8 +330,8 @@ func TestUninstall(t *testing.T) {
 
 // stopCalls is the command that the program and its documentation name for an emergency.
 func (f *fixture) stopCalls() string {
-	return "kubectl --kubeconfig " + f.kubeconfig +
-		" delete mutatingwebhookconfigurations,validatingwebhookconfigurations -l app.kubernetes.io/name=fleetdoctor-webhook"
+	return "kubectl --kubeconfig " + f.kubeconfig + " delete mutatingwebhookconfigurations," +
+		"validatingwebhookconfigurations -l app.kubernetes.io/name=fleetdoctor-webhook"
 }
 
 // stop runs the command that the documentation names for an emergency.

@@ -38,8 +38,8 @@ func TestGuardOnly(t *testing.T) {
 			installation.NotAnswered, installation.Warned}},
 		{"both handlers warn", warn, guarding, outcome{install.OK, installation.Works, installation.Warned,
 			installation.Warned}},
-		{"the mutating handler warns, and the validating handler denies", warn, deny, outcome{install.OK, installation.Works,
-			installation.Warned, installation.Denied}},
+		{"the mutating handler warns, and the validating handler denies", warn, deny, outcome{install.OK,
+			installation.Works, installation.Warned, installation.Denied}},
 		{"the mutating handler denies", deny, guarding, outcome{install.OK, installation.Works, installation.Denied,
 			installation.Warned}},
 		{"another webhook warns", pass, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {

@@ -49,7 +49,8 @@ func TestWithoutRights(t *testing.T) {
 	}
 	grant := func(resource string, verbs ...string) {
 		t.Helper()
-		f.Grant(t, "tester", "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs})
+		f.Grant(t, "tester", "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource},
+			Verbs: verbs})
 	}
 	grant("secrets", read...)
 	ungot := f.expect(t, "without the right to get the object", user, unread)
