@@ -31,9 +31,6 @@ const root = "../.."
 // unreachable is the server of every context: nothing listens there.
 const unreachable = "127.0.0.1:1"
 
-// walkthroughs are the pages with transcripts of a live API server, which test/e2e makes and compares.
-var walkthroughs = []string{"docs/how-to/adoption.md", "docs/how-to/webhook-walkthrough.md"}
-
 // run is one call of the program.
 type run struct {
 	args           []string
@@ -65,7 +62,7 @@ func TestCommands(t *testing.T) {
 			standIn(t, page)
 			for _, b := range work[page] {
 				for _, s := range b.steps {
-					total += check(t, page, b.line, s)
+					total += check(t, page, b, s)
 				}
 			}
 		})
@@ -75,10 +72,10 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// check runs a step and returns the number of calls of the program.
-func check(t *testing.T, page string, line int, s step) int {
+// check runs a step of a block and returns the number of calls of the program.
+func check(t *testing.T, page string, b block, s step) int {
 	t.Helper()
-	place := fmt.Sprintf("%s:%d", page, line)
+	place := fmt.Sprintf("%s:%d", page, b.line)
 	runs, err := execute(t, s.script)
 	if err != nil {
 		t.Errorf("%s: %v\n%s", place, err, s.script)
@@ -88,8 +85,7 @@ func check(t *testing.T, page string, line int, s step) int {
 			t.Errorf("%s: status %d of %s\n%s", place, r.status, strings.Join(r.args, " "), r.stderr)
 		}
 	}
-	if s.transcript && len(runs) == 1 && runs[0].live() && strings.TrimSpace(s.output) != "" &&
-		!slices.Contains(walkthroughs, page) {
+	if s.transcript && len(runs) == 1 && runs[0].live() && strings.TrimSpace(s.output) != "" && !b.live {
 		t.Errorf("%s: the output of a command for a cluster, which nothing checks: %s", place, s.script)
 	}
 	if s.transcript && len(runs) == 1 && !runs[0].live() {

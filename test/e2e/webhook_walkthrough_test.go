@@ -73,7 +73,7 @@ func (w *walkthrough) run(line string, status int, words ...string) {
 	fmt.Fprintf(&w.output, "```\n$ %s\n%s```\n\n", line, shown)
 }
 
-// TestWalkthroughWebhook runs the commands of docs/how-to/webhook-walkthrough.md, without and with the webhook.
+// TestWalkthroughWebhook runs the commands of docs/webhook.md, without and with the webhook.
 func TestWalkthroughWebhook(t *testing.T) {
 	w := &walkthrough{fleetServer: newFleet(t, shared), dir: t.TempDir()}
 	w.deploy("guestbook", guestbook)
@@ -118,7 +118,7 @@ func TestWalkthroughWebhook(t *testing.T) {
 	w.run("kubectl label configmap/texts -n apps objectset.rio.cattle.io/hash-", 1, "denied the request")
 	w.run("kubectl label namespace apps fleetdoctor.io/guard-", 0)
 	h.awaitGuard("warned")
-	expectDocument(t, "../../docs/how-to/webhook-walkthrough.md", w.output.String())
+	expectDocument(t, "../../docs/webhook.md", w.output.String())
 	// Not in the page: this webhook has no Deployment, so status reports problems.
 	w.run("kubectl fleetdoctor webhook status -o json", 1, `"result": "Works"`, `"answer": "Restored"`,
 		`"answer": "Warned"`)

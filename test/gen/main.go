@@ -207,7 +207,7 @@ func truthTable(b *bytes.Buffer) {
 		"targetNamespace.\n\nThe policy `if-no-diff` compares the fields that the bundle states, also those that its " +
 		"comparePatches ignore, because the next deploy overwrites them. It takes nothing if the release record " +
 		"is older than the bundle: use `--desired=bundle` then. Naming an owner does not permit a difference. The " +
-		"policies are those of `adopt` only: the [webhook](../internals/webhook.md#the-mutating-handler) decides " +
+		"policies are those of `adopt` only: the [webhook](../webhook.md#the-mutating-handler) decides " +
 		"about owners as `if-unowned` does, and compares no fields.\n\nOnly the labels " +
 		"`objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations " +
 		"`objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
