@@ -17,7 +17,7 @@ import (
 )
 
 // Limit is the only limit of one Open for all paths together, in bytes after decompression.
-// docs/internals/snapshots.md has its details.
+// docs/snapshots.md has its details.
 type Limit int64
 
 // Open reads a captured cluster from paths: folders, files, archives, and "-" for stdin. All paths together are one
