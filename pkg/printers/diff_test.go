@@ -156,7 +156,7 @@ func TestExternalDiff(t *testing.T) {
 
 // TestDiffPage checks that the example of the page is a part of the output.
 func TestDiffPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/diff.md")
+	page, err := os.ReadFile("../../docs/output.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +164,6 @@ func TestDiffPage(t *testing.T) {
 	example, _, ended := strings.Cut(example, "```")
 	if out := show(t, sample(t, "sick"), "table", printers.Options{Diff: true}); !ended ||
 		!strings.Contains(out, example) {
-		t.Errorf("docs/diff.md has another example:\n%s", out)
+		t.Errorf("docs/output.md has another example:\n%s", out)
 	}
 }

@@ -51,8 +51,8 @@ func (s *suppression) load(stated bool) error {
 		s.ignore, err = suppress.ParseIgnoreFile(s.ignoreFile, content)
 	}
 	if err != nil {
-		return &exit.Error{Status: exit.Usage, Err: err, Hint: check.Pages + "ignore.md describes the file. --" +
-			ignoreFileFlag + "='' reads none."}
+		return &exit.Error{Status: exit.Usage, Err: err, Hint: check.Pages +
+			"output.md#ignored-findings describes the file. --" + ignoreFileFlag + "='' reads none."}
 	}
 	return nil
 }
