@@ -35,7 +35,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), strings.Repeat("0123456789abcdef", 4)},
 }
 
-// TestWalkthrough runs the adoption and the undo of docs/how-to/adoption.md on a server with the objects of
+// TestWalkthrough runs the adoption and the undo of docs/adoption.md on a server with the objects of
 // testdata/sick. After an intended change: go test ./test/e2e -run TestWalkthrough -update, and read the
 // difference.
 func TestWalkthrough(t *testing.T) {
@@ -93,7 +93,7 @@ func TestWalkthrough(t *testing.T) {
 		strings.Contains(a, "FD102") {
 		t.Errorf("after the adoption there are other findings than FD101 and FD104:\n%s", a)
 	}
-	expectDocument(t, "../../docs/how-to/adoption.md", output.String())
+	expectDocument(t, "../../docs/adoption.md", output.String())
 }
 
 // normalized replaces the parts of the output that differ between runs.
