@@ -46,7 +46,7 @@ var objects = map[string]selected{
 // TestK9s runs the command of each plugin for an object of each of its scopes, with the values that k9s has for its
 // variables, on a captured cluster. Other scopes must be plural names of kinds, as k9s knows them.
 func TestK9s(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(root, "docs", "how-to", "k9s-plugins.yaml"))
+	raw, err := os.ReadFile(filepath.Join(root, "docs", "k9s-plugins.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
-// row is a row of the table of tools in docs/how-to/mcp.md.
+// row is a row of the table of tools in docs/integrations.md.
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| .* \\| (.*) \\|$")
 
 // TestTools checks the list of tools: each only reads, and its arguments are those of its verb, with the same values,
@@ -33,7 +33,7 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(checkout, "docs", "how-to", "mcp.md"))
+	page, err := os.ReadFile(filepath.Join(checkout, "docs", "integrations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
