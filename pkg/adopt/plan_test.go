@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ import (
 
 const casesDir = "../../test/testdata/adoptions"
 
-// adoptionCase is the first document of a case file; README.md beside the cases describes it.
+// adoptionCase is the first document of a case file; test/testdata/README.md describes it.
 type adoptionCase struct {
 	Kind        string         `json:"kind"`
 	Description string         `json:"description"`
@@ -57,13 +56,13 @@ func TestPlan(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	readme, err := os.ReadFile(casesDir + "/README.md")
+	readme, err := cases.Section(casesDir+"/../README.md", "Cases of adoption")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		if !strings.Contains(string(readme), "`"+name+"`") {
+		if !strings.Contains(readme, "`"+name+"`") {
 			t.Errorf("README.md does not name the case %s", name)
 		}
 		var c adoptionCase

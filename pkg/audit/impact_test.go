@@ -21,7 +21,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// impactCase is a case file of test/testdata/impacts. README.md beside the cases describes the file.
+// impactCase is a case file of test/testdata/impacts. test/testdata/README.md describes the file.
 type impactCase struct {
 	Kind        string                      `json:"kind"`
 	Description string                      `json:"description"`

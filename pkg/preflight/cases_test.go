@@ -5,7 +5,6 @@ package preflight_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ import (
 
 const casesDir = "../../test/testdata/preflights"
 
-// preflightCase is the first document of a case file; README.md beside the cases describes it.
+// preflightCase is the first document of a case file; test/testdata/README.md describes it.
 type preflightCase struct {
 	Kind        string              `json:"kind"`
 	Description string              `json:"description"`
@@ -61,14 +60,14 @@ func TestCheck(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	readme, err := os.ReadFile(casesDir + "/README.md")
+	readme, err := cases.Section(casesDir+"/../README.md", "Cases of preflight")
 	if err != nil {
 		t.Fatal(err)
 	}
 	covered := map[string]bool{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		if !strings.Contains(string(readme), "`"+name+"`") {
+		if !strings.Contains(readme, "`"+name+"`") {
 			t.Errorf("README.md does not name the case %s", name)
 		}
 		t.Run(name, func(t *testing.T) {

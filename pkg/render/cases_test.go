@@ -20,7 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// caseFile is a file of testdata/cases. The README in that directory describes the fields.
+// caseFile is a file of testdata/cases. test/testdata/README.md describes the fields.
 type caseFile struct {
 	About       string                    `json:"about"`
 	Name        string                    `json:"name"`

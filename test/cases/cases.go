@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cases reads case files: captured clusters in readable form, with abbreviations for data that is encoded on a
-// cluster. test/testdata/cases/README.md describes the form.
+// cluster. test/testdata/README.md describes the form.
 package cases
 
 import (
@@ -31,6 +31,21 @@ type Capture struct {
 	Documents   []map[string]any
 	kinds       map[string]bool // kinds that occur: "apps/v1/Deployment"
 	notCaptured []string        // kinds of which only the documents were captured, or nothing
+}
+
+// Section returns the text below the heading "## title" of a Markdown file, such as the list of the cases of a
+// directory.
+func Section(file, title string) (string, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	_, text, found := strings.Cut(string(raw), "\n## "+title+"\n")
+	if !found {
+		return "", fmt.Errorf("%s has no section %q", file, title)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	return text, nil
 }
 
 // Read reads a case file. Its first document, which describes the case, is decoded into head; unknown fields are
