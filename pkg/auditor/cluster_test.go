@@ -63,7 +63,7 @@ func beginWith(t *testing.T, config *rest.Config, o watched.Options) *running {
 	}
 	r := &running{t: t, count: map[bool]int{}}
 	a := auditor.New(c, auditor.Options{Publish: r.publish, Hold: 200 * time.Millisecond, Now: time.Now,
-		Log: logr.Discard(), Watched: o})
+		Watched: o})
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(t.Context()), logr.Discard()))
 	ended := make(chan struct{})
 	go func() {
