@@ -34,10 +34,12 @@ func replaced(s, kept string) string {
 }
 
 // hidden reports whether a character is invisible or acts on a terminal: control and format characters, separators
-// other than the blank, and characters that are not assigned.
+// other than the blank, characters that are not assigned, and those with the property Default_Ignorable_Code_Point of
+// Unicode, of which IsPrint knows only a part.
 func hidden(r rune) bool {
 	ascii := r >= ' ' && r <= '~' // nearly all characters: the comparison is faster than IsPrint
-	return !ascii && !unicode.IsPrint(r)
+	return !ascii && (!unicode.IsPrint(r) ||
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
 }
 
 // JSON returns a JSON document that decodes to the same value, and escapes with \u the characters in its strings that

@@ -22,6 +22,7 @@ var texts = []string{
 	"plain", "größe 見る 🔑", "tab\tand\nline\r\n", "\x1b[2J\x1b]0;title\a", "\u009b31m", "\x7f\x00\x01",
 	"\u202eevil\u2066x\u2069\u200e\u200f\u061c",
 	"\u2028\u2029\u0085", "\ufeff\u200d\u00ad", "\U000e0001\U000e0041\U0001d173", `\x010:0000202e\x02 \u202e \\u202e`,
+	"pay\ufe0fment\u034f\u115f\u3164\uffa0\u17b4\u180b\U000e0100",
 	"\u202e" + `\x010:0000202e\x02`, "multi\n\u2028line\n", "- : #\u202e",
 }
 
@@ -29,7 +30,8 @@ var texts = []string{
 func foreign(s string) string {
 	for _, r := range s {
 		if r != '\n' && r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) ||
-			unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029') {
+			unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' ||
+			unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)) {
 			return fmt.Sprintf("%U", r)
 		}
 	}
