@@ -80,7 +80,8 @@ func TestRemoved(t *testing.T) {
 			"report, and the ignore file for known findings",
 		"tree --compact":      "tree was removed: use audit -o tree",
 		"audit -o prometheus": "-o prometheus was removed: the auditor exports metrics",
-		"audit -o=github":     "-o github was removed: -o markdown writes the summary of a job, and -o sarif annotations",
+		"audit -o=github": "-o github was removed: -o markdown writes the summary of a job, " +
+			"and -o sarif annotations",
 		"auditor install --adopt=unmarked": "--adopt was removed: the admission webhook adopts objects, " +
 			"and the verb adopt does",
 		"webhook test deploy/a -n x": "test was removed: use webhook status, which sends the same requests",

@@ -26,8 +26,9 @@ var component = chart.Component{
 
 // statusRights are the rights that status requires, in terms of RBAC.
 const statusRights = "It requires get on every kind of an installation (webhook install --dry-run=client lists " +
-	"them), list on secrets,\nnamespaces and endpointslices, and get on the nonResourceURL /metrics. For the dry runs " +
-	"it requires get, create, patch\nand delete on the objects that releases of Fleet desire, and get on apiservices."
+	"them), list on secrets,\nnamespaces and endpointslices, and get on the nonResourceURL /metrics. " +
+	"For the dry runs it requires get, create, patch\nand delete on the objects that releases of Fleet desire, " +
+	"and get on apiservices."
 
 // stopCalls is the command that deletes the webhook configurations, so that the API server calls no webhook of the
 // installation.
