@@ -136,7 +136,8 @@ func (f *failures) WithGroup(string) slog.Handler { return f }
 // capital matches the beginning of a further word in the name of a value.
 var capital = regexp.MustCompile(`([a-z])([A-Z])`)
 
-// Changes describes the values that differ from those of the last revision, by the flags of this program.
+// Changes describes the values that differ from those of the last revision, by the flags of this program, and those
+// that the chart no longer has.
 func (h *Helm) Changes(v any) ([]string, error) {
 	if h.Last == nil {
 		return nil, nil
@@ -156,13 +157,20 @@ func (h *Helm) Changes(v any) ([]string, error) {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if before[name] != after[name] {
-			flag := strings.ToLower(capital.ReplaceAllString(name, "$1-$2"))
 			now, then := shorten(after[name]), shorten(before[name])
-			out = append(out, fmt.Sprintf("--%s: now %s (before: %s)", flag, now, then))
+			out = append(out, fmt.Sprintf("--%s: now %s (before: %s)", flagOf(name), now, then))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, known := after[name]; !known {
+			out = append(out, fmt.Sprintf("--%s was removed (before: %s)", flagOf(name), shorten(before[name])))
 		}
 	}
 	return out, nil
 }
+
+// flagOf returns the name of the flag of a value.
+func flagOf(value string) string { return strings.ToLower(capital.ReplaceAllString(value, "$1-$2")) }
 
 // valuesOf returns all values of a release as text.
 func valuesOf(c *chart.Chart, set map[string]any) (map[string]string, error) {

@@ -3,6 +3,7 @@
 package install
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,6 +54,21 @@ func TestChanges(t *testing.T) {
 		if first, err := (&Helm{}).Changes(&tc.now); first != nil || err != nil {
 			t.Errorf("%s: changes of a first installation: %v, %v", tc.name, first, err)
 		}
+	}
+}
+
+// TestRemovedValue checks that an option that the chart no longer has is reported.
+func TestRemovedValue(t *testing.T) {
+	t.Parallel()
+	auditor := Chart{Dir: "auditor", Name: "fleetdoctor-auditor"}
+	c, config, err := auditor.load(&Common{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config["adopt"] = "unmarked"
+	got, err := (&Helm{chart: auditor, Last: &helm.Release{Chart: c, Config: config}}).Changes(&Common{})
+	if want := []string{"--adopt was removed (before: unmarked)"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, want %q (%v)", got, want, err)
 	}
 }
 
