@@ -53,13 +53,20 @@ func Decode(name string, content []byte) (*report.Audit, error) {
 		}
 		content = converted
 	}
-	var head struct{ APIVersion, Kind string }
+	var head struct {
+		APIVersion, Kind string
+		Summary          struct{ Baseline *int }
+	}
 	if err := json.Unmarshal(content, &head); err != nil {
 		return nil, fmt.Errorf("%s is %w: %s", name, ErrNoReport, position(content, err))
 	}
 	if head.APIVersion != report.APIVersion || head.Kind != report.Kind {
 		return nil, fmt.Errorf("%s is %w: its kind is %q of %q, expected %q of %q", name, ErrNoReport, head.Kind,
 			head.APIVersion, report.Kind, report.APIVersion)
+	}
+	if head.Summary.Baseline != nil {
+		return nil, fmt.Errorf("%s was made with the removed flag --baseline of the previous version, and does not list "+
+			"the findings that were known then: make it again", name)
 	}
 	if n, most := entries(content), min(maxEntries, freeEntries+len(content)/entrySize); n > most {
 		return nil, fmt.Errorf("%s has %d entries: of a report of %d KiB, at most %d are read",

@@ -44,3 +44,11 @@ func TestEntries(t *testing.T) {
 		})
 	}
 }
+
+// TestFormerBaseline checks that a report of the previous version without its known findings is refused.
+func TestFormerBaseline(t *testing.T) {
+	_, err := comparison.Decode("report.json", []byte(reportHead+`"summary":{"baseline":0}}`))
+	if err == nil || !strings.Contains(err.Error(), "report.json was made with the removed flag --baseline") {
+		t.Errorf("error %v", err)
+	}
+}
