@@ -74,18 +74,17 @@ func TestRemoved(t *testing.T) {
 		"audit --from-metrics-match=x -o json": "--from-metrics-match was removed: the dashboards of the " +
 			"auditor show this",
 		"why bundle/x --no-pager": "--no-pager was removed: the output never goes through a pager",
-		"completion --install":    "--install was removed: docs/install.md has the two lines",
+		"completion --install":    "--install was removed: docs/install.md shows how to complete kubectl fleetdoctor",
 		"audit --as-version=0.13": "--as-version was removed: use compare --as-version",
-		"audit --baseline b.json": "--baseline was removed: use compare with the earlier " +
-			"report, and the ignore file for known findings",
+		"audit --baseline b.json": "--baseline was removed: compare shows what changed since a report, and " +
+			"the ignore file leaves known findings out",
 		"tree --compact":      "tree was removed: use audit -o tree",
 		"audit -o prometheus": "-o prometheus was removed: the auditor exports metrics",
-		"audit -o=github": "-o github was removed: -o markdown writes the summary of a job, " +
-			"and -o sarif annotations",
-		"auditor install --adopt=unmarked": "--adopt was removed: the admission webhook adopts objects, " +
-			"and the verb adopt does",
-		"webhook test deploy/a -n x": "test was removed: use webhook status, which sends the same requests",
-		"webhook enable":             "enable was removed: use webhook install",
+		"audit -o=github": "-o github was removed: use -o markdown for the summary of a job, or -o sarif for " +
+			"code scanning",
+		"auditor install --adopt=unmarked": "--adopt was removed: use the admission webhook, or the verb adopt",
+		"webhook test deploy/a -n x":       "test was removed: use webhook status, which sends the same requests",
+		"webhook enable":                   "enable was removed: use webhook install",
 		"webhook disable --dry-run=server": "disable was removed: delete the webhook configurations " +
 			"(docs/webhook.md), or use webhook uninstall",
 	} {

@@ -90,7 +90,7 @@ func TestTemplate(t *testing.T) {
 // TestRemovedAdoption checks that the value adopt of the previous chart is accepted without an effect if it is off.
 // Otherwise the error names what replaces it.
 func TestRemovedAdoption(t *testing.T) {
-	for policy, want := range map[string]string{"off": "", "unmarked": "the verb adopt does"} {
+	for policy, want := range map[string]string{"off": "", "unmarked": "or the verb adopt"} {
 		_, err := template(t, auditorDirectory, map[string]any{"adopt": policy})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", policy, err)
