@@ -16,6 +16,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
+// execute runs the verb, and returns what it prints.
+func execute(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,
+		ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetArgs(args)
+	err := c.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
 // TestPrintRBAC checks that the printed role has only the verb list, and the kinds of the capture.
 func TestPrintRBAC(t *testing.T) {
 	for args, kinds := range map[string][]string{
@@ -24,20 +36,17 @@ func TestPrintRBAC(t *testing.T) {
 		"--kubeconfig not-there --print-rbac": {" secrets", "apps statefulsets",
 			"networking.k8s.io ingresses"},
 	} {
-		var out bytes.Buffer
-		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,
-			ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
-		c.SetArgs(strings.Fields(args))
-		if err := c.ExecuteContext(t.Context()); err != nil {
+		out, err := execute(t, strings.Fields(args)...)
+		if err != nil {
 			t.Fatalf("%s: %v", args, err)
 		}
 		var role rbacv1.ClusterRole
-		if err := yaml.UnmarshalStrict(out.Bytes(), &role); err != nil || role.Kind != "ClusterRole" ||
+		if err := yaml.UnmarshalStrict([]byte(out), &role); err != nil || role.Kind != "ClusterRole" ||
 			role.Name == "" {
-			t.Fatalf("%s: no ClusterRole: %v\n%s", args, err, out.String())
+			t.Fatalf("%s: no ClusterRole: %v\n%s", args, err, out)
 		}
-		if !strings.Contains(out.String(), "--require-complete") {
-			t.Errorf("%s: it does not describe the limits of the role:\n%s", args, out.String())
+		if !strings.Contains(out, "--require-complete") {
+			t.Errorf("%s: it does not describe the limits of the role:\n%s", args, out)
 		}
 		var got []string
 		for _, r := range role.Rules {

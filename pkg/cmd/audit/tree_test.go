@@ -3,15 +3,10 @@
 package audit
 
 import (
-	"bytes"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
 // TestTree checks the exit status and the output for captured clusters.
@@ -36,15 +31,9 @@ func TestTree(t *testing.T) {
 		"--snapshot " + data + "impact/management.yaml --cluster-snapshot edge-1=" + data +
 			"clean": {exit.Failed, "cluster fleet-default/edge-1"},
 	} {
-		var out bytes.Buffer
-		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,
-			ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
-		c.SetArgs(append(strings.Fields(args), "--output=tree"))
-		c.SilenceErrors, c.SilenceUsage = true, true
-		err := c.ExecuteContext(t.Context())
-		if got := exit.Status(err); got != want.status || !strings.Contains(out.String(), want.has) {
-			t.Errorf("%s: status %d, want %d (%v), without %q:\n%s", args, got, want.status, err, want.has,
-				out.String())
+		out, err := execute(t, append(strings.Fields(args), "--output=tree")...)
+		if got := exit.Status(err); got != want.status || !strings.Contains(out, want.has) {
+			t.Errorf("%s: status %d, want %d (%v), without %q:\n%s", args, got, want.status, err, want.has, out)
 		}
 	}
 }

@@ -136,10 +136,9 @@ func TestGuardSilent(t *testing.T) {
 	f.expect(t, "without its configuration", f.kubeconfig, silent)
 }
 
-// TestCreate checks that a desired object that does not exist is created in a dry run.
-func TestCreate(t *testing.T) {
-	f := onCluster(t)
-	a := f.answering(t, "creating")
+// lost returns an object that a release desires and that does not exist.
+func (f *fixture) lost(t *testing.T) *corev1.ConfigMap {
+	t.Helper()
 	o := cluster.ReleaseOptions{BundleID: "absent", Namespace: "absent", SetID: "default-absent", Hash: setHash,
 		AgentNamespace: "cattle-fleet-system",
 		Manifest:       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: lost\n  labels: {a: b}\n"}
@@ -154,6 +153,14 @@ func TestCreate(t *testing.T) {
 	if err := f.Client().Delete(t.Context(), lost); err != nil {
 		t.Fatal(err)
 	}
+	return lost
+}
+
+// TestCreate checks that a desired object that does not exist is created in a dry run.
+func TestCreate(t *testing.T) {
+	f := onCluster(t)
+	a := f.answering(t, "creating")
+	lost := f.lost(t)
 	for name, tc := range map[string]struct {
 		answer answer
 		want   installation.Answer

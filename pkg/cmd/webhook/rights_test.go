@@ -6,11 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
@@ -19,20 +17,7 @@ import (
 func TestWithoutRights(t *testing.T) {
 	f := onCluster(t)
 	f.answering(t, "restricted")
-	o := cluster.ReleaseOptions{BundleID: "absent", Namespace: "absent", SetID: "default-absent", Hash: setHash,
-		AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: lost\n" +
-			"  labels: {a: b}\n"}
-	f.InstallRelease(t, o)
-	t.Cleanup(func() {
-		if err := f.Uninstall(o); err != nil {
-			t.Error(err)
-		}
-	})
-	lost := &corev1.ConfigMap{}
-	lost.Namespace, lost.Name = "absent", "lost"
-	if err := f.Client().Delete(t.Context(), lost); err != nil {
-		t.Fatal(err)
-	}
+	f.lost(t)
 	user := f.UserKubeconfig(t, "tester")
 	unread := outcome{install.Unknown, installation.ResultUnknown, "", ""}
 	f.expect(t, "without any right", user, unread)
