@@ -204,7 +204,11 @@ func (p *proxy) disconnectable(t *testing.T) (disconnect func()) {
 	connected, disconnect := context.WithCancel(t.Context())
 	p.onRequest(func(r *http.Request) {
 		ctx, end := context.WithCancel(r.Context())
-		context.AfterFunc(connected, end)
+		if connected.Err() != nil {
+			end() // AfterFunc would call it later, maybe after the answer
+		} else {
+			context.AfterFunc(connected, end)
+		}
 		*r = *r.WithContext(ctx)
 	})
 	return disconnect
