@@ -108,6 +108,9 @@ func unchanged(d *evaluate.BundleDeployment, x *evaluate.Object) Item {
 	case evaluate.Missing:
 		why = "the object does not exist: there is nothing to adopt"
 	case evaluate.Unknown:
+		if why = x.Message; x.Reason == evaluate.Unconfirmed {
+			break
+		}
 		why = "the object could not be read (" + x.Reason + "): its owner is unknown"
 	}
 	return Item{AdoptedObject: report.AdoptedObject{Ref: x.Ref, BundleDeployment: d.Key(),

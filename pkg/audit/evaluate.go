@@ -161,7 +161,8 @@ func (s *Standing) result(ctx context.Context) (*evaluate.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := evaluate.Result{Desired: r.Desired.WithFleet(&s.rest.fleet), Namespaces: s.rest.namespaces,
+	desired := r.Desired.WithFleet(&s.rest.fleet).WithEvidence(evaluate.EvidenceOf(deployments))
+	out := evaluate.Result{Desired: desired, Namespaces: s.rest.namespaces,
 		Deployments: deployments, Copies: copies, Scope: o.Scope,
 		Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
 		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(),

@@ -39,7 +39,7 @@ func (r *Reading) stateGaps(scope []*directory.Deployment) []source.Gap {
 		}
 		for _, u := range c.Unreadable {
 			if u.OverBound == "" && unread {
-				gaps = append(gaps, unreadableRecord(u, u.Damaged, "it is not known which release it is of"))
+				gaps = append(gaps, unreadableRecord(u, u.Damaged, "what it desires in its namespace is not known"))
 			}
 		}
 		out = append(out, r.Clusters[i].Named(gaps)...)

@@ -119,6 +119,7 @@ var catalogue = []row{
 	{code: "FD703", scope: OfAggregate, bundle: (*pass).largeBundle},
 	{code: "FD704", scope: OfAggregate, bundle: (*pass).hazard},
 	{code: "FD704", scope: OfDeployment, deployment: (*pass).misplaced},
+	{code: "FD705", scope: OfDeployment, deployment: (*pass).unconfirmed},
 }
 
 // ofState limits the check of an object to those in a state.

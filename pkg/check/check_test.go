@@ -51,7 +51,8 @@ func TestCatalogue(t *testing.T) {
 		"FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD608 WillUninstall": Error,
 		"FD609 NotCorrected":   Warning,
 		"FD701 SecretInStatus": Error, "FD702 ComparePatch": Warning, "FD703 LargeBundle": Info,
-		"FD704 Hazard": Warning,
+		"FD704 Hazard":      Warning,
+		"FD705 Unconfirmed": Warning,
 	}
 	got := map[string]Severity{}
 	var codes []string

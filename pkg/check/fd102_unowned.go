@@ -60,7 +60,7 @@ func requiredChanges(changes []ownership.Change) []string {
 
 // assign plans to assign the object, and the others of its bundle, to the bundle.
 func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) remedy.Remedy {
-	if len(in.Desired.On(d.On).Of(o.Key())) > 1 {
+	if len(in.Desired.On(d.On).Confirmed(o.Key())) > 1 {
 		return remedy.Advise("decide which bundle should own it, and remove it from the others")
 	}
 	if refused := d.AdoptUncertain(); len(refused) > 0 {

@@ -22,7 +22,10 @@ func (in *pass) contested(c *directory.Cluster) {
 	}
 	last := map[object.Key]one{}
 	for d, o := range in.ObjectsOn(c) {
-		if len(in.Desired.On(c).Of(o.Key())) > 1 {
+		if o.Reason == evaluate.Unconfirmed {
+			continue
+		}
+		if len(in.Desired.On(c).Confirmed(o.Key())) > 1 {
 			last[o.Key()] = one{d, o}
 		}
 	}
@@ -33,7 +36,7 @@ func (in *pass) contested(c *directory.Cluster) {
 
 func (in *Input) contestedObject(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
 	on := in.Desired.On(d.On)
-	desired := on.Of(o.Key())
+	desired := on.Confirmed(o.Key())
 	names := make([]string, len(desired))
 	for i, other := range desired {
 		names[i] = other.Deployment.Key()

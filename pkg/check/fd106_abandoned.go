@@ -14,7 +14,7 @@ func (in *pass) abandoned() {
 	for _, m := range in.Undesired {
 		// A set that could not be read may still have a release.
 		on := in.Desired.On(in.Desired.Cluster(m.Cluster))
-		known := in.Whole && on.SetsComplete && len(on.BySet(m.Metadata.Hash)) == 0
+		known := in.Whole && on.SetsKnown(m.Key()) && len(on.BySet(m.Metadata.Hash)) == 0
 		if !known || !abandonedByAgent(on, m) {
 			continue
 		}

@@ -14,7 +14,7 @@ const CodeUnread = "FD607"
 
 func (in *pass) unread(d *evaluate.BundleDeployment) {
 	switch {
-	case d.Problem == "" && d.Counts.Desired > 0 && d.Counts.Unknown == d.Counts.Desired:
+	case d.Problem == "" && !d.HasResult():
 		in.nothingRead(d)
 	case d.Problem == "", d.Problem == directory.ClusterNotRead: // it has a result, or it is on another cluster
 	case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -36,11 +37,32 @@ type ClusterOptions struct {
 // Cluster reads the agents and the release records of the cluster, for Fleet's objects in f.
 func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) (*state.Cluster, []source.Gap, error) {
 	c := clusterReader{Reader: r, out: &state.Cluster{Name: o.Name, Kinds: r.Kinds, Captured: r.Description.Partial()}}
-	g, ctx := errgroup.WithContext(ctx)
-	c.agents(ctx, g)
-	c.records(ctx, g, f, o)
-	err := g.Wait()
-	return c.out, c.gaps, err
+	g, reading := errgroup.WithContext(ctx)
+	c.agents(reading, g)
+	c.records(reading, g, f, o)
+	if err := g.Wait(); err != nil {
+		return c.out, c.gaps, err
+	}
+	return c.out, c.gaps, c.trustedRecords(ctx, f)
+}
+
+// trustedRecords reads the namespaces whose release records an administrator trusts. A management cluster does not
+// need them: its BundleDeployments name the releases.
+func (c *clusterReader) trustedRecords(ctx context.Context, f *state.Fleet) (err error) {
+	if !c.out.RecordsAlone(f) {
+		return nil
+	}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), MetadataOnly: true,
+		LabelSelector: directory.TrustedRecords}
+	c.out.TrustedRecords = map[string]bool{}
+	c.out.Coverage.Namespaces, err = c.list(ctx, q, func(o source.Object) error {
+		m, err := o.ReadMeta()
+		if err == nil {
+			c.out.TrustedRecords[m.Metadata.Name] = true
+		}
+		return err
+	})
+	return err
 }
 
 // clusterReader fills a state.Cluster.

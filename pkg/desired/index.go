@@ -23,13 +23,16 @@ type Index struct {
 	// claims have the revisions that count, ordered by release; of one release the newest is first.
 	claims *Claims[*Revision, *Revision]
 	// revisions are all that is known about each release ("namespace/name"), in ascending order.
-	revisions           map[string][]*Revision
-	objects, unreadable int
+	revisions map[string][]*Revision
+	objects   int
+	// unreadable counts the unreadable records of each namespace that has some.
+	unreadable map[string]int
 }
 
 // New makes an empty Index.
 func New() *Index {
-	return &Index{claims: NewClaims(byRelease, byRelease), revisions: map[string][]*Revision{}}
+	return &Index{claims: NewClaims(byRelease, byRelease), revisions: map[string][]*Revision{},
+		unreadable: map[string]int{}}
 }
 
 // Set adds a revision, or replaces what is known about it. It returns what SetRelease returns.
@@ -69,8 +72,11 @@ func (x *Index) SetRelease(name string, revisions []*Revision) (changed iter.Seq
 // count adds a release n times to the sizes. counting are those of its revisions that count.
 func (x *Index) count(revisions, counting []*Revision, n int) {
 	for _, r := range revisions {
-		if r.Status == Unreadable {
-			x.unreadable += n
+		if r.Status != Unreadable {
+			continue
+		}
+		if x.unreadable[r.Namespace] += n; x.unreadable[r.Namespace] == 0 {
+			delete(x.unreadable, r.Namespace)
 		}
 	}
 	for _, r := range counting {
@@ -139,5 +145,11 @@ func (x *Index) Releases() iter.Seq[string] { return maps.Keys(x.revisions) }
 
 // Size counts the desired objects, once for each revision that counts; the releases; and the unreadable records.
 func (x *Index) Size() (objects, releases, unreadable int) {
-	return x.objects, len(x.revisions), x.unreadable
+	for _, n := range x.unreadable {
+		unreadable += n
+	}
+	return x.objects, len(x.revisions), unreadable
 }
+
+// Unreadable returns the namespaces with unreadable records, in no order.
+func (x *Index) Unreadable() []string { return slices.Collect(maps.Keys(x.unreadable)) }

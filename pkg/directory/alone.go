@@ -31,7 +31,6 @@ func (b *builder) releasesAlone(deployments []*Deployment) []*Deployment {
 		case accounted[name]:
 		case last == nil:
 			b.out.Unreadable = append(b.out.Unreadable, history[len(history)-1].Identity())
-			b.out.SetsComplete = false
 		case b.pending(last):
 		case b.mayDeploy(last.AgentNamespace):
 			out = append(out, b.releaseAlone(history, last))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -16,7 +17,7 @@ type Cluster struct {
 	ID object.ClusterID
 	// State is the data that was read from it, without release records.
 	State *state.Cluster
-	// SetsComplete is true if every release record of the cluster could be read, so that no set is unknown.
+	// SetsComplete is true if no set is unknown, except those of the Unreadable records.
 	SetsComplete bool
 	// ReleasesComplete is true if all release records of other tools could be read too, so that a release that is not
 	// in State.Releases does not exist. Releases that Helm keeps in an SQL database are never read.
@@ -38,6 +39,27 @@ type Cluster struct {
 	watches map[string]string
 	stated  *string
 	fleet   *state.Fleet
+}
+
+// TrustedRecords is the label selector of the namespaces whose release records an administrator trusts.
+const TrustedRecords = ownership.RecordsLabel + "=" + ownership.RecordsTrusted
+
+// TrustsRecords reports whether the release records of a namespace are trusted for the objects of all namespaces.
+func (c *Cluster) TrustsRecords(namespace string) bool {
+	return ownership.TrustsRecords(namespace, nil) || c.State.TrustedRecords[namespace]
+}
+
+// MayConcern reports whether a record of one namespace that could not be read may concern the objects of another one;
+// empty for cluster-scoped objects. Who can write the records of a namespace must not hide what is known about others.
+func (c *Cluster) MayConcern(records, objects string) bool {
+	return records == objects || c.TrustsRecords(records)
+}
+
+// SetsKnownIn reports whether no set is unknown that an object of a namespace may have.
+func (c *Cluster) SetsKnownIn(namespace string) bool {
+	return c.SetsComplete && !slices.ContainsFunc(c.Unreadable, func(r *state.Record) bool {
+		return c.MayConcern(r.Namespace, namespace)
+	})
 }
 
 // Watches returns the namespace of the BundleDeployments that the agent in a namespace watches, if it is known.

@@ -252,6 +252,22 @@ func SecretRef(n release.Name) object.Ref {
 	return object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: n.Namespace, Name: n.SecretName()}
 }
 
+// Evidence returns what confirms the record of its release, before any live object is seen. A BundleDeployment or files
+// confirm the record of the release that they name.
+func (d *Deployment) Evidence() ownership.Evidence {
+	if !d.knownByRelease() {
+		return ownership.Evidence{Trusted: true}
+	}
+	return ownership.Evidence{Namespace: d.Release.Namespace, Release: d.Release.Release(),
+		Trusted: d.On.TrustsRecords(d.Release.Namespace)}
+}
+
+// knownByRelease reports whether only the record of its release shows that it exists.
+func (d *Deployment) knownByRelease() bool {
+	stated := d.BD != nil || d.Files != nil
+	return !stated && d.On != nil && d.Release.Revision > 0
+}
+
 // AsOwner converts the bundle deployment for package ownership.
 func (d *Deployment) AsOwner() ownership.Bundle {
 	b := ownership.Bundle{Deployment: d.Key(), Bundle: d.Bundle, Desired: d.Ownership}

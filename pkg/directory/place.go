@@ -178,7 +178,11 @@ func (b *builder) notRecorded(d *Deployment) {
 // or failed.
 func (b *builder) firstProblems(d *Deployment, agent string) {
 	for _, name := range slices.Sorted(maps.Keys(b.histories)) {
-		if last := Latest(b.histories[name]); last != nil && last.BundleID == d.Name && last.AgentNamespace == agent {
+		last := Latest(b.histories[name])
+		if last == nil || last.Namespace != d.Options().ReleaseNamespace() {
+			continue
+		}
+		if last.BundleID == d.Name && last.AgentNamespace == agent {
 			d.addRecordProblems(b.histories[name])
 		}
 	}
@@ -198,7 +202,8 @@ func (b *builder) ownership(d *Deployment, rec *state.Record, agent string) {
 			d.Scope.Scope = scope
 		}
 	}
-	if d.Scope.Evidence == "" || d.Scope.Evidence == EvidenceDeclared {
+	uncertain := d.Scope.Evidence == "" || d.Scope.Evidence == EvidenceDeclared
+	if uncertain && d.Evidence().Trusted {
 		b.out.SetsComplete = false
 	}
 	d.Ownership = ownership.Desired(id, d.Release.Name, d.Release.Namespace)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -52,11 +53,17 @@ func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
 	for _, d := range e.scope {
 		x.cells[d.ID()] = make([]Object, len(d.Desired))
 	}
-	for gvk, l := range observed.Lists {
+	for _, l := range observed.Lists {
 		for _, o := range l.Objects {
 			x.cells[o.Deployment][o.index] = o
 		}
-		x.gaps = append(x.gaps, x.listGaps(e.kinds[gvk], l, observed.Searched)...)
+	}
+	evidence := map[object.DeploymentID]ownership.Evidence{}
+	for _, d := range e.scope {
+		evidence[d.ID()] = x.evidence(d)
+	}
+	for gvk, l := range observed.Lists {
+		x.gaps = append(x.gaps, x.listGaps(confirmed(e.kinds[gvk], evidence), l, observed.Searched)...)
 	}
 	for _, d := range e.scope {
 		for _, o := range d.Desired {
@@ -73,6 +80,13 @@ func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
 	}
 	x.gaps = append(x.gaps, unsearched(observed.Unsearched)...)
 	return x
+}
+
+// confirmed returns the desired objects without those of release records that are not confirmed.
+func confirmed(all []*resolve.Object, evidence map[object.DeploymentID]ownership.Evidence) []*resolve.Object {
+	return slices.DeleteFunc(slices.Clone(all), func(o *resolve.Object) bool {
+		return !evidence[o.Deployment.ID()].Confirms(o.Key())
+	})
 }
 
 func (x *Evaluation) addAutoscalers(observed Observed) {
@@ -205,13 +219,45 @@ func (x *Evaluation) Undesired() []Undesired {
 		}
 	}
 	var out []Undesired
+	evidence := map[object.DeploymentID]ownership.Evidence{}
 	for _, u := range x.undesired {
-		if r, ok := upgraded[u.Metadata.Hash]; !ok || !r.created(u.Key()) {
+		r, ok := upgraded[u.Metadata.Hash]
+		mayBeNew := ok && r.created(u.Key())
+		if !mayBeNew && !x.claimed(u.Key(), evidence) {
 			out = append(out, u)
 		}
 	}
 	slices.SortFunc(out, func(a, b Undesired) int { return a.Compare(b.Ref) })
 	return out
+}
+
+// claimed reports whether a release desires an object, and its record is confirmed. known are the evidence of records
+// that was collected before.
+func (x *Evaluation) claimed(k object.Key, known map[object.DeploymentID]ownership.Evidence) bool {
+	for _, o := range x.cluster.Of(k) {
+		id := o.Deployment.ID()
+		if _, ok := known[id]; !ok {
+			known[id] = x.evidence(o.Deployment)
+		}
+		if known[id].Confirms(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// evidence returns what confirms the release record of a bundle deployment, with the live objects that name the
+// release.
+func (x *Evaluation) evidence(d *resolve.BundleDeployment) ownership.Evidence {
+	e := d.Evidence()
+	if e.Trusted {
+		return e
+	}
+	cells := x.cells[d.ID()]
+	for i := range cells {
+		e.Add(cells[i].Key(), cells[i].Metadata)
+	}
+	return e
 }
 
 func (x *Evaluation) undesiredByHash() map[string][]Undesired {
@@ -224,12 +270,14 @@ func (x *Evaluation) undesiredByHash() map[string][]Undesired {
 
 // deployment evaluates a bundle deployment. undesired are the objects that have its set and that no release desires.
 func (x *Evaluation) deployment(d *resolve.BundleDeployment, undesired []Undesired) *BundleDeployment {
-	out := &BundleDeployment{BundleDeployment: d, Objects: x.objects(d)}
+	e := x.evidence(d)
+	out := &BundleDeployment{BundleDeployment: d, Evidence: e, Objects: x.objects(d, e)}
 	for i := range out.Objects {
 		out.Counts.add(out.Objects[i].State)
 	}
 	for _, u := range undesired {
-		if IsOrphan(d, u) {
+		confirmed := e.Confirms(u.Key()) || u.Metadata.Release() == e.Release
+		if confirmed && IsOrphan(d, u) {
 			out.Orphans = append(out.Orphans, u)
 		}
 	}
@@ -239,18 +287,23 @@ func (x *Evaluation) deployment(d *resolve.BundleDeployment, undesired []Undesir
 }
 
 // objects returns the objects of a bundle deployment. They are its cells if nothing else changes them.
-func (x *Evaluation) objects(d *resolve.BundleDeployment) []Object {
+func (x *Evaluation) objects(d *resolve.BundleDeployment, e ownership.Evidence) []Object {
 	id := d.ID()
 	cells := x.cells[id]
 	rollout, upgraded := x.rollouts[id]
-	notReady := func(o Object) bool { return o.State != Ready }
-	if !upgraded && len(x.answers) == 0 && !slices.ContainsFunc(cells, notReady) {
+	changes := func(o Object) bool { return o.State != Ready || !e.Confirms(o.Key()) }
+	if !upgraded && len(x.answers) == 0 && !slices.ContainsFunc(cells, changes) {
 		x.shared[id] = true
 		return slices.Clip(cells)
 	}
 	out := make([]Object, 0, len(cells))
 	rules, contradicted := x.rules[id], x.contradicted(d)
 	for _, o := range cells {
+		if !e.Confirms(o.Key()) {
+			o.unconfirmed(d)
+			out = append(out, o)
+			continue
+		}
 		if o.State == Missing && compare.Ignored(rules, o.Ref) {
 			continue // the bundle's own rules ignore it
 		}

@@ -35,17 +35,18 @@ type testCluster struct {
 }
 
 // newTestCluster makes four bundle deployments of two agents, whose scope only their releases show. Each desires two
-// workloads, an autoscaler and three ConfigMaps. Neighbors desire one of them together.
+// workloads, an autoscaler and three ConfigMaps. Neighbors desire one of them together. The record of the last one is
+// in another namespace.
 func newTestCluster(r *rand.Rand) *testCluster {
 	on := &directory.Cluster{State: &state.Cluster{}}
 	found := &directory.Directory{Fleet: &state.Fleet{}, Clusters: []*directory.Cluster{on}}
 	var all []*resolve.BundleDeployment
 	for i := range 4 {
-		own := ownership.Desired(fmt.Sprintf("default-b%d", i), fmt.Sprintf("b%d", i), "web")
-		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: "one", Name: fmt.Sprintf("b%d", i),
-			On:    on,
+		name := fmt.Sprintf("b%d", i)
+		own := ownership.Desired("default-"+name, name, namespaceOf(name))
+		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Name: name, On: on,
 			Agent: fmt.Sprintf("agent-%d", i%2), Scope: directory.AgentScope{Evidence: directory.EvidenceReleases},
-			Release: release.Name{Namespace: "web", Name: fmt.Sprintf("b%d", i), Revision: 2}, Ownership: own,
+			Release: release.Name{Namespace: namespaceOf(name), Name: name, Revision: 2}, Ownership: own,
 			ReleaseOwnership: own},
 			EarlierKnown: true, Earlier: map[resolve.KindName]bool{{Kind: "ConfigMap",
 				Name: fmt.Sprintf("old-%d", i)}: true}}
@@ -66,6 +67,14 @@ func newTestCluster(r *rand.Rand) *testCluster {
 		all, found.Deployments = append(all, d), append(found.Deployments, &d.Deployment)
 	}
 	return &testCluster{Rand: r, desired: resolve.Index(found, all), live: map[object.Key]source.Object{}}
+}
+
+// namespaceOf is the namespace of a release.
+func namespaceOf(release string) string {
+	if release == "b3" {
+		return "tenant"
+	}
+	return "web"
 }
 
 func (c *testCluster) evaluator() *Evaluator {
@@ -90,8 +99,10 @@ func (c *testCluster) change() (object.Key, schema.GroupVersionKind) {
 	case 2:
 		name = fmt.Sprintf("old-%d", i)
 	}
-	metadata := fmt.Sprintf(`"metadata":{"namespace":"web","name":%q,"labels":{%q:%q},"annotations":{%q:%q}}`, name,
-		fleet.HashLabel, fleet.Hash(own), fleet.IDAnnotation, own)
+	named := []string{"b3", "", fmt.Sprintf("b%d", i)}[min(c.IntN(12), 2)]
+	metadata := fmt.Sprintf(`"metadata":{"namespace":"web","name":%q,"labels":{%q:%q},"annotations":{%q:%q,%q:%q,`+
+		`%q:%q}}`, name, fleet.HashLabel, fleet.Hash(own), fleet.IDAnnotation, own, fleet.ReleaseNameAnnotation,
+		named, fleet.ReleaseNamespaceAnnotation, namespaceOf(named))
 	raw := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,%s,%s}`, gvk.GroupVersion().String(), gvk.Kind, metadata, spec)
 	key := object.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: "web", Name: name}
 	if c.live[key] = (source.Object{Item: object.Item{Raw: raw}, Kind: gvk}); c.IntN(4) == 0 {

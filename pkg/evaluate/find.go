@@ -239,7 +239,7 @@ func unnamed(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds)
 		eachNamed(desired.Directory, func(_, _, name string) { e.Known = append(e.Known, name) })
 		e.Known = append(e.Known, TargetGitRepo, TargetHelmOp, TargetBundle, TargetCluster, TargetBundleDeployment)
 	}
-	e.Undesired, e.Unread = true, desireUnknown(desired)
+	e.Undesired, e.Unread = true, desireUnknown(desired, n)
 	return nil, e
 }
 
@@ -249,9 +249,10 @@ func isKind(word string, kinds *source.Kinds) bool {
 
 // desireUnknown returns the reason why it is not known whether a bundle desires an object that no known bundle desires;
 // empty if all bundles are known.
-func desireUnknown(desired *resolve.DesiredState) string {
+func desireUnknown(desired *resolve.DesiredState, n source.Named) string {
 	for _, c := range desired.Clusters {
-		if why := DesireUnknown(desired, c); why != "" {
+		concerns := func(records string) bool { return n.Namespace == "" || c.MayConcern(records, n.Namespace) }
+		if why := DesireUnknown(desired, c, concerns); why != "" {
 			return why
 		}
 	}

@@ -30,8 +30,10 @@ func (c *remembering) deploy() {
 			if _, exists := c.live[o.Key()]; exists || o.Kind != configMaps.Kind {
 				continue
 			}
-			owned := fmt.Appendf(nil, `"metadata":{"labels":{%q:%q},"annotations":{%q:%q},`, fleet.HashLabel,
-				d.Ownership.Hash, fleet.IDAnnotation, d.Ownership.SetID)
+			own := d.Ownership
+			owned := fmt.Appendf(nil, `"metadata":{"labels":{%q:%q},"annotations":{%q:%q,%q:%q,%q:%q},`,
+				fleet.HashLabel, own.Hash, fleet.IDAnnotation, own.SetID, fleet.ReleaseNameAnnotation, own.ReleaseName,
+				fleet.ReleaseNamespaceAnnotation, own.ReleaseNamespace)
 			raw := bytes.Replace(o.Raw, []byte(`"metadata":{`), owned, 1)
 			c.store(o.Key(), source.Object{Item: object.Item{Raw: raw}, Kind: configMaps})
 		}
@@ -61,7 +63,8 @@ func (c *remembering) changeDesired() {
 	case 0:
 		o.Raw = bytes.Replace(o.Raw, []byte(`"a":"1"`), []byte(`"a":"0"`), 1)
 	case 1:
-		d.Ownership = ownership.Desired(fmt.Sprintf("default-%s", []string{d.Name, "other"}[c.IntN(2)]), d.Name, "web")
+		d.Ownership = ownership.Desired(fmt.Sprintf("default-%s", []string{d.Name, "other"}[c.IntN(2)]), d.Name,
+			namespaceOf(d.Name))
 	default: // neighbors desire the first ones too
 		d.Desired = d.Desired[:1+c.IntN(6)] // of six
 	}

@@ -44,8 +44,10 @@ func (e *Evaluator) observe(live source.Object, m *object.Meta, desired []*resol
 	if live.Kind.GroupKind() == AutoscalerKind {
 		out.Autoscaler = ReadAutoscaler(live.Raw)
 	}
-	if len(desired) == 0 {
+	if !certain(desired, m) {
 		out.Undesired = undesired(e.cluster.ID, m)
+	}
+	if len(desired) == 0 {
 		return out
 	}
 	l := liveObject{Evaluator: e, source: live, meta: m}
@@ -62,10 +64,10 @@ func (e *Evaluator) observe(live source.Object, m *object.Meta, desired []*resol
 	return out
 }
 
-// ObserveUndesired returns the live object with the metadata m if it has a hash and no release desires it; otherwise
-// nil.
+// ObserveUndesired returns the live object with the metadata m if it has a hash and it is not certain that a release
+// desires it; otherwise nil.
 func (e *Evaluator) ObserveUndesired(m *object.Meta) *Undesired {
-	if len(e.cluster.Of(m.Ref().Key())) > 0 {
+	if certain(e.cluster.Of(m.Ref().Key()), m) {
 		return nil
 	}
 	return undesired(e.cluster.ID, m)
@@ -107,7 +109,7 @@ func (c *cell) observe() Object {
 	}
 	o.IDMismatch = idMismatch
 	o.Metadata = d.Ownership // its strings are shared by the whole set
-	if idMismatch || c.options.Predict {
+	if idMismatch || c.options.Predict || have.Release() != d.Ownership.Release() {
 		o.Metadata = have
 	}
 	if err := c.decode(); err != nil {

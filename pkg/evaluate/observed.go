@@ -63,7 +63,7 @@ func (l *List) Add(o Observation) {
 type Observation struct {
 	// Objects are the desired objects with the identity of the live object, each with its state.
 	Objects []Object
-	// Undesired is set if the object has a hash and no release desires it.
+	// Undesired is set if the object has a hash and it is not certain that a release desires it.
 	Undesired *Undesired
 	// Autoscaler is set if the object is an autoscaler.
 	Autoscaler *Autoscaler

@@ -72,7 +72,7 @@ func InOrder(scope []*resolve.BundleDeployment, clusters []Evaluated) []*BundleD
 	for _, d := range scope {
 		x := evaluated[d.ID()]
 		if x == nil {
-			x = &BundleDeployment{BundleDeployment: d}
+			x = &BundleDeployment{BundleDeployment: d, Evidence: d.Evidence()}
 			x.State = stateOf(x)
 		}
 		out = append(out, x)
@@ -187,7 +187,7 @@ func (r *Result) Undecided() string {
 	}
 	for _, d := range r.Deployments {
 		for i := range d.Objects {
-			if o := &d.Objects[i]; o.State == Unknown {
+			if o := &d.Objects[i]; o.State == Unknown && o.Reason != Unconfirmed {
 				return fmt.Sprintf("%s is Unknown: %s", o.Key(), o.Reason)
 			}
 		}
@@ -200,7 +200,7 @@ func (r *Result) Undecided() string {
 func (r *Result) evaluated(d *BundleDeployment) bool {
 	switch d.Problem {
 	case "":
-		return d.Counts.Desired == 0 || d.Counts.Unknown < d.Counts.Desired
+		return d.HasResult()
 	case directory.NoReleaseRecord:
 		return r.FromRelease
 	}
@@ -241,24 +241,25 @@ func NoRecordCaptured(desired *directory.Directory) bool {
 }
 
 // DesireUnknown returns the reason why a bundle that could not be read may desire an object that no known bundle
-// desires; empty if all bundles are known.
-func DesireUnknown(desired *resolve.DesiredState, c *directory.Cluster) string {
+// desires; empty if all bundles are known. concerns reports whether a record of a namespace may concern the object.
+func DesireUnknown(desired *resolve.DesiredState, c *directory.Cluster, concerns func(namespace string) bool) string {
 	if problem, detail := directory.RecordsProblem(c.State, ""); problem != "" {
 		return "not every release record could be read: " + detail
 	}
 	for _, d := range desired.Deployments {
 		switch {
 		case d.Problem == "", d.Problem == directory.NoReleaseRecord && d.Release.Name == "", d.OnOtherCluster,
-			d.On != nil && d.On != c:
+			d.On != nil && d.On != c, d.BD == nil && !concerns(d.Release.Namespace):
 		case d.Problem == directory.ClusterNotRead:
 			return "it could not be established on which cluster bundle deployment " + d.Key() + " is"
 		default:
 			return "the desired objects of bundle deployment " + d.Key() + " could not be read: " + d.Detail
 		}
 	}
-	if len(c.Unreadable) > 0 {
-		u := c.Unreadable[0]
-		return "release record " + u.Namespace + "/" + u.SecretName() + " could not be read"
+	for _, u := range c.Unreadable {
+		if concerns(u.Namespace) {
+			return "release record " + u.Namespace + "/" + u.SecretName() + " could not be read"
+		}
 	}
 	return ""
 }

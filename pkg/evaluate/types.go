@@ -231,4 +231,6 @@ type BundleDeployment struct {
 	State   State
 	// ServerSide is true if Helm applies its next deploy server-side.
 	ServerSide bool
+	// Evidence confirms the record of its release.
+	Evidence ownership.Evidence
 }

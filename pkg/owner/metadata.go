@@ -25,6 +25,7 @@ type explainer struct {
 	desired     *resolve.DesiredState
 	have        ownership.Metadata
 	owner       *resolve.BundleDeployment // nil if no bundle deployment has its hash
+	namespace   string
 	annotations map[string]string
 }
 
@@ -116,7 +117,7 @@ func (e explainer) release(string) string {
 
 // asFarAsRead qualifies statements about absent records if not all records could be read.
 func (e explainer) asFarAsRead() string {
-	if e.SetsComplete {
+	if e.SetsKnownIn(e.namespace) {
 		return ""
 	}
 	return ", as far as records could be read"

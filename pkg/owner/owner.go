@@ -104,16 +104,23 @@ func (r *owners) ownedObject(c resolve.OnCluster, m *object.Meta, o source.Objec
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	for _, w := range c.Of(out.Key()) {
 		class, _ := ownership.Classify(have, w.Deployment.Ownership)
+		evidence := w.Deployment.Evidence()
+		if evidence.Add(out.Key(), have); !evidence.Confirms(out.Key()) {
+			class = evaluate.Unconfirmed
+		}
 		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(),
 			Reason: string(class)})
 	}
-	e := explainer{OnCluster: c, desired: r.Desired, have: have, annotations: m.Metadata.Annotations}
+	e := explainer{OnCluster: c, desired: r.Desired, have: have, namespace: out.Namespace,
+		annotations: m.Metadata.Annotations}
 	if have.Hash != "" {
 		e.owner = c.OwnerOf(have)
 		out.Owner = ownerOf(e.owner)
 	}
-	if len(out.DesiredBy) == 0 {
-		out.Unknown = evaluate.DesireUnknown(r.Desired, c.Cluster)
+	if len(confirmed(out)) == 0 {
+		out.Unknown = evaluate.DesireUnknown(r.Desired, c.Cluster, func(records string) bool {
+			return c.MayConcern(records, out.Namespace)
+		})
 	}
 	out.Result, out.Verdict = result(c, have, out)
 	out.Metadata = e.entries(m)
@@ -134,15 +141,22 @@ func ownerOf(d *resolve.BundleDeployment) *report.BundleOwner {
 	return out
 }
 
+// confirmed are the bundles that desire an object, without those of release records that the object does not confirm.
+func confirmed(o report.OwnedObject) []report.Claimant {
+	return slices.DeleteFunc(slices.Clone(o.DesiredBy), func(c report.Claimant) bool {
+		return c.Reason == evaluate.Unconfirmed
+	})
+}
+
 // result returns the owner of an object as a value and as a sentence. Fleet considers only the hash.
 func result(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
 	if have.Hash != "" {
 		return setResult(c, have, o)
 	}
 	switch {
-	case len(o.DesiredBy) > 0:
+	case len(confirmed(o)) > 0:
 		return report.OwnerNotOwned, "it has no hash label: Fleet does not count it as an object of " +
-			o.DesiredBy[0].BundleDeployment + ", which desires it"
+			confirmed(o)[0].BundleDeployment + ", which desires it"
 	case o.Unknown != "" && have.ReleaseName != "":
 		return report.OwnerUnknown, "Helm release " + have.Release() +
 			" owns it; it is not known whether a bundle desires it: " + o.Unknown
@@ -162,7 +176,7 @@ func setResult(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObjec
 	case known && len(owner.Bundles) > 1:
 		return report.OwnerSharedSet,
 			"several bundle deployments share its set, and its Helm annotations name none of their releases"
-	case known && slices.ContainsFunc(o.DesiredBy, func(d report.Claimant) bool {
+	case known && slices.ContainsFunc(confirmed(o), func(d report.Claimant) bool {
 		return d.BundleDeployment == owner.Bundles[0].Deployment
 	}):
 		return report.OwnerOwned, "Fleet counts it as an object of " + owner.String() + ", which desires it"
@@ -170,7 +184,7 @@ func setResult(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObjec
 		return report.OwnerNotDesired, "it has the hash of " + owner.String() + ", which does not desire it"
 	case owner.Situation == ownership.SystemSet:
 		return report.OwnerSystemSet, "it " + owner.Describe()
-	case !c.SetsComplete:
+	case !c.SetsKnownIn(o.Namespace):
 		return report.OwnerUnknownSet,
 			"it has the hash of a set that is not known here, and not every release record could be read"
 	}

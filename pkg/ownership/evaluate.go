@@ -27,8 +27,9 @@ type Facts interface {
 	BundlesOf(hash string) []Bundle
 	// Release describes the Helm release "namespace/name", which may be the release of the bundle.
 	Release(name string, bundle Bundle) Existence
-	// SetsRead reports whether all release records were read, so that the owner of each set is known.
-	SetsRead() bool
+	// SetsKnown reports whether all release records were read that may have the set of an object, so that the owner of
+	// its set is known.
+	SetsKnown(object.Key) bool
 }
 
 // Claim is an object and a bundle that may own it.
@@ -71,7 +72,7 @@ func Evaluate(f Facts, c Claim) Result {
 	for _, release := range []string{c.Have.Release(), c.Before.Release()} {
 		r.addRelease(f, release)
 	}
-	if len(r.Owners) == 0 && c.BySet && !f.SetsRead() {
+	if len(r.Owners) == 0 && c.BySet && !f.SetsKnown(c.Object) {
 		r.Owners = append(r.Owners, Owner{Situation: Undecided})
 	}
 	for _, b := range c.DesiredBy {
@@ -110,7 +111,7 @@ func setOwner(f Facts, c Claim) (Owner, bool) {
 		o.Situation = known
 	case c.Have.SetHasOwner || foreignProgram(o.SetID):
 		o.Situation = SystemSet
-	case !f.SetsRead():
+	case !f.SetsKnown(c.Object):
 		o.Situation = Undecided
 	}
 	return o, true

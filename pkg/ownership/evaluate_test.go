@@ -50,7 +50,7 @@ func (c cluster) Release(name string, bundle Bundle) Existence {
 	return Absent
 }
 
-func (c cluster) SetsRead() bool { return !c.unread }
+func (c cluster) SetsKnown(object.Key) bool { return !c.unread }
 
 func bundle(name, namespace string) Bundle {
 	return Bundle{Deployment: "cluster-one/" + name, Bundle: "fleet-local/" + name, Release: namespace + "/" + name,

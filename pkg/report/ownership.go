@@ -65,7 +65,7 @@ type BundleOwner struct {
 // Claimant is a bundle that desires an object.
 type Claimant struct {
 	BundleDeployment string `json:"bundleDeployment"`
-	// Reason is the reason of the state Unowned; empty if the bundle owns the object.
+	// Reason is the reason of the state Unowned, or Unconfirmed; empty if the bundle owns the object.
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -28,6 +29,8 @@ type DesiredState struct {
 	// claims have the desired objects, ordered by bundle deployment, and the bundle deployments by the hash of their
 	// set, also those that are only known by their release.
 	claims *desired.Claims[*Object, *BundleDeployment]
+	// evidence confirms the release records of the bundle deployments that were evaluated, if they need any.
+	evidence map[object.DeploymentID]ownership.Evidence
 }
 
 // Input is the input of Resolve.
@@ -85,6 +88,13 @@ func (s *DesiredState) WithFleet(f *state.Fleet) *DesiredState {
 	return &out
 }
 
+// WithEvidence returns the desired state with what live objects show about the release records that need it.
+func (s *DesiredState) WithEvidence(e map[object.DeploymentID]ownership.Evidence) *DesiredState {
+	out := *s
+	out.evidence = e
+	return &out
+}
+
 // DropManifests drops the JSON of the desired objects on a cluster whose live objects were evaluated: it is most of the
 // memory of a run over many clusters. Those of bundles with comparePatches stay, because checks apply these to them,
 // and those of a release with a newer revision, because they are compared with it. The caller must not use the
@@ -114,7 +124,7 @@ func (o *Object) DropManifest() {
 }
 
 // On returns what is desired on a cluster.
-func (s *DesiredState) On(c *directory.Cluster) OnCluster { return OnCluster{c, s.claims} }
+func (s *DesiredState) On(c *directory.Cluster) OnCluster { return OnCluster{c, s.claims, s.evidence} }
 
 // shared returns those of the deleted objects that other releases desire.
 func (s *DesiredState) shared(on *directory.Cluster, l *Losses, rec *state.Record) []*Object {

@@ -3,6 +3,7 @@
 package resolve
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,13 +17,31 @@ import (
 // OnCluster is what is desired on one cluster.
 type OnCluster struct {
 	*directory.Cluster
-	claims *desired.Claims[*Object, *BundleDeployment]
+	claims   *desired.Claims[*Object, *BundleDeployment]
+	evidence map[object.DeploymentID]ownership.Evidence
 }
 
-// Of returns the desired objects with an identity, ordered by bundle deployment. An object that several bundle
-// deployments desire is contested.
+// Of returns the desired objects with an identity, ordered by bundle deployment, also those of release records that are
+// not confirmed.
 func (c OnCluster) Of(key object.Key) []*Object {
 	return c.claims.Of(object.ID{Cluster: c.ID, Key: key})
+}
+
+// Confirmed returns the desired objects with an identity, without those of release records that are not confirmed. An
+// object that several bundle deployments desire is contested.
+func (c OnCluster) Confirmed(key object.Key) []*Object {
+	return slices.DeleteFunc(slices.Clone(c.Of(key)), func(o *Object) bool {
+		return !c.evidenceOf(o.Deployment).Confirms(key)
+	})
+}
+
+// evidenceOf returns the evidence for the record of a bundle deployment. That of live objects is known if the bundle
+// deployment was evaluated.
+func (c OnCluster) evidenceOf(d *BundleDeployment) ownership.Evidence {
+	if e, evaluated := c.evidence[d.ID()]; evaluated {
+		return e
+	}
+	return d.Evidence()
 }
 
 // BySet returns the bundle deployments that have the set of a hash. Several share a hash if two agents without a scope
@@ -37,7 +56,7 @@ func (c OnCluster) Kinds() map[schema.GroupKind]bool { return c.claims.Kinds(c.I
 // Owners finds the other owners of an object that d desires and that has this ownership metadata.
 func (c OnCluster) Owners(d *directory.Deployment, key object.Key, have ownership.Metadata) ownership.Result {
 	claim := ownership.Claim{Object: key, Have: have, Bundle: d.AsOwner()}
-	for _, o := range c.Of(key) {
+	for _, o := range c.Confirmed(key) {
 		if o.Deployment.ID() != d.ID() {
 			claim.DesiredBy = append(claim.DesiredBy, o.Deployment.AsOwner())
 		}
@@ -93,5 +112,5 @@ func (c OnCluster) Release(name string, bundle ownership.Bundle) ownership.Exist
 	return ownership.NotDecided
 }
 
-// SetsRead implements ownership.Facts.
-func (c OnCluster) SetsRead() bool { return c.SetsComplete }
+// SetsKnown implements ownership.Facts.
+func (c OnCluster) SetsKnown(k object.Key) bool { return c.SetsKnownIn(k.Namespace) }

@@ -168,7 +168,7 @@ func (x *explainer) notRead(d *directory.Deployment, e *evaluate.BundleDeploymen
 		if i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool {
 			return o.State == evaluate.Unknown
 		}); i >= 0 {
-			s.Message = e.Objects[i].Key().String() + " could not be read: " + e.Objects[i].Reason
+			s.Message = unreadObject(&e.Objects[i])
 		}
 	}
 	if d.BD != nil && reportedState(d.BD) != fleet.Ready {
@@ -187,7 +187,7 @@ func (x *explainer) notRead(d *directory.Deployment, e *evaluate.BundleDeploymen
 
 // readAgain returns the next steps for a deployment whose objects were not read, and the codes of the finding about it.
 func (x *explainer) readAgain(d *directory.Deployment) (next []remedy.Remedy, found []string) {
-	if f, ok := first(x.findings[d.Key()], "FD602", "FD607"); ok {
+	if f, ok := first(x.findings[d.Key()], "FD602", "FD607", "FD705"); ok {
 		return f.Remedies, codes(f)
 	}
 	if d.Problem == directory.ClusterNotRead {

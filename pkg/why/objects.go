@@ -178,7 +178,7 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 	bundles := map[string]bool{}
 	for _, e := range x.in.Deployments {
 		i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool { return o.Key() == r.Key() })
-		if i < 0 {
+		if i < 0 || x.onlyClaimed(e, &e.Objects[i]) {
 			continue
 		}
 		m := x.explained(&e.Deployment)
@@ -193,6 +193,19 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 		list = append(list, member{whyDeployment(d), x.unreadObjects(d)})
 	}
 	return x.combine(r, list, nil)
+}
+
+// onlyClaimed reports whether nothing confirms the release record that desires an object, and another bundle desires it.
+func (x *explainer) onlyClaimed(e *evaluate.BundleDeployment, o *evaluate.Object) bool {
+	return o.Reason == evaluate.Unconfirmed && len(x.in.Desired.On(e.On).Confirmed(o.Key())) > 0
+}
+
+// unreadObject says why an object is Unknown.
+func unreadObject(o *evaluate.Object) string {
+	if o.Reason == evaluate.Unconfirmed {
+		return o.Key().String() + " is not evaluated: " + o.Message
+	}
+	return o.Key().String() + " could not be read: " + o.Reason
 }
 
 // unreadObjects is the verdict for an object on a bundle deployment whose objects were not read. The message has the
@@ -212,8 +225,11 @@ func (x *explainer) unreadObjects(d *directory.Deployment) verdict {
 func (x *explainer) ofObject(e *evaluate.BundleDeployment, o *evaluate.Object, of verdict) verdict {
 	switch {
 	case o.State == evaluate.Unknown:
-		s := stepOf(Unread, &e.Deployment, o.Key().String()+" could not be read: "+o.Reason)
-		return unknown(only(x.in.ShowRole()), s)
+		out := unknown(only(x.in.ShowRole()), stepOf(Unread, &e.Deployment, unreadObject(o)))
+		if o.Reason == evaluate.Unconfirmed {
+			out.next, out.findings = x.readAgain(&e.Deployment)
+		}
+		return out
 	case o.State == evaluate.Ready && !o.NotReady:
 		out := verdict{state: report.Ready}
 		if of.state != report.Ready {

@@ -231,7 +231,7 @@ func (b *bundle) awaitPassed(h *webhookProcess, name, reason string) {
 }
 
 // TestWebhookFaultRecord has a release record that cannot be used, before the webhook starts and while it runs.
-// Its objects are not known, unknown owners are not overwritten, and everything else works.
+// Its objects are not known, unknown owners in its namespace are not overwritten, and everything else works.
 func TestWebhookFaultRecord(t *testing.T) {
 	huge, err := pack(map[string]any{"name": "second", "manifest": strings.Repeat("a", 65<<20)})
 	if err != nil {
@@ -268,12 +268,13 @@ func TestWebhookFaultRecord(t *testing.T) {
 			expectContains(t, "the log", h.log.String(), test.logged)
 			if test.value != "" {
 				second.awaitPassed(h, "more", "NotWanted")
-			} else {
+				b.awaitUnknownHash(h, "Foreign")
+			} else { // the records of the object's namespace are whole
 				b.awaitPassed(h, "stolen", "NotWanted")
 				f.remove(configMap("stolen")) // an audit would report it as abandoned
 				second.awaitStamped("more")
+				b.awaitUnknownHash(h, "Adopted")
 			}
-			b.awaitUnknownHash(h, "Foreign")
 			b.awaitStamped("texts")
 
 			repair()

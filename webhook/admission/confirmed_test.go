@@ -21,7 +21,9 @@ func TestConfirmed(t *testing.T) {
 	bare := ownership.Metadata{Hash: gone.Hash, SetID: gone.SetID}
 	hash, id, none := ownership.Metadata{Hash: gone.Hash}, ownership.Metadata{SetID: gone.SetID}, ownership.Metadata{}
 	named := ownership.Desired(gone.SetID, "gone", tenant) // all metadata of the record
-	trust := func(b *bench) { b.namespaces[tenant] = map[string]string{RecordsLabel: RecordsTrusted} }
+	trust := func(b *bench) {
+		b.namespaces[tenant] = map[string]string{ownership.RecordsLabel: ownership.RecordsTrusted}
+	}
 	adopt, strip, remove := "stamped Adopted", "denied Stripped", "denied Deleted"
 	for _, tc := range []struct {
 		name          string
@@ -55,10 +57,10 @@ func TestConfirmed(t *testing.T) {
 		{"a trusted namespace: deleted", tenant, &bare, nil, false, trust, "", remove},
 		{"a trusted namespace: exact", tenant, nil, &none, true, trust, "stamped Exact", ""},
 		{"another value of the label", tenant, nil, &hash, false,
-			func(b *bench) { b.namespaces[tenant] = map[string]string{RecordsLabel: "true"} }, "warned Unconfirmed",
+			func(b *bench) { b.namespaces[tenant] = map[string]string{ownership.RecordsLabel: "true"} }, "warned Unconfirmed",
 			""},
 		{"the label on the namespace of the object", tenant, nil, &hash, false,
-			func(b *bench) { b.namespaces["web"][RecordsLabel] = RecordsTrusted }, "warned Unconfirmed", ""},
+			func(b *bench) { b.namespaces["web"][ownership.RecordsLabel] = ownership.RecordsTrusted }, "warned Unconfirmed", ""},
 		{"Fleet's namespace: removed", "cattle-fleet-local-system", &bare, &none, false, nil, strip, strip},
 		{"Fleet's namespace: the hash", "cattle-fleet-system", nil, &hash, false, nil, adopt, ""},
 		{"the namespace of the object: the hash", "web", nil, &hash, false, nil, adopt, ""},

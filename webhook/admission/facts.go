@@ -20,7 +20,7 @@ type Facts struct {
 	// Exists is true for a Helm release that has a record. It has the releases that the annotations of the new and of
 	// the stored object name.
 	Exists map[string]bool
-	// Complete is true if all release records of the cluster were read.
+	// Complete is true if all release records of the cluster were read that may have the set of the object.
 	Complete bool
 	// Live is true if changes are received as they happen and are read. LiveIn has the same for the namespaces of
 	// Releases.
@@ -42,7 +42,7 @@ func (o Options) facts(req Request, releases []desired.Release, rechecked bool) 
 		return r.Metadata.Hash == "" || fleet.IsAgentBundle(r.Bundle) // an agent maintains its own objects
 	})
 	out := Facts{Releases: releases, WithSet: map[string][]desired.Release{}, Exists: map[string]bool{},
-		Complete: o.Index.Complete(), Live: o.Live(""), LiveIn: map[string]bool{}, Trusted: map[string]bool{},
+		Complete: o.complete(req.Key), Live: o.Live(""), LiveIn: map[string]bool{}, Trusted: map[string]bool{},
 		NamespaceLabels: o.Namespaces.Labels(req.Key.Namespace), GuardDefault: o.GuardDefault, Rechecked: rechecked}
 	for _, r := range releases {
 		out.LiveIn[r.Namespace] = o.Live(r.Namespace)
@@ -58,30 +58,29 @@ func (o Options) facts(req Request, releases []desired.Release, rechecked bool) 
 	return out
 }
 
-// RecordsLabel with the value RecordsTrusted on a namespace trusts its release records for the objects of all
-// namespaces.
-const (
-	RecordsLabel   = "fleetdoctor.io/records"
-	RecordsTrusted = "trusted"
-)
-
-func (o Options) trusts(namespace string) bool {
-	return fleet.IsSystemNamespace(namespace) || o.Namespaces.Labels(namespace)[RecordsLabel] == RecordsTrusted
+// complete reports whether all release records were read that may have the set of an object. One that could not be read
+// counts only for the objects of its namespace, unless it is trusted: otherwise a user who may write Secrets in one
+// namespace could stop the decisions about all others.
+func (o Options) complete(k object.Key) bool {
+	unreadable, all := o.Index.Unreadable()
+	return all && !slices.ContainsFunc(unreadable, func(namespace string) bool {
+		return namespace == k.Namespace || o.trusts(namespace)
+	})
 }
 
-// confirmed reports whether a release may get an object, or be the reason for a denial. A record alone is no evidence:
-// a user who may only create Secrets in one namespace can write a record that claims any object of the cluster, and any
-// set. One of these confirms it:
-//   - The record is in the namespace of the object.
-//   - The object names the release in its Helm annotations, which only a user who may write the object can set. have
-//     are the metadata that count. Helm writes the annotations to all objects, wherever the record is.
-//   - The record is in a namespace that an administrator trusts, or in one of Fleet's: who may write Secrets there
-//     controls the agent.
-//
-// A record that is not confirmed still counts as another owner that may exist.
+// trusts reports whether the release records of a namespace are trusted.
+func (o Options) trusts(namespace string) bool {
+	return ownership.TrustsRecords(namespace, o.Namespaces.Labels(namespace))
+}
+
+// confirmed reports whether a release may get an object, or be the reason for a denial. have are the metadata of the
+// object that count.
 func (f Facts) confirmed(r desired.Release, object object.Key, have ...ownership.Metadata) bool {
-	return r.Namespace == object.Namespace || f.Trusted[r.Namespace] ||
-		slices.ContainsFunc(have, func(m ownership.Metadata) bool { return m.Release() == r.Release() })
+	e := ownership.Evidence{Namespace: r.Namespace, Release: r.Release(), Trusted: f.Trusted[r.Namespace]}
+	for _, m := range have {
+		e.Add(object, m)
+	}
+	return e.Confirms(object)
 }
 
 // sameRelease reports whether two revisions are of one release.
@@ -110,14 +109,14 @@ func (f Facts) Release(name string, bundle ownership.Bundle) ownership.Existence
 		return ownership.Own
 	case f.Exists[name]:
 		return ownership.Exists
-	case f.SetsRead():
+	case f.Live && f.Complete:
 		return ownership.Absent
 	}
 	return ownership.NotDecided
 }
 
-// SetsRead implements ownership.Facts.
-func (f Facts) SetsRead() bool { return f.Live && f.Complete }
+// SetsKnown implements ownership.Facts. The facts are those of one object.
+func (f Facts) SetsKnown(object.Key) bool { return f.Live && f.Complete }
 
 // ignored reports whether the webhook ignores an object: because of a label, or because the request is of adopt or its
 // undo, which change ownership metadata on purpose.

@@ -309,22 +309,28 @@ func TestScopeChanged(t *testing.T) {
 	}
 }
 
-// TestUndecided checks that an unknown owner may exist if a record could not be read.
+// TestUndecided checks that an unknown owner may exist if a record of the object's namespace could not be read, or one of
+// Fleet's namespaces. The records of another namespace do not matter: who writes them must not stop all adoption.
 func TestUndecided(t *testing.T) {
-	r := mutatingIndex(t)
-	r.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "broken", Revision: 1},
-		Status: desired.Unreadable}, nil))
 	stale := guestbook
 	stale.Hash, stale.SetID = gone.Hash, gone.SetID
-	for name, m := range map[string]ownership.Metadata{"a set": stale, "a release": helmOnly(gone)} {
-		if d := mutateIn(r, write{Key: configMapKey("object-0"), Exact: true,
-			New: withMetadata(m)}); d.reason != Foreign || len(d.warnings) == 0 {
-			t.Errorf("%s: %s, %q", name, d.reason, text(d.warnings))
+	for namespace, want := range map[string]Reason{"web": Foreign, "cattle-fleet-system": Foreign,
+		"a-tenant": Adopted} {
+		r := mutatingIndex(t)
+		r.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: namespace, Name: "broken", Revision: 1},
+			Status: desired.Unreadable}, nil))
+		d := mutateIn(r, write{Key: configMapKey("object-0"), New: withMetadata(stale)})
+		if d.reason != want || len(d.warnings) == 0 && want == Foreign {
+			t.Errorf("a set, and a broken record in %s: %s, %q", namespace, d.reason, text(d.warnings))
 		}
-	}
-	if d := mutateIn(r, write{Key: configMapKey("object-0"),
-		New: withMetadata(helmOnly(guestbook))}); d.reason != Adopted {
-		t.Errorf("Helm annotations of this release: %s", d.reason)
+		d = mutateIn(r, write{Key: configMapKey("object-0"), Exact: true, New: withMetadata(helmOnly(gone))})
+		if foreign := d.reason == Foreign; foreign != (want == Foreign) {
+			t.Errorf("a release, and a broken record in %s: %s, %q", namespace, d.reason, text(d.warnings))
+		}
+		d = mutateIn(r, write{Key: configMapKey("object-0"), New: withMetadata(helmOnly(guestbook))})
+		if d.reason != Adopted {
+			t.Errorf("Helm annotations of this release, and a broken record in %s: %s", namespace, d.reason)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ type Index interface {
 	Lookup(object.Key) []desired.Release
 	BySet(hash string) []desired.Release
 	HasRelease(name string) bool
-	Complete() bool
+	Unreadable() (namespaces []string, all bool)
 }
 
 // Namespaces returns the labels of a namespace that begin with fleetdoctor.io/; none for an unknown namespace. Callers

@@ -144,7 +144,7 @@ func (v validation) findDoubt(have ownership.Metadata, req Request, f Facts) str
 		return "its Helm annotations name release " + named + ", which is not known to own it"
 	case !v.any(func(r desired.Release) bool { return f.confirmed(r, req.Key, have) }):
 		return fmt.Sprintf("it has no Helm annotations, and only release records of other namespaces state its set: "+
-			"if you trust those of namespace %s, label it %s=%s", v.releases[0].Namespace, RecordsLabel, RecordsTrusted)
+			"if you trust those of namespace %s, label it %s=%s", v.releases[0].Namespace, ownership.RecordsLabel, ownership.RecordsTrusted)
 	case named == "" && v.mayBeFleet && !f.Complete:
 		return "it has no Helm annotations, and not all release records are known"
 	case len(v.releases) > 1 && v.any(func(r desired.Release) bool { return isFleet(r, req.User) }):

@@ -89,11 +89,12 @@ func (x *Index) HasRelease(name string) bool {
 	return x.releases.HasRelease(name)
 }
 
-// Complete reports whether all release records of the cluster were read. Then a release that is not in the index does
-// not exist.
-func (x *Index) Complete() bool {
-	_, _, unreadable := x.Size()
-	return !x.partial && unreadable == 0
+// Unreadable returns the namespaces with release records that could not be read, in no order. all is true if the
+// records of all namespaces are in the index: then a release that is not in it does not exist.
+func (x *Index) Unreadable() (namespaces []string, all bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.releases.Unreadable(), !x.partial
 }
 
 // Size counts the desired objects, once for each revision that counts; the releases; and the unreadable records.

@@ -293,7 +293,15 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-func TestComplete(t *testing.T) {
+// complete reports whether an index has all release records of the cluster.
+func complete(x interface {
+	Unreadable() (namespaces []string, all bool)
+}) bool {
+	unreadable, all := x.Unreadable()
+	return all && len(unreadable) == 0
+}
+
+func TestUnreadableNamespaces(t *testing.T) {
 	r := index.New()
 	name := release.Name{Namespace: "web", Name: "guestbook", Revision: 1}
 	for _, step := range []struct {
@@ -308,11 +316,19 @@ func TestComplete(t *testing.T) {
 		{"unreadable again", func() { r.Replace("", []*index.Revision{unreadable(name)}) }, false},
 		{"removed", func() { r.Delete(name) }, true},
 	} {
-		if step.do(); r.Complete() != step.want {
-			t.Errorf("%s: complete is %t", step.name, r.Complete())
+		if step.do(); complete(r) != step.want {
+			t.Errorf("%s: complete is %t", step.name, complete(r))
 		}
 	}
-	if index.New("web").Complete() {
+	for _, n := range []release.Name{name, {Namespace: "web", Name: "other", Revision: 1},
+		{Namespace: "db", Name: "db", Revision: 1}} {
+		r.Set(unreadable(n))
+	}
+	r.Delete(name)
+	if got, _ := r.Unreadable(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"db", "web"}) {
+		t.Errorf("namespaces with unreadable records: %v", got)
+	}
+	if complete(index.New("web")) {
 		t.Error("an index of one namespace is complete")
 	}
 }

@@ -241,7 +241,7 @@ func TestEnded(t *testing.T) {
 		t.Errorf("%d wait after the end, want 3", s.waiting())
 	}
 	into := New()
-	if into.Set(s.listed(secretOf("db", "r", 1, "1", "deployed", 1))); into.Complete() {
+	if into.Set(s.listed(secretOf("db", "r", 1, "1", "deployed", 1))); complete(into) {
 		t.Error("the index is complete although a record was not read")
 	}
 }

@@ -188,7 +188,7 @@ func TestUnreadable(t *testing.T) {
 	list.listed("10")
 	w.awaitSync(t)
 	w.awaitDamaged(t, len(bad))
-	if !w.HasRelease("web/old") || !w.HasRelease("web/bad") || w.Complete() {
+	if !w.HasRelease("web/old") || !w.HasRelease("web/bad") || complete(w) {
 		t.Error("a release with an unreadable record is not known, or the index is complete")
 	}
 	w.awaitOwners(t, keyOf("web", "a"))
@@ -229,7 +229,7 @@ func TestUnreadable(t *testing.T) {
 		relist.send("DELETED", s)
 	}
 	w.awaitDamaged(t, 0)
-	if !w.Complete() {
+	if !complete(w) {
 		t.Error("not complete after all unreadable records were removed")
 	}
 }

@@ -18,9 +18,10 @@ import (
 )
 
 // Restore writes exactly one object again, as it is in its release record. It returns nothing if the bundle is being
-// removed, or if the manifest does not have the object in a document of its own, with its name.
+// removed, if the manifest does not have the object in a document of its own, with its name, or if the record is not
+// confirmed: who wrote it can replace it before the command is used.
 func (m *Maker) Restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
-	if !inDocument(d, o) || m.removing(d) {
+	if !inDocument(d, o) || m.removing(d) || !d.Evidence.Confirmed() {
 		return nil
 	}
 	on, r := m.On(d.On), d.Release

@@ -141,7 +141,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	}
 	s.describe(found)
 	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *directory.Cluster) bool {
-		return !c.SetsComplete
+		return !c.SetsComplete || len(c.Unreadable) > 0
 	})
 	if setsUnknown && slices.ContainsFunc(s.items, adopt.Item.Writes) {
 		s.document.Notes = append(s.document.Notes,

@@ -107,7 +107,7 @@ func writtenAgain(r *evaluate.Result, items []adopt.Item) []string {
 			continue
 		}
 		for _, c := range r.Desired.Clusters {
-			for _, o := range r.Desired.On(c).Of(i.Key()) {
+			for _, o := range r.Desired.On(c).Confirmed(i.Key()) {
 				desiredBy[o.Deployment.Key()] = true
 			}
 		}
