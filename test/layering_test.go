@@ -255,7 +255,7 @@ var layers = []layer{
 	// Adopt plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/adopt"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/directory", "pkg/resolve",
-			"pkg/evaluate", "pkg/report", "pkg/escape"}},
+			"pkg/compare", "pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/directory",

@@ -390,7 +390,7 @@ func TestApplyPolicy(t *testing.T) {
 			}
 			undo := Item{Before: items[0].After, After: items[0].Before, AdoptedObject: report.AdoptedObject{Ref: theme,
 				UID: "u-1"}}
-			planUndo(&undo, s.meta())
+			Undo{Facts: NoFacts{}}.object(&undo, s.meta(), adoptedObject(t, s.labels, s.annotations))
 			var restored []string
 			for _, c := range undo.Changes {
 				restored = append(restored, c.Key)
@@ -406,7 +406,7 @@ func TestApplyPolicy(t *testing.T) {
 			if err := Apply(t.Context(), t.Context(), s, items, func(int) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
-			planUndo(&items[0], s.meta())
+			Undo{Facts: NoFacts{}}.object(&items[0], s.meta(), adoptedObject(t, s.labels, s.annotations))
 			if items[0].Outcome != report.OutcomeDone || items[0].Action != report.ActionNone {
 				t.Errorf("outcome %s (%s), labels %v, annotations %v", items[0].Outcome, items[0].Message, s.labels,
 					s.annotations)

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // two returns two objects to adopt, and a refused one between them.
@@ -187,8 +188,9 @@ func FuzzReadReceipt(f *testing.F) {
 			}
 			m := &object.Meta{} // an undo can be planned for any state of the object
 			m.Metadata.UID = e.UID
-			planUndo(&Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before),
-				AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID}}, m)
+			Undo{Facts: NoFacts{}}.object(&Item{Before: ownership.FromValues(e.After),
+				After: ownership.FromValues(e.Before), AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID}}, m,
+				source.Object{Item: object.Item{Raw: []byte("{}")}})
 		}
 		if _, _, err2 := ReadReceipt(strings.NewReader(strings.ReplaceAll(text, "a", marker))); err2 != nil &&
 			strings.Contains(err2.Error(), marker) {

@@ -4,13 +4,16 @@ package adopt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -21,11 +24,20 @@ import (
 // listed.
 const mostNamespaces = 20
 
-// PlanUndo decides for every object of a receipt how it gets its previous ownership metadata. It ignores the outcomes
-// in the receipt: an object with its previous metadata needs no change, and an object with neither the previous nor the
+// Undo plans the undo of a receipt. A receipt is a file that somebody may have changed: only what adopt wrote is
+// restored, and only what adopt would take with the same options. So an undo takes nobody's object.
+type Undo struct {
+	// Facts describe the cluster, as far as it is known.
+	Facts ownership.Facts
+	// TakeFrom names the owners that get their objects back although they exist.
+	TakeFrom []string
+}
+
+// Plan decides for every object of a receipt how it gets its previous ownership metadata. It ignores the outcomes in
+// the receipt: an object with its previous metadata needs no change, and an object with neither the previous nor the
 // written metadata has another owner. So an undo can be repeated, and an adoption that was killed at any point can be
 // undone.
-func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, error) {
+func (u Undo) Plan(ctx context.Context, src source.Source, entries []Entry) ([]Item, error) {
 	byKind := map[schema.GroupVersionKind][]*Item{}
 	out := make([]Item, len(entries))
 	for i, e := range entries {
@@ -36,7 +48,7 @@ func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, 
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for gvk, items := range byKind {
-		g.Go(func() error { return undoKind(ctx, src, gvk, items) })
+		g.Go(func() error { return u.kind(ctx, src, gvk, items) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
@@ -45,8 +57,8 @@ func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, 
 	return out, nil
 }
 
-// undoKind lists one kind and plans the undo of its objects.
-func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKind, items []*Item) error {
+// kind lists one kind and plans the undo of its objects.
+func (u Undo) kind(ctx context.Context, src source.Source, gvk schema.GroupVersionKind, items []*Item) error {
 	byKey, namespaces := map[object.Key][]*Item{}, map[string]bool{}
 	for _, item := range items {
 		byKey[item.Key()] = append(byKey[item.Key()], item)
@@ -62,7 +74,7 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 		undecoded = undecoded || err != nil // it may be any of those that are not found
 		if err == nil {
 			for _, item := range byKey[m.Ref().Key()] {
-				planUndo(item, m)
+				u.object(item, m, o)
 			}
 		}
 		return nil
@@ -88,12 +100,13 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 	return nil
 }
 
-// planUndo restores each key that still has the written value. A key that has another value was changed since the
+// object restores each key that still has the written value. A key that has another value was changed since the
 // adoption, and is left.
-func planUndo(item *Item, m *object.Meta) {
+func (u Undo) object(item *Item, m *object.Meta, live source.Object) {
 	item.ResourceVersion = m.Metadata.ResourceVersion
 	now := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
-	restored, left := now.Undo(item.Before, item.After)
+	written := item.Before
+	restored, left := now.Undo(written, item.After)
 	item.Action = report.ActionRefuse
 	switch {
 	case m.Metadata.UID != item.UID:
@@ -107,6 +120,9 @@ func planUndo(item *Item, m *object.Meta) {
 	case m.Metadata.DeletionTimestamp != "":
 		item.Refusals = []string{"it is being deleted"}
 	default:
+		item.Refusals = append(notWritten(live, ownership.Changes(now, restored)), u.refusals(item)...)
+	}
+	if item.Action == report.ActionRefuse && len(item.Refusals) == 0 {
 		item.Action, item.Changes = report.ActionRestore, changes(now, restored)
 		if len(left) > 0 {
 			item.Effects = []string{"a key that was changed since keeps its value: " + describe(left)}
@@ -114,3 +130,68 @@ func planUndo(item *Item, m *object.Meta) {
 	}
 	item.Before, item.After = now, restored
 }
+
+// notWritten refuses to restore keys for which the object does not record that adopt wrote them.
+func notWritten(live source.Object, restores []ownership.Change) []string {
+	content, managedFields, err := live.Decode()
+	var managers *compare.Managers
+	if err == nil {
+		managers, err = compare.ReadManagers(managedFields, content)
+	}
+	if err != nil {
+		return []string{"its managedFields, which show what adopt wrote, could not be decoded"}
+	}
+	const changed = "its managedFields do not show that adopt wrote %s: the receipt may have been changed"
+	var out []string
+	wrote := false
+	for _, c := range restores {
+		path := fieldpath.MakePathOrDie("metadata", c.Field()+"s", c.Name)
+		switch {
+		case c.Old == nil: // adopt removed it, which managedFields do not record
+		case managers.Wrote(ownership.FieldManager, path):
+			wrote = true
+		default:
+			out = append(out, fmt.Sprintf(changed, c.Field()+" "+c.Name))
+		}
+	}
+	if !wrote && len(out) == 0 {
+		out = append(out, fmt.Sprintf(changed, "any key"))
+	}
+	return out
+}
+
+// refusals refuses to give an object to an owner from which adopt would not have taken it.
+func (u Undo) refusals(item *Item) []string {
+	written, previous := item.Before, item.After
+	r := ownership.Evaluate(u.Facts, ownership.Claim{Object: item.Key(), Have: previous,
+		Bundle: ownership.Bundle{Deployment: item.BundleDeployment, Release: written.Release(), Desired: written}})
+	r.Same = true
+	_, err := r.Decide(ownership.IfUnowned, u.TakeFrom)
+	refusal, ok := errors.AsType[*ownership.RefusalError](err)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, c := range refusal.Conflicts {
+		out = append(out, fmt.Sprintf("before the adoption it had ownership metadata of %s, which exists or may exist; "+
+			"--dangerous-take-from=%s restores it anyway", c.Owner, c.Name()))
+	}
+	return out
+}
+
+// NoFacts are the facts about a cluster of which nothing was read.
+type NoFacts struct{}
+
+// BundlesOf implements ownership.Facts.
+func (NoFacts) BundlesOf(string) []ownership.Bundle { return nil }
+
+// Release implements ownership.Facts.
+func (NoFacts) Release(name string, bundle ownership.Bundle) ownership.Existence {
+	if name == bundle.Desired.Release() {
+		return ownership.Own
+	}
+	return ownership.NotDecided
+}
+
+// SetsKnown implements ownership.Facts.
+func (NoFacts) SetsKnown(object.Key) bool { return false }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -38,11 +39,37 @@ func (l *listed) List(_ context.Context, q source.Query, yield func(source.Objec
 	return l.coverage, l.err
 }
 
+// managedBy are the managedFields of an object whose labels and annotations a manager wrote.
+func managedBy(manager string, labels, annotations map[string]string) []metav1.ManagedFieldsEntry {
+	fields := map[string]any{}
+	for field, values := range map[string]map[string]string{"f:labels": labels, "f:annotations": annotations} {
+		keys := map[string]any{}
+		for k := range values {
+			keys["f:"+k] = map[string]any{}
+		}
+		fields[field] = keys
+	}
+	raw, _ := json.Marshal(map[string]any{"f:metadata": fields}) // it has only text
+	return []metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate,
+		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: raw}}}
+}
+
+// adoptedObject is an object whose labels and annotations adopt wrote.
+func adoptedObject(t *testing.T, labels, annotations map[string]string) source.Object {
+	t.Helper()
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": annotations,
+		"managedFields": managedBy(ownership.FieldManager, labels, annotations)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source.Object{Item: object.Item{Raw: raw}}
+}
+
 func live(t *testing.T, uid string, have ownership.Metadata, more map[string]any) string {
 	t.Helper()
 	labels, annotations := fields(have)
 	labels["app"] = "x"
-	meta := map[string]any{"name": theme.Name, "namespace": theme.Namespace, "uid": uid, "resourceVersion": "7",
+	meta := map[string]any{"managedFields": managedBy(ownership.FieldManager, labels, annotations), "name": theme.Name, "namespace": theme.Namespace, "uid": uid, "resourceVersion": "7",
 		"labels": labels, "annotations": annotations}
 	maps.Copy(meta, more)
 	raw, err := json.Marshal(map[string]any{"metadata": meta})
@@ -89,7 +116,7 @@ func TestPlanUndo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := &listed{raw: tc.raw, coverage: tc.coverage}
-			items, err := PlanUndo(t.Context(), src, []Entry{entry})
+			items, err := Undo{Facts: NoFacts{}}.Plan(t.Context(), src, []Entry{entry})
 			if err != nil || len(items) != 1 {
 				t.Fatalf("%d items, error %v", len(items), err)
 			}
@@ -105,8 +132,50 @@ func TestPlanUndo(t *testing.T) {
 		})
 	}
 	broken := errors.New("broken")
-	if _, err := PlanUndo(t.Context(), &listed{err: broken}, []Entry{entry}); !errors.Is(err, broken) {
+	if _, err := (Undo{}).Plan(t.Context(), &listed{err: broken}, []Entry{entry}); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestPlanUndoChanged has receipts that somebody changed. They would take an object from its owner, or give it to
+// another one.
+func TestPlanUndoChanged(t *testing.T) {
+	own := ownership.Desired("default-guestbook", "guestbook", "web")
+	evil := ownership.Desired("default-evil", "evil", "tenant")
+	byAdopt := map[string]any{}
+	byFleet := func(m ownership.Metadata) map[string]any {
+		labels, annotations := fields(m)
+		return map[string]any{"managedFields": managedBy("fleetagent", labels, annotations)}
+	}
+	for name, tc := range map[string]struct {
+		now, before, after ownership.Metadata
+		managers           map[string]any
+		takeFrom           []string
+		refusal            string
+	}{
+		"adopted, from nobody": {own, ownership.Metadata{}, own, byAdopt, nil, ""},
+		"adopted, from an owner that exists": {own, evil, own, byAdopt, nil,
+			"before the adoption it had ownership metadata of set \"default-evil\", which exists or may exist; " +
+				"--dangerous-take-from=default-evil restores it anyway"},
+		"adopted, from an owner that is named": {own, evil, own, byAdopt, []string{"default-evil", "tenant/evil"}, ""},
+		"never adopted":                        {own, ownership.Metadata{}, own, byFleet(own), nil, "its managedFields do not show"},
+		"never adopted, for another owner":     {own, evil, own, byFleet(own), nil, "its managedFields do not show"},
+		"without metadata": {ownership.Metadata{}, evil, ownership.Metadata{}, byAdopt, []string{"default-evil"},
+			"its managedFields do not show that adopt wrote any key"},
+	} {
+		src := &listed{raw: []string{live(t, "u-1", tc.now, tc.managers)}, coverage: source.Covered()}
+		items, err := Undo{Facts: NoFacts{}, TakeFrom: tc.takeFrom}.Plan(t.Context(), src, []Entry{{theme, "u-1",
+			"cluster-one/guestbook", "web/guestbook", tc.before.Values(), tc.after.Values()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := report.ActionRestore
+		if tc.refusal != "" {
+			want = report.ActionRefuse
+		}
+		if got := items[0]; got.Action != want || !strings.Contains(strings.Join(got.Refusals, "; "), tc.refusal) {
+			t.Errorf("%s: %s, %q", name, got.Action, got.Refusals)
+		}
 	}
 }
 
@@ -133,7 +202,7 @@ func TestPlanUndoLists(t *testing.T) {
 		src := &listed{coverage: source.Covered()}
 		var got []int
 		for gvk, list := range byKind(tc.entries) {
-			if _, err := PlanUndo(t.Context(), src, list); err != nil {
+			if _, err := (Undo{}).Plan(t.Context(), src, list); err != nil {
 				t.Fatal(err)
 			}
 			if q := src.queries[len(src.queries)-1]; q.Kind != gvk || !q.MetadataOnly {

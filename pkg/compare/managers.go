@@ -99,6 +99,13 @@ func (m *Managers) Unclaimed(d Difference) bool {
 	return len(m.entries) > 0 && m.Of(d) == nil
 }
 
+// Wrote reports whether a manager is recorded for the live value at a path, alone or with others.
+func (m *Managers) Wrote(manager string, path fieldpath.Path) bool {
+	return slices.ContainsFunc(m.entries, func(e entry) bool {
+		return e.manager.Name == manager && owned(e.fields, path, m.live, false) == len(path)
+	})
+}
+
 // last returns the last manager of the field at the path, from the records with the longest match. asWhole ignores
 // records of fields within the field.
 func (m *Managers) last(path fieldpath.Path, asWhole bool) *Manager {

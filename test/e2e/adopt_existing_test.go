@@ -94,8 +94,8 @@ func TestAdoptExistingObjects(t *testing.T) {
 			if got := f.audit("--server-check", "never"); len(outcomeOf(got).Objects) > 0 {
 				t.Errorf("not ready after it was adopted: %v", outcomeOf(got).Objects)
 			}
-			if f.undo(a.receipt).status != 0 {
-				t.Error("the undo failed")
+			if u := f.undo(a.receipt); u.status != 0 {
+				t.Errorf("the undo failed: status %d, %s, %+v", u.status, u.stderr, u.document.Objects)
 			}
 			f.expectRestored(before)
 		})
@@ -126,7 +126,11 @@ func TestTakeFromExistingOwner(t *testing.T) {
 	if got := outcomeOf(r).Deployments; got["first"] != "Ready" || got["second"] != "Modified" {
 		t.Errorf("deployments: %v", got)
 	}
-	expectAdoption(t, f.undo(a.receipt), 0, map[string]string{key: "Restore Done"})
+	refused := f.undo(a.receipt)
+	expectAdoption(t, refused, 1, map[string]string{key: "Refuse"})
+	expectContains(t, "the refusal", refused.object(t, key).Refusals[0], "before the adoption", second.key())
+	expectAdoption(t, f.undo(a.receipt, "--dangerous-take-from", second.key()), 0,
+		map[string]string{key: "Restore Done"})
 	f.expectRestored(before)
 
 	f.removeOwnership(clusterRole()) // no owner now, and desired by both

@@ -70,7 +70,8 @@ func (o *options) addFlags(c *cobra.Command) {
 		"(unmarked); also objects of an owner that is gone (if-unowned); the objects of if-unowned, but only if all "+
 		"of their fields have the values of the bundle (if-no-diff)")
 	fs.StringArrayVar(&o.takeFrom, "dangerous-take-from", nil,
-		"Also take the objects of this bundle, set id or release (NAMESPACE/NAME). May be repeated")
+		"Also take the objects of this bundle, set id or release (NAMESPACE/NAME). With --undo, give them back to it. "+
+			"May be repeated")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "Apply the plan without asking")
 	fs.StringVar(&o.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")
 	o.dryRun.AddTo(c, "dry-run",

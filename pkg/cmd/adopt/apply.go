@@ -78,7 +78,7 @@ func (s *session) resume() string {
 	if s.undo != "" {
 		return "Run the same command again to continue."
 	}
-	return fmt.Sprintf("%s --undo %s restores the previous values; run adopt again to continue.", s.Command("adopt"),
+	return fmt.Sprintf("%s %s restores the previous values; run adopt again to continue.", s.undoCommand(),
 		escape.Shell(s.document.Receipt))
 }
 

@@ -67,7 +67,7 @@ func (o *options) Validate() error {
 	case len(o.objects)+len(o.auditOptions.Scope.Targets) > 0:
 		return errors.New("--undo takes no arguments: it restores everything that its receipt recorded")
 	}
-	excluded := []string{"policy", "dangerous-take-from", "selector", "receipt", "desired", "filename", "gitrepo",
+	excluded := []string{"policy", "selector", "receipt", "desired", "filename", "gitrepo",
 		"path", "agent-scope", "namespace"}
 	for _, name := range excluded {
 		if o.Changed(name) {

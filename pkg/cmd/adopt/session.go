@@ -54,8 +54,18 @@ func (s *session) shown(kind string) *report.Adoption {
 
 // print prints the document with a kind.
 func (s *session) print(ctx context.Context, kind string) error {
-	s.Document.Undo = s.Command("adopt") + " --undo"
+	s.Document.Undo = s.undoCommand()
 	return s.Print(ctx, printers.Adoption(s.shown(kind), s.Document))
+}
+
+// undoCommand is the command that undoes the adoption, without the name of its receipt. Like the adoption, the undo must
+// name the owners that exist.
+func (s *session) undoCommand() string {
+	out := s.Command("adopt")
+	for _, owner := range s.takeFrom {
+		out += " --dangerous-take-from=" + escape.Shell(owner)
+	}
+	return out + " --undo"
 }
 
 // count counts the items that match.

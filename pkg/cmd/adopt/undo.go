@@ -34,13 +34,10 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	if err := s.sameCluster(ctx, header); err != nil {
 		return err
 	}
-	in.Show("reading the objects of the receipt", 0)
-	if s.items, err = adopt.PlanUndo(ctx, s.src, entries); err != nil {
-		return err
-	}
-	// No finding is shown. The objects are evaluated again after the undo.
+	undo := adopt.Undo{Facts: adopt.NoFacts{}, TakeFrom: s.takeFrom}
+	// No finding is shown. The releases that may own the objects matter, as for a plan.
 	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer,
-		Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report, KeepManifests: true,
+		Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report, Predict: true,
 		Pause: func(context.Context) error { return nil }})
 	switch {
 	case errors.Is(err, gaps.ErrNoFleet), errors.Is(err, gaps.ErrNothingRead): // an undo does not need Fleet
@@ -54,7 +51,14 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 		return err
 	default:
 		s.describe(found)
-		s.document.Notes = append(s.document.Notes, writtenAgain(found.Result, s.items)...)
+		undo.Facts = found.Desired.On(found.Desired.Clusters[0])
+	}
+	in.Show("reading the objects of the receipt", 0)
+	if s.items, err = undo.Plan(ctx, s.src, entries); err != nil {
+		return err
+	}
+	if s.found != nil {
+		s.document.Notes = append(s.document.Notes, writtenAgain(s.found.Result, s.items)...)
 	}
 	if n := header.Objects - len(entries); n > 0 {
 		s.document.Notes = append(s.document.Notes,
