@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -69,8 +70,10 @@ func (o *options) Validate() error {
 
 // Run implements verb.Options. It serves one client until the client closes standard input, or ctx ends.
 func (o *options) Run(ctx context.Context) error {
-	session, err := o.server(ctx).Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(o.Streams.In),
-		Writer: unclosed{o.Streams.Out}, MaxLineLength: maxRequest}, nil)
+	out := &locked{Writer: o.Streams.Out}
+	in := &messages{in: bufio.NewReader(o.Streams.In), out: out}
+	session, err := o.server(ctx).Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: out,
+		MaxLineLength: maxRequest}, nil)
 	if err == nil {
 		defer context.AfterFunc(ctx, func() { _ = session.Close() })() // Wait returns its error
 		err = session.Wait()
@@ -99,9 +102,3 @@ func (o *options) server(serving context.Context) *mcp.Server {
 	}
 	return s
 }
-
-// unclosed is standard output, which stays open.
-type unclosed struct{ io.Writer }
-
-// Close implements io.Closer.
-func (unclosed) Close() error { return nil }
