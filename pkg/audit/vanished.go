@@ -41,7 +41,11 @@ func vanished(ctx context.Context, src source.Source, about []*check.Finding) er
 	if len(about) == 0 {
 		return nil
 	}
-	book, err := journal.Read(ctx, src)
+	namespace, err := journal.Namespace(ctx, src)
+	if err != nil {
+		return err
+	}
+	book, err := journal.Read(ctx, src, namespace)
 	if err != nil {
 		return err
 	}
@@ -63,7 +67,8 @@ func deletions(book *journal.Book, f *check.Finding) []string {
 		if from != to {
 			when = "between " + from + " and " + to
 		}
-		return []string{"it was deleted " + when + ", according to the journal of the auditor"}
+		return []string{"it was deleted " + when + ", according to the journal of the auditor in namespace " +
+			book.Namespace}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -26,6 +27,10 @@ const (
 	Key = "entries"
 	// Kept is how long an entry is kept.
 	Kept = 30 * 24 * time.Hour
+	// binding is the ClusterRoleBinding of an auditor. The chart gives it this name in each namespace.
+	binding = "fleetdoctor-auditor"
+	// defaultNamespace is the namespace of an auditor whose ClusterRoleBinding is not found or could not be read.
+	defaultNamespace = "fleetdoctor-system"
 )
 
 // Event is what happened.
@@ -106,6 +111,8 @@ func Decode(text string) (entries []Entry, damaged int) {
 
 // Book is what was read of a journal.
 type Book struct {
+	// Namespace is that of the ConfigMaps.
+	Namespace string
 	// Entries are sorted, the newest one first.
 	Entries []Entry
 	// Damaged is the number of entries that could not be decoded.
@@ -113,11 +120,37 @@ type Book struct {
 	Coverage source.Coverage
 }
 
-// Read reads all journals of a source. namespaces restricts it to some namespaces.
-func Read(ctx context.Context, src source.Source, namespaces ...string) (*Book, error) {
-	out := &Book{}
+// Namespace returns the namespace of the auditor: the one of the service account in its ClusterRoleBinding, which only
+// an administrator writes. Whoever may write ConfigMaps in another namespace can write what looks like a journal.
+func Namespace(ctx context.Context, src source.Source) (string, error) {
+	namespace := defaultNamespace
+	q := source.Query{Kind: rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
+		FieldSelector: "metadata.name=" + binding}
+	_, err := src.List(ctx, q, func(o source.Object) error {
+		var b struct {
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+			Subjects []rbacv1.Subject `json:"subjects"`
+		}
+		if object.Into(o.Raw, &b) != nil || b.Metadata.Name != binding {
+			return nil
+		}
+		for _, s := range b.Subjects {
+			if s.Kind == rbacv1.ServiceAccountKind && s.Namespace != "" {
+				namespace = s.Namespace
+			}
+		}
+		return nil
+	})
+	return namespace, err
+}
+
+// Read reads the journal in a namespace.
+func Read(ctx context.Context, src source.Source, namespace string) (*Book, error) {
+	out := &Book{Namespace: namespace}
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: Label + "=true",
-		Namespaces: namespaces}
+		Namespaces: []string{namespace}}
 	cover, err := src.List(ctx, q, func(o source.Object) error {
 		out.add(&o)
 		return nil

@@ -56,3 +56,24 @@ func TestRead(t *testing.T) {
 		t.Error("the objects of the entries are wrong")
 	}
 }
+
+// TestNamespace finds the namespace of the auditor in its ClusterRoleBinding.
+func TestNamespace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		raw  []string
+		want string
+	}{
+		"none": {nil, "fleetdoctor-system"},
+		"elsewhere": {[]string{`{"metadata":{"name":"fleetdoctor-auditor"},"subjects":[{"kind":"Group","name":"x"},` +
+			`{"kind":"ServiceAccount","name":"fleetdoctor-auditor","namespace":"monitoring"}]}`}, "monitoring"},
+		"another name": {[]string{`{"metadata":{"name":"other"},"subjects":[{"kind":"ServiceAccount",` +
+			`"namespace":"tenant"}]}`}, "fleetdoctor-system"},
+		"damaged": {[]string{`{"metadata":7}`}, "fleetdoctor-system"},
+	} {
+		src := &listing{raw: tc.raw}
+		got, err := journal.Namespace(t.Context(), src)
+		if err != nil || got != tc.want || src.query.Kind.Kind != "ClusterRoleBinding" {
+			t.Errorf("%s: namespace %q, error %v, query %+v", name, got, err, src.query)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -25,6 +27,7 @@ import (
 func TestAuditorTells(t *testing.T) {
 	f := newFleet(t, shared)
 	f.namespace("auditor")
+	f.bindAuditor("auditor")
 	f.deploy("guestbook", theme)
 	client, err := kubernetes.NewForConfig(f.Config())
 	if err != nil {
@@ -87,7 +90,7 @@ func TestAuditorTells(t *testing.T) {
 	for _, x := range f.audit().report.Findings {
 		if x.Code == "FD101" && x.Object.Name == "theme" {
 			found = true
-			expectContains(t, "the evidence", strings.Join(x.Evidence, "\n"), "according to the journal of the auditor")
+			expectContains(t, "the evidence", strings.Join(x.Evidence, "\n"), "according to the journal of the auditor in namespace auditor")
 		}
 	}
 	if !found {
@@ -97,4 +100,16 @@ func TestAuditorTells(t *testing.T) {
 		metav1.ListOptions{LabelSelector: "fleetdoctor.io/journal=true"}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// bindAuditor creates the ClusterRoleBinding that shows the namespace of the auditor.
+func (f *fleetServer) bindAuditor(namespace string) {
+	f.t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "fleetdoctor-auditor"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "fleetdoctor-auditor"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "fleetdoctor-auditor", Namespace: namespace}}}
+	if err := f.Client().Create(f.t.Context(), binding); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = f.Client().Delete(context.Background(), binding) })
 }

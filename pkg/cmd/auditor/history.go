@@ -26,7 +26,7 @@ func newHistory(env verb.Environment) *cobra.Command {
 	o := &historyOptions{Flags: input.New(env), print: output.NewPrintFlags()}
 	c := &cobra.Command{Use: "history [BUNDLE]", Short: "Show what vanished: deleted objects and uninstalled releases",
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions, RunE: verb.RunE(o)}
-	o.AddFlags(c.Flags(), "Namespace of the auditor; without it, all namespaces are searched for journals")
+	o.AddFlags(c.Flags(), "Namespace of the auditor (default the one of its ClusterRoleBinding)")
 	o.print.AddFlags(c)
 	c.Flags().Var(&o.since, "since", "Show what vanished in the last duration, such as 2h or 3d, or since a time, "+
 		"such as 2026-01-02T15:04:05Z")
@@ -67,11 +67,14 @@ func (o *historyOptions) Validate() error {
 func (o *historyOptions) Run(ctx context.Context) error {
 	var h *journal.History
 	err := o.Read(ctx, func(in *input.Reading) error {
-		var namespaces []string
-		if ns := *o.Config.Namespace; ns != "" {
-			namespaces = append(namespaces, ns)
+		namespace := *o.Config.Namespace
+		if namespace == "" {
+			var err error
+			if namespace, err = journal.Namespace(ctx, in.Source); err != nil {
+				return err
+			}
 		}
-		book, err := journal.Read(ctx, in.Source, namespaces...)
+		book, err := journal.Read(ctx, in.Source, namespace)
 		if err != nil {
 			return err
 		}
@@ -140,7 +143,8 @@ func (h history) Table(w io.Writer, wide bool) error {
 		printEntry(w, &h.Entries[i], wide)
 	}
 	if len(h.Entries) == 0 {
-		fmt.Fprintf(w, "No auditor wrote down that anything vanished since %s.\n", h.Since)
+		fmt.Fprintf(w, "The auditor in namespace %s wrote down nothing that vanished since %s.\n", escape.Line(h.Namespace),
+			h.Since)
 	}
 	for _, g := range h.Gaps {
 		fmt.Fprintf(w, "NOT READ: %s: %s: %s\n", g.What, g.Why(), g.Effect)
@@ -153,23 +157,24 @@ func printEntry(w io.Writer, e *journal.Entry, wide bool) {
 	if to != when {
 		when += " to " + e.To.UTC().Format(time.TimeOnly)
 	}
-	fmt.Fprintf(w, "%s UTC  %s  %s, release %s:%d", when, e.Event, e.BundleDeployment, e.Release, e.Revision)
+	fmt.Fprintf(w, "%s UTC  %s  %s, release %s:%d", when, escape.Line(string(e.Event)),
+		escape.Line(e.BundleDeployment), escape.Line(e.Release), e.Revision)
 	if e.Cluster != "" {
-		fmt.Fprintf(w, ", cluster %s", e.Cluster)
+		fmt.Fprintf(w, ", cluster %s", escape.Line(e.Cluster))
 	}
 	by := e.By
 	if by == "" {
 		by = "not known"
 	}
-	fmt.Fprintf(w, "\n  by: %s\n", by)
+	fmt.Fprintf(w, "\n  by: %s\n", escape.Line(by))
 	shown := e.Objects
 	if !wide {
 		shown = shown[:min(len(shown), shownObjects)]
 	}
 	for _, o := range shown {
-		fmt.Fprintf(w, "  %s", o.Key())
+		fmt.Fprintf(w, "  %s", escape.Line(o.Key().String()))
 		if o.LastWriter != "" {
-			fmt.Fprintf(w, "  (a field was last written by %s)", o.LastWriter)
+			fmt.Fprintf(w, "  (a field was last written by %s)", escape.Line(o.LastWriter))
 		}
 		fmt.Fprintln(w)
 	}

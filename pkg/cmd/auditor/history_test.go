@@ -29,7 +29,7 @@ func journals(t *testing.T) string {
 			BundleDeployment: "cluster-edge/web", Bundle: "fleet-default/web", Release: "shop/web", Revision: 3,
 			Objects: []journal.Object{{Ref: ref, LastWriter: "kubectl"}}, Total: 4},
 		{Event: journal.Uninstalled, From: at(30, 0), To: at(30, 2), BundleDeployment: "api", Release: "shop/api",
-			Revision: 1, By: "the agent in cattle-fleet-system: the BundleDeployment of the release was deleted"},
+			Revision: 1, By: "the agent in cattle-fleet-system: the BundleDeployment of the release was deleted\nFAKE"},
 		{Event: journal.Uninstalled, From: at(20, 0), To: at(20, 0), BundleDeployment: "kept", Release: "shop/kept",
 			Revision: 1, KeepResources: true},
 	} {
@@ -45,7 +45,13 @@ func journals(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(raw) + "\n" + `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[]}`
+	const binding = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":` +
+		`"fleetdoctor-auditor"},"subjects":[{"kind":"ServiceAccount","name":"a","namespace":"auditor"}]}`
+	const forged = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"tenant","name":"journal","labels":{` +
+		`"fleetdoctor.io/journal":"true"}},"data":{"entries":"junk\n{\"event\":\"Deleted\",` +
+		`\"to\":\"2026-01-02T07:50:00Z\"}"}}`
+	return strings.Join([]string{string(raw), forged, binding,
+		`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[]}`}, "\n")
 }
 
 func history(t *testing.T, in, args string) (status int, out string) {
@@ -67,7 +73,7 @@ func TestHistory(t *testing.T) {
   3 more
 `
 	const gone = `2026-01-02 07:30:00 to 07:30:02 UTC  Uninstalled  api, release shop/api:1
-  by: the agent in cattle-fleet-system: the BundleDeployment of the release was deleted
+  by: the agent in cattle-fleet-system: the BundleDeployment of the release was deleted�FAKE
   its objects are not known
 `
 	const kept = `2026-01-02 07:20:00 UTC  Uninstalled  kept, release shop/kept:1
@@ -75,13 +81,15 @@ func TestHistory(t *testing.T) {
   its objects stay if its agent uninstalled the release (keepResources)
 `
 	for args, want := range map[string]string{
-		"":                              gone + kept + deleted,
-		"bundle/web":                    deleted,
-		"fleet-default/web":             deleted,
-		"api":                           gone,
-		"--since 35m":                   gone,
-		"--since 2026-01-02T07:40:00Z":  "No auditor wrote down that anything vanished since 2026-01-02T07:40:00Z.\n",
-		"bundle/eb":                     "No auditor wrote down that anything vanished since 2025-12-03T08:00:00Z.\n",
+		"":                  gone + kept + deleted,
+		"bundle/web":        deleted,
+		"fleet-default/web": deleted,
+		"api":               gone,
+		"--since 35m":       gone,
+		"--since 2026-01-02T07:40:00Z": "The auditor in namespace auditor wrote down nothing that vanished since " +
+			"2026-01-02T07:40:00Z.\n",
+		"bundle/eb": "The auditor in namespace auditor wrote down nothing that vanished since " +
+			"2025-12-03T08:00:00Z.\n",
 		"-n auditor bundle/api -o name": "",
 	} {
 		status, got := history(t, journals(t), args)

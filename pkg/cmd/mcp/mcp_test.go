@@ -266,18 +266,6 @@ func TestConcurrent(t *testing.T) {
 	wait.Wait()
 }
 
-// TestMessageTooLong checks that a message beyond the limit ends the server with an error.
-func TestMessageTooLong(t *testing.T) {
-	c := connect(t, "--snapshot", sick)
-	arguments := map[string]any{"words": []string{strings.Repeat("a", 300<<10)}}
-	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "explain", Arguments: arguments}); err == nil {
-		t.Error("the call has a result")
-	}
-	if status := <-c.ended; status != exit.Failed || !strings.Contains(c.errOut.String(), "serving the client: ") {
-		t.Errorf("status %d: %s", status, c.errOut)
-	}
-}
-
 // TestNoProgram checks that no call starts the user's program for differences.
 func TestNoProgram(t *testing.T) {
 	t.Setenv("KUBECTL_EXTERNAL_DIFF", "no-such-program")
