@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
@@ -39,8 +40,13 @@ type Helm struct {
 	failed failures
 }
 
+// asHelm makes Helm's library write as the command helm does. With another field manager, helm upgrade and helm
+// rollback of the release would be refused as a conflict.
+var asHelm = sync.OnceFunc(func() { kube.ManagedFieldsManager = "helm" })
+
 // Helm reads the last revision of a release of a chart. An empty name is that of an installation by this program.
 func (c *Cluster) Helm(of Chart, namespace, name string) (*Helm, error) {
+	asHelm()
 	h := &Helm{chart: of, namespace: namespace, name: cmp.Or(name, of.Name)}
 	h.Configuration = action.NewConfiguration(action.ConfigurationSetLogger(&h.failed))
 	if err := h.Init(c.Getter, namespace, "secret"); err != nil {
