@@ -16,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,13 +51,17 @@ var (
 	ValidatingKind = admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration")
 	APIServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
 	UserKind       = authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview")
+
+	ClusterRoleBindingKind = rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding")
+	RoleBindingKind        = rbacv1.SchemeGroupVersion.WithKind("RoleBinding")
 )
 
 // builtIn maps kinds without discovery.
 var builtIn = sync.OnceValue(func() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(DeploymentKind, meta.RESTScopeNamespace)
-	for _, kind := range []schema.GroupVersionKind{MutatingKind, ValidatingKind, APIServiceKind, UserKind} {
+	for _, kind := range []schema.GroupVersionKind{MutatingKind, ValidatingKind, APIServiceKind, UserKind,
+		ClusterRoleBindingKind} {
 		m.Add(kind, meta.RESTScopeRoot)
 	}
 	return m

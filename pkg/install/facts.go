@@ -18,9 +18,13 @@ import (
 // absent.
 type Facts struct {
 	Namespace string
-	TakenAt   time.Time
-	Manifest  Manifest
-	Objects   map[object.Key]Reading
+	// NamespaceReason is the reason for which the namespace is the default one, although the installation may be in
+	// another one; "" if the namespace is known.
+	NamespaceReason string
+
+	TakenAt  time.Time
+	Manifest Manifest
+	Objects  map[object.Key]Reading
 }
 
 // Manifest has the objects that the Helm release of an installation desires: none without a release, or if it could not

@@ -17,22 +17,37 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Objects returns the objects of an installation that exist, in all namespaces, in the order in which they are removed.
-// The Namespace is not one of them: others may have objects in it.
-func (c *Cluster) Objects(ctx context.Context, of Chart) ([]*unstructured.Unstructured, error) {
+// Objects returns the objects of the installation in a namespace that exist, in the order in which they are removed. The
+// Namespace is not one of them: others may have objects in it.
+func (c *Cluster) Objects(ctx context.Context, of Chart, namespace string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, kind := range of.Kinds {
-		for o, err := range c.List(ctx, kind, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: of.Selector()}) {
+		searched := namespace
+		if kind == RoleBindingKind { // a binding is in the namespace to which it gives access
+			searched = metav1.NamespaceAll
+		}
+		for o, err := range c.List(ctx, kind, searched, metav1.ListOptions{LabelSelector: of.Selector()}) {
 			switch {
 			case meta.IsNoMatchError(err): // a kind of an optional component, such as cert-manager
 			case err != nil:
 				return nil, err
-			case slices.Contains(of.Names, o.GetName()) && o.GetDeletionTimestamp() == nil:
+			case of.has(o, namespace) && o.GetDeletionTimestamp() == nil:
 				out = append(out, o)
 			}
 		}
 	}
 	return out, nil
+}
+
+// has reports whether an object with the inventory label belongs to the installation in a namespace. Objects of other
+// scope name the namespace, except for ClusterRoles from before the chart.
+func (c Chart) has(o *unstructured.Unstructured, namespace string) bool {
+	if !slices.Contains(c.Names, o.GetName()) {
+		return false
+	}
+	named := c.namespacesIn(o)
+	isUnnamed := o.GetNamespace() == "" && len(named) == 0
+	return o.GetNamespace() == namespace || isUnnamed || slices.Contains(named, namespace)
 }
 
 // Report is called for each object that was deleted.

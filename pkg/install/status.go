@@ -63,7 +63,7 @@ type Check struct {
 }
 
 // NewStatus makes the status of an installation without checks. by are the objects by which it is found, and noun names
-// it. Without an installation, it has the only check.
+// it. If it was not found, its only check says so.
 func NewStatus(f *Facts, of Chart, kind, noun string, by ...Reading) Status {
 	s := Status{APIVersion: APIVersion, Kind: kind, TakenAt: f.TakenAt.UTC().Format(time.RFC3339),
 		Namespace: f.Namespace, State: OK, HelmRelease: f.Manifest.Release}
@@ -78,6 +78,11 @@ func NewStatus(f *Facts, of Chart, kind, noun string, by ...Reading) Status {
 	for _, c := range Decode[appsv1.Deployment](f.Deployment(of).Object).Spec.Template.Spec.Containers {
 		s.Image = c.Image
 	}
+	if f.NamespaceReason != "" && f.Deployment(of) == (Reading{}) {
+		s.Add("installed", Unknown, noun+" is not in namespace "+f.Namespace+", and its namespace is unknown: "+
+			f.NamespaceReason, "-n names the namespace.")
+		return s
+	}
 	if found || !unread {
 		s.Installed = &found
 	}
@@ -86,6 +91,9 @@ func NewStatus(f *Facts, of Chart, kind, noun string, by ...Reading) Status {
 	}
 	return s
 }
+
+// IsFound reports whether a new status is that of an installation, or of one that could not be read.
+func (s *Status) IsFound() bool { return len(s.Checks) == 0 }
 
 // IsAbsent reports whether there is certainly no installation.
 func (s *Status) IsAbsent() bool { return s.Installed != nil && !*s.Installed }

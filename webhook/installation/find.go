@@ -3,7 +3,6 @@
 package installation
 
 import (
-	"cmp"
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,22 +25,4 @@ func Configurations(ctx context.Context, c *install.Cluster) ([]*unstructured.Un
 		}
 	}
 	return out, nil
-}
-
-// Find finds the installation of the cluster by its configurations, or without them by its Deployment.
-func Find(ctx context.Context, c *install.Cluster) (*install.Installation, error) {
-	configurations, err := Configurations(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	var in install.Installation
-	for _, o := range configurations {
-		in.Add(o)
-		for _, w := range webhooksOf(o) {
-			if s := w.ClientConfig.Service; s != nil {
-				in.Namespace = cmp.Or(in.Namespace, s.Namespace)
-			}
-		}
-	}
-	return c.Find(ctx, Chart, in)
 }

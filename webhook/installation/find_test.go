@@ -4,9 +4,12 @@ package installation
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,94 +21,108 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
-// TestFind checks how an installation is found, who installed it, and that objects that could not be read never count
-// as absent.
+// TestFind checks by which objects an installation is found, who installed it, that a Deployment in another namespace
+// decides nothing, and that objects that could not be read never count as absent.
 func TestFind(t *testing.T) {
 	t.Parallel()
-	all, err := Chart.Render("other", &Values{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := func(kind string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		for _, o := range all {
-			if o.GetKind() == kind && o.GetName() == Name {
-				o = o.DeepCopy()
-				change(o)
-				return o
-			}
-		}
-		t.Fatalf("no %s", kind)
-		return nil
-	}
+	binding, mutating, deployment := "ClusterRoleBinding", install.MutatingKind.Kind, "Deployment"
 	plain := func(*unstructured.Unstructured) {}
-	byHelm := func(o *unstructured.Unstructured) {
-		o.SetAnnotations(map[string]string{fleet.ReleaseNameAnnotation: "doctor",
-			fleet.ReleaseNamespaceAnnotation: "other"})
+	in := func(release string) func(*unstructured.Unstructured) {
+		return func(o *unstructured.Unstructured) {
+			namespace, name, _ := strings.Cut(release, "/")
+			o.SetAnnotations(map[string]string{fleet.ReleaseNameAnnotation: name,
+				fleet.ReleaseNamespaceAnnotation: namespace})
+		}
 	}
 	byFleet := func(o *unstructured.Unstructured) {
-		byHelm(o)
+		in("other/doctor")(o)
 		o.SetLabels(map[string]string{fleet.HashLabel: "0a", install.NameLabel: Name,
 			"app.kubernetes.io/managed-by": "Helm"})
 	}
 	url := func(o *unstructured.Unstructured) {
-		byHelm(o)
+		in("other/doctor")(o)
 		rawWebhooks(o)[0]["clientConfig"] = map[string]any{"url": "https://192.0.2.1"}
 	}
-	registration := install.MutatingKind.GroupVersion()
 	old := func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{install.NameLabel: Name}) }
+	foreign := func(o *unstructured.Unstructured) { o.SetLabels(nil) }
+	none := install.Installation{Namespace: install.Namespace}
+	named := install.Installation{Namespace: "other", Named: true}
+	released := install.Installation{Namespace: "other", Named: true, Release: "doctor"}
+	otherwise := func(in install.Installation, others map[string][]string) install.Installation {
+		in.Others = others
+		return in
+	}
+	byBinding := map[string][]string{"other": {"ClusterRoleBinding " + Name}}
 	for _, tc := range []struct {
-		name           string
-		configurations []*unstructured.Unstructured
-		deployment     *unstructured.Unstructured
-		forbidden      bool
-		want           install.Installation
-		unknown        bool
+		name      string
+		exist     []runtime.Object
+		namespace string
+		forbidden string
+		want      install.Installation
+		wantError string
 	}{
-		{name: "no installation"},
-		{name: "by its configuration", forbidden: true,
-			configurations: []*unstructured.Unstructured{of(install.MutatingKind.Kind, byHelm)},
-			want:           install.Installation{Namespace: "other", Release: "doctor"}},
-		{name: "with a URL", configurations: []*unstructured.Unstructured{of(install.MutatingKind.Kind, url)},
-			want: install.Installation{Namespace: "other", Release: "doctor"}},
-		{name: "by its Deployment", deployment: of("Deployment", byHelm), want: install.Installation{Namespace: "other",
-			Release: "doctor"}},
-		{name: "by Argo CD", deployment: of("Deployment", plain), want: install.Installation{Namespace: "other"}},
-		{name: "by Fleet", deployment: of("Deployment", byFleet), want: install.Installation{Namespace: "other",
-			Release: "doctor", Fleet: "other/doctor"}},
-		{name: "from before the chart", deployment: of("Deployment", old),
-			want: install.Installation{Namespace: "other", Old: true}},
-		{name: "without rights", deployment: of("Deployment", plain), forbidden: true, unknown: true},
+		{name: "no installation", want: none},
+		{name: "by its ClusterRoleBinding", exist: objects(t, "other", binding, in("other/doctor")), want: released},
+		{name: "by its configuration", exist: objects(t, "other", mutating, in("other/doctor")), want: released},
+		{name: "with a URL", exist: objects(t, "other", mutating, url), want: released},
+		{name: "by Argo CD", exist: objects(t, "other", binding, plain), want: named},
+		{name: "by Fleet", exist: objects(t, "other", binding, byFleet), want: install.Installation{Namespace: "other",
+			Named: true, Release: "doctor", Fleet: "other/doctor"}},
+		{name: "by Fleet, in the default namespace, without the binding",
+			exist: objects(t, install.Namespace, deployment, byFleet), want: install.Installation{
+				Namespace: install.Namespace, Release: "doctor", Fleet: "other/doctor"}},
+		{name: "from before the chart", exist: objects(t, "other", binding, old),
+			want: install.Installation{Namespace: "other", Named: true, Old: true}},
+		{name: "a Deployment of a tenant", exist: objects(t, "tenant", deployment, in("tenant/doctor")), want: none},
+		{name: "a Deployment of a tenant, beside an installation", exist: slices.Concat(
+			objects(t, "a-tenant", deployment, old), objects(t, "other", binding, in("other/doctor"))), want: released},
+		{name: "a binding of another program", exist: objects(t, "other", binding, foreign), want: none},
+		{name: "two namespaces", exist: slices.Concat(objects(t, "other", binding, plain),
+			objects(t, "second", mutating, plain)),
+			wantError: "other (ClusterRoleBinding " + Name + "), second (MutatingWebhookConfiguration " + Name + ")"},
+		{name: "an account and a release in two namespaces", exist: objects(t, "other", binding, in("second/doctor")),
+			wantError: "other (ClusterRoleBinding " + Name + "), second (ClusterRoleBinding " + Name + ")"},
+		{name: "one of two namespaces, by name", namespace: "second", exist: slices.Concat(
+			objects(t, "other", binding, old), objects(t, "second", mutating, plain)),
+			want: otherwise(install.Installation{Namespace: "second", Named: true}, byBinding)},
+		{name: "another namespace, by name", namespace: "third", exist: objects(t, "other", binding, in("other/doctor")),
+			want: otherwise(install.Installation{Namespace: "third"}, byBinding)},
+		{name: "without a right for bindings", forbidden: "clusterrolebindings", wantError: "forbidden"},
+		{name: "without a right for Deployments", forbidden: "deployments", wantError: "forbidden"},
 	} {
-		var exist []runtime.Object
-		for _, o := range tc.configurations {
-			exist = append(exist, o)
-		}
-		if tc.deployment != nil {
-			exist = append(exist, tc.deployment)
-		}
-		client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-			map[schema.GroupVersionResource]string{
-				{Group: "apps", Version: "v1", Resource: "deployments"}:      "DeploymentList",
-				registration.WithResource("mutatingwebhookconfigurations"):   "MutatingWebhookConfigurationList",
-				registration.WithResource("validatingwebhookconfigurations"): "ValidatingWebhookConfigurationList"},
-			exist...)
-		if tc.forbidden {
-			client.PrependReactor("*", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "",
-					errors.New("forbidden"))
-			})
-		}
-		got, err := Find(t.Context(), &install.Cluster{Dynamic: client})
-		if (err != nil) != tc.unknown {
-			t.Errorf("%s: %v", tc.name, err)
-		}
+		client := fake.NewSimpleDynamicClient(runtime.NewScheme(), tc.exist...)
+		client.PrependReactor("*", tc.forbidden, func(clienttesting.Action) (bool, runtime.Object, error) {
+			return tc.forbidden != "", nil, apierrors.NewForbidden(schema.GroupResource{Resource: tc.forbidden}, "",
+				errors.New("forbidden"))
+		})
+		got, err := (&install.Cluster{Dynamic: client}).Find(t.Context(), Chart, tc.namespace)
 		if err != nil {
+			if tc.wantError == "" || !strings.Contains(err.Error(), tc.wantError) {
+				t.Errorf("%s: %v", tc.name, err)
+			}
 			continue
 		}
-		if diff := cmp.Diff(tc.want, *got); diff != "" {
+		if diff := cmp.Diff(tc.want, *got, cmpopts.EquateEmpty()); diff != "" || tc.wantError != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
+}
+
+// objects returns the changed object of a kind in the chart for a namespace.
+func objects(t *testing.T, namespace, kind string, change func(*unstructured.Unstructured)) []runtime.Object {
+	t.Helper()
+	all, err := Chart.Render(namespace, &Values{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		if o.GetKind() == kind && o.GetName() == Name {
+			change(o)
+			return []runtime.Object{o}
+		}
+	}
+	t.Fatalf("no %s", kind)
+	return nil
 }
 
 // TestAllowedNamespace checks that the webhook cannot be installed into the namespaces that its configurations exclude,

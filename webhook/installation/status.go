@@ -11,7 +11,7 @@ func Evaluate(f *Facts) *Status {
 	s := &Status{Status: install.NewStatus(&f.Facts, Chart, StatusKind, "the webhook",
 		f.configuration(install.MutatingKind), f.configuration(install.ValidatingKind), f.Deployment(Chart)),
 		Webhooks: []WebhookStatus{}, Test: f.Test}
-	if s.IsAbsent() {
+	if !s.IsFound() {
 		return s
 	}
 	e := &evaluation{f, s}

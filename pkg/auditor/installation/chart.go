@@ -5,7 +5,6 @@
 package installation
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -38,11 +37,6 @@ var Chart = install.Chart{
 		corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 	},
 	Names: []string{Name, Name + "-dashboards"},
-}
-
-// Find finds the installation of the cluster.
-func Find(ctx context.Context, c *install.Cluster) (*install.Installation, error) {
-	return c.Find(ctx, Chart, install.Installation{})
 }
 
 // Values are the values of the chart. A zero value keeps the value of the chart.

@@ -23,7 +23,7 @@ const installCommand = "auditor install"
 func Evaluate(f *Facts) *Status {
 	s := &Status{Status: install.NewStatus(&f.Facts, Chart, StatusKind, "the auditor", f.Deployment(Chart)),
 		Replicas: []Replica{}}
-	if s.IsAbsent() {
+	if !s.IsFound() {
 		return s
 	}
 	s.Replicas = append(s.Replicas, f.Replicas...)

@@ -14,5 +14,5 @@ import (
 func NewCommand(env verb.Environment) *cobra.Command {
 	return chart.NewVerb("auditor", "Install, inspect and remove the auditor, which keeps an audit current",
 		newInstall(env), newStatus(env), newHistory(env), newServe(env),
-		chart.NewUninstall(env, component, "Remove the auditor from the cluster", namespaceUsage))
+		chart.NewUninstall(env, component, "Remove the auditor from the cluster"))
 }

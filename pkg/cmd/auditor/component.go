@@ -6,12 +6,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
 // component is what the verb installs.
 var component = chart.Component{
-	Chart: installation.Chart, Verb: "auditor", Noun: "the auditor", Find: installation.Find,
+	Chart: installation.Chart, Verb: "auditor", Noun: "the auditor",
 	Stop:     "to stop the auditor, use `auditor uninstall`",
 	NotReady: "It becomes ready when it has read everything.",
 	NoKind: "Install the CustomResourceDefinitions of the Prometheus operator first, or leave out " +
@@ -23,6 +22,3 @@ var component = chart.Component{
 	Kept:     "others may have objects in it, and it has the auditor's journal",
 	Outlives: true,
 }
-
-const namespaceUsage = "Namespace of the installation (default the one where it is found, else " +
-	install.Namespace + ")"

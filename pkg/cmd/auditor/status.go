@@ -16,11 +16,10 @@ import (
 
 // statusRights are the rights that status requires, in terms of RBAC.
 const statusRights = "It requires get on every kind of an installation (auditor install --dry-run=client lists " +
-	"them), on leases\nand on pods/proxy, list on secrets, deployments and pods, and create on subjectaccessreviews."
+	"them), on leases\nand on pods/proxy, list on secrets and pods, and create on subjectaccessreviews."
 
 func newStatus(env verb.Environment) *cobra.Command {
-	return chart.NewStatus(env, component, "Report the state of the auditor", namespaceUsage, statusRights, nil,
-		evaluate)
+	return chart.NewStatus(env, component, "Report the state of the auditor", statusRights, nil, evaluate)
 }
 
 // evaluate implements chart.Evaluator.

@@ -5,6 +5,9 @@ package chart
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,31 +88,37 @@ type Installed struct {
 	Helm *install.Helm
 }
 
-// open connects with a cluster, and finds its installation. It refuses another namespace, because a cluster has one
-// installation, and an installation by Fleet unless ofFleet is set. Without an installation, the result has the
-// namespace for it.
+// open connects with a cluster, and finds its installation. It refuses another namespace than that of the installation,
+// because a cluster has one, and an installation by Fleet unless ofFleet is set. Without an installation, the result has
+// the namespace for it.
 func (o *Change) open(ctx context.Context, ofFleet bool) (*Installed, error) {
 	cluster, err := o.Connect(nil)
 	if err != nil {
 		return nil, err
 	}
-	in, err := o.of.Find(ctx, cluster)
+	in, err := cluster.Find(ctx, o.of.Chart, *o.Config.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	namespace := o.NamespaceOr(in.Namespace)
 	switch {
-	case in.Namespace != "" && in.Namespace != namespace:
-		err := fmt.Errorf("%s is installed in namespace %s, not in %s", o.of.Noun, in.Namespace, namespace)
-		return nil, exit.Failure(err,
-			"A cluster has one installation. Leave out -n, or remove that installation first: "+
-				o.subcommand("uninstall")+" -n "+in.Namespace)
+	case !in.Named && len(in.Others) > 0:
+		return nil, o.elsewhereError(in)
 	case in.Fleet != "" && !ofFleet:
 		err := fmt.Errorf("%s is deployed by Fleet (release %s), which would undo the change", o.of.Noun, in.Fleet)
 		return nil, exit.Failure(err, "Change the values in its fleet.yaml, or remove it from the GitRepo. "+
 			o.of.Otherwise(o.Flags))
 	}
-	in.Namespace = namespace
-	helm, err := cluster.Helm(o.of.Chart, namespace, in.Release)
+	helm, err := cluster.Helm(o.of.Chart, in.Namespace, in.Release)
 	return &Installed{cluster, in, helm}, err
+}
+
+// elsewhereError refuses a namespace without the installation, which is in another one.
+func (o *Change) elsewhereError(in *install.Installation) error {
+	others := slices.Sorted(maps.Keys(in.Others))
+	first := others[0]
+	err := fmt.Errorf("%s is installed in namespace %s, not in %s", o.of.Noun, strings.Join(others, " and "),
+		in.Namespace)
+	return exit.Failure(err, fmt.Sprintf("This object names namespace %s: %s. A cluster has one installation.\n"+
+		"Leave out -n, or remove that installation first: %s -n %s", first, in.Others[first][0],
+		o.subcommand("uninstall"), first))
 }

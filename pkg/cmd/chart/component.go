@@ -5,7 +5,6 @@
 package chart
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,8 +25,6 @@ type Component struct {
 	install.Chart
 	// Verb is the name of the verb, and Noun that of the component in a sentence, such as "the webhook".
 	Verb, Noun string
-	// Find finds the installation of a cluster.
-	Find func(context.Context, *install.Cluster) (*install.Installation, error)
 	// Stop is the advice to a user who wants no replica.
 	Stop string
 	// NotReady is the hint while replicas are not ready.

@@ -56,6 +56,10 @@ func NewConnection(env verb.Environment, of Component, rights string) Connection
 // subcommand returns the command line of a subcommand.
 func (o *Connection) subcommand(name string) string { return o.Command(o.of.Verb + " " + name) }
 
+// namespaceUsage is the usage of --namespace for a subcommand of an installation.
+const namespaceUsage = "Namespace of the installation (default the one that its cluster-scoped objects name, else " +
+	install.Namespace + ")"
+
 // AddFlags adds kubectl's own flags, with another usage of --namespace.
 func (o *Connection) AddFlags(c *cobra.Command, namespace string) {
 	o.Config.AddFlags(c.Flags())
@@ -96,12 +100,6 @@ func (o *Connection) Validate() (err error) {
 			*o.Config.Timeout)
 	}
 	return nil
-}
-
-// NamespaceOr returns --namespace, else the namespace where an installation was found, else the default. The namespace
-// of the kubeconfig's context is not used: it is that of the user's own objects.
-func (o *Connection) NamespaceOr(found string) string {
-	return cmp.Or(*o.Config.Namespace, found, install.Namespace)
 }
 
 // maxAnswer is the limit of one response, in bytes: a page of release records, or the metrics of a large API server.
@@ -167,6 +165,8 @@ func (o *Connection) AddHint(err error) error {
 	case strings.Contains(err.Error(), "another operation (install/upgrade/rollback) is in progress"):
 		e.Hint = "An earlier command did not finish. Wait for it, or remove what it wrote: " +
 			o.subcommand("uninstall")
+	case isAmbiguous(err):
+		e.Hint = "Nothing was done. Name the namespace of the installation with -n."
 	case meta.IsNoMatchError(err):
 		e.Hint = o.of.NoKind
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "denied the request"): // by an admission webhook
@@ -175,6 +175,11 @@ func (o *Connection) AddHint(err error) error {
 		return o.Explain(err)
 	}
 	return e
+}
+
+func isAmbiguous(err error) bool {
+	var ambiguous *install.AmbiguousError
+	return errors.As(err, &ambiguous)
 }
 
 // Unreachable reports whether no cluster answered, or one that does not know the user or does not answer like a

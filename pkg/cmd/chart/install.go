@@ -3,6 +3,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ type Hooks struct {
 // Apply installs or upgrades the chart with its values, a pointer to a struct.
 func (o *Install) Apply(ctx context.Context, values any, hooks Hooks) error {
 	if o.IsClientDryRun() {
-		desired, err := o.of.Render(o.NamespaceOr(""), values)
+		desired, err := o.of.Render(cmp.Or(*o.Config.Namespace, install.Namespace), values)
 		if err != nil {
 			return err
 		}
@@ -213,7 +214,7 @@ func (o *Install) removeKept(ctx context.Context, in *Installed, deleted []*unst
 	if !o.of.Outlives || len(deleted) == 0 {
 		return nil
 	}
-	live, err := in.Cluster.Objects(ctx, o.of.Chart)
+	live, err := in.Cluster.Objects(ctx, o.of.Chart, in.Namespace)
 	if err != nil {
 		return err
 	}

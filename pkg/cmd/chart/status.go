@@ -3,6 +3,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,8 +38,8 @@ type statusOptions struct {
 
 // NewStatus returns the subcommand status. The evaluator gets the facts with the namespace and the manifest. Warnings
 // of the API server go to the handler; without one they are dropped.
-func NewStatus(env verb.Environment, of Component, short, namespaceUsage, rights string,
-	warnings rest.WarningHandlerWithContext, e Evaluator,
+func NewStatus(env verb.Environment, of Component, short, rights string, warnings rest.WarningHandlerWithContext,
+	e Evaluator,
 ) *cobra.Command {
 	o := &statusOptions{NewConnection(env, of, rights), warnings, e}
 	c := NewCommand(o, &cobra.Command{Use: "status", Short: short})
@@ -53,16 +54,20 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := o.of.Find(ctx, cluster)
-	if Unreachable(err) {
-		return err // once, not for each object that could not be read
+	in, err := cluster.Find(ctx, o.of.Chart, *o.Config.Namespace)
+	facts := install.Facts{TakenAt: o.Now()}
+	switch {
+	case Unreachable(err), isAmbiguous(err): // once, not for each object that could not be read
+		return err
+	case err != nil: // the status shows which objects could not be read
+		in = &install.Installation{Namespace: cmp.Or(*o.Config.Namespace, install.Namespace)}
 	}
-	if err != nil {
-		in = &install.Installation{} // the status shows which objects could not be read
+	if err != nil && *o.Config.Namespace == "" {
+		facts.NamespaceReason = install.ReasonOf(err)
 	}
-	namespace := o.NamespaceOr(in.Namespace)
-	s, err := o.evaluate(ctx, cluster, install.Facts{Namespace: namespace, TakenAt: o.Now(),
-		Manifest: cluster.Manifest(o.of.Chart, namespace, in.Release)})
+	facts.Namespace = in.Namespace
+	facts.Manifest = cluster.Manifest(o.of.Chart, in.Namespace, in.Release)
+	s, err := o.evaluate(ctx, cluster, facts)
 	if err != nil {
 		return err
 	}

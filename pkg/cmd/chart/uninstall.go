@@ -22,7 +22,7 @@ type uninstallOptions struct {
 }
 
 // NewUninstall returns the subcommand uninstall.
-func NewUninstall(env verb.Environment, of Component, short, namespaceUsage string) *cobra.Command {
+func NewUninstall(env verb.Environment, of Component, short string) *cobra.Command {
 	o := &uninstallOptions{Change: NewChange(env, of, "It requires get, list and delete on every kind of an "+
 		"installation ("+of.Verb+" install --dry-run=client lists\nthem), and update on secrets. cluster-admin has "+
 		"all of them.")}
@@ -43,7 +43,7 @@ func (o *uninstallOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	targets, err := in.Cluster.Objects(ctx, o.of.Chart)
+	targets, err := in.Cluster.Objects(ctx, o.of.Chart, in.Namespace)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (o *uninstallOptions) Run(ctx context.Context) error {
 	if err := in.Helm.Uninstall(); err != nil {
 		return err
 	}
-	rest, err := in.Cluster.Objects(ctx, o.of.Chart)
+	rest, err := in.Cluster.Objects(ctx, o.of.Chart, in.Namespace)
 	if err != nil {
 		return err
 	}

@@ -6,14 +6,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 // component is what the verb installs.
 var component = chart.Component{
-	Chart: installation.Chart, Verb: "webhook", Noun: "the webhook", Find: installation.Find,
+	Chart: installation.Chart, Verb: "webhook", Noun: "the webhook",
 	Stop:      "to stop the webhook, use `webhook uninstall`",
 	NotReady:  "Meanwhile requests continue without the webhook.",
 	NoKind:    "Install cert-manager first, or leave out --certificates=cert-manager.",
@@ -36,9 +35,6 @@ func stopCalls(o *input.Flags) string {
 	return o.Commands().Kubectl + " delete mutatingwebhookconfigurations,validatingwebhookconfigurations -l " +
 		installation.Selector
 }
-
-const namespaceUsage = "Namespace of the installation (default the one that the configurations name, else " +
-	install.Namespace + ")"
 
 func newGuardDefault() *flags.Enum {
 	off, warn, deny := string(admission.GuardOff), string(admission.GuardWarn), string(admission.GuardDeny)

@@ -106,7 +106,7 @@ func prepare(ctx context.Context, in *chart.Installed, live, desired []*unstruct
 	replaced := installation.Outdated(live, desired)
 	if in.Old {
 		var err error
-		if replaced, err = in.Cluster.Objects(ctx, component.Chart); err != nil {
+		if replaced, err = in.Cluster.Objects(ctx, component.Chart, in.Namespace); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func newStatus(env verb.Environment) *cobra.Command {
 		return evaluated(installation.Evaluate(facts)), nil
 	}
 	return chart.NewStatus(env, component, "Report the state of the admission webhook, and test it with dry runs",
-		namespaceUsage, statusRights, warnings, evaluate)
+		statusRights, warnings, evaluate)
 }
 
 func evaluated(s *installation.Status) chart.Evaluated {

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
@@ -114,8 +115,56 @@ func (f *fixture) asBeforeChart(t *testing.T, namespace string) {
 		Name: "view"}}
 	binding.Namespace, binding.Name = "shop", "fleetdoctor-webhook-records"
 	binding.Labels = map[string]string{install.NameLabel: installation.Name}
+	binding.Subjects = []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: installation.Name}}
 	if err := f.Client().Create(t.Context(), binding); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestTenantDeployment checks that a Deployment with the label of the webhook, in the namespace of a tenant, does not
+// change where the webhook is installed, and that it is not removed with the webhook.
+func TestTenantDeployment(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "real")
+	f.Namespace(t, "a-tenant")
+	d := &appsv1.Deployment{}
+	f.get(t, d, "real", installation.Name)
+	d.ObjectMeta = metav1.ObjectMeta{Namespace: "a-tenant", Name: d.Name, Labels: d.Labels}
+	f.Create(t, d)
+	f.stop(t) // not even without the webhook configurations
+	if r := f.must(t, "install"); !strings.HasPrefix(r.out, "namespace/real applied\n") {
+		t.Errorf("install: %s%s", r.out, r.errOut)
+	}
+	if r := f.call(t, "status"); !strings.HasPrefix(r.out, "Namespace:  real\n") {
+		t.Errorf("status: %s%s", r.out, r.errOut)
+	}
+	f.must(t, "uninstall", "--yes")
+	f.get(t, d, "a-tenant", installation.Name)
+	want := "namespace/fleetdoctor-system applied (server dry run)\n"
+	if r := f.must(t, "install", "--dry-run=server"); !strings.HasPrefix(r.out, want) {
+		t.Errorf("without an installation: %s%s", r.out, r.errOut)
+	}
+}
+
+// TestTwoNamespaces checks that nothing is done if the objects of an administrator name two namespaces, unless the
+// command line names one of them.
+func TestTwoNamespaces(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "one")
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
+		`[{"op":"replace","path":"/webhooks/0/clientConfig/service/namespace","value":"two"}]`)
+	for _, args := range [][]string{{"install"}, {"uninstall", "--yes"}, {"status"}} {
+		r := f.call(t, args...)
+		if r.status != 3 || r.out != "" || !strings.Contains(r.errOut, "several namespaces of an installation: "+
+			"one (ClusterRoleBinding fleetdoctor-webhook, MutatingWebhookConfiguration fleetdoctor-webhook, "+
+			"ValidatingWebhookConfiguration fleetdoctor-webhook), two (MutatingWebhookConfiguration "+
+			"fleetdoctor-webhook)\n") || !strings.Contains(r.errOut, "with -n.") {
+			t.Errorf("%v: status %d: %s%s", args, r.status, r.out, r.errOut)
+		}
+	}
+	f.must(t, "install", "-n", "one")
+	if s := f.mutating(t).Webhooks[0].ClientConfig.Service; s.Namespace != "one" {
+		t.Errorf("the webhook is called in namespace %s", s.Namespace)
 	}
 }
 

@@ -15,6 +15,6 @@ import (
 func NewCommand(env verb.Environment) *cobra.Command {
 	return chart.NewVerb("webhook", "Install, inspect and remove the webhook that keeps Fleet's ownership metadata",
 		newInstall(env),
-		chart.NewUninstall(env, component, "Remove the admission webhook from the cluster", namespaceUsage),
+		chart.NewUninstall(env, component, "Remove the admission webhook from the cluster"),
 		newStatus(env), newServe(env))
 }
