@@ -52,6 +52,9 @@ type Common struct {
 // Replicas is the number of replicas in the charts.
 const Replicas = 2
 
+// repository has the images of the program.
+const repository = "fleetdoctor/kubectl-fleetdoctor"
+
 // described is the end of a version that git describe or the go command makes of a commit without a tag, or of a
 // changed tree.
 var described = regexp.MustCompile(`(-[0-9]+-g[0-9a-f]+|[-.][0-9]{14}-[0-9a-f]{12})?(-dirty|\+dirty)?$`)
@@ -64,17 +67,25 @@ func ImageOf(version string) (image string, ok bool) {
 		return "", false
 	}
 	// A tag cannot contain a plus sign.
-	return "fleetdoctor/kubectl-fleetdoctor:" + strings.ReplaceAll(version, "+", "_"), true
+	return repository + ":" + strings.ReplaceAll(version, "+", "_"), true
 }
 
-// load returns the embedded chart, and values, a pointer to a struct, in the form that Helm reads from a file.
-func (c Chart) load(v any) (*chart.Chart, map[string]any, error) {
+// encode returns values, a map or a pointer to a struct, in the form that Helm reads from a file.
+func encode(v any) (map[string]any, error) {
+	if values, ok := v.(map[string]any); ok {
+		return values, nil
+	}
 	values, err := runtime.DefaultUnstructuredConverter.ToUnstructured(v)
 	if err != nil {
-		return nil, nil, fmt.Errorf("encoding the values: %w", err)
+		return nil, fmt.Errorf("encoding the values: %w", err)
 	}
+	return values, nil
+}
+
+// load returns the embedded chart.
+func (c Chart) load() (*chart.Chart, error) {
 	var files []*archive.BufferedFile
-	err = fs.WalkDir(manifests.Charts, c.Dir, func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(manifests.Charts, c.Dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -83,16 +94,19 @@ func (c Chart) load(v any) (*chart.Chart, map[string]any, error) {
 		return err
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the chart: %w", err)
+		return nil, fmt.Errorf("reading the chart: %w", err)
 	}
-	loaded, err := loader.LoadFiles(files)
-	return loaded, values, err
+	return loader.LoadFiles(files)
 }
 
 // Render returns the objects of an installation in the order in which they are applied: the Namespace, and those of the
-// chart with its values, a pointer to a struct. It needs no cluster.
+// chart with its values, a map or a pointer to a struct. It needs no cluster.
 func (c Chart) Render(namespace string, v any) ([]*unstructured.Unstructured, error) {
-	loaded, values, err := c.load(v)
+	values, err := encode(v)
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := c.load()
 	if err != nil {
 		return nil, err
 	}

@@ -8,16 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/chart/common/util"
-	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/kube"
 	"helm.sh/helm/v4/pkg/release/common"
 	helm "helm.sh/helm/v4/pkg/release/v1"
@@ -78,9 +74,23 @@ type Mode struct {
 	Wait time.Duration
 }
 
-// Install installs the chart with its values, a pointer to a struct, or upgrades the release to it.
-func (h *Helm) Install(ctx context.Context, v any, m Mode) error {
-	c, values, err := h.chart.load(v)
+// Installed reports whether the release is installed, so that its values are known.
+func (h *Helm) Installed() bool {
+	return h.Last != nil && h.Last.Info.Status != common.StatusUninstalled
+}
+
+// HasForeignImage reports whether the installed release has an image that is not one of the program's own.
+func (h *Helm) HasForeignImage() bool {
+	if !h.Installed() {
+		return false
+	}
+	image, _ := h.Last.Config["image"].(string)
+	return image != "" && !strings.HasPrefix(image, repository+":")
+}
+
+// Install installs the chart with its values, or upgrades the release to it.
+func (h *Helm) Install(ctx context.Context, values map[string]any, m Mode) error {
+	c, err := h.chart.load()
 	if err != nil {
 		return err
 	}
@@ -91,7 +101,7 @@ func (h *Helm) Install(ctx context.Context, v any, m Mode) error {
 	if m.Wait > 0 {
 		wait = kube.StatusWatcherStrategy
 	}
-	if h.Last == nil || h.Last.Info.Status == common.StatusUninstalled {
+	if !h.Installed() {
 		install := action.NewInstall(h.Configuration)
 		install.ReleaseName, install.Namespace, install.Replace = h.name, h.namespace, true
 		install.DryRunStrategy, install.WaitStrategy, install.Timeout = dryRun, wait, m.Wait
@@ -138,84 +148,6 @@ func (f *failures) WithAttrs([]slog.Attr) slog.Handler { return f }
 
 // WithGroup implements slog.Handler.
 func (f *failures) WithGroup(string) slog.Handler { return f }
-
-// capital matches the beginning of a further word in the name of a value.
-var capital = regexp.MustCompile(`([a-z])([A-Z])`)
-
-// Changes describes the values that differ from those of the last revision, by the flags of this program, and those
-// that the chart no longer has.
-func (h *Helm) Changes(v any) ([]string, error) {
-	if h.Last == nil {
-		return nil, nil
-	}
-	c, values, err := h.chart.load(v)
-	if err != nil {
-		return nil, err
-	}
-	before, err := valuesOf(h.Last.Chart, h.Last.Config)
-	if err != nil {
-		return nil, err
-	}
-	after, err := valuesOf(c, values)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if before[name] != after[name] {
-			now, then := shorten(after[name]), shorten(before[name])
-			out = append(out, fmt.Sprintf("--%s: now %s (before: %s)", flagOf(name), now, then))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if _, known := after[name]; !known {
-			out = append(out, fmt.Sprintf("--%s was removed (before: %s)", flagOf(name), shorten(before[name])))
-		}
-	}
-	return out, nil
-}
-
-// flagOf returns the name of the flag of a value.
-func flagOf(value string) string { return strings.ToLower(capital.ReplaceAllString(value, "$1-$2")) }
-
-// valuesOf returns all values of a release as text.
-func valuesOf(c *chart.Chart, set map[string]any) (map[string]string, error) {
-	all, err := util.CoalesceValues(c, set)
-	if err != nil {
-		return nil, fmt.Errorf("reading the values of the release: %w", err)
-	}
-	out := map[string]string{}
-	for name, value := range all {
-		out[name] = valueText(name, value)
-	}
-	return out, nil
-}
-
-// valueText describes a value. An empty list is one without restriction.
-func valueText(name string, value any) string {
-	text := strings.Trim(fmt.Sprint(value), "[]")
-	switch v := value.(type) {
-	case []any:
-		return cmp.Or(text, "all")
-	case map[string]any:
-		if len(v) == 0 {
-			return "none"
-		}
-	}
-	if name == "image" {
-		return cmp.Or(text, "that of the chart")
-	}
-	return cmp.Or(text, "none")
-}
-
-// shorten shortens the description of a value, such as a list of rules.
-func shorten(text string) string {
-	const longest = 60
-	if len(text) <= longest {
-		return text
-	}
-	return text[:longest] + "…"
-}
 
 // CreateNamespace creates the namespace of an installation if it does not exist.
 func (c *Cluster) CreateNamespace(ctx context.Context, name string) error {

@@ -3,10 +3,12 @@
 package install
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/release/common"
 	helm "helm.sh/helm/v4/pkg/release/v1"
 )
 
@@ -16,6 +18,25 @@ type values struct {
 	Exact             bool     `json:"exact,omitempty"`
 	GuardDefault      string   `json:"guardDefault,omitempty"`
 	ReleaseNamespaces []string `json:"releaseNamespaces,omitempty"`
+}
+
+// all and none are command lines with all flags, and with none.
+func all(string) bool  { return true }
+func none(string) bool { return false }
+
+// installed is a release of a chart that is installed with values.
+func installed(t *testing.T, of Chart, v any) *Helm {
+	t.Helper()
+	c, err := of.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := encode(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Helm{chart: of, Last: &helm.Release{Chart: c, Config: config,
+		Info: &helm.Info{Status: common.StatusDeployed}}}
 }
 
 // TestChanges checks which options are reported as changed.
@@ -40,18 +61,19 @@ func TestChanges(t *testing.T) {
 		{name: "fewer rights", now: values{ReleaseNamespaces: []string{"apps"}},
 			want: []string{"--release-namespaces: now apps (before: all)"}},
 	} {
-		c, config, err := webhook.load(&tc.old)
+		h := installed(t, webhook, &tc.old)
+		now, err := GivenValues(&tc.now, all)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := (&Helm{chart: webhook, Last: &helm.Release{Chart: c, Config: config}}).Changes(&tc.now)
+		got, err := h.Changes(now, all)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
+		if diff := gocmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
-		if first, err := (&Helm{}).Changes(&tc.now); first != nil || err != nil {
+		if first, err := (&Helm{}).Changes(now, all); first != nil || err != nil {
 			t.Errorf("%s: changes of a first installation: %v, %v", tc.name, first, err)
 		}
 	}
@@ -61,14 +83,95 @@ func TestChanges(t *testing.T) {
 func TestRemovedValue(t *testing.T) {
 	t.Parallel()
 	auditor := Chart{Dir: "auditor", Name: "fleetdoctor-auditor"}
-	c, config, err := auditor.load(&Common{})
-	if err != nil {
-		t.Fatal(err)
+	h := installed(t, auditor, &Common{})
+	h.Last.Config["adopt"] = "unmarked"
+	kept, err := h.Values(&Common{}, none)
+	if err != nil || len(kept) > 0 {
+		t.Errorf("kept %v (%v)", kept, err)
 	}
-	config["adopt"] = "unmarked"
-	got, err := (&Helm{chart: auditor, Last: &helm.Release{Chart: c, Config: config}}).Changes(&Common{})
+	got, err := h.Changes(kept, none)
 	if want := []string{"--adopt was removed (before: unmarked)"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, want %q (%v)", got, want, err)
+	}
+}
+
+// TestValuesKept checks that an upgrade keeps the values of the installed release for flags that are not given, and that
+// a given value replaces the installed one, also if it is empty.
+func TestValuesKept(t *testing.T) {
+	t.Parallel()
+	webhook := Chart{Dir: "webhook", Name: "fleetdoctor-webhook"}
+	scoped := values{ReleaseNamespaces: []string{"apps", "platform"}, Exact: true, GuardDefault: "deny"}
+	for _, tc := range []struct {
+		name   string
+		given  []string
+		now    values
+		status common.Status
+		want   map[string]any
+		notes  []string
+	}{
+		{name: "nothing", now: values{GuardDefault: "warn", Common: Common{Replicas: Replicas}},
+			want: map[string]any{"exact": true, "guardDefault": "deny", "releaseNamespaces": []any{"apps", "platform"}},
+			notes: []string{"--exact: kept true", "--guard-default: kept deny",
+				"--release-namespaces: kept apps platform"}},
+		{name: "an empty value", given: []string{"exact"}, now: values{GuardDefault: "warn"},
+			want: map[string]any{"guardDefault": "deny", "releaseNamespaces": []any{"apps", "platform"}},
+			notes: []string{"--exact: now false (before: true)", "--guard-default: kept deny",
+				"--release-namespaces: kept apps platform"}},
+		{name: "another list", given: []string{"release-namespaces", "guard-default", "exact"},
+			now:   values{ReleaseNamespaces: []string{"shop"}, GuardDefault: "deny", Exact: true},
+			want:  map[string]any{"exact": true, "guardDefault": "deny", "releaseNamespaces": []any{"shop"}},
+			notes: []string{"--release-namespaces: now shop (before: apps platform)"}},
+		{name: "after an uninstallation", status: common.StatusUninstalled, given: []string{"replicas"},
+			now:  values{GuardDefault: "warn", Common: Common{Replicas: 3}},
+			want: map[string]any{"replicas": int64(3)},
+			notes: []string{"--exact: now false (before: true)", "--guard-default: now warn (before: deny)",
+				"--release-namespaces: now all (before: apps platform)", "--replicas: now 3 (before: 2)"}},
+	} {
+		h := installed(t, webhook, &scoped)
+		h.Last.Info.Status = cmp.Or(tc.status, common.StatusDeployed)
+		isGiven := func(flag string) bool { return slices.Contains(tc.given, flag) }
+		got, err := h.Values(&tc.now, isGiven)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: values (-want +got):\n%s", tc.name, diff)
+		}
+		notes, err := h.Changes(got, isGiven)
+		if diff := gocmp.Diff(tc.notes, notes); diff != "" || err != nil {
+			t.Errorf("%s: notes (-want +got):\n%s%v", tc.name, diff, err)
+		}
+	}
+}
+
+// TestValuesOfMap checks that a given map replaces the installed one as a whole.
+func TestValuesOfMap(t *testing.T) {
+	t.Parallel()
+	type labels struct {
+		PrometheusLabels map[string]string `json:"prometheusLabels,omitempty"`
+	}
+	h := installed(t, Chart{Dir: "auditor", Name: "fleetdoctor-auditor"},
+		&labels{map[string]string{"release": "old", "team": "a"}})
+	got, err := h.Values(&labels{map[string]string{"release": "new"}}, all)
+	want := map[string]any{"prometheusLabels": map[string]any{"release": "new"}}
+	if diff := gocmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("values (-want +got):\n%s%v", diff, err)
+	}
+}
+
+// TestForeignImage checks which images an upgrade keeps: not those of earlier versions of the program.
+func TestForeignImage(t *testing.T) {
+	t.Parallel()
+	webhook := Chart{Dir: "webhook", Name: "fleetdoctor-webhook"}
+	for image, want := range map[string]bool{"": false, "fleetdoctor/kubectl-fleetdoctor:v1.2.3": false,
+		"registry.example.com/fleetdoctor/kubectl-fleetdoctor:v1.2.3": true, "fleetdoctor/kubectl-fleetdoctor2:v1": true,
+	} {
+		if got := installed(t, webhook, &Common{Image: image}).HasForeignImage(); got != want {
+			t.Errorf("%q: %t, want %t", image, got, want)
+		}
+	}
+	if (&Helm{}).HasForeignImage() {
+		t.Error("without a release")
 	}
 }
 

@@ -136,8 +136,8 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = must(t, "install", "-n", "in", "--read-rules", role, "--replicas=1")
-	want := "Note: --cluster-name: now none (before: fleet-default/edge-1)\n" +
-		"Note: --journal: now true (before: false)\n" +
+	want := "Note: --cluster-name: kept fleet-default/edge-1\n" +
+		"Note: --journal: kept false\n" +
 		"Note: --read-rules: now map[apiGroups:[apps] resources:[deployments (before: all)\n" +
 		"Note: --replicas: now 1 (before: 2)\n"
 	if diff := cmp.Diff(want, r.errOut); diff != "" {
@@ -214,10 +214,14 @@ func TestKeep(t *testing.T) {
 	if s, _ := status(t, shared.Kubeconfig(t), "kept"); states(s)["rights"] != install.OK || s.HelmRelease != "" {
 		t.Errorf("after helm uninstall, the account has lost its rights: %+v", s.Checks)
 	}
-	must(t, options...)
-	r := must(t, "install", "-n", "kept", "--keep")
+	if r := run(t.Context(), shared.Kubeconfig(t), options...); r.status != 3 ||
+		!strings.Contains(r.errOut, "exist without their Helm release, so their options are not known") {
+		t.Errorf("without the release: status %d: %s", r.status, r.errOut)
+	}
+	must(t, append(options, "--reset-values")...)
+	r := must(t, "install", "-n", "kept", "--keep", "--reset-values")
 	if got := objects(t); len(got) != len(all)-3 || strings.Count(r.out, " deleted\n") != 3 {
-		t.Errorf("an upgrade without options left %v:\n%s", slices.Sorted(maps.Keys(got)), r.out)
+		t.Errorf("an upgrade with defaults left %v:\n%s", slices.Sorted(maps.Keys(got)), r.out)
 	}
 	must(t, options...)
 	helmUninstall(t, "kept")

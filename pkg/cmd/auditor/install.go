@@ -4,6 +4,7 @@ package auditor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -76,8 +77,11 @@ func (o *installOptions) Validate() error {
 			return fmt.Errorf("--prometheus-labels has the invalid label %q: %s", key+"="+value, wrong[0])
 		}
 	}
-	if o.readRules == "" {
+	switch {
+	case !o.Changed("read-rules"):
 		return nil
+	case o.readRules == "": // an unset variable in a script would grant access to all kinds
+		return errors.New("--read-rules is empty")
 	}
 	data, err := os.ReadFile(o.readRules)
 	if err != nil {

@@ -24,6 +24,7 @@ func TestUsage(t *testing.T) {
 		"install --replicas=0":                  "to stop the auditor, use `auditor uninstall`",
 		"install -n kube-system":                "use a namespace that only the auditor uses",
 		"install --wait --dry-run=server":       "--wait and --dry-run are mutually exclusive",
+		"install --read-rules=":                 "--read-rules is empty",
 		"install --read-rules=none.yaml":        "--read-rules: open none.yaml",
 		"install --read-rules=" + invalid:       `it has the kind "Role", not ClusterRole`,
 		"install --prometheus-labels=a=b!":      `--prometheus-labels has the invalid label "a=b!"`,

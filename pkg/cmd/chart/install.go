@@ -25,9 +25,10 @@ import (
 // Install has the flags of a subcommand that installs a chart. Subcommands embed it.
 type Install struct {
 	Change
-	Common  install.Common
-	wait    bool
-	timeout time.Duration
+	Common      install.Common
+	resetValues bool
+	wait        bool
+	timeout     time.Duration
 }
 
 // NewInstall has the rights of helm install.
@@ -48,8 +49,11 @@ func (o *Install) AddInstallFlags(c *cobra.Command) {
 	o.AddFlags(c, "Namespace to install into (default that of the installation, else "+install.Namespace+")")
 	o.AddPrintFlags(c)
 	o.AddDryRunApply(c)
-	f.StringVar(&o.Common.Image, "image", "", "Image to run (default that of this release of the program)")
+	f.StringVar(&o.Common.Image, "image", "", "Image to run (default that of this release of the program, unless "+
+		"the installed release has another one)")
 	f.IntVar(&o.Common.Replicas, "replicas", install.Replicas, "Number of replicas")
+	f.BoolVar(&o.resetValues, "reset-values", false, "Start an upgrade from the defaults: options that are left out are "+
+		"not kept")
 	f.BoolVar(&o.wait, "wait", false, "Wait until all objects of the release are ready")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "Time limit of --wait")
 }
@@ -81,10 +85,15 @@ func (o *Install) Validate() error {
 		return fmt.Errorf("--timeout=%s: must be more than 0", o.timeout)
 	case o.wait && o.IsDryRun():
 		return errors.New("--wait and --dry-run are mutually exclusive")
-	case o.Common.Image == "":
-		return fmt.Errorf("this is a development build (%s), and no image of it is published: set --image", o.Version)
+	case o.Common.Image == "" && (o.IsClientDryRun() || o.resetValues):
+		return o.noImageError()
 	}
 	return nil
+}
+
+func (o *Install) noImageError() error {
+	return exit.UsageError(fmt.Errorf("this is a development build (%s), and no image of it is published: set --image",
+		o.Version))
 }
 
 // checkAddresses also refuses an empty list: an unset variable in a script would grant access to all addresses.
@@ -124,23 +133,22 @@ type Hooks struct {
 }
 
 // Apply installs or upgrades the chart with its values, a pointer to a struct.
-func (o *Install) Apply(ctx context.Context, values any, hooks Hooks) error {
+func (o *Install) Apply(ctx context.Context, v any, hooks Hooks) error {
 	if o.IsClientDryRun() {
-		desired, err := o.of.Render(cmp.Or(*o.Config.Namespace, install.Namespace), values)
-		if err != nil {
-			return err
-		}
-		return o.printDone(ctx, desired, nil)
+		return o.printOffline(ctx, v)
 	}
 	in, err := o.open(ctx, false)
 	if err != nil {
 		return err
 	}
-	if !install.AllowedNamespace(in.Namespace) { // where an installation was found
-		return exit.Failure(o.reservedError(in.Namespace),
-			"Remove that installation first: "+o.subcommand("uninstall")+" -n "+in.Namespace)
+	if err := o.checkInstallation(in); err != nil {
+		return err
 	}
 	before, err := in.Helm.Manifest()
+	if err != nil {
+		return err
+	}
+	values, err := o.valuesOf(in.Helm, v)
 	if err != nil {
 		return err
 	}
@@ -178,9 +186,57 @@ func (o *Install) Apply(ctx context.Context, values any, hooks Hooks) error {
 	return nil
 }
 
+// printOffline prints the objects of a new installation.
+func (o *Install) printOffline(ctx context.Context, v any) error {
+	values, err := install.GivenValues(v, o.isGiven(nil))
+	if err != nil {
+		return err
+	}
+	desired, err := o.of.Render(cmp.Or(*o.Config.Namespace, install.Namespace), values)
+	if err != nil {
+		return err
+	}
+	return o.printDone(ctx, desired, nil)
+}
+
+// checkInstallation refuses an installation that cannot be upgraded. Without a release, its options are not known, and
+// defaults in their place could extend the rights of the account.
+func (o *Install) checkInstallation(in *Installed) error {
+	switch {
+	case !install.AllowedNamespace(in.Namespace): // where an installation was found
+		return exit.Failure(o.reservedError(in.Namespace),
+			"Remove that installation first: "+o.subcommand("uninstall")+" -n "+in.Namespace)
+	case in.Named && !in.Helm.Installed() && !o.resetValues:
+		err := fmt.Errorf("objects of %s in namespace %s exist without their Helm release, so their options are not "+
+			"known", o.of.Noun, in.Namespace)
+		return exit.Failure(err, "Repeat the command with all options and --reset-values, or remove the objects first:\n  "+
+			o.subcommand("uninstall")+" -n "+in.Namespace)
+	}
+	return nil
+}
+
+// valuesOf returns the values of the next revision.
+func (o *Install) valuesOf(h *install.Helm, v any) (map[string]any, error) {
+	isGiven := o.isGiven(h)
+	if isGiven("image") && o.Common.Image == "" {
+		return nil, o.noImageError()
+	}
+	if o.resetValues {
+		return install.GivenValues(v, isGiven)
+	}
+	return h.Values(v, isGiven)
+}
+
+// isGiven reports which flags the command line has, and that of the image unless an upgrade keeps one that is not the
+// program's own.
+func (o *Install) isGiven(h *install.Helm) install.Given {
+	keepsImage := h != nil && !o.resetValues && h.HasForeignImage()
+	return func(flag string) bool { return o.Changed(flag) || flag == "image" && !keepsImage }
+}
+
 // printNotes prints what the user may not expect.
-func (o *Install) printNotes(ctx context.Context, in *Installed, values any, hooks Hooks) error {
-	changes, err := in.Helm.Changes(values)
+func (o *Install) printNotes(ctx context.Context, in *Installed, values map[string]any, hooks Hooks) error {
+	changes, err := in.Helm.Changes(values, o.isGiven(in.Helm))
 	if err != nil {
 		return err
 	}
@@ -194,7 +250,7 @@ func (o *Install) printNotes(ctx context.Context, in *Installed, values any, hoo
 }
 
 // write installs or upgrades the release.
-func (o *Install) write(ctx context.Context, in *Installed, values any, mode install.Mode) error {
+func (o *Install) write(ctx context.Context, in *Installed, values map[string]any, mode install.Mode) error {
 	if err := in.Cluster.CreateNamespace(ctx, in.Namespace); err != nil {
 		return err
 	}

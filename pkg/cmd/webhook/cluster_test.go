@@ -5,6 +5,7 @@ package webhook_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -221,7 +222,14 @@ func TestInstallOptions(t *testing.T) {
 	if n := len(f.mutating(t).Webhooks); n != 2 {
 		t.Errorf("a dry run left %d webhooks of 2", n)
 	}
-	r := f.must(t, "install", "-n", "opt")
+	kept := "Note: --exact: kept true\nNote: --release-namespaces: kept default shop\n"
+	if r := f.must(t, "install", "-n", "opt"); r.errOut != kept {
+		t.Errorf("without options (-want +got):\n%s", cmp.Diff(kept, r.errOut))
+	}
+	if diff := cmp.Diff(want, bindings()); diff != "" || len(f.mutating(t).Webhooks) != 2 {
+		t.Errorf("without options: bindings (-want +got):\n%s", diff)
+	}
+	r := f.must(t, "install", "-n", "opt", "--reset-values")
 	notes := "Note: --exact: now false (before: true)\n" +
 		"Note: --release-namespaces: now all (before: default shop)\n"
 	if r.errOut != notes {
@@ -379,8 +387,8 @@ func TestStopCalls(t *testing.T) {
 	}
 }
 
-// TestInstallAgain checks that install creates deleted webhook configurations again, with the same options, and changes
-// nothing else.
+// TestInstallAgain checks that install creates deleted webhook configurations again, with the same options, whether they
+// are given or not, and changes nothing else.
 func TestInstallAgain(t *testing.T) {
 	f := onCluster(t)
 	options := []string{"--exact", "--guard-default=deny", "--release-namespaces=shop"}
@@ -402,6 +410,18 @@ func TestInstallAgain(t *testing.T) {
 	}
 	if diff := cmp.Diff(before.Webhooks, f.mutating(t).Webhooks); diff != "" {
 		t.Errorf("webhooks (-before +after):\n%s", diff)
+	}
+	f.stop(t)
+	if s, _ := f.status(t, f.kubeconfig, "again"); !strings.Contains(fmt.Sprint(s.Checks), "`webhook install` corrects") {
+		t.Errorf("status does not advise to install again: %+v", s.Checks)
+	}
+	notes := "Note: --exact: kept true\nNote: --guard-default: kept deny\nNote: --release-namespaces: kept shop\n"
+	if r := f.must(t, "install"); r.errOut != notes+"Note: the webhook configurations do not exist. The upgrade "+
+		"creates them again.\n" {
+		t.Errorf("without options, it printed: %s", r.errOut)
+	}
+	if diff := cmp.Diff(before.Webhooks, f.mutating(t).Webhooks); diff != "" {
+		t.Errorf("webhooks, without options (-before +after):\n%s", diff)
 	}
 	created := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	if f.get(t, created, "", installation.Name); cmp.Diff(validating.Webhooks, created.Webhooks) != "" {

@@ -46,7 +46,7 @@ func TestInstallOverOld(t *testing.T) {
 	f.installed(t, "old", "--exact")
 	// Before the chart, the objects had no metadata of Helm, and a binding of these names could exist in any namespace.
 	f.asBeforeChart(t, "old")
-	r := f.must(t, "install", "-n", "old")
+	r := f.must(t, "install", "-n", "old", "--reset-values")
 	if r.errOut != "Note: an installation from before the chart is replaced.\n" {
 		t.Errorf("it printed: %s", r.errOut)
 	}
