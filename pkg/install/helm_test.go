@@ -95,8 +95,8 @@ func TestRemovedValue(t *testing.T) {
 	}
 }
 
-// TestValuesKept checks that an upgrade keeps the values of the installed release for flags that are not given, and that
-// a given value replaces the installed one, also if it is empty.
+// TestValuesKept checks that an upgrade keeps the values of the installed release for flags that are not given, and
+// that a given value replaces the installed one, also if it is empty.
 func TestValuesKept(t *testing.T) {
 	t.Parallel()
 	webhook := Chart{Dir: "webhook", Name: "fleetdoctor-webhook"}
@@ -164,7 +164,9 @@ func TestForeignImage(t *testing.T) {
 	t.Parallel()
 	webhook := Chart{Dir: "webhook", Name: "fleetdoctor-webhook"}
 	for image, want := range map[string]bool{"": false, "fleetdoctor/kubectl-fleetdoctor:v1.2.3": false,
-		"registry.example.com/fleetdoctor/kubectl-fleetdoctor:v1.2.3": true, "fleetdoctor/kubectl-fleetdoctor2:v1": true,
+		"registry.example.com/fleetdoctor/kubectl-fleetdoctor:v1.2.3": true,
+
+		"fleetdoctor/kubectl-fleetdoctor2:v1": true,
 	} {
 		if got := installed(t, webhook, &Common{Image: image}).HasForeignImage(); got != want {
 			t.Errorf("%q: %t, want %t", image, got, want)

@@ -17,8 +17,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Objects returns the objects of the installation in a namespace that exist, in the order in which they are removed. The
-// Namespace is not one of them: others may have objects in it.
+// Objects returns the objects of the installation in a namespace that exist, in the order in which they are removed.
+// The Namespace is not one of them: others may have objects in it.
 func (c *Cluster) Objects(ctx context.Context, of Chart, namespace string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, kind := range of.Kinds {

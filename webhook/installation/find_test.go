@@ -85,8 +85,8 @@ func TestFind(t *testing.T) {
 		{name: "one of two namespaces, by name", namespace: "second", exist: slices.Concat(
 			objects(t, "other", binding, old), objects(t, "second", mutating, plain)),
 			want: otherwise(install.Installation{Namespace: "second", Named: true}, byBinding)},
-		{name: "another namespace, by name", namespace: "third", exist: objects(t, "other", binding, in("other/doctor")),
-			want: otherwise(install.Installation{Namespace: "third"}, byBinding)},
+		{name: "another namespace, by name", namespace: "third",
+			exist: objects(t, "other", binding, in("other/doctor")), want: otherwise(install.Installation{Namespace: "third"}, byBinding)},
 		{name: "without a right for bindings", forbidden: "clusterrolebindings", wantError: "forbidden"},
 		{name: "without a right for Deployments", forbidden: "deployments", wantError: "forbidden"},
 	} {

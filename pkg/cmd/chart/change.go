@@ -89,8 +89,8 @@ type Installed struct {
 }
 
 // open connects with a cluster, and finds its installation. It refuses another namespace than that of the installation,
-// because a cluster has one, and an installation by Fleet unless ofFleet is set. Without an installation, the result has
-// the namespace for it.
+// because a cluster has one, and an installation by Fleet unless ofFleet is set. Without an installation, the result
+// has the namespace for it.
 func (o *Change) open(ctx context.Context, ofFleet bool) (*Installed, error) {
 	cluster, err := o.Connect(nil)
 	if err != nil {

@@ -52,8 +52,8 @@ func (o *Install) AddInstallFlags(c *cobra.Command) {
 	f.StringVar(&o.Common.Image, "image", "", "Image to run (default that of this release of the program, unless "+
 		"the installed release has another one)")
 	f.IntVar(&o.Common.Replicas, "replicas", install.Replicas, "Number of replicas")
-	f.BoolVar(&o.resetValues, "reset-values", false, "Start an upgrade from the defaults: options that are left out are "+
-		"not kept")
+	f.BoolVar(&o.resetValues, "reset-values", false, "Start an upgrade from the defaults: options that are left out "+
+		"are not kept")
 	f.BoolVar(&o.wait, "wait", false, "Wait until all objects of the release are ready")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "Time limit of --wait")
 }
@@ -209,8 +209,8 @@ func (o *Install) checkInstallation(in *Installed) error {
 	case in.Named && !in.Helm.Installed() && !o.resetValues:
 		err := fmt.Errorf("objects of %s in namespace %s exist without their Helm release, so their options are not "+
 			"known", o.of.Noun, in.Namespace)
-		return exit.Failure(err, "Repeat the command with all options and --reset-values, or remove the objects first:\n  "+
-			o.subcommand("uninstall")+" -n "+in.Namespace)
+		return exit.Failure(err, "Repeat the command with all options and --reset-values, or remove the objects "+
+			"first:\n  "+o.subcommand("uninstall")+" -n "+in.Namespace)
 	}
 	return nil
 }
