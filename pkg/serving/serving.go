@@ -4,21 +4,16 @@
 package serving
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
@@ -27,20 +22,6 @@ const (
 	MetricsEndpoint = "metrics"
 	ProbesEndpoint  = "probes"
 )
-
-// ListenError is the error of an endpoint that cannot listen on its address.
-type ListenError struct {
-	Endpoint, Address string
-	Err               error
-}
-
-// Error implements error.
-func (e *ListenError) Error() string {
-	return fmt.Sprintf("listening for %s on %s: %v", e.Endpoint, e.Address, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *ListenError) Unwrap() error { return e.Err }
 
 // Metrics serves /metrics from registries.
 func Metrics(registries ...prometheus.Gatherer) http.Handler {
@@ -98,44 +79,4 @@ func Logged(check healthz.Checker, log logr.Logger) healthz.Checker {
 		}
 		return err
 	}
-}
-
-// The limits of an endpoint: every client that reaches the address may connect.
-const (
-	maxConnections = 32
-	maxHeader      = 4 << 10
-	timeout        = 10 * time.Second
-)
-
-// Endpoint is an address as "host:port" with its handler; the address "0" is none.
-type Endpoint struct {
-	Name, Address string
-	Handler       http.Handler
-}
-
-// Listen opens the address of the endpoint. The error is a *ListenError.
-func (e Endpoint) Listen() (net.Listener, error) {
-	if e.Address == "0" {
-		return nil, nil
-	}
-	l, err := net.Listen("tcp", e.Address)
-	if err != nil {
-		return nil, &ListenError{Endpoint: e.Name, Address: e.Address, Err: err}
-	}
-	return netutil.LimitListener(l, maxConnections), nil
-}
-
-// Serve answers requests of a listener until the context ends.
-func (e Endpoint) Serve(ctx context.Context, l net.Listener) error {
-	if l == nil {
-		return nil
-	}
-	server := &http.Server{Handler: e.Handler, MaxHeaderBytes: maxHeader, ReadTimeout: timeout, WriteTimeout: timeout,
-		IdleTimeout: time.Minute}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving %s: %w", e.Name, err)
-	}
-	return nil
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/go-logr/logr"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
 )
 
 // serveAlone is an environment variable. If it is set, this program serves admission requests until its input ends, and
@@ -57,9 +59,9 @@ func serveUntilEnd(in io.Reader, out io.Writer) error {
 		return err
 	}
 	handlers := map[string]admission.Handler{StampPath: admission.HandlerFunc(allow)}
-	s, err := endpoint{name: Requests, address: "127.0.0.1:0",
-		handler: requestsHandler(handlers, func() bool { return false }, logr.Discard()),
-		tls:     requestsTLS(fixedCertificate{pair}), connections: maxConnections, onSurplus: func() {}}.listen()
+	s, err := serving.Endpoint{Name: Requests, Address: "127.0.0.1:0",
+		Handler: requestsHandler(handlers, func() bool { return false }, logr.Discard()),
+		TLS:     requestsTLS(fixedCertificate{pair}), Limits: limitsOf(maxConnections)}.Listen()
 	if err != nil {
 		return err
 	}

@@ -94,21 +94,22 @@ func build(m manager.Manager, o Options, source certificateSource, c components)
 	run := c.run
 	// controller-runtime's manager could listen itself, but it serves metrics only from a registry that the whole
 	// process shares.
-	requests, surplus := net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), c.metrics.closed.Inc
-	handler := requestsHandler(c.handlers, s.draining.Load, o.Log)
-	for _, e := range []endpoint{
-		{Requests, requests, handler, requestsTLS(source), maxConnections, surplus},
-		{Metrics, o.Metrics, metricsHandler(c.metrics), nil, maxOtherConnections, surplus},
-		{Probes, o.Probes, serving.Probes(s.checks(source, c)), nil, maxOtherConnections, surplus},
-	} {
-		if e.address == "0" {
-			continue
-		}
-		server, err := e.listen()
+	requests := serving.Endpoint{Name: Requests, Address: net.JoinHostPort(o.Host, strconv.Itoa(o.Port)),
+		Handler: requestsHandler(c.handlers, s.draining.Load, o.Log), TLS: requestsTLS(source),
+		Limits: limitsOf(maxConnections)}
+	others := limitsOf(serving.MaxConnections)
+	metrics := serving.Endpoint{Name: Metrics, Address: o.Metrics, Handler: metricsHandler(c.metrics), Limits: others}
+	probes := serving.Endpoint{Name: Probes, Address: o.Probes, Handler: serving.Probes(s.checks(source, c)),
+		Limits: others}
+	for _, e := range []serving.Endpoint{requests, metrics, probes} {
+		e.OnSurplus = c.metrics.closed.Inc
+		server, err := e.Listen()
 		if err != nil { // the process ends, which closes the other listeners
 			return nil, err
 		}
-		run = append(run, server)
+		if server != nil {
+			run = append(run, &manager.Server{Name: e.Name, Listener: server.Listener, Server: server.Server})
+		}
 	}
 	for _, r := range run {
 		if err := m.Add(r); err != nil {

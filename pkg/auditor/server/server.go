@@ -101,11 +101,11 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, s.options.Log.WithName("watch").V(1))
 	g, ctx := errgroup.WithContext(ctx)
 	for _, e := range s.endpoints() {
-		l, err := e.Listen()
+		s, err := e.Listen()
 		if err != nil {
 			return err
 		}
-		g.Go(func() error { return e.Serve(ctx, l) })
+		g.Go(func() error { return s.Run(ctx) })
 	}
 	g.Go(func() error { return s.auditor.Run(ctx) })
 	g.Go(func() error { return s.election.run(ctx, s.lead) })

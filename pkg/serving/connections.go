@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package serving
 
 import (
 	"container/list"
@@ -10,60 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
-	"time"
-
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
 )
-
-// maxConnections is for admission requests. An API server keeps at most 25 idle connections to each of the three
-// webhooks: five API servers keep 375. maxOtherConnections is for metrics, and for probes.
-const maxConnections, maxOtherConnections = 512, 32
-
-// maxHeader is the size of the headers of a request. net/http adds 4 KiB. The API server sends less than 1 KiB, and a
-// token if it is configured to authenticate. Each byte matters: 4 bytes of headers use more than 100 bytes of memory.
-const maxHeader = 1 << 10
-
-// readTimeout is for a whole request, and for the TLS handshake. The API server does not wait longer for an answer.
-const readTimeout = 2 * time.Second
-
-// writeTimeout is for the answer, from the start of the request. It leaves time to answer a request that arrived late,
-// because the API server can be configured to wait longer.
-const writeTimeout = 2 * readTimeout
-
-// idleTimeout is the time for which the API server keeps an idle connection.
-const idleTimeout = 90 * time.Second
-
-// endpoint is an address of a Server.
-type endpoint struct {
-	name, address string // "0" for none
-	handler       http.Handler
-	tls           *tls.Config // nil for none
-	connections   int         // the most that are open
-	onSurplus     func()      // is called for each connection that was refused or replaced
-}
-
-// listen makes the server of an endpoint. Every client that reaches the address may connect, so memory is bounded by
-// the number of connections, the size of headers, and the timeouts.
-func (e endpoint) listen() (*manager.Server, error) {
-	l, err := net.Listen("tcp", e.address)
-	if err != nil {
-		return nil, &serving.ListenError{Endpoint: e.name, Address: e.address, Err: err}
-	}
-	return e.serve(l), nil
-}
-
-func (e endpoint) serve(l net.Listener) *manager.Server {
-	connections := newConnections(l, e.connections, e.onSurplus)
-	l = connections
-	if e.tls != nil {
-		l = tls.NewListener(l, e.tls)
-	}
-	server := &http.Server{Handler: e.handler, ConnState: connections.changed, MaxHeaderBytes: maxHeader,
-		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout}
-	return &manager.Server{Name: e.name, Listener: l, Server: server}
-}
 
 // connections is a listener with a bounded number of open connections, which are shared fairly between the peers.
 //
@@ -73,12 +20,12 @@ func (e endpoint) serve(l net.Listener) *manager.Server {
 // own peer. A client with one address therefore cannot displace an API server that has fewer than half of the
 // connections.
 //
-// A connection that is refused is closed at once, and the failurePolicy applies. If it waited instead, as in
-// netutil.LimitListener, the API server would wait for two seconds at each write.
+// A connection that is refused is closed at once. If it waited instead, as in netutil.LimitListener, an API server would
+// wait for two seconds at each write before the failurePolicy applies, and a probe would fail without a reason.
 type connections struct {
 	net.Listener
 	most      int
-	onSurplus func()
+	onSurplus func() // is called for each connection that was refused or replaced; nil for none
 
 	mu    sync.Mutex
 	open  *list.List // of *openConnection; the one whose last request is the longest ago is the first
@@ -106,7 +53,9 @@ func (s *connections) Accept() (net.Conn, error) {
 		c := &openConnection{Conn: accepted, peer: peerOf(accepted), of: s}
 		surplus := s.add(c)
 		if surplus != nil {
-			s.onSurplus()
+			if s.onSurplus != nil {
+				s.onSurplus()
+			}
 			_ = surplus.Conn.Close() // the client may have closed it
 		}
 		if surplus != c {

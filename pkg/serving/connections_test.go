@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package serving
 
 import (
 	"crypto/tls"
-	"fmt"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/callers"
 )
 
 // The addresses of the clients in these tests.
-const apiServer, attacker, accomplice = "192.0.2.1", "198.51.100.1", "198.51.100.2"
+const scraper, attacker, accomplice = "192.0.2.1", "198.51.100.1", "198.51.100.2"
 
 // peerCounts returns the number of open connections of each peer.
 func (s *connections) peerCounts() map[string]int {
@@ -39,62 +38,50 @@ func expectPeers(t *testing.T, when string, open *connections, want map[string]i
 	}
 }
 
-// begin sends headers without their end, and ignores that the server closes the connection.
-func (c caller) begin(headers string) caller {
-	go func() { _, _ = fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: webhook\r\n"+headers) }()
-	synctest.Wait()
-	return c
-}
-
-// closed reports whether the server closed the connection without an answer.
-func (c caller) closed(t *testing.T) bool {
+// serveOn serves an endpoint in memory. It returns the listener of its callers, and its connections.
+func serveOn(t *testing.T, e Endpoint) (callers.Listener, *connections) {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(time.Nanosecond)); err != nil {
-		return true
+	l := make(callers.Listener)
+	s := e.On(l)
+	open, ok := s.Listener.(*connections)
+	if !ok {
+		t.Fatalf("the listener is a %T", s.Listener)
 	}
-	_, err := c.Read(make([]byte, 1))
-	return err != nil && !strings.Contains(err.Error(), "timeout")
+	l.Serve(t, s.Server, s.Listener)
+	return l, open
 }
 
-// TestUnfinishedHeaders has clients that open many connections, and never finish the headers of a request. The number
-// of open connections and the bytes of each are bounded, other clients are served at once, and after the timeout no
-// connection is left.
-func TestUnfinishedHeaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		connectAs, open := serveOn(t, endpoint{handler: protect(http.HandlerFunc(readAll), newBodyLimits(),
-			func() bool { return false }, logr.Discard()), connections: maxConnections})
-		start := time.Now()
-		for range maxConnections + 100 {
-			connectAs(attacker).begin("X: ")
-		}
-		expectPeers(t, "one attacker", open, map[string]int{attacker: maxConnections})
-		connectAs(apiServer).send(5, 5).expect(t, "the API server", http.StatusOK)
-		for range maxConnections + 100 {
-			connectAs(accomplice).begin("X: ")
-		}
-		expectPeers(t, "two attackers", open, map[string]int{apiServer: 1, attacker: maxConnections/2 - 1,
-			accomplice: maxConnections / 2})
-		connectAs(apiServer).send(5, 5).expect(t, "the API server, with two attackers", http.StatusOK)
-		if took := time.Since(start); took != 0 {
-			t.Errorf("the API server waited %s", took)
-		}
-		<-time.After(readTimeout)
-		expectPeers(t, "after the timeout", open, map[string]int{apiServer: 2})
-		<-time.After(idleTimeout)
-		expectPeers(t, "after the idle timeout", open, map[string]int{})
-	})
-}
-
-// TestHeaderSize sends headers of the largest size, and larger ones.
-func TestHeaderSize(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		connectAs, _ := serveOn(t, endpoint{handler: protect(http.HandlerFunc(readAll), newBodyLimits(),
-			func() bool { return false }, logr.Discard()), connections: maxConnections})
-		connectAs(apiServer).begin("Authorization: "+strings.Repeat("x", maxHeader)+"\r\nContent-Length: 0\r\n\r\n").
-			expect(t, "headers of the largest size", http.StatusOK)
-		connectAs(attacker).begin("X: "+strings.Repeat("x", maxHeader+4<<10)).
-			expect(t, "larger headers, unfinished", http.StatusRequestHeaderFieldsTooLarge)
-	})
+// TestHeldConnections has clients that open many connections, and never finish a request. A scraper is served at once,
+// and after the timeout no connection is left.
+func TestHeldConnections(t *testing.T) {
+	for name, sent := range map[string]string{"nothing is sent": "", "unfinished headers": "X: ",
+		"kept after a request": "Content-Length: 0\r\n\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, open := serveOn(t, Endpoint{Handler: http.HandlerFunc(callers.ReadAll)})
+				start := time.Now()
+				hold := func(peer string) {
+					for range 2 * MaxConnections {
+						if c := l.Connect(t, peer); sent != "" {
+							c.Begin(sent)
+						}
+					}
+				}
+				hold(attacker)
+				expectPeers(t, "one attacker", open, map[string]int{attacker: MaxConnections})
+				l.Connect(t, scraper).Send(0, 0).Expect(t, "the scraper", http.StatusOK)
+				hold(accomplice)
+				expectPeers(t, "two attackers", open, map[string]int{scraper: 1, attacker: MaxConnections/2 - 1,
+					accomplice: MaxConnections / 2})
+				l.Connect(t, scraper).Send(0, 0).Expect(t, "the scraper, with two attackers", http.StatusOK)
+				if took := time.Since(start); took != 0 {
+					t.Errorf("the scraper waited %s", took)
+				}
+				<-time.After(idleTimeout)
+				expectPeers(t, "after the timeouts", open, map[string]int{})
+			})
+		})
+	}
 }
 
 // TestShares opens connections of peers in an order, with at most four at the same time.
@@ -120,20 +107,20 @@ func TestShares(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var counted atomic.Int32
-				connectAs, open := serveOn(t, endpoint{handler: http.HandlerFunc(readAll), connections: 4,
-					onSurplus: func() { counted.Add(1) }})
-				var all []caller
+				l, open := serveOn(t, Endpoint{Handler: http.HandlerFunc(callers.ReadAll),
+					Limits: Limits{Connections: 4}, OnSurplus: func() { counted.Add(1) }})
+				var all []callers.Caller
 				for i, peer := range tc.connect {
-					all = append(all, connectAs(peer))
+					all = append(all, l.Connect(t, peer))
 					synctest.Wait()
 					if i == 3 && tc.used >= 0 {
-						all[tc.used].send(0, 0).expect(t, "a request", http.StatusOK)
+						all[tc.used].Send(0, 0).Expect(t, "a request", http.StatusOK)
 					}
 				}
 				expectPeers(t, "at the end", open, tc.want)
 				var refused []int
 				for i, c := range all {
-					if c.closed(t) {
+					if c.Closed(t) {
 						refused = append(refused, i)
 					}
 				}
@@ -152,7 +139,7 @@ func TestShares(t *testing.T) {
 func TestPeer(t *testing.T) {
 	for text, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1",
 		"fe80::1%eth0": "fe80::1"} {
-		if got := peerOf(from{peer: text}); got != netip.MustParseAddr(want) {
+		if got := peerOf(callers.From{Peer: text}); got != netip.MustParseAddr(want) {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
