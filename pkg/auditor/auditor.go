@@ -64,9 +64,14 @@ type Auditor struct {
 	look, rediscover time.Time
 	took             time.Duration // the last evaluation of what changed
 	// began is when the last evaluation began, credit the time for which the auditor may evaluate without a rest.
-	began  time.Time
-	credit time.Duration
+	began    time.Time
+	credit   time.Duration
+	progress progress
 }
+
+// Stuck returns a *StuckError if an evaluation does not end. An API server that does not answer is no reason: requests
+// and evaluations that wait for it end.
+func (a *Auditor) Stuck() error { return a.progress.stuck(a.options.Now()) }
 
 // New makes an Auditor. It makes no request.
 func New(c *cluster.Cluster, o Options) *Auditor {
@@ -106,26 +111,34 @@ func (a *Auditor) Run(ctx context.Context) error {
 	defer a.source.Wait()
 	for ctx.Err() == nil {
 		began := a.options.Now()
-		r := a.evaluate(ctx, a.inbox.take())
-		if ctx.Err() != nil {
-			return nil
-		}
-		r.Took, r.Waiting = a.options.Now().Sub(began), a.inbox.waiting()
-		if !r.Everything {
-			a.took = r.Took
-		}
-		r.Watches, r.Restarts = a.source.Watches()
-		a.options.Publish(ctx, r)
-		if r.Everything && r.Audit != nil {
-			// The first finding of a later evaluation would wait for this. That evaluation reports what cannot be read.
-			_ = r.Audit.Prepare(ctx)
-		}
-		a.wait(ctx, a.rest(began, r.Took))
+		var took time.Duration
+		a.progress.evaluate(ctx, began, func(limited context.Context) {
+			r := a.evaluate(limited, a.inbox.take())
+			took = a.options.Now().Sub(began)
+			if ctx.Err() == nil {
+				a.publish(limited, r, took)
+			}
+		})
+		a.wait(ctx, a.rest(began, took))
 	}
 	return nil
 }
 
-// rest returns how long to rest after an evaluation.
+// publish publishes a result.
+func (a *Auditor) publish(ctx context.Context, r Result, took time.Duration) {
+	r.Took, r.Waiting = took, a.inbox.waiting()
+	if !r.Everything {
+		a.took = took
+	}
+	r.Watches, r.Restarts = a.source.Watches()
+	a.options.Publish(ctx, r)
+	if r.Everything && r.Audit != nil {
+		// The first finding of a later evaluation would wait for this. That evaluation reports what cannot be read.
+		_ = r.Audit.Prepare(ctx)
+	}
+}
+
+// rest returns how long to rest after an evaluation: at most leastPeriod, because changes wait meanwhile.
 func (a *Auditor) rest(began time.Time, took time.Duration) time.Duration {
 	if a.began.IsZero() {
 		a.credit = burst
@@ -133,7 +146,7 @@ func (a *Auditor) rest(began time.Time, took time.Duration) time.Duration {
 	rested := time.Duration(share * float64(began.Sub(a.began)))
 	a.credit = max(-debt, min(burst, a.credit+rested)-took)
 	a.began = began
-	return max(0, time.Duration(float64(-a.credit)/share))
+	return max(0, min(leastPeriod, time.Duration(float64(-a.credit)/share)))
 }
 
 // wait waits until something changes, but at least for a rest.

@@ -72,9 +72,13 @@ func (x *inbox) add(c watched.Change) {
 		b.since = x.now()
 	}
 	switch {
+	case c.Key.Name == "":
+		// Also that of a kind that defines kinds: discovery would wait for a server that does not answer, and a
+		// definition that changed in the meantime is a change of its own.
+		b.everything = true
 	case definesKinds[c.Kind.GroupKind()] && selectsAll(c.Asked):
 		b.kinds = true
-	case c.Key.Name == "", len(b.objects) >= maxChanges:
+	case len(b.objects) >= maxChanges:
 		b.everything = true
 	default:
 		b.add(changedObject{c.Kind, c.Key}, c.Asked)

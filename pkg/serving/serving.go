@@ -30,10 +30,15 @@ func Metrics(registries ...prometheus.Gatherer) http.Handler {
 	return mux
 }
 
-// Probes serves /livez, which succeeds while the process answers, and /readyz, which names the checks that fail.
-func Probes(ready map[string]healthz.Checker) http.Handler {
+// Probes serves /livez and /readyz, which name the checks that fail. Without checks, /livez succeeds while the process
+// answers.
+func Probes(live, ready map[string]healthz.Checker) http.Handler {
 	mux := http.NewServeMux()
-	live := map[string]healthz.Checker{"ping": healthz.Ping}
+	live = maps.Clone(live)
+	if live == nil {
+		live = map[string]healthz.Checker{}
+	}
+	live["ping"] = healthz.Ping
 	for path, checks := range map[string]map[string]healthz.Checker{"/livez": live, "/readyz": ready} {
 		mux.Handle(path, allChecks(checks))
 		for name, check := range checks {

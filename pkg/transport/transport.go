@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package transport limits the connections to an API server, because another server may answer at its address. It
-// limits the targets of redirects, the size of answers and the time of a Retry-After. Every client of this program uses
+// limits the targets of redirects, the size and the time of answers, and the time of a Retry-After. Every client of this program uses
 // a configuration from Guard or an HTTP client from Client.
 package transport
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -35,11 +36,13 @@ const MaxWait = time.Minute
 const MaxError = 2 << 20
 
 // Guard returns a copy of a configuration. Its clients follow no redirect to another server, read no answer beyond its
-// limit, no error beyond MaxError, and wait at most MaxWait. Their errors are RedirectError, SizeError and WaitError,
-// as wrapped by net/http.
+// limit, no error beyond MaxError, and wait at most MaxWait for another attempt and requestTimeout for an answer. Their
+// errors are RedirectError, SizeError, WaitError and TimeoutError, as wrapped by net/http.
 func Guard(config *rest.Config, b Bounds) *rest.Config {
 	config = rest.CopyConfig(config)
+	timeout := cmp.Or(config.Timeout, requestTimeout)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		next = &deadline{next, timeout}
 		g := &guard{next: next, decompress: next, bounds: b}
 		if !config.DisableCompression {
 			g.decompress = gzhttp.Transport(buffered{next}, gzhttp.TransportEnableZstd(false),
@@ -124,8 +127,6 @@ func (b *bufferedBody) Read(p []byte) (int, error) { return b.reader.Read(p) }
 
 // isPage reports whether a request is for a page of a list.
 func isPage(req *http.Request) bool { return req.URL.Query().Get("limit") != "" }
-
-func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") != "" }
 
 // limit is the limit of the answer to a request, 0 for none. A watch has no end.
 func (g *guard) limit(req *http.Request, resp *http.Response) int64 {

@@ -99,7 +99,7 @@ func build(m manager.Manager, o Options, source certificateSource, c components)
 		Limits: limitsOf(maxConnections)}
 	others := limitsOf(serving.MaxConnections)
 	metrics := serving.Endpoint{Name: Metrics, Address: o.Metrics, Handler: metricsHandler(c.metrics), Limits: others}
-	probes := serving.Endpoint{Name: Probes, Address: o.Probes, Handler: serving.Probes(s.checks(source, c)),
+	probes := serving.Endpoint{Name: Probes, Address: o.Probes, Handler: serving.Probes(nil, s.checks(source, c)),
 		Limits: others}
 	for _, e := range []serving.Endpoint{requests, metrics, probes} {
 		e.OnSurplus = c.metrics.closed.Inc

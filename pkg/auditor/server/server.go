@@ -73,6 +73,8 @@ type Server struct {
 	election *election
 	follower view.Follower
 	ready    atomic.Bool
+	// stuck returns why no evaluation will end any more; nil if one will.
+	stuck    func() error
 	restarts int64
 }
 
@@ -93,6 +95,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{options: o,
 		election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
 	s.auditor = auditor.New(c, auditor.Options{Audit: o.Audit, Publish: s.publish, Now: time.Now})
+	s.stuck = s.auditor.Stuck
 	return s, nil
 }
 
@@ -139,15 +142,17 @@ func (s *Server) endpoints() []serving.Endpoint {
 	// This cannot fail: the registry is empty.
 	own.MustRegister(s.options.Metrics, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	checks := map[string]healthz.Checker{"synced": serving.Logged(func(*http.Request) error {
+	ready := map[string]healthz.Checker{"synced": serving.Logged(func(*http.Request) error {
 		if !s.ready.Load() {
 			return errNotSynced
 		}
 		return nil
 	}, s.options.Log.WithName("readyz"))}
+	live := map[string]healthz.Checker{"evaluation": serving.Logged(func(*http.Request) error { return s.stuck() },
+		s.options.Log.WithName("livez"))}
 	return []serving.Endpoint{
 		{Name: serving.MetricsEndpoint, Address: s.options.MetricsAddress, Handler: serving.Metrics(own)},
-		{Name: serving.ProbesEndpoint, Address: s.options.ProbesAddress, Handler: serving.Probes(checks)},
+		{Name: serving.ProbesEndpoint, Address: s.options.ProbesAddress, Handler: serving.Probes(live, ready)},
 	}
 }
 

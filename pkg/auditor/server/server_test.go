@@ -123,6 +123,11 @@ func TestProbes(t *testing.T) {
 		!strings.Contains(text, "\nfleetdoctor_auditor_synced 0\n") {
 		t.Errorf("after a failure, the metrics are\n%s", text)
 	}
+	s.stuck = func() error { return &auditor.StuckError{Since: time.Unix(0, 0)} }
+	if status, text := page(t, s, serving.ProbesEndpoint, "/livez"); status != http.StatusInternalServerError ||
+		!strings.Contains(text, "an evaluation began at 1970-01-01T00:00:00Z, and has not ended") {
+		t.Errorf("while an evaluation does not end, it is alive with status %d: %s", status, text)
+	}
 }
 
 // TestLeader checks that only the leader writes, also after a failed write, that another replica takes over when the

@@ -146,11 +146,18 @@ func (l *lister) page(ctx context.Context, namespace string, o metav1.ListOption
 		_, _ = io.CopyN(io.Discard, body, maxTrailer)
 		return list, nil
 	}
-	_, final := errors.AsType[*finalError](err)
-	if _, large := errors.AsType[*transport.SizeError](err); !final && !large {
+	if !conclusive(err) {
 		err = &unreadError{err}
 	}
 	return metav1.ListMeta{}, err
+}
+
+// conclusive reports whether the answer to another request would have the same error.
+func conclusive(err error) bool {
+	_, final := errors.AsType[*finalError](err)
+	_, large := errors.AsType[*transport.SizeError](err)
+	_, late := errors.AsType[*transport.TimeoutError](err)
+	return final || large || late
 }
 
 // request returns a request for a list, or for a watch.
