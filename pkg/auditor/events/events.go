@@ -63,6 +63,13 @@ func (w *Writer) Update(s *view.Step) {
 	w.plan.add(s)
 }
 
+// Forget discards the Events that wait, because the next leader writes its own.
+func (w *Writer) Forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.plan = plan{index: map[object.Ref]int{}, told: map[object.Ref]told{}, dropped: w.plan.dropped}
+}
+
 // Dropped is the number of Events that were not written.
 func (w *Writer) Dropped() int {
 	w.mu.Lock()

@@ -131,6 +131,20 @@ func TestInterval(t *testing.T) {
 		"Normal FleetReady ConfigMap/a: the object is as desired (bundle deployment cluster-edge/web)")
 }
 
+// TestForget checks that Events that waited when the leadership ended are not written later.
+func TestForget(t *testing.T) {
+	a := newAuditor()
+	a.at(t, 0, views.Deployment("web", ready))
+	a.fail = func(*eventsv1.Event) error { return errors.New("connection refused") }
+	compare(t, "an object vanishes", a.at(t, 2, views.Deployment("web", missing)))
+	a.fail = nil
+	a.Forget()
+	compare(t, "after another replica led", a.at(t, 300, views.Deployment("web", missing)))
+	if n := len(a.at(t, 400, views.Deployment("web", ready))); n != 2 {
+		t.Errorf("%d Events for a change after that", n)
+	}
+}
+
 // TestUninstalled checks which object the Event of an uninstalled release is about.
 func TestUninstalled(t *testing.T) {
 	a := newAuditor()

@@ -35,7 +35,8 @@ type Metrics struct {
 	mu             sync.Mutex
 	view           *view.View
 	history        history
-	leader, synced bool
+	leads          func() bool
+	synced         bool
 	lastEvaluation time.Time
 	queue          int
 	watchRestarts  int
@@ -45,7 +46,7 @@ type Metrics struct {
 func New(o Options) *Metrics {
 	return &Metrics{options: o, descriptions: describe(), evaluation: histogram(evaluationSeconds),
 		toMetric: histogram(changeToMetric), view: &view.View{},
-		history: history{deployments: map[object.DeploymentID]*deploymentHistory{}}}
+		leads: func() bool { return false }, history: history{deployments: map[object.DeploymentID]*deploymentHistory{}}}
 }
 
 func histogram(name string) prometheus.Histogram {
@@ -62,11 +63,11 @@ func (m *Metrics) Update(s *view.Step) {
 	m.history.update(s)
 }
 
-// SetLeader sets whether this replica writes.
-func (m *Metrics) SetLeader(leads bool) {
+// SetLeader sets the function that reports whether this replica writes.
+func (m *Metrics) SetLeader(leads func() bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.leader = leads
+	m.leads = leads
 }
 
 // SetSynced sets whether everything was read that can be read.
@@ -120,7 +121,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	c := collection{series: series{of: map[string]*sample{}}, View: m.view, history: &m.history,
 		cluster: m.options.Cluster}
 	c.add(build, 1, m.options.Version)
-	c.add(leader, number(m.leader))
+	c.add(leader, number(m.leads()))
 	c.add(synced, number(m.synced))
 	c.add(queue, float64(m.queue))
 	c.add(watchRestarts, float64(m.watchRestarts))

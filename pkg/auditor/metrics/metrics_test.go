@@ -81,7 +81,7 @@ const web = "cluster-edge,web,fleet-default,edge,fleet-default,web,platform"
 // TestSample checks the metrics of a sample cluster with the linter of Prometheus.
 func TestSample(t *testing.T) {
 	m := metrics.New(metrics.Options{Version: "v1.2.3"})
-	m.SetLeader(true)
+	m.SetLeader(func() bool { return true })
 	m.Evaluated(views.Begin, time.Second)
 	families := gather(t, m, views.Sample(t, "sick"))
 	problems, err := promlint.NewWithMetricFamilies(families).Lint()
@@ -117,7 +117,7 @@ func TestHealth(t *testing.T) {
 	if diff := cmp.Diff(want, show(t, m)); diff != "" {
 		t.Errorf("before the first view (-want +got):\n%s", diff)
 	}
-	m.SetLeader(true)
+	m.SetLeader(func() bool { return true })
 	m.SetSynced(true)
 	m.SetQueueLength(3)
 	m.WatchRestarted()

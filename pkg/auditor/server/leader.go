@@ -5,7 +5,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -26,15 +25,15 @@ const leaseDuration, renewDeadline, renewal = 30 * time.Second, 15 * time.Second
 
 // election decides which replica writes.
 type election struct {
-	leads atomic.Bool
-	lock  *resourcelock.LeaseLock
-	log   logr.Logger
+	lock *lock
+	log  logr.Logger
 }
 
-func newElection(client coordination.LeasesGetter, namespace, identity string, log logr.Logger) *election {
-	return &election{log: log, lock: &resourcelock.LeaseLock{Client: client,
+func newElection(client coordination.LeasesGetter, namespace, identity string, held *Lease,
+	log logr.Logger) *election {
+	return &election{log: log, lock: &lock{lease: held, Interface: &resourcelock.LeaseLock{Client: client,
 		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: LeaseName},
-		LockConfig: resourcelock.ResourceLockConfig{Identity: identity}}}
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity}}}}
 }
 
 // run takes part in elections until the context ends. lead is called with a context that ends when this replica no
@@ -48,15 +47,12 @@ func (e *election) run(ctx context.Context, lead func(context.Context)) error {
 			OnStartedLeading: func(ctx context.Context) {
 				leading <- struct{}{}
 				defer func() { <-leading }()
-				e.leads.Store(true)
 				e.log.Info("leads")
+				defer e.log.Info("does not lead any more")
 				lead(ctx)
 			},
-			OnStoppedLeading: func() {
-				if e.leads.Swap(false) {
-					e.log.Info("does not lead any more")
-				}
-			}},
+			OnStoppedLeading: func() { e.lock.lease.set(time.Time{}) },
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("preparing the election of the leader: %w", err)

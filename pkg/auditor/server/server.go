@@ -48,6 +48,13 @@ type Backlog interface {
 	Discard(before time.Time)
 }
 
+// Queue is a Sink whose waiting entries are of no use any more when another replica leads.
+type Queue interface {
+	Sink
+	// Forget discards what is not written.
+	Forget()
+}
+
 // maxBacklog is how long ago the former leader may have written for the last time.
 const maxBacklog = leaseDuration + 2*renewal
 
@@ -58,6 +65,8 @@ type Options struct {
 	Namespace, Identity string
 	// MetricsAddress and ProbesAddress are addresses as "host:port"; "0" means none.
 	MetricsAddress, ProbesAddress string
+	// Lease is set by the election. The requests of Sinks pass its Guard.
+	Lease *Lease
 	// Metrics shows the state. Sinks write it.
 	Metrics *metrics.Metrics
 	Sinks   []Sink
@@ -93,9 +102,10 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("creating a client of Leases: %w", err)
 	}
 	s := &Server{options: o,
-		election: newElection(leases, o.Namespace, o.Identity, o.Log.WithName("election"))}
+		election: newElection(leases, o.Namespace, o.Identity, o.Lease, o.Log.WithName("election"))}
 	s.auditor = auditor.New(c, auditor.Options{Audit: o.Audit, Publish: s.publish, Now: time.Now})
 	s.stuck = s.auditor.Stuck
+	o.Metrics.SetLeader(o.Lease.Holds)
 	return s, nil
 }
 
@@ -117,19 +127,25 @@ func (s *Server) Run(ctx context.Context) error {
 
 // lead writes until the context ends.
 func (s *Server) lead(ctx context.Context) {
-	s.options.Metrics.SetLeader(true)
-	defer s.options.Metrics.SetLeader(false)
 	var writing sync.WaitGroup
 	for _, sink := range s.options.Sinks {
 		writing.Go(func() { wait.UntilWithContext(ctx, s.writer(sink), time.Second) })
 	}
 	writing.Wait()
 	<-ctx.Done() // also without sinks
+	for _, sink := range s.options.Sinks {
+		if q, ok := sink.(Queue); ok {
+			q.Forget()
+		}
+	}
 }
 
 // writer returns a function that writes what waits in a sink.
 func (s *Server) writer(sink Sink) func(context.Context) {
 	return func(ctx context.Context) {
+		if !s.options.Lease.Holds() {
+			return
+		}
 		if err := sink.Write(ctx); err != nil && ctx.Err() == nil {
 			s.options.Log.Error(err, "Not everything could be written; it is tried again")
 		}
@@ -191,7 +207,7 @@ func (s *Server) publish(_ context.Context, r auditor.Result) {
 // update passes a step to a sink.
 func (s *Server) update(sink Sink, step *view.Step) {
 	backlog, keeps := sink.(Backlog)
-	leads := s.election.leads.Load()
+	leads := s.options.Lease.Holds()
 	if leads || keeps {
 		sink.Update(step)
 	}

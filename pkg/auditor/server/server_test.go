@@ -69,12 +69,12 @@ func (b *backlog) Discard(before time.Time) { b.discarded = before }
 func newServer(t *testing.T, client *fake.Clientset, identity string, sinks ...Sink) *Server {
 	t.Helper()
 	s, err := New(Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Namespace: namespace, Identity: identity,
-		MetricsAddress: "0", ProbesAddress: "0", Metrics: metrics.New(metrics.Options{}), Sinks: sinks,
-		Log: logr.Discard()})
+		MetricsAddress: "0", ProbesAddress: "0", Metrics: metrics.New(metrics.Options{}), Lease: &Lease{},
+		Sinks: sinks, Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.election = newElection(client.CoordinationV1(), namespace, identity, logr.Discard())
+	s.election = newElection(client.CoordinationV1(), namespace, identity, s.options.Lease, logr.Discard())
 	return s
 }
 
@@ -182,7 +182,7 @@ func TestLeader(t *testing.T) {
 		return writes > 0
 	})
 	lease, err := client.CoordinationV1().Leases(namespace).Get(t.Context(), LeaseName, metav1.GetOptions{})
-	if err != nil || holder(lease) != "two" || one.election.leads.Load() {
+	if err != nil || holder(lease) != "two" || one.options.Lease.Holds() {
 		t.Errorf("%s holds the Lease: %v", holder(lease), err)
 	}
 	endTwo()

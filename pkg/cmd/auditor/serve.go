@@ -79,13 +79,14 @@ func (o *serveOptions) Run(ctx context.Context) error {
 		return fmt.Errorf("finding the name of the pod: %w", err)
 	}
 	log := o.serving.Logger(o.flags.Streams.ErrOut)
-	sinks, err := o.sinks(config, namespace, identity, log)
+	lease := &server.Lease{}
+	sinks, err := o.sinks(config, lease, namespace, identity, log)
 	if err != nil {
 		return err
 	}
 	s, err := server.New(server.Options{Config: config, Namespace: namespace,
 		Identity: fmt.Sprintf("%s_%d", identity, os.Getpid()), MetricsAddress: o.serving.Metrics,
-		ProbesAddress: o.serving.Probes, Sinks: sinks, Log: log, Audit: audit.Options{Version: o.version},
+		ProbesAddress: o.serving.Probes, Lease: lease, Sinks: sinks, Log: log, Audit: audit.Options{Version: o.version},
 		Metrics: metrics.New(metrics.Options{Version: o.version, Cluster: o.clusterName})})
 	if err != nil {
 		return err
@@ -96,7 +97,10 @@ func (o *serveOptions) Run(ctx context.Context) error {
 }
 
 // sinks returns what the leader writes to the cluster.
-func (o *serveOptions) sinks(config *rest.Config, namespace, pod string, log logr.Logger) ([]server.Sink, error) {
+func (o *serveOptions) sinks(config *rest.Config, lease *server.Lease, namespace, pod string,
+	log logr.Logger) ([]server.Sink, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(lease.Guard)
 	config = transport.Guard(config, transport.Bounds{Answer: maxAnswer})
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
