@@ -39,6 +39,10 @@ type collection struct {
 	// cluster is the cluster ("namespace/name") of bundle deployments of which only the release is known.
 	cluster string
 	named   int // objects
+	// releaseObjects are the named objects by the namespace of a release, crowded the namespaces with bundle deployments
+	// that have no series.
+	releaseObjects share[string]
+	crowded        map[string]bool
 }
 
 // labels are the values of deploymentLabels, followed by others.
@@ -57,6 +61,12 @@ func ofRef(r object.Ref, others ...string) []string {
 
 func (c *collection) addDeployments() {
 	for _, d := range c.Deployments {
+		if c.deployments[d.ID] == nil {
+			namespace := releaseNamespace(d)
+			c.crowded[namespace] = true
+			c.add(unnamedDeployments, 1, namespace)
+			continue
+		}
 		labels := func(others ...string) []string { return c.labels(d, others...) }
 		c.add(deploymentState, 1, labels(string(d.State), d.Reason)...)
 		if d.Read {
@@ -126,6 +136,9 @@ func (c *collection) addObjects(d *view.Deployment) {
 		return slices.Index(states, x.State) - slices.Index(states, y.State)
 	})
 	n := min(len(bad), maxNamed, maxNamedObjects-c.named)
+	if x.namespace != "" {
+		n = c.releaseObjects.take(x.namespace, n, maxReleaseObjects)
+	}
 	for _, o := range bad[:n] {
 		c.add(objectState, 1, c.labels(d, ofRef(o.Ref.Value(), string(o.State))...)...)
 	}
@@ -164,19 +177,26 @@ func (c *collection) addFindings() {
 		code string
 		of   key
 	}
-	inGroup, ofCode := map[group]int{}, map[string]int{}
+	type ofReleases struct{ code, namespace string }
+	inGroup, ofCode, inNamespace := map[group]int{}, map[string]int{}, share[ofReleases]{}
 	for i := range c.Findings {
 		f := &c.Findings[i]
 		c.add(findings, 1, f.Code, string(f.Severity))
 		c.earliest(oldestFinding, c.findings[f.ID], f.Code)
 		about := key{f.Cluster, f.BundleDeployment}
-		if inGroup[group{f.Code, about}] >= maxNamed || ofCode[f.Code] >= maxNamedFindings {
+		d := deployments[about]
+		full := inGroup[group{f.Code, about}] >= maxNamed || ofCode[f.Code] >= maxNamedFindings
+		if d != nil && !full {
+			x := c.deployments[d.ID]
+			full = x == nil || x.namespace != "" &&
+				inNamespace.take(ofReleases{f.Code, x.namespace}, 1, maxReleaseFindings) == 0
+		}
+		if full {
 			c.add(unnamedFindings, 1, f.Code)
 			continue
 		}
 		inGroup[group{f.Code, about}]++
 		ofCode[f.Code]++
-		d := deployments[about]
 		if d == nil {
 			d = &view.Deployment{Cluster: f.Cluster, Bundle: f.Bundle, GitRepo: f.GitRepo}
 		}
@@ -219,6 +239,7 @@ func (c *collection) addFleet() {
 	for _, g := range c.Gaps {
 		unread[g.Optional]++
 	}
+	unread[false] += len(c.crowded) // alerts need these series
 	for optional, n := range unread {
 		c.add(gaps, float64(n), strconv.FormatBool(optional))
 	}

@@ -62,6 +62,7 @@ const (
 	revisions             = prefix + "bundledeployment_revisions_total"
 	vanished              = prefix + "bundledeployment_vanished_objects_total"
 	uninstalled           = prefix + "bundledeployment_uninstalled_total"
+	unnamedDeployments    = prefix + "unnamed_bundledeployments"
 	objectState           = prefix + "object_state"
 	unnamedObjects        = prefix + "unnamed_objects"
 	flapping              = prefix + "flapping_field_changes"
@@ -81,7 +82,8 @@ const (
 	queue                 = prefix + "auditor_queue_length"
 	watchRestarts         = prefix + "auditor_watch_restarts_total"
 	build                 = prefix + "auditor_build_info"
-	namedPerDeployment    = "at most 20 for each bundle deployment, and 5,000 in total"
+	namedPerDeployment    = "at most 20 for each bundle deployment, 500 for the releases of a " +
+		"namespace, and 5,000 in total"
 	flappingPerDeployment = "at most 5 for each bundle deployment"
 )
 
@@ -114,6 +116,9 @@ var ofDeployments = []Family{
 	{uninstalled, of("bundle_exists"), "Number of times that the Helm release vanished, by whether its Bundle " +
 		"existed: true, false or unknown. It remains for an hour after the bundle deployment is gone.", counter, false,
 		"3 for each bundle deployment"},
+	{unnamedDeployments, []string{"release_namespace"}, "Number of bundle deployments without series, of which only " +
+		"the release is known, by its namespace. The series of at most 250 of them in a namespace are shown, and of " +
+		"2,000 in total.", gauge, false, "1 for each namespace with too many"},
 }
 
 var ofObjects = []Family{
@@ -203,7 +208,8 @@ var ofAuditor = []Family{
 	{changeToMetric, nil, "Time from the arrival of a change to the metrics that show it.", gauge, true, "13"},
 	{queue, nil, "Number of changes that arrived and are not evaluated yet.", gauge, false, one},
 	{watchRestarts, nil, "Number of watches that broke and were started again.", counter, false, one},
-	{gaps, []string{"optional"}, "Number of things that could not be read. optional is true if no state of a desired " +
+	{gaps, []string{"optional"}, "Number of things that could not be read, and of namespaces with " +
+		unnamedDeployments + ". optional is true if no state of a desired " +
 		"object needs them. If it is false, a lower number of findings does not mean that problems are solved.", gauge,
 		false, "2"},
 	{build, []string{"version"}, "1, with the version of the auditor.", gauge, false, one},

@@ -23,7 +23,10 @@ const (
 
 // history is what the metrics know beyond one view.
 type history struct {
+	// deployments are those that have series.
 	deployments map[object.DeploymentID]*deploymentHistory
+	// releases are the numbers of those of which only the release is known, by its namespace.
+	releases map[string]int
 	// findings are the times when the present findings were seen first, by their ID.
 	findings map[string]time.Time
 	writes   map[fleetID]written
@@ -45,6 +48,9 @@ type deploymentHistory struct {
 	gone time.Time
 	// read is true if its release or its objects were read at least once.
 	read bool
+	// namespace is that of its release, if only the release is known: whoever may create a Secret there can make more of
+	// them. It is empty otherwise.
+	namespace string
 
 	revision, revisions, vanished int
 	uninstalled                   map[view.Presence]int
@@ -84,11 +90,14 @@ func (h *history) update(s *view.Step) {
 	present := map[object.DeploymentID]bool{}
 	for _, d := range v.Deployments {
 		present[d.ID] = true
-		h.of(d).update(d, v.At)
+		if x := h.of(d); x != nil {
+			x.update(d, v.At)
+		}
 	}
 	for i := range s.Transitions {
-		if t := &s.Transitions[i]; t.Vanished() {
-			h.of(t.Deployment).vanished++
+		t := &s.Transitions[i]
+		if x := h.of(t.Deployment); x != nil && t.Vanished() {
+			x.vanished++
 		}
 	}
 	for i := range s.Uninstalled {
@@ -98,9 +107,10 @@ func (h *history) update(s *view.Step) {
 			d = &view.Deployment{Name: u.BundleID,
 				ID: object.DeploymentID{Cluster: u.On, Name: u.BundleID, Release: u.Name}}
 		}
-		x := h.of(d)
-		x.read, x.revision = true, 0
-		x.uninstalled[u.Bundle]++
+		if x := h.of(d); x != nil {
+			x.read, x.revision = true, 0
+			x.uninstalled[u.Bundle]++
+		}
 	}
 	for id, x := range h.deployments {
 		switch {
@@ -109,19 +119,31 @@ func (h *history) update(s *view.Step) {
 		case x.gone.IsZero():
 			x.gone = v.At
 		case v.At.Sub(x.gone) > keptAfter:
-			delete(h.deployments, id)
+			h.forget(id)
 		}
 	}
 	h.seen(v)
 	h.wrote(v)
 }
 
+// of returns what is known of a bundle deployment; nil if it has no series, because there are too many.
 func (h *history) of(d *view.Deployment) *deploymentHistory {
 	x := h.deployments[d.ID]
-	if x == nil {
-		x = &deploymentHistory{last: d, revision: d.Revision, uninstalled: map[view.Presence]int{},
-			fields: map[fieldID]*field{}}
-		h.deployments[d.ID] = x
+	if x != nil && d.Exists {
+		h.leave(x)
+	}
+	if x != nil {
+		return x
+	}
+	namespace := releaseNamespace(d)
+	if namespace != "" && !h.admits(namespace) {
+		return nil
+	}
+	x = &deploymentHistory{last: d, namespace: namespace, revision: d.Revision, uninstalled: map[view.Presence]int{},
+		fields: map[fieldID]*field{}}
+	h.deployments[d.ID] = x
+	if namespace != "" {
+		h.releases[namespace]++
 	}
 	return x
 }

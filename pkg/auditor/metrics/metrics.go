@@ -46,7 +46,8 @@ type Metrics struct {
 func New(o Options) *Metrics {
 	return &Metrics{options: o, descriptions: describe(), evaluation: histogram(evaluationSeconds),
 		toMetric: histogram(changeToMetric), view: &view.View{},
-		leads: func() bool { return false }, history: history{deployments: map[object.DeploymentID]*deploymentHistory{}}}
+		leads: func() bool { return false }, history: history{deployments: map[object.DeploymentID]*deploymentHistory{},
+			releases: map[string]int{}}}
 }
 
 func histogram(name string) prometheus.Histogram {
@@ -119,7 +120,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := collection{series: series{of: map[string]*sample{}}, View: m.view, history: &m.history,
-		cluster: m.options.Cluster}
+		cluster: m.options.Cluster, releaseObjects: share[string]{}, crowded: map[string]bool{}}
 	c.add(build, 1, m.options.Version)
 	c.add(leader, number(m.leads()))
 	c.add(synced, number(m.synced))
