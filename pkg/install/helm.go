@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
@@ -36,13 +35,10 @@ type Helm struct {
 	failed failures
 }
 
-// asHelm makes Helm's library write as the command helm does. With another field manager, helm upgrade and helm
-// rollback of the release would be refused as a conflict.
-var asHelm = sync.OnceFunc(func() { kube.ManagedFieldsManager = "helm" })
-
 // Helm reads the last revision of a release of a chart. An empty name is that of an installation by this program.
 func (c *Cluster) Helm(of Chart, namespace, name string) (*Helm, error) {
-	asHelm()
+	// The field manager of the command helm: with another one, helm upgrade and helm rollback would find conflicts.
+	kube.ManagedFieldsManager = "helm"
 	h := &Helm{chart: of, namespace: namespace, name: cmp.Or(name, of.Name)}
 	h.Configuration = action.NewConfiguration(action.ConfigurationSetLogger(&h.failed))
 	if err := h.Init(c.Getter, namespace, "secret"); err != nil {
