@@ -253,7 +253,8 @@ func SecretRef(n release.Name) object.Ref {
 }
 
 // Evidence returns what confirms the record of its release, before any live object is seen. A BundleDeployment or files
-// confirm the record of the release that they name.
+// confirm the record of the release that they name. A BundleDeployment confirms nothing if it is in a namespace that
+// Fleet did not make for a Cluster: whoever writes records there can write it too.
 func (d *Deployment) Evidence() ownership.Evidence {
 	if !d.knownByRelease() {
 		return ownership.Evidence{Trusted: true}
@@ -262,9 +263,9 @@ func (d *Deployment) Evidence() ownership.Evidence {
 		Trusted: d.On.TrustsRecords(d.Release.Namespace)}
 }
 
-// knownByRelease reports whether only the record of its release shows that it exists.
+// knownByRelease reports whether only the record of its release shows that it exists, or what its writer can write too.
 func (d *Deployment) knownByRelease() bool {
-	stated := d.BD != nil || d.Files != nil
+	stated := d.Files != nil || d.BD != nil && fleet.IsClusterNamespace(d.BD.Namespace)
 	return !stated && d.On != nil && d.Release.Revision > 0
 }
 

@@ -4,6 +4,8 @@
 // computes. All functions are pure.
 package fleet
 
+import "strings"
+
 // Labels and annotations of the objects that Fleet's agent deploys.
 const (
 	// HashLabel is the only label from which the agent decides that it owns an object.
@@ -66,6 +68,9 @@ const PodSecurityPrefix = "pod-security.kubernetes.io/"
 func IsSystemNamespace(namespace string) bool {
 	return namespace == "cattle-fleet-system" || namespace == "cattle-fleet-local-system"
 }
+
+// IsClusterNamespace reports whether a namespace has a name that Fleet gives the namespaces of BundleDeployments.
+func IsClusterNamespace(namespace string) bool { return strings.HasPrefix(namespace, "cluster-") }
 
 // Objects of an agent on its cluster.
 const (
