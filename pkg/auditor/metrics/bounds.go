@@ -2,10 +2,7 @@
 
 package metrics
 
-import (
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-)
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
 
 // Whoever may create a Secret in a namespace can make any number of bundle deployments there of which only a release is
 // known. So the series about these are bounded by the namespace of the release, and in total. Those whose
@@ -32,32 +29,6 @@ func releaseNamespace(d *view.Deployment) string {
 		namespace, _ = view.Split(d.ID.Release)
 	}
 	return namespace
-}
-
-// admits reports whether another bundle deployment of which only the release is known gets series.
-func (h *history) admits(namespace string) bool {
-	all := 0
-	for _, n := range h.releases {
-		all += n
-	}
-	return h.releases[namespace] < maxNamedReleases && all < maxAllNamedReleases
-}
-
-// leave records that more than the release of a bundle deployment is known, or that it is gone.
-func (h *history) leave(x *deploymentHistory) {
-	if x.namespace == "" {
-		return
-	}
-	if h.releases[x.namespace]--; h.releases[x.namespace] == 0 {
-		delete(h.releases, x.namespace)
-	}
-	x.namespace = ""
-}
-
-// forget removes a bundle deployment.
-func (h *history) forget(id object.DeploymentID) {
-	h.leave(h.deployments[id])
-	delete(h.deployments, id)
 }
 
 // share counts what is named about the bundle deployments of the namespaces of releases.

@@ -259,3 +259,29 @@ func (x *deploymentHistory) flaps() []fieldID {
 	})
 	return out
 }
+
+// admits reports whether another bundle deployment of which only the release is known gets series.
+func (h *history) admits(namespace string) bool {
+	all := 0
+	for _, n := range h.releases {
+		all += n
+	}
+	return h.releases[namespace] < maxNamedReleases && all < maxAllNamedReleases
+}
+
+// leave records that more than the release of a bundle deployment is known, or that it is gone.
+func (h *history) leave(x *deploymentHistory) {
+	if x.namespace == "" {
+		return
+	}
+	if h.releases[x.namespace]--; h.releases[x.namespace] == 0 {
+		delete(h.releases, x.namespace)
+	}
+	x.namespace = ""
+}
+
+// forget removes a bundle deployment.
+func (h *history) forget(id object.DeploymentID) {
+	h.leave(h.deployments[id])
+	delete(h.deployments, id)
+}

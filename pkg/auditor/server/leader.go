@@ -17,12 +17,6 @@ import (
 // LeaseName is the name of the Lease of the leader.
 const LeaseName = "fleetdoctor-auditor"
 
-// The times of the election. The leader writes the Lease every renewal, which is its only write while nothing changes.
-// Another replica looks at it every 10 to 22 s, and leads when it has seen no renewal for leaseDuration: at most 75 s
-// after the leader was killed, and at its next look after the leader has ended. A leader that cannot renew the Lease
-// stops renewal + renewDeadline after the last time: 5 s before another one can lead.
-const leaseDuration, renewDeadline, renewal = 30 * time.Second, 15 * time.Second, 10 * time.Second
-
 // election decides which replica writes.
 type election struct {
 	lock *lock

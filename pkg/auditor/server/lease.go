@@ -12,6 +12,12 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
+// The times of the election. The leader writes the Lease every renewal, which is its only write while nothing changes.
+// Another replica looks at it every 10 to 22 s, and leads when it has seen no renewal for leaseDuration: at most 75 s
+// after the leader was killed, and at its next look after the leader has ended. A leader that cannot renew the Lease
+// stops renewal + renewDeadline after the last time: 5 s before another one can lead.
+const leaseDuration, renewDeadline, renewal = 30 * time.Second, 15 * time.Second, 10 * time.Second
+
 // errNotLeader is the error of a write of a replica that does not lead, or may not lead any more.
 var errNotLeader = errors.New("this replica does not lead: its Lease was not renewed in time, or another one holds it")
 

@@ -23,9 +23,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// maxRequest is the size of one message of the client in bytes.
-const maxRequest = 256 << 10
-
 // instructions are for the model of the client.
 const instructions = `Diagnosis of Rancher Fleet (GitOps for Kubernetes): what Fleet deploys is compared with the ` +
 	`live objects. Begin with audit; why explains one object; explain explains a code such as FD101. All tools only ` +

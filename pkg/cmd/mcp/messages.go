@@ -15,6 +15,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// maxRequest is the size of one message of the client in bytes.
+const maxRequest = 256 << 10
+
 // The errors of JSON-RPC 2.0 for a message that is no request.
 const (
 	parseError     = -32700
