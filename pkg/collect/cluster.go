@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -43,22 +43,21 @@ func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) 
 	if err := g.Wait(); err != nil {
 		return c.out, c.gaps, err
 	}
-	return c.out, c.gaps, c.trustedRecords(ctx, f)
+	return c.out, c.gaps, c.trustLabels(ctx, f)
 }
 
-// trustedRecords reads the namespaces whose release records an administrator trusts. A management cluster does not
-// need them: its BundleDeployments name the releases.
-func (c *clusterReader) trustedRecords(ctx context.Context, f *state.Fleet) (err error) {
+// trustLabels reads which release records an administrator trusts. A management cluster does not need that: its
+// BundleDeployments name the releases.
+func (c *clusterReader) trustLabels(ctx context.Context, f *state.Fleet) (err error) {
 	if !c.out.RecordsAlone(f) {
 		return nil
 	}
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), MetadataOnly: true,
-		LabelSelector: directory.TrustedRecords}
-	c.out.TrustedRecords = map[string]bool{}
-	c.out.Coverage.Namespaces, err = c.list(ctx, q, func(o source.Object) error {
+		FieldSelector: "metadata.name=" + ownership.TrustNamespace}
+	c.out.Coverage.TrustLabels, err = c.list(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
 		if err == nil {
-			c.out.TrustedRecords[m.Metadata.Name] = true
+			c.out.TrustLabels = m.Metadata.Labels
 		}
 		return err
 	})

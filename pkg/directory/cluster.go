@@ -41,12 +41,9 @@ type Cluster struct {
 	fleet   *state.Fleet
 }
 
-// TrustedRecords is the label selector of the namespaces whose release records an administrator trusts.
-const TrustedRecords = ownership.RecordsLabel + "=" + ownership.RecordsTrusted
-
 // TrustsRecords reports whether the release records of a namespace are trusted for the objects of all namespaces.
 func (c *Cluster) TrustsRecords(namespace string) bool {
-	return ownership.TrustsRecords(namespace, nil) || c.State.TrustedRecords[namespace]
+	return ownership.TrustsRecords(namespace, c.State.TrustLabels)
 }
 
 // MayConcern reports whether a record of one namespace that could not be read may concern the objects of another one;

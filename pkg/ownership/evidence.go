@@ -3,21 +3,35 @@
 package ownership
 
 import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// RecordsLabel with the value RecordsTrusted on a namespace trusts its release records for the objects of all
-// namespaces.
+// TrustNamespace is the Namespace whose labels say which release records an administrator trusts. A label on the
+// Namespace of the records would not do: a role with all rights in a namespace allows to write its Namespace.
+const TrustNamespace = metav1.NamespaceSystem
+
+// A label of TrustNamespace with the key TrustPrefix and the name of a namespace, and the value trusted, trusts the
+// release records of that namespace for the objects of all namespaces.
 const (
-	RecordsLabel   = "fleetdoctor.io/records"
-	RecordsTrusted = "trusted"
+	TrustPrefix = "records.fleetdoctor.io/"
+	trusted     = "trusted"
 )
 
-// TrustsRecords reports whether the release records of a namespace with these labels are trusted for the objects of all
-// namespaces. Who may write Secrets in a namespace of Fleet controls the agent.
+// TrustsRecords reports whether the release records of a namespace are trusted for the objects of all namespaces.
+// labels are those of TrustNamespace. Who may write Secrets in a namespace of Fleet controls the agent.
 func TrustsRecords(namespace string, labels map[string]string) bool {
-	return fleet.IsSystemNamespace(namespace) || labels[RecordsLabel] == RecordsTrusted
+	return fleet.IsSystemNamespace(namespace) || labels[TrustPrefix+namespace] == trusted
+}
+
+// TrustAdvice says how an administrator trusts the release records of a namespace.
+func TrustAdvice(namespace string) string {
+	return fmt.Sprintf("if you trust everybody who can write Secrets in namespace %s, label namespace %s %s%s=%s",
+		namespace, TrustNamespace, TrustPrefix, namespace, trusted)
 }
 
 // Evidence confirms a release record. A record alone is no evidence: a user who may only create Secrets in one

@@ -36,15 +36,14 @@ type Cluster struct {
 	Records map[release.Name]*Record
 	// Releases are the names ("namespace/name") of all Helm releases, also those that are not Fleet's.
 	Releases map[string]bool
-	// TrustedRecords are the namespaces whose records an administrator trusts for the objects of all namespaces. They
-	// are only read if a record may need that.
-	TrustedRecords map[string]bool
+	// TrustLabels are the labels of the Namespace that says which records an administrator trusts for the objects of
+	// all namespaces. They are only read if a record may need that.
+	TrustLabels map[string]string
 	// Latest has the highest recorded revision of each release by the same names, without its objects.
 	Latest map[string]*Record
 
-	// Coverage reports which of these objects were read. Only an adoption plan needs ConfigMaps, and Namespaces are
-	// those of TrustedRecords.
-	Coverage struct{ AgentSecrets, Records, ConfigMaps, Namespaces source.Coverage }
+	// Coverage reports which of these objects were read. Only an adoption plan needs ConfigMaps.
+	Coverage struct{ AgentSecrets, Records, ConfigMaps, TrustLabels source.Coverage }
 
 	budget budget
 }

@@ -120,7 +120,7 @@ func TestWebhookForgedRelease(t *testing.T) {
 	}
 	strip := func() error { return admin.patchOwnership(kept, noOwnership(), client.DryRunAll) }
 	expectContains(t, "the warning of a write", touch(), "fleetdoctor/Unconfirmed: configmap apps/copied",
-		"bundle gone", "namespace tenant", "fleetdoctor.io/records=trusted")
+		"bundle gone", "namespace tenant", "label namespace kube-system records.fleetdoctor.io/tenant=trusted")
 	admin.must("removing the metadata", strip())
 	expectContains(t, "the warning of the removal", admin.takeWarnings(), "fleetdoctor/Unconfirmed",
 		"fleetdoctor/Stripped", "fleetdoctor/OwnerInDoubt")
@@ -129,7 +129,9 @@ func TestWebhookForgedRelease(t *testing.T) {
 		"fleetdoctor/OwnerInDoubt")
 	f.expectOwnership(id, copied)
 
-	f.labelNamespace("tenant", map[string]string{"fleetdoctor.io/records": "trusted"})
+	f.labelNamespace("tenant", map[string]string{"records.fleetdoctor.io/tenant": "trusted"})
+	expectContains(t, "the warning with a label of the tenant", touch(), "fleetdoctor/Unconfirmed")
+	f.labelNamespace("kube-system", map[string]string{"records.fleetdoctor.io/tenant": "trusted"})
 	poll.True(t, "a denial in a trusted namespace", func() bool { return strip() != nil })
 	admin.takeWarnings() // of the attempts before the webhook saw the label
 	if got := touch(); got != "" {

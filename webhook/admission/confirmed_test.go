@@ -22,7 +22,7 @@ func TestConfirmed(t *testing.T) {
 	hash, id, none := ownership.Metadata{Hash: gone.Hash}, ownership.Metadata{SetID: gone.SetID}, ownership.Metadata{}
 	named := ownership.Desired(gone.SetID, "gone", tenant) // all metadata of the record
 	trust := func(b *bench) {
-		b.namespaces[tenant] = map[string]string{ownership.RecordsLabel: ownership.RecordsTrusted}
+		b.namespaces["kube-system"] = map[string]string{ownership.TrustPrefix + tenant: "trusted"}
 	}
 	adopt, strip, remove := "stamped Adopted", "denied Stripped", "denied Deleted"
 	for _, tc := range []struct {
@@ -57,10 +57,18 @@ func TestConfirmed(t *testing.T) {
 		{"a trusted namespace: deleted", tenant, &bare, nil, false, trust, "", remove},
 		{"a trusted namespace: exact", tenant, nil, &none, true, trust, "stamped Exact", ""},
 		{"another value of the label", tenant, nil, &hash, false,
-			func(b *bench) { b.namespaces[tenant] = map[string]string{ownership.RecordsLabel: "true"} }, "warned Unconfirmed",
-			""},
-		{"the label on the namespace of the object", tenant, nil, &hash, false,
-			func(b *bench) { b.namespaces["web"][ownership.RecordsLabel] = ownership.RecordsTrusted }, "warned Unconfirmed", ""},
+			func(b *bench) {
+				b.namespaces["kube-system"] = map[string]string{ownership.TrustPrefix + tenant: "true"}
+			},
+			"warned Unconfirmed", ""},
+		{"the label on the namespace of the record", tenant, nil, &hash, false,
+			func(b *bench) { b.namespaces[tenant] = map[string]string{ownership.TrustPrefix + tenant: "trusted"} },
+			"warned Unconfirmed", ""},
+		{"the label for the namespace of the object", tenant, nil, &hash, false,
+			func(b *bench) {
+				b.namespaces["kube-system"] = map[string]string{ownership.TrustPrefix + "web": "trusted"}
+			},
+			"warned Unconfirmed", ""},
 		{"Fleet's namespace: removed", "cattle-fleet-local-system", &bare, &none, false, nil, strip, strip},
 		{"Fleet's namespace: the hash", "cattle-fleet-system", nil, &hash, false, nil, adopt, ""},
 		{"the namespace of the object: the hash", "web", nil, &hash, false, nil, adopt, ""},
@@ -107,7 +115,7 @@ func TestConfirmed(t *testing.T) {
 					t.Errorf("answer: %s, want %s", summary(got), want)
 				}
 				text := messages(got)
-				remedy := strings.Contains(text, "label it fleetdoctor.io/records=trusted")
+				remedy := strings.Contains(text, "label namespace kube-system records.fleetdoctor.io/a-tenant=trusted")
 				if remedy != strings.HasPrefix(want, "warned") && tc.before != &gone {
 					t.Errorf("messages: %s", text)
 				}

@@ -70,7 +70,7 @@ func (o Options) complete(k object.Key) bool {
 
 // trusts reports whether the release records of a namespace are trusted.
 func (o Options) trusts(namespace string) bool {
-	return ownership.TrustsRecords(namespace, o.Namespaces.Labels(namespace))
+	return ownership.TrustsRecords(namespace, o.Namespaces.Labels(ownership.TrustNamespace))
 }
 
 // confirmed reports whether a release may get an object, or be the reason for a denial. have are the metadata of the

@@ -20,7 +20,7 @@ type Index interface {
 	Unreadable() (namespaces []string, all bool)
 }
 
-// Namespaces returns the labels of a namespace that begin with fleetdoctor.io/; none for an unknown namespace. Callers
+// Namespaces returns the labels of fleetdoctor.io and its subdomains of a namespace; none for an unknown namespace. Callers
 // must not change the map.
 type Namespaces interface {
 	Labels(namespace string) map[string]string

@@ -143,8 +143,8 @@ func (v validation) findDoubt(have ownership.Metadata, req Request, f Facts) str
 	case named != "" && named != v.releases[0].Release():
 		return "its Helm annotations name release " + named + ", which is not known to own it"
 	case !v.any(func(r desired.Release) bool { return f.confirmed(r, req.Key, have) }):
-		return fmt.Sprintf("it has no Helm annotations, and only release records of other namespaces state its set: "+
-			"if you trust those of namespace %s, label it %s=%s", v.releases[0].Namespace, ownership.RecordsLabel, ownership.RecordsTrusted)
+		return fmt.Sprintf("it has no Helm annotations, and only release records of other namespaces state its set; %s",
+			ownership.TrustAdvice(v.releases[0].Namespace))
 	case named == "" && v.mayBeFleet && !f.Complete:
 		return "it has no Helm annotations, and not all release records are known"
 	case len(v.releases) > 1 && v.any(func(r desired.Release) bool { return isFleet(r, req.User) }):

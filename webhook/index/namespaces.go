@@ -18,10 +18,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// labelPrefix is the prefix of the labels that are kept.
-const labelPrefix = "fleetdoctor.io/"
-
-// Namespaces keeps the fleetdoctor.io labels of all namespaces current. It watches only metadata.
+// Namespaces keeps the labels of fleetdoctor.io and its subdomains of all namespaces current. It watches only metadata.
 type Namespaces struct {
 	reflector *cache.Reflector
 	log       logr.Logger
@@ -62,7 +59,7 @@ func (n *Namespaces) Synced() bool { return n.store.synced.Load() }
 // Live reports whether changes are received as they happen. If not, a label may have changed.
 func (n *Namespaces) Live() bool { return n.store.state.live() }
 
-// Labels returns the labels of a namespace that begin with "fleetdoctor.io/"; nil if it has none or does not exist.
+// Labels returns the labels of a namespace of fleetdoctor.io and its subdomains; nil if it has none or does not exist.
 // Callers must not change the map.
 func (n *Namespaces) Labels(name string) map[string]string {
 	stored, _, err := n.store.GetByKey(name)
@@ -100,7 +97,8 @@ func reduceNamespace(obj any) (any, error) {
 	}
 	out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
 	for k, v := range m.Labels {
-		if strings.HasPrefix(k, labelPrefix) {
+		domain, _, _ := strings.Cut(k, "/")
+		if domain == "fleetdoctor.io" || strings.HasSuffix(domain, ".fleetdoctor.io") {
 			metav1.SetMetaDataLabel(&out.ObjectMeta, k, v)
 		}
 	}
