@@ -107,16 +107,17 @@ func TestTruthTable(t *testing.T) {
 				for _, s := range unownedCases() {
 					takes[s.name] = named != nil || rows[s.situation].Answers[policy] == ownership.Take
 				}
-				testPolicy(t, b, b.getAll(all...), takes, append(named, "--policy", string(policy)))
+				testPolicy(t, b, b.getAll(all...), takes, policy, named)
 			})
 		}
 	}
 }
 
-// testPolicy adopts the cases and undoes it.
-func testPolicy(t *testing.T, b *bundle, before []*unstructured.Unstructured, takes map[string]bool, args []string) {
+// testPolicy adopts the cases and undoes it. named are the options that name owners.
+func testPolicy(t *testing.T, b *bundle, before []*unstructured.Unstructured, takes map[string]bool,
+	policy ownership.Policy, named []string) {
 	t.Helper()
-	a := b.adopt(append(args, "bundle/guestbook", "--yes")...)
+	a := b.adopt(append([]string{"bundle/guestbook", "--yes", "--policy", string(policy)}, named...)...)
 	status, ready := 0, 0
 	want, restored, unowned := map[string]string{}, map[string]string{}, map[string]string{}
 	for i, s := range unownedCases() {
@@ -154,7 +155,7 @@ func testPolicy(t *testing.T, b *bundle, before []*unstructured.Unstructured, ta
 	if got := audit.deployment(t, "guestbook").Counts; got != counts {
 		t.Errorf("an audit counts %+v, want %+v", got, counts)
 	}
-	expectAdoption(t, b.undo(a.receipt), 0, restored)
+	expectAdoption(t, b.undo(a.receipt, named...), 0, restored)
 	b.expectRestored(before...)
 }
 
@@ -250,10 +251,11 @@ func TestUndecided(t *testing.T) {
 		a := f.adopt("--yes", "--policy", string(policy))
 		expectAdoption(t, a, 1, map[string]string{"configmap apps/theme": "Refuse Undecided"})
 		f.expectUnchanged(before)
-		a = f.adopt("--yes", "--policy", string(policy), "--dangerous-take-from", "default-somebody")
+		takeFrom := []string{"--dangerous-take-from", "default-somebody"}
+		a = f.adopt(append([]string{"--yes", "--policy", string(policy)}, takeFrom...)...)
 		expectAdoption(t, a, 0, map[string]string{"configmap apps/theme": "Adopt Undecided Done"})
 		f.expectOnlyOwnership(b.ownership(), before)
-		expectAdoption(t, f.undo(a.receipt), 0, map[string]string{"configmap apps/theme": "Restore Done"})
+		expectAdoption(t, f.undo(a.receipt, takeFrom...), 0, map[string]string{"configmap apps/theme": "Restore Done"})
 		f.expectRestored(before)
 		before = f.get(configMap("theme"))
 	}
