@@ -284,28 +284,28 @@ func TestScope(t *testing.T) {
 		{"the workload has precedence over the Cluster", func(w *builder) {
 			w.workload(agent, "").fleet("Cluster",
 				`{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},`+
-					`"status":{"namespace":"one"}}`)
+					`"status":{"namespace":"cluster-one"}}`)
 		}, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
 		{"another agent's workload is ignored", func(w *builder) {
 			w.workload("other", "custom")
 		}, "default-a", "", false},
 		{"of two agents with the same deployments, the one that the Cluster reports", func(w *builder) {
-			w.secret("a-former-system", "one").workload("a-former-system", "former").workload(agent, "custom").
-				cluster("c", "one", agent)
+			w.secret("a-former-system", "cluster-one").workload("a-former-system", "former").workload(agent, "custom").
+				cluster("c", "cluster-one", agent)
 		}, "default-a-custom", "Deployment " + agent, true},
 		{"a manager-initiated Cluster", func(w *builder) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},`+
-				`"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
+				`"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"cluster-one"}}`)
 		}, "default-a-x", "cluster n/c", false},
 		{"a manager-initiated Cluster without agentNamespace", func(w *builder) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k"},`+
-				`"status":{"namespace":"one"}}`)
+				`"status":{"namespace":"cluster-one"}}`)
 		}, "default-a", "cluster n/c", false},
 		{"the release has precedence over the Cluster", func(w *builder) {
 			w.recordWithSet("web/a:1", "a", agent, "default-a-released").
 				fleet("Cluster",
 					`{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},`+
-						`"status":{"namespace":"one"}}`)
+						`"status":{"namespace":"cluster-one"}}`)
 		}, "default-a-released", "the manifest of release web/a:1", true},
 		{"the running workload has precedence over the release", func(w *builder) {
 			w.workload(agent, "").recordWithSet("web/a:1", "a", agent, "default-a-released")
@@ -346,12 +346,12 @@ func TestScope(t *testing.T) {
 		}, "default-a", "", false},
 		{"an agent-initiated Cluster is ignored", func(w *builder) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"agentNamespace":"x"},`+
-				`"status":{"namespace":"one"}}`)
+				`"status":{"namespace":"cluster-one"}}`)
 		}, "default-a", "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := &builder{tb: t}
-			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent, "theme")
+			w.secret(agent, "cluster-one").bd("cluster-one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent, "theme")
 			tc.make(w)
 			s := w.build()
 			c := s.Clusters[0]
