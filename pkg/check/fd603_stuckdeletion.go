@@ -94,11 +94,11 @@ func (in *Input) bundlesLabelled(o *state.Deleting) int {
 	return n
 }
 
-// remover describes the Deployment that removes a finalizer; empty if it was not read.
+// remover describes the Deployment that removes a finalizer; empty if it is not known.
 func (in *Input) remover(name string) string {
-	w, read := in.Desired.Controllers[name]
+	w, known := in.Desired.Controller(name)
 	switch {
-	case !read:
+	case !known:
 		return ""
 	case w == nil:
 		return "Deployment " + name + ", which removes the finalizer, does not exist"

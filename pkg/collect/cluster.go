@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -43,6 +43,7 @@ func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) 
 	if err := g.Wait(); err != nil {
 		return c.out, c.gaps, err
 	}
+	c.out.KeepOwnAgents(f)
 	return c.out, c.gaps, c.trustLabels(ctx, f)
 }
 
@@ -53,7 +54,7 @@ func (c *clusterReader) trustLabels(ctx context.Context, f *state.Fleet) (err er
 		return nil
 	}
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), MetadataOnly: true,
-		FieldSelector: "metadata.name=" + ownership.TrustNamespace}
+		FieldSelector: "metadata.name=" + directory.TrustNamespace}
 	c.out.Coverage.TrustLabels, err = c.list(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
 		if err == nil {

@@ -21,15 +21,12 @@ func (r *Reader) Controllers(ctx context.Context, f *state.Fleet) error {
 	delete(wanted, "")
 	for name := range wanted {
 		q := source.Query{Kind: deploymentKind, FieldSelector: "metadata.name=" + name}
-		cover, err := r.list(ctx, q, func(o source.Object) error { return f.AddWorkload(o.Raw) })
+		cover, err := r.list(ctx, q, func(o source.Object) error { return f.AddController(o.Raw) })
 		if err != nil {
 			return err
 		}
-		if cover.Whole() && f.Controllers[name] == nil {
-			if f.Controllers == nil {
-				f.Controllers = map[string]*state.Workload{}
-			}
-			f.Controllers[name] = nil // it does not exist
+		if cover.Whole() {
+			f.ControllersRead(name)
 		}
 	}
 	return nil

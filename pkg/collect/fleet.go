@@ -61,6 +61,7 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
+	out.KeepOwnClusters()
 	if r.Description.Partial() {
 		out.LimitCoverage()
 	}

@@ -41,6 +41,9 @@ type Cluster struct {
 	fleet   *state.Fleet
 }
 
+// TrustNamespace is the Namespace whose labels are State.TrustLabels.
+const TrustNamespace = ownership.TrustNamespace
+
 // TrustsRecords reports whether the release records of a namespace are trusted for the objects of all namespaces.
 func (c *Cluster) TrustsRecords(namespace string) bool {
 	return ownership.TrustsRecords(namespace, c.State.TrustLabels)

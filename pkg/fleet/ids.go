@@ -89,9 +89,18 @@ func SafeConcat(parts ...string) string {
 
 // RegisteredName returns the name of the Cluster that the controller creates when an agent registers itself with this
 // clientID. Source: docs/fleet-behavior.md, 7.2.
-func RegisteredName(clientID string) string {
-	sum := sha256.Sum256([]byte(clientID[:min(len(clientID), 100)]))
-	return "cluster-" + hex.EncodeToString(sum[:])[:12]
+func RegisteredName(clientID string) string { return "cluster-" + keyHash(clientID) }
+
+// ClusterNamespace returns the name of the namespace that the controller makes for the BundleDeployments of a Cluster.
+// Source: docs/fleet-behavior.md, 1.5.
+func ClusterNamespace(namespace, name string) string {
+	return SafeConcat("cluster", namespace, name, keyHash(namespace+"::"+name))
+}
+
+// keyHash returns 12 hexadecimal digits of the hash of a key.
+func keyHash(key string) string {
+	sum := sha256.Sum256([]byte(key[:min(len(key), 100)]))
+	return hex.EncodeToString(sum[:])[:12]
 }
 
 var (

@@ -13,7 +13,7 @@ import (
 
 // Agents is what the controller uses to import the agents of Clusters.
 type Agents struct {
-	// ControllerNamespace is the namespace of fleet-controller; empty if it was not read.
+	// ControllerNamespace is the namespace of fleet-controller; empty if it is not known.
 	ControllerNamespace string
 	// Configs are the ConfigMaps fleet-controller by namespace. ConfigFailure is the reason if not all of them were
 	// read.

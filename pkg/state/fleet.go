@@ -33,11 +33,7 @@ type Fleet struct {
 
 	// Contents are only read if a BundleDeployment needs one.
 	Contents Contents
-	// Controllers are the Deployments of Fleet's controllers by name, nil for one that does not exist. Only those that
-	// matter are read.
-	Controllers map[string]*Workload
-
-	// ControllerVersion is the image tag of fleet-controller, empty if it was not read.
+	// ControllerVersion is the image tag of fleet-controller, empty if it is not known.
 	ControllerVersion string
 	// ImageScan is whether the controller scans images; nil if that is not known.
 	ImageScan *bool
@@ -47,6 +43,11 @@ type Fleet struct {
 	Coverage map[string]source.Coverage
 	// Values are the values Secrets; nil if they were not read.
 	Values *Values
+
+	// controllers are the Deployments with the names of Fleet's controllers, by name and namespace. Only those that
+	// matter are read.
+	controllers     map[string]map[string]Workload
+	controllersRead map[string]bool
 }
 
 // Read reports whether all objects of a kind in a namespace were read. The namespace "" stands for all namespaces.
@@ -56,24 +57,6 @@ func (f *Fleet) Read(kind, namespace string) bool {
 	}
 	_, all := f.Coverage[kind].Of(namespace)
 	return all
-}
-
-// AddController adds the Deployment of fleet-controller, given as JSON.
-func (f *Fleet) AddController(raw []byte) error {
-	namespace, _, w, err := readWorkload(kindDeployment, raw)
-	if err == nil {
-		f.ControllerVersion, f.ImageScan, f.Agents.ControllerNamespace = w.Version, w.ImageScan, namespace
-	}
-	return err
-}
-
-// AddWorkload adds the Deployment of one of Fleet's controllers, given as JSON.
-func (f *Fleet) AddWorkload(raw []byte) error {
-	_, name, w, err := readWorkload(kindDeployment, raw)
-	if err == nil {
-		put(&f.Controllers, name, &w)
-	}
-	return err
 }
 
 // ClusterNamespaces returns the namespaces of the Clusters' BundleDeployments, sorted.

@@ -122,6 +122,7 @@ func shownLimit(expression ast.Expr, declared map[string]ast.Expr) string {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			isTime = units[n.Sel.Name] > 0
+			return false // its name is one of another package
 		case *ast.Ident:
 			if of := declared[n.Name]; of != nil && strings.Contains(shownLimit(of, declared), " ") {
 				isTime = true

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+// A user with all rights in one namespace can make a Deployment fleet-controller, a Secret fleet-agent or a Cluster
+// there. What is in the namespaces of Fleet counts before them.
+
+// AddController adds the Deployment of one of Fleet's controllers, given as JSON. That of fleet-controller shows where
+// Fleet is installed: in one of its usual namespaces, otherwise in the only one with such a Deployment.
+func (f *Fleet) AddController(raw []byte) error {
+	namespace, name, w, err := readWorkload(kindDeployment, raw)
+	if err != nil {
+		return err
+	}
+	if f.controllers[name] == nil {
+		put(&f.controllers, name, map[string]Workload{})
+	}
+	f.controllers[name][namespace] = w
+	if name == fleet.ControllerName {
+		at := installed(f.controllers[name])
+		w := f.controllers[name][at]
+		f.ControllerVersion, f.ImageScan, f.Agents.ControllerNamespace = w.Version, w.ImageScan, at
+	}
+	return nil
+}
+
+// installed returns the namespace in which Fleet is installed; empty if several are possible.
+func installed(controllers map[string]Workload) string {
+	for _, namespace := range slices.Sorted(maps.Keys(controllers)) {
+		if fleet.IsSystemNamespace(namespace) || len(controllers) == 1 {
+			return namespace
+		}
+	}
+	return ""
+}
+
+// ControllersRead records that all Deployments with the name of a controller were read.
+func (f *Fleet) ControllersRead(name string) { put(&f.controllersRead, name, true) }
+
+// Controller returns the Deployment of one of Fleet's controllers; nil if it does not exist. known is false if it was
+// not read, or if it is not known where Fleet is installed.
+func (f *Fleet) Controller(name string) (w *Workload, known bool) {
+	at := f.Agents.ControllerNamespace
+	if found, ok := f.controllers[name][at]; ok {
+		return &found, true
+	}
+	return nil, f.controllersRead[name] && (at != "" || len(f.controllers[name]) == 0)
+}
+
+// KeepOwnClusters removes the namespace of BundleDeployments from the status of each Cluster for which Fleet did not
+// make it, if another Cluster has the same one.
+func (f *Fleet) KeepOwnClusters() {
+	own := map[string]*v1alpha1.Cluster{}
+	for _, c := range f.Clusters {
+		if c.Status.Namespace != "" && c.Status.Namespace == fleet.ClusterNamespace(c.Namespace, c.Name) {
+			own[c.Status.Namespace] = c
+		}
+	}
+	for _, c := range f.Clusters {
+		if o := own[c.Status.Namespace]; o != nil && o != c {
+			c.Status.Namespace = ""
+		}
+	}
+}
+
+// KeepOwnAgents removes the agents that only pretend: another agent that is in one of Fleet's usual namespaces, or
+// reports to a Cluster, has a workload, and theirs deploys the same BundleDeployments or none.
+func (c *Cluster) KeepOwnAgents(f *Fleet) {
+	deploys := map[string]bool{} // by own agents
+	for agent := range c.Workloads {
+		if f.ownAgent(agent) {
+			deploys[""], deploys[c.AgentSecrets[agent]] = true, true
+		}
+	}
+	pretends := func(agent string) bool {
+		return !f.ownAgent(agent) && !c.HiddenAgentSecrets[agent] && deploys[c.AgentSecrets[agent]]
+	}
+	maps.DeleteFunc(c.Workloads, func(agent string, _ Workload) bool { return pretends(agent) })
+	maps.DeleteFunc(c.AgentSecrets, func(agent, _ string) bool { return pretends(agent) })
+}
+
+// ownAgent reports whether the agent in a namespace is one of Fleet's.
+func (f *Fleet) ownAgent(namespace string) bool {
+	return fleet.IsSystemNamespace(namespace) || slices.ContainsFunc(f.Clusters, func(c *v1alpha1.Cluster) bool {
+		return c.Status.Agent.Namespace == namespace
+	})
+}
