@@ -152,9 +152,14 @@ func TestUninstalled(t *testing.T) {
 	compare(t, "with its BundleDeployment", a.at(t, 1), "Warning FleetUninstalled Secret/sh.helm.release.v1.web.v1: "+
 		"Helm release shop/web of bundle deployment web was uninstalled; it had 1 object; its Bundle does not exist")
 	a = newAuditor()
+	alone, left := views.Deployment("web", ready), views.Deployment("web")
+	alone.Exists, alone.Bundle, left.Release, left.Reason = false, "", "", "NoReleaseRecord"
+	a.at(t, 0, alone)
+	compare(t, "of its record alone", a.at(t, 1, left), "Warning FleetUninstalled "+
+		"Secret/sh.helm.release.v1.web.v1: Helm release shop/web, according to its record of bundle deployment web, was "+
+		"uninstalled; it had 1 object; whether its Bundle exists is not known")
+	a = newAuditor()
 	a.at(t, 0, views.Deployment("web", ready))
-	left := views.Deployment("web")
-	left.Release, left.Reason = "", "NoReleaseRecord"
 	compare(t, "with its BundleDeployment", a.at(t, 1, left), "Warning FleetUninstalled BundleDeployment/web: Helm "+
 		"release shop/web of bundle deployment web was uninstalled; it had 1 object; its Bundle exists")
 }

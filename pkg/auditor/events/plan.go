@@ -116,7 +116,7 @@ func refOf(d *view.Deployment) object.Ref {
 // with the record that existed.
 func about(u *view.Uninstalled) object.Ref {
 	switch {
-	case u.BundleDeployment == view.Present:
+	case u.BundleDeployment == view.Present && u.Last.Exists:
 		return refOf(u.Last)
 	case u.Bundle == view.Present:
 		namespace, name := view.Split(u.Last.Bundle)

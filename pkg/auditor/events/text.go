@@ -69,6 +69,10 @@ func ofDeployment(d *view.Deployment, changed []string) string {
 // ofUninstall describes that a release vanished.
 func ofUninstall(u *view.Uninstalled) string {
 	text := fmt.Sprintf("Helm release %s of bundle deployment %s was uninstalled", u.Name, u.BundleID)
+	if u.Last == nil || !u.Last.Exists {
+		text = fmt.Sprintf("Helm release %s, according to its record of bundle deployment %s, was uninstalled", u.Name,
+			u.BundleID)
+	}
 	if n := len(u.Refs()); n > 0 {
 		text += "; it had " + report.Plural(n, "object")
 	}

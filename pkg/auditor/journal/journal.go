@@ -33,6 +33,9 @@ const (
 	// maxEntries and maxBytes limit one of them. The limit of the API is 1 MiB.
 	maxEntries = 1000
 	maxBytes   = 512 << 10
+	// maxShare is the number of bytes of the entries about the releases of one namespace from which on no more are
+	// added. So who can write releases in one namespace cannot push out what is known about others.
+	maxShare = 5 << 19 // a quarter of all
 	// maxWaiting is the number of entries that wait to be written.
 	maxWaiting = 1000
 	// pruneAfter is how often ConfigMaps with only old entries are searched for.
@@ -54,6 +57,8 @@ type Writer struct {
 
 	mu      sync.Mutex
 	waiting []journal.Entry
+	// used are the bytes of the entries in books, by the namespace of the release.
+	used map[string]int
 
 	// books are the ConfigMaps, the oldest one first; nil if they must be read. Only Write uses them.
 	books  []*corev1.ConfigMap
@@ -65,14 +70,43 @@ func New(o Options) *Writer { return &Writer{options: o} }
 
 // Update adds what vanished in a step. It does not block.
 func (w *Writer) Update(s *view.Step) {
-	found := entriesOf(s)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	found := slices.DeleteFunc(entriesOf(s), w.overShare)
 	n := min(len(found), maxWaiting-len(w.waiting))
 	w.waiting = append(w.waiting, found[:n]...)
 	if dropped := len(found) - n; dropped > 0 {
 		w.options.Log.Info("The journal will lack entries, because too many wait to be written", "entries", dropped)
 	}
+}
+
+// overShare reports whether an entry is one too many about the releases of its namespace. The caller holds mu.
+func (w *Writer) overShare(e journal.Entry) bool {
+	namespace := namespaceOf(e)
+	over := w.used[namespace] >= maxShare
+	if over {
+		w.options.Log.Info("The journal lacks an entry, because there are too many about the releases of its namespace",
+			"namespace", namespace, "release", e.Release, "bytes", maxShare)
+	}
+	return over
+}
+
+// count changes what the entries of a text use, by its bytes (sign 1) or the negative (sign -1).
+func (w *Writer) count(text string, sign int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for line := range strings.Lines(text) {
+		entries, _ := journal.Decode(line)
+		for _, e := range entries {
+			w.used[namespaceOf(e)] += sign * len(line)
+		}
+	}
+}
+
+// namespaceOf returns the namespace of the release of an entry or, without a release, of its bundle deployment.
+func namespaceOf(e journal.Entry) string {
+	namespace, _ := view.Split(cmp.Or(e.Release, e.BundleDeployment))
+	return namespace
 }
 
 // Discard discards entries of what vanished before a time and is not written.
@@ -147,8 +181,12 @@ func (w *Writer) load(ctx context.Context) error {
 		return fmt.Errorf("listing the ConfigMaps of the journal in namespace %s: %w", w.options.Namespace, err)
 	}
 	w.books = []*corev1.ConfigMap{}
+	w.mu.Lock()
+	w.used = map[string]int{}
+	w.mu.Unlock()
 	for i := range list.Items {
 		w.books = append(w.books, &list.Items[i])
+		w.count(list.Items[i].Data[journal.Key], 1)
 	}
 	slices.SortFunc(w.books, func(x, y *corev1.ConfigMap) int { return cmp.Compare(x.Name, y.Name) })
 	return nil
@@ -176,6 +214,7 @@ func (w *Writer) append(ctx context.Context, entries []journal.Entry, now time.T
 			return 0, fmt.Errorf("updating ConfigMap %s/%s: %w", book.Namespace, book.Name, err)
 		}
 		w.books[len(w.books)-1] = written
+		w.count(more, 1)
 		return n, nil
 	}
 	more, n, err = fitting("", entries)
@@ -191,6 +230,7 @@ func (w *Writer) append(ctx context.Context, entries []journal.Entry, now time.T
 		return 0, fmt.Errorf("creating ConfigMap %s/%s: %w", book.Namespace, book.Name, err)
 	}
 	w.books = append(w.books, written)
+	w.count(more, 1)
 	return n, nil
 }
 
@@ -220,6 +260,7 @@ func (w *Writer) prune(ctx context.Context, now time.Time) error {
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting ConfigMap %s/%s: %w", w.options.Namespace, w.books[0].Name, err)
 		}
+		w.count(w.books[0].Data[journal.Key], -1)
 		w.books = w.books[1:]
 	}
 	return nil

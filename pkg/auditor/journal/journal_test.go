@@ -215,8 +215,9 @@ func TestQuiet(t *testing.T) {
 func TestBound(t *testing.T) {
 	a := newAuditor()
 	long := strings.Repeat("n", 253)
-	newView := func(seconds int, s report.State) *view.View {
+	newView := func(seconds int, namespace string, s report.State) *view.View {
 		d := views.Deployment("web")
+		d.Release = namespace + "/web"
 		for i := range 600 {
 			ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop",
 				Name: fmt.Sprintf("%s%03d", long, i)}
@@ -225,7 +226,8 @@ func TestBound(t *testing.T) {
 		return views.Of(seconds, d)
 	}
 	for i := range 60 {
-		a.show(t, newView(2*i, ready), newView(2*i+1, missing))
+		namespace := fmt.Sprint("shop-", i%6)
+		a.show(t, newView(2*i, namespace, ready), newView(2*i+1, namespace, missing))
 	}
 	books := a.books(t)
 	if len(books) != 20 {
@@ -240,6 +242,35 @@ func TestBound(t *testing.T) {
 	last := got[len(got)-1]
 	if last.Total != 600 || len(last.Objects) != 500 || !last.To.Equal(views.Begin.Add(119*time.Second)) {
 		t.Errorf("the newest entry is of %s and has %d of %d objects", last.To, len(last.Objects), last.Total)
+	}
+}
+
+// TestShare checks that many entries about the releases of one namespace do not push out those about others.
+func TestShare(t *testing.T) {
+	a := newAuditor()
+	of := func(seconds int, namespace string, s report.State) *view.View {
+		d := views.Deployment("web")
+		d.Release, d.Namespace, d.ID.Namespace = namespace+"/web", namespace, namespace
+		for i := range 500 {
+			d.Objects = append(d.Objects, view.Object{State: s, Ref: view.RefOf(object.Ref{APIVersion: "v1",
+				Kind: "ConfigMap", Namespace: namespace, Name: fmt.Sprintf("%s%03d", strings.Repeat("n", 200), i)})})
+		}
+		return views.Of(seconds, d)
+	}
+	a.show(t, of(0, "shop", ready), of(1, "shop", missing))
+	for i := range 60 {
+		if i == 30 {
+			a.restart()
+		}
+		a.show(t, of(2*i+2, "tenant", ready), of(2*i+3, "tenant", missing))
+	}
+	a.show(t, of(200, "shop", ready), of(201, "shop", missing))
+	got := map[string]int{}
+	for _, e := range a.read(t) {
+		got[e.Release]++
+	}
+	if got["shop/web"] != 3 || got["tenant/web"] < 10 || got["tenant/web"] > 40 {
+		t.Errorf("entries by release: %v", got)
 	}
 }
 
