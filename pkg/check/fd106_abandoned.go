@@ -14,8 +14,7 @@ func (in *pass) abandoned() {
 	for _, m := range in.Undesired {
 		// A set that could not be read may still have a release.
 		on := in.Desired.On(in.Desired.Cluster(m.Cluster))
-		known := in.Whole && on.SetsKnown(m.Key()) && len(on.BySet(m.Metadata.Hash)) == 0
-		if !known || !abandonedByAgent(on, m) {
+		if !in.Whole || !on.SetsKnown(m.Key()) || hasRelease(on, m, m.Metadata.Hash) || !abandonedByAgent(on, m) {
 			continue
 		}
 		f := Finding{Object: m.Ref, Cluster: in.ClusterName(on.Cluster),
@@ -23,8 +22,16 @@ func (in *pass) abandoned() {
 				m.Key(), m.Metadata.SetID)}
 		f.say("label %s=%s", fleet.HashLabel, m.Metadata.Hash)
 		f.sayIf(m.Metadata.ReleaseName != "", "Helm's annotations name release "+m.Metadata.Release())
+		for _, d := range on.BySet(m.Metadata.Hash) {
+			f.say("the record of release %s in another namespace states the set, and nothing confirms that", d.Release)
+		}
 		in.report(f, in.On(on.Cluster).Show(m.Ref, "shows it, so that you can decide whether anything still uses it"))
 	}
+}
+
+// hasRelease reports whether a release may have an object with the set of a hash.
+func hasRelease(on resolve.OnCluster, m evaluate.Undesired, hash string) bool {
+	return len(on.MayHave(hash, m.Key(), m.Metadata)) > 0
 }
 
 func abandonedByAgent(on resolve.OnCluster, m evaluate.Undesired) bool {
@@ -34,5 +41,5 @@ func abandonedByAgent(on resolve.OnCluster, m evaluate.Undesired) bool {
 	case m.Metadata.SetID == "": // the set id is lost; only Helm's annotations can name the release
 		return !m.Controlled && m.Metadata.ReleaseName != "" && !on.State.Releases[m.Metadata.Release()]
 	}
-	return fleet.IsBundleSet(m.Metadata.SetID) && len(on.BySet(fleet.Hash(m.Metadata.SetID))) == 0
+	return fleet.IsBundleSet(m.Metadata.SetID) && !hasRelease(on, m, fleet.Hash(m.Metadata.SetID))
 }

@@ -22,6 +22,9 @@ func (in *pass) copiedHash() {
 		if d == nil || !in.InScope(d.ID()) || m.NoPrune {
 			continue
 		}
+		if !slices.Contains(on.MayHave(m.Metadata.Hash, m.Key(), m.Metadata), d) {
+			continue
+		}
 		if followsService(m.Ref) || slices.ContainsFunc(on.BySet(m.Metadata.Hash), explains(m)) {
 			continue
 		}

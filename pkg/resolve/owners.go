@@ -50,6 +50,14 @@ func (c OnCluster) BySet(hash string) []*BundleDeployment {
 	return c.claims.BySet(desired.Set{Cluster: c.ID, Hash: hash})
 }
 
+// MayHave returns the bundle deployments with the set of a hash that may have an undesired object with that set. The
+// release record of any other does not count for the object.
+func (c OnCluster) MayHave(hash string, key object.Key, have ownership.Metadata) []*BundleDeployment {
+	return slices.DeleteFunc(slices.Clone(c.BySet(hash)), func(d *BundleDeployment) bool {
+		return !c.evidenceOf(d).Confirms(key) && d.Release.Release() != have.Release()
+	})
+}
+
 // Kinds returns the kinds of all desired objects, in no order.
 func (c OnCluster) Kinds() map[schema.GroupKind]bool { return c.claims.Kinds(c.ID) }
 
