@@ -25,7 +25,7 @@ import (
 const mostNamespaces = 20
 
 // Undo plans the undo of a receipt. A receipt is a file that somebody may have changed: only what adopt wrote is
-// restored, and only what adopt would take with the same options. So an undo takes nobody's object.
+// restored, and only what adopt would take with the same options. So an undo takes no object from its owner.
 type Undo struct {
 	// Facts describe the cluster, as far as it is known.
 	Facts ownership.Facts
@@ -179,7 +179,7 @@ func (u Undo) refusals(item *Item) []string {
 	return out
 }
 
-// NoFacts are the facts about a cluster of which nothing was read.
+// NoFacts are the facts about a cluster that was not read.
 type NoFacts struct{}
 
 // BundlesOf implements ownership.Facts.

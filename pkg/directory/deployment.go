@@ -254,7 +254,7 @@ func SecretRef(n release.Name) object.Ref {
 
 // Evidence returns what confirms the record of its release, before any live object is seen. A BundleDeployment or files
 // confirm the record of the release that they name. A BundleDeployment confirms nothing if it is in a namespace that
-// Fleet did not make for a Cluster: whoever writes records there can write it too.
+// Fleet did not make for a Cluster: who writes records there can write it too.
 func (d *Deployment) Evidence() ownership.Evidence {
 	if !d.knownByRelease() {
 		return ownership.Evidence{Trusted: true}

@@ -59,11 +59,9 @@ func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
 		}
 	}
 	evidence := map[object.DeploymentID]ownership.Evidence{}
-	for _, d := range e.scope {
-		evidence[d.ID()] = x.evidence(d)
-	}
 	for gvk, l := range observed.Lists {
-		x.gaps = append(x.gaps, x.listGaps(confirmed(e.kinds[gvk], evidence), l, observed.Searched)...)
+		isConfirmed := func(o *resolve.Object) bool { return x.confirms(o, evidence) }
+		x.gaps = append(x.gaps, x.listGaps(e.kinds[gvk], isConfirmed, l, observed.Searched)...)
 	}
 	for _, d := range e.scope {
 		for _, o := range d.Desired {
@@ -80,13 +78,6 @@ func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
 	}
 	x.gaps = append(x.gaps, unsearched(observed.Unsearched)...)
 	return x
-}
-
-// confirmed returns the desired objects without those of release records that are not confirmed.
-func confirmed(all []*resolve.Object, evidence map[object.DeploymentID]ownership.Evidence) []*resolve.Object {
-	return slices.DeleteFunc(slices.Clone(all), func(o *resolve.Object) bool {
-		return !evidence[o.Deployment.ID()].Confirms(o.Key())
-	})
 }
 
 func (x *Evaluation) addAutoscalers(observed Observed) {
@@ -231,19 +222,19 @@ func (x *Evaluation) Undesired() []Undesired {
 	return out
 }
 
-// claimed reports whether a release desires an object, and its record is confirmed. known are the evidence of records
-// that was collected before.
+// claimed reports whether a release desires an object, and its record is confirmed; see confirms.
 func (x *Evaluation) claimed(k object.Key, known map[object.DeploymentID]ownership.Evidence) bool {
-	for _, o := range x.cluster.Of(k) {
-		id := o.Deployment.ID()
-		if _, ok := known[id]; !ok {
-			known[id] = x.evidence(o.Deployment)
-		}
-		if known[id].Confirms(k) {
-			return true
-		}
+	return slices.ContainsFunc(x.cluster.Of(k), func(o *resolve.Object) bool { return x.confirms(o, known) })
+}
+
+// confirms reports whether the release record that desires an object is confirmed for it. known is the evidence of
+// records that was collected before; confirms adds to it.
+func (x *Evaluation) confirms(o *resolve.Object, known map[object.DeploymentID]ownership.Evidence) bool {
+	id := o.Deployment.ID()
+	if _, ok := known[id]; !ok {
+		known[id] = x.evidence(o.Deployment)
 	}
-	return false
+	return known[id].Confirms(o.Key())
 }
 
 // evidence returns what confirms the release record of a bundle deployment, with the live objects that name the
@@ -324,13 +315,16 @@ func (x *Evaluation) objects(d *resolve.BundleDeployment, e ownership.Evidence) 
 
 // listGaps returns the gaps of the list of a kind. searched is true if objects which no release desires are searched
 // too.
-func (x *Evaluation) listGaps(objects []*resolve.Object, l *List, searched bool) []source.Gap {
-	if len(objects) == 0 {
+func (x *Evaluation) listGaps(objects []*resolve.Object, isConfirmed func(*resolve.Object) bool, l *List,
+	searched bool) []source.Gap {
+	if !slices.ContainsFunc(objects, isConfirmed) {
 		return nil
 	}
 	unread := map[string]source.Failure{}
 	for _, o := range objects {
-		if f, covered := l.Coverage.Of(o.Namespace); !covered && x.cell(o).State == "" {
+		f, covered := l.Coverage.Of(o.Namespace)
+		isUnread := !covered && x.cell(o).State == ""
+		if isUnread && isConfirmed(o) {
 			unread[o.Namespace] = f
 		}
 	}

@@ -121,7 +121,7 @@ type Book struct {
 }
 
 // Namespace returns the namespace of the auditor: the one of the service account in its ClusterRoleBinding, which only
-// an administrator writes. Whoever may write ConfigMaps in another namespace can write what looks like a journal.
+// an administrator writes. A user who may write ConfigMaps in another namespace can write what looks like a journal.
 func Namespace(ctx context.Context, src source.Source) (string, error) {
 	namespace := defaultNamespace
 	q := source.Query{Kind: rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
