@@ -173,8 +173,8 @@ func (u Undo) refusals(item *Item) []string {
 	}
 	var out []string
 	for _, c := range refusal.Conflicts {
-		out = append(out, fmt.Sprintf("before the adoption it had ownership metadata of %s, which exists or may exist; "+
-			"--dangerous-take-from=%s restores it anyway", c.Owner, c.Name()))
+		out = append(out, fmt.Sprintf("before the adoption it had ownership metadata of %s, which exists or may "+
+			"exist; --dangerous-take-from=%s restores it anyway", c.Owner, c.Name()))
 	}
 	return out
 }

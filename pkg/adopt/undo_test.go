@@ -69,8 +69,9 @@ func live(t *testing.T, uid string, have ownership.Metadata, more map[string]any
 	t.Helper()
 	labels, annotations := fields(have)
 	labels["app"] = "x"
-	meta := map[string]any{"managedFields": managedBy(ownership.FieldManager, labels, annotations), "name": theme.Name, "namespace": theme.Namespace, "uid": uid, "resourceVersion": "7",
-		"labels": labels, "annotations": annotations}
+	meta := map[string]any{"managedFields": managedBy(ownership.FieldManager, labels, annotations),
+		"name": theme.Name, "namespace": theme.Namespace, "uid": uid, "resourceVersion": "7", "labels": labels,
+		"annotations": annotations}
 	maps.Copy(meta, more)
 	raw, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
@@ -158,8 +159,9 @@ func TestPlanUndoChanged(t *testing.T) {
 			"before the adoption it had ownership metadata of set \"default-evil\", which exists or may exist; " +
 				"--dangerous-take-from=default-evil restores it anyway"},
 		"adopted, from an owner that is named": {own, evil, own, byAdopt, []string{"default-evil", "tenant/evil"}, ""},
-		"never adopted":                        {own, ownership.Metadata{}, own, byFleet(own), nil, "its managedFields do not show"},
-		"never adopted, for another owner":     {own, evil, own, byFleet(own), nil, "its managedFields do not show"},
+		"never adopted": {own, ownership.Metadata{}, own, byFleet(own), nil,
+			"its managedFields do not show"},
+		"never adopted, for another owner": {own, evil, own, byFleet(own), nil, "its managedFields do not show"},
 		"without metadata": {ownership.Metadata{}, evil, ownership.Metadata{}, byAdopt, []string{"default-evil"},
 			"its managedFields do not show that adopt wrote any key"},
 	} {

@@ -28,9 +28,9 @@ func (in *pass) unconfirmed(d *evaluate.BundleDeployment) {
 		d.Release, facts.Count(len(claimed), "object"))
 	f.say("who may create Secrets in namespace %s can write such a record", r.Namespace)
 	f.say("it claims %s: whether a bundle desires them is not known", facts.List(claimed))
-	f.sayIf(!d.On.State.Coverage.TrustLabels.Whole(), fmt.Sprintf("the labels of namespace %s, which say whose records "+
-		"are trusted, could not be read", ownership.TrustNamespace))
+	f.sayIf(!d.On.State.Coverage.TrustLabels.Whole(), fmt.Sprintf("the labels of namespace %s, which say whose "+
+		"records are trusted, could not be read", ownership.TrustNamespace))
 	in.report(f, in.On(d.On).ShowSecret(r),
-		remedy.Advise("audit the management cluster together with this one, which confirms the releases of bundles; or %s",
-			ownership.TrustAdvice(r.Namespace)))
+		remedy.Advise("audit the management cluster together with this one, which confirms the releases of bundles; "+
+			"or %s", ownership.TrustAdvice(r.Namespace)))
 }

@@ -45,13 +45,14 @@ func TestDeploymentNamespace(t *testing.T) {
 	}
 }
 
-// TestEvidence has BundleDeployments that name a release. One in a namespace of a tenant confirms nothing: who writes the
-// record can write it too.
+// TestEvidence has BundleDeployments that name a release. One in a namespace of a tenant confirms nothing: who writes
+// the record can write it too.
 func TestEvidence(t *testing.T) {
 	for namespace, want := range map[string]bool{"cluster-fleet-local-local-1a3d67d0a899": true, "tenant": false,
 		"fleet-local": false} {
-		d := &Deployment{BD: &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "evil"}},
-			On: &Cluster{State: &state.Cluster{}}, Release: release.Name{Namespace: "tenant", Name: "evil", Revision: 1}}
+		bd := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "evil"}}
+		d := &Deployment{BD: bd, On: &Cluster{State: &state.Cluster{}},
+			Release: release.Name{Namespace: "tenant", Name: "evil", Revision: 1}}
 		e := d.Evidence()
 		if got := e.Confirms(object.Key{Kind: "ConfigMap", Namespace: "kube-system", Name: "x"}); got != want {
 			t.Errorf("a BundleDeployment in %s confirms the record: %t, want %t", namespace, got, want)

@@ -22,8 +22,8 @@ func (o *Object) unconfirmed(d *resolve.BundleDeployment) {
 			d.Release.Namespace + " confirms the record"}
 }
 
-// HasResult reports whether one of the desired objects has a result, or none is desired. Objects of a record that is not
-// confirmed have one: they were read, and the record decides nothing about them.
+// HasResult reports whether one of the desired objects has a result, or none is desired. Objects of a record that is
+// not confirmed have one: they were read, and the record decides nothing about them.
 func (d *BundleDeployment) HasResult() bool {
 	return len(d.Objects) == 0 || slices.ContainsFunc(d.Objects, func(o Object) bool {
 		return o.State != Unknown || o.Reason == Unconfirmed

@@ -351,7 +351,8 @@ func TestScope(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := &builder{tb: t}
-			w.secret(agent, "cluster-one").bd("cluster-one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent, "theme")
+			w.secret(agent, "cluster-one").bd("cluster-one", "a", "web/a:1").
+				record("web/a:1", "deployed", "a", agent, "theme")
 			tc.make(w)
 			s := w.build()
 			c := s.Clusters[0]

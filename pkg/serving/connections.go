@@ -20,8 +20,8 @@ import (
 // own peer. A client with one address therefore cannot displace an API server that has fewer than half of the
 // connections.
 //
-// A connection that is refused is closed at once. If it waited instead, as in netutil.LimitListener, an API server would
-// wait for two seconds at each write before the failurePolicy applies, and a probe would fail without a reason.
+// A connection that is refused is closed at once. If it waited instead, as in netutil.LimitListener, an API server
+// would wait for two seconds at each write before the failurePolicy applies, and a probe would fail without a reason.
 type connections struct {
 	net.Listener
 	most      int

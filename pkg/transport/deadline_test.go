@@ -50,7 +50,9 @@ func TestDeadline(t *testing.T) {
 				})}
 				l.Serve(t, s, l)
 				config := &rest.Config{Host: "http://server", Timeout: test.timeout,
-					Dial: func(context.Context, string, string) (net.Conn, error) { return l.Connect(t, "192.0.2.1"), nil }}
+					Dial: func(context.Context, string, string) (net.Conn, error) {
+						return l.Connect(t, "192.0.2.1"), nil
+					}}
 				c := client(t, config, transport.Bounds{})
 				c.Timeout = 0 // as for a watch
 				start := time.Now()

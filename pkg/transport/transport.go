@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package transport limits the connections to an API server, because another server may answer at its address. It
-// limits the targets of redirects, the size and the time of answers, and the time of a Retry-After. Every client of this
-// program uses a configuration from Guard or an HTTP client from Client.
+// limits the targets of redirects, the size and the time of answers, and the time of a Retry-After. Every client of
+// this program uses a configuration from Guard or an HTTP client from Client.
 package transport
 
 import (

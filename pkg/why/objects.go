@@ -195,7 +195,8 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 	return x.combine(r, list, nil)
 }
 
-// onlyClaimed reports whether nothing confirms the release record that desires an object, and another bundle desires it.
+// onlyClaimed reports whether nothing confirms the release record that desires an object, and another bundle desires
+// it.
 func (x *explainer) onlyClaimed(e *evaluate.BundleDeployment, o *evaluate.Object) bool {
 	return o.Reason == evaluate.Unconfirmed && len(x.in.Desired.On(e.On).Confirmed(o.Key())) > 0
 }

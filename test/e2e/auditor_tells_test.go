@@ -90,7 +90,8 @@ func TestAuditorTells(t *testing.T) {
 	for _, x := range f.audit().report.Findings {
 		if x.Code == "FD101" && x.Object.Name == "theme" {
 			found = true
-			expectContains(t, "the evidence", strings.Join(x.Evidence, "\n"), "according to the journal of the auditor in namespace auditor")
+			expectContains(t, "the evidence", strings.Join(x.Evidence, "\n"),
+				"according to the journal of the auditor in namespace auditor")
 		}
 	}
 	if !found {
@@ -106,8 +107,9 @@ func TestAuditorTells(t *testing.T) {
 func (f *fleetServer) bindAuditor(namespace string) {
 	f.t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "fleetdoctor-auditor"},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "fleetdoctor-auditor"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "fleetdoctor-auditor", Namespace: namespace}}}
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "fleetdoctor-auditor"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "fleetdoctor-auditor",
+			Namespace: namespace}}}
 	if err := f.Client().Create(f.t.Context(), binding); err != nil {
 		f.t.Fatal(err)
 	}

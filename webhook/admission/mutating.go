@@ -151,8 +151,8 @@ func contested(k object.Key, candidates []desired.Release) Warning {
 // unconfirmed is the warning that only a release record of another namespace desires an object.
 func unconfirmed(k object.Key, r desired.Release) Warning {
 	return Warning{WarnUnconfirmed, fmt.Sprintf("%s is desired by bundle %s according to a release record in "+
-		"namespace %s, which nothing else confirms: its ownership metadata is not changed; %s", k, r.Bundle, r.Namespace,
-		ownership.TrustAdvice(r.Namespace))}
+		"namespace %s, which nothing else confirms: its ownership metadata is not changed; %s", k, r.Bundle,
+		r.Namespace, ownership.TrustAdvice(r.Namespace))}
 }
 
 // tooLarge reports whether the keys would make annotations exceed the limit of the API server.

@@ -309,8 +309,8 @@ func TestScopeChanged(t *testing.T) {
 	}
 }
 
-// TestUndecided checks that an unknown owner may exist if a record of the object's namespace could not be read, or one of
-// Fleet's namespaces. The records of another namespace do not matter: who writes them must not stop all adoption.
+// TestUndecided checks that an unknown owner may exist if a record of the object's namespace could not be read, or one
+// of Fleet's namespaces. The records of another namespace do not matter: who writes them must not stop all adoption.
 func TestUndecided(t *testing.T) {
 	stale := guestbook
 	stale.Hash, stale.SetID = gone.Hash, gone.SetID

@@ -20,8 +20,8 @@ type Index interface {
 	Unreadable() (namespaces []string, all bool)
 }
 
-// Namespaces returns the labels of fleetdoctor.io and its subdomains of a namespace; none for an unknown namespace. Callers
-// must not change the map.
+// Namespaces returns the labels of fleetdoctor.io and its subdomains of a namespace; none for an unknown namespace.
+// Callers must not change the map.
 type Namespaces interface {
 	Labels(namespace string) map[string]string
 }

@@ -86,7 +86,8 @@ func TestFind(t *testing.T) {
 			objects(t, "other", binding, old), objects(t, "second", mutating, plain)),
 			want: otherwise(install.Installation{Namespace: "second", Named: true}, byBinding)},
 		{name: "another namespace, by name", namespace: "third",
-			exist: objects(t, "other", binding, in("other/doctor")), want: otherwise(install.Installation{Namespace: "third"}, byBinding)},
+			exist: objects(t, "other", binding, in("other/doctor")),
+			want:  otherwise(install.Installation{Namespace: "third"}, byBinding)},
 		{name: "without a right for bindings", forbidden: "clusterrolebindings", wantError: "forbidden"},
 		{name: "without a right for Deployments", forbidden: "deployments", wantError: "forbidden"},
 	} {

@@ -156,8 +156,8 @@ func TestUninstalled(t *testing.T) {
 	alone.Exists, alone.Bundle, left.Release, left.Reason = false, "", "", "NoReleaseRecord"
 	a.at(t, 0, alone)
 	compare(t, "of its record alone", a.at(t, 1, left), "Warning FleetUninstalled "+
-		"Secret/sh.helm.release.v1.web.v1: Helm release shop/web, according to its record of bundle deployment web, was "+
-		"uninstalled; it had 1 object; whether its Bundle exists is not known")
+		"Secret/sh.helm.release.v1.web.v1: Helm release shop/web, according to its record of bundle deployment web, "+
+		"was uninstalled; it had 1 object; whether its Bundle exists is not known")
 	a = newAuditor()
 	a.at(t, 0, views.Deployment("web", ready))
 	compare(t, "with its BundleDeployment", a.at(t, 1, left), "Warning FleetUninstalled BundleDeployment/web: Helm "+

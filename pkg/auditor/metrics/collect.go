@@ -39,8 +39,8 @@ type collection struct {
 	// cluster is the cluster ("namespace/name") of bundle deployments of which only the release is known.
 	cluster string
 	named   int // objects
-	// releaseObjects are the named objects by the namespace of a release, crowded the namespaces with bundle deployments
-	// that have no series.
+	// releaseObjects are the named objects by the namespace of a release, crowded the namespaces with bundle
+	// deployments that have no series.
 	releaseObjects share[string]
 	crowded        map[string]bool
 }

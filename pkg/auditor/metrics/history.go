@@ -48,8 +48,8 @@ type deploymentHistory struct {
 	gone time.Time
 	// read is true if its release or its objects were read at least once.
 	read bool
-	// namespace is that of its release, if only the release is known: whoever may create a Secret there can make more of
-	// them. It is empty otherwise.
+	// namespace is that of its release, if only the release is known: who may create a Secret there can make more
+	// of them. It is empty otherwise.
 	namespace string
 
 	revision, revisions, vanished int

@@ -58,8 +58,8 @@ func (s *session) print(ctx context.Context, kind string) error {
 	return s.Print(ctx, printers.Adoption(s.shown(kind), s.Document))
 }
 
-// undoCommand is the command that undoes the adoption, without the name of its receipt. Like the adoption, the undo must
-// name the owners that exist.
+// undoCommand is the command that undoes the adoption, without the name of its receipt. Like the adoption, the undo
+// must name the owners that exist.
 func (s *session) undoCommand() string {
 	out := s.Command("adopt")
 	for _, owner := range s.takeFrom {

@@ -143,8 +143,8 @@ func (h history) Table(w io.Writer, wide bool) error {
 		printEntry(w, &h.Entries[i], wide)
 	}
 	if len(h.Entries) == 0 {
-		fmt.Fprintf(w, "The auditor in namespace %s wrote down nothing that vanished since %s.\n", escape.Line(h.Namespace),
-			h.Since)
+		fmt.Fprintf(w, "The auditor in namespace %s wrote down nothing that vanished since %s.\n",
+			escape.Line(h.Namespace), h.Since)
 	}
 	for _, g := range h.Gaps {
 		fmt.Fprintf(w, "NOT READ: %s: %s: %s\n", g.What, g.Why(), g.Effect)

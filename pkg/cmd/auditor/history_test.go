@@ -47,8 +47,8 @@ func journals(t *testing.T) string {
 	}
 	const binding = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":` +
 		`"fleetdoctor-auditor"},"subjects":[{"kind":"ServiceAccount","name":"a","namespace":"auditor"}]}`
-	const forged = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"tenant","name":"journal","labels":{` +
-		`"fleetdoctor.io/journal":"true"}},"data":{"entries":"junk\n{\"event\":\"Deleted\",` +
+	const forged = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"tenant","name":"journal",` +
+		`"labels":{"fleetdoctor.io/journal":"true"}},"data":{"entries":"junk\n{\"event\":\"Deleted\",` +
 		`\"to\":\"2026-01-02T07:50:00Z\"}"}}`
 	return strings.Join([]string{string(raw), forged, binding,
 		`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[]}`}, "\n")

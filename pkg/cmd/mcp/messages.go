@@ -102,7 +102,8 @@ var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 // check returns what is wrong with a message; nil for a message that the library can read.
 func check(line []byte) *malformed {
 	if len(line) > maxRequest {
-		return &malformed{invalidRequest, fmt.Sprintf("invalid request: it is longer than %d KiB", maxRequest>>10), null}
+		message := fmt.Sprintf("invalid request: it is longer than %d KiB", maxRequest>>10)
+		return &malformed{invalidRequest, message, null}
 	}
 	text := jsontext.Value(bytes.TrimSpace(line))
 	var members map[string]json.RawMessage

@@ -34,13 +34,14 @@ func TestMessages(t *testing.T) {
 		"id null":             {`{"jsonrpc":"2.0","id":null,"method":"ping"}`, invalid("null")},
 		"id with a fraction":  {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, invalid("1.5")},
 		"id with an exponent": {`{"jsonrpc":"2.0","id":1e3,"method":"ping"}`, invalid("1e3")},
-		"id too large":        {`{"jsonrpc":"2.0","id":92233720368547758070,"method":"ping"}`, invalid("92233720368547758070")},
-		"id an object":        {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, invalid("null")},
-		"method a number":     {`{"jsonrpc":"2.0","id":"a","method":5}`, invalid(`"a"`)},
-		"a response":          {`{"jsonrpc":"2.0","id":5,"result":{}}`, invalid("5")},
-		"a name twice":        {`{"jsonrpc":"2.0","id":5,"id":6,"method":"ping"}`, invalid("null")},
-		"too long":            {`{"a":"` + strings.Repeat("a", maxRequest) + `"}`, invalid("null")},
-		"blank":               {"  ", ""},
+		"id too large": {`{"jsonrpc":"2.0","id":92233720368547758070,"method":"ping"}`,
+			invalid("92233720368547758070")},
+		"id an object":    {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, invalid("null")},
+		"method a number": {`{"jsonrpc":"2.0","id":"a","method":5}`, invalid(`"a"`)},
+		"a response":      {`{"jsonrpc":"2.0","id":5,"result":{}}`, invalid("5")},
+		"a name twice":    {`{"jsonrpc":"2.0","id":5,"id":6,"method":"ping"}`, invalid("null")},
+		"too long":        {`{"a":"` + strings.Repeat("a", maxRequest) + `"}`, invalid("null")},
+		"blank":           {"  ", ""},
 	} {
 		var out bytes.Buffer
 		m := &messages{in: bufio.NewReader(strings.NewReader(tc.message + "\n" + ping + "\n")), out: &out}
