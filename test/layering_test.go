@@ -75,7 +75,7 @@ var layers = []layer{
 	{packages: []string{"pkg/object"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1", "pkg/fleet/agentconfig", "pkg/fleet/values"}, pure: true,
 		never: evaluating,
-		may:   []string{"pkg/object"}},
+		may:   []string{"pkg/escape", "pkg/object"}},
 	{packages: []string{"pkg/fleet/targeting"}, pure: true, never: evaluating,
 		may: []string{"pkg/fleet"}},
 	// One package decides which characters may be printed, for printers and for lines on standard error.
@@ -86,7 +86,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet"}},
 	// Helm's engine imports the clients of its lookup function; it gets none.
 	{packages: []string{"pkg/render"}, pure: true, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/redact"}},
+		may: []string{"pkg/escape", "pkg/object", "pkg/fleet", "pkg/release", "pkg/redact"}},
 	// The loader of directories is a separate package, so that rendering opens no file.
 	{packages: []string{"pkg/render/files"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render"}},
@@ -114,7 +114,7 @@ var layers = []layer{
 
 	// The stages: what was read, what is desired, and the result. Each stage may import the previous ones.
 	{packages: []string{"pkg/state"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/source"}},
+		may: []string{"pkg/escape", "pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/source"}},
 	// It reads through an interface.
 	{packages: []string{"pkg/settle"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/source", "pkg/state"}},
@@ -246,7 +246,8 @@ var layers = []layer{
 		may: []string{"pkg/fleet", "pkg/source", "pkg/state", "pkg/evaluate", "pkg/audit"}},
 	// It masks the values of Secrets in objects.
 	{packages: []string{"pkg/snapshot/mask"}, pure: true, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/redact", "pkg/source"}},
+		may: []string{"pkg/escape", "pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/redact",
+			"pkg/source"}},
 	// It runs an audit to find out what a snapshot needs.
 	{packages: []string{"pkg/snapshot"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/fleet", "pkg/object", "pkg/release", "pkg/render", "pkg/directory", "pkg/resolve",

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
 
 // agentNeverSeen reports an agent that was imported, or one that registers itself, and has never reported.
@@ -24,7 +24,7 @@ func (in *pass) agentNeverSeen(a evaluate.Agent) {
 	}
 	f.Message = fmt.Sprintf("the agent of cluster %s was imported and has never reported", f.Cluster)
 	f.Evidence = []string{"the status of the Cluster last changed at " + f.AsOf, limitOf(a.Heartbeat)}
-	f.say("the agent was installed for the API server %q", agentconfig.Shown(c.Status.APIServerURL))
+	f.say("the agent was installed for the API server %q", escape.Address(c.Status.APIServerURL))
 	f.Evidence = append(f.Evidence, in.Errors(c, "Imported")...)
 	in.report(f, in.LogsOfAgent(a))
 }

@@ -36,7 +36,7 @@ func TestQuotations(t *testing.T) {
 		{"a value at the end of what is shown", many + " " + value + " follows", many + " *** follo…"},
 		{"a value behind what is shown", "1\n2\n3\n" + value, "1 2 3 …"},
 		{"the credentials of an address", "cloning https://user:token@git.example.com/a: EOF",
-			"cloning https://git.example.com/a: EOF"},
+			"cloning https://***@git.example.com/a: EOF"},
 		{"an object", `Object 'Kind' is missing in '{"data":{"a":"b"}}' of x`,
 			"Object 'Kind' is missing in '{…}' of x"},
 		{"an object in a quoted text", `value "{\"data\":{}}": x`, `value "{…}": x`},

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 // fleetManifests is the file with the output of Helm for a kustomization.
@@ -63,7 +65,7 @@ func (b *bundle) kustomize(objs []*unstructured.Unstructured, stream []byte) ([]
 	w := kustomizations{fs: fs, seen: map[string]bool{}}
 	if w.walk(dir); len(w.remote) > 0 {
 		for _, r := range w.remote {
-			b.addGap("a kustomization refers to " + withoutUser(r) + ", which the agent downloads")
+			b.addGap("a kustomization refers to " + escape.WithoutCredentials(r) + ", which the agent downloads")
 		}
 		return nil, errRemote
 	}

@@ -5,7 +5,6 @@ package render
 import (
 	"bytes"
 	"encoding/base64"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -104,16 +103,4 @@ func (b *bundle) linesOf(name string) []string {
 		}
 	}
 	return out
-}
-
-// withoutUser removes user, password and query from an address. From an address that is not a URL, such as
-// "git@host:path", it removes the part before the "@".
-func withoutUser(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		address, _, _ = strings.Cut(address, "?")
-		return address[strings.LastIndexByte(address, '@')+1:]
-	}
-	u.User, u.RawQuery = nil, ""
-	return u.String()
 }

@@ -18,6 +18,7 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	helm "helm.sh/helm/v4/pkg/release/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -230,10 +231,10 @@ func (b *bundle) chartMissing() bool {
 	}
 	gap := "the chart"
 	if helm.Chart != "" {
-		gap = "chart " + withoutUser(helm.Chart)
+		gap = "chart " + escape.WithoutCredentials(helm.Chart)
 	}
 	if helm.Repo != "" {
-		gap += " of " + withoutUser(helm.Repo)
+		gap += " of " + escape.WithoutCredentials(helm.Repo)
 	}
 	if helm.Version != "" {
 		gap += ", version " + helm.Version + ","

@@ -13,6 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 // validate validates the values against the schemas of the chart and its dependencies, as Helm does. Helm's own
@@ -22,7 +24,8 @@ func (b *bundle) validate(values map[string]any) error {
 	c.run(b.chart, values, "")
 	switch {
 	case c.remote != "":
-		b.addGap("values.schema.json refers to " + withoutUser(c.remote) + ", so the values were not validated")
+		b.addGap("values.schema.json refers to " + escape.WithoutCredentials(c.remote) +
+			", so the values were not validated")
 	case c.failed:
 		reason := "the values do not match the schema"
 		if len(c.fields) > 0 {

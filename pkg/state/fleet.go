@@ -6,9 +6,9 @@
 package state
 
 import (
-	"net/url"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -97,7 +97,7 @@ func (f *Fleet) SecretNamespaces() (agents, releases []string) {
 func (f *Fleet) Addresses() []string {
 	var out []string
 	add := func(address string) {
-		if u, err := url.Parse(address); err == nil && u.Host != "" && u.User == nil {
+		if escape.IsPublic(address) {
 			out = append(out, address)
 		}
 	}

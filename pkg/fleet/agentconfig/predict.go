@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
@@ -235,7 +236,8 @@ func (in Input) configured(r rules, k KubeConfig) []Reason {
 		return nil
 	}
 	if (!r.secretAware || k.URL == "") && cfg.APIServerURL != s.APIServerURL {
-		out = append(out, Reason{Field: FieldURL, Recorded: Shown(s.APIServerURL), Present: Shown(cfg.APIServerURL)})
+		out = append(out, Reason{Field: FieldURL, Recorded: escape.Address(s.APIServerURL),
+			Present: escape.Address(cfg.APIServerURL)})
 	}
 	if (!r.secretAware || !k.HasCA) && cfg.CA.Hash != s.APIServerCAHash {
 		out = append(out, Reason{Field: FieldCA, Recorded: s.APIServerCAHash, Present: cfg.CA.Hash, CA: &cfg.CA})
@@ -280,9 +282,9 @@ func (in Input) settings(r rules) (changed, doubtful []Reason) {
 		scheduling, err := hashStruct[schedulingCustomization](spec.AgentSchedulingCustomization)
 		compare(FieldScheduling, s.AgentSchedulingCustomizationHash, scheduling, scheduling, err)
 	}
-	repo := Shown(spec.PrivateRepoURL)
+	repo := escape.Address(spec.PrivateRepoURL)
 	if spec.PrivateRepoURL != s.AgentPrivateRepoURL {
-		changed = append(changed, Reason{Field: FieldRepoURL, Recorded: Shown(s.AgentPrivateRepoURL), Present: repo})
+		changed = append(changed, Reason{Field: FieldRepoURL, Recorded: escape.Address(s.AgentPrivateRepoURL), Present: repo})
 	}
 	if host := spec.HostNetwork != nil && *spec.HostNetwork; r.hostNetwork && host != s.AgentHostNetwork {
 		changed = append(changed, Reason{Field: FieldHostNetwork,

@@ -5,12 +5,13 @@ package agentconfig
 import (
 	"encoding/json"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 // hidden stands for a value that is not public.
@@ -21,7 +22,7 @@ const hidden = "REDACTED"
 func Public(key, v string) string {
 	switch key {
 	case URLKey:
-		if plainURL(v) {
+		if v == "" || escape.IsPublic(v) {
 			return v
 		}
 	case CAKey:
@@ -68,16 +69,4 @@ func only(of map[string]any, names ...string) {
 func EnvironmentHash(variables []byte) string {
 	hash, _, _ := hashList[corev1.EnvVar](variables, nil)
 	return hash
-}
-
-// plainURL reports whether a text is empty or a URL without user, password and query.
-func plainURL(text string) bool {
-	if text == "" {
-		return true
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
-		return false
-	}
-	return u.User == nil && u.RawQuery == ""
 }

@@ -3,7 +3,6 @@
 package agentconfig
 
 import (
-	"net/url"
 	"slices"
 	"time"
 )
@@ -56,16 +55,6 @@ func (f Field) Setting() bool { return slices.Index(order, f) >= slices.Index(or
 
 func (r Reason) compare(o Reason) int {
 	return slices.Index(order, r.Field) - slices.Index(order, o.Field)
-}
-
-// Shown returns a URL without its user information.
-func Shown(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
-	}
-	u.User = nil
-	return u.String()
 }
 
 // interval writes a recorded duration; nil is the one that was not recorded.

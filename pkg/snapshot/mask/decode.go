@@ -104,13 +104,32 @@ func withoutEscapes(text string) []string {
 	})}
 }
 
+// alphabet is the set of the characters of an encoding.
+type alphabet [256]bool
+
+func alphabetOf(characters string) *alphabet {
+	var a alphabet
+	for i := range len(characters) {
+		a[characters[i]] = true
+	}
+	return &a
+}
+
+const capitals, small = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+
+var (
+	base64Digits = alphabetOf(capitals + small + "0123456789+/-_=")
+	base32Digits = alphabetOf(capitals + "234567=")
+	hexDigits    = alphabetOf("0123456789abcdefABCDEF")
+)
+
 // runs returns the parts of a text that consist of the characters of an encoding, and the whole text if only line
 // breaks interrupt them.
-func runs(text string, in func(byte) bool, shortestRun int) []string {
+func runs(text string, in *alphabet, shortestRun int) []string {
 	var out []string
 	begin := -1
 	for i := 0; i <= len(text); i++ {
-		if i < len(text) && in(text[i]) {
+		if i < len(text) && in[text[i]] {
 			if begin < 0 {
 				begin = i
 			}
@@ -132,7 +151,7 @@ func runs(text string, in func(byte) bool, shortestRun int) []string {
 // fromBase64 decodes the parts of a text that may be base64, each from four positions: a longer text may precede it.
 func fromBase64(text string) []string {
 	var out []string
-	for _, run := range runs(text, isBase64, (redact.MinLength*8+5)/6) {
+	for _, run := range runs(text, base64Digits, (redact.MinLength*8+5)/6) {
 		run = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(run, "="))
 		for begin := range min(4, len(run)) {
 			part := run[begin:]
@@ -147,16 +166,10 @@ func fromBase64(text string) []string {
 	return out
 }
 
-func isBase64(c byte) bool {
-	return classOf(c) != otherCharacter || strings.IndexByte("+/-_=", c) >= 0
-}
-
 // fromBase32 decodes the parts of a text that may be base32.
 func fromBase32(text string) []string {
 	var out []string
-	for _, run := range runs(text, func(c byte) bool {
-		return classOf(c) == capital || strings.IndexByte("234567=", c) >= 0
-	}, (redact.MinLength*8+4)/5) {
+	for _, run := range runs(text, base32Digits, (redact.MinLength*8+4)/5) {
 		run = strings.TrimRight(run, "=")
 		for len(run) > 0 {
 			if plain, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(run); err == nil {
@@ -172,9 +185,7 @@ func fromBase32(text string) []string {
 // fromHex decodes the parts of a text that may be hexadecimal digits.
 func fromHex(text string) []string {
 	var out []string
-	for _, run := range runs(text, func(c byte) bool {
-		return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0
-	}, 2*redact.MinLength) {
+	for _, run := range runs(text, hexDigits, 2*redact.MinLength) {
 		for begin := range 2 {
 			part := run[begin:]
 			if plain, err := hex.DecodeString(part[:len(part)/2*2]); err == nil {

@@ -6,12 +6,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
@@ -72,9 +72,6 @@ var (
 	setting = regexp.MustCompile(`(?m)^\s*(?:export\s+)?["']?([-.\w]+)["']?\s*[:=]\s*["']?([^\s"',;]+)["']?[,;]?\s*$`)
 	// variable matches a line of a file with environment variables.
 	variable = regexp.MustCompile(`^\s*(?:export\s+)?[A-Za-z_][A-Za-z0-9_.]*\s*=(.*)$`)
-	// sensitive matches keys of configuration that have secrets, as people name them.
-	sensitive = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|credential|auth|` +
-		`(private|api|access|secret|encryption|signing|license|tls)[-_.]?key)s?$`)
 	// publicBlock matches what a PEM file shows to everybody.
 	publicBlock = regexp.MustCompile(`-----BEGIN (?:[A-Z ]*CERTIFICATE[A-Z ]*|[A-Z ]*PUBLIC KEY)-----[^-]*` +
 		`-----END [A-Z ]+-----`)
@@ -84,19 +81,18 @@ var (
 // sensitive keys in configuration files, the values of environment variables, the lines of private keys, the
 // credentials of registries, and words that look like a key or a hash.
 func (m *Masker) learnParts(v string) {
-	for _, login := range logins(v) {
-		user, password, pair := strings.Cut(login, ":")
-		if !pair {
-			password = user
+	escape.ReplaceCredentials(v, func(credential string) string {
+		plain := escape.Unescaped(credential)
+		for _, text := range []string{credential, plain} {
+			m.learn(text)
+			_, password, _ := strings.Cut(text, ":")
+			m.learn(password)
 		}
-		m.learn(password)
-		if plain, err := url.PathUnescape(password); err == nil {
-			m.learn(plain)
-		}
-	}
+		return credential
+	})
 	if strings.Contains(v, "PRIVATE KEY-----") { // an indented block of a key has other line breaks
 		for line := range strings.Lines(publicBlock.ReplaceAllString(v, "\n")) {
-			if line = strings.TrimSpace(line); len(line) >= shortestKey && !strings.HasPrefix(line, "-----") {
+			if line = strings.TrimSpace(line); len(line) >= escape.ShortestKey && !strings.HasPrefix(line, "-----") {
 				m.learn(line)
 			}
 		}
@@ -109,7 +105,7 @@ func (m *Masker) learnParts(v string) {
 		m.learn(value)
 	}
 	for word := range strings.FieldsFuncSeq(publicBlock.ReplaceAllString(v, " "), separates) {
-		if random(word) {
+		if escape.IsRandom(word) {
 			m.learn(word)
 		}
 	}
@@ -118,7 +114,7 @@ func (m *Masker) learnParts(v string) {
 // learnConfiguration learns the values of sensitive keys in a file with settings, in YAML or in JSON.
 func (m *Masker) learnConfiguration(text string) {
 	for _, parts := range setting.FindAllStringSubmatch(text, -1) {
-		if sensitive.MatchString(parts[1]) {
+		if escape.IsSecretName(parts[1]) {
 			m.learn(parts[2])
 		}
 	}
@@ -134,7 +130,7 @@ func (m *Masker) learnSensitive(v any, below bool) {
 			if key == "value" {
 				key = named
 			}
-			m.learnSensitive(e, below || sensitive.MatchString(key))
+			m.learnSensitive(e, below || escape.IsSecretName(key))
 		}
 	case []any:
 		for _, e := range v {

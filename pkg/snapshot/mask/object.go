@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
@@ -328,7 +329,7 @@ var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 // domain of an annotation never.
 func (o *Object) mapKey(name string) string {
 	isName := fieldName.MatchString(name) || plainWord.MatchString(name)
-	if len(name) < redact.MinLength || isName && !random(name) {
+	if len(name) < redact.MinLength || isName && !escape.IsRandom(name) {
 		return name
 	}
 	at := strings.IndexByte(name, '/') + 1

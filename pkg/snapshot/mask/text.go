@@ -2,13 +2,17 @@
 
 package mask
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+)
 
 // Text masks the values of Secrets in a text, and the credentials in addresses, which need not be values of Secrets. A
 // word with a value in another encoding, and a compressed one, is masked as a whole. If that does not hide the value,
 // the text is.
 func (o *Object) Text(text string) string {
-	out := o.withoutLogins(o.index.Replace(text, o.Token))
+	out := escape.ReplaceCredentials(o.index.Replace(text, o.Token), o.again)
 	if !o.hides(out) {
 		return out
 	}
@@ -32,12 +36,10 @@ func (o *Object) hides(text string) bool {
 	return d.hides(text, maxLayers)
 }
 
-// withoutLogins masks the credentials in the addresses of a text.
-func (o *Object) withoutLogins(text string) string {
-	return replaceLogins(text, func(login string) string {
-		if isToken(login) {
-			return login
-		}
-		return o.Token(login)
-	})
+// again is Token for a text that may be masked already.
+func (o *Object) again(text string) string {
+	if isToken(text) {
+		return text
+	}
+	return o.Token(text)
 }
