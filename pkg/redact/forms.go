@@ -81,10 +81,43 @@ func singleLine(v string) []string {
 		strings.ReplaceAll(unix, "\n", ""), strings.ReplaceAll(unix, "\n", `\n`)}
 }
 
-// Unescaped returns the text without its URL and HTML escapes, if it has any. Programs differ in the characters that
-// they escape.
+// number matches the number of a character, in hexadecimal or octal digits.
+const number = `(?:U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|0?[0-3][0-7]{2})`
+
+var (
+	// escapedChar matches what stands for a character in a string of JSON, YAML, Go or a shell, and the end of a line
+	// that continues on the next one.
+	escapedChar   = regexp.MustCompile(`\\(?:` + number + `|\r?\n[ \t]*|.)|''`)
+	escapedNumber = regexp.MustCompile(`^` + number + `$`)
+)
+
+var escapes = map[string]string{`\n`: "\n", `\r`: "\r", `\t`: "\t", `''`: "'"}
+
+// unescapedChar returns the character for which an escape stands.
+func unescapedChar(escape string) string {
+	if plain, known := escapes[escape]; known {
+		return plain
+	}
+	text, base := escape[1:], 16
+	switch {
+	case text[0] == '\n' || text[0] == '\r':
+		return ""
+	case len(text) < 3 || !escapedNumber.MatchString(text):
+		return text
+	case text[0] <= '9':
+		base = 8
+	}
+	r, _ := strconv.ParseUint(strings.TrimLeft(text, "Uux"), base, 32) // the expression allows only digits of the base
+	return string(rune(r))
+}
+
+// Unescaped returns the text without the escapes of strings, and without those of URLs and HTML, if it has any.
+// Programs differ in the characters that they escape.
 func Unescaped(text string) []string {
 	var out []string
+	if strings.Contains(text, `\`) || strings.Contains(text, "''") {
+		out = append(out, escapedChar.ReplaceAllStringFunc(text, unescapedChar))
+	}
 	if escapedByte.MatchString(text) {
 		for _, address := range []string{text, strings.ReplaceAll(text, "+", " ")} { // a path, a query
 			out = append(out, escapedByte.ReplaceAllStringFunc(address, func(s string) string {

@@ -7,8 +7,6 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
-	"regexp"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -81,28 +79,7 @@ func isText(plain string) bool {
 }
 
 // decoders return what a text encodes, each in one encoding; nothing if it does not use the encoding.
-var decoders = []func(string) []string{withoutEscapes, redact.Unescaped, fromBase64, fromBase32, fromHex, fromUTF16}
-
-// escapedChar matches a character that JSON, YAML, Go or a shell escapes.
-var escapedChar = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|''`)
-
-var escapes = map[string]string{`\n`: "\n", `\r`: "\r", `\t`: "\t", `''`: "'"}
-
-func withoutEscapes(text string) []string {
-	if !strings.Contains(text, `\`) && !strings.Contains(text, "''") {
-		return nil
-	}
-	return []string{escapedChar.ReplaceAllStringFunc(text, func(s string) string {
-		if len(s) > 3 { // \u or \x
-			r, _ := strconv.ParseUint(s[2:], 16, 16) // the regular expression allows only hexadecimal digits
-			return string(rune(r))
-		}
-		if plain, known := escapes[s]; known {
-			return plain
-		}
-		return s[1:]
-	})}
-}
+var decoders = []func(string) []string{redact.Unescaped, fromBase64, fromBase32, fromHex, fromUTF16}
 
 // alphabet is the set of the characters of an encoding.
 type alphabet [256]bool
