@@ -85,7 +85,7 @@ const (
 	atSign = `(?:@|%(?:25)*40)`
 	colon  = `(?::|%(?:25)*3[Aa])`
 	// certainHost matches a host that is hardly a part of a password.
-	certainHost = `(?:\[[^\]]*\]|localhost|[\w-]+(?:\.[\w-]+)+)`
+	certainHost = `(?:\[[\w:.%]*\]|localhost|[\w-]+(?:\.[\w-]+)+)`
 	// longestHost is the number of bytes in which a host ends.
 	longestHost = 260
 )
@@ -105,7 +105,7 @@ var (
 	// hostAndPort matches a host without a login. nameAndPort can also match a user, with a password of digits.
 	hostAndPort = regexp.MustCompile(`^` + certainHost + `(?::\d*)?$`)
 	nameAndPort = regexp.MustCompile(`^[^:]*:\d{1,5}$`)
-	scp         = regexp.MustCompile(`([\w.+~-]+)(` + colon + `.*)?(` + atSign + `(?:\[[^\]]*\]|[\w.-]+):[\w/~.])`)
+	scp         = regexp.MustCompile(`([\w.+~-]+)(` + colon + `.*)?(` + atSign + `(?:\[[\w:.%]*\]|[\w.-]+):[\w/~.])`)
 	// parameter matches a parameter with a name, or without one.
 	parameter = regexp.MustCompile(`([?#&;]|\\u0026|%(?:25)*(?:3[Ff]|23|26))` +
 		`(?:([\w.%\[\]-]*?(?:=|%(?:25)*3[Dd]))([^'&;#<>\\]*)|([^'?&;#<>\\]*))`)

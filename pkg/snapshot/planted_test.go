@@ -92,6 +92,35 @@ var templates = []string{
 var helmKeys = []string{"password", "tokens", "passwords", "apiKeys", "tls.key", "extraEnv", "x", "auth", "user",
 	"connection", "license", "pin", "salt"}
 
+// addresses have a credential that is in no Secret.
+var addresses = []string{"https://user:VALUE@git.example.com/a", "https://user:VALUE%40git.example.com/a",
+	"https://user%253AVALUE%2540git.example.com/a", "user:VALUE@git.example.com:a/b",
+	"https://git.example.com/a?access_token=VALUE", "https://git.example.com/a#token=VALUE",
+	"git::ssh://user:VALUE@[::1]/a?ref=main", "https://git.example.com/?to=https%3A%2F%2Fuser%3AVALUE%40h"}
+
+// repositories plants addresses in all fields of Fleet's objects that a snapshot has.
+func (p *planting) repositories() {
+	for i, address := range addresses {
+		status := `"status":{"apiServerURL":"` + address + `","conditions":[{"type":"Ready","status":"False",` +
+			`"message":"failed to clone '` + address + `': 401"}]}}`
+		for kind, spec := range map[string]string{
+			"GitRepo": `"repo":"` + address + `"`,
+			"HelmOp":  `"helm":{"repo":"` + address + `","chart":"` + address + `"}`,
+			"Bundle":  `"helm":{"repo":"` + address + `","chart":"` + address + `"}`,
+			"Cluster": `"privateRepoURL":"` + address + `"`,
+			"BundleDeployment": `"deploymentID":"s-0:1","options":{"helm":{"repo":"` + address + `","chart":"` +
+				address + `"}}`,
+		} {
+			applied, err := json.Marshal(`{"kind":"` + kind + `","spec":{` + spec + `}}`)
+			must(p.t, err)
+			p.add(fmt.Sprintf(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":%q,"metadata":{`+
+				`"namespace":"fleet-local","name":"address-%d","annotations":{"fleet.cattle.io/note":%q,`+
+				`"kubectl.kubernetes.io/last-applied-configuration":%s}},"spec":{%s},%s`,
+				kind, i, address, applied, spec, status))
+		}
+	}
+}
+
 // bundles plants values in the payloads of Fleet's objects.
 func (p *planting) bundles() {
 	resource := func(name, content, encoding string) map[string]any {
@@ -237,6 +266,7 @@ func (p *planting) records() {
 // no encoding, because it does not have the place.
 func TestPlanted(t *testing.T) {
 	p := &planting{t: t}
+	p.repositories()
 	p.bundles()
 	p.others()
 	p.records()
