@@ -33,10 +33,14 @@ func Address(address string) string {
 		return NoAddress
 	}
 	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
-	if schemeless {
-		return strings.TrimPrefix(u.String(), "https://")
+	shown := u.String()
+	if WithoutCredentials(shown) != shown {
+		return NoAddress // the user is escaped as a part of the host
 	}
-	return u.String()
+	if schemeless {
+		return strings.TrimPrefix(shown, "https://")
+	}
+	return shown
 }
 
 // IsPublic reports whether an address is a URL with a host and without user, password, query and fragment.
@@ -52,7 +56,8 @@ func WithoutCredentials(text string) string {
 
 // ReplaceCredentials replaces each credential in the addresses of a text. A credential is
 //   - the user and the password of a URL, except for the user git without a password,
-//   - those of an scp address (USER:PASSWORD@HOST:PATH), and its user alone if it looks like a key,
+//   - those of an scp address (USER:PASSWORD@HOST:PATH) or a URL without a scheme (USER:PASSWORD@HOST/PATH), and their
+//     user alone if it looks like a key,
 //   - a parameter of a query or of a fragment, if its name is that of a key or its value looks like one.
 //
 // An address can be escaped for URLs, also several times.
@@ -105,7 +110,10 @@ var (
 	// hostAndPort matches a host without a login. nameAndPort can also match a user, with a password of digits.
 	hostAndPort = regexp.MustCompile(`^` + certainHost + `(?::\d*)?$`)
 	nameAndPort = regexp.MustCompile(`^[^:]*:\d{1,5}$`)
-	scp         = regexp.MustCompile(`([\w.+~-]+)(` + colon + `.*)?(` + atSign + `(?:\[[\w:.%]*\]|[\w.-]+):[\w/~.])`)
+	// scp matches an scp address, and a URL without its scheme. The user can be an e-mail address, but a list of
+	// addresses with users and no passwords is none. A user of asterisks was replaced.
+	scp = regexp.MustCompile(`([\w.+~*-]+)(` + colon + `.*|@[\w.-]+` + colon + `[^,;|]*)?(` + atSign +
+		`(?:(?:\[[\w:.%]*\]|[\w.-]+):[\w/~.]|` + certainHost + `/))`)
 	// parameter matches a parameter with a name, or without one.
 	parameter = regexp.MustCompile(`([?#&;]|\\u0026|%(?:25)*(?:3[Ff]|23|26))` +
 		`(?:([\w.%\[\]-]*?(?:=|%(?:25)*3[Dd]))([^'&;#<>\\]*)|([^'?&;#<>\\]*))`)

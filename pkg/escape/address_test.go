@@ -21,6 +21,8 @@ func TestAddress(t *testing.T) {
 		"localhost":                              "localhost",
 		"https://s3cret-t0ken@host:6443":         "https://host:6443",
 		"https://user:s3cret@host/path":          "https://host/path",
+		"https://user%3As3cret%40host/path":      escape.NoAddress,
+		"https://user%253As3cret%2540host/path":  escape.NoAddress,
 		"user:s3cret@host:6443":                  "host:6443",
 		"https://host/?token=s3cret":             "https://host/",
 		"https://host/a?token=s3cret#s3cret":     "https://host/a",
@@ -78,6 +80,8 @@ func TestCredentials(t *testing.T) {
 		`user%3A$S@git.example.com:x/y`:         `***@git.example.com:x/y`,
 		`user:$S%40git.example.com:x/y`:         `***%40git.example.com:x/y`,
 		`failed to clone 'user:p@=$S@h:x': 401`: `failed to clone '***@h:x': 401`,
+		`user:$S@git.example.com/x/y`:           `***@git.example.com/x/y`,
+		`bob@example.com:$S@git.example.com:x`:  `***@git.example.com:x`,
 		`repo=user:$S@[::1]:x/y`:                `repo=***@[::1]:x/y`,
 		`user:$S@reg:5000/a@sha256:12`:          `***@reg:5000/a@sha256:12`,
 		key + `@git.example.com:x/y`:            `***@git.example.com:x/y`,
@@ -122,9 +126,11 @@ func TestCredentials(t *testing.T) {
 		`https://[::1]:6443/a@b.org`:                                "",
 		`https://[fe80::1%25eth0]:6443/a`:                           "",
 		`git@git.example.com:x/y`:                                   "",
+		`git@a.org:x/y,git@b.org:y`:                                 "",
 		`alice@git.example.com:x/y`:                                 "",
 		`ssh://git@git.example.com/a`:                               "",
 		`user@example.com`:                                          "",
+		`"npm/left-pad@1.3.0/index.js:1:2"`:                         "",
 		`mailto:user@example.com`:                                   "",
 		`"https://h/api" is forbidden to bob@example.com: no`:       "",
 		`User "oidc:alice@example.com" cannot list pods`:            "",
@@ -148,7 +154,7 @@ func TestCredentials(t *testing.T) {
 func FuzzCredentials(f *testing.F) {
 	for _, text := range []string{"https://user:s3cret@host:1/x?token=a%26b#c", "a:b@c:d@sha256:1", "user%253Ap%2540h",
 		"https%3A%2F%2Fu%3Ap%40h%2Fx%3Fsig%3Da", "git::https://a:b://c@d.org,http://[::1]:1/@e?f=g\\u0026key=h",
-		"https://h/x?key=%25252525;sid=.,", "'https://a'b@c.d' e@f:g"} {
+		"https://h/x?key=%25252525;sid=.,", "'https://a'b@c.d' e@f:g", "A00000000000000a@0:0,@0:0"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
