@@ -63,10 +63,13 @@ func WithoutCredentials(text string) string {
 // An address can be escaped for URLs, also several times.
 func ReplaceCredentials(text string, replace func(credential string) string) string {
 	const blanks = " \t\r\n\v\f\"`" // no address has them
+	if !hasMark(text) {
+		return text
+	}
 	var out strings.Builder
 	done := 0
 	for {
-		mark := strings.IndexAny(text[done:], "@?#%")
+		mark := strings.IndexAny(text[done:], marks)
 		if mark < 0 {
 			break
 		}
@@ -79,11 +82,21 @@ func ReplaceCredentials(text string, replace func(credential string) string) str
 		replaceInWord(&out, text[begin:end], replace)
 		done = end
 	}
-	if done == 0 {
-		return text
-	}
 	out.WriteString(text[done:])
 	return out.String()
+}
+
+// marks are characters of which each address with a credential has one.
+const marks = "@?#%"
+
+// hasMark searches for one byte at a time: that is several times faster than a search for any of them.
+func hasMark(text string) bool {
+	for i := range len(marks) {
+		if strings.IndexByte(text, marks[i]) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 const (
