@@ -14,7 +14,8 @@ func (in *pass) abandoned() {
 	for _, m := range in.Undesired {
 		// A set that could not be read may still have a release.
 		on := in.Desired.On(in.Desired.Cluster(m.Cluster))
-		if !in.Whole || !on.SetsKnown(m.Key()) || hasRelease(on, m, m.Metadata.Hash) || !abandonedByAgent(on, m) {
+		known := in.Whole && on.SetsKnown(m.Key())
+		if !known || hasRelease(on, m, m.Metadata.Hash) || !abandonedByAgent(on, m) {
 			continue
 		}
 		f := Finding{Object: m.Ref, Cluster: in.ClusterName(on.Cluster),
