@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -61,6 +62,49 @@ func TestRecordOverBound(t *testing.T) {
 	if ready != 1 || unknown != 3 || len(got.BundleDeployments) != 4 {
 		t.Errorf("%d of %d deployments are ready and %d unreadable, want 1 of 4 and 3", ready,
 			len(got.BundleDeployments), unknown)
+	}
+}
+
+// TestDenseRecords checks small records with thousands of objects. If those of a namespace cost more than its limit, none
+// of their manifests is read: a gap names each of them, and its deployment has no result. A record of another namespace
+// is read.
+func TestDenseRecords(t *testing.T) {
+	c := readCase(t, casesDir+"/ready.yaml")
+	c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret",
+		"metadata": map[string]any{"name": "fleet-agent", "namespace": "elsewhere"}}) // the agent that the records name
+	const each = 6000
+	var manifest strings.Builder
+	for i := range each {
+		fmt.Fprintf(&manifest, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d, namespace: kube-system}\n", i)
+	}
+	for _, name := range []release.Name{{Namespace: "tenant", Name: "a", Revision: 1},
+		{Namespace: "tenant", Name: "b", Revision: 1}, {Namespace: "tenant", Name: "c", Revision: 1},
+		{Namespace: "other", Name: "d", Revision: 1}} {
+		c.capture.Documents = append(c.capture.Documents, packedRecord(t, name, manifest.String()))
+	}
+	got, err := c.run(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gaps := 0
+	for _, g := range got.Gaps {
+		if strings.HasPrefix(g.What, "release record tenant/") && strings.Contains(g.Why(), "exceed 16 MiB") {
+			gaps++
+		}
+	}
+	results := map[string]string{}
+	for _, d := range got.BundleDeployments {
+		results[d.Name] = fmt.Sprintf("%s %s %d", d.State, d.Reason, d.Counts.Desired)
+	}
+	const unread = "Unknown RecordUnreadable 0"
+	want := map[string]string{"a": unread, "b": unread, "c": unread, "d": fmt.Sprintf("Unknown  %d", each)}
+	for name, result := range want {
+		if results[name] != result {
+			t.Errorf("%s is %q, want %q", name, results[name], result)
+		}
+	}
+	if gaps != 3 || len(got.BundleDeployments) != 5 {
+		t.Errorf("%d gaps and %d bundle deployments, want 3 and 5", gaps, len(got.BundleDeployments))
 	}
 }
 

@@ -149,42 +149,83 @@ func (c *clusterReader) releasesInConfigMaps(ctx context.Context) (err error) {
 // multiple of that size. A larger record is decoded alone.
 const maxUnpacked = 4 << 20
 
-// releases reads the release records. It decodes one record per processor concurrently.
+// denseRecord is a dense record of which the manifest was not read, and its value; nil if it may not be read.
+type denseRecord struct {
+	*state.Record
+	value []byte
+}
+
+// releases reads the release records. It decodes one record per processor concurrently. Dense records are decoded when
+// the cost of all of them is known.
 func (c *clusterReader) releases(ctx context.Context, namespaces []string) error {
 	var work state.Work
-	decoders, ctx := errgroup.WithContext(ctx)
+	var later []denseRecord
+	decoders, decoding := errgroup.WithContext(ctx)
 	decoders.SetLimit(runtime.GOMAXPROCS(0))
 	unpacked := semaphore.NewWeighted(maxUnpacked)
 	q := source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Fallback: namespaces}
-	cover, err := c.List(ctx, q, func(o source.Object) error {
+	cover, err := c.List(decoding, q, func(o source.Object) error {
 		c.progress.object()
 		name, value, ok := c.record(o.Raw)
 		if !ok {
 			return nil
 		}
 		decoders.Go(func() error {
-			rec, err := readRecord(ctx, &work, unpacked, name, value)
+			rec, err := readRecord(decoding, &work, unpacked, name, value)
 			if err != nil {
 				return err
 			}
-			if before, known := c.Description.Unmasked.Record(name.Namespace, name.SecretName()); known {
-				rec.Unreadable(before.Damaged, before.Manifest, before.Limit)
-			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.out.AddRecord(rec)
+			switch {
+			case rec.Dense && work.Full(name.Namespace):
+				later = append(later, denseRecord{rec, nil})
+			case rec.Dense:
+				later = append(later, denseRecord{rec, value})
+			default:
+				c.addRecord(rec)
+			}
 			return nil
 		})
-		return ctx.Err()
+		return decoding.Err()
 	})
 	if waited := decoders.Wait(); err == nil {
 		err = waited
 	}
 	c.out.Coverage.Records = cover
-	return err
+	if err != nil {
+		return err
+	}
+	return c.denseRecords(ctx, later, work.Exceeded())
 }
 
-// readRecord decodes a release record. unpacked limits the size of those that are decoded concurrently.
+// denseRecords adds dense records. Of those of the namespaces that exceed a limit, the manifests are not read.
+func (c *clusterReader) denseRecords(ctx context.Context, all []denseRecord, exceeded map[string]error) error {
+	unpacked := semaphore.NewWeighted(maxUnpacked)
+	for _, x := range all {
+		rec, err := x.Record, exceeded[x.Namespace]
+		if err != nil {
+			rec.OverBudget(err)
+		} else if rec, err = readRecord(ctx, nil, unpacked, x.Name, x.value); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.addRecord(rec)
+		c.mu.Unlock()
+	}
+	return nil
+}
+
+// addRecord adds a release record. The caller holds mu.
+func (c *clusterReader) addRecord(rec *state.Record) {
+	if before, known := c.Description.Unmasked.Record(rec.Namespace, rec.SecretName()); known {
+		rec.Unreadable(before.Damaged, before.Manifest, before.Limit)
+	}
+	c.out.AddRecord(rec)
+}
+
+// readRecord decodes a release record. work counts dense records, or is nil. unpacked limits the size of those that are
+// decoded concurrently.
 func readRecord(ctx context.Context, work *state.Work, unpacked *semaphore.Weighted, name release.Name,
 	value []byte) (rec *state.Record, err error) {
 	// the second one is exact, and takes time
@@ -211,7 +252,7 @@ func (r *Reader) Record(ctx context.Context, name release.Name) (*state.Record, 
 		FieldSelector: "type=" + release.SecretType + ",metadata.name=" + name.SecretName()}
 	_, err := r.List(ctx, q, func(o source.Object) (err error) {
 		if found, value, ok := c.record(o.Raw); ok && found == name {
-			out, err = readRecord(ctx, &state.Work{}, semaphore.NewWeighted(maxUnpacked), name, value)
+			out, err = readRecord(ctx, nil, semaphore.NewWeighted(maxUnpacked), name, value)
 		}
 		return err
 	})

@@ -6,35 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"sync/atomic"
 )
-
-// Parsing has a limit of its own: a manifest that repeats one key a hundred thousand times becomes a small object.
-const (
-	// dense is the ratio of unpacked to stored size above which a record is dense. The records of Helm unpack to about
-	// ten times their size.
-	dense = 20
-	// maxDense limits the total unpacked size, in bytes, of all dense records.
-	maxDense = 32 << 20
-)
-
-var errDense = errors.New("the release records that unpack to more than 20 times their size exceed 32 MiB in total, " +
-	"and this is one of them")
-
-// Work counts the size of the dense records of a cluster. The zero value is ready to use and safe for concurrent use.
-type Work struct {
-	limit int // 0 stands for maxDense
-	dense atomic.Int64
-}
-
-// charge counts a record of Fleet, and reports whether its manifest may be parsed.
-func (w *Work) charge(r *Record, unpacked int) bool {
-	if unpacked <= dense*r.packed {
-		return true
-	}
-	r.charged = unpacked
-	return w.dense.Add(int64(unpacked)) <= int64(cmp.Or(w.limit, maxDense))
-}
 
 // maxKept limits the total size, in bytes, of the release records in memory.
 const maxKept = 512 << 20
@@ -46,15 +18,11 @@ var errKept = errors.New("the release records exceed 512 MiB in total, " +
 // highest ratio of unpacked to stored size: a record that was made to fill memory has a ratio of a thousand, one of
 // Helm has ten. The choice does not depend on the order of the records.
 type budget struct {
-	limit, maxDense int // 0 stands for maxKept and maxDense
-	kept            int
+	limit int // 0 stands for maxKept
+	kept  int
 	// order has the records that keep their objects, the densest last. worst is the least dense record that lost them.
 	order []*Record
 	worst *Record
-	// charged is the total unpacked size of the dense records. Beyond the limit, none of them is kept, so that their
-	// order does not matter.
-	charged int
-	dense   []*Record
 }
 
 // size returns the approximate size of the record in memory, in bytes.
@@ -77,11 +45,6 @@ func byDensity(a, b *Record) int {
 
 // add counts a record.
 func (b *budget) add(r *Record) {
-	if r.charged > 0 {
-		b.charged += r.charged
-		b.dense = append(b.dense, r)
-		b.dropDense()
-	}
 	r.kept = r.size()
 	if r.kept == 0 {
 		return
@@ -102,20 +65,8 @@ func (b *budget) add(r *Record) {
 	}
 }
 
-// dropDense drops the dense records if they exceed their limit in total.
-func (b *budget) dropDense() {
-	if b.charged <= cmp.Or(b.maxDense, maxDense) {
-		return
-	}
-	for _, r := range b.dense {
-		if at := slices.Index(b.order, r); at >= 0 {
-			b.order = slices.Delete(b.order, at, at+1)
-			b.kept -= r.kept
-		}
-		r.drop(errDense)
-	}
-	b.dense = nil
-}
+// OverBudget makes the record one whose manifest may not be read, because too much would be read together with it.
+func (r *Record) OverBudget(why error) { r.drop(why) }
 
 // drop removes the objects and hooks of a record.
 func (r *Record) drop(why error) {

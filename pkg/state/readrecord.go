@@ -9,19 +9,25 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// ReadRecord decodes the release record in a Secret, and its manifest if it is Fleet's. It is safe for concurrent use.
-// unpacked is the number of bytes that the record unpacks to. If it unpacks to more, ReadRecord returns nil.
+// ReadRecord decodes the release record in a Secret, and its manifest if it is Fleet's and not dense. If w is nil, no
+// record is dense. It is safe for concurrent use. unpacked is the number of bytes that the record unpacks to. If it
+// unpacks to more, ReadRecord returns nil.
 func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int) *Record {
 	out := &Record{packed: len(value)}
 	if unpacked > release.MostUnpacked(len(value)) {
 		return out.damaged(secret, release.ErrUnpacked)
 	}
+	counted := 0
 	read, err := release.Read(value, unpacked, func(r *release.Record) release.Part {
 		ofFleet := r.Name == secret && r.BundleID != ""
-		if ofFleet && w.charge(out, unpacked) {
-			return release.Whole
+		if !ofFleet {
+			return release.Nothing
 		}
-		return release.Nothing
+		counted = objectsIn(r)
+		if out.Dense = w.charge(secret.Namespace, out.packed, costOf(unpacked, counted)); out.Dense {
+			return release.Nothing
+		}
+		return release.Whole
 	})
 	switch {
 	case errors.Is(err, release.ErrTooLarge):
@@ -33,8 +39,10 @@ func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int) *Reco
 	}
 	out.Record, out.Objects, out.Secrets, out.ManifestError = read.Record, read.Objects, read.Secrets, read.Problem
 	out.Skipped, out.OverBound = read.Part != release.Whole, boundOf(read.Problem)
-	if out.charged > 0 && read.Part == release.Nothing {
-		out.drop(errDense)
+	if n := len(out.Objects) + len(out.Hooks); n > counted && !out.Dense { // YAML has many ways to write a kind
+		if out.Dense = w.charge(secret.Namespace, out.packed, costOf(unpacked, n)); out.Dense {
+			out.Objects, out.Secrets = nil, nil
+		}
 	}
 	return out
 }

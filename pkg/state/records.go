@@ -24,9 +24,10 @@ type Record struct {
 	// OverBound is the limit that the record or its manifest exceeds, as a sentence. The release itself is valid, but
 	// it is not read.
 	OverBound string
-	// packed is the size of the record in the cluster, kept about its size in memory, in bytes. charged is what it
-	// unpacks to, 0 for a record that is not dense.
-	packed, kept, charged int
+	// Dense is true if the manifest was not read, because the record costs much more than its stored size.
+	Dense bool
+	// packed is the size of the record in the cluster, kept about its size in memory, in bytes.
+	packed, kept int
 }
 
 // Identity returns a copy of the record without its objects and hooks.
