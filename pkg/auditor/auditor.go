@@ -73,6 +73,16 @@ type Auditor struct {
 // and evaluations that wait for it end.
 func (a *Auditor) Stuck() error { return a.progress.stuck(a.options.Now()) }
 
+// CurrentAt returns the time until which the state that was published last has all changes. ok is false before the first
+// state. A state in which objects are Unknown, because they could not be read, is current too.
+func (a *Auditor) CurrentAt() (at time.Time, ok bool) {
+	at, ok = a.progress.current(a.options.Now())
+	if !ok {
+		return at, false
+	}
+	return earliest(earliest(at, a.inbox.since()), a.source.CurrentAt()), true
+}
+
 // New makes an Auditor. It makes no request.
 func New(c *cluster.Cluster, o Options) *Auditor {
 	o.Audit.Pause = func(context.Context) error { return nil } // findings are held instead
@@ -113,7 +123,9 @@ func (a *Auditor) Run(ctx context.Context) error {
 		began := a.options.Now()
 		var took time.Duration
 		a.progress.evaluate(ctx, began, func(limited context.Context) {
-			r := a.evaluate(limited, a.inbox.take())
+			b := a.inbox.take()
+			a.progress.take(b.since)
+			r := a.evaluate(limited, b)
 			took = a.options.Now().Sub(began)
 			if ctx.Err() == nil {
 				a.publish(limited, r, took)
@@ -131,6 +143,11 @@ func (a *Auditor) publish(ctx context.Context, r Result, took time.Duration) {
 		a.took = took
 	}
 	r.Watches, r.Restarts = a.source.Watches()
+	var failure error
+	if !r.Nothing() {
+		failure = r.Err
+	}
+	a.progress.publish(r.At, failure)
 	a.options.Publish(ctx, r)
 	if r.Everything && r.Audit != nil {
 		// The first finding of a later evaluation would wait for this. That evaluation reports what cannot be read.

@@ -111,6 +111,13 @@ func (x *inbox) waiting() int {
 	return len(x.batch.objects)
 }
 
+// since is the time of the first change in the inbox; zero if it is empty.
+func (x *inbox) since() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.batch.since
+}
+
 // definesKinds are the kinds whose objects add kinds to a cluster.
 var definesKinds = map[schema.GroupKind]bool{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,

@@ -36,6 +36,7 @@ type Metrics struct {
 	view           *view.View
 	history        history
 	leads          func() bool
+	age            func() (time.Duration, bool)
 	synced         bool
 	lastEvaluation time.Time
 	queue          int
@@ -46,7 +47,7 @@ type Metrics struct {
 func New(o Options) *Metrics {
 	return &Metrics{options: o, descriptions: describe(), evaluation: histogram(evaluationSeconds),
 		toMetric: histogram(changeToMetric), view: &view.View{},
-		leads: func() bool { return false }, history: history{deployments: map[object.DeploymentID]*deploymentHistory{},
+		leads: func() bool { return false }, age: func() (time.Duration, bool) { return 0, false }, history: history{deployments: map[object.DeploymentID]*deploymentHistory{},
 			releases: map[string]int{}}}
 }
 
@@ -69,6 +70,13 @@ func (m *Metrics) SetLeader(leads func() bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.leads = leads
+}
+
+// SetAge sets the function that returns the age of the newest state, and false before the first one.
+func (m *Metrics) SetAge(age func() (time.Duration, bool)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.age = age
 }
 
 // SetSynced sets whether everything was read that can be read.
@@ -128,6 +136,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	c.add(watchRestarts, float64(m.watchRestarts))
 	if !m.lastEvaluation.IsZero() {
 		c.add(lastEvaluation, float64(m.lastEvaluation.UnixMilli())/1000)
+	}
+	if age, known := m.age(); known {
+		c.add(stateAge, age.Seconds())
 	}
 	if !m.view.At.IsZero() { // otherwise nothing is known
 		c.addDeployments()

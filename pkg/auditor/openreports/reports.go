@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +22,10 @@ const (
 	// component is the label of the reports of the auditor. Reports of others do not have it.
 	component = "fleetdoctor.io/component"
 	auditor   = "auditor"
-	// leftOut is the rule of the result that counts findings without a result.
-	leftOut = "LeftOut"
+	// leftOut is the rule of the result that counts findings without a result, outdated of the one that says that no
+	// finding is known.
+	leftOut  = "LeftOut"
+	outdated = "Outdated"
 )
 
 // key identifies a Report; the namespace of a ClusterReport is empty.
@@ -52,8 +55,11 @@ func contents(v *view.View, seen map[string]metav1.Timestamp, absent map[string]
 		groups[namespace] = append(groups[namespace], result(findingOf(f), seen[f.ID]))
 	}
 	if without > 0 {
-		groups[""] = append(groups[""], v1alpha1.ReportResult{Source: source, Policy: leftOut,
-			Rule: leftOut, Result: "skip", Description: fmt.Sprintf("%d more findings have no result", without)})
+		groups[""] = append(groups[""], skipped(leftOut, fmt.Sprintf("%d more findings have no result", without)))
+	}
+	if since := v.OutdatedSince; !since.IsZero() {
+		groups[""] = append(groups[""], skipped(outdated, "the auditor could not follow the changes of the cluster since "+
+			since.UTC().Format(time.RFC3339)+": no state and no finding is known"))
 	}
 	out := map[key]content{}
 	for namespace, results := range groups {
@@ -64,6 +70,11 @@ func contents(v *view.View, seen map[string]metav1.Timestamp, absent map[string]
 		}
 	}
 	return out
+}
+
+// skipped returns a result that is not about an object.
+func skipped(rule, description string) v1alpha1.ReportResult {
+	return v1alpha1.ReportResult{Source: source, Policy: rule, Rule: rule, Result: "skip", Description: description}
 }
 
 // findingOf returns a finding with the details that a result has.

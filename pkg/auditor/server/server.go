@@ -83,9 +83,19 @@ type Server struct {
 	follower view.Follower
 	ready    atomic.Bool
 	// stuck returns why no evaluation will end any more; nil if one will.
-	stuck    func() error
-	restarts int64
+	stuck func() error
+	// currentAt returns the time until which the newest state has all changes; false before the first state.
+	currentAt func() (time.Time, bool)
+	restarts  int64
+
+	publishing sync.Mutex // guards follower, and the fields below
+	// newest is the newest state; nil before the first one. outdated is true if Unknown was published instead.
+	newest   *view.View
+	outdated bool
 }
+
+// maxAge is how long a state may lack changes before it is Unknown.
+const maxAge = 5 * time.Minute
 
 // unnoticed is how long ago a change can have happened when it is received: a watch may be interrupted for that long
 // before its objects no longer count as current.
@@ -104,8 +114,9 @@ func New(o Options) (*Server, error) {
 	s := &Server{options: o,
 		election: newElection(leases, o.Namespace, o.Identity, o.Lease, o.Log.WithName("election"))}
 	s.auditor = auditor.New(c, auditor.Options{Audit: o.Audit, Publish: s.publish, Now: time.Now})
-	s.stuck = s.auditor.Stuck
+	s.stuck, s.currentAt = s.auditor.Stuck, s.auditor.CurrentAt
 	o.Metrics.SetLeader(o.Lease.Holds)
+	o.Metrics.SetAge(s.age)
 	return s, nil
 }
 
@@ -121,6 +132,10 @@ func (s *Server) Run(ctx context.Context) error {
 		g.Go(func() error { return s.Run(ctx) })
 	}
 	g.Go(func() error { return s.auditor.Run(ctx) })
+	g.Go(func() error {
+		wait.UntilWithContext(ctx, s.expire, time.Second)
+		return nil
+	})
 	g.Go(func() error { return s.election.run(ctx, s.lead) })
 	return g.Wait()
 }
@@ -176,6 +191,8 @@ var errNotSynced = errors.New("not everything was read yet")
 
 // publish shows a result, and passes it on to be written.
 func (s *Server) publish(_ context.Context, r auditor.Result) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
 	m := s.options.Metrics
 	for ; s.restarts < r.Restarts; s.restarts++ {
 		m.WatchRestarted()
@@ -187,21 +204,51 @@ func (s *Server) publish(_ context.Context, r auditor.Result) {
 		v = view.New(r.Audit, r.At)
 	case !r.Nothing():
 		s.options.Log.Error(r.Err, "nothing could be evaluated")
-		m.Forget()
+		if !s.outdated { // otherwise the metrics show Unknown
+			m.Forget()
+		}
 		return
 	}
 	s.follower.Confirm(r.Since.Add(-unnoticed))
-	step := s.follower.Next(v)
-	m.Update(step)
+	s.newest, s.outdated = v, false
+	s.show(v)
 	m.Evaluated(r.At, r.Took)
 	m.SetSynced(true)
 	if !r.Since.IsZero() {
 		m.ChangeShown(time.Since(r.Since))
 	}
 	s.ready.Store(true)
+}
+
+// show shows a view, and passes what changed on to be written. The caller holds publishing.
+func (s *Server) show(v *view.View) {
+	step := s.follower.Next(v)
+	s.options.Metrics.Update(step)
 	for _, sink := range s.options.Sinks {
 		s.update(sink, step)
 	}
+}
+
+// age returns for how long the newest state may lack changes.
+func (s *Server) age() (age time.Duration, known bool) {
+	at, known := s.currentAt()
+	return max(0, time.Since(at)).Truncate(time.Millisecond), known
+}
+
+// expire publishes Unknown instead of a state that may lack changes for too long: an evaluation may wait for the API
+// server.
+func (s *Server) expire(context.Context) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	at, known := s.currentAt()
+	tooOld := known && time.Since(at) > maxAge
+	if s.newest == nil || s.outdated || !tooOld {
+		return
+	}
+	s.options.Log.Info("The state is Unknown: it may lack changes", "since", at)
+	s.outdated = true
+	s.show(s.newest.Outdated(time.Now(), at))
+	s.options.Metrics.SetSynced(false)
 }
 
 // update passes a step to a sink.

@@ -25,6 +25,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/views"
 )
 
 const namespace = "fleetdoctor-system"
@@ -213,4 +214,47 @@ func holder(l *coordinationv1.Lease) string {
 		return ""
 	}
 	return *l.Spec.HolderIdentity
+}
+
+// TestOutdated checks the age of the state in the metrics, that states are Unknown when it is above the limit, also if
+// nothing can be evaluated then, and that they are known again with the next result.
+func TestOutdated(t *testing.T) {
+	s := newServer(t, fake.NewClientset(), "one")
+	var age time.Duration
+	known := false
+	s.currentAt = func() (time.Time, bool) { return time.Now().Add(-age), known }
+	const state = "\nfleetdoctor_bundledeployment_state{"
+	shows := func(what string, texts ...string) {
+		t.Helper()
+		_, page := page(t, s, serving.MetricsEndpoint, "/metrics")
+		for _, text := range texts {
+			if !strings.Contains(page, text) {
+				t.Errorf("%s: the metrics have no %q:\n%s", what, text, page)
+			}
+		}
+	}
+	s.expire(t.Context())
+	if _, text := page(t, s, serving.MetricsEndpoint, "/metrics"); strings.Contains(text, "state_age_seconds ") {
+		t.Errorf("before the first state, it has an age:\n%s", text)
+	}
+	known = true
+	s.newest = views.Sample(t, "clean")
+	s.show(s.newest)
+	s.options.Metrics.SetSynced(true)
+	age = maxAge - time.Second
+	s.expire(t.Context())
+	shows("a state that may still be shown", `state="Ready"} 1`, "fleetdoctor_auditor_state_age_seconds 299",
+		"fleetdoctor_auditor_synced 1")
+	age = maxAge + time.Second
+	s.expire(t.Context())
+	s.publish(t.Context(), auditor.Result{At: time.Now(), Err: errors.New("the server is not reached")})
+	shows("a state that is too old", state, `reason="ReadFailed"`, `state="Unknown"} 1`,
+		"fleetdoctor_auditor_state_age_seconds 301", "fleetdoctor_auditor_synced 0",
+		"fleetdoctor_auditor_gaps{optional=\"false\"} 1")
+	if _, text := page(t, s, serving.MetricsEndpoint, "/metrics"); strings.Contains(text, `state="Ready"} `) {
+		t.Errorf("a state that is too old has Ready objects:\n%s", text)
+	}
+	age = 0
+	s.publish(t.Context(), auditor.Result{At: time.Now(), Err: gaps.ErrNoFleet})
+	shows("the next result", "fleetdoctor_auditor_synced 1", "fleetdoctor_auditor_gaps{optional=\"false\"} 0")
 }

@@ -279,3 +279,32 @@ func TestExpired(t *testing.T) {
 		t.Errorf("expired (-want +got):\n%s", diff)
 	}
 }
+
+// TestOutdated checks that nothing is known in an outdated view, that nothing counts as gone because of it, and that a
+// change is found when the state is known again.
+func TestOutdated(t *testing.T) {
+	before, after := views.Sample(t, "clean"), views.Sample(t, "clean")
+	since := before.At.Add(time.Second)
+	after.At = before.At.Add(time.Hour)
+	gone := &after.Deployments[0].Objects[0]
+	gone.State = report.Missing
+	gone.Detail = &view.Detail{}
+	outdated := before.Outdated(before.At.Add(time.Minute), since)
+	for _, d := range outdated.Deployments {
+		if d.State != report.Unknown || d.Reason == "" || d.Read || len(d.Objects) > 0 || d.Counts != (report.Counts{}) {
+			t.Errorf("%s is known: %+v", d.ID, d)
+		}
+	}
+	if len(outdated.Deployments) != len(before.Deployments) || len(outdated.Gaps) != 1 || outdated.Gaps[0].Optional {
+		t.Errorf("%d bundle deployments and the gaps %v", len(outdated.Deployments), outdated.Gaps)
+	}
+	var f view.Follower
+	f.Next(before)
+	if s := f.Next(outdated); len(s.Transitions)+len(s.Uninstalled) > 0 {
+		t.Errorf("the outdated view changes %v and uninstalls %v", s.Transitions, s.Uninstalled)
+	}
+	s := f.Next(after)
+	if len(s.Transitions) != 1 || !s.Transitions[0].Vanished() || !s.Transitions[0].Since.Equal(before.At) {
+		t.Errorf("when the state is known again, these changed: %+v", s.Transitions)
+	}
+}

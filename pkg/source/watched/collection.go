@@ -61,8 +61,8 @@ type collection struct {
 	listed bool
 	// failure is why the objects could not be read; nil if they could be.
 	failure *source.Failure
-	// open is true while changes arrive. Otherwise closed is the time when the last watch ended. listing is true while
-	// a watch lists the objects, which are not known again before its end.
+	// open is true while changes arrive. Otherwise closed is the time when the last watch ended, or when the collection
+	// was made. listing is true while a watch lists the objects, which are not known again before its end.
 	open, listing bool
 	closed        time.Time
 	// told is true if it was reported that the objects are not known any more.
@@ -361,6 +361,18 @@ func (c *collection) expire() {
 // interrupted reports whether changes have not arrived for too long. The caller holds mu.
 func (c *collection) interrupted() bool {
 	return c.listed && !c.open && c.options.Now().Sub(c.closed) > c.options.Grace
+}
+
+// currentAt returns the time until which all changes arrived: now if they arrive, or if it was reported that the
+// objects are not known.
+func (c *collection) currentAt(now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reported := c.told || c.failure != nil
+	if c.open || reported {
+		return now
+	}
+	return c.closed
 }
 
 // unread returns why the objects are not known now; nil if they are.

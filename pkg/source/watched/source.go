@@ -124,6 +124,21 @@ func (s *Source) Watches() (running int, restarts int64) {
 	return len(s.collections), s.common.restarts.Load()
 }
 
+// CurrentAt returns the time until which the changes of all watches arrived: now, unless a watch was interrupted and
+// its objects still count as current.
+func (s *Source) CurrentAt() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Now()
+	out := now
+	for _, c := range s.collections {
+		if at := c.currentAt(now); at.Before(out) {
+			out = at
+		}
+	}
+	return out
+}
+
 // List implements source.Source.
 func (s *Source) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
 	kinds, err := s.Kinds(ctx)
@@ -157,7 +172,7 @@ func (s *Source) collection(q source.Query, namespace string, selected selector,
 	w := watchOf(q, namespace, selected)
 	if c = s.answering(w); c == nil {
 		c, begun = &collection{common: s.common, watch: w, objects: map[objectName]stored{},
-			known: make(chan struct{})}, true
+			known: make(chan struct{}), closed: s.options.Now()}, true
 		if w.slim {
 			c.arrivals = &arrivals{remembered: q.Remembered, yield: yield}
 		}
