@@ -44,7 +44,9 @@ func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) 
 		return c.out, c.gaps, err
 	}
 	c.out.KeepOwnAgents(f)
-	return c.out, c.gaps, c.trustLabels(ctx, f)
+	err := c.trustLabels(ctx, f)
+	c.out.LimitObjects(f, func(namespace string) bool { return directory.TrustsRecords(c.out, namespace) })
+	return c.out, c.gaps, err
 }
 
 // trustLabels reads which release records an administrator trusts. A management cluster does not need that: its
@@ -108,7 +110,7 @@ func (c *clusterReader) records(ctx context.Context, g *errgroup.Group, f *state
 	if o.OtherReleases {
 		g.Go(func() error { return c.releasesInConfigMaps(ctx) })
 	}
-	g.Go(func() error { return c.releases(ctx, releases) })
+	g.Go(func() error { return c.releases(ctx, releases, f.NamedReleases()) })
 }
 
 func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (err error) {
@@ -156,9 +158,9 @@ type denseRecord struct {
 }
 
 // releases reads the release records. It decodes one record per processor concurrently. Dense records are decoded when
-// the cost of all of them is known.
-func (c *clusterReader) releases(ctx context.Context, namespaces []string) error {
-	var work state.Work
+// the cost of all of them is known. named are the records that Fleet names.
+func (c *clusterReader) releases(ctx context.Context, namespaces []string, named map[release.Name]bool) error {
+	work := state.Work{Named: named}
 	var later []denseRecord
 	decoders, decoding := errgroup.WithContext(ctx)
 	decoders.SetLimit(runtime.GOMAXPROCS(0))

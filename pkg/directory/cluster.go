@@ -45,9 +45,12 @@ type Cluster struct {
 const TrustNamespace = ownership.TrustNamespace
 
 // TrustsRecords reports whether the release records of a namespace are trusted for the objects of all namespaces.
-func (c *Cluster) TrustsRecords(namespace string) bool {
-	return ownership.TrustsRecords(namespace, c.State.TrustLabels)
+func TrustsRecords(on *state.Cluster, namespace string) bool {
+	return ownership.TrustsRecords(namespace, on.TrustLabels)
 }
+
+// TrustsRecords is the function of that name for this cluster.
+func (c *Cluster) TrustsRecords(namespace string) bool { return TrustsRecords(c.State, namespace) }
 
 // MayConcern reports whether a record of one namespace that could not be read may concern the objects of another one;
 // empty for cluster-scoped objects. Who can write the records of a namespace must not hide what is known about others.

@@ -24,7 +24,7 @@ func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int) *Reco
 			return release.Nothing
 		}
 		counted = objectsIn(r)
-		if out.Dense = w.charge(secret.Namespace, out.packed, costOf(unpacked, counted)); out.Dense {
+		if out.Dense = w.charge(r, out.packed, unpacked, counted); out.Dense {
 			return release.Nothing
 		}
 		return release.Whole
@@ -40,7 +40,7 @@ func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int) *Reco
 	out.Record, out.Objects, out.Secrets, out.ManifestError = read.Record, read.Objects, read.Secrets, read.Problem
 	out.Skipped, out.OverBound = read.Part != release.Whole, boundOf(read.Problem)
 	if n := len(out.Objects) + len(out.Hooks); n > counted && !out.Dense { // YAML has many ways to write a kind
-		if out.Dense = w.charge(secret.Namespace, out.packed, costOf(unpacked, n)); out.Dense {
+		if out.Dense = w.charge(&out.Record, out.packed, unpacked, n); out.Dense {
 			out.Objects, out.Secrets = nil, nil
 		}
 	}

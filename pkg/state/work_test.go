@@ -17,14 +17,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// recordOf returns the value of a record of Fleet with a manifest.
-func recordOf(t *testing.T, namespace, name, manifest string) []byte {
+// recordOf returns the value of the record of revision 1 of release web/a of Fleet with a status and a manifest.
+func recordOf(t *testing.T, status, manifest string) []byte {
 	t.Helper()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	if _, err := fmt.Fprintf(w, `{"name":%q,"namespace":%q,"version":1,"info":{"status":"deployed"},`+
-		`"chart":{"metadata":{"annotations":{"fleet.cattle.io/bundle-id":%[1]q}}},"manifest":%[3]q}`,
-		name, namespace, manifest); err != nil {
+	if _, err := fmt.Fprintf(w, `{"name":"a","namespace":"web","version":1,"info":{"status":%q},`+
+		`"chart":{"metadata":{"annotations":{"fleet.cattle.io/bundle-id":"a"}}},"manifest":%q}`,
+		status, manifest); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -64,22 +64,32 @@ func TestDense(t *testing.T) {
 		"a kind that is merged":    {merged.String(), merged.Len(), true, 0},
 		"objects with content":     {wide.String(), wide.Len(), false, many},
 	} {
-		value := recordOf(t, "web", "a", tc.manifest)
+		value := recordOf(t, release.StatusDeployed, tc.manifest)
 		var w Work
-		r := w.ReadRecord(name, value, max(tc.unpacked, release.UnpackedSize(value)))
+		unpacked := max(tc.unpacked, release.UnpackedSize(value))
+		r := w.ReadRecord(name, value, unpacked)
 		if r.Dense != tc.dense || len(r.Objects) != tc.objects || r.Damaged != "" || r.ManifestError != nil {
 			t.Errorf("%s: dense %t with %d objects, want %t with %d; stored in %d bytes; %s, %v", what, r.Dense,
 				len(r.Objects), tc.dense, tc.objects, len(value), r.Damaged, r.ManifestError)
 		}
-		if charged := w.costs["web"] > 0; charged != tc.dense {
-			t.Errorf("%s: it costs %d", what, w.costs["web"])
+		cost := w.costs["web"]
+		if (cost > 0) != tc.dense {
+			t.Errorf("%s: it costs %d", what, cost)
+		}
+		named, superseded := Work{Named: map[release.Name]bool{name: true}}, Work{}
+		named.ReadRecord(name, value, unpacked)
+		before := recordOf(t, release.StatusSuperseded, tc.manifest)
+		superseded.ReadRecord(name, before, max(tc.unpacked, release.UnpackedSize(before)))
+		ofNamed, ofSuperseded := named.costs["web"], superseded.costs["web"]
+		if ofNamed != cost/namedShare || ofSuperseded != cost/supersededShare {
+			t.Errorf("%s: it costs %d, %d if Fleet names it, and %d if it is superseded", what, cost, ofNamed, ofSuperseded)
 		}
 		var none *Work
 		if r := none.ReadRecord(name, value, release.UnpackedSize(value)); r.Dense || len(r.Objects) == 0 {
 			t.Errorf("%s: without limits, it has %d objects", what, len(r.Objects))
 		}
 	}
-	value := recordOf(t, "web", "a", oneObject)
+	value := recordOf(t, release.StatusDeployed, oneObject)
 	d := new(Work).ReadRecord(name, value, release.MostUnpacked(len(value))+1)
 	if d.OverBound != release.ErrUnpacked.Error() || d.Damaged == "" || len(d.Objects) > 0 {
 		t.Errorf("a record over the maximum size: over bound %q, damaged %q", d.OverBound, d.Damaged)
