@@ -80,7 +80,7 @@ func (a *Auditor) CurrentAt() (at time.Time, ok bool) {
 	if !ok {
 		return at, false
 	}
-	return earliest(earliest(at, a.inbox.since()), a.source.CurrentAt()), true
+	return earliest(earliest(at, a.inbox.lacks()), a.source.CurrentAt()), true
 }
 
 // New makes an Auditor. It makes no request.
@@ -124,7 +124,7 @@ func (a *Auditor) Run(ctx context.Context) error {
 		var took time.Duration
 		a.progress.evaluate(ctx, began, func(limited context.Context) {
 			b := a.inbox.take()
-			a.progress.take(b.since)
+			a.progress.take(b.lacks)
 			r := a.evaluate(limited, b)
 			took = a.options.Now().Sub(began)
 			if ctx.Err() == nil {

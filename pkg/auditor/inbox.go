@@ -32,8 +32,9 @@ type batch struct {
 	everything bool
 	// kinds is true if the kinds of the cluster may have changed.
 	kinds bool
-	// since is the time of the first change; zero without one.
-	since time.Time
+	// since is the time at which the first change arrived, lacks the time since which the objects may have changed. Both
+	// are zero without a change.
+	since, lacks time.Time
 }
 
 // add adds an object that queries select. Several watches may report it.
@@ -68,9 +69,11 @@ func newInbox(now func() time.Time) *inbox {
 func (x *inbox) add(c watched.Change) {
 	x.mu.Lock()
 	b := &x.batch
+	now := x.now()
 	if b.since.IsZero() {
-		b.since = x.now()
+		b.since = now
 	}
+	b.lacks = earliest(b.lacks, earliest(now, c.Since))
 	switch {
 	case c.Key.Name == "":
 		// Also that of a kind that defines kinds: discovery would wait for a server that does not answer, and a
@@ -111,11 +114,11 @@ func (x *inbox) waiting() int {
 	return len(x.batch.objects)
 }
 
-// since is the time of the first change in the inbox; zero if it is empty.
-func (x *inbox) since() time.Time {
+// lacks is the time since which the objects in the inbox may have changed; zero if it is empty.
+func (x *inbox) lacks() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.batch.since
+	return x.batch.lacks
 }
 
 // definesKinds are the kinds whose objects add kinds to a cluster.

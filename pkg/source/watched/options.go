@@ -43,6 +43,9 @@ type Change struct {
 	Kind schema.GroupVersionKind
 	// Key is the object; its name is empty if the change is that of a coverage.
 	Key object.Key
+	// Since is the time since which objects of the kind may have changed; zero for a change of one object, which just
+	// arrived.
+	Since time.Time
 	// Asked are the recorded queries that select the object before or after the change, or the kind.
 	Asked []source.Query
 }

@@ -289,8 +289,10 @@ func (s *Source) coverageChanged(c *collection) {
 		return
 	}
 	go func() { // the caller may hold locks
+		c.mu.Lock()
+		out := Change{Kind: c.kind, Since: c.closed}
+		c.mu.Unlock()
 		s.mu.Lock()
-		out := Change{Kind: c.kind}
 		for q := range s.asked[c.watch] {
 			out.Asked = append(out.Asked, q.query())
 		}
