@@ -6,6 +6,9 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/watched"
 )
 
 // TestCurrent checks until when a published state has all changes that were taken, in seconds since its begin.
@@ -37,4 +40,23 @@ func TestCurrent(t *testing.T) {
 	current(50, 50)
 	p.publish(at(51), errors.New("the server does not answer"))
 	current(60, 51)
+}
+
+// TestLacks checks since when the objects in the inbox may have changed: an interruption began before it is reported.
+func TestLacks(t *testing.T) {
+	begin := time.Unix(1_000_000, 0)
+	now := begin
+	x := newInbox(func() time.Time { return now })
+	if at := x.lacks(); !at.IsZero() {
+		t.Errorf("an empty inbox lacks changes since %s", at)
+	}
+	now = begin.Add(time.Minute)
+	x.add(watched.Change{Key: object.Key{Name: "a"}})
+	x.add(watched.Change{Since: begin})
+	if at := x.lacks(); !at.Equal(begin) {
+		t.Errorf("it lacks changes since %s, want %s", at, begin)
+	}
+	if b := x.take(); !b.since.Equal(now) || !b.lacks.Equal(begin) || !x.lacks().IsZero() {
+		t.Errorf("the batch has changes since %s and lacks them since %s", b.since, b.lacks)
+	}
 }
