@@ -65,9 +65,9 @@ func TestRecordOverBound(t *testing.T) {
 	}
 }
 
-// TestDenseRecords checks small records with thousands of objects. If those of a namespace cost more than its limit, none
-// of their manifests is read: a gap names each of them, and its deployment has no result. A record of another namespace
-// is read.
+// TestDenseRecords checks small records with thousands of objects. If those of a namespace cost more than its limit,
+// none of their manifests is read: a gap names each of them, and its deployment has no result. A record of another
+// namespace is read.
 func TestDenseRecords(t *testing.T) {
 	c := readCase(t, casesDir+"/ready.yaml")
 	c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret",
@@ -75,7 +75,8 @@ func TestDenseRecords(t *testing.T) {
 	const each = 6000
 	var manifest strings.Builder
 	for i := range each {
-		fmt.Fprintf(&manifest, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d, namespace: kube-system}\n", i)
+		fmt.Fprintf(&manifest, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d, namespace: kube-system}\n",
+			i)
 	}
 	for _, name := range []release.Name{{Namespace: "tenant", Name: "a", Revision: 1},
 		{Namespace: "tenant", Name: "b", Revision: 1}, {Namespace: "tenant", Name: "c", Revision: 1},

@@ -73,8 +73,8 @@ type Auditor struct {
 // and evaluations that wait for it end.
 func (a *Auditor) Stuck() error { return a.progress.stuck(a.options.Now()) }
 
-// CurrentAt returns the time until which the state that was published last has all changes. ok is false before the first
-// state. A state in which objects are Unknown, because they could not be read, is current too.
+// CurrentAt returns the time until which the state that was published last has all changes. ok is false before the
+// first state. A state in which objects are Unknown, because they could not be read, is current too.
 func (a *Auditor) CurrentAt() (at time.Time, ok bool) {
 	at, ok = a.progress.current(a.options.Now())
 	if !ok {

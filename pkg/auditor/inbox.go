@@ -32,8 +32,8 @@ type batch struct {
 	everything bool
 	// kinds is true if the kinds of the cluster may have changed.
 	kinds bool
-	// since is the time at which the first change arrived, lacks the time since which the objects may have changed. Both
-	// are zero without a change.
+	// since is the time at which the first change arrived, lacks the time since which the objects may have changed.
+	// Both are zero without a change.
 	since, lacks time.Time
 }
 

@@ -22,8 +22,8 @@ const trust = ". If you trust everybody who can write Secrets there, set the lab
 
 var (
 	errNamespaceObjects = errors.New("the releases of its namespace have more than 60,000 objects" + trust)
-	errObjects          = errors.New("releases have more than 100,000 objects in total, and its namespace is one of those " +
-		"with most of them" + trust)
+	errObjects          = errors.New("releases have more than 100,000 objects in total, and its namespace is one of " +
+		"those with most of them" + trust)
 )
 
 // NamedReleases returns the revisions of releases that BundleDeployments name in the namespaces that Fleet made for

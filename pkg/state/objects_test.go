@@ -56,7 +56,8 @@ func TestLimitObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			lost := records[i].lost
-			if r.ManifestError != lost || (len(r.Objects) == 0) != (lost != nil) || (r.OverBound != "") != (lost != nil) {
+			isLost := len(r.Objects) == 0 && r.OverBound != ""
+			if r.ManifestError != lost || isLost != (lost != nil) {
 				t.Errorf("%s: record %s has %d objects and the error %v, want %v", what, n, len(r.Objects),
 					r.ManifestError, lost)
 			}

@@ -23,8 +23,8 @@ const (
 	// maxDense limits the total cost, in bytes, of all dense records, maxDenseNamespace that of those of a namespace.
 	maxDense          = 48 << 20
 	maxDenseNamespace = 16 << 20
-	// Of the cost of a record, one of namedShare counts if Fleet names it, and one of supersededShare if its revision is
-	// superseded: its objects are not evaluated.
+	// Of the cost of a record, one of namedShare counts if Fleet names it, and one of supersededShare if its revision
+	// is superseded: its objects are not evaluated.
 	namedShare, supersededShare = 4, 8
 )
 

@@ -82,7 +82,8 @@ func TestDense(t *testing.T) {
 		superseded.ReadRecord(name, before, max(tc.unpacked, release.UnpackedSize(before)))
 		ofNamed, ofSuperseded := named.costs["web"], superseded.costs["web"]
 		if ofNamed != cost/namedShare || ofSuperseded != cost/supersededShare {
-			t.Errorf("%s: it costs %d, %d if Fleet names it, and %d if it is superseded", what, cost, ofNamed, ofSuperseded)
+			t.Errorf("%s: it costs %d, %d if Fleet names it, and %d if it is superseded", what, cost, ofNamed,
+				ofSuperseded)
 		}
 		var none *Work
 		if r := none.ReadRecord(name, value, release.UnpackedSize(value)); r.Dense || len(r.Objects) == 0 {

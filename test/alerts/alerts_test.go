@@ -312,8 +312,8 @@ func (d *dashboard) check(t *testing.T, name string) {
 	}
 }
 
-// neverRecorded are metrics that the recordings of test/e2e do not have: these need more than 500 findings of a check, or
-// more than 250 releases of a namespace.
+// neverRecorded are metrics that the recordings of test/e2e do not have: these need more than 500 findings of a check,
+// or more than 250 releases of a namespace.
 var neverRecorded = []string{"fleetdoctor_unnamed_findings", "fleetdoctor_unnamed_bundledeployments"}
 
 // TestRecordings checks that the recordings of test/e2e, with which test/prometheus tests the rules and dashboards,

@@ -205,8 +205,8 @@ var ofAuditor = []Family{
 	{leader, nil, "1 if this replica writes Events, reports and the journal.", gauge, false, one},
 	{synced, nil, "1 if everything was read that can be read.", gauge, false, one},
 	{lastEvaluation, nil, "Time of the newest state.", gauge, false, one},
-	{stateAge, nil, "Time for which the newest state may lack changes: since the first one that arrived and is not in " +
-		"it, or since a watch is interrupted. Above 300, the state of all bundle deployments is Unknown.", gauge,
+	{stateAge, nil, "Time for which the newest state may lack changes: since the first one that arrived and is not " +
+		"in it, or since a watch is interrupted. Above 300, the state of all bundle deployments is Unknown.", gauge,
 		false, one},
 	{evaluationSeconds, nil, "Time for one evaluation.", gauge, true, "13"},
 	{changeToMetric, nil, "Time from the arrival of a change to the metrics that show it.", gauge, true, "13"},

@@ -47,8 +47,8 @@ type Metrics struct {
 func New(o Options) *Metrics {
 	return &Metrics{options: o, descriptions: describe(), evaluation: histogram(evaluationSeconds),
 		toMetric: histogram(changeToMetric), view: &view.View{},
-		leads: func() bool { return false }, age: func() (time.Duration, bool) { return 0, false }, history: history{deployments: map[object.DeploymentID]*deploymentHistory{},
-			releases: map[string]int{}}}
+		leads: func() bool { return false }, age: func() (time.Duration, bool) { return 0, false },
+		history: history{deployments: map[object.DeploymentID]*deploymentHistory{}, releases: map[string]int{}}}
 }
 
 func histogram(name string) prometheus.Histogram {

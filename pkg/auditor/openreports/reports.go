@@ -58,8 +58,8 @@ func contents(v *view.View, seen map[string]metav1.Timestamp, absent map[string]
 		groups[""] = append(groups[""], skipped(leftOut, fmt.Sprintf("%d more findings have no result", without)))
 	}
 	if since := v.OutdatedSince; !since.IsZero() {
-		groups[""] = append(groups[""], skipped(outdated, "the auditor could not follow the changes of the cluster since "+
-			since.UTC().Format(time.RFC3339)+": no state and no finding is known"))
+		groups[""] = append(groups[""], skipped(outdated, "the auditor could not follow the changes of the cluster "+
+			"since "+since.UTC().Format(time.RFC3339)+": no state and no finding is known"))
 	}
 	out := map[key]content{}
 	for namespace, results := range groups {

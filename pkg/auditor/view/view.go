@@ -18,8 +18,8 @@ import (
 type View struct {
 	// At is the time of the audit.
 	At time.Time
-	// OutdatedSince is the time since which the state is not known, because the auditor could not follow the changes; zero
-	// if it could.
+	// OutdatedSince is the time since which the state is not known, because the auditor could not follow the changes;
+	// zero if it could.
 	OutdatedSince time.Time
 	// Deployments are the bundle deployments, in the order of the audit.
 	Deployments []*Deployment

@@ -291,7 +291,8 @@ func TestOutdated(t *testing.T) {
 	gone.Detail = &view.Detail{}
 	outdated := before.Outdated(before.At.Add(time.Minute), since)
 	for _, d := range outdated.Deployments {
-		if d.State != report.Unknown || d.Reason == "" || d.Read || len(d.Objects) > 0 || d.Counts != (report.Counts{}) {
+		stated := d.State != report.Unknown || d.Reason == ""
+		if stated || d.Read || len(d.Objects) > 0 || d.Counts != (report.Counts{}) {
 			t.Errorf("%s is known: %+v", d.ID, d)
 		}
 	}

@@ -284,7 +284,8 @@ func (in Input) settings(r rules) (changed, doubtful []Reason) {
 	}
 	repo := escape.Address(spec.PrivateRepoURL)
 	if spec.PrivateRepoURL != s.AgentPrivateRepoURL {
-		changed = append(changed, Reason{Field: FieldRepoURL, Recorded: escape.Address(s.AgentPrivateRepoURL), Present: repo})
+		changed = append(changed, Reason{Field: FieldRepoURL, Recorded: escape.Address(s.AgentPrivateRepoURL),
+			Present: repo})
 	}
 	if host := spec.HostNetwork != nil && *spec.HostNetwork; r.hostNetwork && host != s.AgentHostNetwork {
 		changed = append(changed, Reason{Field: FieldHostNetwork,
