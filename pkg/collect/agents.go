@@ -90,7 +90,7 @@ func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 	cover, err := k.List(ctx, q, func(o source.Object) error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		if k.out.AddControllerConfig(o.Raw) != nil && needed {
+		if k.out.AddControllerConfig(o.Raw) != nil && needed && k.mayCount(o) {
 			k.gaps = append(k.gaps, source.NewGap(what, undecodable, notPredicted))
 		}
 		return nil
@@ -104,6 +104,14 @@ func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 		}
 	}
 	return err
+}
+
+// mayCount reports whether a ConfigMap fleet-controller may be the one of the controller. A user can make another one in
+// any namespace.
+func (k *kubeConfigs) mayCount(o source.Object) bool {
+	m, err := o.ReadMeta()
+	at := k.out.ControllerNamespace
+	return err != nil || at == "" || m.Metadata.Namespace == at
 }
 
 // read reads the Secrets of one namespace: a few by their names, many in one list of the namespace without release
