@@ -72,12 +72,18 @@ func (f *Fleet) KeepOwnClusters() {
 }
 
 // KeepOwnAgents removes the agents that only pretend: another agent that is in one of Fleet's usual namespaces, or
-// reports to a Cluster, has a workload, and theirs deploys the same BundleDeployments or none.
+// reports to a Cluster, has a workload, and theirs deploys the same BundleDeployments, those of a Cluster to which it
+// does not report, or none.
 func (c *Cluster) KeepOwnAgents(f *Fleet) {
-	deploys := map[string]bool{} // by own agents
+	deploys := map[string]bool{} // the namespaces of BundleDeployments that own agents deploy
 	for agent := range c.Workloads {
 		if f.ownAgent(agent) {
 			deploys[""], deploys[c.AgentSecrets[agent]] = true, true
+		}
+	}
+	if len(deploys) > 0 {
+		for _, namespace := range f.ClusterNamespaces() {
+			deploys[namespace] = true
 		}
 	}
 	pretends := func(agent string) bool {

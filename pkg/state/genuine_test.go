@@ -100,6 +100,8 @@ func TestKeepOwnClusters(t *testing.T) {
 func TestKeepOwnAgents(t *testing.T) {
 	reported := &Fleet{Clusters: []*v1alpha1.Cluster{{}}}
 	reported.Clusters[0].Status.Agent.Namespace = "own"
+	silent := &Fleet{Clusters: []*v1alpha1.Cluster{{}}}
+	silent.Clusters[0].Status.Namespace = "two"
 	for _, tc := range []struct {
 		name    string
 		fleet   *Fleet
@@ -117,6 +119,8 @@ func TestKeepOwnAgents(t *testing.T) {
 			[]string{system}},
 		{"the one that a Cluster reports", reported, map[string]string{"own": "one", "a-tenant": "one"},
 			[]string{"own", "a-tenant"}, []string{"own"}},
+		{"a tenant's with those of a Cluster that never reported", silent,
+			map[string]string{system: "one", "a-tenant": "two"}, []string{system, "a-tenant"}, []string{system}},
 		{"Fleet's does not run", &Fleet{}, map[string]string{system: "one", "moved": "one"}, []string{"moved"},
 			[]string{system, "moved"}},
 		{"none is known to be Fleet's", &Fleet{}, map[string]string{"own": "one", "a-tenant": "one"},
