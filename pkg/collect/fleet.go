@@ -62,6 +62,7 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 		return nil, nil, err
 	}
 	out.KeepOwnClusters()
+	out.KeepOwnDeployments()
 	if r.Description.Partial() {
 		out.LimitCoverage()
 	}

@@ -55,6 +55,18 @@ func (f *Fleet) Controller(name string) (w *Workload, known bool) {
 	return nil, f.controllersRead[name] && (at != "" || len(f.controllers[name]) == 0)
 }
 
+// KeepOwnDeployments removes the BundleDeployments whose namespace has no name that Fleet gives, if others are in such
+// namespaces. No agent deploys them, but their labels and statuses can name the Clusters, Bundles and releases of
+// others.
+func (f *Fleet) KeepOwnDeployments() {
+	own := func(bd *v1alpha1.BundleDeployment) bool { return fleet.IsClusterNamespace(bd.Namespace) }
+	if slices.ContainsFunc(f.BundleDeployments, own) {
+		f.BundleDeployments = slices.DeleteFunc(f.BundleDeployments, func(bd *v1alpha1.BundleDeployment) bool {
+			return !own(bd)
+		})
+	}
+}
+
 // KeepOwnClusters removes the namespace of BundleDeployments from the status of each Cluster for which Fleet did not
 // make it, if another Cluster has the same one.
 func (f *Fleet) KeepOwnClusters() {
@@ -73,7 +85,7 @@ func (f *Fleet) KeepOwnClusters() {
 
 // KeepOwnAgents removes the agents that only pretend: another agent that is in one of Fleet's usual namespaces, or
 // reports to a Cluster, has a workload, and theirs deploys the same BundleDeployments, those of a Cluster to which it
-// does not report, or none.
+// does not report, or none. One whose Secret names a namespace that Fleet does not make pretends in any case.
 func (c *Cluster) KeepOwnAgents(f *Fleet) {
 	deploys := map[string]bool{} // the namespaces of BundleDeployments that own agents deploy
 	for agent := range c.Workloads {
@@ -87,7 +99,12 @@ func (c *Cluster) KeepOwnAgents(f *Fleet) {
 		}
 	}
 	pretends := func(agent string) bool {
-		return !f.ownAgent(agent) && !c.HiddenAgentSecrets[agent] && deploys[c.AgentSecrets[agent]]
+		if f.ownAgent(agent) || c.HiddenAgentSecrets[agent] {
+			return false
+		}
+		namespace := c.AgentSecrets[agent]
+		ofNobody := namespace != "" && !fleet.IsClusterNamespace(namespace)
+		return ofNobody || deploys[namespace]
 	}
 	maps.DeleteFunc(c.Workloads, func(agent string, _ Workload) bool { return pretends(agent) })
 	maps.DeleteFunc(c.AgentSecrets, func(agent, _ string) bool { return pretends(agent) })
