@@ -14,7 +14,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-const system = "cattle-fleet-system"
+// system is a namespace of Fleet; one and two are namespaces of BundleDeployments.
+const system, one, two = "cattle-fleet-system", "cluster-one", "cluster-two"
 
 func deployment(namespace, name, version string) []byte {
 	return fmt.Appendf(nil, `{"metadata": {"namespace": %q, "name": %q}, "spec": {"template": {"spec": {"containers": `+
@@ -101,7 +102,7 @@ func TestKeepOwnAgents(t *testing.T) {
 	reported := &Fleet{Clusters: []*v1alpha1.Cluster{{}}}
 	reported.Clusters[0].Status.Agent.Namespace = "own"
 	silent := &Fleet{Clusters: []*v1alpha1.Cluster{{}}}
-	silent.Clusters[0].Status.Namespace = "cluster-two"
+	silent.Clusters[0].Status.Namespace = two
 	for _, tc := range []struct {
 		name    string
 		fleet   *Fleet
@@ -109,23 +110,23 @@ func TestKeepOwnAgents(t *testing.T) {
 		agents  []string          // with a workload
 		want    []string
 	}{
-		{"two of Fleet's", &Fleet{}, map[string]string{system: "cluster-one", "second": "cluster-two"}, []string{system, "second"},
+		{"two of Fleet's", &Fleet{}, map[string]string{system: one, "second": two}, []string{system, "second"},
 			[]string{system, "second"}},
-		{"a tenant's with the same deployments", &Fleet{}, map[string]string{system: "cluster-one", "a-tenant": "cluster-one"},
+		{"a tenant's with the same deployments", &Fleet{}, map[string]string{system: one, "a-tenant": one},
 			[]string{system, "a-tenant"}, []string{system}},
-		{"a tenant's without a Secret", &Fleet{}, map[string]string{system: "cluster-one"}, []string{system, "a-tenant"},
+		{"a tenant's without a Secret", &Fleet{}, map[string]string{system: one}, []string{system, "a-tenant"},
 			[]string{system}},
-		{"a tenant's Secret alone", &Fleet{}, map[string]string{system: "cluster-one", "a-tenant": "cluster-one"}, []string{system},
+		{"a tenant's Secret alone", &Fleet{}, map[string]string{system: one, "a-tenant": one}, []string{system},
 			[]string{system}},
-		{"the one that a Cluster reports", reported, map[string]string{"own": "cluster-one", "a-tenant": "cluster-one"},
+		{"the one that a Cluster reports", reported, map[string]string{"own": one, "a-tenant": one},
 			[]string{"own", "a-tenant"}, []string{"own"}},
 		{"a tenant's with those of a Cluster that never reported", silent,
-			map[string]string{system: "cluster-one", "a-tenant": "cluster-two"}, []string{system, "a-tenant"}, []string{system}},
-		{"one of a tenant's own namespace", &Fleet{}, map[string]string{"own": "cluster-one", "a-tenant": "a-tenant"},
+			map[string]string{system: one, "a-tenant": two}, []string{system, "a-tenant"}, []string{system}},
+		{"one of a tenant's own namespace", &Fleet{}, map[string]string{"own": one, "a-tenant": "a-tenant"},
 			[]string{"own"}, []string{"own"}},
-		{"Fleet's does not run", &Fleet{}, map[string]string{system: "cluster-one", "moved": "cluster-one"}, []string{"moved"},
+		{"Fleet's does not run", &Fleet{}, map[string]string{system: one, "moved": one}, []string{"moved"},
 			[]string{system, "moved"}},
-		{"none is known to be Fleet's", &Fleet{}, map[string]string{"own": "cluster-one", "a-tenant": "cluster-one"},
+		{"none is known to be Fleet's", &Fleet{}, map[string]string{"own": one, "a-tenant": one},
 			[]string{"own", "a-tenant"}, []string{"own", "a-tenant"}},
 		{"Secrets that do not show the deployments", &Fleet{}, map[string]string{system: "-", "second": "-"},
 			[]string{system, "second"}, []string{system, "second"}},
@@ -155,13 +156,13 @@ func TestKeepOwnAgents(t *testing.T) {
 // TestKeepOwnDeployments checks that a BundleDeployment in a namespace of a user does not count.
 func TestKeepOwnDeployments(t *testing.T) {
 	f := &Fleet{}
-	for _, namespace := range []string{"cluster-one", "tenant", "fleet-local"} {
+	for _, namespace := range []string{one, "tenant", "fleet-local"} {
 		bd := &v1alpha1.BundleDeployment{}
 		bd.Namespace = namespace
 		f.BundleDeployments = append(f.BundleDeployments, bd)
 	}
 	f.KeepOwnDeployments()
-	if len(f.BundleDeployments) != 1 || f.BundleDeployments[0].Namespace != "cluster-one" {
+	if len(f.BundleDeployments) != 1 || f.BundleDeployments[0].Namespace != one {
 		t.Errorf("kept %d BundleDeployments: %+v", len(f.BundleDeployments), f.BundleDeployments)
 	}
 }
