@@ -83,13 +83,14 @@ func (f *Fleet) KeepOwnClusters() {
 	}
 }
 
-// KeepOwnAgents removes the agents that only pretend: another agent that is in one of Fleet's usual namespaces, or
-// reports to a Cluster, has a workload, and theirs deploys the same BundleDeployments, those of a Cluster to which it
-// does not report, or none. One whose Secret names a namespace that Fleet does not make pretends in any case.
+// KeepOwnAgents removes the agents that only pretend: one of Fleet's has a workload, and theirs deploys the same
+// BundleDeployments, those of a known Cluster, or none. One whose Secret names a namespace that Fleet does not make
+// pretends in any case.
 func (c *Cluster) KeepOwnAgents(f *Fleet) {
-	deploys := map[string]bool{} // the namespaces of BundleDeployments that own agents deploy
+	isOwn := c.ownAgents(f)
+	deploys := map[string]bool{} // the namespaces of BundleDeployments that own agents, or no agents here, deploy
 	for agent := range c.Workloads {
-		if f.ownAgent(agent) {
+		if isOwn(agent) {
 			deploys[""], deploys[c.AgentSecrets[agent]] = true, true
 		}
 	}
@@ -99,7 +100,7 @@ func (c *Cluster) KeepOwnAgents(f *Fleet) {
 		}
 	}
 	pretends := func(agent string) bool {
-		if f.ownAgent(agent) || c.HiddenAgentSecrets[agent] {
+		if isOwn(agent) || c.HiddenAgentSecrets[agent] {
 			return false
 		}
 		namespace := c.AgentSecrets[agent]
@@ -110,9 +111,22 @@ func (c *Cluster) KeepOwnAgents(f *Fleet) {
 	maps.DeleteFunc(c.AgentSecrets, func(agent, _ string) bool { return pretends(agent) })
 }
 
-// ownAgent reports whether the agent in a namespace is one of Fleet's.
-func (f *Fleet) ownAgent(namespace string) bool {
-	return fleet.IsSystemNamespace(namespace) || slices.ContainsFunc(f.Clusters, func(c *v1alpha1.Cluster) bool {
-		return c.Status.Agent.Namespace == namespace
-	})
+// ownAgents returns which agents are Fleet's, by their namespaces: those in its usual namespaces, and those that report
+// to a Cluster. If one in a usual namespace has a workload, the other ones were moved from there: it must have the
+// BundleDeployments of that Cluster. A user who registers a cluster can let its Cluster report any namespace.
+func (c *Cluster) ownAgents(f *Fleet) func(namespace string) bool {
+	usual, moved := false, map[string]bool{}
+	for agent := range c.Workloads {
+		usual = usual || fleet.IsSystemNamespace(agent)
+	}
+	for agent, deployments := range c.AgentSecrets {
+		moved[deployments] = moved[deployments] || fleet.IsSystemNamespace(agent)
+	}
+	reported := map[string]bool{}
+	for _, o := range f.Clusters {
+		if !usual || moved[o.Status.Namespace] {
+			reported[o.Status.Agent.Namespace] = true
+		}
+	}
+	return func(namespace string) bool { return fleet.IsSystemNamespace(namespace) || reported[namespace] }
 }

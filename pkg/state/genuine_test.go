@@ -103,6 +103,10 @@ func TestKeepOwnAgents(t *testing.T) {
 	reported.Clusters[0].Status.Agent.Namespace = "own"
 	silent := &Fleet{Clusters: []*v1alpha1.Cluster{{}}}
 	silent.Clusters[0].Status.Namespace = two
+	movedFrom := &Fleet{Clusters: []*v1alpha1.Cluster{{}}}
+	movedFrom.Clusters[0].Status.Namespace, movedFrom.Clusters[0].Status.Agent.Namespace = one, "own"
+	tenants := &Fleet{Clusters: []*v1alpha1.Cluster{{}}}
+	tenants.Clusters[0].Status.Namespace, tenants.Clusters[0].Status.Agent.Namespace = two, "a-tenant"
 	for _, tc := range []struct {
 		name    string
 		fleet   *Fleet
@@ -122,6 +126,10 @@ func TestKeepOwnAgents(t *testing.T) {
 			[]string{"own", "a-tenant"}, []string{"own"}},
 		{"a tenant's with those of a Cluster that never reported", silent,
 			map[string]string{system: one, "a-tenant": two}, []string{system, "a-tenant"}, []string{system}},
+		{"a tenant's that reports to a Cluster of the tenant", tenants, map[string]string{system: one, "a-tenant": two},
+			[]string{system, "a-tenant"}, []string{system}},
+		{"one that was moved", movedFrom, map[string]string{system: one, "own": one}, []string{system, "own"},
+			[]string{system, "own"}},
 		{"one of a tenant's own namespace", &Fleet{}, map[string]string{"own": one, "a-tenant": "a-tenant"},
 			[]string{"own"}, []string{"own"}},
 		{"Fleet's does not run", &Fleet{}, map[string]string{system: one, "moved": one}, []string{"moved"},
