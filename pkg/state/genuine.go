@@ -84,28 +84,27 @@ func (f *Fleet) KeepOwnClusters() {
 }
 
 // KeepOwnAgents removes the agents that only pretend: one of Fleet's has a workload, and theirs deploys the same
-// BundleDeployments, those of a known Cluster, or none. One whose Secret names a namespace that Fleet does not make
-// pretends in any case.
+// BundleDeployments, those of a known Cluster, none, or what is in a namespace that Fleet does not make for a Cluster.
 func (c *Cluster) KeepOwnAgents(f *Fleet) {
 	isOwn := c.ownAgents(f)
 	deploys := map[string]bool{} // the namespaces of BundleDeployments that own agents, or no agents here, deploy
 	for agent := range c.Workloads {
 		if isOwn(agent) {
-			deploys[""], deploys[c.AgentSecrets[agent]] = true, true
+			deploys[c.AgentSecrets[agent]] = true
 		}
 	}
-	if len(deploys) > 0 {
-		for _, namespace := range f.ClusterNamespaces() {
-			deploys[namespace] = true
-		}
+	if len(deploys) == 0 {
+		return
+	}
+	for _, namespace := range f.ClusterNamespaces() {
+		deploys[namespace] = true
 	}
 	pretends := func(agent string) bool {
 		if isOwn(agent) || c.HiddenAgentSecrets[agent] {
 			return false
 		}
 		namespace := c.AgentSecrets[agent]
-		ofNobody := namespace != "" && !fleet.IsClusterNamespace(namespace)
-		return ofNobody || deploys[namespace]
+		return deploys[namespace] || !fleet.IsClusterNamespace(namespace)
 	}
 	maps.DeleteFunc(c.Workloads, func(agent string, _ Workload) bool { return pretends(agent) })
 	maps.DeleteFunc(c.AgentSecrets, func(agent, _ string) bool { return pretends(agent) })
