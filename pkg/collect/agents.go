@@ -106,8 +106,8 @@ func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 	return err
 }
 
-// mayCount reports whether a ConfigMap fleet-controller may be the one of the controller. A user can make another one in
-// any namespace.
+// mayCount reports whether a ConfigMap fleet-controller may be the one of the controller. A user can make another one
+// in any namespace.
 func (k *kubeConfigs) mayCount(o source.Object) bool {
 	m, err := o.ReadMeta()
 	at := k.out.ControllerNamespace

@@ -62,11 +62,12 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 		return nil, nil, err
 	}
 	out.KeepOwnClusters()
+	err := r.deploymentsOfClusters(ctx, out, &mu) // a Cluster can name the namespace of a user
 	out.KeepOwnDeployments()
 	if r.Description.Partial() {
 		out.LimitCoverage()
 	}
-	return out, gaps, r.deploymentsOfClusters(ctx, out, &mu)
+	return out, gaps, err
 }
 
 // fleetKind lists one of Fleet's kinds into out. mu guards out.
