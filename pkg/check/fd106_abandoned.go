@@ -18,12 +18,16 @@ func (in *pass) abandoned() {
 		if !known || hasRelease(on, m, m.Metadata.Hash) || !abandonedByAgent(on, m) {
 			continue
 		}
+		none, unconfirmed := "no release", on.BySet(m.Metadata.Hash)
+		if len(unconfirmed) > 0 {
+			none = "no confirmed release"
+		}
 		f := Finding{Object: m.Ref, Cluster: in.ClusterName(on.Cluster),
-			Message: fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set",
-				m.Key(), m.Metadata.SetID)}
+			Message: fmt.Sprintf("%s has ownership metadata of set %q, and %s on this cluster has that set",
+				m.Key(), m.Metadata.SetID, none)}
 		f.say("label %s=%s", fleet.HashLabel, m.Metadata.Hash)
 		f.sayIf(m.Metadata.ReleaseName != "", "Helm's annotations name release "+m.Metadata.Release())
-		for _, d := range on.BySet(m.Metadata.Hash) {
+		for _, d := range unconfirmed {
 			f.say("the record of release %s in another namespace states the set, and nothing confirms that", d.Release)
 		}
 		in.report(f, in.On(on.Cluster).Show(m.Ref, "shows it, so that you can decide whether anything still uses it"))
