@@ -113,6 +113,7 @@ var catalogue = []row{
 	{code: "FD607", scope: OfDeployment, deployment: (*pass).unread},
 	{code: "FD608", scope: OfCluster, all: (*pass).willUninstall},
 	{code: "FD609", scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).notCorrected)},
+	{code: CodeNotProcessed, scope: OfAggregate, kinds: above, aggregate: (*pass).notProcessed},
 	{code: "FD701", scope: OfDeployment, deployment: (*pass).secretInStatus},
 	{code: "FD701", scope: OfAggregate, kinds: above, aggregate: (*pass).secretInSummary},
 	{code: "FD702", scope: OfAll, all: (*pass).comparePatch},

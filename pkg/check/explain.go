@@ -5,26 +5,8 @@ package check
 import (
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
-
-// The explanation of an object uses the rules of the checks, for objects that need not be in scope.
-
-// Behind returns in what a GitRepo is behind, as sentences (FD605).
-func (in *Input) Behind(g *v1alpha1.GitRepo) []string {
-	if !in.followed(g) {
-		return nil
-	}
-	var out []string
-	for _, x := range in.behind(g) {
-		out = append(out, x.message)
-	}
-	return out
-}
-
-// CodeNotFollowed is the code of the findings that Behind returns.
-const CodeNotFollowed = "FD605"
 
 // Stuck returns a function that says why an object of Fleet that is being deleted stays, as a sentence with evidence.
 func (in *Input) Stuck() func(kind, key string) (message string, evidence []string) {

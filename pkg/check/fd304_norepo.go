@@ -11,7 +11,7 @@ import (
 
 func (in *pass) noRepo(b *v1alpha1.Bundle) {
 	repo, ok := facts.RepoOf(b)
-	if !ok || in.Exists(repo) || in.Young(b) {
+	if !ok || in.Object(repo) != nil || in.Young(b) {
 		return
 	}
 	if !in.Read(repo.Kind, b.Namespace) {

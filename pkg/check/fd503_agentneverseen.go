@@ -13,7 +13,7 @@ import (
 
 // agentNeverSeen reports an agent that was imported, or one that registers itself, and has never reported.
 func (in *pass) agentNeverSeen(a evaluate.Agent) {
-	if !a.Silent {
+	if !a.Silent || len(facts.Refusals(a.Cluster)) > 0 { // FD610 has the error
 		return
 	}
 	f, c := onCluster(a), a.Cluster
@@ -25,7 +25,6 @@ func (in *pass) agentNeverSeen(a evaluate.Agent) {
 	f.Message = fmt.Sprintf("the agent of cluster %s was imported and has never reported", f.Cluster)
 	f.Evidence = []string{"the status of the Cluster last changed at " + f.AsOf, limitOf(a.Heartbeat)}
 	f.say("the agent was installed for the API server %q", escape.Address(c.Status.APIServerURL))
-	f.Evidence = append(f.Evidence, in.Errors(c, "Imported")...)
 	in.report(f, in.LogsOfAgent(a))
 }
 
@@ -36,7 +35,11 @@ func (in *pass) neverRegistered(a evaluate.Agent, f Finding) {
 	c := a.Cluster
 	f.Message = fmt.Sprintf("no agent has reported for cluster %s: its spec names no kubeconfig Secret, so its agent "+
 		"must register itself", f.Cluster)
-	if c.Name == fleet.RegisteredName(c.Spec.ClientID) {
+	switch {
+	case c.Spec.ClientID == "":
+		f.Message = fmt.Sprintf("no agent can report for cluster %s: its spec has neither kubeConfigSecret, with which "+
+			"Fleet installs an agent, nor clientID, by which an agent registers itself", f.Cluster)
+	case c.Name == fleet.RegisteredName(c.Spec.ClientID):
 		f.Message = fmt.Sprintf("the agent of cluster %s registered itself and has never reported", f.Cluster)
 	}
 	created := facts.Time(c.CreationTimestamp.Time)

@@ -89,7 +89,7 @@ func (in *Input) existing(members []fleet.Member) []fleet.Member {
 		if in.GitRepo(out[i].GitRepo) == nil {
 			out[i].GitRepo = ""
 		}
-		if !in.Exists(facts.Named(state.HelmOp, out[i].HelmOp)) {
+		if in.Object(facts.Named(state.HelmOp, out[i].HelmOp)) == nil {
 			out[i].HelmOp = ""
 		}
 	}

@@ -9,17 +9,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Controllers reads the Deployments that remove the finalizers of objects that are being deleted. It reads nothing if
-// no object waits for a finalizer.
+// Controllers reads the Deployments that explain why Fleet does not act. It reads nothing if no object needs that.
 func (r *Reader) Controllers(ctx context.Context, f *state.Fleet) error {
-	wanted := map[string]bool{}
-	for _, d := range f.Deleting() {
-		for _, finalizer := range d.Finalizers {
-			wanted[d.RemoverOf(finalizer)] = true
-		}
-	}
-	delete(wanted, "")
-	for name := range wanted {
+	for name := range f.WantedControllers() {
 		q := source.Query{Kind: deploymentKind, FieldSelector: "metadata.name=" + name}
 		cover, err := r.list(ctx, q, func(o source.Object) error { return f.AddController(o.Raw) })
 		if err != nil {

@@ -138,7 +138,7 @@ func silentFrom(c *v1alpha1.Cluster, limit time.Duration) time.Time {
 	}
 	after := func(t time.Time) time.Time { return t.Add(limit).Add(time.Nanosecond) }
 	if c.Spec.KubeConfigSecret == "" {
-		if c.Spec.ClientID == "" || created.IsZero() || agentconfig.Skipped(c) {
+		if created.IsZero() || agentconfig.Skipped(c) {
 			return time.Time{}
 		}
 		return after(created)

@@ -58,6 +58,8 @@ const (
 	AgentNamespaceAnnotation = "fleet.cattle.io/agent-namespace"
 	ServiceAccountAnnotation = "fleet.cattle.io/service-account"
 	KeepResourcesAnnotation  = "fleet.cattle.io/keep-resources"
+	// ShardLabel names the controllers that process an object. Only they do.
+	ShardLabel = "fleet.cattle.io/shard-ref"
 )
 
 // PodSecurityPrefix begins the labels of a Namespace for Pod Security, which some versions of the agent do not write

@@ -19,15 +19,17 @@ const (
 	StatusWrong   blocker.Kind = "StatusWrong"   // the status is not that of the objects, which are ready
 	Unread        blocker.Kind = "Unread"        // what decides could not be read
 
+	// Of any object of Fleet: a controller refuses or ignores it.
+	NotProcessed blocker.Kind = "NotProcessed"
+
 	// Of a Bundle.
 	TargetError   blocker.Kind = "TargetError"
 	BundleValues  blocker.Kind = "BundleValues"
 	ChartVersion  blocker.Kind = "ChartVersion"
-	BundleError   blocker.Kind = "BundleError"
 	BundlePending blocker.Kind = "BundlePending" // the controller has not processed the present spec
 
 	// Of a GitRepo or HelmOp.
-	GitJob      blocker.Kind = "GitJob"
+	GitJob      blocker.Kind = "GitJob" // it is in progress
 	NotFollowed blocker.Kind = "NotFollowed"
 	NoBundles   blocker.Kind = "NoBundles"
 

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -52,21 +51,29 @@ func (x *explainer) member(d *directory.Deployment) member {
 func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 	var list []member
 	var own []verdict
+	var notes []string
 	switch o := o.(type) {
 	case *v1alpha1.BundleDeployment:
 		return x.alone(x.byKey[o.Namespace+"/"+o.Name])
 	case *v1alpha1.Bundle:
 		list, own = x.bundle(o)
+		notes = x.notesOfRepo(o)
 	case *v1alpha1.GitRepo:
 		list, own = x.repo(o.Namespace, o.Name, fleet.RepoLabel)
 		own = slices.Concat(x.gitRepo(o, len(list)), own)
+		if o.Spec.Paused {
+			notes = append(notes, "the GitRepo is paused")
+		}
 	case *v1alpha1.HelmOp:
 		list, own = x.repo(o.Namespace, o.Name, fleet.HelmOpLabel)
+		own = slices.Concat(x.notProcessed(o), own)
 		if len(list) == 0 && len(own) == 0 {
 			own = x.noBundles(facts.Ref(kind, o.Namespace, o.Name))
 		}
 	case *v1alpha1.Cluster:
 		list, own = x.cluster(o)
+	case *v1alpha1.ClusterGroup:
+		own = x.notProcessed(o)
 	}
 	r := facts.Ref(kind, o.GetNamespace(), o.GetName())
 	if at := o.GetDeletionTimestamp(); at != nil {
@@ -76,9 +83,7 @@ func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 	}
 	out := x.combine(r, list, own)
 	out.Reported = report.NewReported(o.Reported())
-	if g, ok := o.(*v1alpha1.GitRepo); ok {
-		out.Notes = append(out.Notes, x.notesOf(g)...)
-	}
+	out.Notes = append(out.Notes, notes...)
 	for _, f := range x.others[r] {
 		if f.Cause != "" || f.Code == "FD209" || f.Code == "FD305" {
 			out.Notes = append(out.Notes, f.Message)
@@ -135,7 +140,6 @@ func (x *explainer) missing(b *v1alpha1.Bundle, r targeting.Result) (m member, m
 func (x *explainer) stop(b *v1alpha1.Bundle) (verdict, bool) {
 	r := facts.Ref(state.Bundle, b.Namespace, b.Name)
 	s := report.WhyStep{Object: r, Name: b.Name, AsOf: b.Reported().AsOf}
-	inspect := x.inspect(r)
 	if f, ok := x.in.TargetError(b); ok {
 		s.Kind, s.Message, s.Cluster, s.Evidence = TargetError, f.Message, f.Cluster, f.Evidence
 		return notReady(f.Remedies, codes(f), s), true
@@ -144,23 +148,24 @@ func (x *explainer) stop(b *v1alpha1.Bundle) (verdict, bool) {
 		s.Kind, s.Message, s.Evidence = BundleValues, f.Message, f.Evidence
 		return notReady(f.Remedies, codes(f), s), true
 	}
+	if v := x.notProcessed(b); len(v) > 0 {
+		return v[0], true
+	}
 	switch {
 	case check.UnresolvedChart(b):
 		s.Kind, s.Message = ChartVersion, "its chart version is not an exact version: Fleet deploys it when the "+
 			"HelmOp has resolved it"
 		if helmOp := b.Labels[fleet.HelmOpLabel]; helmOp != "" {
 			r := facts.Ref(state.HelmOp, b.Namespace, helmOp)
-			inspect, s.Evidence = x.inspect(r), x.errors(r)
+			return x.because(r, s), true
 		}
-	case facts.Failed(b):
-		s.Kind, s.Message = BundleError, "the controller could not process it"+x.in.Said(b, "Ready")
 	case b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration < b.Generation:
 		s.Kind, s.Message = BundlePending, fmt.Sprintf("the controller has processed generation %d of %d",
 			b.Status.ObservedGeneration, b.Generation)
 	default:
 		return verdict{}, false
 	}
-	return notReady(inspect, nil, s), true
+	return notReady(x.inspect(r), nil, s), true
 }
 
 // repo returns the deployments of all bundles of a GitRepo or HelmOp, and what concerns its bundles as a whole.
@@ -183,47 +188,54 @@ func (x *explainer) repo(namespace, name, label string) (list []member, own []ve
 	return list, own
 }
 
-// notesOf are what keeps a GitRepo from deploying later commits. It does not keep the present one from being ready.
-func (x *explainer) notesOf(g *v1alpha1.GitRepo) []string {
-	var out []string
-	if g.Spec.Paused {
-		out = append(out, "the GitRepo is paused")
+// notesOfRepo says that the GitRepo or HelmOp of a Bundle is not processed. It does not keep the Bundle from being ready.
+func (x *explainer) notesOfRepo(b *v1alpha1.Bundle) []string {
+	repo, ok := facts.RepoOf(b)
+	o := x.in.Object(repo)
+	if !ok || o == nil {
+		return nil
 	}
-	for _, c := range g.Status.Conditions {
-		if c.Type == "GitPolling" && c.Status == "False" {
-			polled := "its repository cannot be polled" + asOf(c.LastUpdateTime)
-			out = append(out, polled+", so later commits are not deployed"+x.in.Said(g, c.Type))
-		}
+	if f, refused := x.in.NotProcessed(o); refused {
+		return []string{"later changes are not deployed: " + f.Message}
 	}
-	return out
+	return nil
 }
 
-// The states of the Job of a GitRepo.
-const (
-	jobFailed     = "Failed"
-	jobInProgress = "InProgress"
-)
+// notProcessed returns the verdict for an object that a controller refuses or ignores; none for any other.
+func (x *explainer) notProcessed(o v1alpha1.Object) []verdict {
+	if f, ok := x.in.NotProcessed(o); ok {
+		return []verdict{byFinding(NotProcessed, f)}
+	}
+	return nil
+}
+
+// because returns the verdict of a step that waits for an object of Fleet, with the reason why a controller does not
+// process that.
+func (x *explainer) because(r object.Ref, s report.WhyStep) verdict {
+	if o := x.in.Object(r); o != nil {
+		if v := x.notProcessed(o); len(v) > 0 {
+			return v[0].after(s)
+		}
+	}
+	return notReady(x.inspect(r), nil, s)
+}
+
+// byFinding returns the verdict that has the cause in a finding about the object itself.
+func byFinding(kind blocker.Kind, f check.Finding) verdict {
+	return notReady(f.Remedies, codes(f), report.WhyStep{Kind: kind, Object: f.Object, Name: f.Object.Name,
+		Cluster: f.Cluster, Message: f.Message, Evidence: f.Evidence, AsOf: f.AsOf})
+}
 
 // gitRepo returns what concerns a GitRepo itself.
 func (x *explainer) gitRepo(g *v1alpha1.GitRepo, members int) []verdict {
-	r := facts.Ref(state.GitRepo, g.Namespace, g.Name)
-	s := report.WhyStep{Object: r, Name: g.Name, AsOf: g.Reported().AsOf}
-	var out []verdict
-	switch g.Status.GitJobStatus {
-	case jobFailed:
-		s := s
-		s.Kind, s.Message = GitJob, "the Job for commit "+g.Status.Commit+" failed"+x.in.Said(g, "Stalled")
-		out = append(out, notReady(x.inspect(r), nil, s))
-	case jobInProgress:
-		s := s
-		s.Kind, s.Message = GitJob, "the Job for commit "+g.Status.Commit+" is in progress"
-		out = append(out, notReady(x.inspect(r), nil, s))
+	r := facts.RefTo(g)
+	out := x.notProcessed(g)
+	if g.Status.GitJobStatus == facts.JobInProgress {
+		out = append(out, notReady(x.inspect(r), nil, report.WhyStep{Kind: GitJob, Object: r, Name: g.Name,
+			AsOf: g.Reported().AsOf, Message: "the Job for commit " + g.Status.Commit + " is in progress"}))
 	}
-	for _, message := range x.in.Behind(g) {
-		s := s
-		s.Kind, s.Message = NotFollowed, message
-		out = append(out, notReady(only(x.in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)),
-			[]string{check.CodeNotFollowed}, s))
+	for _, f := range x.in.NotFollowed(g) {
+		out = append(out, byFinding(NotFollowed, f))
 	}
 	if len(out) == 0 && members == 0 {
 		out = x.noBundles(r)
@@ -242,16 +254,7 @@ func (x *explainer) noBundles(r object.Ref) []verdict {
 		return nil
 	}
 	return []verdict{notReady(x.inspect(r), nil, report.WhyStep{Kind: NoBundles, Object: r, Name: r.Name,
-		Message: "it has no Bundle", Evidence: x.errors(r)})}
-}
-
-// errors returns what Fleet reports as errors about a GitRepo, HelmOp or Cluster itself, as sentences.
-func (x *explainer) errors(r object.Ref) []string {
-	var out []string
-	for _, o := range objects(x.in.Desired.Fleet, evaluate.Target{Kind: r.Kind, Name: r.Namespace + "/" + r.Name}) {
-		out = append(out, x.in.Errors(o, "Accepted", "Polled", "GitPolling", "Stalled", "Imported")...)
-	}
-	return out
+		Message: "it has no Bundle"})}
 }
 
 // waitCheckIn is the state of a Cluster whose agent has not reported yet.
@@ -263,8 +266,8 @@ func (x *explainer) cluster(c *v1alpha1.Cluster) (list []member, own []verdict) 
 	s := report.WhyStep{Object: r, Name: c.Name, Cluster: c.Namespace + "/" + c.Name}
 	ns := c.Status.Namespace
 	if ns == "" {
-		s.Kind, s.Message, s.Evidence = NoNamespace, "it has no namespace for BundleDeployments yet", x.errors(r)
-		return nil, []verdict{notReady(x.inspect(r), nil, s)}
+		s.Kind, s.Message = NoNamespace, "it has no namespace for BundleDeployments yet"
+		return nil, []verdict{x.because(r, s)}
 	}
 	for _, d := range x.in.Desired.Directory.Deployments {
 		if d.BD != nil && d.Namespace == ns {
@@ -278,13 +281,16 @@ func (x *explainer) cluster(c *v1alpha1.Cluster) (list []member, own []verdict) 
 			}
 		}
 	}
+	if own = x.notProcessed(c); len(own) > 0 {
+		return list, own
+	}
 	a, known := x.agents[ns]
 	switch {
 	case known && facts.IsSilent(a):
 		s.Kind, s.Since, s.Message = blocker.Agent, report.Time(a.Heartbeat.LastSeen), "its agent has not reported"
 		own = append(own, notReady(only(x.in.LogsOfAgent(a)), check.OfAgent(a), s))
 	case known && a.Heartbeat.State == agentconfig.Never && c.Status.Display.State == waitCheckIn:
-		s.Kind, s.Message, s.Evidence = blocker.Agent, "its agent has not reported yet", x.errors(r)
+		s.Kind, s.Message = blocker.Agent, "its agent has not reported yet"
 		own = append(own, notReady(only(x.in.LogsOfAgent(a)), check.OfAgent(a), s))
 	}
 	return list, own

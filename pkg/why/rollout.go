@@ -197,8 +197,7 @@ func (x *explainer) absent(b *v1alpha1.Bundle, t targeting.Result, seen path) ve
 	switch {
 	case t.Outcome == targeting.Blocked:
 		s.Kind, s.Object, s.Message = NoNamespace, cluster, "its cluster has no namespace for BundleDeployments yet"
-		s.Evidence = x.errors(cluster)
-		return notReady(x.inspect(cluster), nil, s)
+		return x.because(cluster, s)
 	case !x.in.Desired.Read(state.BundleDeployment, c.Status.Namespace):
 		s.Kind, s.Message = Unread, "the BundleDeployments of its cluster could not be read"
 		return unknown(only(x.in.ShowRole()), s)

@@ -68,8 +68,8 @@ func (f *Facts) GitRepo(key string) *v1alpha1.GitRepo {
 	return find[*v1alpha1.GitRepo](f, state.GitRepo, key)
 }
 
-// Exists reports whether an object of Fleet was read.
-func (f *Facts) Exists(o object.Ref) bool { return f.objects[o] != nil }
+// Object returns an object of Fleet; nil if it was not read.
+func (f *Facts) Object(o object.Ref) v1alpha1.Object { return f.objects[o] }
 
 // ClusterIn returns the Cluster whose BundleDeployments are in a namespace; nil if it is not known, or if there are
 // several.

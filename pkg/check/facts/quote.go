@@ -15,7 +15,8 @@ import (
 
 // failing are the statuses with which a condition states an error, by its type.
 var failing = map[string]string{"Ready": "False", "Installed": "False", "Deployed": "False", "Monitored": "False",
-	"Accepted": "False", "Polled": "False", "GitPolling": "False", "Imported": "False", "Stalled": "True"}
+	"Accepted": "False", "Polled": "False", "GitPolling": "False", "Imported": "False", "Processed": "False",
+	"Stalled": "True"}
 
 // errorIn returns the message of a condition that states an error; empty if it states none.
 func errorIn(conditions []v1alpha1.Condition, kind string) string {

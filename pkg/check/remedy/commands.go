@@ -114,6 +114,11 @@ func (c Commands) Show(r object.Ref, effect string) Remedy {
 	return Run(c.For(r)+" get "+KubectlName(r)+" -o yaml", "%s", effect)
 }
 
+// Unlabel removes a label of an object.
+func (c Commands) Unlabel(r object.Ref, label, effect string) Remedy {
+	return Run(c.For(r)+" label "+KubectlName(r)+" "+escape.Shell(label+"-"), "%s", effect)
+}
+
 // List prints the objects of Fleet of a kind, by the plural name.
 func (c Commands) List(resource, namespace, effect string) Remedy {
 	return Run(c.Kubectl+InNamespace(namespace)+" get "+resource+"."+v1alpha1.GroupVersion.Group, "%s", effect)

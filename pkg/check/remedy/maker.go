@@ -3,6 +3,7 @@
 package remedy
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
@@ -44,16 +45,17 @@ func (m *Maker) ShowRole() Remedy {
 // LogsOfAgent shows why an agent does not report. The agent runs on another cluster than this one, unless it was found
 // here.
 func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
-	namespace := a.Cluster.Status.Agent.Namespace
-	if namespace == "" {
-		namespace = a.Cluster.Spec.AgentNamespace
-	}
-	if namespace == "" {
-		namespace = "cattle-fleet-system"
-	}
+	namespace := cmp.Or(a.Cluster.Status.Agent.Namespace, a.Cluster.Spec.AgentNamespace, "cattle-fleet-system")
 	if a.On == nil {
 		return Advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
 	}
 	return Run(m.On(a.On).Kubectl+InNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName,
 		"shows the log of the agent")
+}
+
+// LogsOfGitJob shows why the controller of GitRepos does not act.
+func (m *Maker) LogsOfGitJob() Remedy {
+	namespace := cmp.Or(m.Desired.Agents.ControllerNamespace, "cattle-fleet-system")
+	return Run(m.Commands.Kubectl+InNamespace(namespace)+" logs deployment/"+fleet.GitJobName,
+		"shows the log of the controller of GitRepos")
 }

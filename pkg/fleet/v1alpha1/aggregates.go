@@ -118,7 +118,28 @@ type HelmOp struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec HelmOpSpec `json:"spec,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Status Status `json:"status,omitempty"`
+}
+
+// HelmOpSpec has the fields of a HelmOp's spec that are read.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type HelmOpSpec struct {
+	// PollingInterval is a Go duration. Without one, the repository is not polled.
+	PollingInterval string `json:"pollingInterval,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Helm HelmOpChart `json:"helm,omitempty"`
+}
+
+// HelmOpChart has the chart of a HelmOp.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type HelmOpChart struct {
+	Chart string `json:"chart,omitempty"`
+	// Version may be a range.
+	Version string `json:"version,omitempty"`
 }
 
 // Content has the manifests of a bundle. All deployments of the bundle share it. Its name is the manifest id.

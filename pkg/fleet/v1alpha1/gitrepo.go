@@ -65,6 +65,8 @@ type GitRepoStatus struct {
 	UpdateGeneration   int64 `json:"updateGeneration,omitempty"`
 	// Commit is the commit that is deployed next.
 	Commit string `json:"commit,omitempty"`
+	// PollingCommit is the commit that the last poll found. It is empty before Fleet 0.15.1.
+	PollingCommit string `json:"pollingCommit,omitempty"`
 	// GitJobStatus is the state of the Job of that commit: InProgress, Failed, Current.
 	GitJobStatus string `json:"gitJobStatus,omitempty"`
 	// LastPollingTriggered is when the repository was polled last. It is empty before Fleet 0.12.

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// CodeNotProcessed is the code of the finding that NotProcessed returns.
+const CodeNotProcessed = "FD610"
+
+func (in *pass) notProcessed(a *evaluate.Aggregate) {
+	if f, ok := in.NotProcessed(a.Object); ok {
+		in.report(f)
+	}
+}
+
+// NotProcessed returns the finding that a controller of Fleet refuses or ignores an object, in the words of Fleet.
+func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
+	ref := facts.RefTo(o)
+	f := Finding{Code: CodeNotProcessed, Object: ref, AsOf: o.Reported().AsOf}
+	if ref.Kind == state.ClusterKind {
+		f.Cluster = facts.Key(o)
+	}
+	if in.ignored(o, &f) {
+		return f, true
+	}
+	all := in.refusals(o)
+	if len(all) == 0 {
+		return f, false
+	}
+	f.Aspect = all[0].Condition
+	f.Message = ref.Kind + " " + facts.Key(o) + " " + in.refusal(o, all[0])
+	for _, r := range all[1:] {
+		f.say("it %s", in.refusal(o, r))
+	}
+	f.Remedies = append(f.Remedies, in.Commands.Describe(ref))
+	if g, ok := o.(*v1alpha1.GitRepo); ok {
+		polled, deployed := g.Status.PollingCommit, g.Status.Commit
+		differ := polled != "" && deployed != "" && polled != deployed
+		f.sayIf(differ, "the last poll found commit "+polled+", and its bundles are those of commit "+deployed)
+	}
+	return f, true
+}
+
+// refusals returns why a controller does not process an object. FD306 and FD404 are about Bundles too, and FD603 about
+// objects that are being deleted.
+func (in *Input) refusals(o v1alpha1.Object) []facts.Refusal {
+	b, ok := o.(*v1alpha1.Bundle)
+	if !ok {
+		return facts.Refusals(o)
+	}
+	if _, target := in.TargetError(b); target || facts.Deleting(b) || !facts.Failed(b) {
+		return nil
+	}
+	since := facts.Parsed(facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
+	return []facts.Refusal{{Condition: "Ready", What: "cannot be processed", Since: since}}
+}
+
+// refusal is a refusal as the end of a sentence about its object.
+func (in *Input) refusal(o v1alpha1.Object, r facts.Refusal) string {
+	return r.What + since(r.Since) + in.Said(o, r.Condition)
+}
+
+// ignored reports whether no controller processes an object because of the shard that a label of it names.
+func (in *Input) ignored(o v1alpha1.Object, f *Finding) bool {
+	shard := o.GetLabels()[fleet.ShardLabel]
+	if shard == "" || facts.Deleting(o) || in.sameShard(o, shard) {
+		return false
+	}
+	name := state.ControllerOf(f.Object.Kind, shard)
+	why := "does not exist"
+	switch w, known := in.Desired.Controller(name); {
+	case !known:
+		return false
+	case w != nil && w.Idle == "":
+		return false
+	case w != nil:
+		why = "does not run: " + w.Idle
+	}
+	f.Aspect = "shard"
+	f.Message = fmt.Sprintf("no controller processes %s %s: its label %s is %q, and Deployment %s %s", f.Object.Kind,
+		facts.Key(o), fleet.ShardLabel, shard, name, why)
+	f.Remedies = append(f.Remedies, in.Commands.Unlabel(f.Object, fleet.ShardLabel,
+		"lets the controllers without a shard process it"))
+	return true
+}
+
+// sameShard reports whether an object has its shard from its GitRepo or HelmOp, which has the finding.
+func (in *Input) sameShard(o v1alpha1.Object, shard string) bool {
+	b, ok := o.(*v1alpha1.Bundle)
+	if !ok {
+		return false
+	}
+	repo, ok := facts.RepoOf(b)
+	parent := in.Object(repo)
+	return ok && parent != nil && parent.GetLabels()[fleet.ShardLabel] == shard
+}
