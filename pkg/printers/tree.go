@@ -55,17 +55,24 @@ type treeText struct {
 	text
 	report     *report.Audit
 	aggregates map[string]*report.Aggregate // by kind and "namespace/name"
+	// refused are the objects, as in aggregates, that a controller does not process.
+	refused map[string]bool
 	// folds is true if the tree is large: it counts what is well.
 	folds bool
 }
 
 func (t text) newTree(a *report.Audit) treeText {
-	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{},
+	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{}, refused: map[string]bool{},
 		folds: len(a.BundleDeployments) > digest.MaxDetailed && !t.All}
 	for kind, list := range map[string][]report.Aggregate{gitRepos.kind: a.GitRepos, helmOps.kind: a.HelmOps,
 		bundles.kind: a.Bundles, clusters.kind: a.Clusters} {
 		for i := range list {
 			out.aggregates[kind+" "+list[i].Namespace+"/"+list[i].Name] = &list[i]
+		}
+	}
+	for _, f := range a.Findings {
+		if o := f.Object; f.Code == "FD610" {
+			out.refused[strings.ToLower(o.Kind)+" "+o.Namespace+"/"+o.Name] = true
 		}
 	}
 	return out
@@ -198,8 +205,7 @@ func byReports(all []*report.BundleDeployment) string {
 // aggregate returns the line of an aggregate ("namespace/name"). Without the actual number of objects, it has that of
 // the statuses of its bundle deployments.
 func (t treeText) aggregate(l level, key string, members []*report.BundleDeployment) branch {
-	ready := count(members, func(bd *report.BundleDeployment) bool { return bd.State == report.Ready })
-	out := branch{name: l.kind + " " + printable(key), state: t.part(ready, len(members)) + " ready",
+	out := branch{name: l.kind + " " + printable(key), state: t.stateOf(members),
 		ready: t.colour(yellow, "?"), fleetState: none, fleetReady: none}
 	s := t.aggregates[l.kind+" "+key]
 	if s == nil {
@@ -216,8 +222,26 @@ func (t treeText) aggregate(l level, key string, members []*report.BundleDeploym
 	if s.Actual == nil && len(members) == 0 {
 		out.state = t.colour(yellow, "?")
 	}
+	if t.refused[l.kind+" "+key] {
+		out.state = t.colour(red, "not processed")
+	}
 	t.reported(&out, s.Reported)
 	return out
+}
+
+// stateOf counts the bundle deployments that are ready, and those on clusters that were not read.
+func (t treeText) stateOf(members []*report.BundleDeployment) string {
+	ready := count(members, func(bd *report.BundleDeployment) bool { return bd.State == report.Ready })
+	unread := count(members, digest.Unread)
+	hidden := t.colour(yellow, fmt.Sprintf("%d ?", unread))
+	switch known := len(members) - unread; {
+	case unread == 0:
+		return t.part(ready, known) + " ready"
+	case known == 0:
+		return hidden
+	default:
+		return t.part(ready, known) + " ready, " + hidden
+	}
 }
 
 // reported adds what Fleet reports.

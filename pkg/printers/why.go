@@ -87,7 +87,7 @@ func (t text) explained(o *report.WhyObject, takenAt string) {
 const maxClusters = 5
 
 func (t text) cause(o *report.WhyObject, c *report.WhyCause, takenAt string) {
-	title := "for all of its bundle deployments"
+	title := "for the " + strings.ToLower(o.Kind) + " itself"
 	var names []string
 	for _, d := range c.Deployments {
 		name := d.Cluster
