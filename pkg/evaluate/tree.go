@@ -57,7 +57,7 @@ type Statuses struct {
 
 func (s *Statuses) add(bd *v1alpha1.BundleDeployment) {
 	s.BundleDeployments++
-	if fleet.ShownState(bd) == fleet.Ready {
+	if fleet.ReportedState(bd) == fleet.Ready {
 		s.ReadyBundleDeployments++
 	}
 	counts, known := fleet.ReportedCounts(&bd.Status)

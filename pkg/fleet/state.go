@@ -55,6 +55,16 @@ func StateOf(d *v1alpha1.BundleDeployment) BundleState {
 	return Ready
 }
 
+// ReportedState returns ShownState, which stays Ready for a deployment that is not applied yet, or that is not the staged
+// one: then it returns StateOf.
+func ReportedState(d *v1alpha1.BundleDeployment) BundleState {
+	is, actual := ShownState(d), StateOf(d)
+	if is == Ready && slices.Contains([]BundleState{WaitApplied, ErrApplied, OutOfSync}, actual) {
+		return actual
+	}
+	return is
+}
+
 // ShownState returns the state in the columns of kubectl, also if this program does not know it. If there is none, it
 // returns StateOf.
 func ShownState(d *v1alpha1.BundleDeployment) BundleState {

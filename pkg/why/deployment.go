@@ -12,7 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -95,7 +94,7 @@ func (x *explainer) deployment(d *directory.Deployment, seen path) verdict {
 		return x.objects(e)
 	}
 	if d.BD != nil {
-		switch reportedState(d.BD) {
+		switch fleet.ReportedState(d.BD) {
 		case fleet.OutOfSync: // its objects do not matter
 			return x.outOfSync(d, seen)
 		case fleet.WaitApplied, fleet.ErrApplied:
@@ -171,7 +170,7 @@ func (x *explainer) notRead(d *directory.Deployment, e *evaluate.BundleDeploymen
 			s.Message = unreadObject(&e.Objects[i])
 		}
 	}
-	if d.BD != nil && reportedState(d.BD) != fleet.Ready {
+	if d.BD != nil && fleet.ReportedState(d.BD) != fleet.Ready {
 		v := x.byStatus(d)
 		v.steps[0].Evidence = append(v.steps[0].Evidence, s.Message)
 		return v
@@ -205,7 +204,7 @@ func (x *explainer) readAgain(d *directory.Deployment) (next []remedy.Remedy, fo
 
 // reported returns the verdict for a deployment on a cluster that was not read.
 func (x *explainer) reported(d *directory.Deployment, seen path) verdict {
-	is := reportedState(d.BD)
+	is := fleet.ReportedState(d.BD)
 	a, silent := x.silent(d)
 	switch {
 	case is == fleet.WaitApplied || is == fleet.ErrApplied:
@@ -227,17 +226,6 @@ func (x *explainer) reported(d *directory.Deployment, seen path) verdict {
 			"the agent of its cluster has not reported since "+report.Time(a.Heartbeat.LastSeen)+": the status is old")
 	}
 	return v
-}
-
-// reportedState is the state that Fleet reports. It is never Ready for a deployment that is not applied, or not the
-// staged one.
-func reportedState(bd *v1alpha1.BundleDeployment) fleet.BundleState {
-	is, actual := fleet.ShownState(bd), fleet.StateOf(bd)
-	behind := []fleet.BundleState{fleet.WaitApplied, fleet.ErrApplied, fleet.OutOfSync}
-	if is == fleet.Ready && slices.Contains(behind, actual) {
-		return actual
-	}
-	return is
 }
 
 // asOf is the time of a status as the end of a sentence.

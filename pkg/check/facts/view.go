@@ -17,7 +17,7 @@ func (f *Facts) newView(d *evaluate.BundleDeployment) *View {
 		return out
 	}
 	m := fleet.Member{Name: d.Key(), Cluster: labelledCluster(d.BD), GitRepo: d.GitRepo, HelmOp: d.HelmOp,
-		State: fleet.ShownState(d.BD)}
+		State: fleet.ReportedState(d.BD)}
 	m.Counts, out.ReportedKnown = fleet.ReportedCounts(&d.BD.Status)
 	if d.Problem != "" && d.BD.Status.AppliedDeploymentID == "" && d.BD.Status.Release == "" {
 		out.ReportedKnown = true // nothing is installed yet, and the counts are zero
@@ -55,7 +55,7 @@ func (a *View) wrongClaim(bd *v1alpha1.BundleDeployment) string {
 	switch {
 	case c.Ready == c.DesiredReady, bd.Spec.DeploymentID != s.AppliedDeploymentID:
 		return ""
-	case a.Reported.State == fleet.Ready:
+	case fleet.ShownState(bd) == fleet.Ready:
 		return "the state Ready"
 	case a.ReportedKnown:
 		return ""
