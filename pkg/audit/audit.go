@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
@@ -30,6 +31,8 @@ type Options struct {
 	Names []source.Named
 	// Pick selects the bundle deployments that are evaluated, for a scope; nil is evaluate.Scope.Pick.
 	Pick func(evaluate.Scope, *directory.Directory) ([]*directory.Deployment, error)
+	// Parents also audits objects of Fleet that have no bundle deployment.
+	Parents bool
 	// Server makes dry runs of manifests; nil if there is no server.
 	Server collect.Server
 	// ServerCheck selects the objects for which Server makes dry runs.
@@ -114,7 +117,13 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.finish(ctx)
+	out, err := s.finish(ctx)
+	if err != nil || !o.Parents || len(out.Findings) > 0 {
+		return out, err
+	}
+	r := s.reading
+	_, err = r.options.Scope.Pick(r.Directory) // an empty report is no clean one
+	return out, gaps.OrUnread(err, r.Description)
 }
 
 // start reads and evaluates everything. If keep is true, the evaluation can be changed later.

@@ -216,7 +216,7 @@ func (c *caseFile) run(t *testing.T) (*report.Audit, error) {
 
 func (c *caseFile) audit(t *testing.T) (*audit.Audit, error) {
 	t.Helper()
-	o := audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Namespace: c.Scope.Namespace}}
+	o := audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Namespace: c.Scope.Namespace}, Parents: true}
 	if c.Scope.Selector != "" {
 		selector, err := labels.Parse(c.Scope.Selector)
 		if err != nil {

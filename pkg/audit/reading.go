@@ -176,8 +176,11 @@ func (r *Reading) scope() ([]*directory.Deployment, error) {
 // picked returns the bundle deployments that are in the scope of the options.
 func (r *Reading) picked() ([]*directory.Deployment, error) {
 	pick := evaluate.Scope.Pick
-	if r.options.Pick != nil {
+	switch {
+	case r.options.Pick != nil:
 		pick = r.options.Pick
+	case r.options.Parents:
+		pick = evaluate.Scope.PickAny
 	}
 	picked, err := pick(r.options.Scope, r.Directory)
 	return picked, gaps.OrUnread(err, r.Description)

@@ -41,7 +41,7 @@ func (in *Input) followed(g *v1alpha1.GitRepo) bool {
 // writes them.
 func (in *Input) awaitsBundles(g *v1alpha1.GitRepo) bool {
 	commit, bundles := g.Status.Commit, in.BundlesOf(facts.RefTo(g))
-	if commit == "" || len(bundles) == 0 || g.Status.GitJobStatus == facts.JobInProgress {
+	if commit == "" || g.Status.GitJobStatus == facts.JobInProgress {
 		return false
 	}
 	if slices.ContainsFunc(bundles, func(b *v1alpha1.Bundle) bool {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -57,8 +58,17 @@ func (s Scope) Names(kind, key string) bool {
 }
 
 // Pick returns the bundle deployments in scope. The error is a *NotFoundError if a target does not exist, and
-// ErrNothingInScope if nothing is in scope.
+// ErrNothingInScope if no bundle deployment is in scope.
 func (s Scope) Pick(desired *directory.Directory) ([]*directory.Deployment, error) {
+	out, err := s.PickAny(desired)
+	if known := s.Whole() || s.hidden(desired.Fleet); err == nil && len(out) == 0 && !known {
+		return nil, s.Nothing()
+	}
+	return out, err
+}
+
+// PickAny is like Pick, but is content with objects of Fleet above the bundle deployments.
+func (s Scope) PickAny(desired *directory.Directory) ([]*directory.Deployment, error) {
 	namespaceOf := (*directory.Deployment).Workspace
 	if known := workspaces(desired); s.Namespace != "" && len(known) > 0 && !slices.Contains(known, s.Namespace) {
 		namespaceOf = ownNamespaceOf
@@ -90,10 +100,21 @@ func (s Scope) Pick(desired *directory.Directory) ([]*directory.Deployment, erro
 			return nil, NotFound(desired, t, s.Namespace)
 		}
 	}
-	if len(out) == 0 && !s.Whole() && !s.hidden(desired.Fleet) {
-		return nil, s.nothing()
+	if known := s.Whole() || s.hidden(desired.Fleet) || s.above(desired.Fleet); len(out) == 0 && !known {
+		return nil, s.Nothing()
 	}
 	return out, nil
+}
+
+// above reports whether one of Fleet's objects above the bundle deployments is in scope.
+func (s Scope) above(f *state.Fleet) bool {
+	for _, k := range state.Kinds {
+		in := func(o v1alpha1.Object) bool { return k.Name != state.BundleDeployment && s.Has(k.Name, o) }
+		if slices.ContainsFunc(k.Of(f), in) {
+			return true
+		}
+	}
+	return false
 }
 
 // selects reports whether the selector of the scope, if it has one, selects a BundleDeployment.
@@ -110,8 +131,8 @@ func (s Scope) hidden(f *state.Fleet) bool {
 	return len(cover.Failures()) > 0
 }
 
-// nothing returns the error that no bundle deployment is in scope.
-func (s Scope) nothing() error {
+// Nothing returns the error that no bundle deployment is in scope.
+func (s Scope) Nothing() error {
 	var parts []string
 	for _, t := range s.Targets {
 		parts = append(parts, t.String())

@@ -135,7 +135,7 @@ func (x *explainer) byStatus(d *directory.Deployment) verdict {
 		r.Message = sentenceOf(s, r.Ref, "")
 		all = append(all, r)
 	}
-	if reportedState(d.BD) == fleet.NotReady {
+	if fleet.ReportedState(d.BD) == fleet.NotReady {
 		for i := range status.NonReadyStatus {
 			o := &status.NonReadyStatus[i]
 			add(report.NotReady, o.APIVersion, o.Kind, o.Namespace, o.Name)
