@@ -261,7 +261,7 @@ var layers = []layer{
 	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/directory",
 			"pkg/resolve", "pkg/evaluate",
-			"pkg/report", "pkg/check", "pkg/check/dependency", "pkg/escape"}},
+			"pkg/report", "pkg/check", "pkg/check/facts", "pkg/check/dependency", "pkg/escape"}},
 
 	// Impact computes what a deletion removes, from the desired state and a few live objects.
 	{packages: []string{"pkg/impact"}, pure: true, never: evaluating,

@@ -209,6 +209,9 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 	x := e.Evaluate(observed)
 	if server := c.server(o); server != nil && o.ServerCheck != collect.CheckNever {
 		questions := evaluate.Questions(x.Deployments(), o.ServerCheck == collect.CheckAlways)
+		if o.Predict {
+			questions = evaluate.Trials(x.Deployments())
+		}
 		answers, err := c.Ask(ctx, e, server, o.ServerCheck, questions)
 		if err != nil {
 			return standingCluster{}, err

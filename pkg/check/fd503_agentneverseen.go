@@ -37,8 +37,8 @@ func (in *pass) neverRegistered(a evaluate.Agent, f Finding) {
 		"must register itself", f.Cluster)
 	switch {
 	case c.Spec.ClientID == "":
-		f.Message = fmt.Sprintf("no agent can report for cluster %s: its spec has neither kubeConfigSecret, with which "+
-			"Fleet installs an agent, nor clientID, by which an agent registers itself", f.Cluster)
+		f.Message = fmt.Sprintf("no agent can report for cluster %s: its spec has neither kubeConfigSecret, with "+
+			"which Fleet installs an agent, nor clientID, by which an agent registers itself", f.Cluster)
 	case c.Name == fleet.RegisteredName(c.Spec.ClientID):
 		f.Message = fmt.Sprintf("the agent of cluster %s registered itself and has never reported", f.Cluster)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -59,13 +60,25 @@ func reasonOf(root blocker.Step) string {
 // not applied.
 func (in *Input) afterFailure(d *evaluate.BundleDeployment, root blocker.Step) []remedy.Remedy {
 	var out []remedy.Remedy
+	own := root.Of.ID() == d.ID()
+	if words := errorOf(root.Of); own && Immutable(words) {
+		if o := refusedBy(d, words); o != nil {
+			return []remedy.Remedy{in.Recreate(in.On(d.On), o.Ref), in.TryNow(root.Of)}
+		}
+	}
 	if root.Of.On != nil {
 		out = append(out, in.Commands.Predict(root.Of))
 	}
-	if root.Refused && root.Of.ID() == d.ID() { // docs/fleet-behavior.md, 1.7
-		out = append(out, in.RedeployBundle(d))
+	if root.Refused && own { // docs/fleet-behavior.md, 1.7
+		return append(out, in.RedeployBundle(d))
 	}
-	return append(out, in.Commands.Describe(root.Of.Ref()))
+	return append(out, in.TryNow(root.Of))
+}
+
+// errorOf returns what Fleet reports about the last deploy of a bundle deployment that failed. It is not to be shown,
+// because it may quote values of Secrets.
+func errorOf(d *directory.Deployment) string {
+	return facts.ConditionOf(d.BD.Status.Conditions, "Deployed").Message
 }
 
 // originsOfWait returns the findings about the root cause for which a bundle deployment waits.

@@ -143,6 +143,11 @@ func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	}
 	out.ReleaseName, out.ReleaseNamespace, out.Objects, out.RecordSize = res.ReleaseName, res.ReleaseNamespace,
 		res.Objects, res.RecordSize
+	for _, o := range res.CRDs {
+		if kind, ok := object.Defined(o.Raw); ok {
+			out.Defines = append(out.Defines, kind)
+		}
+	}
 	for _, o := range res.Hooks {
 		if o.IsSecret() {
 			out.Secrets = append(out.Secrets, o.Raw)

@@ -26,9 +26,13 @@ type Server interface {
 	MayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error)
 	// Get returns the live object.
 	Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error)
-	// DryRunApply returns the object after a dry run that applies the manifest.
-	DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte) (object.Content, error)
+	// DryRunApply returns the object after a dry run that applies the manifest server-side.
+	DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, manager string, force bool) (
+		object.Content, error)
 }
+
+// checkManager is the field manager of dry runs about differences. It never owns a field.
+const checkManager = "fleetdoctor-check"
 
 // ServerCheck selects the objects for which the server makes a dry run.
 type ServerCheck string
@@ -59,19 +63,9 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 	g.SetLimit(maxRequests)
 	for _, o := range questions {
 		g.Go(func() error {
-			before, after, asked, err := q.ask(ctx, o)
+			a, asked := r.ask(ctx, e, &q, o)
 			if ctx.Err() != nil || !asked {
 				return ctx.Err()
-			}
-			var a evaluate.Answer // without the objects: there may be as many as the cluster has
-			if err != nil {
-				a = evaluate.Refusal(refusal(err))
-			} else {
-				a = e.Answer(o, before, after)
-			}
-			if o.IsSecret() {
-				r.Secrets.AddSecret(before)
-				r.Secrets.AddSecret(after)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -81,6 +75,23 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 	}
 	err := g.Wait()
 	return out, err
+}
+
+// ask returns the answer about an object, without the objects: there may be as many as the cluster has.
+func (r *Reader) ask(ctx context.Context, e *evaluate.Evaluator, q *asking, o evaluate.Question) (evaluate.Answer,
+	bool) {
+	if o.Deploys() {
+		return evaluate.Tried(q.try(ctx, o)), true
+	}
+	before, after, asked, err := q.ask(ctx, o)
+	if o.IsSecret() {
+		r.Secrets.AddSecret(before)
+		r.Secrets.AddSecret(after)
+	}
+	if err != nil {
+		return evaluate.Refusal(refusal(err)), asked
+	}
+	return e.Answer(o, before, after), asked
 }
 
 // asking makes the dry runs. It requests each permission once.
@@ -103,9 +114,54 @@ func (q *asking) ask(ctx context.Context, o evaluate.Question) (before, after ob
 		before, err = q.Get(ctx, kind, o.Ref)
 	}
 	if err == nil {
-		after, err = q.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw)
+		after, err = q.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw, checkManager, true)
 	}
 	return before, after, true, err
+}
+
+// try makes a dry run of the next deploy of an object.
+func (q *asking) try(ctx context.Context, o evaluate.Question) evaluate.Trial {
+	kind, err := q.KindOf(ctx, o.GroupVersionKind())
+	if err != nil {
+		return evaluate.Trial{NotAsked: "its kind is not served"}
+	}
+	allowed, err := q.mayApply(ctx, kind, o.Namespace)
+	if err != nil {
+		return evaluate.Trial{NotAsked: err.Error()}
+	}
+	if !allowed {
+		return evaluate.Trial{NotAsked: "you may not patch " + kind.Resource}
+	}
+	manifest, err := o.Manifest()
+	if err == nil {
+		as := o.Apply()
+		_, err = q.DryRunApply(ctx, kind, o.Ref, manifest, as.Manager, as.Force)
+	}
+	if err == nil {
+		return evaluate.Trial{Accepted: true}
+	}
+	if why := unasked(err); why != "" {
+		return evaluate.Trial{NotAsked: why}
+	}
+	return evaluate.Trial{Refusal: err.Error()}
+}
+
+// unasked returns why an error of a dry run says nothing about the deploy; empty if it is what the deploy will get.
+func unasked(err error) string {
+	switch text := err.Error(); {
+	case apierrors.IsForbidden(err) && strings.Contains(text, "User \""):
+		return "you may not create the object"
+	case apierrors.IsBadRequest(err) && strings.Contains(text, "dry run"):
+		return "an admission webhook does not support dry runs"
+	case apierrors.IsNotFound(err):
+		return "its namespace does not exist yet"
+	case apierrors.IsInvalid(err), apierrors.IsConflict(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
+		return ""
+	case strings.Contains(text, "failed to create typed patch object"): // the code of a wrong type is 500
+		return ""
+	default:
+		return "the request failed: " + text
+	}
 }
 
 func (q *asking) mayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {

@@ -3,11 +3,13 @@
 package evaluate
 
 import (
+	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -22,6 +24,8 @@ type Answer struct {
 	paths       []string
 	differences []Difference
 	readiness   health.Readiness
+	// trial is about the next deploy; the other fields are then empty.
+	trial Trial
 }
 
 // Refusal is the answer of a server that does not confirm, as a sentence.
@@ -51,6 +55,8 @@ func (e *Evaluator) Answer(q Question, before, after object.Content) Answer {
 type Question struct {
 	*Object
 	Desired *resolve.Object
+	// deploys is the bundle deployment for a question about its next deploy; nil for one about a difference.
+	deploys *BundleDeployment
 }
 
 // Questions returns the objects for which the server makes a dry run: those that differ or, with all, every live
@@ -62,18 +68,57 @@ func Questions(deployments []*BundleDeployment, all bool) []Question {
 			o := &d.Objects[i]
 			unmodified := o.State == Ready || o.State == NotReady
 			if o.State == Modified || all && unmodified {
-				out = append(out, Question{o, d.Desired[o.index]})
+				out = append(out, Question{Object: o, Desired: d.Desired[o.index]})
 			}
 		}
 	}
 	return out
 }
 
+// Trials returns the objects that the next deploy creates or changes. The server makes a dry run of each.
+func Trials(deployments []*BundleDeployment) []Question {
+	var out []Question
+	for _, d := range deployments {
+		for i := range d.Objects {
+			o := &d.Objects[i]
+			differs := o.State == Missing || o.State == Unowned || len(o.Differences) > 0
+			if differs && d.Desired[o.index].Raw != nil {
+				out = append(out, Question{Object: o, Desired: d.Desired[o.index], deploys: d})
+			}
+		}
+	}
+	return out
+}
+
+// Deploys reports whether the question is about the next deploy of the object.
+func (q Question) Deploys() bool { return q.deploys != nil }
+
+// Apply returns the options with which the agent's Helm applies the object. If it does not apply server-side, nothing
+// is a conflict.
+func (q Question) Apply() Apply { return Apply{fleet.AgentManager, !q.deploys.ServerSide} }
+
+// Manifest returns the manifest that the agent's Helm applies, as JSON.
+func (q Question) Manifest() ([]byte, error) {
+	content, _, err := object.Decode(q.Desired.Raw)
+	if err == nil {
+		err = q.deploys.Ownership.Mark(content)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(content)
+}
+
+// Tried is the answer that has a trial.
+func Tried(t Trial) Answer { return Answer{trial: t} }
+
 // answered updates the state of an object with the answer of the server. It ignores the changes that the bundle or an
 // autoscaler explains. scaledAway says that an autoscaler explains its number of replicas.
 func (o *Object) answered(a Answer, scaledAway bool) {
 	matters := func(path string) bool { return path != replicasPath || !scaledAway }
 	switch {
+	case a.trial != Trial{}:
+		o.Trial = a.trial
 	case a.refusal != "":
 		o.note(a.refusal)
 	case o.State != Modified:

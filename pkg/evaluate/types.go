@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // State is the state of an object or of a bundle deployment.
@@ -115,6 +116,8 @@ type Object struct {
 	addedByOthers map[string]bool
 	// Live has the data that adopting the object needs; nil unless Options.Predict is set and there is a live object.
 	Live *Live
+	// Trial is what the server says about the next deploy, if Options.Predict is set.
+	Trial Trial
 }
 
 // newObject returns the observation of a desired object without a state.
@@ -122,6 +125,9 @@ func newObject(o *resolve.Object) Object {
 	return Object{Ref: o.Ref, Deployment: o.Deployment.ID(), Namespaced: o.Namespaced, Document: o.Document,
 		Alone: o.Alone, index: o.Index}
 }
+
+// NotServed reports whether the cluster does not serve the kind of the object.
+func (o *Object) NotServed() bool { return o.Reason == string(source.KindNotServed) }
 
 // Cell identifies the cell.
 func (o *Object) Cell() object.CellID {

@@ -5,9 +5,11 @@ package ownership
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // FieldManager is the field manager of adopt and its undo. They change ownership metadata on purpose, so the admission
@@ -119,6 +121,18 @@ func (m Metadata) Values() map[string]string {
 		}
 	}
 	return out
+}
+
+// Mark sets the keys in an object. The error is that of an object whose labels or annotations are no map.
+func (m Metadata) Mark(o object.Content) error {
+	for i, k := range keys {
+		if v := m.get(i); v != nil {
+			if err := unstructured.SetNestedField(o, *v, "metadata", k.Field()+"s", k.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // FromValues is the inverse of Values. It ignores other keys.

@@ -88,6 +88,9 @@ func TestCheck(t *testing.T) {
 		})
 	}
 	for _, r := range preflight.Rules() {
+		if server := []string{"ServerRefuses", "NotAsked", "KindNotServed"}; slices.Contains(server, r.Name) {
+			continue // test/e2e has an API server
+		}
 		if !covered[r.Name] {
 			t.Errorf("no case covers the rule %s", r.Name)
 		}

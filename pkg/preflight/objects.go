@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -20,6 +21,7 @@ func (r *rollout) object(o *evaluate.Object) {
 	switch {
 	case o.State == evaluate.Missing:
 		r.Counts.Create++
+	case r.notServed(o):
 	case o.State == evaluate.Unknown:
 		r.Counts.Unknown++
 		why := strings.TrimSuffix(o.Reason+": "+o.Message, ": ")
@@ -33,6 +35,7 @@ func (r *rollout) object(o *evaluate.Object) {
 	}
 	owned := r.owners(o)
 	r.ownNamespace(o)
+	item := r.refused(o)
 	if o.State == evaluate.Missing || o.State == evaluate.Unknown {
 		return
 	}
@@ -43,7 +46,31 @@ func (r *rollout) object(o *evaluate.Object) {
 	if o.State == evaluate.Unowned && !refused && !owned {
 		r.takeOver(o)
 	}
-	r.overwrites(o)
+	r.overwrites(o, item)
+}
+
+// refused returns the item that the API server refuses the object; nil if it does not.
+func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
+	words := o.Trial.Refusal
+	if words == "" {
+		if why := o.Trial.NotAsked; why != "" {
+			r.notAsked[why]++
+		}
+		return nil
+	}
+	item := r.add("ServerRefuses", &o.Ref, "%s: the API server refuses it%s", o.Key(),
+		r.c.Quote(words, r.c.SecretsOf(&r.d.Deployment)...))
+	switch {
+	case len(r.d.Conflicting(o.Differences)) > 0:
+		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
+	case o.State != evaluate.Missing && check.Immutable(words):
+		item.Remedies = []report.Remedy{r.c.Recreate(r.c.On(r.d.On), o.Ref)}
+	case strings.Contains(words, "field not declared in schema"):
+		item.Remedies = advise("update the definition of the kind: Helm does not update those in crds/ of a chart")
+	default:
+		item.Remedies = advise("correct what the message names")
+	}
+	return item
 }
 
 // ownNamespace reports the namespace of the release as an object of the bundle, if it does not exist yet: Helm creates
@@ -156,7 +183,8 @@ func (r *rollout) takeOver(o *evaluate.Object) {
 }
 
 // overwrites reports the fields that the rollout changes, and the fields with which the apply would fail on a conflict.
-func (r *rollout) overwrites(o *evaluate.Object) {
+// item is the one that the API server refuses the object; nil without one.
+func (r *rollout) overwrites(o *evaluate.Object, item *report.PreflightItem) {
 	if len(o.Differences) == 0 {
 		return
 	}
@@ -164,13 +192,14 @@ func (r *rollout) overwrites(o *evaluate.Object) {
 	if n := len(o.Differences); n > 1 {
 		fields = fmt.Sprintf("%d fields that differ", n)
 	}
-	var item *report.PreflightItem
-	if owners := r.d.Conflicting(o.Differences); len(owners) > 0 {
+	switch owners := r.d.Conflicting(o.Differences); {
+	case item != nil:
+	case len(owners) > 0 && !o.Trial.Accepted:
 		item = r.add("ApplyConflict", &o.Ref,
 			"%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(),
 			strings.Join(owners, " and "), fields)
 		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
-	} else {
+	default:
 		item = r.add("Overwritten", &o.Ref, "%s: the rollout overwrites %s from the bundle", o.Key(), fields)
 	}
 	item.Overwrites = o.Differences

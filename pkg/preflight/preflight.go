@@ -7,12 +7,15 @@ package preflight
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -32,7 +35,7 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 			elsewhere += len(d.Files.Elsewhere)
 			continue
 		}
-		r := &rollout{c: c, d: d, dependencies: dependencies, Rollout: report.Rollout{
+		r := &rollout{c: c, d: d, dependencies: dependencies, notAsked: map[string]int{}, Rollout: report.Rollout{
 			Namespace: d.Namespace, Name: d.Name, Cluster: d.ClusterKey(), Bundle: d.Bundle, GitRepo: d.GitRepo,
 			HelmOp: d.HelmOp,
 			SetID:  d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
@@ -49,6 +52,7 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 }
 
 func (r *rollout) predict() {
+	r.failed()
 	r.refusals()
 	r.names()
 	if r.d.From != resolve.FromBundle && r.d.From != resolve.FromFiles { // the desired objects are not known
@@ -68,11 +72,37 @@ func (r *rollout) predict() {
 			strings.Join(r.d.Rendering.Unresolved, "; "))
 	}
 	r.recordSize()
+	r.manifests()
 	r.release()
 	for i := range r.d.Objects {
 		r.object(&r.d.Objects[i])
 	}
+	for _, why := range slices.Sorted(maps.Keys(r.notAsked)) {
+		r.add("NotAsked", nil, "the API server, which decides, was not asked about %s: %s",
+			facts.Count(r.notAsked[why], "object"), why)
+	}
 	r.deletions()
+}
+
+// failed reports that the last deploy of the same deployment failed: the next one fails too, until the cause is gone.
+func (r *rollout) failed() {
+	d := r.d
+	if d.BD == nil || d.FromFiles() || d.BD.Spec.DeploymentID == "" {
+		return
+	}
+	const format = "the last deploy of the present deployment failed%s"
+	isFalse := func(condition string) bool {
+		return facts.ConditionOf(d.BD.Status.Conditions, condition).Status == "False"
+	}
+	applied := d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
+	switch {
+	case isFalse("Installed"):
+		r.add("LastDeployFailed", nil, format, r.c.SaidOf(&d.Deployment, "Installed"))
+	case applied, dependency.SaysItWaits(d.BD):
+	case isFalse("Deployed"):
+		r.add("LastDeployFailed", nil, format, r.c.SaidOf(&d.Deployment, "Deployed")).
+			Remedies = []report.Remedy{r.c.TryNow(&d.Deployment)}
+	}
 }
 
 // refusals reports problems that prevent any deployment by Fleet's agent.

@@ -22,6 +22,8 @@ type rollout struct {
 	dependencies *dependency.Index
 	// takes reports whether Helm takes over existing objects.
 	takes bool
+	// notAsked counts the objects about which the API server was not asked, by the reason.
+	notAsked map[string]int
 }
 
 // verdicts are the results of rules, in ascending order. The highest one is the result of the rollout.

@@ -121,8 +121,17 @@ func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
 	return out
 }
 
+// LastDeployFailed is the rule whose item comes first. A rollout has it once.
+const LastDeployFailed = "LastDeployFailed"
+
 func comparePreflightItems(x, y PreflightItem) int {
-	// An item without object is first: the zero Ref is the least.
+	// What happened comes before what is predicted. An item without object is first: the zero Ref is the least.
+	switch LastDeployFailed {
+	case y.Rule:
+		return 1
+	case x.Rule:
+		return -1
+	}
 	return cmp.Or(x.Severity.Compare(y.Severity), cmp.Compare(x.Rule, y.Rule),
 		ptr.Deref(x.Object, object.Ref{}).Compare(ptr.Deref(y.Object, object.Ref{})), cmp.Compare(x.Message, y.Message))
 }

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -135,6 +137,8 @@ type Rendering struct {
 	// ClusterScoped are the cluster-scoped objects because of which the agent would refuse a bundle with a
 	// targetNamespace.
 	ClusterScoped []object.Ref
+	// Defines are the kinds that Helm defines before it applies the objects: those in crds/ of the chart.
+	Defines []schema.GroupKind
 	// Unresolved are the inputs that could not be resolved. If there are any, the agent may render other objects.
 	Unresolved []string
 	// ValuesMissing are the names of the values sources that a deploy would not find.

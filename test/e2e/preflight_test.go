@@ -125,6 +125,9 @@ func TestPreflightConflict(t *testing.T) {
 	expectAdoption(t, f.adopt("-f", dir, "--yes"), 0, map[string]string{settings: "Adopt NoMark Done",
 		"configmap apps/texts": "Adopt NoMark Done"})
 	status, r := f.preflight("-f", dir)
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses configmap apps/settings")
+	expectContains(t, "the message", r.Items[0].Message, `conflict with "kubectl"`)
+	status, r = f.preflight("-f", dir, "--server-check=never")
 	expectRollout(t, status, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings")
 	b := f.bundle("guestbook", threeDesired)
 	if _, err := f.Install(t.Context(), b.options); err == nil || !strings.Contains(err.Error(), "conflict") {
@@ -151,7 +154,7 @@ func TestPreflightConflictOnUpgrade(t *testing.T) {
 	f.merge("somebody", configMap("settings"), `{"data":{"colour":"green"}}`)
 	dir := directory(t, threeDesired)
 	status, r := f.preflight("-f", dir)
-	expectRollout(t, status, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings")
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses configmap apps/settings")
 	if _, err := f.Upgrade(t.Context(), b.options); err == nil || !strings.Contains(err.Error(), "conflict") {
 		t.Errorf("Helm does not fail as predicted: %v", err)
 	}
@@ -197,5 +200,47 @@ func TestPreflightInUse(t *testing.T) {
 	blind.kubeconfig = f.user("blind", rule("fleet.cattle.io",
 		"bundledeployments,bundles,gitrepos,helmops,clusters,clustergroups", "list"), rule("", "configmaps", "list"))
 	status, r = blind.preflight("-f", dir)
-	expectRollout(t, status, r, 3, report.VerdictUnknown, "RecordsUnread")
+	expectRollout(t, status, r, 3, report.VerdictUnknown, "RecordsUnread", "NotAsked")
+}
+
+// TestPreflightServer checks that the API server refuses in a dry run what it refuses to Helm, and accepts what it
+// accepts, and that nothing is stored.
+func TestPreflightServer(t *testing.T) {
+	f := newFleet(t, shared)
+	const frozen = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+immutable: true
+data: {colour: blue}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: texts}
+data: {hello: world}
+`
+	f.deploy("guestbook", frozen)
+	dir := directory(t, strings.Replace(frozen, "blue", "green", 1))
+	before := f.getAll(configMap("settings"), configMap("texts"))
+	status, r := f.preflight("-f", dir)
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses configmap apps/settings")
+	expectContains(t, "the message", r.Items[0].Message, "field is immutable when `immutable` is set")
+	expectContains(t, "the remediation", r.Items[0].Remediation, "-n apps delete configmap/settings")
+
+	dir = directory(t, strings.Replace(frozen, "world", "{}", 1))
+	status, r = f.preflight("-f", dir)
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses configmap apps/texts")
+
+	dir = directory(t, strings.Replace(frozen, "world", "all", 1))
+	status, r = f.preflight("-f", dir)
+	expectRollout(t, status, r, 0, report.VerdictOK, "Overwritten configmap apps/texts")
+	reader := f.user("reader", rule("*", "*", "get", "list"))
+	status, r = f.preflight("-f", dir, "--kubeconfig", reader)
+	expectRollout(t, status, r, 0, report.VerdictOK, "Overwritten configmap apps/texts", "NotAsked")
+	expectContains(t, "the message", r.Items[1].Message, "was not asked about 1 object: you may not patch configmaps")
+	f.expectUnchanged(before...)
+
+	const gadget = "\n---\napiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: one}\n"
+	status, r = f.preflight("-f", directory(t, frozen+gadget))
+	expectRollout(t, status, r, 1, report.VerdictRefused, "KindNotServed gadget.gadgets.example.com apps/one")
 }

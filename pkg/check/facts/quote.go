@@ -39,6 +39,13 @@ func (f *Facts) Quotable() iter.Seq[string] {
 				}
 			}
 		}
+		for _, d := range f.Deployments {
+			for i := range d.Objects {
+				if text := d.Objects[i].Trial.Refusal; text != "" && !yield(text) {
+					return
+				}
+			}
+		}
 		for _, c := range f.Desired.Clusters {
 			for _, r := range c.State.Latest {
 				if !yield(r.Description) {

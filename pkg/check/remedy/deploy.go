@@ -124,13 +124,23 @@ func (m *Maker) Process(bundle, effect string) Remedy {
 
 // ProcessCommand returns the command of Process.
 func (m *Maker) ProcessCommand(bundle string) string {
+	return m.reconcile("bundles", facts.Named(state.Bundle, bundle))
+}
+
+// TryNow makes an agent try a deploy again that failed. It does that by itself too, after growing pauses.
+func (m *Maker) TryNow(d *directory.Deployment) Remedy {
+	return Run(m.reconcile("bundledeployments", d.Ref()),
+		"makes its agent try again now; by itself, it tries again after pauses of up to some minutes")
+}
+
+// reconcile returns the command that makes a controller process an object of Fleet, by the plural name of its kind.
+func (m *Maker) reconcile(resource string, ref object.Ref) string {
 	var now int64
 	if at := m.Now(); !at.IsZero() {
 		now = at.Unix()
 	}
-	ref := facts.Named(state.Bundle, bundle)
 	return fmt.Sprintf("%s annotate %s --overwrite fleetdoctor.io/reconcile=%d", m.Commands.For(ref),
-		Named("bundles.fleet.cattle.io", ref.Name), now)
+		Named(resource+".fleet.cattle.io", ref.Name), now)
 }
 
 // resume continues what pauses a bundle deployment.

@@ -125,7 +125,7 @@ var questions = []question{
 		"owner deployment/frontend -n guestbook"},
 	{"explain", map[string]any{"words": []string{"FD101", "Unowned"}}, "explain FD101 Unowned"},
 	{"targets", map[string]any{"bundles": []string{"bundle/ingress-ingress"}}, "targets bundle/ingress-ingress"},
-	{"preflight", map[string]any{"diff": true}, "preflight --diff"},
+	{"preflight", map[string]any{"diff": true}, "preflight --server-check=never --diff"},
 	{"agents", nil, "agents"},
 	{"adoption_plan", map[string]any{"policy": "unmarked"}, "adopt --dry-run=client --policy=unmarked"},
 }

@@ -79,7 +79,8 @@ var tools = []tool{
 		flags:       []string{"namespace"}, narrower: "name one bundle"},
 	{name: "preflight", title: "Predict a rollout", verb: "preflight", reads: source, words: "objects",
 		description: "Predict what the next rollout of bundles would meet: conflicts, refusals, objects that it " +
-			"takes over or changes.",
+			"takes over or changes. The API server is not asked.",
+		fixed: []string{"--server-check=never"},
 		flags: []string{"namespace", "selector", "diff"}, narrower: "name objects, or set namespace or selector"},
 	{name: "agents", title: "Agents of Fleet", verb: "agents", reads: source, words: "clusters",
 		description: "Show the heartbeats of Fleet's agents, and which agents the controller would import again.",

@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
@@ -22,6 +24,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // NewCommand returns the verb.
@@ -32,6 +35,8 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		ValidArgsFunction: scope.CompleteTargets}
 	o.Setup(c, o, scope.NamespaceUsage)
 	o.scope.AddFlags(c)
+	o.serverCheck = flags.NewEnum(string(collect.CheckAuto), string(collect.CheckNever))
+	o.serverCheck.AddTo(c, "server-check", "Ask the API server with dry runs whether it accepts the objects that change")
 	o.AddSortFlag(c, "bundle deployments", "name or counts.takeOver")
 	o.Diff.AddFlags(c.Flags(), "Show the fields that would be overwritten as a unified diff, with who wrote them and "+
 		"when")
@@ -43,12 +48,13 @@ type options struct {
 	*query.Options
 	scope        *scope.Flags
 	auditOptions engine.Options
+	serverCheck  *flags.Enum
 }
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
 	o.auditOptions, err = o.scope.ToOptions(args)
-	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.CheckNever, true
+	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.ServerCheck(o.serverCheck.String()), true
 	return err
 }
 
@@ -61,6 +67,9 @@ func (o *options) Run(ctx context.Context) error {
 	var hidden string
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Preflight, error) {
 		o.auditOptions.Progress = in.Report
+		if in.Cluster != nil {
+			o.auditOptions.Server = in.Cluster
+		}
 		found, err := engine.Run(ctx, in.Source, o.auditOptions)
 		if err != nil {
 			return nil, err
@@ -83,7 +92,11 @@ func (o *options) predict(found *engine.Audit) *report.Preflight {
 	p := &report.Preflight{
 		Head:  report.NewHead(report.KindPreflight, o.Version, found.Source, found.Desired.Directory),
 		Scope: report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps),
-		Notes: found.Notes}
+		Notes: slices.Clip(found.Notes)}
+	if found.Source.Origin == source.OriginSnapshot {
+		p.Notes = append(p.Notes, "no API server was asked, which decides whether it accepts the objects: preflight on "+
+			"the live cluster asks it with dry runs")
+	}
 	if p.Summary.Elsewhere = elsewhere; elsewhere > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("bundle deployments on other clusters, which are not evaluated: %d",
 			elsewhere))

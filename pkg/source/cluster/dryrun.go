@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,9 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
-
-// CheckManager is the field manager of dry runs. It never owns a field, because a dry run stores nothing.
-const CheckManager = "fleetdoctor-check"
 
 // MayApply asks the server whether the user may patch objects of a kind in a namespace.
 func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {
@@ -46,12 +44,12 @@ func (c *Cluster) Get(ctx context.Context, kind source.Kind, ref object.Ref) (ob
 	return c.content(ctx, at(c.client.Get(), kind, ref.Namespace).Name(ref.Name))
 }
 
-// DryRunApply returns the object as it would be if the manifest were applied with force. The server stores nothing. The
-// manifest's kind must be one of Kinds.
-func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte) (object.Content,
-	error) {
+// DryRunApply returns the object as it would be if the manifest were applied. The server stores nothing. The manifest's
+// kind must be one of Kinds.
+func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, manager string,
+	force bool) (object.Content, error) {
 	return c.content(ctx, at(c.client.Patch(types.ApplyPatchType), kind, ref.Namespace).Name(ref.Name).
-		Param("fieldManager", CheckManager).Param("force", "true").Param("dryRun", "All").Body(manifest))
+		Param("fieldManager", manager).Param("force", strconv.FormatBool(force)).Param("dryRun", "All").Body(manifest))
 }
 
 // content sends a request and decodes the object in the answer.

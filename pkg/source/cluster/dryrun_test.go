@@ -47,7 +47,7 @@ func TestDryRunApply(t *testing.T) {
 	answered := map[string]any{"metadata": map[string]any{"name": "1", "managedFields": []any{}},
 		"data": map[string]any{"a": "1"}}
 	s := serve(t, map[string][]answer{refPath: {recorded(t, &body, jsonAnswer(http.StatusOK, answered))}})
-	got, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte(manifest))
+	got, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte(manifest), "fleetdoctor-check", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestDryRunApplyOfKinds(t *testing.T) {
 		},
 	} {
 		s := serve(t, map[string][]answer{path: {jsonAnswer(http.StatusOK, map[string]any{"kind": test.ref.Kind})}})
-		if _, err := s.open().DryRunApply(t.Context(), test.kind, test.ref, []byte("{}")); err != nil {
+		if _, err := s.open().DryRunApply(t.Context(), test.kind, test.ref, []byte("{}"), "fleetdoctor-check", true); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestDryRunApplyRefused(t *testing.T) {
 		metav1.StatusReasonNotFound:   {http.StatusNotFound, apierrors.IsNotFound},
 	} {
 		s := serve(t, map[string][]answer{refPath: {status(test.code, reason)}})
-		_, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte("{}"))
+		_, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte("{}"), "fleetdoctor-check", true)
 		if want := "server message: " + string(reason); !test.is(err) || err.Error() != want {
 			t.Errorf("%s: the error is %v, want %q", reason, err, want)
 		}
@@ -122,7 +122,7 @@ func TestWritesStay(t *testing.T) {
 	}
 	s := serve(t, map[string][]answer{refPath: times(2, redirect)})
 	c := s.open()
-	_, dryRun := c.DryRunApply(t.Context(), configMap, ref, []byte("{}"))
+	_, dryRun := c.DryRunApply(t.Context(), configMap, ref, []byte("{}"), "fleetdoctor-check", true)
 	w := &cluster.Writer{Cluster: c, Manager: "test"}
 	_, patch := w.Patch(t.Context(), ref, []byte("{}"))
 	for what, err := range map[string]error{"a dry run": dryRun, "a patch": patch} {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// immutable finds the words with which an API server refuses to change a field of an object that exists.
+var immutable = regexp.MustCompile(`field is immutable|cannot change roleRef|may not change once set|` +
+	`updates to \w+ spec for fields other than|is immutable after creation|spec is immutable`)
+
+// Immutable reports whether an API server refuses an object because it exists with another value of a field.
+func Immutable(words string) bool { return immutable.MatchString(words) }
+
+// refusedObject finds the object that Helm names in an error.
+var refusedObject = regexp.MustCompile(
+	`(?:apply failed for object (?:(\S+)/)?(\S+) \S*, Kind=(\w+)|cannot patch "([^"]+)" with kind (\w+))`)
+
+// refusedBy returns the object of a bundle deployment that Helm names in an error; nil if it names none of them, or if
+// several have the name.
+func refusedBy(d *evaluate.BundleDeployment, words string) *evaluate.Object {
+	m := refusedObject.FindStringSubmatch(words)
+	if m == nil {
+		return nil
+	}
+	namespace, name, kind := m[1], cmp.Or(m[2], m[4]), cmp.Or(m[3], m[5])
+	var found *evaluate.Object
+	for i := range d.Objects {
+		o := &d.Objects[i]
+		if o.Name != name || o.Kind != kind {
+			continue
+		}
+		if namespace != "" && o.Namespace != namespace {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = o
+	}
+	return found
+}
+
+// losesData are the kinds whose objects have data, or objects of their own, that a deletion removes.
+var losesData = []string{"PersistentVolumeClaim", "PersistentVolume", "CustomResourceDefinition", "Namespace"}
+
+// Recreate is how an object is deployed that an API server refuses to change: it is deleted, and the next deploy
+// creates it.
+func (in *Input) Recreate(commands remedy.Commands, o object.Ref) remedy.Remedy {
+	group := object.Group(o.APIVersion)
+	builtIn := !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+	if slices.Contains(losesData, o.Kind) || !builtIn {
+		return remedy.Advise("restore the field that the message names in the bundle, or give the object another "+
+			"name: a deletion of %s loses what it has", o.Key())
+	}
+	return remedy.Run(commands.For(o)+" delete "+remedy.KubectlName(o),
+		"deletes the object, and the pods that it controls; the next deploy creates it as the bundle states")
+}

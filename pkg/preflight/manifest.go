@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+)
+
+// manifests reports what the manifests themselves show.
+func (r *rollout) manifests() {
+	for _, o := range r.d.Desired {
+		m, err := object.ReadMeta(o.Raw)
+		if err != nil {
+			continue // its object could not be evaluated
+		}
+		if m.Metadata.Name == "" {
+			r.add("GenerateName", &o.Ref, "%s has a generateName and no name: every deploy fails (\"resource name may "+
+				"not be empty\")", o.Key()).
+				Remedies = advise("give the object a name")
+		}
+		if by := m.Metadata.Labels[fleet.ManagedByLabel]; by != "" && by != fleet.ManagedByHelm {
+			r.add("ManagedBy", &o.Ref, "%s has the label %s=%s, which Helm sets to %s at each deploy: Fleet reports "+
+				"it as modified for ever", o.Key(), fleet.ManagedByLabel, by, fleet.ManagedByHelm).
+				Remedies = advise("remove the label from the manifest; correctDrift would deploy without end")
+		}
+	}
+}
+
+// notServed reports an object of a kind that the cluster does not serve. It returns false for any other object.
+func (r *rollout) notServed(o *evaluate.Object) bool {
+	if !o.NotServed() {
+		return false
+	}
+	kind := o.GroupVersionKind().GroupKind()
+	if slices.Contains(r.d.Rendering.Defines, kind) {
+		r.Counts.Create++ // Helm creates the definition first
+		return true
+	}
+	r.Counts.Unknown++
+	item := r.add("KindNotServed", &o.Ref, "%s: the cluster does not serve its kind, and Helm refuses the bundle "+
+		"before it creates anything (\"no matches for kind\")", o.Key())
+	item.Remedies = advise("install the definition of the kind first")
+	if slices.ContainsFunc(r.d.Desired, func(d *resolve.Object) bool { return defines(d.Raw, kind) }) {
+		item.Message += "; its definition is in the same manifest"
+		item.Remedies = advise("move the definition to crds/ of a chart, or to another bundle that dependsOn names")
+	}
+	return true
+}
+
+// defines reports whether the JSON of an object is the definition of a kind.
+func defines(raw []byte, kind schema.GroupKind) bool {
+	defined, ok := object.Defined(raw)
+	return ok && defined == kind
+}
