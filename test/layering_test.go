@@ -141,7 +141,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/state", "pkg/directory"}},
 	{packages: []string{"pkg/check/blocker"}, pure: true, never: evaluating,
 		may: []string{"pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/settle",
-			"pkg/check/facts", "pkg/check/dependency"}},
+			"pkg/check/facts", "pkg/check/dependency", "pkg/fleet/targeting"}},
 	{packages: []string{"pkg/check/remedy"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/state", "pkg/directory", "pkg/resolve",
 			"pkg/evaluate",

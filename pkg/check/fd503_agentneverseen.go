@@ -46,6 +46,5 @@ func (in *pass) neverRegistered(a evaluate.Agent, f Finding) {
 	f.Evidence = []string{"the Cluster was created at " + created, limitOf(a.Heartbeat)}
 	f.sayIf(c.Status.Namespace == "", "the controller has not given the Cluster a namespace: it cannot grant the "+
 		"registration before that")
-	in.report(f, in.Commands.List("clusterregistrations", c.Namespace,
-		"lists the registrations of agents, with their Clusters"), in.LogsOfAgent(a))
+	in.report(f, in.LogsOfAgent(a))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -18,6 +19,9 @@ func (in *pass) contentMissing() {
 	for _, d := range in.Deployments {
 		if d.BD == nil {
 			continue
+		}
+		if fleet.StateOf(d.BD) == fleet.OutOfSync {
+			continue // Fleet deletes the contents of the earlier deployment, and never writes them again
 		}
 		id, damaged := state.ContentID(d.BD), d.Rendering.ContentDamage
 		missing := in.Desired.Contents.Missing[id]

@@ -11,6 +11,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -24,10 +26,14 @@ func (in *pass) notApplied() {
 		if len(chain) == 0 || chain[0].Kind == blocker.Paused || chain[0].Kind == blocker.Schedule {
 			continue
 		}
-		if chain[0].Kind == blocker.Dependency && !in.Passed(facts.Parsed(d.BD.Reported().AsOf), waitsAfter) {
+		root := chain[len(chain)-1]
+		if in.mayPass(d, chain[0], root) {
 			continue
 		}
-		root := chain[len(chain)-1]
+		if chain[0].Kind == blocker.Rollout {
+			in.heldBack(d, chain)
+			continue
+		}
 		f := onDeployment(d, "%s is not applied: %s", d.Key(), reasonOf(root))
 		if root.Of.ID() != d.ID() {
 			f = onDeployment(d, "%s is not applied because of %s: %s", d.Key(), root.Of.Key(), reasonOf(root))
@@ -43,8 +49,57 @@ func (in *pass) notApplied() {
 			in.report(f, in.afterFailure(d, root)...)
 			continue
 		}
+		if a, known := in.AgentOf(root.Of.Namespace); known && root.Kind == blocker.Agent {
+			in.report(f, in.LogsOfAgent(a))
+			continue
+		}
 		in.report(f, in.Commands.ShowCauses(&d.Deployment))
 	}
+}
+
+// mayPass reports whether what a bundle deployment waits for may happen soon. step is the first one of the chain, and
+// root the last.
+func (in *Input) mayPass(d *evaluate.BundleDeployment, step, root blocker.Step) bool {
+	if step.Kind == blocker.Dependency {
+		return !in.Passed(facts.Parsed(d.BD.Reported().AsOf), waitsAfter)
+	}
+	if root.Kind == blocker.Agent {
+		return in.mayReport(root.Of.Namespace)
+	}
+	bundle := in.Bundle(d.Bundle)
+	if step.Kind != blocker.Rollout || root.Kind == blocker.Failed || bundle == nil {
+		return false
+	}
+	return !in.Passed(facts.Parsed(bundle.Reported().AsOf), waitsAfter)
+}
+
+// mayReport reports whether the first agent of a cluster may still report: the Cluster is new, and has what an agent
+// needs.
+func (in *Input) mayReport(namespace string) bool {
+	a, known := in.AgentOf(namespace)
+	if !known || a.Heartbeat.State != agentconfig.Never {
+		return false
+	}
+	c := a.Cluster
+	return (c.Spec.KubeConfigSecret != "" || c.Spec.ClientID != "") && !in.LongAgo(c.CreationTimestamp.Time)
+}
+
+// heldBack reports that a rollout does not update a bundle deployment.
+func (in *pass) heldBack(d *evaluate.BundleDeployment, chain []blocker.Step) {
+	step := chain[0]
+	f := onDeployment(d, "%s is not updated: %s", d.Key(), step.Message)
+	if len(step.Clusters) > 0 {
+		f.Message += ": " + facts.List(step.Clusters)
+	}
+	for _, s := range chain[1:] {
+		f.say("%s: %s%s%s", s.Of.Cluster, s.Message, since(s.Since), s.Said)
+	}
+	f.Settle = in.StillStaged(d.BD)
+	if step.Limit == targeting.BundleLimit {
+		in.report(f, in.Release(d.Bundle, len(step.Clusters)+1))
+		return
+	}
+	in.report(f, in.Commands.ShowCauses(&d.Deployment))
 }
 
 // reasonOf is why a bundle deployment is not applied. What Fleet or Helm said comes first.

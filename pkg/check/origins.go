@@ -25,7 +25,7 @@ func notReadyOrigins(d *directory.Deployment) []Origin {
 // silentOrigins returns the findings for which the agent of a Cluster does not report.
 func silentOrigins(c *v1alpha1.Cluster) []Origin {
 	var out []Origin
-	for _, code := range []string{CodeStale, "FD503"} {
+	for _, code := range []string{CodeNotProcessed, CodeStale, "FD503"} {
 		out = append(out, Origin{Code: code, Cluster: facts.Key(c), Object: facts.RefTo(c)})
 	}
 	return out

@@ -67,6 +67,9 @@ func (x *explainer) root(b blocker.Step, seen path) verdict {
 		return notReady(x.list("schedules", d.BD.Labels[fleet.ClusterNamespaceLabel]), nil)
 	case blocker.Agent:
 		a := x.agents[d.Namespace]
+		if v := x.notProcessed(a.Cluster); len(v) > 0 {
+			return v[0]
+		}
 		return notReady(only(x.in.LogsOfAgent(a)), check.OfAgent(a))
 	case blocker.Absent:
 		return x.absentDependency(b, seen)

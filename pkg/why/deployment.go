@@ -69,7 +69,7 @@ func (x *explainer) deployment(d *directory.Deployment, seen path) verdict {
 	if d.BD != nil && d.BD.DeletionTimestamp != nil {
 		return x.deleting(d)
 	}
-	if chain := x.blockers(d); len(chain) > 0 {
+	if chain := x.blockers(d); len(chain) > 0 && fleet.StateOf(d.BD) != fleet.OutOfSync {
 		return x.blocked(chain, seen)
 	}
 	actual := evaluate.Unknown

@@ -7,10 +7,8 @@ import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 // The kinds of steps, in addition to those of package blocker. pkg/explain/words.yaml has their meanings.
 const (
 	// Of a bundle deployment.
-	Deleting   blocker.Kind = "Deleting"
-	NotApplied blocker.Kind = "NotApplied" // nothing that was read blocks it now
-	// a limit of the rollout, a partition that it has not reached, or a run of the controller that is due
-	Rollout     blocker.Kind = "Rollout"
+	Deleting    blocker.Kind = "Deleting"
+	NotApplied  blocker.Kind = "NotApplied"  // nothing that was read blocks it now
 	Absent      blocker.Kind = "Absent"      // there is no BundleDeployment
 	NoNamespace blocker.Kind = "NoNamespace" // the cluster has no namespace for BundleDeployments
 	// deployed objects are not ready, missing, unowned, modified or left over

@@ -167,7 +167,7 @@ type explainer struct {
 	agents    map[string]evaluate.Agent // by the namespace of their BundleDeployments
 	ofBundle  map[string][]*directory.Deployment
 	byKey     map[string]*directory.Deployment
-	rollouts  map[string]*rollout
+	rollout   func(*v1alpha1.Bundle) *blocker.Progress
 	// stuck says why an object of Fleet that is being deleted stays.
 	stuck func(kind, key string) (message string, evidence []string)
 }
@@ -177,7 +177,7 @@ func newExplainer(in *check.Input, findings []check.Finding) *explainer {
 		others:    map[object.Ref][]check.Finding{},
 		evaluated: map[object.DeploymentID]*evaluate.BundleDeployment{}, agents: map[string]evaluate.Agent{},
 		ofBundle: map[string][]*directory.Deployment{}, byKey: map[string]*directory.Deployment{},
-		rollouts: map[string]*rollout{}, stuck: in.Stuck()}
+		rollout: blocker.Rollouts(in.Facts), stuck: in.Stuck()}
 	for _, f := range findings {
 		if f.BundleDeployment != "" {
 			x.findings[f.BundleDeployment] = append(x.findings[f.BundleDeployment], f)

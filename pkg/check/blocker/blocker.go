@@ -12,6 +12,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
@@ -34,6 +37,8 @@ const (
 	Content Kind = "ContentMissing"
 	Record  Kind = "RecordPending"
 	Failed  Kind = "DeployFailed"
+	// Rollout is a limit of the rollout, a partition that it has not reached, or a run of the controller that is due.
+	Rollout Kind = "Rollout"
 	// State is the end of a chain: a dependency that is deployed and not ready.
 	State Kind = "NotReady"
 	// Cycle is the end of a chain of dependencies that leads back to itself.
@@ -51,6 +56,9 @@ type Step struct {
 	Said string
 	// Since is when that began; zero if it is not known.
 	Since time.Time
+	// Limit is the limit of a Rollout, and Clusters are those that use it up ("namespace/name").
+	Limit    targeting.HoldReason
+	Clusters []string
 	// Dependency is the name of the bundle that it waits for; empty for a selector that selects nothing, and for other
 	// kinds.
 	Dependency string
@@ -67,6 +75,8 @@ type Step struct {
 type blockers struct {
 	facts        *facts.Facts
 	dependencies *dependency.Index
+	rollout      func(*v1alpha1.Bundle) *Progress
+	byKey        map[string]*directory.Deployment
 }
 
 // values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time;
@@ -91,7 +101,11 @@ func (c *blockers) sameValues(d *directory.Deployment) []settle.Question {
 // New returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns
 // nothing if it is applied, or if the data does not show the cause.
 func New(f *facts.Facts) func(*directory.Deployment) []Step {
-	c := blockers{facts: f, dependencies: dependency.New(f.Desired.Directory)}
+	c := blockers{facts: f, dependencies: dependency.New(f.Desired.Directory), rollout: Rollouts(f),
+		byKey: map[string]*directory.Deployment{}}
+	for _, d := range f.Desired.Deployments {
+		c.byKey[d.Key()] = &d.Deployment
+	}
 	return func(d *directory.Deployment) []Step { return c.of(d, map[string]bool{}) }
 }
 
@@ -107,12 +121,51 @@ func waits(d *directory.Deployment) bool {
 	return refused || d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
 }
 
-// of returns the blockers of a bundle deployment. seen are those of the chain so far.
-func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
-	if !waits(d) {
+// heldBack returns the chain from a bundle deployment that a rollout does not update to why the first cluster that
+// uses up the limit is not ready; nil if the rollout does not hold it back, or if that is not known.
+func (c *blockers) heldBack(d *directory.Deployment, seen map[string]bool) []Step {
+	if d.BD == nil || d.FromFiles() || facts.Deleting(d.BD) {
 		return nil
 	}
+	b := c.facts.Bundle(d.Bundle)
+	if b == nil || fleet.StateOf(d.BD) != fleet.OutOfSync {
+		return nil
+	}
+	switch spec := &d.BD.Spec; {
+	case spec.DeploymentID == "":
+		return nil
+	case spec.Paused:
+		return []Step{{Kind: Paused, Of: d, Message: "it is paused, and a newer deployment is staged"}}
+	}
+	p := c.rollout(b)
+	h, known := p.HoldOf(d.BD)
+	if !known || h.Reason == targeting.NotHeld {
+		return nil
+	}
+	step := Step{Kind: Rollout, Of: d, Message: p.Held(d.BD, h), Limit: h.Reason}
+	for _, by := range h.By {
+		step.Clusters = append(step.Clusters, by.Key())
+	}
+	for _, by := range h.By {
+		other := c.byKey[by.Status.Namespace+"/"+b.Name]
+		if other == nil || other.BD == nil || fleet.StateOf(other.BD) == fleet.OutOfSync {
+			continue
+		}
+		if deeper := c.of(other, seen); len(deeper) > 0 {
+			return append([]Step{step}, deeper...)
+		}
+		is := string(fleet.ReportedState(other.BD))
+		return []Step{step, {Kind: State, Of: other, Message: "it is " + is}}
+	}
+	return []Step{step}
+}
+
+// of returns the blockers of a bundle deployment. seen are those of the chain so far.
+func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
 	seen[d.Key()] = true
+	if !waits(d) {
+		return c.heldBack(d, seen)
+	}
 	one := func(kind Kind, since time.Time, format string, args ...any) []Step {
 		return []Step{{Kind: kind, Of: d, Since: since, Message: fmt.Sprintf(format, args...)}}
 	}
@@ -124,7 +177,10 @@ func (c *blockers) of(d *directory.Deployment, seen map[string]bool) []Step {
 	case spec.OffSchedule:
 		return one(Schedule, time.Time{}, "it is outside of the schedule of its cluster")
 	}
-	if a, known := c.facts.AgentOf(d.Namespace); known && facts.IsSilent(a) {
+	switch a, known := c.facts.AgentOf(d.Namespace); {
+	case known && a.Heartbeat.State == agentconfig.Never:
+		return one(Agent, time.Time{}, "no agent has ever reported for its cluster")
+	case known && facts.IsSilent(a):
 		return one(Agent, a.Heartbeat.LastSeen, "the agent of its cluster has not reported")
 	}
 	if why, since := c.values(d); why != "" {

@@ -54,8 +54,12 @@ func (f *Facts) SameValues(key state.ValuesKey, owner object.Ref) []settle.Quest
 
 // SameContent asks whether a BundleDeployment still needs a Content that does not exist.
 func (f *Facts) SameContent(bd *v1alpha1.BundleDeployment) []settle.Question {
-	return []settle.Question{f.same(settle.Spec, Ref(state.BundleDeployment, bd.Namespace, bd.Name)),
-		settle.Absent(Ref(state.Content, "", state.ContentID(bd)))}
+	return append(f.StillStaged(bd), settle.Absent(Ref(state.Content, "", state.ContentID(bd))))
+}
+
+// StillStaged asks whether the spec of a BundleDeployment is as it was.
+func (f *Facts) StillStaged(bd *v1alpha1.BundleDeployment) []settle.Question {
+	return []settle.Question{f.same(settle.Spec, Ref(state.BundleDeployment, bd.Namespace, bd.Name))}
 }
 
 func (f *Facts) same(aspect settle.Aspect, ref object.Ref) settle.Question {

@@ -81,6 +81,13 @@ func (m *Maker) redeployHere(d *evaluate.BundleDeployment) Remedy {
 		"%s; preflight predicts whether Helm refuses it", effect)
 }
 
+// Release lets the rollout of a bundle go on, with a limit of so many unavailable clusters.
+func (m *Maker) Release(bundle string, limit int) Remedy {
+	change := fmt.Sprintf(`{"spec":{"rolloutStrategy":{"maxUnavailable":%d}}}`, limit)
+	return Run(m.patch(facts.Named(state.Bundle, bundle), "", change), "lets the rollout go on, until the Bundle is "+
+		"written again; rolloutStrategy.maxUnavailable in the fleet.yaml is the limit for later commits")
+}
+
 // patch returns the command that changes an object.
 func (m *Maker) patch(r object.Ref, flags, change string) string {
 	return m.Commands.For(r) + " patch " + KubectlName(r) + flags + " --type=merge -p '" + change + "'"

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
@@ -45,6 +46,10 @@ func (m *Maker) ShowRole() Remedy {
 // LogsOfAgent shows why an agent does not report. The agent runs on another cluster than this one, unless it was found
 // here.
 func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
+	if a.Heartbeat.State == agentconfig.Never && a.Cluster.Spec.KubeConfigSecret == "" {
+		return m.Commands.List("clusterregistrations", a.Cluster.Namespace, "lists the registrations of agents: one with "+
+			"the clientID of the Cluster must exist")
+	}
 	namespace := cmp.Or(a.Cluster.Status.Agent.Namespace, a.Cluster.Spec.AgentNamespace, "cattle-fleet-system")
 	if a.On == nil {
 		return Advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
