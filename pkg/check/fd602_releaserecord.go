@@ -3,6 +3,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,11 +21,29 @@ import (
 )
 
 func (in *pass) releaseRecord(d *evaluate.BundleDeployment) {
+	failure, failed := lastFailure(d)
 	for _, t := range d.RecordProblems {
-		if !in.InProgress(&d.Deployment, t) {
+		switch {
+		case in.InProgress(&d.Deployment, t):
+		case failed && t.Status == release.StatusFailed && t.Record != failure.Record: // an earlier try
+		case failed && t.Status == pruned && FailedCorrections(d): // the cause is why the corrections fail
+		default:
 			in.recordProblem(d, t)
 		}
 	}
+}
+
+// pruned is the status of a revision whose record Helm has removed.
+const pruned = "pruned"
+
+// lastFailure returns the newest revision that failed.
+func lastFailure(d *evaluate.BundleDeployment) (last directory.RecordProblem, ok bool) {
+	for _, t := range d.RecordProblems {
+		if t.Status == release.StatusFailed && t.Record.Revision > last.Record.Revision {
+			last, ok = t, true
+		}
+	}
+	return last, ok
 }
 
 func (in *pass) recordProblem(d *evaluate.BundleDeployment, t directory.RecordProblem) {
@@ -37,8 +56,8 @@ func (in *pass) recordProblem(d *evaluate.BundleDeployment, t directory.RecordPr
 	f.say("record %s/%s is %s%s", secret.Namespace, secret.Name, t.Status, since(t.Since))
 	f.Aspect, f.Remedies = t.Record.String(), in.Redeploy(d)
 	switch {
-	case t.Status == "pruned" && failedCorrections(d):
-		f.say("correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")
+	case t.Status == release.StatusFailed:
+		in.addFailure(&f, d, t)
 	case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
 		f.say("the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
 	case in.BlocksHelm(&d.Deployment, t):
@@ -53,6 +72,41 @@ func (in *pass) recordProblem(d *evaluate.BundleDeployment, t directory.RecordPr
 	in.report(f)
 }
 
+// addFailure adds what a failed revision means. FD604 reports the last deploy if it failed.
+func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t directory.RecordProblem) {
+	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID {
+		f.Follows = originsAt(&d.Deployment, "FD604")
+	}
+	if facts.Corrects(d) != nil {
+		f.say("correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")
+		for _, other := range d.RecordProblems {
+			f.sayIf(other.Status == pruned, other.Detail)
+		}
+	}
+	if fix, ok := in.byHand(d, t.Reported); ok {
+		f.Remedies = append([]remedy.Remedy{fix}, f.Remedies...)
+	}
+}
+
+// byHand is what has to be done before a deploy of a bundle can succeed that failed with an error of Helm; ok is false
+// if that is not known.
+func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, ok bool) {
+	m := refusedObject.FindStringSubmatch(words)
+	if m == nil {
+		return fix, false
+	}
+	what := cmp.Or(m[3], m[5]) + " " + cmp.Or(m[2], m[4])
+	o := refusedBy(d, words)
+	switch {
+	case !Immutable(words):
+		return remedy.Advise("correct %s by hand, as the message says: a deploy fails in the same way until then", what),
+			true
+	case o != nil:
+		return in.Recreate(in.On(d.On), o.Ref), true
+	}
+	return remedy.Advise("delete %s, if that loses nothing: a deploy fails in the same way while it exists", what), true
+}
+
 // since returns when a revision began, as the end of a sentence.
 func since(t time.Time) string {
 	if t.IsZero() {
@@ -61,8 +115,8 @@ func since(t time.Time) string {
 	return " since " + facts.Time(t)
 }
 
-// failedCorrections reports whether the agent corrects drift, and a newer revision failed.
-func failedCorrections(d *evaluate.BundleDeployment) bool {
+// FailedCorrections reports whether the agent corrects drift, and a newer revision failed.
+func FailedCorrections(d *evaluate.BundleDeployment) bool {
 	return facts.Corrects(d) != nil && slices.ContainsFunc(d.RecordProblems,
 		func(t directory.RecordProblem) bool { return t.Status == release.StatusFailed })
 }

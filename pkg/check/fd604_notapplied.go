@@ -116,10 +116,8 @@ func reasonOf(root blocker.Step) string {
 func (in *Input) afterFailure(d *evaluate.BundleDeployment, root blocker.Step) []remedy.Remedy {
 	var out []remedy.Remedy
 	own := root.Of.ID() == d.ID()
-	if words := errorOf(root.Of); own && Immutable(words) {
-		if o := refusedBy(d, words); o != nil {
-			return []remedy.Remedy{in.Recreate(in.On(d.On), o.Ref), in.TryNow(root.Of)}
-		}
+	if fix, ok := in.byHand(d, errorOf(root.Of)); own && ok {
+		return []remedy.Remedy{fix, in.TryNow(root.Of)}
 	}
 	if root.Of.On != nil {
 		out = append(out, in.Commands.Predict(root.Of))

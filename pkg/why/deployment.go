@@ -170,6 +170,10 @@ func (x *explainer) notRead(d *directory.Deployment, e *evaluate.BundleDeploymen
 			s.Message = unreadObject(&e.Objects[i])
 		}
 	}
+	if f, ok := first(x.findings[d.Key()], "FD602"); ok && e != nil && check.FailedCorrections(e) {
+		s.Kind, s.Message, s.Evidence = blocker.Failed, f.Message, f.Evidence
+		return notReady(f.Remedies, codes(f), s)
+	}
 	if d.BD != nil && fleet.ReportedState(d.BD) != fleet.Ready {
 		v := x.byStatus(d)
 		v.steps[0].Evidence = append(v.steps[0].Evidence, s.Message)
