@@ -23,5 +23,5 @@ func (in *pass) noRepo(b *v1alpha1.Bundle) {
 		Message: fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind,
 			repo.Namespace, repo.Name),
 		Settle: in.Unchanged(ref, repo),
-	}, in.Commands.ExplainTargets(b))
+	}, in.Commands.DeleteBundle(ref))
 }

@@ -99,8 +99,8 @@ func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.
 	o := refusedBy(d, words)
 	switch {
 	case !Immutable(words):
-		return remedy.Advise("correct %s by hand, as the message says: a deploy fails in the same way until then", what),
-			true
+		return remedy.Advise("correct %s by hand, as the message says: until then, a deploy fails in the same way",
+			what), true
 	case o != nil:
 		return in.Recreate(in.On(d.On), o.Ref), true
 	}

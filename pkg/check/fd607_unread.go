@@ -3,6 +3,9 @@
 package check
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -20,6 +23,12 @@ func (in *pass) unread(d *evaluate.BundleDeployment) {
 	case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
 	default:
 		f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
+		if r, paused := in.Pauses(&d.Deployment); paused {
+			f.Message = fmt.Sprintf("%s is not installed: %s %s/%s is paused", d.Key(), strings.ToLower(r.Kind), r.Namespace,
+				r.Name)
+			in.report(f, in.Resume(r))
+			return
+		}
 		f.Follows = originsAt(&d.Deployment, "FD604")
 		in.report(f, in.readAgain(d))
 	}

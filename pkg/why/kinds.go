@@ -20,6 +20,9 @@ const (
 	// Of any object of Fleet: a controller refuses or ignores it.
 	NotProcessed blocker.Kind = "NotProcessed"
 
+	// Of a parent that does not exist, although bundle deployments name it.
+	Gone blocker.Kind = "Gone"
+
 	// Of a Bundle.
 	TargetError   blocker.Kind = "TargetError"
 	BundleValues  blocker.Kind = "BundleValues"

@@ -188,7 +188,7 @@ func (x *explainer) repo(namespace, name, label string) (list []member, own []ve
 	return list, own
 }
 
-// notesOfRepo says that the GitRepo or HelmOp of a Bundle is not processed. It does not keep the Bundle from being ready.
+// notesOfRepo says that the GitRepo or HelmOp of a Bundle is not processed. The Bundle can be ready all the same.
 func (x *explainer) notesOfRepo(b *v1alpha1.Bundle) []string {
 	repo, ok := facts.RepoOf(b)
 	o := x.in.Object(repo)

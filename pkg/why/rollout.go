@@ -25,7 +25,7 @@ func (x *explainer) outOfSync(d *directory.Deployment, seen path) verdict {
 	b := x.in.Bundle(d.Bundle)
 	if b == nil {
 		return notReady(x.inspect(d.Ref()), nil,
-			stepOf(blocker.Rollout, d, "a newer deployment is staged, and its Bundle, which limits the rollout, was not read"))
+			stepOf(blocker.Rollout, d, "a newer deployment is staged, and its Bundle, with the limits, was not read"))
 	}
 	if v, stopped := x.stop(b); stopped {
 		return v

@@ -235,7 +235,19 @@ func (x *explainer) silent(d *directory.Deployment) (evaluate.Agent, bool) {
 // shown is the state that Fleet reports.
 func shown(bd *v1alpha1.BundleDeployment) string { return string(fleet.ShownState(bd)) }
 
-// unread reports a parent that has bundle deployments and was not read itself.
+// gone returns the verdict for a parent that does not exist, although bundle deployments name it.
+func (x *explainer) gone(r object.Ref) verdict {
+	s := report.WhyStep{Kind: Gone, Object: r, Name: r.Name, Message: "it does not exist, and what it deployed is left"}
+	for _, b := range x.in.BundlesOf(r) {
+		if f, ok := first(x.others[facts.RefTo(b)], "FD304"); ok {
+			s.Evidence = []string{f.Message}
+			return notReady(f.Remedies, codes(f), s)
+		}
+	}
+	return notReady(x.list("bundles", r.Namespace), nil, s)
+}
+
+// unread reports a parent that has bundle deployments and was not read itself, or does not exist.
 func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 	var keys []string
 	for _, d := range x.in.Deployments {
@@ -253,7 +265,12 @@ func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 			}
 		}
 		namespace, name, _ := strings.Cut(key, "/")
-		o := x.combine(facts.Ref(kindOf(t), namespace, name), list, nil)
+		r := facts.Ref(kindOf(t), namespace, name)
+		if x.in.Desired.Read(r.Kind, namespace) {
+			out = append(out, x.combine(r, list, []verdict{x.gone(r)}))
+			continue
+		}
+		o := x.combine(r, list, nil)
 		why := string(source.NotInSnapshot)
 		if f, all := x.in.Desired.Coverage[kindOf(t)].Of(namespace); !all && f.Reason != "" {
 			why = string(f.Reason)

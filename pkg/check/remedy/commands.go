@@ -114,6 +114,12 @@ func (c Commands) Show(r object.Ref, effect string) Remedy {
 	return Run(c.For(r)+" get "+KubectlName(r)+" -o yaml", "%s", effect)
 }
 
+// DeleteBundle deletes a Bundle.
+func (c Commands) DeleteBundle(r object.Ref) Remedy {
+	return Run(c.For(r)+" delete "+KubectlName(r), "deletes the bundle, and uninstalls it from all of its clusters; "+
+		"impact shows what that removes")
+}
+
 // Unlabel removes a label of an object.
 func (c Commands) Unlabel(r object.Ref, label, effect string) Remedy {
 	return Run(c.For(r)+" label "+KubectlName(r)+" "+escape.Shell(label+"-"), "%s", effect)

@@ -161,6 +161,9 @@ func (m *Maker) resume(d *evaluate.BundleDeployment) Remedy {
 
 // Resume continues a GitRepo, Bundle or Cluster that is paused.
 func (m *Maker) Resume(r object.Ref) Remedy {
-	return Run(m.patch(r, "", `{"spec":{"paused":false}}`),
-		"resumes %s %s: the agents deploy all changes that have waited", r.Kind, r.Namespace+"/"+r.Name)
+	effect := "resumes %s %s: the agents deploy all changes that have waited"
+	if r.Kind == state.Bundle {
+		effect += "; paused in the fleet.yaml pauses it again with the next commit"
+	}
+	return Run(m.patch(r, "", `{"spec":{"paused":false}}`), effect, r.Kind, r.Namespace+"/"+r.Name)
 }

@@ -47,8 +47,8 @@ func (m *Maker) ShowRole() Remedy {
 // here.
 func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 	if a.Heartbeat.State == agentconfig.Never && a.Cluster.Spec.KubeConfigSecret == "" {
-		return m.Commands.List("clusterregistrations", a.Cluster.Namespace, "lists the registrations of agents: one with "+
-			"the clientID of the Cluster must exist")
+		return m.Commands.List("clusterregistrations", a.Cluster.Namespace,
+			"lists the registrations of agents: one with the clientID of the Cluster must exist")
 	}
 	namespace := cmp.Or(a.Cluster.Status.Agent.Namespace, a.Cluster.Spec.AgentNamespace, "cattle-fleet-system")
 	if a.On == nil {

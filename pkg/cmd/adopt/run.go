@@ -120,6 +120,10 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	if err := found.NoResult(); err != nil {
 		return fmt.Errorf("planning the adoption: %w", err)
 	}
+	if n := found.Coverage(); n.Evaluated == 0 && n.OnOtherCluster > 0 {
+		return fmt.Errorf("planning the adoption: %s on clusters that are not read: adopt works on the cluster of the "+
+			"objects", report.Plural(n.OnOtherCluster, "bundle deployment"))
+	}
 	o := adopt.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom}
 	notFound := slices.Clone(s.objects)
 	if len(s.objects) > 0 {

@@ -182,6 +182,10 @@ func (o *options) status(found *engine.Audit, a *report.Audit) error {
 	if unread := a.GapText(); o.requireComplete && unread != "" {
 		return &exit.Error{Status: exit.Failed, Err: errors.New("the audit is not complete: " + unread)}
 	}
+	if n := found.Coverage().OnOtherCluster; o.requireComplete && n > 0 && !o.statusOnly {
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the audit is not complete: %s on clusters that were "+
+			"not read", report.Plural(n, "bundle deployment"))}
+	}
 	f := a.Summary.Findings
 	failing := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning +
 		f.Info}[o.failOn.String()]

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+)
+
+// notReadyStates are the states that this finding counts, the worst one first. FD604 reports what is not applied.
+var notReadyStates = []fleet.BundleState{fleet.Modified, fleet.NotReady}
+
+func (in *pass) reportedNotReady(a *evaluate.Aggregate) {
+	of := map[fleet.BundleState][]*evaluate.BundleDeployment{}
+	for _, d := range a.BundleDeployments {
+		if d.BD == nil || facts.Deleting(d.BD) || !in.onlyReported(d) {
+			continue
+		}
+		s := fleet.ReportedState(d.BD)
+		of[s] = append(of[s], d)
+	}
+	var states, clusters []string
+	f := Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf}
+	for _, s := range notReadyStates {
+		if all := of[s]; len(all) > 0 {
+			states = append(states, fmt.Sprintf("%d as %s", len(all), s))
+			if said := in.SaidOf(&all[0].Deployment, "Ready"); said != "" {
+				f.say("%s%s", all[0].ClusterKey(), said)
+			}
+		}
+		for _, d := range of[s] {
+			clusters = append(clusters, d.ClusterKey())
+		}
+	}
+	if len(states) == 0 {
+		return
+	}
+	slices.Sort(clusters)
+	f.Message = fmt.Sprintf("of bundle %s on clusters that were not read, Fleet reports %s: %s", a.Key(),
+		strings.Join(states, " and "), facts.List(clusters))
+	in.report(f, remedy.Advise("audit the clusters too, each alone or together with the management cluster"))
+}
+
+// onlyReported reports whether only the status of a bundle deployment is known.
+func (in *Input) onlyReported(d *evaluate.BundleDeployment) bool {
+	return in.StatusOnly || d.Problem == directory.ClusterNotRead
+}
