@@ -41,7 +41,7 @@ func vanished(ctx context.Context, src source.Source, about []*check.Finding) er
 	if len(about) == 0 {
 		return nil
 	}
-	namespace, err := journal.Namespace(ctx, src)
+	namespace, _, err := journal.Namespace(ctx, src)
 	if err != nil {
 		return err
 	}

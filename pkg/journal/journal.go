@@ -122,11 +122,12 @@ type Book struct {
 
 // Namespace returns the namespace of the auditor: the one of the service account in its ClusterRoleBinding, which only
 // an administrator writes. A user who may write ConfigMaps in another namespace can write what looks like a journal.
-func Namespace(ctx context.Context, src source.Source) (string, error) {
-	namespace := defaultNamespace
+// Without the binding, it is the usual one, and found is false.
+func Namespace(ctx context.Context, src source.Source) (namespace string, found bool, err error) {
+	namespace = defaultNamespace
 	q := source.Query{Kind: rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
 		FieldSelector: "metadata.name=" + binding}
-	_, err := src.List(ctx, q, func(o source.Object) error {
+	_, err = src.List(ctx, q, func(o source.Object) error {
 		var b struct {
 			Metadata struct {
 				Name string `json:"name"`
@@ -138,12 +139,12 @@ func Namespace(ctx context.Context, src source.Source) (string, error) {
 		}
 		for _, s := range b.Subjects {
 			if s.Kind == rbacv1.ServiceAccountKind && s.Namespace != "" {
-				namespace = s.Namespace
+				namespace, found = s.Namespace, true
 			}
 		}
 		return nil
 	})
-	return namespace, err
+	return namespace, found, err
 }
 
 // Read reads the journal in a namespace.

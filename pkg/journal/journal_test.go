@@ -71,7 +71,7 @@ func TestNamespace(t *testing.T) {
 		"damaged": {[]string{`{"metadata":7}`}, "fleetdoctor-system"},
 	} {
 		src := &listing{raw: tc.raw}
-		got, err := journal.Namespace(t.Context(), src)
+		got, _, err := journal.Namespace(t.Context(), src)
 		if err != nil || got != tc.want || src.query.Kind.Kind != "ClusterRoleBinding" {
 			t.Errorf("%s: namespace %q, error %v, query %+v", name, got, err, src.query)
 		}

@@ -67,16 +67,21 @@ func (o *historyOptions) Validate() error {
 func (o *historyOptions) Run(ctx context.Context) error {
 	var h *journal.History
 	err := o.Read(ctx, func(in *input.Reading) error {
-		namespace := *o.Config.Namespace
+		namespace, installed := *o.Config.Namespace, true
 		if namespace == "" {
 			var err error
-			if namespace, err = journal.Namespace(ctx, in.Source); err != nil {
+			if namespace, installed, err = journal.Namespace(ctx, in.Source); err != nil {
 				return err
 			}
 		}
 		book, err := journal.Read(ctx, in.Source, namespace)
 		if err != nil {
 			return err
+		}
+		_, read := book.Coverage.Of(namespace)
+		if empty := len(book.Entries)+book.Damaged == 0; read && empty && !installed {
+			return exit.Failure(errors.New("no auditor is installed, and namespace "+namespace+" has no journal"),
+				o.Command("auditor install")+" installs one. It records what is deleted from then on.")
 		}
 		now := o.Now()
 		begin, err := o.since.Begin(report.Time(now))

@@ -115,3 +115,11 @@ func TestUnread(t *testing.T) {
 		t.Errorf("status %d: %+v", status, h)
 	}
 }
+
+// TestNoAuditor checks that an answer that nobody recorded is no empty answer.
+func TestNoAuditor(t *testing.T) {
+	const empty = `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[]}`
+	if status, out := history(t, empty, ""); status != exit.Failed || out != "" {
+		t.Errorf("status %d, output %q", status, out)
+	}
+}
