@@ -24,7 +24,11 @@ func WithoutObjects(n release.Name, s Status) *Revision {
 // ReadRevision reads a release record, which is the value of a Secret under release.DataKey, and keeps only a Revision
 // of it. Errors do not quote the record.
 func ReadRevision(value []byte) (*Revision, error) {
-	r, err := release.Read(value, release.MaxSize, func(r *release.Record) release.Part {
+	unpacked := release.UnpackedSize(value) // first, because reading needs several times as much memory
+	if unpacked > release.MostUnpacked(len(value)) {
+		return nil, release.ErrUnpacked
+	}
+	r, err := release.Read(value, unpacked, func(r *release.Record) release.Part {
 		if statusOf(r) == Inactive {
 			return release.Nothing
 		}

@@ -3,6 +3,7 @@
 package state
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -83,12 +84,12 @@ func (f *Fleet) KeepOwnClusters() {
 	}
 }
 
-// KeepOwnAgents removes the agents that only pretend: one of Fleet's has a workload, and theirs deploys the same
+// KeepOwnAgents removes the agents that only pretend: one of Fleet's is known, and theirs deploys the same
 // BundleDeployments, those of a known Cluster, none, or what is in a namespace that Fleet does not make for a Cluster.
 func (c *Cluster) KeepOwnAgents(f *Fleet) {
 	isOwn := c.ownAgents(f)
 	deploys := map[string]bool{} // the namespaces of BundleDeployments that own agents, or no agents here, deploy
-	for agent := range c.Workloads {
+	for agent := range c.knownAgents(f) {
 		if isOwn(agent) {
 			deploys[c.AgentSecrets[agent]] = true
 		}
@@ -110,12 +111,31 @@ func (c *Cluster) KeepOwnAgents(f *Fleet) {
 	maps.DeleteFunc(c.AgentSecrets, func(agent, _ string) bool { return pretends(agent) })
 }
 
+// knownAgents returns the namespaces of the agents that exist as far as it is known: those with a workload. On a
+// management cluster a Secret is enough: its agent may not run, or its workload may not have been read, and the
+// Clusters of users must not be believed then.
+func (c *Cluster) knownAgents(f *Fleet) map[string]bool {
+	out := map[string]bool{}
+	for agent := range c.Workloads {
+		out[agent] = true
+	}
+	if len(f.Clusters) == 0 {
+		return out
+	}
+	for _, agents := range []iter.Seq[string]{maps.Keys(c.AgentSecrets), maps.Keys(c.HiddenAgentSecrets)} {
+		for agent := range agents {
+			out[agent] = true
+		}
+	}
+	return out
+}
+
 // ownAgents returns which agents are Fleet's, by their namespaces: those in its usual namespaces, and those that report
 // to a Cluster. If one in a usual namespace has a workload, the other ones were moved from there: it must have the
 // BundleDeployments of that Cluster. A user who registers a cluster can let its Cluster report any namespace.
 func (c *Cluster) ownAgents(f *Fleet) func(namespace string) bool {
 	usual, moved := false, map[string]bool{}
-	for agent := range c.Workloads {
+	for agent := range c.knownAgents(f) {
 		usual = usual || fleet.IsSystemNamespace(agent)
 	}
 	for agent, deployments := range c.AgentSecrets {
