@@ -115,6 +115,7 @@ var catalogue = []row{
 	{code: "FD609", scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).notCorrected)},
 	{code: CodeNotProcessed, scope: OfAggregate, kinds: above, aggregate: (*pass).notProcessed},
 	{code: "FD611", scope: OfAggregate, kinds: bundles, aggregate: (*pass).reportedNotReady},
+	{code: "FD612", scope: OfDeployment, object: (*pass).scaledOutside},
 	{code: "FD701", scope: OfDeployment, deployment: (*pass).secretInStatus},
 	{code: "FD701", scope: OfAggregate, kinds: above, aggregate: (*pass).secretInSummary},
 	{code: "FD702", scope: OfAll, all: (*pass).comparePatch},

@@ -49,7 +49,8 @@ func TestCatalogue(t *testing.T) {
 		"FD601 ContentMissing": Error, "FD602 ReleaseRecord": Error, "FD603 StuckDeletion": Warning,
 		"FD604 NotApplied": Error, "FD605 RepoNotFollowed": Warning,
 		"FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD608 WillUninstall": Error,
-		"FD609 NotCorrected": Warning, "FD610 NotProcessed": Error, "FD611 ReportedNotReady": Warning,
+		"FD609 NotCorrected": Warning, "FD610 NotProcessed": Error,
+		"FD611 ReportedNotReady": Warning, "FD612 ScaledOutside": Warning,
 		"FD701 SecretInStatus": Error, "FD702 ComparePatch": Warning, "FD703 LargeBundle": Info,
 		"FD704 Hazard":      Warning,
 		"FD705 Unconfirmed": Warning,
@@ -62,7 +63,7 @@ func TestCatalogue(t *testing.T) {
 		}
 		got[c.Code+" "+c.Name] = c.Severity
 		codes = append(codes, c.Code)
-		if !regexp.MustCompile(`^FD([1-7]0[1-9]|11[01]|61[01])$`).MatchString(c.Code) ||
+		if !regexp.MustCompile(`^FD([1-7]0[1-9]|11[01]|61[0-2])$`).MatchString(c.Code) ||
 			!regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(c.Name) {
 			t.Errorf("%s %s is not a code and a name", c.Code, c.Name)
 		}

@@ -7,6 +7,9 @@ import (
 	"math"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -22,10 +25,18 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 		in.report(f, in.Commands.Predict(&d.Deployment))
 		return
 	}
-	in.report(f, append(in.Restore(d, o), in.Redeploy(d)...)...)
+	remedies := append(in.Restore(d, o), in.Redeploy(d)...)
+	if o.GroupVersionKind().GroupKind() == jobKind {
+		accept := remedy.Advise("if the Job is deleted when it has finished, accept that with the operation ignore " +
+			"in diff.comparePatches; a Job that is restored or deployed runs again")
+		remedies = append([]remedy.Remedy{accept}, remedies...)
+	}
+	in.report(f, remedies...)
 }
 
 // desiredBy describes the source that desires an object.
+var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
+
 func desiredBy(d *evaluate.BundleDeployment) string {
 	switch d.From {
 	case resolve.FromBundle:

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -92,7 +91,10 @@ func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t director
 // if that is not known.
 func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, ok bool) {
 	m := refusedObject.FindStringSubmatch(words)
-	if m == nil {
+	switch {
+	case strings.Contains(words, "invalid cluster scoped object"):
+		return in.AllowClusterScoped(d.GitRepo), true
+	case m == nil:
 		return fix, false
 	}
 	what := cmp.Or(m[3], m[5]) + " " + cmp.Or(m[2], m[4])
@@ -105,14 +107,6 @@ func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.
 		return in.Recreate(in.On(d.On), o.Ref), true
 	}
 	return remedy.Advise("delete %s, if that loses nothing: a deploy fails in the same way while it exists", what), true
-}
-
-// since returns when a revision began, as the end of a sentence.
-func since(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return " since " + facts.Time(t)
 }
 
 // FailedCorrections reports whether the agent corrects drift, and a newer revision failed.

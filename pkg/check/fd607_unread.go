@@ -24,8 +24,8 @@ func (in *pass) unread(d *evaluate.BundleDeployment) {
 	default:
 		f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
 		if r, paused := in.Pauses(&d.Deployment); paused {
-			f.Message = fmt.Sprintf("%s is not installed: %s %s/%s is paused", d.Key(), strings.ToLower(r.Kind), r.Namespace,
-				r.Name)
+			f.Message = fmt.Sprintf("%s is not installed: %s %s/%s is paused", d.Key(), strings.ToLower(r.Kind),
+				r.Namespace, r.Name)
 			in.report(f, in.Resume(r))
 			return
 		}

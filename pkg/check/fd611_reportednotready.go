@@ -43,12 +43,13 @@ func (in *pass) reportedNotReady(a *evaluate.Aggregate) {
 		return
 	}
 	slices.Sort(clusters)
-	f.Message = fmt.Sprintf("of bundle %s on clusters that were not read, Fleet reports %s: %s", a.Key(),
+	f.Message = fmt.Sprintf("of bundle %s, whose objects were not read, Fleet reports %s: %s", a.Key(),
 		strings.Join(states, " and "), facts.List(clusters))
-	in.report(f, remedy.Advise("audit the clusters too, each alone or together with the management cluster"))
+	in.report(f, remedy.Advise("audit the clusters too, each alone or together with the management cluster, with the "+
+		"right to read release records"))
 }
 
 // onlyReported reports whether only the status of a bundle deployment is known.
 func (in *Input) onlyReported(d *evaluate.BundleDeployment) bool {
-	return in.StatusOnly || d.Problem == directory.ClusterNotRead
+	return in.StatusOnly || d.Problem == directory.ClusterNotRead || d.Problem == directory.RecordsForbidden
 }

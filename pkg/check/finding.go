@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -106,4 +107,12 @@ func onDeployment(d *evaluate.BundleDeployment, format string, args ...any) Find
 		f.AsOf = d.BD.Reported().AsOf
 	}
 	return f
+}
+
+// since returns when something began, as the end of a sentence; empty if that is not known.
+func since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " since " + facts.Time(t)
 }

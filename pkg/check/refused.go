@@ -49,6 +49,15 @@ func refusedBy(d *evaluate.BundleDeployment, words string) *evaluate.Object {
 	return found
 }
 
+// AllowClusterScoped is how a bundle of a GitRepo ("namespace/name", or empty) can have cluster-scoped objects.
+func (in *Input) AllowClusterScoped(repo string) remedy.Remedy {
+	if g := in.GitRepo(repo); g != nil && g.Spec.TargetNamespace != "" {
+		return remedy.Advise("remove spec.targetNamespace from GitRepo %s, which forbids cluster-scoped objects, or "+
+			"move the object to another GitRepo", repo)
+	}
+	return remedy.Advise("use defaultNamespace instead of namespace, or move the object to another bundle")
+}
+
 // losesData are the kinds whose objects have data, or objects of their own, that a deletion removes.
 var losesData = []string{"PersistentVolumeClaim", "PersistentVolume", "CustomResourceDefinition", "Namespace"}
 

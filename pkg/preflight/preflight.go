@@ -123,7 +123,7 @@ func (r *rollout) refusals() {
 		o := &d.Rendering.ClusterScoped[i]
 		r.add("ClusterScoped", o, "%s is cluster-scoped, and the bundle has the targetNamespace %q: every deploy fails",
 			o.Key(), d.Options().TargetNamespace).
-			Remedies = advise("use defaultNamespace instead of namespace, or move the object to another bundle")
+			Remedies = []report.Remedy{r.c.AllowClusterScoped(d.GitRepo)}
 	}
 	if d.Rendering.Refused != "" && len(d.Rendering.ClusterScoped) == 0 {
 		r.add("NotRendered", nil, "it cannot be rendered: %s", d.Rendering.Refused)

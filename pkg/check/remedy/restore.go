@@ -80,5 +80,16 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 	accept := Run(m.Commands.Audit+" "+m.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
 		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields",
 		options)
+	if helmOverwrites(o) {
+		return []Remedy{Advise("remove the label %s from the manifest, or set it to %s: Helm writes it at each deploy",
+			fleet.ManagedByLabel, fleet.ManagedByHelm), accept}
+	}
 	return slices.Concat([]Remedy{show}, m.Restore(d, o), []Remedy{revert, accept})
+}
+
+// helmOverwrites reports whether an object differs only in the label that Helm itself writes at each deploy: neither a
+// restored object nor a corrected one stays.
+func helmOverwrites(o *evaluate.Object) bool {
+	const managedBy = "/metadata/labels/app.kubernetes.io~1managed-by"
+	return len(o.Differences) == 1 && o.Differences[0].Pointer == managedBy
 }

@@ -36,7 +36,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o.Setup(c, o, scope.NamespaceUsage)
 	o.scope.AddFlags(c)
 	o.serverCheck = flags.NewEnum(string(collect.CheckAuto), string(collect.CheckNever))
-	o.serverCheck.AddTo(c, "server-check", "Ask the API server with dry runs whether it accepts the objects that change")
+	o.serverCheck.AddTo(c, "server-check", "Ask the API server with dry runs whether it accepts what changes")
 	o.AddSortFlag(c, "bundle deployments", "name or counts.takeOver")
 	o.Diff.AddFlags(c.Flags(), "Show the fields that would be overwritten as a unified diff, with who wrote them and "+
 		"when")
@@ -54,6 +54,7 @@ type options struct {
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
 	o.auditOptions, err = o.scope.ToOptions(args)
+	o.auditOptions.Parents = true
 	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.ServerCheck(o.serverCheck.String()), true
 	return err
 }
@@ -74,6 +75,11 @@ func (o *options) Run(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
+		if len(found.Deployments) == 0 {
+			if why := deploysNothing(found.Report()); why != "" {
+				return nil, &exit.Error{Status: exit.Found, Err: errors.New("Fleet deploys nothing: " + why)}
+			}
+		}
 		hidden = found.HiddenDeployments()
 		result := o.predict(found)
 		if err := output.Sort(o.PrintFlags, result.BundleDeployments); err != nil {
@@ -87,6 +93,16 @@ func (o *options) Run(ctx context.Context) error {
 	return status(result, hidden)
 }
 
+// deploysNothing returns why Fleet deploys none of the objects in scope; empty if no finding says that.
+func deploysNothing(a *report.Audit) string {
+	for _, f := range a.Findings {
+		if f.Severity == report.Error {
+			return f.Message
+		}
+	}
+	return ""
+}
+
 func (o *options) predict(found *engine.Audit) *report.Preflight {
 	rollouts, elsewhere := preflight.Check(found.Input())
 	p := &report.Preflight{
@@ -94,8 +110,8 @@ func (o *options) predict(found *engine.Audit) *report.Preflight {
 		Scope: report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps),
 		Notes: slices.Clip(found.Notes)}
 	if found.Source.Origin == source.OriginSnapshot {
-		p.Notes = append(p.Notes, "no API server was asked, which decides whether it accepts the objects: preflight on "+
-			"the live cluster asks it with dry runs")
+		p.Notes = append(p.Notes, "no API server was asked, which decides whether it accepts the objects: preflight "+
+			"on the live cluster asks it with dry runs")
 	}
 	if p.Summary.Elsewhere = elsewhere; elsewhere > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("bundle deployments on other clusters, which are not evaluated: %d",

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// scaledOutside reports an object that is as desired, and that Fleet reports as modified for as long as an autoscaler
+// that is not in the bundle changes its number of replicas.
+func (in *pass) scaledOutside(d *evaluate.BundleDeployment, o *evaluate.Object) {
+	if !o.Scaled || d.BD == nil || fleet.BugReplicas.In(facts.AgentVersion(d)) { // FD201 reports the bug
+		return
+	}
+	reported := slices.ContainsFunc(d.BD.Status.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool {
+		ref := object.Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
+		return ref == o.Ref && !m.Missing && !m.Delete
+	})
+	if !reported {
+		return
+	}
+	f := about(d, o.Ref, "an autoscaler scales %s, and Fleet reports it as modified: it knows only autoscalers of the "+
+		"same bundle", o.Key())
+	in.report(f, remedy.Advise("leave replicas out of the manifest, or exclude /spec/replicas of the object in "+
+		"diff.comparePatches of the fleet.yaml"))
+}
