@@ -61,6 +61,8 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 		f.Message = fmt.Sprintf("a template of bundle %s uses %s %q, which cluster %s does not have: Fleet updates "+
 			"none of its clusters", facts.Key(b), where, missing[1], f.Cluster)
 		f.Evidence = in.labelNow(namespace, name, where, missing[1])
+		f.Remedies = append([]remedy.Remedy{remedy.Advise("give cluster %s the %s %s, or give the template of the "+
+			"values a default", f.Cluster, where, missing[1])}, f.Remedies...)
 	}
 	f.Evidence = append(f.Evidence, "Fleet reports"+in.Said(b, "Ready"))
 	return f, true

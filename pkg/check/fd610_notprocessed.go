@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -42,6 +43,10 @@ func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 	}
 	f.Remedies = append(f.Remedies, in.Commands.Describe(ref))
 	if g, ok := o.(*v1alpha1.GitRepo); ok {
+		if f.Aspect == facts.Stalled {
+			job := fleet.JobName(g.Name, g.Spec.Repo+g.Status.Commit)
+			f.Remedies = []remedy.Remedy{in.Commands.LogsOfJob(g.Namespace, job)}
+		}
 		polled, deployed := g.Status.PollingCommit, g.Status.Commit
 		differ := polled != "" && deployed != "" && polled != deployed
 		f.sayIf(differ, "the last poll found commit "+polled+", and its bundles are those of commit "+deployed)

@@ -3,7 +3,7 @@
 package fleet
 
 import (
-	"crypto/md5"  // not for security: Fleet makes names with it
+	"crypto/md5"  // not for security: names have it
 	"crypto/sha1" // not for security: it is the label's value
 	"crypto/sha256"
 	"encoding/hex"
@@ -85,6 +85,11 @@ func SafeConcat(parts ...string) string {
 		return name[:maxName-7] + "-" + digest[:5]
 	}
 	return name[:maxName-8] + "-" + digest[:6]
+}
+
+// JobName returns the name of the Job of a GitRepo, by its name and by its repository followed by the commit.
+func JobName(repo, address string) string {
+	return SafeConcat(repo, md5Hex(address)[:5])
 }
 
 // RegisteredName returns the name of the Cluster that the controller creates when an agent registers itself with this

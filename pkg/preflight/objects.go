@@ -4,13 +4,16 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -39,7 +42,7 @@ func (r *rollout) object(o *evaluate.Object) {
 	if o.State == evaluate.Missing || o.State == evaluate.Unknown {
 		return
 	}
-	refused := r.ownership(o, owned)
+	refused := !r.renamed[o.Key()] && r.ownership(o, owned)
 	if o.Live.Deleting {
 		r.add("BeingDeleted", &o.Ref, "%s is being deleted: the changes of the rollout are lost with it", o.Key())
 	}
@@ -102,6 +105,12 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 		}
 		found = true
 		var item *report.PreflightItem
+		if r.replaces(owner) {
+			r.add("Renamed", &o.Ref, "%s %s, which is of the same GitRepo: if its directory is renamed or gone, Fleet "+
+				"deletes that bundle, and creates the object again", o.Key(), owner.Describe())
+			r.renamed[o.Key()] = true
+			continue
+		}
 		if owner.Situation == ownership.Contested {
 			item = r.add("Contested", &o.Ref, "%s desires %s too: each deploy of one takes it from the other", owner,
 				o.Key())
@@ -114,6 +123,24 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 		item.Owner = owner.String()
 	}
 	return found
+}
+
+// overwritesFrom is the first minor version of Fleet in which a bundle replaces the objects of another one of the same
+// GitRepo that is deleted with the same commit.
+const overwritesFrom = 15
+
+// replaces reports whether the bundle can replace the owner of an object: a bundle of the same GitRepo, which its Job
+// deletes if the repository does not have it any more.
+func (r *rollout) replaces(owner ownership.Owner) bool {
+	v, known := fleet.ParseVersion(r.c.Desired.ControllerVersion)
+	repo := r.gitRepo()
+	if repo == "" || known && v.Before(overwritesFrom, 0) {
+		return false
+	}
+	return len(owner.Bundles) == 1 && slices.ContainsFunc(r.c.Desired.Directory.Deployments,
+		func(d *directory.Deployment) bool {
+			return d.Key() == owner.Bundles[0].Deployment && d.GitRepo == repo && d.Bundle != r.d.Bundle
+		})
 }
 
 // adopt assigns the existing objects to the bundle. from is the owner to take an object from; empty if it has none. If

@@ -18,8 +18,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Check predicts the rollout of every bundle that is, or may be, deployed to this cluster. elsewhere is the number of
@@ -35,11 +37,12 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 			elsewhere += len(d.Files.Elsewhere)
 			continue
 		}
-		r := &rollout{c: c, d: d, dependencies: dependencies, notAsked: map[string]int{}, Rollout: report.Rollout{
-			Namespace: d.Namespace, Name: d.Name, Cluster: d.ClusterKey(), Bundle: d.Bundle, GitRepo: d.GitRepo,
-			HelmOp: d.HelmOp,
-			SetID:  d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
-		}}
+		r := &rollout{c: c, d: d, dependencies: dependencies, notAsked: map[string]int{},
+			renamed: map[object.Key]bool{}, Rollout: report.Rollout{
+				Namespace: d.Namespace, Name: d.Name, Cluster: d.ClusterKey(), Bundle: d.Bundle, GitRepo: d.GitRepo,
+				HelmOp: d.HelmOp,
+				SetID:  d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
+			}}
 		r.predict()
 		for _, item := range r.Items {
 			for i := range item.Remedies {
@@ -53,6 +56,7 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 
 func (r *rollout) predict() {
 	r.failed()
+	r.parents()
 	r.refusals()
 	r.names()
 	if r.d.From != resolve.FromBundle && r.d.From != resolve.FromFiles { // the desired objects are not known
@@ -82,6 +86,30 @@ func (r *rollout) predict() {
 			facts.Count(r.notAsked[why], "object"), why)
 	}
 	r.deletions()
+}
+
+// gitRepo returns the GitRepo ("namespace/name") of the bundle, or of the files; empty without one.
+func (r *rollout) gitRepo() string {
+	files := r.d.Files
+	if files == nil || files.Labels[fleet.RepoLabel] == "" {
+		return r.d.GitRepo
+	}
+	return files.Workspace + "/" + files.Labels[fleet.RepoLabel]
+}
+
+// parents reports that a controller of Fleet does not process the GitRepo, the HelmOp or the Bundle.
+func (r *rollout) parents() {
+	for kind, key := range map[string]string{state.GitRepo: r.gitRepo(), state.HelmOp: r.d.HelmOp,
+		state.Bundle: r.d.Bundle} {
+		o := r.c.Object(facts.Named(kind, key))
+		if o == nil {
+			continue
+		}
+		if f, refused := r.c.NotProcessed(o); refused {
+			r.add("NotProcessed", nil, "no change is deployed: %s", f.Message).Remedies = f.Remedies
+			return
+		}
+	}
 }
 
 // failed reports that the last deploy of the same deployment failed: the next one fails too, until the cause is gone.

@@ -24,6 +24,8 @@ type rollout struct {
 	takes bool
 	// notAsked counts the objects about which the API server was not asked, by the reason.
 	notAsked map[string]int
+	// renamed are the objects that the bundle takes from another one of the same GitRepo.
+	renamed map[object.Key]bool
 }
 
 // verdicts are the results of rules, in ascending order. The highest one is the result of the rollout.

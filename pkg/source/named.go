@@ -58,9 +58,9 @@ func (e *NotFoundError) Error() string {
 	case len(e.DesiredBy) > 0:
 		return fmt.Sprintf("%s not found, but bundle deployment %s desires it", e.What, strings.Join(e.DesiredBy, ", "))
 	case e.Unread != "":
-		return fmt.Sprintf("%s not found, and it is not known whether a bundle desires it: %s", e.What, e.Unread)
+		return fmt.Sprintf("it is not known whether a bundle desires %s: %s", e.What, e.Unread)
 	case e.Undesired:
-		return e.What + " not found: no bundle has or desires an object of that name"
+		return "no bundle has or desires " + e.What
 	}
 	return e.What + " not found"
 }

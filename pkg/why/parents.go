@@ -191,8 +191,14 @@ func (x *explainer) repo(namespace, name, label string) (list []member, own []ve
 // notesOfRepo says that the GitRepo or HelmOp of a Bundle is not processed. The Bundle can be ready all the same.
 func (x *explainer) notesOfRepo(b *v1alpha1.Bundle) []string {
 	repo, ok := facts.RepoOf(b)
+	if !ok {
+		return nil
+	}
 	o := x.in.Object(repo)
-	if !ok || o == nil {
+	if o == nil && x.in.Desired.Read(repo.Kind, repo.Namespace) {
+		return []string{"its " + repo.Kind + " " + repo.Namespace + "/" + repo.Name + " does not exist (FD304)"}
+	}
+	if o == nil {
 		return nil
 	}
 	if f, refused := x.in.NotProcessed(o); refused {

@@ -4,6 +4,7 @@ package why
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
@@ -54,7 +55,13 @@ func (x *explainer) held(bd *v1alpha1.BundleDeployment, s report.WhyStep, b *v1a
 	if h.Reason == targeting.NotHeld || h.Reason == targeting.NoPartition {
 		return notReady(next, nil, s)
 	}
+	if h.Reason == targeting.BundleLimit && bd != nil {
+		next = only(x.in.Release(b.Namespace+"/"+b.Name, len(h.By)+1))
+	}
 	if v, ok := x.firstBehind(b, h, seen); ok {
+		if h.Reason == targeting.BundleLimit && bd != nil {
+			v.next = slices.Concat(next, v.next)
+		}
 		return v.after(s)
 	}
 	return notReady(next, nil, s)

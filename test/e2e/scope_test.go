@@ -102,7 +102,7 @@ func TestWrongScope(t *testing.T) {
 		"one namespace and all": {args: []string{"-n", "fleet-local", "-A"}, status: 2,
 			contains: []string{"--namespace", "--all-namespaces"}},
 		"an object that no bundle desires": {args: []string{"pod/web"}, status: 3,
-			contains: []string{"pod/web not found: no bundle has or desires an object of that name"}},
+			contains: []string{"no bundle has or desires pod/web"}},
 		"a name of nothing":   {args: []string{"gestbook"}, status: 3, contains: []string{"gestbook", "guestbook"}},
 		"a kind without name": {args: []string{"bundle/"}, status: 2, contains: []string{`"bundle/"`}},
 		"an invalid selector": {args: []string{"-l", "=="}, status: 2,

@@ -29,7 +29,7 @@ var refusals = map[string][]Refusal{
 	state.GitRepo: {
 		{Condition: "Accepted", What: "is not accepted"},
 		{Condition: "GitPolling", What: "cannot be polled"},
-		{Condition: stalled, What: "has a Job that failed"},
+		{Condition: Stalled, What: "has a Job that failed"},
 	},
 	state.HelmOp: {
 		{Condition: "Accepted", What: "is not accepted"},
@@ -70,8 +70,8 @@ func Refusals(o v1alpha1.Object) []Refusal {
 	return out
 }
 
-// stalled is the condition of a GitRepo that has the error of its Job.
-const stalled = "Stalled"
+// Stalled is the condition of a GitRepo that has the error of its Job.
+const Stalled = "Stalled"
 
 // states reports whether a condition states an error that has not passed. Fleet clears the errors of polls only with
 // the next poll, and the condition Stalled only with the next Job.
@@ -80,7 +80,7 @@ func states(o v1alpha1.Object, c v1alpha1.Condition, kind string) bool {
 	switch o := o.(type) {
 	case *v1alpha1.GitRepo:
 		switch kind {
-		case stalled:
+		case Stalled:
 			return o.Status.GitJobStatus == JobFailed
 		case "GitPolling":
 			return failed && !o.Spec.DisablePolling

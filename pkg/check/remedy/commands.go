@@ -120,6 +120,12 @@ func (c Commands) DeleteBundle(r object.Ref) Remedy {
 		"impact shows what that removes")
 }
 
+// LogsOfJob shows the log of the Job of a GitRepo.
+func (c Commands) LogsOfJob(namespace, name string) Remedy {
+	return Run(c.Kubectl+InNamespace(namespace)+" logs "+escape.Shell("job/"+name)+" --all-containers",
+		"shows the log of the Job, while its pod exists")
+}
+
 // Unlabel removes a label of an object.
 func (c Commands) Unlabel(r object.Ref, label, effect string) Remedy {
 	return Run(c.For(r)+" label "+KubectlName(r)+" "+escape.Shell(label+"-"), "%s", effect)
