@@ -88,15 +88,6 @@ func (r *rollout) predict() {
 	r.deletions()
 }
 
-// gitRepo returns the GitRepo ("namespace/name") of the bundle, or of the files; empty without one.
-func (r *rollout) gitRepo() string {
-	files := r.d.Files
-	if files == nil || files.Labels[fleet.RepoLabel] == "" {
-		return r.d.GitRepo
-	}
-	return files.Workspace + "/" + files.Labels[fleet.RepoLabel]
-}
-
 // parents reports that a controller of Fleet does not process the GitRepo, the HelmOp or the Bundle.
 func (r *rollout) parents() {
 	for kind, key := range map[string]string{state.GitRepo: r.gitRepo(), state.HelmOp: r.d.HelmOp,

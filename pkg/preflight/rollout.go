@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -49,3 +50,12 @@ func (r *rollout) addAs(rule Rule, o *object.Ref, format string, args ...any) *r
 
 // advise is a remedy without a command.
 func advise(text string) []report.Remedy { return []report.Remedy{{Text: text}} }
+
+// gitRepo returns the GitRepo ("namespace/name") of the bundle, or of the files; empty without one.
+func (r *rollout) gitRepo() string {
+	files := r.d.Files
+	if files == nil || files.Labels[fleet.RepoLabel] == "" {
+		return r.d.GitRepo
+	}
+	return files.Workspace + "/" + files.Labels[fleet.RepoLabel]
+}
