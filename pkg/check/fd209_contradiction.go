@@ -4,6 +4,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -15,9 +16,20 @@ func (in *pass) contradiction(d *evaluate.BundleDeployment) {
 	for _, x := range contradictions(d) {
 		f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
 		f.Aspect = x.aspect
+		for i := range d.BD.Status.NonReadyStatus {
+			if o := &d.BD.Status.NonReadyStatus[i]; x.aspect == listed && i < maxListed {
+				f.say("%s %s/%s%s", strings.ToLower(o.Kind), o.Namespace, o.Name, in.ReportedOf(&d.Deployment, o))
+			}
+		}
 		in.report(f, in.Commands.Describe(f.Object))
 	}
 }
+
+// listed is the aspect of a list of objects that contradicts the counts. At most maxListed are shown.
+const (
+	listed    = "listed"
+	maxListed = 3
+)
 
 // contradictionAbove reports what is mutually exclusive in the status of an aggregate, or in those of a GitRepo or
 // HelmOp and one of its Bundles.
@@ -64,9 +76,13 @@ func contradictions(d *evaluate.BundleDeployment) exclusives {
 	if c != nil {
 		notReady, modified = max(notReady, c.NotReady), max(modified, c.Modified+c.Missing+c.Orphaned)
 	}
+	lists := c != nil && !full(s) && len(s.NonReadyStatus) > c.NotReady
 	switch {
 	case s.Ready && notReady > 0:
 		out.add("ready", "ready is true, but it counts or lists %s as not ready", facts.Count(notReady, "object"))
+	case lists && c.Ready == c.DesiredReady:
+		out.add(listed, "it lists %s as not ready, but it counts all of its %s as ready",
+			facts.Count(len(s.NonReadyStatus), "object"), facts.Count(c.Ready, "object"))
 	case s.NonModified && modified > 0:
 		out.add("nonModified", "nonModified is true, but it counts or lists %s as modified, missing or extra",
 			facts.Count(modified, "object"))

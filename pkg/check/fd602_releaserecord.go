@@ -94,6 +94,8 @@ func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.
 	switch {
 	case strings.Contains(words, "invalid cluster scoped object"):
 		return in.AllowClusterScoped(d.GitRepo), true
+	case strings.Contains(words, undeclared):
+		return UpdateDefinition(), true
 	case m == nil:
 		return fix, false
 	}

@@ -92,11 +92,25 @@ func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []
 	for _, d := range deployments {
 		for _, r := range d.Options().Diff.ComparePatches {
 			if name := ruleName(r); known && !matched[name] {
-				add("the rule for " + name + " matches no object of the bundle")
+				add("the rule for " + name + " matches no object of the bundle" + otherNamespace(r, deployments))
 			}
 		}
 	}
 	return out
+}
+
+// otherNamespace says that a rule names an object in another namespace, or without one; empty if it does not.
+func otherNamespace(r compare.Rule, deployments []*evaluate.BundleDeployment) string {
+	for _, d := range deployments {
+		for _, o := range d.Desired {
+			with := r
+			with.Namespace = o.Namespace
+			if r.Name != "" && compare.Matches(with, o.Ref) {
+				return ": it must name namespace " + o.Namespace
+			}
+		}
+	}
+	return ""
 }
 
 func matches(r compare.Rule, objects []*resolve.Object) bool {

@@ -20,6 +20,17 @@ var immutable = regexp.MustCompile(`field is immutable|cannot change roleRef|may
 // Immutable reports whether an API server refuses an object because it exists with another value of a field.
 func Immutable(words string) bool { return immutable.MatchString(words) }
 
+// undeclared are the words with which an API server refuses a field that the definition of a kind does not have.
+const undeclared = "field not declared in schema"
+
+// Undeclared reports whether an API server refuses a field that the definition of a kind does not have.
+func Undeclared(words string) bool { return strings.Contains(words, undeclared) }
+
+// UpdateDefinition is what has to be done before such a field can be deployed.
+func UpdateDefinition() remedy.Remedy {
+	return remedy.Advise("update the definition of the kind by hand: Helm does not update those in crds/ of a chart")
+}
+
 // refusedObject finds the object that Helm names in an error.
 var refusedObject = regexp.MustCompile(
 	`(?:apply failed for object (?:(\S+)/)?(\S+) \S*, Kind=(\w+)|cannot patch "([^"]+)" with kind (\w+))`)
@@ -61,6 +72,9 @@ func (in *Input) AllowClusterScoped(repo string) remedy.Remedy {
 // losesData are the kinds whose objects have data, or objects of their own, that a deletion removes.
 var losesData = []string{"PersistentVolumeClaim", "PersistentVolume", "CustomResourceDefinition", "Namespace"}
 
+// controlsPods are the kinds whose objects have pods.
+var controlsPods = []string{"Job", "CronJob", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet"}
+
 // Recreate is how an object is deployed that an API server refuses to change: it is deleted, and the next deploy
 // creates it.
 func (in *Input) Recreate(commands remedy.Commands, o object.Ref) remedy.Remedy {
@@ -70,6 +84,9 @@ func (in *Input) Recreate(commands remedy.Commands, o object.Ref) remedy.Remedy 
 		return remedy.Advise("restore the field that the message names in the bundle, or give the object another "+
 			"name: a deletion of %s loses what it has", o.Key())
 	}
-	return remedy.Run(commands.For(o)+" delete "+remedy.KubectlName(o),
-		"deletes the object, and the pods that it controls; the next deploy creates it as the bundle states")
+	effect := "deletes the object; the next deploy creates it as the bundle states"
+	if slices.Contains(controlsPods, o.Kind) {
+		effect = "deletes the object, and the pods that it controls; the next deploy creates it as the bundle states"
+	}
+	return remedy.Run(commands.For(o)+" delete "+remedy.KubectlName(o), "%s", effect)
 }

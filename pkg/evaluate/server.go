@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -82,7 +83,8 @@ func Trials(deployments []*BundleDeployment) []Question {
 		for i := range d.Objects {
 			o := &d.Objects[i]
 			differs := o.State == Missing || o.State == Unowned || len(o.Differences) > 0
-			if differs && d.Desired[o.index].Raw != nil {
+			generated := strings.HasSuffix(o.Name, "-") // it has no name: every deploy fails before that
+			if differs && !generated && d.Desired[o.index].Raw != nil {
 				out = append(out, Question{Object: o, Desired: d.Desired[o.index], deploys: d})
 			}
 		}

@@ -68,8 +68,8 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
 	case o.State != evaluate.Missing && check.Immutable(words):
 		item.Remedies = []report.Remedy{r.c.Recreate(r.c.On(r.d.On), o.Ref)}
-	case strings.Contains(words, "field not declared in schema"):
-		item.Remedies = advise("update the definition of the kind: Helm does not update those in crds/ of a chart")
+	case check.Undeclared(words):
+		item.Remedies = []report.Remedy{check.UpdateDefinition()}
 	default:
 		item.Remedies = advise("correct what the message names")
 	}
