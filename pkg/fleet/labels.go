@@ -71,6 +71,12 @@ func IsSystemNamespace(namespace string) bool {
 	return namespace == "cattle-fleet-system" || namespace == "cattle-fleet-local-system"
 }
 
+// IsDefaultWorkspace reports whether a namespace is one of the workspaces that Fleet has by default: that of the
+// management cluster itself, and that of the clusters that register. Others are for users.
+func IsDefaultWorkspace(namespace string) bool {
+	return namespace == "fleet-local" || namespace == "fleet-default"
+}
+
 // IsClusterNamespace reports whether a namespace has a name that Fleet gives the namespaces of BundleDeployments.
 func IsClusterNamespace(namespace string) bool { return strings.HasPrefix(namespace, "cluster-") }
 

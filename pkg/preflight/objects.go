@@ -139,8 +139,16 @@ func (r *rollout) replaces(owner ownership.Owner) bool {
 	}
 	return len(owner.Bundles) == 1 && slices.ContainsFunc(r.c.Desired.Directory.Deployments,
 		func(d *directory.Deployment) bool {
-			return d.Key() == owner.Bundles[0].Deployment && d.GitRepo == repo && d.Bundle != r.d.Bundle
+			isOwner := d.Key() == owner.Bundles[0].Deployment && d.GitRepo == repo
+			return isOwner && d.Bundle != r.d.Bundle && !r.inFiles(d.Name)
 		})
+}
+
+// inFiles reports whether a bundle of a name is among the directories of -f: Fleet does not delete it.
+func (r *rollout) inFiles(name string) bool {
+	return slices.ContainsFunc(r.c.Deployments, func(d *evaluate.BundleDeployment) bool {
+		return d.FromFiles() && d.Name == name
+	})
 }
 
 // adopt assigns the existing objects to the bundle. from is the owner to take an object from; empty if it has none. If

@@ -94,8 +94,8 @@ func (c *Cluster) KeepOwnAgents(f *Fleet) {
 			deploys[c.AgentSecrets[agent]] = true
 		}
 	}
-	if len(deploys) == 0 {
-		return
+	if len(deploys) == 0 && len(f.Clusters) == 0 {
+		return // nothing here shows which agents are Fleet's
 	}
 	for _, namespace := range f.ClusterNamespaces() {
 		deploys[namespace] = true
@@ -132,7 +132,8 @@ func (c *Cluster) knownAgents(f *Fleet) map[string]bool {
 
 // ownAgents returns which agents are Fleet's, by their namespaces: those in its usual namespaces, and those that report
 // to a Cluster. If one in a usual namespace has a workload, the other ones were moved from there: it must have the
-// BundleDeployments of that Cluster. A user who registers a cluster can let its Cluster report any namespace.
+// BundleDeployments of that Cluster. A user who registers a cluster can let its Cluster report any namespace, so
+// without an agent in a usual namespace, only a Cluster in one of Fleet's own workspaces counts.
 func (c *Cluster) ownAgents(f *Fleet) func(namespace string) bool {
 	usual, moved := false, map[string]bool{}
 	for agent := range c.knownAgents(f) {
@@ -143,7 +144,8 @@ func (c *Cluster) ownAgents(f *Fleet) func(namespace string) bool {
 	}
 	reported := map[string]bool{}
 	for _, o := range f.Clusters {
-		if !usual || moved[o.Status.Namespace] {
+		vouches := !usual && fleet.IsDefaultWorkspace(o.Namespace)
+		if vouches || moved[o.Status.Namespace] {
 			reported[o.Status.Agent.Namespace] = true
 		}
 	}

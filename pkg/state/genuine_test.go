@@ -100,7 +100,7 @@ func TestKeepOwnClusters(t *testing.T) {
 // TestKeepOwnAgents checks which agents are kept beside one that is Fleet's.
 func TestKeepOwnAgents(t *testing.T) {
 	reported := &Fleet{Clusters: []*v1alpha1.Cluster{{}}}
-	reported.Clusters[0].Status.Agent.Namespace = "own"
+	reported.Clusters[0].Namespace, reported.Clusters[0].Status.Agent.Namespace = "fleet-default", "own"
 	silent := &Fleet{Clusters: []*v1alpha1.Cluster{{}}}
 	silent.Clusters[0].Status.Namespace = two
 	movedFrom := &Fleet{Clusters: []*v1alpha1.Cluster{{}}}
@@ -132,6 +132,8 @@ func TestKeepOwnAgents(t *testing.T) {
 			map[string]string{system: one, "a-tenant": two}, []string{"a-tenant"}, []string{system}},
 		{"the same, and no workload was read", tenants, map[string]string{system: one, "a-tenant": two}, nil,
 			[]string{system}},
+		{"a tenant's alone, without an agent of Fleet", tenants, map[string]string{"a-tenant": two}, []string{"a-tenant"},
+			nil},
 		{"one that was moved", movedFrom, map[string]string{system: one, "own": one}, []string{system, "own"},
 			[]string{system, "own"}},
 		{"one of a tenant's own namespace", &Fleet{}, map[string]string{system: one, "a-tenant": "a-tenant"},
