@@ -16,20 +16,16 @@ func (in *pass) contradiction(d *evaluate.BundleDeployment) {
 	for _, x := range contradictions(d) {
 		f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
 		f.Aspect = x.aspect
-		for i := range d.BD.Status.NonReadyStatus {
-			if o := &d.BD.Status.NonReadyStatus[i]; x.aspect == listed && i < maxListed {
-				f.say("%s %s/%s%s", strings.ToLower(o.Kind), o.Namespace, o.Name, in.ReportedOf(&d.Deployment, o))
-			}
+		if x.aspect == listed {
+			o := &d.BD.Status.NonReadyStatus[0]
+			f.say("%s %s/%s%s", strings.ToLower(o.Kind), o.Namespace, o.Name, in.ReportedOf(&d.Deployment, o))
 		}
 		in.report(f, in.Commands.Describe(f.Object))
 	}
 }
 
-// listed is the aspect of a list of objects that contradicts the counts. At most maxListed are shown.
-const (
-	listed    = "listed"
-	maxListed = 3
-)
+// listed is the aspect of a list of objects that contradicts the counts. Its first object is shown.
+const listed = "listed"
 
 // contradictionAbove reports what is mutually exclusive in the status of an aggregate, or in those of a GitRepo or
 // HelmOp and one of its Bundles.
