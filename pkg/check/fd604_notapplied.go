@@ -9,7 +9,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -126,12 +125,6 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root blocker.Step) [
 		return append(out, in.RedeployBundle(d))
 	}
 	return append(out, in.TryNow(root.Of))
-}
-
-// errorOf returns what Fleet reports about the last deploy of a bundle deployment that failed. It is not to be shown,
-// because it may quote values of Secrets.
-func errorOf(d *directory.Deployment) string {
-	return facts.ConditionOf(d.BD.Status.Conditions, "Deployed").Message
 }
 
 // originsOfWait returns the findings about the root cause for which a bundle deployment waits.

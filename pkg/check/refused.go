@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -58,6 +60,21 @@ func refusedBy(d *evaluate.BundleDeployment, words string) *evaluate.Object {
 		found = o
 	}
 	return found
+}
+
+// errorOf returns what Fleet reports about the last deploy of a bundle deployment that failed. It is not to be shown,
+// because it may quote values of Secrets.
+func errorOf(d *directory.Deployment) string {
+	return facts.ConditionOf(d.BD.Status.Conditions, "Deployed").Message
+}
+
+// Refused reports whether Fleet could not deploy a bundle because of one of its objects.
+func Refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
+	if d.BD == nil || d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
+		return false
+	}
+	refused := refusedBy(d, errorOf(&d.Deployment))
+	return refused != nil && refused.Key() == o.Key()
 }
 
 // AllowClusterScoped is how a bundle of a GitRepo ("namespace/name", or empty) can have cluster-scoped objects.

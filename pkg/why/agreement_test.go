@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -119,6 +120,12 @@ func TestAgreesWithAudit(t *testing.T) {
 		for _, o := range got.Objects {
 			explanations++
 			consistent(t, name, o)
+			if refused := slices.ContainsFunc(whole.Findings, func(f report.Finding) bool {
+				return f.Code == check.CodeNotProcessed && f.Object == o.Ref
+			}); refused && o.State != report.NotReady {
+				t.Errorf("%s: %s %s is %s, and the audit says that no controller processes it", name, o.Kind, o.Key(),
+					o.State)
+			}
 			d, ok := states[strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")]
 			if o.Kind != "BundleDeployment" || !ok {
 				continue

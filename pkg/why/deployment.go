@@ -126,7 +126,7 @@ func (x *explainer) ready(d *directory.Deployment) verdict {
 	if d.BD != nil && shown(d.BD) != string(fleet.Ready) {
 		out.note = "Fleet reports " + nameOf(d) + " on " + d.Cluster + " as " + shown(d.BD) +
 			asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
-		if f, ok := first(x.findings[d.Key()], "FD201"); ok {
+		if f, ok := first(x.findings[d.Key()], "FD201", "FD612"); ok {
 			out.note = f.Message
 		}
 	}

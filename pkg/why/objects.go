@@ -231,6 +231,8 @@ func (x *explainer) ofObject(e *evaluate.BundleDeployment, o *evaluate.Object, o
 			out.next, out.findings = x.readAgain(&e.Deployment)
 		}
 		return out
+	case check.Refused(e, o):
+		return of
 	case o.State == evaluate.Ready && !o.NotReady:
 		out := verdict{state: report.Ready}
 		if of.state != report.Ready {
