@@ -61,7 +61,10 @@ func (in *Input) refusals(o v1alpha1.Object) []facts.Refusal {
 	if !ok {
 		return facts.Refusals(o)
 	}
-	if _, target := in.TargetError(b); target || facts.Deleting(b) || !facts.Failed(b) {
+	if facts.Deleting(b) || !facts.Failed(b) {
+		return nil
+	}
+	if _, target := in.TargetError(b); target {
 		return nil
 	}
 	since := facts.Parsed(facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
