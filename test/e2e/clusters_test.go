@@ -62,7 +62,10 @@ func TestOtherCluster(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", theme)
 	f.manageEdge("")
-	r := f.audit("--require-complete")
+	if got := f.audit("--require-complete"); got.status != 3 {
+		t.Errorf("status %d, although a cluster was not read", got.status)
+	}
+	r := f.audit()
 	if r.status != 0 || len(r.report.BundleDeployments) != 2 || len(r.report.Findings) > 0 {
 		t.Fatalf("status %d, %d deployments, findings %+v", r.status, len(r.report.BundleDeployments),
 			r.report.Findings)

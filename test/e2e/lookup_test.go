@@ -203,9 +203,9 @@ data: {address: "postgres://app:earlier@db"}
 		t.Fatal(err)
 	}
 	r := document.BundleDeployments[0]
-	expectRollout(t, 1, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings",
-		"InvalidOwnership configmap apps/settings", "InvalidOwnership secret apps/db")
-	expectContains(t, "the remediation", r.Items[2].Remediation, "fleetdoctor adopt ")
+	expectRollout(t, 1, r, 1, report.VerdictRefused, "InvalidOwnership configmap apps/settings",
+		"InvalidOwnership secret apps/db", "ServerRefuses configmap apps/settings")
+	expectContains(t, "the remediation", r.Items[1].Remediation, "fleetdoctor adopt ")
 	verb(f.kubeconfig, "adopt", "--dry-run", "--diff")
 	if got := verb(f.kubeconfig, "audit", "--diff"); !strings.Contains(got.stdout, "***") {
 		t.Errorf("the audit shows no hidden value:\n%s", got.stdout)
@@ -256,7 +256,8 @@ data:
 	limited := *f
 	limited.kubeconfig = f.user("without-services", append(slices.Clone(readers), rule("", "secrets", "list"))...)
 	status, r := limited.preflight("-f", dir)
-	expectRollout(t, status, r, 1, report.VerdictRefused, "InvalidOwnership configmap apps/settings", "PartlyRendered")
+	expectRollout(t, status, r, 1, report.VerdictRefused, "InvalidOwnership configmap apps/settings", "PartlyRendered",
+		"NotAsked")
 	if got := r.Items[0].Remediation; got != "adopt would refuse it now: "+why {
 		t.Errorf("the remediation is %q", got)
 	}
@@ -271,5 +272,5 @@ data:
 	f.grant("without-services", rule("", "services", "list").in(vault))
 	status, r = limited.preflight("-f", dir)
 	expectRollout(t, status, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings",
-		"InvalidOwnership configmap apps/settings")
+		"InvalidOwnership configmap apps/settings", "NotAsked")
 }

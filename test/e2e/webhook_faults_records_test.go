@@ -247,7 +247,7 @@ func TestWebhookFaultRecord(t *testing.T) {
 	}{
 		"not a record": {value: base64twice("not a record"), logged: "A release record could not be read"},
 		"empty":        {value: `""`, logged: "A release record could not be read"},
-		"huge":         {value: huge, logged: "64 MiB"},
+		"huge":         {value: huge, logged: "unpacks to more than 4 MiB"},
 		"forged":       {logged: "it names another release than its secret does"},
 	} {
 		t.Run(name, func(t *testing.T) {
