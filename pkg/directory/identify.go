@@ -110,7 +110,7 @@ func (i *identifier) byHeartbeat(agent string, records []*state.Record) (namespa
 	here, proven := releasesOf(records), map[string]bool{}
 	for _, bd := range i.fleet.BundleDeployments {
 		c := i.byNamespace[bd.Namespace]
-		if c == nil || c.Status.Agent.Namespace != agent || !credible(agent, c) {
+		if c == nil || c.Status.Agent.Namespace != agent || !credible(c) {
 			continue
 		}
 		if named, err := release.ParseName(bd.Status.Release); err == nil &&
@@ -129,12 +129,10 @@ func (i *identifier) byHeartbeat(agent string, records []*state.Record) (namespa
 		"/fleet-agent, it is not known which of them is this cluster"
 }
 
-// credible reports whether records of an agent can identify this cluster as that of a Cluster. A user who registers a
+// credible reports whether release records can identify this cluster as that of a Cluster. A user who registers a
 // cluster in a workspace of its own can write such records, what its Cluster reports, and the statuses of its
 // BundleDeployments.
-func credible(agent string, c *v1alpha1.Cluster) bool {
-	return fleet.IsSystemNamespace(agent) || fleet.IsDefaultWorkspace(c.Namespace)
-}
+func credible(c *v1alpha1.Cluster) bool { return fleet.IsDefaultWorkspace(c.Namespace) }
 
 // byReleases identifies this cluster by its releases alone, for an agent that never reported its namespace to a
 // Cluster. Every installed BundleDeployment of that cluster must have its release here, by bundle id, release name and
@@ -151,7 +149,7 @@ func (i *identifier) byReleases(agent string, records []*state.Record) (namespac
 		return "", "" // it is another cluster, or its BundleDeployments were not read
 	case c == nil:
 		cluster, reports = "the cluster of namespace "+namespace, "no Cluster was read that shows its agent"
-	case c.Status.Agent.Namespace != "", !credible(agent, c):
+	case c.Status.Agent.Namespace != "", !credible(c):
 		return "", ""
 	default:
 		cluster, reports = "cluster "+c.Namespace+"/"+c.Name,
