@@ -160,7 +160,7 @@ func unasked(err error) string {
 	case strings.Contains(text, "failed to create typed patch object"): // the code of a wrong type is 500
 		return ""
 	default:
-		return "the request failed: " + text
+		return "the request failed: " + withoutWords(err)
 	}
 }
 
@@ -188,7 +188,16 @@ func refusal(err error) string {
 	case apierrors.IsNotFound(err):
 		return "not confirmed by the server: the object no longer exists"
 	}
-	return fmt.Sprintf("not confirmed by the server: %v", err)
+	return "not confirmed by the server: " + withoutWords(err)
+}
+
+// withoutWords describes an error without the words of the server: those of an admission webhook may quote values.
+func withoutWords(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return fmt.Sprintf("it answers with status %d", status.Status().Code)
+	}
+	return err.Error()
 }
 
 // causes returns the fields because of which the server refused a manifest, each with a reason. The server's own
