@@ -90,9 +90,9 @@ func (r *rollout) predict() {
 
 // parents reports that a controller of Fleet does not process the GitRepo, the HelmOp or the Bundle.
 func (r *rollout) parents() {
-	for kind, key := range map[string]string{state.GitRepo: r.gitRepo(), state.HelmOp: r.d.HelmOp,
-		state.Bundle: r.d.Bundle} {
-		o := r.c.Object(facts.Named(kind, key))
+	for _, ref := range []object.Ref{facts.Named(state.GitRepo, r.gitRepo()), facts.Named(state.HelmOp, r.d.HelmOp),
+		facts.Named(state.Bundle, r.d.Bundle)} { // the first one is the cause
+		o := r.c.Object(ref)
 		if o == nil {
 			continue
 		}
