@@ -34,9 +34,10 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	in.report(f, remedies...)
 }
 
-// desiredBy describes the source that desires an object.
+// jobKind is the kind whose objects can be deleted by themselves when they have finished.
 var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 
+// desiredBy describes the source that desires an object.
 func desiredBy(d *evaluate.BundleDeployment) string {
 	switch d.From {
 	case resolve.FromBundle:

@@ -27,8 +27,8 @@ func (r *rollout) manifests() {
 		}
 		if by := m.Metadata.Labels[fleet.ManagedByLabel]; by != "" && by != fleet.ManagedByHelm {
 			r.add("ManagedBy", &o.Ref, "%s has the label %s=%s, which Helm sets to %s at each deploy: Fleet reports "+
-				"it as modified for ever", o.Key(), fleet.ManagedByLabel, by, fleet.ManagedByHelm).
-				Remedies = advise("remove the label from the manifest; correctDrift would deploy without end")
+				"it as modified permanently", o.Key(), fleet.ManagedByLabel, by, fleet.ManagedByHelm).
+				Remedies = advise("remove the label from the manifest; correctDrift would deploy again and again")
 		}
 	}
 }
