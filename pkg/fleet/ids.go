@@ -3,7 +3,7 @@
 package fleet
 
 import (
-	"crypto/md5"  // not for security: names have it
+	"crypto/md5"  // not for security: it is in names
 	"crypto/sha1" // not for security: it is the label's value
 	"crypto/sha256"
 	"encoding/hex"
