@@ -62,7 +62,7 @@ func (s Scope) Names(kind, key string) bool {
 func (s Scope) Pick(desired *directory.Directory) ([]*directory.Deployment, error) {
 	out, err := s.PickAny(desired)
 	if known := s.Whole() || s.hidden(desired.Fleet); err == nil && len(out) == 0 && !known {
-		return nil, s.Nothing()
+		return nil, s.nothing()
 	}
 	return out, err
 }
@@ -101,7 +101,7 @@ func (s Scope) PickAny(desired *directory.Directory) ([]*directory.Deployment, e
 		}
 	}
 	if known := s.Whole() || s.hidden(desired.Fleet) || s.above(desired.Fleet); len(out) == 0 && !known {
-		return nil, s.Nothing()
+		return nil, s.nothing()
 	}
 	return out, nil
 }
@@ -131,8 +131,8 @@ func (s Scope) hidden(f *state.Fleet) bool {
 	return len(cover.Failures()) > 0
 }
 
-// Nothing returns the error that no bundle deployment is in scope.
-func (s Scope) Nothing() error {
+// nothing returns the error that no bundle deployment is in scope.
+func (s Scope) nothing() error {
 	var parts []string
 	for _, t := range s.Targets {
 		parts = append(parts, t.String())
